@@ -87,9 +87,9 @@ def compare_parsing(count: int) -> None:
             path.write_text(laser_lines(count * 180 // beams, beams))
             even = folder / f"{beams}_even.txt"
             even.write_text("".join(line for line in path.open() if len(line.split()) == beams + 7))
-            megabytes, share = path.stat().st_size / 1e6, even.stat().st_size / path.stat().st_size
+            megabytes, fraction = path.stat().st_size / 1e6, even.stat().st_size / path.stat().st_size
             mine, split = best(lambda path=path: ours(path, marked)), best(lambda path=path: by_split(path))
-            loadtxt = best(lambda path=even: by_loadtxt(path)) / share
+            loadtxt = best(lambda path=even: by_loadtxt(path)) / fraction
             told = (
                 f"{megabytes / mine:.0f} MB/s; split() {split / mine:.1f}x as long, numpy.loadtxt {loadtxt / mine:.1f}x"
             )
@@ -124,12 +124,12 @@ def run(command: list[str]) -> tuple[float, float, float]:
 
     What wait4 tells of memory begins with that of this process, so the command is asked itself at its end.
     """
-    begin = time.perf_counter()
+    start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", ASK, *command], check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     busy, peak = map(float, done.stdout.splitlines()[-1].split())
-    return time.perf_counter() - begin, busy, peak
+    return time.perf_counter() - start, busy, peak
 
 
 def main() -> None:

@@ -49,8 +49,8 @@ def write_images(root: Path, name: str, size: tuple[int, int], seconds: float, r
     draw = np.random.default_rng(2)
     files = []
     for _ in range(5):
-        picture = cv2.GaussianBlur(draw.integers(0, 255, (*size, 3), dtype=np.uint8), (0, 0), 1.5)
-        files.append(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
+        image = cv2.GaussianBlur(draw.integers(0, 255, (*size, 3), dtype=np.uint8), (0, 0), 1.5)
+        files.append(cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
     for index in range(int(seconds * rate)):
         second, part = divmod(index, rate)
         path = root / f"{name}_{START + second}.{part * 10**6 // rate:06d}.jpg"

@@ -34,10 +34,10 @@ def batched(archives: list[Path], workers: int, words: list[str]) -> Cost:
     out = archives[0].parent.parent / "out"
     command = [shutil.which("fieldplay") or "fieldplay", "batch", *map(str, archives), "--out", str(out)]
     command += ["--workers", str(workers), *words]
-    begin = time.perf_counter()
+    start = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     _, status, usage = os.wait4(os.posix_spawn(command[0], command, os.environ, file_actions=silent), 0)
-    wall = time.perf_counter() - begin
+    wall = time.perf_counter() - start
     if status:
         sys.exit(f"{' '.join(command)} failed")
     steps = sum(json.loads(path.read_text())["seconds"] for path in out.glob("*/*.json"))

@@ -41,9 +41,9 @@ def best(work: Callable[[], object]) -> float:
     """The shortest of a few runs, in seconds."""
     times = []
     for _ in range(ROUNDS):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         work()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 

@@ -46,11 +46,11 @@ def converted(archive: Path, jobs: int, words: list[str]) -> Cost:
     """Convert it by the command, into a bag that is taken away again."""
     out = archive.parent / "bag"
     command = [shutil.which("fieldplay") or "fieldplay", "convert", str(archive), str(out), "--jobs", str(jobs), *words]
-    begin = time.perf_counter()
+    start = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     process = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
     _, status, usage = os.wait4(process, 0)
-    wall = time.perf_counter() - begin
+    wall = time.perf_counter() - start
     if status:
         sys.exit(f"{' '.join(command)} failed")
     shutil.rmtree(out)

@@ -27,9 +27,9 @@ URDF = Path(__file__).parents[1] / "urdf" / "interact.urdf"
 def best(work: Callable[[], object], rounds: int = 3) -> float:
     times = []
     for _ in range(rounds):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         work()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 

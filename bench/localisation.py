@@ -37,9 +37,9 @@ def main() -> None:
         points = scene(random, true, noise_m=chosen.noise)
         pipeline = load_pipeline("PointCloudModelLocalisation", chosen.implementation, threads=2)
         pipeline.feed("model", Cloud(points=model), 1)
-        begin = time.process_time()
+        start = time.process_time()
         found = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=points), 1)}
-        spent.append(time.process_time() - begin)
+        spent.append(time.process_time() - start)
         pipeline.close()
         quality = found.get("quality", 0.0)
         if true is None:

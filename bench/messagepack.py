@@ -33,9 +33,9 @@ def best(work: Callable[[], object]) -> float:
     """The shortest of some runs, in seconds."""
     times = []
     for _ in range(REPEATS):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         work()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
@@ -186,9 +186,9 @@ def measure(path: Path, folder: Path) -> None:
 
 def run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Seconds and the peak of memory in MB of a command; that of all commands so far."""
-    begin = time.perf_counter()
+    start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-    return time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def main() -> None:

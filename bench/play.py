@@ -40,12 +40,12 @@ def play(path: str, rate: str, subscribers: str, out: str) -> None:
     from fieldplay.player.player_time import PlayerClock
     from fieldplay_ros import player_node as node
 
-    begun: list[tuple[int, int]] = []
+    started: list[tuple[int, int]] = []
     run_from = PlayerClock.run_from
 
     def noted(self: PlayerClock, position_ns: int) -> None:
         run_from(self, position_ns)
-        begun.append((position_ns, time.time_ns() - time.monotonic_ns() + self.deadline_ns(position_ns)))
+        started.append((position_ns, time.time_ns() - time.monotonic_ns() + self.deadline_ns(position_ns)))
 
     options = {"archive": path, "rate": rate, "wait_for_subscribers": subscribers, "skip_gaps": "0"}
     options |= {} if is_bag(path) else {"images": "compressed"}
@@ -54,7 +54,7 @@ def play(path: str, rate: str, subscribers: str, out: str) -> None:
         node.main(["player", "--ros-args", *arguments])
     status = Path("/proc/self/status").read_text()
     peak = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    Path(out).write_text(json.dumps({"begun": begun[0], "memory_mb": int(peak) / 1024}))
+    Path(out).write_text(json.dumps({"begun": started[0], "memory_mb": int(peak) / 1024}))
 
 
 def is_bag(path: str) -> bool:
@@ -108,9 +108,9 @@ def listen(path: str, out: str) -> None:
     np.savez(out, **{topic: np.array(times, np.int64).reshape(-1, 2) for topic, times in taken.items()})
 
 
-def figures(due: dict[str, Any], heard: dict[str, Any], rate: float, begun: tuple[int, int]) -> dict[str, Any]:
+def figures(due: dict[str, Any], heard: dict[str, Any], rate: float, started: tuple[int, int]) -> dict[str, Any]:
     """Late and left in ms, and what was lost; topics of which something was lost have no times."""
-    position_ns, wall_ns = begun
+    position_ns, wall_ns = started
     late, left, first, ends = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)], []
     for topic, stamps in due.items():
         sent, received = heard[topic].T
@@ -135,13 +135,13 @@ def figures(due: dict[str, Any], heard: dict[str, Any], rate: float, begun: tupl
 def measure(path: Path, rate: float, checkout: Path, folder: Path) -> dict[str, Any]:
     """One run of the player of a checkout."""
     environment = environment_of(checkout)
-    times, heard, played = folder / f"{path.name}.npz", folder / "heard.npz", folder / "played.json"
+    times, received, played = folder / f"{path.name}.npz", folder / "heard.npz", folder / "played.json"
     mine = environment_of(ROOT) | {"ROS_DOMAIN_ID": environment["ROS_DOMAIN_ID"]}
     me = [sys.executable, __file__]
     if not times.exists():
         subprocess.run([*me, "times", str(path), str(times)], env=mine, check=True)
     due = dict(np.load(times))
-    listener = subprocess.Popen([*me, "listen", str(path), str(heard)], env=mine)
+    listener = subprocess.Popen([*me, "listen", str(path), str(received)], env=mine)
     time.sleep(3.0)  # so that its start is not counted
     start_ns = time.time_ns()
     command = [*me, "play", str(path), str(rate), str(len(due)), str(played)]
@@ -153,7 +153,7 @@ def measure(path: Path, rate: float, checkout: Path, folder: Path) -> dict[str, 
     if status:
         raise SystemExit(f"the player ended with status {status}")
     found = json.loads(played.read_text())
-    result = figures(due, dict(np.load(heard)), rate, found["begun"])
+    result = figures(due, dict(np.load(received)), rate, found["begun"])
     start_s = (result["first_ns"] - start_ns) / 1e9
     return {**result, "cpu_s": use.ru_utime + use.ru_stime, "memory_mb": found["memory_mb"], "start_s": start_s}
 

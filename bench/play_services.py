@@ -64,39 +64,39 @@ class Caller:
     def call(self, kind: str, **fields: Any) -> int:
         """Call a service; when that was."""
         request = getattr(self.srv, kind).Request(**fields)
-        begin = time.time_ns()
+        start = time.time_ns()
         future = self.clients[kind].call_async(request)
         self._wait(future.done)
-        return begin
+        return start
 
     def seek(self) -> float:
         from builtin_interfaces.msg import Time
 
         second = START + random.randrange(1, self.seconds - 2)
-        begin = self.call("Seek", time=Time(sec=second))
+        start = self.call("Seek", time=Time(sec=second))
 
         def there() -> list[int]:
-            return [sent for stamp, sent in self.heard if sent >= begin and stamp == second * 10**9]
+            return [sent for stamp, sent in self.heard if sent >= start and stamp == second * 10**9]
 
         self._wait(lambda: bool(there()))
-        return (there()[0] - begin) / 1e6
+        return (there()[0] - start) / 1e6
 
     def pause(self) -> float:
-        begin = self.call("Pause")
+        start = self.call("Pause")
         end = time.monotonic() + QUIET_S
         self._wait(lambda: time.monotonic() > end)
-        return max(0.0, max(sent - begin for _, sent in self.clock) / 1e6)
+        return max(0.0, max(sent - start for _, sent in self.clock) / 1e6)
 
     def resume(self) -> float:
-        begin = self.call("Resume")
-        self._wait(lambda: self.clock[-1][1] > begin)
-        return min(sent - begin for _, sent in self.clock if sent > begin) / 1e6
+        start = self.call("Resume")
+        self._wait(lambda: self.clock[-1][1] > start)
+        return min(sent - start for _, sent in self.clock if sent > start) / 1e6
 
     def set_rate(self) -> float:
         """How many messages still come at the old distance."""
-        begin = self.call("SetRate", rate=4.0)
-        self._wait(lambda: sum(sent > begin for _, sent in self.heard) > 6)
-        sent = [sent for _, sent in self.heard if sent > begin][:7]
+        start = self.call("SetRate", rate=4.0)
+        self._wait(lambda: sum(sent > start for _, sent in self.heard) > 6)
+        sent = [sent for _, sent in self.heard if sent > start][:7]
         self.call("SetRate", rate=1.0)
         return float(sum(np.diff(sent) / 1e6 > 0.75 * 1e3 / RATE_HZ))
 

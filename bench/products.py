@@ -45,9 +45,9 @@ def resident_mb() -> float:
 @contextmanager
 def timed(title: str) -> Iterator[None]:
     """Tell the processor time of what is done inside, and the memory behind it."""
-    begin = time.process_time()
+    start = time.process_time()
     yield
-    tell(f"{title:24} {time.process_time() - begin:8.3f} s CPU {resident_mb():8.1f} MB")
+    tell(f"{title:24} {time.process_time() - start:8.3f} s CPU {resident_mb():8.1f} MB")
 
 
 def tell(text: str) -> None:

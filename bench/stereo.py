@@ -69,9 +69,9 @@ def depths(left: Frame, right: Frame, given: Given) -> tuple[np.ndarray, float]:
     whole = {**given, "GeneralParameters": general, "ReconstructionSpace": space}
     points = made_by(whole).process(left=left, right=right)["pointcloud"].points
     own = made_by(given if "GeneralParameters" in given else {**given, "GeneralParameters": SPARSE})
-    begin = time.process_time()
+    start = time.process_time()
     own.process(left=left, right=right)
-    took_s = time.process_time() - begin
+    took_s = time.process_time() - start
     pixels = points[:, :2] / points[:, 2:] @ left.camera.matrix[:2, :2].T + left.camera.matrix[:2, 2]
     u, v = np.round(pixels).astype(int).T
     found = np.zeros(left.image.shape)

@@ -34,9 +34,9 @@ def main() -> None:
             print(f"{settings['touches']} touches in {seconds:g} s, pressed with up to {truth['press_n'].max():.1f} N")
         print("tare  threshold  points  median    95 %  largest  CPU")
         for tare, threshold in CASES:
-            begin = time.process_time()
+            start = time.process_time()
             points = touched(path, tare, threshold)
-            spent = time.process_time() - begin
+            spent = time.process_time() - start
             errors = np.abs(below_ground_m(path, points)) * 1000
             middle, most = np.percentile(errors, [50, 95])
             row = f"{len(points):6d} {middle:7.1f} {most:7.1f} {errors.max():8.1f} {spent:4.1f} s"

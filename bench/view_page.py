@@ -59,7 +59,7 @@ def picture_of(archive: Path) -> Any:
     return cv2.imread(str(names[len(names) * 9 // 20]))
 
 
-def look(folder: Path, url: str, picture: Any, out: Path) -> None:
+def look(folder: Path, url: str, image: Any, out: Path) -> None:
     """Open the page until it is as it should be."""
     browsers.PATIENCE_S = WITHIN_S
     browsers.OPTIONS = (*(option for option in browsers.OPTIONS if option != "--disable-gpu"), *WEBGL)
@@ -72,34 +72,34 @@ def look(folder: Path, url: str, picture: Any, out: Path) -> None:
         browser.call(f"{domain}.enable", session)
     sizes = {"width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", session, **sizes)
-    begin = time.monotonic()
+    start = time.monotonic()
     browser.call("Page.navigate", session, url=url)
-    faults = ["nothing was seen"]
-    while faults and time.monotonic() - begin < WITHIN_S:
+    issues = ["nothing was seen"]
+    while issues and time.monotonic() - start < WITHIN_S:
         time.sleep(LOOK_EVERY_S)
         shot = base64.b64decode(browser.call("Page.captureScreenshot", session, format="png")["data"])
         out.write_bytes(shot)
-        faults = faults_of(cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR), picture)
-        print(f"{time.monotonic() - begin:.0f} s: {', '.join(faults) or 'as it should be'}", flush=True)
+        issues = faults_of(cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR), image)
+        print(f"{time.monotonic() - start:.0f} s: {', '.join(issues) or 'as it should be'}", flush=True)
     sent = [event["params"] for event in browser.events if event.get("method") == "Network.requestWillBeSent"]
     refused = [event["params"] for event in browser.events if event.get("method") == "Network.loadingFailed"]
     reasons = {event["requestId"]: event.get("blockedReason", "") for event in refused}
     for request in sent:
         print(f"  asked for {request['request']['url'][:100]} {reasons.get(request['requestId'], '')}".rstrip())
     browser.close()
-    if faults:
-        raise SystemExit(", ".join(faults))
+    if issues:
+        raise SystemExit(", ".join(issues))
 
 
-def faults_of(shot: Any, picture: Any) -> list[str]:
+def faults_of(shot: Any, image: Any) -> list[str]:
     """What is not as it should be."""
     parts = {"camera": CAMERA, "space": SPACE, "plot": PLOT}
     found = {name: shot[top:bottom, left:right].astype(float) for name, (left, top, right, bottom) in parts.items()}
-    faults = [f"the {name} is blank" for name, pixels in found.items() if pixels.std(axis=(0, 1)).max() < SPREAD]
-    apart = np.abs(found["camera"].mean(axis=(0, 1)) - picture.mean(axis=(0, 1))).max()
+    issues = [f"the {name} is blank" for name, pixels in found.items() if pixels.std(axis=(0, 1)).max() < SPREAD]
+    apart = np.abs(found["camera"].mean(axis=(0, 1)) - image.mean(axis=(0, 1))).max()
     if apart > COLOURS_APART:
-        faults.append(f"the camera's colours are {apart:.0f} levels off the picture's")
-    return faults
+        issues.append(f"the camera's colours are {apart:.0f} levels off the picture's")
+    return issues
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def main() -> int:
             kind, inputs, seed=chosen.seed, first=chosen.first, most=most, seconds=chosen.seconds
         )  # fmt: skip
         say(summary.line())
-        for fault in summary.kept:
-            say(f"  kept: {keep(fault, chosen.keep, inputs.suffix)}")
+        for issue in summary.kept:
+            say(f"  kept: {keep(issue, chosen.keep, inputs.suffix)}")
         failed += summary.faults.total()
     return int(failed > 0)
 

@@ -86,7 +86,7 @@ class Bags(Inputs):
         defects: list[Defect] = []
         with_order: Counter[tuple[str, int, bytes]] = Counter()
         bag = open_bag(path, defects.append)
-        for batch in bag.batches(lambda share, count: None):
+        for batch in bag.batches(lambda fraction, count: None):
             with_order.update((batch.topic.name, stamp, each.tobytes()) for stamp, each in batch.messages())
         bag.close()
         strange = [each for _, _, each in with_order if each[-8:] not in self._values and each[-8:] not in content]

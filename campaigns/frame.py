@@ -91,15 +91,15 @@ def campaign(
     name: str, inputs: Inputs, *, seed: int, first: int = 0, most: int | None = None, seconds: float | None = None
 ) -> Summary:
     """Look at so many inputs, or for so long."""
-    summary, begin = Summary(name, seed), time.monotonic()
+    summary, start = Summary(name, seed), time.monotonic()
     for index in count(first):
         if most is not None and index - first >= most:
             break
-        if seconds is not None and time.monotonic() - begin >= seconds:
+        if seconds is not None and time.monotonic() - start >= seconds:
             break
         data = inputs.mutated(random.Random(f"{name} {seed} {index}"))
         judge(summary, inputs, data, index)
-    summary.seconds = time.monotonic() - begin
+    summary.seconds = time.monotonic() - start
     return summary
 
 
@@ -165,12 +165,12 @@ def _ended_at_last(within_s: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def keep(fault: Fault, folder: Path, suffix: str) -> Path:
+def keep(issue: Fault, folder: Path, suffix: str) -> Path:
     """Write an input that failed, and beside it why, so that it can be looked at again."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{fault.name}-{fault.seed}-{fault.number}.{suffix}"
-    path.write_bytes(fault.data)
-    path.with_suffix(f".{suffix}.txt").write_text(fault.told, "utf-8", "backslashreplace")
+    path = folder / f"{issue.name}-{issue.seed}-{issue.number}.{suffix}"
+    path.write_bytes(issue.data)
+    path.with_suffix(f".{suffix}.txt").write_text(issue.told, "utf-8", "backslashreplace")
     return path
 
 

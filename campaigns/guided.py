@@ -76,8 +76,8 @@ class Guided:
         covered = COVERED.findall(self._told.read().decode("utf-8", "replace"))
         first, last = (covered[0], covered[-1]) if covered else (("0", "0"), ("0", "0"))
         say(f"  branches seen: {first[0]} at first, {last[0]} in the end, by {last[1]} inputs")
-        for fault in self._summary.kept:
-            say(f"  kept: {keep(fault, self._keep, self._inputs.suffix)}")
+        for issue in self._summary.kept:
+            say(f"  kept: {keep(issue, self._keep, self._inputs.suffix)}")
         atexit._run_exitfuncs()
         os._exit(int(self._summary.faults.total() > 0))  # the fuzzer ends in no other way
 

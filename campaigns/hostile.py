@@ -52,7 +52,7 @@ class Ending(NamedTuple):
     def fault(self) -> str:
         """What is not as it must be; nothing where all is."""
         signs = set(STEERING.findall(self.text)) - OWN_SIGNS
-        faults = {
+        issues = {
             f"ended with {self.code}": self.code not in RETURNED,
             "a traceback": "Traceback" in self.text,
             f"took {self.seconds:.1f} s": self.seconds > MOST_S,
@@ -60,7 +60,7 @@ class Ending(NamedTuple):
             f"signs that steer terminals: {sorted(signs)}": bool(signs),
             "nothing said": not self.text.strip(),
         }
-        return ", ".join(told for told, is_wrong in faults.items() if is_wrong)
+        return ", ".join(told for told, is_wrong in issues.items() if is_wrong)
 
 
 def ending_of(arguments: list[str]) -> Ending:
@@ -357,24 +357,24 @@ def judged(case: Case) -> tuple[Ending, str]:
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         found = ending_of(case(Path(folder)))
         pages = [path.read_text("utf-8") for path in Path(folder).glob("*.html")]
-    fault = found.fault()
-    return found, fault or "markup out of a name" * any("<script>alert" in page for page in pages)
+    issue = found.fault()
+    return found, issue or "markup out of a name" * any("<script>alert" in page for page in pages)
 
 
 def main() -> int:
     """The exit code: 1 where a case is not survived as it must be."""
     parser = argparse.ArgumentParser(prog="campaigns.hostile", description=__doc__)
     parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=", ".join(CASES))
-    faults = 0
+    issues = 0
     for name in parser.parse_args().cases:
-        found, fault = judged(CASES[name])
+        found, issue = judged(CASES[name])
         said = found.text.strip().splitlines()
         shown = said[-1][:160] if said else ""
         say(
-            f"{name}: {fault or 'survived'}; {found.seconds:.1f} s, {found.most_kb // 1000} MB, {found.code}: {shown!r}"
+            f"{name}: {issue or 'survived'}; {found.seconds:.1f} s, {found.most_kb // 1000} MB, {found.code}: {shown!r}"
         )
-        faults += bool(fault)
-    return int(faults > 0)
+        issues += bool(issue)
+    return int(issues > 0)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,8 @@ def _on_command(name: str, chosen: argparse.Namespace, root: Path) -> int:
             f"{kind}-{name}", inputs, seed=chosen.seed, first=chosen.first, most=most, seconds=chosen.seconds
         )  # fmt: skip
         say(summary.line())
-        for fault in summary.kept:
-            say(f"  kept: {keep(fault, chosen.keep, inputs.suffix)}")
+        for issue in summary.kept:
+            say(f"  kept: {keep(issue, chosen.keep, inputs.suffix)}")
         failed += summary.faults.total()
     say(f"  killed before its end: {kills.killed}")
     return failed

@@ -119,18 +119,18 @@ class MessagePackLogs(Inputs):
 
     def _item_changed(self, draw: random.Random, data: bytes, places: tuple[int, ...]) -> bytes:
         index = draw.randrange(len(places) - 1)
-        begin, end = places[index], places[index + 1]
+        start, end = places[index], places[index + 1]
         how = draw.randrange(5)
         if how == 0:
-            return data[:begin] + draw.choice(HEADS) + data[end:]
+            return data[:start] + draw.choice(HEADS) + data[end:]
         if how == 1:
-            return data[:begin] + _packed(draw.choice(VALUES)) + data[end:]
+            return data[:start] + _packed(draw.choice(VALUES)) + data[end:]
         if how == 2:
-            return data[:begin] + data[end:]
+            return data[:start] + data[end:]
         if how == 3:
-            return data[:begin] + _packed(draw.choice(VALUES)) + data[begin:]
-        head = min(data[begin] + draw.choice((-1, 1, 3)), 0xFF) if begin < len(data) else 0
-        return data[:begin] + bytes([max(head, 0)]) + data[begin + 1 :]
+            return data[:start] + _packed(draw.choice(VALUES)) + data[start:]
+        head = min(data[start] + draw.choice((-1, 1, 3)), 0xFF) if start < len(data) else 0
+        return data[:start] + bytes([max(head, 0)]) + data[start + 1 :]
 
     def look(self, data: bytes) -> Found:
         is_packed = data[:1] == b"x"
@@ -150,9 +150,9 @@ class MessagePackLogs(Inputs):
             for extent in stream.extents(0, len(stream)):
                 if extent.where is None:
                     continue
-                begin, end = extent.where
+                start, end = extent.where
                 unpacker = msgpack.Unpacker(raw=False, unicode_errors="replace", strict_map_key=False)
-                unpacker.feed(plain[begin:end])
+                unpacker.feed(plain[start:end])
                 for row in range(extent.begin, extent.end):
                     found = _sample(stream, row)
                     if isinstance(found, ArchiveError):

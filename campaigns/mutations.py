@@ -26,9 +26,9 @@ Change = Callable[[Draw, bytes], bytes]
 
 
 def _stretch(draw: Draw, data: bytes) -> tuple[int, int]:
-    begin = draw.randrange(len(data) + 1)
+    start = draw.randrange(len(data) + 1)
     longest = MANY if draw.random() < 0.1 else LONGEST
-    return begin, min(len(data), begin + 1 + draw.randrange(longest) // draw.choice((1, 1, 8, 32)))
+    return start, min(len(data), start + 1 + draw.randrange(longest) // draw.choice((1, 1, 8, 32)))
 
 
 def flipped(draw: Draw, data: bytes) -> bytes:
@@ -56,22 +56,22 @@ def cut(draw: Draw, data: bytes) -> bytes:
 
 def taken_out(draw: Draw, data: bytes) -> bytes:
     """Without some bytes."""
-    begin, end = _stretch(draw, data)
-    return data[:begin] + data[end:]
+    start, end = _stretch(draw, data)
+    return data[:start] + data[end:]
 
 
 def put_in(draw: Draw, data: bytes) -> bytes:
     """With some bytes more, of any value or all of one."""
-    begin, end = _stretch(draw, data)
-    size = end - begin or 1
+    start, end = _stretch(draw, data)
+    size = end - start or 1
     more = draw.randbytes(size) if draw.random() < 0.5 else bytes([draw.choice((0, 0x0A, 0x20, 0x2C, 0xFF))]) * size
-    return data[:begin] + more + data[begin:]
+    return data[:start] + more + data[start:]
 
 
 def repeated(draw: Draw, data: bytes) -> bytes:
     """With some of its bytes once more, or many times."""
-    begin, end = _stretch(draw, data)
-    return data[:end] + data[begin:end] * draw.choice((1, 1, 1, 2, 30)) + data[end:]
+    start, end = _stretch(draw, data)
+    return data[:end] + data[start:end] * draw.choice((1, 1, 1, 2, 30)) + data[end:]
 
 
 def swapped(draw: Draw, data: bytes) -> bytes:
@@ -84,8 +84,8 @@ def swapped(draw: Draw, data: bytes) -> bytes:
 
 def blanked(draw: Draw, data: bytes) -> bytes:
     """With zeros for some bytes, as a disk has them that lost a block."""
-    begin, end = _stretch(draw, data)
-    return data[:begin] + bytes(end - begin) + data[end:]
+    start, end = _stretch(draw, data)
+    return data[:start] + bytes(end - start) + data[end:]
 
 
 def with_length(draw: Draw, data: bytes) -> bytes:
@@ -127,20 +127,20 @@ def line_changed(draw: Draw, line: bytes) -> bytes:
     fields = [found.span() for found in FIELD.finditer(line)]
     if not fields:
         return line + draw.choice((b" ", b",", b"0", b"#"))
-    begin, end = draw.choice(fields)
+    start, end = draw.choice(fields)
     other = draw.choice(fields)
-    field, another = line[begin:end], line[slice(*other)]
+    field, another = line[start:end], line[slice(*other)]
     return draw.choice(
         (
-            line[:begin] + draw.choice(TEXTS) + line[end:],
-            line[:begin] + draw.choice(TEXTS) + line[end:],
-            line[:begin] + line[end:],
-            line[:begin] + line[end + 1 :],
+            line[:start] + draw.choice(TEXTS) + line[end:],
+            line[:start] + draw.choice(TEXTS) + line[end:],
+            line[:start] + line[end:],
+            line[:start] + line[end + 1 :],
             line[:end] + draw.choice((b",", b" ", b";", b"\t", b", ")) + another + line[end:],
-            line[:begin] + another + line[end:],
-            line[:begin] + b'"' + field + b'"' * draw.randrange(2) + line[end:],
-            line[:begin] + b" " * draw.randrange(3) + field + b" \t"[: draw.randrange(3)] + line[end:],
-            line[:begin] + field[: draw.randrange(len(field) + 1)] + line[end:],
+            line[:start] + another + line[end:],
+            line[:start] + b'"' + field + b'"' * draw.randrange(2) + line[end:],
+            line[:start] + b" " * draw.randrange(3) + field + b" \t"[: draw.randrange(3)] + line[end:],
+            line[:start] + field[: draw.randrange(len(field) + 1)] + line[end:],
             line[:end],
         )
     )

@@ -50,8 +50,8 @@ def _unpacked(data: bytes, size: int) -> bytes:
 def _packed(data: bytes) -> bytes:
     """An LZF stream of runs as they are, and of repeated bytes as references to the byte before."""
     out = bytearray()
-    for begin in range(0, len(data), 32):
-        piece = data[begin : begin + 32]
+    for start in range(0, len(data), 32):
+        piece = data[start : start + 32]
         if len(piece) > 4 and piece[2:] == piece[1:2] * (len(piece) - 2):
             out += bytes([1]) + piece[:2]
             rest = len(piece) - 2
@@ -104,11 +104,11 @@ class PointClouds(Inputs):
             columns = [rows[name] for name in LAYOUT.names or ()]
         else:
             compressed, size = np.frombuffer(body, "<u4", 2).tolist()
-            raw, begin, columns = _unpacked(body[8 : 8 + compressed], size), 0, []
+            raw, start, columns = _unpacked(body[8 : 8 + compressed], size), 0, []
             stored = STORED if size == POINTS * STORED.itemsize else LAYOUT
             for name in stored.names or ():
-                part = raw[begin : begin + POINTS * stored[name].itemsize]
-                begin += len(part)
+                part = raw[start : start + POINTS * stored[name].itemsize]
+                start += len(part)
                 columns += [np.frombuffer(part, LAYOUT[name])] if name != "_" else []
         for name, column in zip(LAYOUT.names or (), columns, strict=True):
             if not np.array_equal(cloud[name], column, equal_nan=True):

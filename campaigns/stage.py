@@ -209,11 +209,11 @@ class Stage:
         telling = self.command.telling if has_failed else frozenset()
         rest = {name: each for name, each in found.items() if name not in left and Path(name).suffix not in telling}
         for unit in {name.split("/")[0] for name in (*rest, *self.wanted, *self.earlier)}:
-            own, wanted, earlier = (_below(unit, files) for files in (rest, self.wanted, self.earlier))
+            own, requested, earlier = (_below(unit, files) for files in (rest, self.wanted, self.earlier))
             if unit in {*self.command.loose, "cache"}:
-                half = [name for name in own if own[name] not in (wanted.get(name), earlier.get(name))]
+                half = [name for name in own if own[name] not in (requested.get(name), earlier.get(name))]
             else:
-                half = [] if own in ({}, wanted, earlier) else [differing(wanted, own)]
+                half = [] if own in ({}, requested, earlier) else [differing(requested, own)]
             if half:
                 raise WrongError(f"an output is neither absent nor complete: {half[0]}")
         return left
@@ -249,11 +249,11 @@ def state_of(root: Path) -> Mapping[str, tuple[int, int]]:
     return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files_below(root)}
 
 
-def differing(wanted: Files, found: Files) -> str:
+def differing(requested: Files, found: Files) -> str:
     """Where they differ, in words."""
-    for name in sorted({*wanted, *found}):
-        if wanted.get(name) != found.get(name):
-            return f"{name} is {'missing' if name not in found else 'too much' if name not in wanted else 'other'}"
+    for name in sorted({*requested, *found}):
+        if requested.get(name) != found.get(name):
+            return f"{name} is {'missing' if name not in found else 'too much' if name not in requested else 'other'}"
     return "nothing"
 
 

@@ -83,8 +83,8 @@ class Ending:
         """What is not as it must be; nothing where all is."""
         is_early = start.is_soon and start.way not in ("end", "failed", "parent")
         codes = {0}
-        has_not_begun = any(mark in self.text for mark in NOT_BEGUN)
-        is_early |= "KeyboardInterrupt" in self.text and has_not_begun
+        has_not_started = any(mark in self.text for mark in NOT_BEGUN)
+        is_early |= "KeyboardInterrupt" in self.text and has_not_started
         if is_early:
             codes |= {1, 130, 143, -signal.SIGINT, -signal.SIGTERM}
         if start.is_launch and start.way in ("SIGTERM", "failed"):
@@ -93,14 +93,14 @@ class Ending:
             codes |= {-signal.SIGINT}  # all has ended, and the second comes while Python ends
         if start.way == "parent":
             codes = {-signal.SIGKILL} if start.is_launch else {-signal.SIGKILL, 0}  # it may have come to its end before
-        faults = {
+        issues = {
             "did not end": self.code is None,
             f"ended with {self.code}": self.code is not None and self.code not in codes,
             "a traceback": "Traceback" in self.text and not is_early,
             "a process was left": bool(self.left),
             "where it stood was told: the end took long": "Timeout (" in self.text,
         }
-        return ", ".join(told for told, is_wrong in faults.items() if is_wrong)
+        return ", ".join(told for told, is_wrong in issues.items() if is_wrong)
 
 
 def ending_of(start: Start, command: list[str], *, ends_s: float = ENDS_S) -> Ending:
@@ -234,19 +234,19 @@ class Starts:
     def _note(self, start: Start, ending: Ending) -> None:
         self.ways[f"{'launch' if start.is_launch else 'player'} {start.way}"] += 1
         self.slowest_s = max(self.slowest_s, ending.seconds)
-        fault = ending.fault(start)
-        if fault:
-            self.faults[fault] += 1
+        issue = ending.fault(start)
+        if issue:
+            self.faults[issue] += 1
             self._keep.mkdir(parents=True, exist_ok=True)
-            told = f"{start}\n{fault}; left: {ending.left}\n{ending.text}\n{ending.stands}\n"
+            told = f"{start}\n{issue}; left: {ending.left}\n{ending.text}\n{ending.stands}\n"
             (self._keep / f"starts-{self.seed}-{start.number}.txt").write_text(told)
 
     def line(self) -> str:
         """All of it in one line, and a line for each fault."""
         ways = ", ".join(f"{number} {way}" for way, number in sorted(self.ways.items()))
         head = f"starts: {self.ways.total()} ({ways}), the slowest {self.slowest_s:.0f} s; seed {self.seed}"
-        faults = (f"  {number} x {what}" for what, number in self.faults.most_common())
-        return "\n".join([f"{head}; {self.faults.total()} failed", *faults])
+        issues = (f"  {number} x {what}" for what, number in self.faults.most_common())
+        return "\n".join([f"{head}; {self.faults.total()} failed", *issues])
 
 
 def main() -> int:

@@ -61,8 +61,8 @@ class Zips(Inputs):
         data = draw.choice(self._files)
         if draw.random() < 0.5:
             return changed(draw, data, BYTES)
-        begin = data.index(DIRECTORY)  # what is said of the members, behind them
-        return data[:begin] + changed(draw, data[begin:], (*BYTES, *(with_length,) * 10))
+        start = data.index(DIRECTORY)  # what is said of the members, behind them
+        return data[:start] + changed(draw, data[start:], (*BYTES, *(with_length,) * 10))
 
     def look(self, data: bytes) -> Found:
         self._path.write_bytes(data)

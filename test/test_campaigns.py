@@ -81,9 +81,9 @@ def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
         "another thing came the second time",
     }
     assert summary.faults["a row is missing"] > 50 and len(summary.kept) == 9
-    for fault in summary.kept:
-        path = keep(fault, tmp_path, odd.suffix)
-        assert odd.mutated(random.Random(f"odd 1 {fault.number}")) == path.read_bytes()
+    for issue in summary.kept:
+        path = keep(issue, tmp_path, odd.suffix)
+        assert odd.mutated(random.Random(f"odd 1 {issue.number}")) == path.read_bytes()
         found = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
         assert found is not None and found[0] in summary.faults
 
@@ -112,8 +112,8 @@ def test_without_a_fuzzer_it_is_told_what_is_needed(tmp_path: Path) -> None:
 
 
 def test_names_that_are_meant_ill_are_told_in_words() -> None:
-    ending, fault = judged(names_that_steer)
-    assert (fault, ending.code) == ("", 1)
+    ending, issue = judged(names_that_steer)
+    assert (issue, ending.code) == ("", 1)
 
 
 def test_a_few_kills_and_failing_disks_do_no_harm(tmp_path: Path) -> None:

@@ -37,14 +37,14 @@ def test_what_is_wrong_with_an_end_is_told(monkeypatch: pytest.MonkeyPatch, prog
 
 def test_who_is_interrupted_before_its_first_line_gets_pythons_own_traceback() -> None:
     told = 'Traceback (most recent call last):\n  File "player", line {}, in <module>\nKeyboardInterrupt\n'
-    faults = [Ending(-2, told.format(line), [], 1.0).fault(start("SIGINT")) for line in (0, 33)]
-    assert faults == ["", "ended with -2, a traceback"]
+    issues = [Ending(-2, told.format(line), [], 1.0).fault(start("SIGINT")) for line in (0, 33)]
+    assert issues == ["", "ended with -2, a traceback"]
 
 
 def test_a_player_ends_well_at_two_signals(tmp_path: Path) -> None:
-    asked = start("twice")
-    ending = ending_of(asked, asked.command(tmp_path / "nothing"))
-    assert ending.fault(asked) in ("", "ended with 1")  # it may have seen already that there is no archive
+    requested = start("twice")
+    ending = ending_of(requested, requested.command(tmp_path / "nothing"))
+    assert ending.fault(requested) in ("", "ended with 1")  # it may have seen already that there is no archive
     assert not ending.left
 
 

@@ -74,8 +74,8 @@ def test_the_parts_of_a_tar_are_read_as_one_whichever_is_given(tree: Path) -> No
     data = path.read_bytes()
     path.unlink()
     parts = [path.with_name(f"{path.name}.{number:02d}") for number in range(3)]
-    for part, begin in zip(parts, range(0, len(data), 20_000), strict=True):
-        part.write_bytes(data[begin : begin + 20_000])
+    for part, start in zip(parts, range(0, len(data), 20_000), strict=True):
+        part.write_bytes(data[start : start + 20_000])
     for part in parts:
         assert is_packed(part)
         with open_files(part, [].append) as files:
@@ -245,9 +245,9 @@ def test_no_byte_is_lost_to_a_wrong_checksum_wherever_two_reads_part(
         for behind in (b"", b"anything"):
             monkeypatch.setattr(inflating, "READ_SIZE", max(len(packed) - 2 - split, 1))
             for size in SIZES:
-                found, fault = read_up_to_fault(opened(bytes(packed) + behind), size)
+                found, issue = read_up_to_fault(opened(bytes(packed) + behind), size)
                 assert found == plain
-                assert fault == f"x.zz: damaged: {OTHER_SUM}, behind {len(plain)} plain bytes"
+                assert issue == f"x.zz: damaged: {OTHER_SUM}, behind {len(plain)} plain bytes"
 
 
 OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
@@ -261,9 +261,9 @@ def test_of_data_that_are_cut_off_all_is_read_that_can_be(read_size: int, monkey
     for cut in range(2, len(packed)):
         expected = zlib.decompressobj().decompress(packed[:cut])  # by zlib, all at once
         for size in SIZES:
-            found, fault = read_up_to_fault(opened(packed[:cut]), size)
+            found, issue = read_up_to_fault(opened(packed[:cut]), size)
             assert found == expected
-            assert fault == f"x.zz: cut off, it ends after {len(expected)} plain bytes"
+            assert issue == f"x.zz: cut off, it ends after {len(expected)} plain bytes"
 
 
 @pytest.mark.parametrize("read_size", [1, 50, 1 << 16])
@@ -281,8 +281,8 @@ def test_what_stands_before_a_fault_is_read_to_the_last_byte(read_size: int, mon
         except zlib.error:
             pass
         for size in SIZES:
-            found, fault = read_up_to_fault(opened(bytes(packed)), size)
-            assert found == expected and "damaged: " in fault
+            found, issue = read_up_to_fault(opened(bytes(packed)), size)
+            assert found == expected and "damaged: " in issue
 
 
 def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,12 +70,12 @@ def test_an_archive_and_its_bag_give_the_same_messages(folder: Path) -> None:
 
 def test_a_part_of_the_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
     whole = data.records("imu/data")
-    begin = min(topic.first_ns for topic in data.topics.values() if topic.first_ns is not None)
+    start = min(topic.first_ns for topic in data.topics.values() if topic.first_ns is not None)
     part = data.records("imu/data", start=0.25, duration=0.5)
-    wanted = (whole["leaves_ns"] >= begin + 250_000_000) & (whole["leaves_ns"] <= begin + 750_000_000)
-    assert 0 < wanted.sum() < len(wanted)
+    requested = (whole["leaves_ns"] >= start + 250_000_000) & (whole["leaves_ns"] <= start + 750_000_000)
+    assert 0 < requested.sum() < len(requested)
     for name, column in part.items():
-        np.testing.assert_array_equal(column, whole[name][wanted])
+        np.testing.assert_array_equal(column, whole[name][requested])
     found = [message.stamp_ns for message in data.messages("imu/data", start=0.25, duration=0.5)]
     assert found == part["leaves_ns"].tolist()
 
@@ -89,9 +89,9 @@ def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
 
 
 def test_images_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) -> None:
-    pictures = list(data.images("main_cam/image_raw", duration=0.3))
-    assert len(pictures) > 1 and [stamp for stamp, _ in pictures] == sorted(stamp for stamp, _ in pictures)
-    assert all(picture.shape == (1080, 1920, 3) and picture.dtype == np.uint8 for _, picture in pictures)
+    images = list(data.images("main_cam/image_raw", duration=0.3))
+    assert len(images) > 1 and [stamp for stamp, _ in images] == sorted(stamp for stamp, _ in images)
+    assert all(image.shape == (1080, 1920, 3) and image.dtype == np.uint8 for _, image in images)
     clouds = list(data.clouds("lidar/points", duration=0.5))
     assert clouds and all({"x", "y", "z"} <= set(points.dtype.names or ()) for _, points in clouds)
     with pytest.raises(fieldplay.UsageError, match=r"/ameds/imu/data: expected pictures, got sensor_msgs/msg/Imu"):
@@ -101,9 +101,9 @@ def test_images_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) 
 def test_images_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
     with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
         both = zip(archive.images("aux_cam/image_raw"), bag.images("aux_cam/image_raw"), strict=True)
-        for (stamp, picture), (other_stamp, other) in both:
+        for (stamp, image), (other_stamp, other) in both:
             assert stamp == other_stamp
-            np.testing.assert_array_equal(picture, other)
+            np.testing.assert_array_equal(image, other)
 
 
 def test_what_is_not_there_is_told_with_what_is(data: fieldplay.FieldData) -> None:

@@ -117,8 +117,8 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
     }
     assert sources | data == {name for name in names if ".dist-info/" not in name and ".data/" not in name}
     listed = [line.split("#")[0].strip() for line in (ROOT / "requirements" / "libraries.txt").read_text().splitlines()]
-    asked = [line for line in re.findall("^Requires-Dist: (.*)$", told, re.M) if "extra ==" not in line]
-    assert sorted(map(normalised, asked)) == sorted(map(normalised, filter(None, listed)))
+    requested = [line for line in re.findall("^Requires-Dist: (.*)$", told, re.M) if "extra ==" not in line]
+    assert sorted(map(normalised, requested)) == sorted(map(normalised, filter(None, listed)))
     assert re.findall("^Provides-Extra: (.*)$", told, re.M) == ["batch", "view"]
 
 

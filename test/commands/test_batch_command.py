@@ -223,7 +223,7 @@ def test_a_scheduler_that_goes_away_is_told(done: Done, tmp_path: Path) -> None:
         LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0") as lost,
         Client(lost, set_as_default=False) as asking,
     ):
-        run = partial(run_job, command=main, wanted_version=own_version())
+        run = partial(run_job, command=main, requested_version=own_version())
         found = outcomes(asking, jobs_on(done.data / "Traverse_1", tmp_path, "check"), run)
         threading.Thread(target=lost.close).start()
         with pytest.raises(UserError, match="the scheduler has gone away: 0 of 1 were done; the same command goes on"):
@@ -236,7 +236,7 @@ def test_a_scheduler_that_has_gone_away_before_it_is_asked_is_told_too(done: Don
         Client(here, set_as_default=False) as asking,
     ):
         asking.close()
-        run = partial(run_job, command=main, wanted_version=own_version())
+        run = partial(run_job, command=main, requested_version=own_version())
         with pytest.raises(UserError, match="the scheduler has gone away: 0 of 1 were done; the same command goes on"):
             list(outcomes(asking, jobs_on(done.data / "Traverse_1", tmp_path, "check"), run))
 
@@ -337,7 +337,7 @@ def test_a_worker_that_dies_loses_nothing(done: Done, client: Any, tmp_path: Pat
     """Last of all, as another has to start then."""
     jobs = jobs_on(done.data / "Traverse_1", tmp_path / "out", *ALL)
     pids = client.run(os.getpid)
-    found = outcomes(client, jobs, partial(run_job, command=main, wanted_version=own_version()))
+    found = outcomes(client, jobs, partial(run_job, command=main, requested_version=own_version()))
     first = next(found)
     busy = next(worker for worker, keys in client.processing().items() if keys)
     os.kill(pids[busy], signal.SIGKILL)

@@ -31,9 +31,9 @@ def words_of(path: Path) -> list[str]:
 
 
 def has_colour(path: Path, colour: tuple[int, int, int]) -> bool:
-    picture = cv2.imread(str(path))
-    assert picture is not None
-    return bool((picture == np.array(colour[::-1])).all(axis=2).any())
+    image = cv2.imread(str(path))
+    assert image is not None
+    return bool((image == np.array(colour[::-1])).all(axis=2).any())
 
 
 def test_the_svg_names_all_that_is_in_the_description(run: Run, tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_the_png_shows_the_same_in_twice_as_many_pixels(run: Run, tmp_path: Path
     run("diagram", description, tmp_path / "out.svg")
     assert run("diagram", description, tmp_path / "out.png")[0] == 0
     root = ElementTree.parse(tmp_path / "out.svg").getroot()
-    picture = cv2.imread(str(tmp_path / "out.png"))
-    assert picture is not None
-    assert picture.shape == (2 * int(root.attrib["height"]), 2 * int(root.attrib["width"]), 3)
+    image = cv2.imread(str(tmp_path / "out.png"))
+    assert image is not None
+    assert image.shape == (2 * int(root.attrib["height"]), 2 * int(root.attrib["width"]), 3)
     assert has_colour(tmp_path / "out.png", GREEN)
     assert not has_colour(tmp_path / "out.png", RED)
 

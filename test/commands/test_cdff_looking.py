@@ -38,9 +38,9 @@ def test_info_tells_count_times_rate_gap_and_bytes_of_each_stream(run: Run, log:
     )
     assert (pose["count"], pose["lag_s"]) == (11, 0.00025)
     assert pose["bytes"] == sum(len(msgpack.packb(sample)) for _, sample in states(11)[1])
-    begin = BEGIN_US * 1000
-    assert pose["sampled"] == {"first_ns": begin, "last_ns": begin + 10**9, "rate_hz": 10.0, "max_gap_s": 0.1}
-    assert pose["logged"]["first_ns"] == begin + 250_000
+    start = BEGIN_US * 1000
+    assert pose["sampled"] == {"first_ns": start, "last_ns": start + 10**9, "rate_hz": 10.0, "max_gap_s": 0.1}
+    assert pose["logged"]["first_ns"] == start + 250_000
     assert (value["dialect"], value["count"], value["logged"]["rate_hz"]) == ("plain value", 1, None)
 
 
@@ -52,8 +52,8 @@ def test_info_shows_times_in_utc(run: Run, log: Path) -> None:
 
 
 def test_info_joins_the_parts_of_a_group_in_the_order_of_their_names(run: Run, tmp_path: Path) -> None:
-    for number, begin in ((1, BEGIN_US + 5_000_000), (0, BEGIN_US)):
-        write_log(tmp_path / f"r_{number}.msg", {"/a.x": numbered(begin, begin + 1_000_000)})
+    for number, start in ((1, BEGIN_US + 5_000_000), (0, BEGIN_US)):
+        write_log(tmp_path / f"r_{number}.msg", {"/a.x": numbered(start, start + 1_000_000)})
     for paths in ([tmp_path], [tmp_path / "r_1.msg", tmp_path / "r_0.msg"]):
         _, out, _ = run("info", *paths, "--json")
         found = json.loads(out)

@@ -101,8 +101,8 @@ def test_output_that_cannot_be_written_is_said(archive: Path) -> None:
      ("fieldplay info a --dataset am", {"ameds"}), ("fieldplay check a --js", {"--json"})],
 )  # fmt: skip
 def test_the_shell_completes_commands_options_and_values(line: str, expected: set[str], tmp_path: Path) -> None:
-    wanted = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line}
-    wanted |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words")}
-    with script(env={**os.environ, **wanted}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    requested = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line}
+    requested |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words")}
+    with script(env={**os.environ, **requested}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         process.wait(WAIT_S)
     assert {word.strip() for word in (tmp_path / "words").read_text().splitlines()} == expected

@@ -178,9 +178,9 @@ def test_check_ends_with_0_where_there_is_nothing_to_say(archive: Path, call: Ca
 
 
 def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds: Any, call: Call) -> None:
-    table, picture = tiny_ameds.root / "MainArmJointAngles.csv", tiny_ameds.root / "AuxCam_1656931512.000000.jpg"
+    table, image = tiny_ameds.root / "MainArmJointAngles.csv", tiny_ameds.root / "AuxCam_1656931512.000000.jpg"
     table.write_text(table.read_text() + "1656931514,1\n")
-    picture.write_bytes(b"")
+    image.write_bytes(b"")
     code, out, _ = call("check", tiny_ameds.root)
     assert code == 1
     assert f"short_row: {table.name}:3: expected 8 columns, got 2: '1656931514,1'\n" in out
@@ -201,7 +201,7 @@ def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds:
     }
     message = "expected a JPEG, PNG or BMP picture, got an empty file"
     place = {"row": None, "stream": "aux_cam", "sample": None, "byte": None}
-    assert by_file[picture.name] == {**place, "kind": "damaged_picture", "message": message}
+    assert by_file[image.name] == {**place, "kind": "damaged_picture", "message": message}
 
 
 def test_a_thousand_defects_of_a_kind_are_listed_and_all_are_counted(tiny_ameds: Any, call: Call) -> None:
@@ -338,8 +338,8 @@ class Out(io.StringIO):
 def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
     now, out = [100.0], Out(terminal=True)
     bar = ProgressBar("converting", "messages", out, now=lambda: now[0])
-    for now[0], share in ((101.0, 0.25), (101.05, 0.3), (102.0, 0.5)):
-        bar(share, int(1000 * share))
+    for now[0], fraction in ((101.0, 0.25), (101.05, 0.3), (102.0, 0.5)):
+        bar(fraction, int(1000 * fraction))
     bar.finish()
     parts = out.getvalue().split("\r\x1b[K")
     assert parts[1] == f"[{'#' * 8}{'.' * 22}] converting  25%  250 messages, 250/s, 3 s left"

@@ -129,16 +129,16 @@ def test_damaged_images_are_told_once_and_strict_leaves_nothing(
 ) -> None:
     root = tmp_path / "AMEDS" / "Traverse_5"
     shutil.copytree(next(archives["ameds"].iterdir()), root)
-    pictures = sorted(root.glob("MainCam_*.jpg"))
-    for picture in (pictures[0], pictures[-1]):
-        picture.write_bytes(picture.read_bytes()[:200])
+    images = sorted(root.glob("MainCam_*.jpg"))
+    for image in (images[0], images[-1]):
+        image.write_bytes(image.read_bytes()[:200])
     told = []
     for count in ("1", "2"):
         converted(root, tmp_path / count, "--jobs", count)
         told.append(without_progress(capsys.readouterr().err))
     assert told[0] == told[1]
     lines = "\n".join(told[0])
-    assert all(lines.count(picture.name) == 1 for picture in (pictures[0], pictures[-1]))
+    assert all(lines.count(image.name) == 1 for image in (images[0], images[-1]))
     assert main(["convert", str(root), str(tmp_path / "strict"), "--strict", "--jobs", "2"]) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "AMEDS"]
 
@@ -186,10 +186,10 @@ def test_an_interrupt_ends_all_workers_and_leaves_nothing(
     workers: list[int] = []
     wait = conversion._wait
 
-    def interrupted(parts: Any, heard: Any) -> None:
+    def interrupted(parts: Any, received: Any) -> None:
         workers.extend(part.process.pid for part in parts)
         signal.raise_signal(signal.SIGINT)
-        wait(parts, heard)
+        wait(parts, received)
 
     def endless(self: BagWriter, number: int, batches: Iterator[Messages]) -> None:
         while True:

@@ -35,6 +35,6 @@ def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path, bro
     for size in (DESK, PHONE):
         shown = Shown(browser, out / "index.html", size)
         assert shown.value("document.scrollingElement.scrollWidth") == size[0]
-        pictures = shown.value("[...document.querySelectorAll('#demo img')].map(i => [i.naturalWidth, i.width])")
-        assert len(pictures) == len(PICTURES)
-        assert all(natural > 0 and 0 < width < size[0] for natural, width in pictures)
+        images = shown.value("[...document.querySelectorAll('#demo img')].map(i => [i.naturalWidth, i.width])")
+        assert len(images) == len(PICTURES)
+        assert all(natural > 0 and 0 < width < size[0] for natural, width in images)

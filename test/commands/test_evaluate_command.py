@@ -177,8 +177,8 @@ def test_plots_are_drawn(
         assert page.count('class="line s0"') >= 3
         run(capsys, *words)  # a page of its own is replaced
     else:
-        picture = cv2.imread(str(out))
-        assert picture.shape[0] > 500 and picture.std() > 10
+        image = cv2.imread(str(out))
+        assert image.shape[0] > 500 and image.std() > 10
         assert "--overwrite" in refused(capsys, *words)
 
 

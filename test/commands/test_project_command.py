@@ -28,10 +28,10 @@ LIDAR = Wanted(laser="lidar", camera="main_cam", time="5")
 BEGIN_S = 1656928800
 
 
-def projection(sample: Sampled, wanted: Wanted) -> Projected:
+def projection(sample: Sampled, requested: Wanted) -> Projected:
     told: list[str] = []
     with open_dataset(sample.archive) as archive:
-        found = projected(archive, wanted, step=lambda share, count: None, tell=told.append)
+        found = projected(archive, requested, step=lambda fraction, count: None, tell=told.append)
     assert told == []
     return found
 
@@ -39,11 +39,11 @@ def projection(sample: Sampled, wanted: Wanted) -> Projected:
 def truth_at(sample: Sampled, stamp_ns: NDArray[np.int64]) -> Array:
     """map_T_base_link (n, 4, 4) at times within the sample."""
     first_ns = int(sample.truth["stamp_ns"][0])
-    known, wanted = (sample.truth["stamp_ns"] - first_ns) * 1e-9, (stamp_ns - first_ns) * 1e-9
+    known, requested = (sample.truth["stamp_ns"] - first_ns) * 1e-9, (stamp_ns - first_ns) * 1e-9
     poses = np.tile(np.eye(4), (len(stamp_ns), 1, 1))
-    poses[:, :3, 3] = np.stack([np.interp(wanted, known, sample.truth[f"{axis}_m"]) for axis in "xyz"], axis=1)
+    poses[:, :3, 3] = np.stack([np.interp(requested, known, sample.truth[f"{axis}_m"]) for axis in "xyz"], axis=1)
     turns = Rotation.from_quat(np.stack([sample.truth[f"q{axis}"] for axis in "xyzw"], axis=1))
-    poses[:, :3, :3] = Slerp(known, turns)(wanted).as_matrix()
+    poses[:, :3, :3] = Slerp(known, turns)(requested).as_matrix()
     return poses
 
 
@@ -76,9 +76,9 @@ def test_points_lie_where_the_truth_puts_them(sampled_ameds: Sampled, time: str)
 
 def test_of_a_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled) -> None:
     """By the frames, the camera and the tf in its messages alone; of its motion it knows what the wheels told."""
-    wanted = replace(LIDAR, fixed_frame="odom")
-    of_archive = projection(sampled_ameds, wanted)
-    of_bag = projection(replace(sampled_ameds, archive=sampled_ameds.bag), wanted)
+    requested = replace(LIDAR, fixed_frame="odom")
+    of_archive = projection(sampled_ameds, requested)
+    of_bag = projection(replace(sampled_ameds, archive=sampled_ameds.bag), requested)
     assert of_bag.laser.spec.frame == of_archive.laser.spec.frame
     assert of_bag.picture.stamp_ns == of_archive.picture.stamp_ns
     assert (of_bag.picture.pixels == of_archive.picture.pixels).all()
@@ -104,10 +104,10 @@ def test_the_file_and_the_words_tell_what_was_found(
     out = tmp_path / "new" / "out.png"
     assert main(["project", str(sampled_ameds.archive), "lidar", "main_cam", "5", str(out), "--range", "2", "30"]) == 0
     found = projection(sampled_ameds, LIDAR)
-    first, picture, scan, placed = capsys.readouterr().out.splitlines()
+    first, image, scan, placed = capsys.readouterr().out.splitlines()
     shown, points = int(found.projection.is_visible.sum()), len(found.ranges_m)
     assert first == f"{out}: {shown} of {points} points of lidar/points in main_cam/image_raw"
-    assert "2022-07-04T10:00:05.040000000Z (1656928805.040000000), 5.040000 s, 0.040000 s after" in picture
+    assert "2022-07-04T10:00:05.040000000Z (1656928805.040000000), 5.040000 s, 0.040000 s after" in image
     assert "2022-07-04T10:00:05.000000000Z (1656928805.000000000), 0.040000 s before the picture" in scan
     assert re.search(r"by tf from lidar to main_cam; motion of up to 0\.1\d\d m in map", placed)
     drawn = cv2.imread(str(out))
@@ -134,7 +134,8 @@ def test_names_and_times_may_be_written_in_several_ways(
     sampled_ameds: Sampled, laser: str, camera: str, time: str
 ) -> None:
     plain, other = (
-        projection(sampled_ameds, wanted) for wanted in (LIDAR, replace(LIDAR, laser=laser, camera=camera, time=time))
+        projection(sampled_ameds, requested)
+        for requested in (LIDAR, replace(LIDAR, laser=laser, camera=camera, time=time))
     )
     assert (other.picture.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
 

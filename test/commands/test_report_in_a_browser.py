@@ -71,8 +71,8 @@ def test_every_image_is_there_and_nothing_is_asked_for_or_goes_wrong(
     widths = shown.value("Promise.all([...document.images].map(i => i.decode().then(() => i.naturalWidth, e => 0)))")
     assert len(widths) >= 3
     assert min(widths) > 0
-    asked = [event["request"]["url"] for event in shown.events("Network.requestWillBeSent")]
-    assert [url for url in asked if not url.startswith("data:")] == [page.as_uri()]
+    requested = [event["request"]["url"] for event in shown.events("Network.requestWillBeSent")]
+    assert [url for url in requested if not url.startswith("data:")] == [page.as_uri()]
     wrong = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Network.loadingFailed")
     assert [event for method in wrong for event in shown.events(method)] == []
     assert shown.value("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
@@ -96,9 +96,9 @@ def test_labels_on_images_lie_within_them_and_beside_each_other(page: Path, brow
         boxes = shown.value("""[...document.querySelectorAll('.photo')].map(p => [p, ...p.querySelectorAll('span')]
             .filter(e => getComputedStyle(e).display != 'none')
             .map(e => e.getBoundingClientRect()).map(r => [r.left, r.top, r.right, r.bottom]))""")
-        for picture, *labels in boxes:
+        for image, *labels in boxes:
             for place, one in enumerate(labels):
-                assert one[0] >= picture[0] - 1 and one[2] <= picture[2] + 1
+                assert one[0] >= image[0] - 1 and one[2] <= image[2] + 1
                 assert not any(
                     one[0] < b[2] and b[0] < one[2] and one[1] < b[3] and b[1] < one[3] for b in labels[:place]
                 )

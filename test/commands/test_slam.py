@@ -49,9 +49,9 @@ Slam = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
 def way() -> Trajectory:
     """The body in the room, 3 m with a bend."""
-    share = np.linspace(0.0, 1.0, SCANS)
-    place = np.stack([4.0 + 3.0 * share, 4.0 + share**2, np.full(SCANS, 1.0)], axis=1)
-    return Trajectory(stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * share), place))
+    fraction = np.linspace(0.0, 1.0, SCANS)
+    place = np.stack([4.0 + 3.0 * fraction, 4.0 + fraction**2, np.full(SCANS, 1.0)], axis=1)
+    return Trajectory(stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * fraction), place))
 
 
 def base_t_lidar() -> np.ndarray:
@@ -372,9 +372,9 @@ def test_an_environment_is_made_once_and_what_fails_is_told(
     for _ in range(2):
         provide(method, tell=told.append)
     assert told == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert [line.split()[2] for line in asked] == ["venv", "pip"] * 2
-    assert all(line.endswith("PYTHONPATH=") for line in asked) and asked[-1].split()[-2] == "some==1.0"
+    requested = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[2] for line in requested] == ["venv", "pip"] * 2
+    assert all(line.endswith("PYTHONPATH=") for line in requested) and requested[-1].split()[-2] == "some==1.0"
     variables = environment_of(method)
     assert variables["PATH"].split(os.pathsep)[0] == str(folder / "bin") and "PYTHONPATH" not in variables
 
@@ -442,10 +442,10 @@ def test_the_noise_of_the_imu_is_the_dataset_s_where_it_tells_one(rosario: Path,
 
 
 def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) -> None:
-    picture = {"types": ["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"], "camera": True, "raw": True,
+    image = {"types": ["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"], "camera": True, "raw": True,
                "rectified": True}  # fmt: skip
     text = {
-        "about": "a script", "version": "1", "needs": {"leftImage": picture, "rightImage": picture},
+        "about": "a script", "version": "1", "needs": {"leftImage": image, "rightImage": image},
         "files": {"numbers.txt": "{rightImage.baseline_m} {leftImage.distortion} {leftImage_T_rightImage.xyz}"},
         "command": ["sh", "-c", f"cp {tmp_path}/poses.tum ."],
         "trajectory": {"path": "poses.tum", "form": "tum"}, "frame": "{leftImage.frame}", "scans": "leftImage",

@@ -84,14 +84,14 @@ def test_a_file_holds_what_the_bag_of_the_same_archive_does(dataset: str, tmp_pa
 
 def test_each_defect_is_a_line_of_text_where_it_was_met(tmp_path: Path) -> None:
     root = written("ameds", tmp_path)
-    picture = next(root.rglob(f"MainCam_{tiny_ameds.START + 1}.000000.jpg"))
-    picture.write_bytes(picture.read_bytes()[:100])
+    image = next(root.rglob(f"MainCam_{tiny_ameds.START + 1}.000000.jpg"))
+    image.write_bytes(image.read_bytes()[:100])
     table = next(root.rglob("GnssImu.csv"))
     table.write_text(table.read_text().replace(",", ",x", 1))
     found = list(texts_of(entities_of(saved(root, tmp_path / "out.rrd")), "/defects"))
     assert [time // SECOND - tiny_ameds.START for time, _ in found] == [0, 1]
     assert "GnssImu.csv:1: column acc_x: expected a number, got 'x" in found[0][1]
-    assert f"{picture.name}: expected a picture of" in found[1][1]
+    assert f"{image.name}: expected a picture of" in found[1][1]
 
 
 def strange_messages() -> Iterator[tuple[str, int, Any]]:

@@ -38,9 +38,9 @@ def room() -> Room:
     return Room()
 
 
-def noisy(picture: Array | Picture, std: float, seed: int) -> Picture:
-    noise = np.random.default_rng(seed).normal(0, std, picture.shape)
-    return np.clip(picture + noise, 0, 255).astype(np.uint8)
+def noisy(image: Array | Picture, std: float, seed: int) -> Picture:
+    noise = np.random.default_rng(seed).normal(0, std, image.shape)
+    return np.clip(image + noise, 0, 255).astype(np.uint8)
 
 
 def driven(
@@ -78,20 +78,20 @@ def known(answers: dict[int, Answer]) -> list[int]:
     return [number for number, answer in answers.items() if answer.success]
 
 
-def covered(number: int, picture: Picture) -> Picture:
-    return noisy(np.full(picture.shape, 12.0), 2, number) if number in BAD else picture
+def covered(number: int, image: Picture) -> Picture:
+    return noisy(np.full(image.shape, 12.0), 2, number) if number in BAD else image
 
 
-def blurred(number: int, picture: Picture) -> Picture:
-    return np.asarray(cv2.blur(picture, (25, 25)), np.uint8) if number in BAD[:2] else picture
+def blurred(number: int, image: Picture) -> Picture:
+    return np.asarray(cv2.blur(image, (25, 25)), np.uint8) if number in BAD[:2] else image
 
 
-def blank(number: int, picture: Picture) -> Picture:
-    return noisy(np.full(picture.shape, 128.0), 3, number) if number in BAD else picture
+def blank(number: int, image: Picture) -> Picture:
+    return noisy(np.full(image.shape, 128.0), 3, number) if number in BAD else image
 
 
-def dark(number: int, picture: Picture) -> Picture:
-    return noisy(0.02 * picture, 1.5, number) if number in BAD else picture
+def dark(number: int, image: Picture) -> Picture:
+    return noisy(0.02 * image, 1.5, number) if number in BAD else image
 
 
 @pytest.mark.parametrize(
@@ -135,15 +135,15 @@ def test_on_a_plain_drive_it_is_off_by_less_than_a_hundredth_of_the_way(room: Ro
 
 
 def test_exposure_that_changes_is_no_motion(room: Room) -> None:
-    def changed(number: int, picture: Picture) -> Picture:
-        return noisy(picture * (0.4 if number % 4 == 2 else 1.0), 1, number)
+    def changed(number: int, image: Picture) -> Picture:
+        return noisy(image * (0.4 if number % 4 == 2 else 1.0), 1, number)
 
     answers = driven(room, ahead(12), changed, changed)
     assert len(known(answers)) == 12 and max(answer.off_m for answer in answers.values()) < 0.01
 
 
 def test_every_third_image_may_be_lost(room: Room) -> None:
-    answers = driven(room, ahead(16), right=lambda number, picture: None if number % 3 == 2 else picture)
+    answers = driven(room, ahead(16), right=lambda number, image: None if number % 3 == 2 else image)
     assert known(answers) == [number for number in range(16) if number % 3 != 2]
     assert answers[15].off_m < 0.01 * 15 * STEP_M
 
@@ -153,8 +153,8 @@ def test_a_camera_that_stands_for_a_minute_stays_where_it_is(room: Room) -> None
     pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
     found = []
     for number in range(60):
-        pictures = noisy(left, 3, 2 * number), noisy(right, 3, 2 * number + 1)
-        for port, frame in zip(PORTS, frames(pictures, number * 4 * PERIOD_NS), strict=True):
+        images = noisy(left, 3, 2 * number), noisy(right, 3, 2 * number + 1)
+        for port, frame in zip(PORTS, frames(images, number * 4 * PERIOD_NS), strict=True):
             found += [each.value for each in pipeline.feed(port, frame, frame.stamp_ns) if each.port == "pose"]
     poses, deviations = [each.pose for each in found], [np.sqrt(np.trace(each.covariance[:3, :3])) for each in found]
     assert len(poses) == 60 and (np.diff(deviations) >= 0).all() and deviations[-1] < 0.02

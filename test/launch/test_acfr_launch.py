@@ -64,7 +64,7 @@ class WhilePlaying(unittest.TestCase):
         expected = derived_messages(root, Path(folder.name) / "bag", TYPES)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
         launched.hear_all(self.audience, TYPES)
-        heard, graph = self.audience.heard, self.audience.node
+        received, graph = self.audience.heard, self.audience.node
         launched.find_all(self.audience, TYPES, ["/acfr/payload/wheels"], readers=2)  # the node, and this one
         self.assertEqual(graph.count_publishers(TF), 1)
         ends = launched.last_keys(expected, TYPES)
@@ -72,7 +72,7 @@ class WhilePlaying(unittest.TestCase):
         launched.play_again_in_full(self.audience, expected, TYPES, START)
         self.assertGreater(len(expected[ODOM]), 10)
         for topic in (*TYPES, "/tf_static"):
-            launched.check_same(topic, heard[topic], expected[topic], numbers_too=topic in COMPARED)
+            launched.check_same(topic, received[topic], expected[topic], numbers_too=topic in COMPARED)
 
     def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", [TF])

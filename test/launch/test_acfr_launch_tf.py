@@ -59,33 +59,33 @@ class WhilePlaying(unittest.TestCase):
         self.addCleanup(self.audience.close)
 
     def test_each_frame_has_the_owner_that_was_asked_for(self) -> None:
-        audience, graph = self.audience, self.audience.node
-        audience.hear("/tf", TF)
-        audience.hear("/tf_static", TF, latched=True)
+        listener, graph = self.audience, self.audience.node
+        listener.hear("/tf", TF)
+        listener.hear("/tf_static", TF, latched=True)
         for name in LAUNCHES:
-            audience.hear(f"/{name}/payload/wheels", "sensor_msgs/msg/JointState")
+            listener.hear(f"/{name}/payload/wheels", "sensor_msgs/msg/JointState")
         nodes = [name for name in LAUNCHES if name != "alone"]
-        audience.wait(lambda: audience.count("/tf_static") == 3, lambda: audience.count("/tf_static"))
-        with audience.changed:
+        listener.wait(lambda: listener.count("/tf_static") == 3, lambda: listener.count("/tf_static"))
+        with listener.changed:
             while not all(graph.count_subscribers(f"/{name}/payload/wheels") > 1 for name in nodes):
-                audience.changed.wait(0.1)
+                listener.changed.wait(0.1)
             while graph.count_publishers("/tf") < 2:  # the node that is asked, and the player that is alone
-                audience.changed.wait(0.1)
+                listener.changed.wait(0.1)
         for name in LAUNCHES:
-            audience.namespace = name
+            listener.namespace = name
             self.audience.ask(srv.Resume, "resume")
-        sent = audience.heard["/tf"]
-        audience.wait(
+        sent = listener.heard["/tf"]
+        listener.wait(
             lambda: (
                 all(self.rows(name) >= count for name, count in ROWS.items())
-                and all(audience.count(f"/{name}/payload/wheels") == 10 for name in LAUNCHES)
+                and all(listener.count(f"/{name}/payload/wheels") == 10 for name in LAUNCHES)
             ),
-            lambda: {name: (self.rows(name), audience.count(f"/{name}/payload/wheels")) for name in LAUNCHES},
+            lambda: {name: (self.rows(name), listener.count(f"/{name}/payload/wheels")) for name in LAUNCHES},
         )
         for name in LAUNCHES:
             self.assertEqual(self.edges(sent, name), MOVING[name])
             self.assertEqual(self.rows(name), ROWS[name])
-            static = self.edges(audience.heard["/tf_static"], name)
+            static = self.edges(listener.heard["/tf_static"], name)
             self.assertEqual({edge for edge in static if edge[0] == "map"}, STATIC[name])
             self.assertEqual(len(static - STATIC[name]), 7)
         self.assertEqual(graph.count_publishers("/tf"), 2)

@@ -46,13 +46,13 @@ class WhilePlaying(unittest.TestCase):
     def test_a_live_nodes_compute_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.audience, DERIVED)
-        heard = self.audience.heard
+        received = self.audience.heard
         launched.find_all(self.audience, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
         launched.play_again_in_full(self.audience, expected, DERIVED, START)
         for topic in (*DERIVED, "/tf_static"):
-            launched.check_same(topic, heard[topic], expected[topic])
+            launched.check_same(topic, received[topic], expected[topic])
 
     def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])

@@ -60,34 +60,34 @@ class WhilePlaying(unittest.TestCase):
     """By the order of their names: the ends come last."""
 
     def test_a_each_has_topics_and_frames_of_its_own(self) -> None:
-        audience = TopicRecorder("to_the_end")
-        self.addCleanup(audience.close)
-        audience.hear("/tf", "tf2_msgs/msg/TFMessage")
-        audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        listener = TopicRecorder("to_the_end")
+        self.addCleanup(listener.close)
+        listener.hear("/tf", "tf2_msgs/msg/TFMessage")
+        listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
 
         def frames() -> dict[str, set[str]]:
             found: dict[str, set[str]] = defaultdict(set)
-            for message in audience.heard["/tf"] + audience.heard["/tf_static"]:
+            for message in listener.heard["/tf"] + listener.heard["/tf_static"]:
                 for transform in message.transforms:
                     found[transform.child_frame_id.partition("/")[0]].add(transform.child_frame_id)
             return found
 
         topics = {f"/{name}/{topic}" for name in PLAYING for topic in ("lidar/points", "wheels/odom")}
         nodes = [f"/{name}/platform/joint_states" for name in PLAYING]
-        find_all(audience, topics, nodes, readers=2)
-        audience.send(srv.Resume, "/to_the_end/player/resume")  # it may have ended before an answer arrives
-        wanted = {name: {f"{name}/{frame}" for frame in FRAMES} for name in PLAYING}
-        audience.wait(lambda: all(wanted[name] <= frames()[name] for name in PLAYING), frames)
+        find_all(listener, topics, nodes, readers=2)
+        listener.send(srv.Resume, "/to_the_end/player/resume")  # it may have ended before an answer arrives
+        requested = {name: {f"{name}/{frame}" for frame in FRAMES} for name in PLAYING}
+        listener.wait(lambda: all(requested[name] <= frames()[name] for name in PLAYING), frames)
         self.assertEqual(set(frames()), set(PLAYING))
 
     def test_b_every_round_computes_the_same_again(self) -> None:
-        audience, topic = TopicRecorder("interrupted"), "/interrupted/wheels/odom"
-        self.addCleanup(audience.close)
-        audience.hear(topic, "nav_msgs/msg/Odometry")
+        listener, topic = TopicRecorder("interrupted"), "/interrupted/wheels/odom"
+        self.addCleanup(listener.close)
+        listener.hear(topic, "nav_msgs/msg/Odometry")
 
         def rounds() -> list[dict[int, tuple[float, ...]]]:
             found: list[dict[int, tuple[float, ...]]] = [{}]
-            for message in audience.heard[topic]:
+            for message in listener.heard[topic]:
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
                 if found[-1] and stamp < max(found[-1]):
                     found.append({})
@@ -95,7 +95,7 @@ class WhilePlaying(unittest.TestCase):
                 found[-1][stamp] = (pose.position.x, pose.position.y, pose.orientation.z, pose.orientation.w)
             return found
 
-        audience.wait(lambda: len(rounds()) > 3, lambda: [len(part) for part in rounds()])
+        listener.wait(lambda: len(rounds()) > 3, lambda: [len(part) for part in rounds()])
         _, second, third, *_ = rounds()  # the first may have begun before it was heard
         common = sorted(second.keys() & third.keys())  # a busy machine may miss the end of a round
         self.assertGreater(len(common), 10)

@@ -66,21 +66,21 @@ class WhilePlaying(unittest.TestCase):
                 self.audience.heard["/tf"].clear()
             self.check(seconds)
 
-    def check(self, begin_s: int) -> None:
+    def check(self, start_s: int) -> None:
         """Poses of the base in the map against the truth of their times, in what was played from some time on."""
-        self.audience.wait(lambda: len(self.errors(begin_s)) > 40, lambda: (begin_s, self.errors(begin_s)))
-        errors = self.errors(begin_s)
-        self.assertLess(max(errors), 0.1, (begin_s, [round(error, 2) for error in errors]))
+        self.audience.wait(lambda: len(self.errors(start_s)) > 40, lambda: (start_s, self.errors(start_s)))
+        errors = self.errors(start_s)
+        self.assertLess(max(errors), 0.1, (start_s, [round(error, 2) for error in errors]))
 
-    def errors(self, begin_s: int) -> list[float]:
+    def errors(self, start_s: int) -> list[float]:
         """The distances, in m."""
-        heard = self.audience.heard
-        edges = [t for message in heard["/tf"] for t in message.transforms if t.child_frame_id == "base_link"]
+        received = self.audience.heard
+        edges = [t for message in received["/tf"] for t in message.transforms if t.child_frame_id == "base_link"]
         found = {time_ns(edge): vector(edge.transform.translation) for edge in edges}
-        true = {time_ns(message): vector(message.pose.pose.position) for message in heard[TRUTH]}
-        static = [t for message in heard["/tf_static"] for t in message.transforms]
+        true = {time_ns(message): vector(message.pose.pose.position) for message in received[TRUTH]}
+        static = [t for message in received["/tf_static"] for t in message.transforms]
         anchors = [each.transform for each in static if each.child_frame_id == "odom"]
-        first, last = (START + begin_s) * 10**9, (START + begin_s + LONGEST_S) * 10**9
+        first, last = (START + start_s) * 10**9, (START + start_s + LONGEST_S) * 10**9
         common = [stamp for stamp in found if stamp in true and first <= stamp < last]
         if not (anchors and common):
             return []

@@ -50,8 +50,8 @@ def test_lidar_odometry_follows_the_truth(sampled_ameds: Sampled, tmp_path: Path
     monkeypatch.chdir(tmp_path)  # it writes its results where it stands
     pipeline = OdometryPipeline(RosbagDataset(sampled_ameds.bag, "/ameds/lidar/points"), n_scans=SCANS)
     pipeline.run()
-    begins_s = np.array(pipeline._dataset.get_frames_timestamps())[:SCANS]
-    ends_s = begins_s + SWEEP_S  # its poses are those of a sweep's end
+    starts_s = np.array(pipeline._dataset.get_frames_timestamps())[:SCANS]
+    ends_s = starts_s + SWEEP_S  # its poses are those of a sweep's end
     ends_s = np.minimum(ends_s, sampled_ameds.truth["stamp_ns"][-1] * 1e-9)
     base_t_lidar = np.diag([-1.0, -1.0, 1.0, 1.0])  # the facts: turned by half about z
     base_t_lidar[:3, 3] = [-0.549, 0, 1.470]
@@ -103,16 +103,18 @@ def test_two_images_of_the_main_camera_tell_the_direction_of_motion(sampled_amed
     with AnyReader([sampled_ameds.bag], default_typestore=typestore) as reader:
 
         def read(topic: str) -> list[Any]:
-            wanted = [connection for connection in reader.connections if connection.topic == f"/ameds/main_cam/{topic}"]
-            return [reader.deserialize(raw, link.msgtype) for link, _, raw in reader.messages(wanted)]
+            requested = [
+                connection for connection in reader.connections if connection.topic == f"/ameds/main_cam/{topic}"
+            ]
+            return [reader.deserialize(raw, link.msgtype) for link, _, raw in reader.messages(requested)]
 
-        pictures, info = read("image_raw/compressed"), read("camera_info")[0]
-    times_s = np.array([picture.header.stamp.sec + picture.header.stamp.nanosec * 1e-9 for picture in pictures])
+        images, info = read("image_raw/compressed"), read("camera_info")[0]
+    times_s = np.array([image.header.stamp.sec + image.header.stamp.nanosec * 1e-9 for image in images])
     cameras = truth_at(sampled_ameds, times_s) @ base_t_main_cam()
     matrix, distortion = info.k.reshape(3, 3), info.d
     steps = np.linalg.inv(cameras[:-1]) @ cameras[1:]
     chosen = int(np.argmin(np.abs(np.linalg.norm(steps[:, :3, 3], axis=1) - STEP_M)))
-    first, second = (cv2.imdecode(pictures[index].data, cv2.IMREAD_GRAYSCALE) for index in (chosen, chosen + 1))
+    first, second = (cv2.imdecode(images[index].data, cv2.IMREAD_GRAYSCALE) for index in (chosen, chosen + 1))
     ahead = np.zeros_like(first)
     ahead[: len(first) * 6 // 10] = 255  # below it the rover sees its own parts and its shadow
     corners = cv2.goodFeaturesToTrack(first, 800, 0.01, 12, mask=ahead)

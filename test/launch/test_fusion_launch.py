@@ -67,9 +67,9 @@ class WhileRunning(unittest.TestCase):
         self.audience.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.send(Path(folder.name) / "bag")
         self.audience.wait(lambda: self.audience.count(CLOUD) >= 4, lambda: self.audience.count(CLOUD))
-        heard = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.audience.heard[CLOUD]}
-        self.assertEqual({stamp_ns: bytes(message.data) for stamp_ns, message in heard.items()}, expected)
-        self.assertEqual({message.header.frame_id for message in heard.values()}, {"wall/scene"})
+        received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.audience.heard[CLOUD]}
+        self.assertEqual({stamp_ns: bytes(message.data) for stamp_ns, message in received.items()}, expected)
+        self.assertEqual({message.header.frame_id for message in received.values()}, {"wall/scene"})
         self.audience.wait(lambda: self.told().get("stereo", "").startswith("4 calls"), self.told)
         said = self.told()
         self.assertEqual(said["given rightImage"], "4")

@@ -59,7 +59,7 @@ class WhilePlaying(unittest.TestCase):
     def test_a_the_live_arm_is_what_a_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.audience, DERIVED)
-        heard = self.audience.heard
+        received = self.audience.heard
         launched.find_all(self.audience, DERIVED, [f"/ida/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
@@ -67,8 +67,8 @@ class WhilePlaying(unittest.TestCase):
         launched.play_again_in_full(self.audience, expected, DERIVED, *first[:2])
         self.assertGreater(ends["/tf"][0] - first[0], 3 * MONTH_S)
         for topic in (*DERIVED, "/tf_static"):
-            launched.check_same(topic, heard[topic], expected[topic])
-        errors = [np.linalg.norm([m.vector.x, m.vector.y, m.vector.z]) for m in heard["/ida/tcp_error"]]
+            launched.check_same(topic, received[topic], expected[topic])
+        errors = [np.linalg.norm([m.vector.x, m.vector.y, m.vector.z]) for m in received["/ida/tcp_error"]]
         self.assertLess(max(errors), 3e-4)  # four decimals of joints and places
 
     def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:

@@ -56,8 +56,8 @@ def test_a_command_shows_how_far_its_opening_is(command: str, log: Path, tmp_pat
     words = [word.replace("LOG", str(log)).replace("OUT", str(tmp_path / "out")) for word in command.split()]
     with terminal() as shown:
         assert main(words) in (0, 1)
-    wanted = "reading" if words[0] == "cdff" else "opening"
-    assert any(f"] {wanted} " in line and "MB" in line for line in shown.getvalue().split("\r"))
+    requested = "reading" if words[0] == "cdff" else "opening"
+    assert any(f"] {requested} " in line and "MB" in line for line in shown.getvalue().split("\r"))
 
 
 def test_play_shows_it_until_all_is_open_and_hands_on_the_parameters(

@@ -49,7 +49,7 @@ class WhilePlaying(unittest.TestCase):
         self.addCleanup(self.audience.close)
 
     def test_the_points_are_where_the_command_puts_them(self, root: Path) -> None:
-        heard = self.audience.heard
+        received = self.audience.heard
         for topic in (RAW, OVERLAY):
             self.audience.hear(topic, IMAGE)
         graph = self.audience.node
@@ -57,10 +57,10 @@ class WhilePlaying(unittest.TestCase):
         with self.audience.changed:
             while not (all(graph.count_subscribers(topic) for topic in topics) and graph.count_publishers(OVERLAY)):
                 self.audience.changed.wait(0.1)
-        pictures = {topic: [None] * PICTURES for topic in (RAW, OVERLAY)}
-        play_again_in_full(self.audience, pictures, pictures, START)
-        raw = {ns_of(message): message for message in heard[RAW]}
-        for message in heard[OVERLAY]:
+        images = {topic: [None] * PICTURES for topic in (RAW, OVERLAY)}
+        play_again_in_full(self.audience, images, images, START)
+        raw = {ns_of(message): message for message in received[RAW]}
+        for message in received[OVERLAY]:
             self.assertIn(ns_of(message), raw)
             places = self._places(root, ns_of(message))
             self.assertGreater(len(places), 20)
@@ -71,9 +71,9 @@ class WhilePlaying(unittest.TestCase):
     def _places(self, root: Path, stamp_ns: int) -> Any:
         """The pixels (n, 2) of the points that the command finds for a picture, as the node without odometry does."""
         time = f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}"
-        wanted = Wanted(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
+        requested = Wanted(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
         with open_dataset(root) as archive:
-            found = projected(archive, wanted, step=lambda share, count: None, tell=lambda text: None)
+            found = projected(archive, requested, step=lambda fraction, count: None, tell=lambda text: None)
         self.assertEqual((found.picture.stamp_ns, found.extrinsics), (stamp_ns, "own"))
         return np.rint(found.projection.pixels[found.projection.is_visible]).astype(int)
 

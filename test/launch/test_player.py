@@ -76,21 +76,23 @@ class TopicRecorder:
 
     def listen(self, kind: Any, topic: str, qos: QoSProfile = MANY) -> list[bytes]:
         """What comes on a topic, as it comes: the bytes."""
-        heard = self.heard[topic] = []
+        received = self.heard[topic] = []
 
         def keep(data: bytes) -> None:
             with self.changed:
-                heard.append(data)
+                received.append(data)
                 self.changed.notify_all()
 
         self.node.create_subscription(kind, topic, keep, qos, raw=True)
         self._executor.wake()
-        return heard
+        return received
 
     def wait(self, what: Callable[[], Any]) -> None:
         """Wait until something holds after a message has come."""
         with self.changed:
-            assert self.changed.wait_for(what, PATIENCE_S), {name: len(heard) for name, heard in self.heard.items()}
+            assert self.changed.wait_for(what, PATIENCE_S), {
+                name: len(received) for name, received in self.heard.items()
+            }
 
     def call(self, kind: Any, **request: Any) -> Any:
         """The answer of a service of the player."""
@@ -141,9 +143,9 @@ def ros() -> Iterator[None]:
 
 @pytest.fixture
 def audience(ros: None) -> Iterator[TopicRecorder]:
-    audience = TopicRecorder()
-    yield audience
-    audience.close()
+    listener = TopicRecorder()
+    yield listener
+    listener.close()
 
 
 @contextmanager
@@ -157,22 +159,22 @@ def message_class(msgtype: str) -> Any:
     return getattr(import_module(f"{package}.msg"), name)
 
 
-def same_length(heard: bytes, sent: bytes) -> bytes:
+def same_length(received: bytes, sent: bytes) -> bytes:
     """What was heard without the padding to four bytes that DDS puts behind a message."""
-    return heard[: len(sent)] if len(heard) == len(sent) + -len(sent) % 4 else heard
+    return received[: len(sent)] if len(received) == len(sent) + -len(sent) % 4 else received
 
 
 def stamp_ns(data: bytes) -> int:
     return int.from_bytes(data[4:8], "little") * NS_PER_S + int.from_bytes(data[8:12], "little")
 
 
-def after_start_ms(heard: list[bytes]) -> list[int]:
-    return [(stamp_ns(data) - START * NS_PER_S) // 10**6 for data in heard]
+def after_start_ms(received: list[bytes]) -> list[int]:
+    return [(stamp_ns(data) - START * NS_PER_S) // 10**6 for data in received]
 
 
-def state(heard: list[bytes]) -> dict[str, str]:
+def state(received: list[bytes]) -> dict[str, str]:
     """The last state on /diagnostics."""
-    (status,) = deserialize_message(heard[-1], DiagnosticArray).status
+    (status,) = deserialize_message(received[-1], DiagnosticArray).status
     return {entry.key: entry.value for entry in status.values}
 
 
@@ -194,7 +196,7 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Topi
     with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
     assert code == 0, output
-    assert {topic: len(heard) for topic, heard in audience.heard.items()} == {
+    assert {topic: len(received) for topic, received in audience.heard.items()} == {
         topic: len(sent) for topic, sent in expected.items()
     }
     for topic, sent in expected.items():
@@ -205,7 +207,7 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Topi
 def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: TopicRecorder, tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag", best_effort=("/words",))
     words = audience.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
-    frames, pictures = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
+    frames, images = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
     sent = stored(bag)
     with playing(bag, rate=4, start=1.0, wait_for_subscribers=3) as process:
         audience.wait(lambda: frames)
@@ -214,9 +216,9 @@ def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: TopicReco
     assert code == 0, output
     assert offered.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
     assert "my_robot: left out 1 topic with types that this ROS 2 does not have: /gear" in output
-    for heard, topic, begin in ((words, "/words", 20), (pictures, "/cam", 2), (frames, "/tf_static", 0)):
-        expected = [data for _, data in sent[topic]][begin:]
-        assert [same_length(*pair) for pair in zip(heard, expected, strict=True)] == expected, topic
+    for received, topic, start in ((words, "/words", 20), (images, "/cam", 2), (frames, "/tf_static", 0)):
+        expected = [data for _, data in sent[topic]][start:]
+        assert [same_length(*pair) for pair in zip(received, expected, strict=True)] == expected, topic
 
 
 def test_a_bag_of_ros_1_is_played(tmp_path: Path) -> None:
@@ -231,10 +233,10 @@ def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any,
     with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix lidar") as process:
         audience.wait(lambda: states)
         assert state(states)["state"] == "waiting for subscribers"
-        heard = audience.listen(NavSatFix, FIX)
+        received = audience.listen(NavSatFix, FIX)
         code, output = process.end()
     assert code == 0, output
-    assert f"published {len(heard) + 1} messages on 2 topics" in output  # the static tree with them
+    assert f"published {len(received) + 1} messages on 2 topics" in output  # the static tree with them
 
 
 def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
@@ -256,7 +258,7 @@ def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
 
 
 def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: TopicRecorder) -> None:
-    heard = audience.listen(NavSatFix, FIX)
+    received = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")
     static = audience.listen(TFMessage, "/tf_static", LATCHED)
     states = audience.listen(DiagnosticArray, "/diagnostics")
@@ -266,12 +268,12 @@ def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Top
         assert state(states)["state"] == "paused"
         assert audience.node.count_publishers(FIX) == 1
         assert audience.call(srv.IsPaused).paused
-        assert (heard, clock) == ([], [])
+        assert (received, clock) == ([], [])
 
         assert audience.call(srv.PlayNext).success
         assert audience.call(srv.Burst, num_messages=3).actually_burst == 3
-        audience.wait(lambda: len(heard) >= 4)
-        assert after_start_ms(heard) == [0, 10, 20, 30]
+        audience.wait(lambda: len(received) >= 4)
+        assert after_start_ms(received) == [0, 10, 20, 30]
         assert audience.call(srv.GetRate).rate == 1.0
         assert not audience.call(srv.SetRate, rate=0.0).success
         assert not audience.call(srv.SetRate, rate=-1.0).success
@@ -281,49 +283,49 @@ def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Top
         assert not audience.call(srv.Seek, time=Time(sec=START + 2)).success
 
         audience.call(srv.Resume)
-        audience.wait(lambda: len(heard) >= 6)
+        audience.wait(lambda: len(received) >= 6)
         assert not audience.call(srv.IsPaused).paused
         assert not audience.call(srv.PlayNext).success
         assert audience.call(srv.Burst, num_messages=2).actually_burst == 0
         audience.call(srv.TogglePaused)
         assert audience.call(srv.IsPaused).paused
         audience.call(srv.PlayNext)
-        audience.wait(lambda: stamp_ns(heard[-1]) == int(heard_clock(clock)[-1]))
+        audience.wait(lambda: stamp_ns(received[-1]) == int(heard_clock(clock)[-1]))
 
         assert audience.call(srv.Seek, time=Time(sec=START + 1)).success
         audience.call(srv.PlayNext)
-        audience.wait(lambda: after_start_ms(heard)[-1] == 1000)
+        audience.wait(lambda: after_start_ms(received)[-1] == 1000)
         assert audience.call(srv.Seek, time=Time(sec=START, nanosec=500_000_000)).success
         audience.call(srv.PlayNext)
-        audience.wait(lambda: after_start_ms(heard)[-1] == 500)
-        before = len(heard)
+        audience.wait(lambda: after_start_ms(received)[-1] == 500)
+        before = len(received)
         assert audience.call(srv.Burst, num_messages=0).actually_burst == 149
-        audience.wait(lambda: len(heard) == before + 149)
+        audience.wait(lambda: len(received) == before + 149)
         assert not audience.call(srv.PlayNext).success
         assert len(static) == 1
 
         audience.call(srv.Stop)
         code, output = process.end()
         assert code == 0, output
-    assert state(states)[f"published {FIX}"] == str(len(heard))
+    assert state(states)[f"published {FIX}"] == str(len(received))
 
 
-def heard_clock(heard: list[bytes]) -> list[int]:
-    return [stamp_ns(data) for data in heard]
+def heard_clock(received: list[bytes]) -> list[int]:
+    return [stamp_ns(data) for data in received]
 
 
 def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audience: TopicRecorder) -> None:
-    heard = audience.listen(NavSatFix, FIX)
+    received = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")
     parameters = {"topics": "gnss/fix$", "loop": True, "start": 0.5, "duration": 0.2, "clock": 100}
     with playing(tiny_ameds.root, **parameters, rate=2.0, wait_for_subscribers=1) as process:
-        audience.wait(lambda: len(heard) >= 50)
+        audience.wait(lambda: len(received) >= 50)
         process.popen.send_signal(signal.SIGINT)
-        begin = time.monotonic()
+        start = time.monotonic()
         code, output = process.end()
-        assert time.monotonic() - begin < PATIENCE_S / 4
+        assert time.monotonic() - start < PATIENCE_S / 4
         assert code == 0, output
-    assert after_start_ms(heard)[:44] == [*range(500, 701, 10), *range(500, 701, 10), 500, 510]
+    assert after_start_ms(received)[:44] == [*range(500, 701, 10), *range(500, 701, 10), 500, 510]
     times = [(ns - START * NS_PER_S) / 10**6 for ns in heard_clock(clock)]
     assert all(500 <= ms <= 711 for ms in times)
     jumps = [(a, b) for a, b in pairwise(times) if b < a]
@@ -335,18 +337,18 @@ def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audien
 def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(
     tiny_ameds: Any, audience: TopicRecorder
 ) -> None:
-    heard = audience.listen(CameraInfo, INFO)
-    pictures = audience.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
+    received = audience.listen(CameraInfo, INFO)
+    images = audience.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
     parameters = {"topics": "main_cam/(camera|image)", "images": "compressed", "stamps": "now", "rate": 5.0}
-    begin = time.time_ns()
+    start = time.time_ns()
     with playing(tiny_ameds.root, **parameters, wait_for_subscribers=2, loop=False) as process:
         code, output = process.end()
     end = time.time_ns()
     assert code == 0, output
-    audience.wait(lambda: len(heard) == len(pictures) == 60)
-    stamps = [stamp_ns(data) for data in heard]
-    assert stamps == [stamp_ns(data) for data in pictures]
-    assert begin < stamps[0] < stamps[-1] < end
+    audience.wait(lambda: len(received) == len(images) == 60)
+    stamps = [stamp_ns(data) for data in received]
+    assert stamps == [stamp_ns(data) for data in images]
+    assert start < stamps[0] < stamps[-1] < end
     assert 0.38e9 < stamps[-1] - stamps[0] < 0.40e9
 
 
@@ -355,10 +357,10 @@ def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
 ) -> None:
     urdf = tmp_path / "robot.urdf"
     urdf.write_text("<robot name='rover'/>")
-    heard = audience.listen(NavSatFix, FIX)
+    received = audience.listen(NavSatFix, FIX)
     parameters = {"topics": "gnss/fix$", "rate": 50.0, "on_end": "pause", "urdf": urdf, "wait_for_subscribers": 1}
     with playing(tiny_ameds.root, **parameters, frame_prefix="rover/") as process:
-        audience.wait(lambda: len(heard) == 200)
+        audience.wait(lambda: len(received) == 200)
         assert audience.call(srv.IsPaused).paused
         static = audience.listen(TFMessage, "/tf_static", LATCHED)
         description = audience.listen(String, "/ameds/robot_description", LATCHED)
@@ -367,9 +369,9 @@ def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
         (tree,) = (deserialize_message(data, TFMessage) for data in static)
         assert "rover/imu_link" in {transform.child_frame_id for transform in tree.transforms}
         process.popen.send_signal(signal.SIGTERM)
-        begin = time.monotonic()
+        start = time.monotonic()
         code, output = process.end()
-        assert time.monotonic() - begin < PATIENCE_S / 4
+        assert time.monotonic() - start < PATIENCE_S / 4
         assert code == 0, output
 
 

@@ -42,7 +42,7 @@ class WhilePlaying(unittest.TestCase):
     def test_the_live_odometry_is_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.audience, DERIVED, latched=["/rosario/path"])
-        heard = self.audience.heard
+        received = self.audience.heard
         launched.find_all(self.audience, DERIVED, ["/rosario/wheels/joint_states"])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
@@ -50,7 +50,7 @@ class WhilePlaying(unittest.TestCase):
         self.assertGreater(len(expected["/rosario/odom"]), 10)
         self.assertGreater(len(expected["/rosario/path"][-1].poses), 1)
         for topic in (*DERIVED, "/tf_static"):
-            launched.check_same(topic, heard[topic], expected[topic])
+            launched.check_same(topic, received[topic], expected[topic])
 
     def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf", "/tf_static"])

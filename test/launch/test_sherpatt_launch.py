@@ -69,7 +69,7 @@ class WhilePlaying(unittest.TestCase):
         expected = written_messages(root, folder.name)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
         launched.hear_all(self.audience, TYPES)
-        heard, graph = self.audience.heard, self.audience.node
+        received, graph = self.audience.heard, self.audience.node
         read = [f"/sherpatt/{name}" for name in HEARD_BY_NODES]
         launched.find_all(self.audience, TYPES, read, readers=2)  # the node, and this one
 
@@ -82,19 +82,20 @@ class WhilePlaying(unittest.TestCase):
         ends = launched.last_keys(expected, TYPES)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
         launched.play_again(self.audience, TYPES, START)
-        wanted = {topic: len(expected[topic]) * (SHARE if topic in QUICK else 1) for topic in TYPES}
+        requested = {topic: len(expected[topic]) * (SHARE if topic in QUICK else 1) for topic in TYPES}
         self.audience.wait(
             lambda: all(
-                len(heard[topic]) >= wanted[topic] and max(map(key, heard[topic])) >= ends[topic] for topic in TYPES
+                len(received[topic]) >= requested[topic] and max(map(key, received[topic])) >= ends[topic]
+                for topic in TYPES
             ),
-            lambda: {topic: (len(heard[topic]), len(expected[topic])) for topic in TYPES},
+            lambda: {topic: (len(received[topic]), len(expected[topic])) for topic in TYPES},
         )
-        self.assertEqual(max(len(message.poses) for message in heard[PATH]), 2)  # half a metre was driven
+        self.assertEqual(max(len(message.poses) for message in received[PATH]), 2)  # half a metre was driven
         for topic in (*TYPES, "/tf_static"):
-            self._compare(topic, heard[topic], expected[topic])
+            self._compare(topic, received[topic], expected[topic])
 
-    def _compare(self, topic: str, heard: list[Any], expected: list[Any]) -> None:
-        live, written = ({key(message): message for message in messages} for messages in (list(heard), expected))
+    def _compare(self, topic: str, received: list[Any], expected: list[Any]) -> None:
+        live, written = ({key(message): message for message in messages} for messages in (list(received), expected))
         if topic in QUICK:
             self.assertLessEqual(set(live), set(written), topic)
         else:
@@ -107,11 +108,11 @@ class WhilePlaying(unittest.TestCase):
         latched = {SURFACE: CLOUD, PATH: TYPES[PATH], "/sherpatt/robot_description": "std_msgs/msg/String"}
         for topic, msgtype in latched.items():
             self.audience.hear(topic, msgtype, latched=True)
-        heard = self.audience.heard
+        received = self.audience.heard
         self.audience.wait(
-            lambda: all(len(heard[topic]) == 1 for topic in latched), lambda: {t: len(heard[t]) for t in latched}
+            lambda: all(len(received[topic]) == 1 for topic in latched), lambda: {t: len(received[t]) for t in latched}
         )
-        (surface,), (path,), (model,) = (heard[topic] for topic in latched)
+        (surface,), (path,), (model,) = (received[topic] for topic in latched)
         self.assertEqual((surface.header.frame_id, surface.width), ("map", 220 * 220 - 20 * 30))
         self.assertEqual(path.header.frame_id, "odom")
         self.assertIn('<robot name="sherpatt">', model.data)

@@ -29,27 +29,27 @@ def launch_of(dataset: str, root: Path, **arguments: str) -> LaunchDescription:
     return LaunchDescription([launch, ReadyToTest()])
 
 
-def hear_all(audience: TopicRecorder, types: Mapping[str, str], latched: Collection[str] = ()) -> None:
+def hear_all(listener: TopicRecorder, types: Mapping[str, str], latched: Collection[str] = ()) -> None:
     """Hear topics of these types, and /tf_static, which comes at once."""
     for topic, msgtype in types.items():
-        audience.hear(topic, msgtype, latched=topic in latched)
-    audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
-    audience.wait(lambda: audience.count("/tf_static") == 1, lambda: "no /tf_static")
+        listener.hear(topic, msgtype, latched=topic in latched)
+    listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+    listener.wait(lambda: listener.count("/tf_static") == 1, lambda: "no /tf_static")
 
 
-def find_all(audience: TopicRecorder, sent: Iterable[str], read: Iterable[str], readers: int = 1) -> None:
+def find_all(listener: TopicRecorder, sent: Iterable[str], read: Iterable[str], readers: int = 1) -> None:
     """Wait until each topic that is sent has a publisher, and each that is read has so many readers."""
-    graph, sent, read = audience.node, list(sent), list(read)
+    graph, sent, read = listener.node, list(sent), list(read)
 
     def lacking() -> list[str]:
         publishers = [topic for topic in sent if graph.count_publishers(topic) == 0]
         return publishers + [topic for topic in read if graph.count_subscribers(topic) < readers]
 
     end = time.monotonic() + PATIENCE_S
-    with audience.changed:
+    with listener.changed:
         while missing := lacking():
             assert time.monotonic() < end, f"no {missing}, of {graph.get_node_names_and_namespaces()}"
-            audience.changed.wait(0.1)
+            listener.changed.wait(0.1)
 
 
 def last_keys(expected: Messages, topics: Iterable[str]) -> dict[str, tuple[Any, ...]]:
@@ -57,48 +57,48 @@ def last_keys(expected: Messages, topics: Iterable[str]) -> dict[str, tuple[Any,
     return {topic: max(map(key, expected[topic])) for topic in topics}
 
 
-def play_to_the_end(audience: TopicRecorder, ends: Mapping[str, tuple[Any, ...]]) -> None:
+def play_to_the_end(listener: TopicRecorder, ends: Mapping[str, tuple[Any, ...]]) -> None:
     """Play until the last message of each topic is there, and pause."""
-    heard = audience.heard
-    audience.ask(srv.Resume, "resume")
-    audience.wait(
-        lambda: all(any(key(message) == end for message in heard[topic]) for topic, end in ends.items()),
-        lambda: {topic: len(heard[topic]) for topic in ends},
+    received = listener.heard
+    listener.ask(srv.Resume, "resume")
+    listener.wait(
+        lambda: all(any(key(message) == end for message in received[topic]) for topic, end in ends.items()),
+        lambda: {topic: len(received[topic]) for topic in ends},
     )
-    audience.ask(srv.Pause, "pause")
+    listener.ask(srv.Pause, "pause")
 
 
-def play_again(audience: TopicRecorder, topics: Iterable[str], sec: int, nanosec: int = 0) -> None:
+def play_again(listener: TopicRecorder, topics: Iterable[str], sec: int, nanosec: int = 0) -> None:
     """Forget what was heard of these topics, jump back and play on."""
     for topic in topics:
-        audience.heard[topic].clear()
+        listener.heard[topic].clear()
     request = srv.Seek.Request()
     request.time.sec, request.time.nanosec = sec, nanosec
-    assert audience.ask(srv.Seek, "seek", time=request.time).success
-    audience.ask(srv.Resume, "resume")
+    assert listener.ask(srv.Seek, "seek", time=request.time).success
+    listener.ask(srv.Resume, "resume")
 
 
 def play_again_in_full(
-    audience: TopicRecorder, expected: Messages, topics: Iterable[str], sec: int, nanosec: int = 0
+    listener: TopicRecorder, expected: Messages, topics: Iterable[str], sec: int, nanosec: int = 0
 ) -> None:
     """Jump back and play on until as many messages of each topic are there as a conversion writes.
 
     A busy machine may lose some of those of which DDS keeps ten: then another round is played.
     """
-    heard, topics = audience.heard, list(topics)
+    received, topics = listener.heard, list(topics)
     for _ in range(ROUNDS):
-        play_again(audience, topics, sec, nanosec)
-        with audience.changed:
-            if audience.changed.wait_for(
-                lambda: all(len(heard[topic]) >= len(expected[topic]) for topic in topics), PATIENCE_S / ROUNDS
+        play_again(listener, topics, sec, nanosec)
+        with listener.changed:
+            if listener.changed.wait_for(
+                lambda: all(len(received[topic]) >= len(expected[topic]) for topic in topics), PATIENCE_S / ROUNDS
             ):
                 return
-    raise AssertionError({topic: (len(heard[topic]), len(expected[topic])) for topic in topics})
+    raise AssertionError({topic: (len(received[topic]), len(expected[topic])) for topic in topics})
 
 
-def check_same(topic: str, heard: list[Any], expected: list[Any], *, numbers_too: bool = True) -> None:
+def check_same(topic: str, received: list[Any], expected: list[Any], *, numbers_too: bool = True) -> None:
     """Live messages are those written: their times and frames, and all their numbers."""
-    live, written = sorted(heard, key=key), sorted(expected, key=key)
+    live, written = sorted(received, key=key), sorted(expected, key=key)
     assert [key(message) for message in live] == [key(message) for message in written], topic
     for one, other in zip(live, written, strict=True) if numbers_too else ():
         np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-9, atol=1e-12, err_msg=topic)
@@ -114,13 +114,13 @@ def parents_in(messages: Iterable[Any]) -> dict[str, str]:
     return parents
 
 
-def model_offered(audience: TopicRecorder) -> str:
+def model_offered(listener: TopicRecorder) -> str:
     """The robot's model, as one hears it who comes later."""
-    topic = f"/{audience.namespace}/robot_description"
-    audience.hear(topic, "std_msgs/msg/String", latched=True)
-    heard = audience.heard[topic]
-    audience.wait(lambda: len(heard) == 1, lambda: "no model")
-    return str(heard[0].data)
+    topic = f"/{listener.namespace}/robot_description"
+    listener.hear(topic, "std_msgs/msg/String", latched=True)
+    received = listener.heard[topic]
+    listener.wait(lambda: len(received) == 1, lambda: "no model")
+    return str(received[0].data)
 
 
 def said_by(proc_output: Any) -> str:

@@ -84,9 +84,9 @@ def check_topic(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages
     msgtype = messages[0][1].__msgtype__
     looked = 0
     for below, read in CURVES.get(msgtype, {}).items():
-        wanted = [(time, read(message)) for time, message in messages]
-        if any(values for _, values in wanted):
-            _equal(entities[topic + below]["Scalars:scalars"], wanted, topic + below)
+        requested = [(time, read(message)) for time, message in messages]
+        if any(values for _, values in requested):
+            _equal(entities[topic + below]["Scalars:scalars"], requested, topic + below)
             looked += 1
     check = CHECKS.get(msgtype)
     if check is not None:
@@ -95,27 +95,27 @@ def check_topic(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages
     return looked
 
 
-def _equal(got: Rows, wanted: Rows, place: str) -> None:
-    assert [time for time, _ in got] == [time for time, _ in wanted], place
-    for (_, values), (time, expected) in zip(got, wanted, strict=True):
+def _equal(got: Rows, requested: Rows, place: str) -> None:
+    assert [time for time, _ in got] == [time for time, _ in requested], place
+    for (_, values), (time, expected) in zip(got, requested, strict=True):
         room = ROOM * max(1.0, float(np.abs(np.nan_to_num(expected)).max(initial=0)))
         np.testing.assert_allclose(values, expected, rtol=0, atol=room, err_msg=f"{place} at {time}")
 
 
 def _check_fix(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
-    wanted = [(t, [[m.latitude, m.longitude]] if np.isfinite(m.latitude) else []) for t, m in messages]
-    assert entities[topic]["GeoPoints:positions"] == wanted
+    requested = [(t, [[m.latitude, m.longitude]] if np.isfinite(m.latitude) else []) for t, m in messages]
+    assert entities[topic]["GeoPoints:positions"] == requested
 
 
 def _check_image(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
-    wanted = [(time, message.data.tobytes()) for time, message in messages]
-    assert [(t, bytes(blob)) for t, (blob,) in entities[topic]["EncodedImage:blob"]] == wanted
+    requested = [(time, message.data.tobytes()) for time, message in messages]
+    assert [(t, bytes(blob)) for t, (blob,) in entities[topic]["EncodedImage:blob"]] == requested
 
 
 def _check_pixels(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
     kind = "DepthImage" if messages[0][1].encoding in ("32FC1", "16UC1") else "Image"
-    wanted = [(time, _pixels(message)) for time, message in messages]
-    assert [(t, bytes(data)) for t, (data,) in entities[topic][f"{kind}:buffer"]] == wanted
+    requested = [(time, _pixels(message)) for time, message in messages]
+    assert [(t, bytes(data)) for t, (data,) in entities[topic][f"{kind}:buffer"]] == requested
     sizes = [(shape["width"], shape["height"]) for _, (shape,) in entities[topic][f"{kind}:format"]]
     assert sizes == [(message.width, message.height) for _, message in messages]
 
@@ -135,10 +135,10 @@ def _check_camera(entities: Mapping[str, Mapping[str, Rows]], topic: str, messag
 
 
 def _check_cloud(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
-    wanted = [(time, _points(message)) for time, message in messages]
-    _equal(entities[topic]["Points3D:positions"], wanted, topic)
+    requested = [(time, _points(message)) for time, message in messages]
+    _equal(entities[topic]["Points3D:positions"], requested, topic)
     counts = [len(colours) for _, colours in entities[topic]["Points3D:colors"]]
-    assert counts == [len(points) for _, points in wanted]
+    assert counts == [len(points) for _, points in requested]
 
 
 def _points(message: Any) -> Any:
@@ -150,14 +150,14 @@ def _points(message: Any) -> Any:
 
 
 def _check_scan(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
-    wanted = []
+    requested = []
     for time, message in messages:
         angles = message.angle_min + message.angle_increment * np.arange(len(message.ranges))
         ranges = np.asarray(message.ranges, np.float64)
         kept = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max) & (ranges > 0)
         points = np.stack([ranges * np.cos(angles), ranges * np.sin(angles), 0 * ranges], axis=1)
-        wanted.append((time, points[kept]))
-    _equal(entities[topic]["Points3D:positions"], wanted, topic)
+        requested.append((time, points[kept]))
+    _equal(entities[topic]["Points3D:positions"], requested, topic)
 
 
 def _check_pose(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
@@ -168,26 +168,26 @@ def _check_pose(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages
 
 
 def _check_poses(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
-    wanted = [(time, [xyz(pose.position) for pose in message.poses]) for time, message in messages]
-    _equal(entities[topic]["Arrows3D:origins"], wanted, topic)
+    requested = [(time, [xyz(pose.position) for pose in message.poses]) for time, message in messages]
+    _equal(entities[topic]["Arrows3D:origins"], requested, topic)
 
 
 def _check_path(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
     got = entities[topic]["LineStrips3D:strips"]
-    wanted = [(time, [xyz(pose.pose.position) for pose in message.poses]) for time, message in messages]
+    requested = [(time, [xyz(pose.pose.position) for pose in message.poses]) for time, message in messages]
     assert all(len(strips) == 1 for _, strips in got)
-    _equal([(time, strips[0]) for time, strips in got], wanted, topic)
+    _equal([(time, strips[0]) for time, strips in got], requested, topic)
 
 
 def _check_transforms(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
     is_static = topic.endswith("tf_static")
-    wanted: dict[tuple[str, str], Rows] = defaultdict(list)
+    requested: dict[tuple[str, str], Rows] = defaultdict(list)
     for time, message in messages:
         for one in message.transforms:
             values = xyz(one.transform.translation), xyzw(one.transform.rotation)
-            wanted[one.header.frame_id, one.child_frame_id].append((0 if is_static else time, values))
-    assert len(wanted)
-    for (parent, child), rows in wanted.items():
+            requested[one.header.frame_id, one.child_frame_id].append((0 if is_static else time, values))
+    assert len(requested)
+    for (parent, child), rows in requested.items():
         columns = entities[f"{'/tf_static' if is_static else '/tf'}/{child}"]
         assert {frame for _, (frame,) in columns["Transform3D:parent_frame"]} == {parent}
         rows = sorted(rows, key=lambda row: row[0])

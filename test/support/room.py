@@ -69,9 +69,9 @@ def looking(x_m: float, y_m: float = 3.0, yaw_rad: float = 0.0) -> Array:
     return pose
 
 
-def frames(pictures: tuple[Picture, Picture], stamp_ns: int) -> tuple[Frame, Frame]:
+def frames(images: tuple[Picture, Picture], stamp_ns: int) -> tuple[Frame, Frame]:
     """A pair as it goes through ports."""
-    left, right = (Frame(image=each, stamp_ns=stamp_ns, camera=CAMERA, baseline_m=BASELINE_M) for each in pictures)
+    left, right = (Frame(image=each, stamp_ns=stamp_ns, camera=CAMERA, baseline_m=BASELINE_M) for each in images)
     return left, right
 
 

@@ -57,10 +57,10 @@ def write_bag(
     with BagWriter(path) as writer:
         for side, name, camera in ((0, "left", left), (1, "right", right)):
             image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
-            for left_ns, pictures in zip(STAMPS_NS, pairs, strict=False):
+            for left_ns, images in zip(STAMPS_NS, pairs, strict=False):
                 stamp_ns = left_ns + side * right_late_ns
-                height, width = pictures[side].shape
-                data = np.ascontiguousarray(pictures[side]).tobytes()
+                height, width = images[side].shape
+                data = np.ascontiguousarray(images[side]).tobytes()
                 pixels = Pixels(height=height, width=width, encoding="mono8", step=width, data=data)
                 message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
                 writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))

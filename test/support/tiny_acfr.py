@@ -229,10 +229,10 @@ class TinyAcfr:
         self.write_video("VideoVisual", VISUAL_HZ, visual)
         self.write_video("VideoIR", IR_HZ, bmp(*IR_SIZE, plain_grey, 8))
 
-    def write_video(self, folder: str, rate_hz: int, picture: bytes) -> None:
+    def write_video(self, folder: str, rate_hz: int, image: bytes) -> None:
         (self.root / folder / "Images").mkdir(parents=True, exist_ok=True)
         lines = []
         for _, text, _ in times(rate_hz, self.seconds):
             lines.append(self.line(text, "VISION_FRAME", image_name(text)))
-            (self.root / folder / "Images" / image_name(text)).write_bytes(picture)
+            (self.root / folder / "Images" / image_name(text)).write_bytes(image)
         self.write(f"{folder}/VideoLogAscii.txt", lines)

@@ -145,8 +145,8 @@ def bmp_of(image: NDArray[np.uint8], *, palette: Sequence[tuple[int, int, int]] 
     padding = bytes(-len(rows[0].tobytes()) % 4)
     data = b"".join(row.tobytes() + padding for row in rows)
     table = b"".join(bytes([*entry, 0]) for entry in palette)
-    begin = 54 + len(table)
-    head = struct.pack("<2sIHHI", b"BM", begin + len(data), 0, 0, begin)
+    start = 54 + len(table)
+    head = struct.pack("<2sIHHI", b"BM", start + len(data), 0, 0, start)
     signed = -height if top_down else height
     info = struct.pack("<IiiHHIIiiII", 40, width, signed, 1, bits, 0, len(data), 0, 0, len(palette), 0)
     return head + info + table + data

@@ -206,10 +206,10 @@ ra_status.time = {time_s}
 """
 
 
-def system_status(time_s: str, *, fault: str = "0 0") -> str:
+def system_status(time_s: str, *, issue: str = "0 0") -> str:
     """A block of sys_status, with the via point of the specification's example."""
     return f"""sys_status.tool = 5 RA_GRAPPLE
-sys_status.fault_status = [ {fault} ]
+sys_status.fault_status = [ {issue} ]
 sys_status.task_args = 23 RA_SEND_DATA
 sys_status.target.q = [ 0.026 -0.389 1.378 0.125 ]
 sys_status.target.x = [ 0.960 0.218 -0.098 0.992 ]

@@ -133,10 +133,10 @@ def odometry_row(index: int) -> tuple[int, int, int, int]:
 
 @cache
 def pixels(camera: str, index: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    picture = np.zeros((*SIZE, 3), np.uint8)
-    picture[:, :, {"left": 0, "right": 1}[camera]] = 50 + index % 100
-    picture[10:20, 30 + index : 40 + index] = 255
-    return picture
+    image = np.zeros((*SIZE, 3), np.uint8)
+    image[:, :, {"left": 0, "right": 1}[camera]] = 50 + index % 100
+    image[10:20, 30 + index : 40 + index] = 255
+    return image
 
 
 def png_of(camera: str, index: int) -> bytes:

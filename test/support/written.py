@@ -14,10 +14,10 @@ from support.bag_messages import messages_of_bag
 
 def derived_messages(root: Path, bag: Path, topics: Iterable[str]) -> dict[str, list[Any]]:
     """What `convert --derived` writes of these topics, and of /tf_static."""
-    wanted = {*topics, "/tf_static"}
+    requested = {*topics, "/tf_static"}
     with open_dataset(root) as archive:
         convert(archive, bag, Selection(derived=True), BagOptions())
-    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, wanted).items()}
+    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, requested).items()}
 
 
 def numbers(message: Any) -> list[float]:

@@ -18,8 +18,8 @@ def test_joints_have_columns_for_the_names_of_all_parts() -> None:
     second = records.Joints(stamp_ns=AT + 1, names=("c", "a"), position=np.array([[5.0, 6.0], [7.0, 8.0]]))
     found = columns_of_records([first, second])
     assert (found["names"].tolist(), found["stamp_ns"].tolist()) == (["a", "b", "c"], [3, 4, 5, 6])
-    lacking = np.nan
-    expected = [[1, 2, lacking], [6, lacking, 5], [3, 4, lacking], [8, lacking, 7]]
+    missing = np.nan
+    expected = [[1, 2, missing], [6, missing, 5], [3, 4, missing], [8, missing, 7]]
     np.testing.assert_array_equal(found["position"], expected)
 
 
@@ -30,8 +30,8 @@ def test_rows_that_are_shorter_end_with_nan_and_lacking_columns_are_nan() -> Non
     assert found["leaves_ns"].tolist() == [1, 3, 3, 5]
     np.testing.assert_array_equal(found["values"], [[0, 0, np.nan], [1, 1, 1], [0, 0, np.nan], [1, 1, 1]])
     whole = records.Batteries(stamp_ns=AT, voltage_v=np.ones(2), current_a=np.ones(2))
-    lacking = records.Batteries(stamp_ns=AT + 9, voltage_v=np.ones(2))
-    np.testing.assert_array_equal(columns_of_records([whole, lacking])["current_a"], [1, 1, np.nan, np.nan])
+    missing = records.Batteries(stamp_ns=AT + 9, voltage_v=np.ones(2))
+    np.testing.assert_array_equal(columns_of_records([whole, missing])["current_a"], [1, 1, np.nan, np.nan])
 
 
 def test_transforms_have_a_row_each_where_they_are_known() -> None:

@@ -167,8 +167,8 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
     if spec.parameters:
         parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in spec.parameters]
-    if heard := _awaited(spec, values):
-        parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
+    if received := _awaited(spec, values):
+        parameters |= {"wait_for_streams": " ".join(received), "wait_timeout": NODES_TIMEOUT_S}
     return Node(
         package="fieldplay_ros",
         executable="player",
@@ -192,20 +192,20 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
 
 def _awaited(spec: DatasetSpec, values: Values) -> list[str]:
     """STREAM@NODE for what each node hears, all of whose topics it hears."""
-    heard: list[str] = []
+    received: list[str] = []
     if values["kinematics"]:
         readers = [derived for derived in spec.derived if derived.node]
-        heard += [f"{stream}@{derived.name or derived.node}" for derived in readers for stream in derived.streams]
+        received += [f"{stream}@{derived.name or derived.node}" for derived in readers for stream in derived.streams]
     if values["overlay"]:
         topics = overlay_parameters(spec, str(values["overlay"]), images=str(values["images"]))
         fed = {str(topics.get(name, "")).removesuffix("/compressed") for name in ("scan", "cloud", "image")}
         is_whole = values["images"] != "both"  # else it hears one of two topics with the pictures
         streams = [stream for stream in spec.streams if stream.topic in fed and (is_whole or stream.type != PICTURE)]
-        heard += [f"{stream.id}@overlay" for stream in streams]
+        received += [f"{stream.id}@overlay" for stream in streams]
     if values["fuse"]:
         fed = set(spec.fusion.values())
-        heard += [f"{stream.id}@pipeline" for stream in spec.streams if stream.topic in fed]
-    return heard
+        received += [f"{stream.id}@pipeline" for stream in spec.streams if stream.topic in fed]
+    return received
 
 
 def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEntity]:

@@ -37,12 +37,12 @@ def test_a_message_without_a_header_has_no_lag() -> None:
 
 
 def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
-    heard = Heard(ODOMETRY)
+    received = Heard(ODOMETRY)
     for step in range(101):
-        heard.add(message(step / 10), 50 + step / 10)
-    assert heard.rate_hz(60.0) == pytest.approx(10, abs=0.6)
-    assert heard.rate_hz(65.0) == 0
-    assert heard.mean_rate_hz() == pytest.approx(10)
+        received.add(message(step / 10), 50 + step / 10)
+    assert received.rate_hz(60.0) == pytest.approx(10, abs=0.6)
+    assert received.rate_hz(65.0) == 0
+    assert received.mean_rate_hz() == pytest.approx(10)
 
 
 def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
@@ -66,8 +66,8 @@ def test_what_the_wire_adds_to_a_message_makes_no_difference() -> None:
 def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None:
     one, two = digest(b"one"), digest(b"two")
     written = {"/same": [one, two], "/fewer": [one, two], "/other": [one, two], "/computed": [one]}
-    heard = {"/same": [one, two], "/fewer": [one], "/other": [one, one], "/computed": [two]}
-    assert differences(heard, written, frozenset({"/computed"})) == [
+    received = {"/same": [one, two], "/fewer": [one], "/other": [one, one], "/computed": [two]}
+    assert differences(received, written, frozenset({"/computed"})) == [
         "/fewer: expected 2 messages, heard 1",
         "/other: message 2 of 2 is not the one of the bag",
     ]
@@ -79,9 +79,9 @@ def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None
 def test_a_file_gets_the_table_once_and_no_control_characters() -> None:
     out = io.StringIO()
     table = LiveTable(out)
-    heard = {"/a": Heard(ODOMETRY)}
-    table.show(heard)  # too soon for a line
-    heard["/a"].add(message(1.0), 1.0)
-    table.finish(heard)
+    received = {"/a": Heard(ODOMETRY)}
+    table.show(received)  # too soon for a line
+    received["/a"].add(message(1.0), 1.0)
+    table.finish(received)
     assert "\x1b" not in out.getvalue()
     assert out.getvalue().count("\n") == 2

@@ -70,14 +70,16 @@ class ComputationNode(Node):
             self._hears_of_jumps = self.create_subscription(
                 Time, JUMP, self._hear_of_jump, QoSProfile(depth=10), raw=True
             )
-        heard: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
+        received: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
         for one in self.computations:
             for entry in one.inputs:
-                heard.setdefault((entry.topic, entry.msgtype), []).append((one, entry))
-        self._has_states = any(entry.latched for readers in heard.values() for _, entry in readers)
+                received.setdefault((entry.topic, entry.msgtype), []).append((one, entry))
+        self._has_states = any(entry.latched for readers in received.values() for _, entry in readers)
         self._waiting: deque[Sent] = deque()
         self._next_round = self.create_guard_condition(self._take_up)
-        self._heard = [self._subscribed(InputSubscription(msgtype, readers)) for (_, msgtype), readers in heard.items()]
+        self._heard = [
+            self._subscribed(InputSubscription(msgtype, readers)) for (_, msgtype), readers in received.items()
+        ]
 
     def _outlet(self, output: Output) -> Publisher:
         profile = LATCHED if output.latched else ON_TF if output.topic == TF else SENSOR

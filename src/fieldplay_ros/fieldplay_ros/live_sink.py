@@ -154,9 +154,11 @@ class RosPublisherSink:
     def unheard(self, readings: Sequence[Awaited]) -> list[str]:
         """What is waited for in vain yet, in words; of topics that are not played, and of /tf, nothing is said."""
         pairs = zip(self._streams, self._publishers, strict=True)
-        asked = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
-        lacking = [(p.topic_name, node) for p, node in asked if p.topic_name != "/tf" and not self._is_heard(p, node)]
-        return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in lacking]
+        requested = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
+        missing = [
+            (p.topic_name, node) for p, node in requested if p.topic_name != "/tf" and not self._is_heard(p, node)
+        ]
+        return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in missing]
 
     def _is_heard(self, publisher: Publisher, node: str) -> bool:
         """Whether anybody has found a topic, or a node of this name beside the player, if one is named."""

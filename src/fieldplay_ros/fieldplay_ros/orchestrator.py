@@ -182,8 +182,8 @@ class Orchestrator(Node):
         self._orchestration.begin(steps[0])
         if request.settings:
             value = ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=request.settings)
-            wanted = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])
-            future = self._setters[name].call_async(wanted)
+            requested = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])
+            future = self._setters[name].call_async(requested)
             self._changing[name] = self._setters[name], future, time.monotonic()
             future.add_done_callback(lambda _: self._change(steps[0], steps[1:]))
         else:

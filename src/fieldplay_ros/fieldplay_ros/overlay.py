@@ -122,22 +122,22 @@ class Places:
     own: Array | None
     fixed: str
 
-    def camera_t_sensor(self, picture: Header, scan: Header, *, is_pressed: bool) -> Array:
+    def camera_t_sensor(self, image: Header, scan: Header, *, is_pressed: bool) -> Array:
         """The transform (4, 4); a TransformException where it is not there, or not yet and nothing presses."""
-        target, still = (picture.frame_id, np.eye(4)) if self.own is None else (scan.frame_id, self.own)
+        target, still = (image.frame_id, np.eye(4)) if self.own is None else (scan.frame_id, self.own)
         if self.fixed:
-            now, then = Time.from_msg(picture.stamp), Time.from_msg(scan.stamp)
+            now, then = Time.from_msg(image.stamp), Time.from_msg(scan.stamp)
             found = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
             return still @ array_of(found.transform)
-        return still if target == scan.frame_id else self._at(picture, scan.frame_id, is_pressed=is_pressed)
+        return still if target == scan.frame_id else self._at(image, scan.frame_id, is_pressed=is_pressed)
 
-    def _at(self, picture: Header, sensor: str, *, is_pressed: bool) -> Array:
+    def _at(self, image: Header, sensor: str, *, is_pressed: bool) -> Array:
         """By tf at the picture's time; where that is pressing the newest transform will do."""
-        now = Time.from_msg(picture.stamp)
+        now = Time.from_msg(image.stamp)
         try:
-            return array_of(self.buffer.lookup_transform(picture.frame_id, sensor, now).transform)
+            return array_of(self.buffer.lookup_transform(image.frame_id, sensor, now).transform)
         except ExtrapolationException:
-            newest = self.buffer.lookup_transform(picture.frame_id, sensor, Time()) if is_pressed else None
+            newest = self.buffer.lookup_transform(image.frame_id, sensor, Time()) if is_pressed else None
             if newest is None or abs((now - Time.from_msg(newest.header.stamp)).nanoseconds) > OLDEST.nanoseconds:
                 raise
         return array_of(newest.transform)
@@ -187,19 +187,19 @@ class Overlay(Node):
                 self._warn(f"a picture is left out: {error}")
             self._pairs.drop_first()
 
-    def _publish(self, picture: Any, scan: Any) -> None:
+    def _publish(self, image: Any, scan: Any) -> None:
         if self._camera is None:
             raise LookupError("no CameraInfo has come")
         if scan is None:
             raise ValueError("no scan lies near it")
-        camera_t_sensor = self._places.camera_t_sensor(picture.header, scan.header, is_pressed=self._pairs.is_pressed)
-        pixels, points = pixels_of(picture), points_of(scan).points
+        camera_t_sensor = self._places.camera_t_sensor(image.header, scan.header, is_pressed=self._pairs.is_pressed)
+        pixels, points = pixels_of(image), points_of(scan).points
         camera = camera_of_size(self._camera, pixels.shape[1], pixels.shape[0]) or self._camera
         projection, ranges_m = projection_from_points(camera, camera_t_sensor, points), np.linalg.norm(points, axis=1)
         if projection.is_visible.any():
             self._scale = self._scale or scale_of_ranges(ranges_m[projection.is_visible])
         drawn = overlay(pixels, projection, ranges_m, scale=self._scale, size_px=self._size_px or None)
-        self._out.publish(image_of(drawn, picture.header))
+        self._out.publish(image_of(drawn, image.header))
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=WARN_S)

@@ -433,10 +433,10 @@ class Player(Node):
             return
         self.destroy_timer(self._look_again)
         if self.playback.status().state == WAITING:
-            wanted = self.options.wait_for_subscribers
-            lacking = [f"{self.topics.subscribers} of {wanted} subscribers"] if wanted else []
-            lacking += self.topics.unheard(self.options.wait_for_streams)
-            self.get_logger().warning(f"begins with {', '.join(lacking)}")
+            requested = self.options.wait_for_subscribers
+            missing = [f"{self.topics.subscribers} of {requested} subscribers"] if requested else []
+            missing += self.topics.unheard(self.options.wait_for_streams)
+            self.get_logger().warning(f"begins with {', '.join(missing)}")
         self.playback.release()
 
 

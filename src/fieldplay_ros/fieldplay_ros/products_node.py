@@ -112,18 +112,18 @@ def _told(response: Any) -> Iterator[None]:
         response.message = str(error)
 
 
-def query_of_message(asked: Any) -> ProductQuery:
+def query_of_message(requested: Any) -> ProductQuery:
     """What a message asks for: what is empty or zero says nothing."""
-    centre = (asked.centre.x, asked.centre.y, asked.centre.z)
+    centre = (requested.centre.x, requested.centre.y, requested.centre.z)
     return ProductQuery(
-        ids=tuple(int(id_) for id_ in asked.ids),
-        kinds=tuple(asked.kinds),
-        start_ns=ns_of(asked.start) or None,
-        end_ns=ns_of(asked.end) or None,
-        box=_box(asked.least, asked.most) if asked.has_box else None,
-        centre=centre if asked.has_sphere else None,
-        radius_m=asked.radius if asked.has_sphere else 0.0,
-        newest=asked.newest or None,
+        ids=tuple(int(id_) for id_ in requested.ids),
+        kinds=tuple(requested.kinds),
+        start_ns=ns_of(requested.start) or None,
+        end_ns=ns_of(requested.end) or None,
+        box=_box(requested.least, requested.most) if requested.has_box else None,
+        centre=centre if requested.has_sphere else None,
+        radius_m=requested.radius if requested.has_sphere else 0.0,
+        newest=requested.newest or None,
     )
 
 

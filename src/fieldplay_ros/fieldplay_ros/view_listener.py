@@ -26,8 +26,8 @@ LOOK_EVERY_S = 0.5
 class Listener:
     """Subscribes to what appears; `left` are the topics whose types are not shown or not there."""
 
-    def __init__(self, node: Node, backlog: ReceiveQueue, wanted: str) -> None:
-        self._node, self._backlog, self._wanted = node, backlog, re.compile(wanted)
+    def __init__(self, node: Node, backlog: ReceiveQueue, requested: str) -> None:
+        self._node, self._backlog, self._wanted = node, backlog, re.compile(requested)
         self._heard: dict[Topic, Any] = {}
         self.left: dict[str, str] = {}
         self.look()
@@ -77,7 +77,7 @@ def message_class(msgtype: str) -> Any:
 
 
 def listening(
-    backlog: ReceiveQueue, wanted: str, ending: Callable[[], AbstractContextManager[None]] = nullcontext
+    backlog: ReceiveQueue, requested: str, ending: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> AbstractContextManager[Listener]:
     """A listener at work, in a thread of its own."""
-    return spin_in_thread("fieldplay_view", lambda node: Listener(node, backlog, wanted), ending)
+    return spin_in_thread("fieldplay_view", lambda node: Listener(node, backlog, requested), ending)

@@ -52,7 +52,7 @@ class Stage(NodeStage):
         return topic if topic.startswith("/") else f"/mars/{topic}"
 
     def told(self) -> object:
-        return {topic: len(heard) for topic, heard in self.heard.items()}
+        return {topic: len(received) for topic, received in self.heard.items()}
 
     def move(self, tenth: int, angles: list[float], publisher: Any = None) -> None:
         """A joint state so many tenths of a second after the start."""

@@ -17,10 +17,10 @@ TOPIC = "/large"
 def test_messages_go_out_as_they_are_and_by_rclpy_where_rcl_has_no_such_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    audience = TopicRecorder()
+    listener = TopicRecorder()
     try:
-        audience.hear(TOPIC, "sensor_msgs/msg/CompressedImage")
-        publisher = audience.node.create_publisher(CompressedImage, TOPIC, 10)
+        listener.hear(TOPIC, "sensor_msgs/msg/CompressedImage")
+        publisher = listener.node.create_publisher(CompressedImage, TOPIC, 10)
         publish, by_rclpy = publisher.publish, []
 
         def publish_and_note(data: bytes) -> None:
@@ -36,11 +36,11 @@ def test_messages_go_out_as_they_are_and_by_rclpy_where_rcl_has_no_such_function
         with publisher.handle:
             for each, message in ((send, large), (send_small, small), (send, large)):
                 each(serialize_message(message))
-        audience.wait(lambda: len(audience.heard[TOPIC]) == 3, lambda: len(audience.heard[TOPIC]))
-        assert audience.heard[TOPIC] == [large, small, large]
+        listener.wait(lambda: len(listener.heard[TOPIC]) == 3, lambda: len(listener.heard[TOPIC]))
+        assert listener.heard[TOPIC] == [large, small, large]
         assert not by_rclpy
         monkeypatch.setattr(live_sink, "LIBRARY", "librcl_of_another_name.so")
         sender_of_large(publisher)(serialize_message(large))
         assert by_rclpy == [len(serialize_message(large))]
     finally:
-        audience.close()
+        listener.close()

@@ -43,9 +43,9 @@ def test_a_step_that_hangs_is_named_and_its_pipeline_stopped(
 
     monkeypatch.setattr(Either, "process", waiting)
     told: list[DiagnosticArray] = []
-    heard: list[Odometry] = []
+    received: list[Odometry] = []
     stage.audience.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
-    stage.audience.create_subscription(Odometry, "watch/same", heard.append, 10)
+    stage.audience.create_subscription(Odometry, "watch/same", received.append, 10)
     sender = stage.audience.create_publisher(PoseStamped, "pose", 10)
     node = stage.add(PipelineNode, {
         "dfpc": str(tmp_path / "watch.yaml"), "inputs": ["pose=pose"], "step_timeout": 0.2, "stats_hz": 50.0,
@@ -62,8 +62,8 @@ def test_a_step_that_hangs_is_named_and_its_pipeline_stopped(
     stage.wait(lambda: node.trigger_activate() == DONE)
     stage.wait(sender.get_subscription_count)
     sender.publish(stamped(2))
-    stage.wait(lambda: heard)
-    assert [message.header.stamp.sec for message in heard] == [2], "what came of the first is not sent any more"
+    stage.wait(lambda: received)
+    assert [message.header.stamp.sec for message in received] == [2], "what came of the first is not sent any more"
 
 
 def stamped(seconds: int) -> PoseStamped:

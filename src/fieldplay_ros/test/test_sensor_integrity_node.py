@@ -89,8 +89,8 @@ class Stage(NodeStage):
             self.lasers[name] = self.audience.create_publisher(LaserScan, f"{name}/scan", 500)
             kinds = {"scan_filtered": LaserScan, "suspect_ratio": Float32, "integrity": DiagnosticArray}
             for topic, kind in kinds.items():
-                heard = self.heard.setdefault(f"{name}/{topic}", [])
-                self.audience.create_subscription(kind, f"{name}/{topic}", heard.append, 500)
+                received = self.heard.setdefault(f"{name}/{topic}", [])
+                self.audience.create_subscription(kind, f"{name}/{topic}", received.append, 500)
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
@@ -105,7 +105,7 @@ class Stage(NodeStage):
     def play(self, **lasers: list[LaserScan]) -> None:
         """The radar's clouds of the dusty yard first, then scans, and wait until all of these have come through."""
         clouds = cloud_messages(*turns_of(DUSTY, SECONDS), "robot/radar")
-        wanted = {
+        requested = {
             topic: len(self.heard[topic]) + len(scans)
             for name, scans in lasers.items()
             for topic in (f"{name}/scan_filtered", f"{name}/suspect_ratio")
@@ -116,7 +116,7 @@ class Stage(NodeStage):
             for name, scans in lasers.items():
                 self.lasers[name].publish(scans[row])
             self.executor.spin_once(timeout_sec=0.0)
-        self.wait(lambda: all(len(self.heard[topic]) == count for topic, count in wanted.items()))
+        self.wait(lambda: all(len(self.heard[topic]) == count for topic, count in requested.items()))
 
 
 ros = ros_fixture()
@@ -129,7 +129,9 @@ def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
     mounted = {"front": LASER, "left": PORT}
     seen = {name: scans_of(DUSTY, SECONDS, laser)[0] for name, laser in mounted.items()}
     stage.play(**{name: scan_messages(scans, f"robot/{name}") for name, scans in seen.items()})
-    stage.wait(lambda: all(len(heard) == 3 for topic, heard in stage.heard.items() if topic.endswith("integrity")))
+    stage.wait(
+        lambda: all(len(received) == 3 for topic, received in stage.heard.items() if topic.endswith("integrity"))
+    )
     stamps, turns = turns_of(DUSTY, SECONDS)
     single = [turn.astype(np.float32).astype(np.float64) for turn in turns]
     views = RadarViews(stamp_ns=stamps, nearest_m=np.stack([nearest_from_returns(SETTINGS, turn) for turn in single]))
@@ -142,13 +144,13 @@ def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
         batch = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(laser, RADAR))
         filtered = filtered_ranges(seen[name].ranges_m, batch.outcomes).astype(np.float32)
         assert np.isnan(filtered).sum() > np.isnan(seen[name].ranges_m).sum() + 1000
-        heard = stage.heard[f"{name}/scan_filtered"]
-        for row, message in enumerate(heard):
+        received = stage.heard[f"{name}/scan_filtered"]
+        for row, message in enumerate(received):
             assert np.array_equal(message.ranges, filtered[row, : len(message.ranges)], equal_nan=True)
             assert message.header.frame_id == f"robot/{name}"
             assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == scans.stamp_ns[row]
-        shares = [message.data for message in stage.heard[f"{name}/suspect_ratio"]]
-        assert shares == pytest.approx(batch.shares.suspect, abs=1e-6)
+        fractions = [message.data for message in stage.heard[f"{name}/suspect_ratio"]]
+        assert fractions == pytest.approx(batch.shares.suspect, abs=1e-6)
         told = [message.status[0] for message in stage.heard[f"{name}/integrity"]]
         assert [(status.name, status.message) for status in told] == [(name, each.verdict) for each in batch.reports]
         assert told[-1].message == "dust or smoke" and told[-1].level == b"\x01"

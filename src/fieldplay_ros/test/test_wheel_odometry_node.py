@@ -36,8 +36,8 @@ class Stage(NodeStage):
         self.wait(self._is_heard)
 
     def _is_heard(self) -> bool:
-        heard = all(sender.get_subscription_count() for sender in (self.joints, self.speeds))
-        return heard and self.audience.count_publishers("/rover/wheels/odom") > 0
+        received = all(sender.get_subscription_count() for sender in (self.joints, self.speeds))
+        return received and self.audience.count_publishers("/rover/wheels/odom") > 0
 
     def drive(self, after_s: int) -> None:
         """The wheels so many seconds after the start."""

@@ -55,14 +55,14 @@ class Yard:
 
 
 def scans_of(
-    yard: Yard, seconds: float, base_t_laser: Array = LASER, *, begin_s: float = 0.0
+    yard: Yard, seconds: float, base_t_laser: Array = LASER, *, start_s: float = 0.0
 ) -> tuple[Scans, NDArray[np.bool_]]:
     """Scans in four interleaved phases, and which returns (n, k) are of dust or drops."""
     random = np.random.default_rng(yard.seed)
     count = int(seconds * 1e9 / SCAN_NS)
-    time_s = begin_s + np.arange(count) * SCAN_NS / 1e9
-    begins = np.radians(-90.0 + 0.25 * (np.arange(count) % 4))
-    angles = begins[:, None] + np.radians(np.arange(BEAMS))
+    time_s = start_s + np.arange(count) * SCAN_NS / 1e9
+    starts = np.radians(-90.0 + 0.25 * (np.arange(count) % 4))
+    angles = starts[:, None] + np.radians(np.arange(BEAMS))
     directions = np.stack([np.cos(angles), np.sin(angles), np.zeros(angles.shape)], axis=-1) @ base_t_laser[:3, :3].T
     origin = np.broadcast_to(base_t_laser[:3, 3], directions.shape) + 0.0
     origin[..., 0] += (yard.speed_m_s * time_s)[:, None]
@@ -77,22 +77,22 @@ def scans_of(
     airborne &= np.isfinite(ranges)
     stamps = START_NS + np.rint(time_s * 1e9).astype(np.int64)
     step = np.full(count, np.radians(1.0))
-    return Scans(stamp_ns=stamps, angle_min_rad=begins, angle_increment_rad=step, ranges_m=ranges), airborne
+    return Scans(stamp_ns=stamps, angle_min_rad=starts, angle_increment_rad=step, ranges_m=ranges), airborne
 
 
-def turns_of(yard: Yard, seconds: float, *, begin_s: float = 0.0) -> tuple[NDArray[np.int64], list[Array]]:
+def turns_of(yard: Yard, seconds: float, *, start_s: float = 0.0) -> tuple[NDArray[np.int64], list[Array]]:
     """Times (m,) of the radar's revolutions, and the points (k, 3) of each in the radar's frame."""
     random = np.random.default_rng(yard.seed + 1)
-    begins_s = begin_s + np.arange(int(seconds * 1e9 / TURN_NS)) * TURN_NS / 1e9
+    starts_s = start_s + np.arange(int(seconds * 1e9 / TURN_NS)) * TURN_NS / 1e9
     azimuth = np.arange(SAMPLES) * (2 * np.pi / SAMPLES)
     turns = []
-    for begin in begins_s.tolist():
+    for start in starts_s.tolist():
         nearest = np.full(SAMPLES, np.inf)
         for up, aside in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)):
             turned, raised = azimuth + np.radians(aside * HALF_BEAM_DEG), np.radians(up * HALF_BEAM_DEG)
             flat = np.stack([np.cos(turned) * np.cos(raised), np.sin(turned) * np.cos(raised)], axis=-1)
             directions = np.concatenate([flat, np.full((SAMPLES, 1), np.sin(raised))], axis=1) @ RADAR[:3, :3].T
-            origin = RADAR[:3, 3] + np.array([yard.speed_m_s * begin, 0.0, 0.0])
+            origin = RADAR[:3, 3] + np.array([yard.speed_m_s * start, 0.0, 0.0])
             ranges = met(yard, yard.posts, np.broadcast_to(origin, directions.shape), directions)
             is_ground = directions[:, 2] * ranges + origin[2] < GROUND_M + 0.05
             nearest = np.minimum(nearest, np.where(is_ground & ((up != 0) | (aside != 0)), np.inf, ranges))
@@ -100,7 +100,7 @@ def turns_of(yard: Yard, seconds: float, *, begin_s: float = 0.0) -> tuple[NDArr
         kept = nearest < RADAR_FARTHEST_M
         flat = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(SAMPLES)], axis=-1)
         turns.append(flat[kept] * nearest[kept, None])
-    return START_NS + np.rint(begins_s * 1e9).astype(np.int64), turns
+    return START_NS + np.rint(starts_s * 1e9).astype(np.int64), turns
 
 
 def met(yard: Yard, posts: tuple[tuple[float, float, float, float], ...], origin: Array, direction: Array) -> Array:

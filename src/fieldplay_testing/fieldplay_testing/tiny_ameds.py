@@ -82,9 +82,9 @@ class TinyAmeds:
         (self.root / "MainCamVideoFeed.mp4").write_bytes(b"not played")
 
     def write_images(self, name: str, rate_hz: int, size: tuple[int, int]) -> None:
-        picture = np.zeros((*size, 3), np.uint8)
-        picture[:, :, 2] = 200
-        good, data = cv2.imencode(".jpg", picture)
+        image = np.zeros((*size, 3), np.uint8)
+        image[:, :, 2] = 200
+        good, data = cv2.imencode(".jpg", image)
         assert good
         for index in range(self.seconds * rate_hz):
             seconds, part = divmod(index, rate_hz)

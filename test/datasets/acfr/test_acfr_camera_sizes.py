@@ -25,8 +25,8 @@ def archive(tmp_path: Path) -> TinyAcfr:
 
 
 def visual(archive: TinyAcfr, width: int, height: int, *, count: int = 3) -> None:
-    pictures = {f"{n}.bmp": bmp_of(np.full((height, width, 3), 9, np.uint8)) for n in range(count)}
-    places.write_video(archive, "VideoVisual", pictures)
+    images = {f"{n}.bmp": bmp_of(np.full((height, width, 3), 9, np.uint8)) for n in range(count)}
+    places.write_video(archive, "VideoVisual", images)
 
 
 @pytest.mark.parametrize("size", [(680, 512), (136, 102), (2720, 2048)])
@@ -55,8 +55,8 @@ def test_images_of_another_shape_play_without_camera_info(archive: TinyAcfr) -> 
 
 def test_one_image_of_another_size_does_not_decide_for_all(archive: TinyAcfr) -> None:
     sizes = [(4, 4), (1360, 1024), (1360, 1024)]
-    pictures = {f"{n}.bmp": bmp_of(np.full((h, w, 3), 9, np.uint8)) for n, (w, h) in enumerate(sizes)}
-    places.write_video(archive, "VideoVisual", pictures)
+    images = {f"{n}.bmp": bmp_of(np.full((h, w, 3), 9, np.uint8)) for n, (w, h) in enumerate(sizes)}
+    places.write_video(archive, "VideoVisual", images)
     assert messages_of(archive.root)[INFO][0][1].width == 1360
     assert [(d.kind, d.file) for d in inspected(archive)[1]] == [("picture_size", "VideoVisual/Images/0.bmp")]
 

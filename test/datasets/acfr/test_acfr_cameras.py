@@ -86,11 +86,11 @@ def test_a_bitmap_that_is_cut_off_is_none(kept: int) -> None:
 
 
 def test_images_have_the_times_of_the_log_whatever_their_names_say(archive: TinyAcfr) -> None:
-    pictures = {name: bmp_of(colours(1360, 4)) for name in ("Image99-05.bmp", "b.bmp", "IMAGE1224-01.BMP")}
-    places.write_video(archive, "VideoVisual", pictures)
+    images = {name: bmp_of(colours(1360, 4)) for name in ("Image99-05.bmp", "b.bmp", "IMAGE1224-01.BMP")}
+    places.write_video(archive, "VideoVisual", images)
     found = messages_of(archive.root, Selection(topics=VISUAL))[VISUAL]
     assert [stamp - tiny.START_NS for stamp, _ in found] == [0, 100_000_000, 200_000_000]
-    for (_, message), data in zip(found, pictures.values(), strict=True):
+    for (_, message), data in zip(found, images.values(), strict=True):
         np.testing.assert_array_equal(image_of(message), cv2.imdecode(np.frombuffer(data, np.uint8), 1))
         assert message.header.frame_id == "visual_camera" and message.encoding == "bgr8"
 

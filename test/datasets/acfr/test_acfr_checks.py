@@ -136,18 +136,18 @@ def nothing(angle_deg: float) -> float:
     return 20.0
 
 
-def standing_at(root: Path, begin: str) -> TinyAcfr:
+def standing_at(root: Path, start: str) -> TinyAcfr:
     """A set in which the vehicle stands, all of whose times begin with other digits; see `moved`."""
     made = TinyAcfr(root / "standing", dynamic=False)
     places.write_nav(made, [STANDING] * 20, places.any_covariance())
-    moved(made, begin)
+    moved(made, start)
     return made
 
 
-def moved(archive: TinyAcfr, begin: str, *, before: str = str(START)[:9]) -> None:
+def moved(archive: TinyAcfr, start: str, *, before: str = str(START)[:9]) -> None:
     """Let the times of all logs begin with these nine digits instead of the first nine of START."""
     for path in archive.root.rglob("*.txt"):
-        path.write_text(path.read_text().replace(before, begin))
+        path.write_text(path.read_text().replace(before, start))
 
 
 SET_14, SET_22, NO_SET = "122411243", "122412233", "122410003"

@@ -36,11 +36,11 @@ def points_of(message: Any) -> NDArray[np.void]:
     return np.frombuffer(message.data.tobytes(), POINT)
 
 
-def turning(turns: float, *, per_turn: int = 125, begin: float = 0.0, sense: int = 1) -> Samples:
+def turning(turns: float, *, per_turn: int = 125, start: float = 0.0, sense: int = 1) -> Samples:
     """A thousand samples a second; the range grows with the sample."""
     samples = []
     for index in range(int(turns * per_turn)):
-        angle = (begin + sense * TAU * (index + 0.3) / per_turn) % TAU
+        angle = (start + sense * TAU * (index + 0.3) / per_turn) % TAU
         samples.append((index / 1000, angle, 1.0 + index / 100, 50.0 + index % 10))
     return samples
 
@@ -69,16 +69,16 @@ def test_ranges_are_in_metres_by_their_unit() -> None:
 @pytest.mark.parametrize("sense", [1, -1])
 @pytest.mark.parametrize("shift", [0.0, math.pi])  # angles from 0 to 2 pi, or from -pi to pi
 def test_a_cloud_is_the_samples_from_one_wrap_to_the_next(archive: TinyAcfr, sense: int, shift: float) -> None:
-    samples = [(t, angle - shift, r, level) for t, angle, r, level in turning(3.5, begin=1.0, sense=sense)]
+    samples = [(t, angle - shift, r, level) for t, angle, r, level in turning(3.5, start=1.0, sense=sense)]
     places.write_radar(archive, samples)
     angles = np.array([sample[1] for sample in samples])
-    begins = [0, *(np.flatnonzero(np.abs(np.diff(angles)) > math.pi) + 1).tolist(), len(samples)]
+    starts = [0, *(np.flatnonzero(np.abs(np.diff(angles)) > math.pi) + 1).tolist(), len(samples)]
     found = messages_of(archive.root)["radar/points"]
-    assert [len(points_of(message)) for _, message in found] == np.diff(begins).tolist()
-    assert [stamp - tiny.START_NS for stamp, _ in found] == [begin * 10**6 for begin in begins[:-1]]
-    for (_, message), begin in zip(found, begins[:-1], strict=True):
+    assert [len(points_of(message)) for _, message in found] == np.diff(starts).tolist()
+    assert [stamp - tiny.START_NS for stamp, _ in found] == [start * 10**6 for start in starts[:-1]]
+    for (_, message), start in zip(found, starts[:-1], strict=True):
         points = points_of(message)
-        rows = samples[begin : begin + len(points)]
+        rows = samples[start : start + len(points)]
         np.testing.assert_allclose(points["x"], [r * math.cos(a) for _, a, r, _ in rows], atol=1e-5)
         np.testing.assert_allclose(points["y"], [-r * math.sin(a) for _, a, r, _ in rows], atol=1e-5)
         np.testing.assert_allclose(points["intensity"], [level for *_, level in rows])

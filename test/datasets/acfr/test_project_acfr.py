@@ -52,9 +52,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.root
 
 
-def projection(archive: Path, wanted: Wanted) -> Projected:
+def projection(archive: Path, requested: Wanted) -> Projected:
     with open_dataset(archive) as opened:
-        return projected(opened, wanted, step=lambda share, count: None, tell=lambda text: None)
+        return projected(opened, requested, step=lambda fraction, count: None, tell=lambda text: None)
 
 
 def points_of_line(archive: Path, laser: str, stamp_ns: int) -> Array:
@@ -88,15 +88,15 @@ def test_each_laser_is_projected_by_its_own_row(archive: Path, laser: str, camer
 
 
 def test_by_tf_it_goes_through_the_body_and_a_decimetre_beside(archive: Path) -> None:
-    wanted = Wanted(laser="laser_starboard", camera="visual_camera", time="0.5", fixed_frame="none")
-    own, tf = projection(archive, wanted), projection(archive, replace(wanted, extrinsics="tf"))
+    requested = Wanted(laser="laser_starboard", camera="visual_camera", time="0.5", fixed_frame="none")
+    own, tf = projection(archive, requested), projection(archive, replace(requested, extrinsics="tf"))
     assert tf.extrinsics == "tf"
     both = own.projection.is_visible & tf.projection.is_visible
     apart = (
         (own.projection.pixels - tf.projection.pixels)[both] * own.projection.depths[both, None] / K["visual_camera"][0]
     )
     assert 0.05 < np.median(np.linalg.norm(apart, axis=1)) < 0.25
-    horizontal = replace(wanted, laser="laser_horizontal")
+    horizontal = replace(requested, laser="laser_horizontal")
     own, tf = projection(archive, horizontal), projection(archive, replace(horizontal, extrinsics="tf"))
     np.testing.assert_allclose(own.projection.pixels, tf.projection.pixels, atol=1e-6)  # the cameras hang on this laser
 
@@ -111,8 +111,8 @@ def test_the_radar_has_no_row_and_goes_by_tf(archive: Path, tmp_path: Path, caps
 
 
 def test_four_scans_make_one_of_a_quarter_degree(archive: Path) -> None:
-    wanted = Wanted(laser="laser_horizontal", camera="visual_camera", time="0.5", scans=4)
-    found = projection(archive, wanted)
+    requested = Wanted(laser="laser_horizontal", camera="visual_camera", time="0.5", scans=4)
+    found = projection(archive, requested)
     assert len(found.scans) == 4
     angles = np.concatenate([np.arctan2(s.points.points[:, 1], s.points.points[:, 0]) for s in found.scans])
     np.testing.assert_allclose(np.diff(np.degrees(np.sort(angles))), 0.25, atol=1e-3)

@@ -24,9 +24,9 @@ def found(pytestconfig: pytest.Config) -> Projected:
     with alone(folder / "acfr_static.lock"):
         options = SampleOptions(seconds=2, seed=1, settings={"static": True, "ir_rate_hz": 1.0}, workers=1)
         archive = write_sample("acfr", folder / "acfr_static", options).path
-    wanted = Wanted(laser="laser_horizontal", camera="visual_camera", time="1", scans=4)
+    requested = Wanted(laser="laser_horizontal", camera="visual_camera", time="1", scans=4)
     with open_dataset(Path(archive)) as opened:
-        return projected(opened, wanted, step=lambda share, count: None, tell=lambda text: None)
+        return projected(opened, requested, step=lambda fraction, count: None, tell=lambda text: None)
 
 
 def on_pole(found: Projected, pole: str) -> NDArray[np.intp]:
@@ -43,9 +43,9 @@ def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: Proj
     assert len(points) >= 2
     assert found.projection.is_visible[points].all()
     column, row = np.rint(found.projection.pixels[points]).astype(int).T
-    picture = found.picture.pixels.astype(float)
-    inwards = np.sign(picture.shape[1] / 2 - column).astype(int)
-    there, near, far = (picture[row, column + aside * inwards] for aside in (0, *BESIDE_PX))
+    image = found.picture.pixels.astype(float)
+    inwards = np.sign(image.shape[1] / 2 - column).astype(int)
+    there, near, far = (image[row, column + aside * inwards] for aside in (0, *BESIDE_PX))
     assert (np.abs(near - far).max(axis=1) < 20).all()
     assert np.median(np.abs(there - near).max(axis=1)) > 30
     if pole == "right frame pole":

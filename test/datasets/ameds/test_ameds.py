@@ -289,10 +289,10 @@ def test_images_keep_their_bytes_and_have_their_camera_info_before_them(messages
     close(info.k, [885.015, 0, 955.893, 0, 887.440, 533.638, 0, 0, 1])
     close(info.d, [-0.2418, 0.0974, 0.00048, 0.00019, -0.0226])
     close(info.p, [885.015, 0, 955.893, 0, 0, 887.440, 533.638, 0, 0, 0, 1, 0])
-    picture = messages["main_cam/image_raw/compressed"][1][1]
-    assert picture.header == info.header
-    assert picture.format == "jpeg"
-    assert picture.data.tobytes() == (written / "MainCam_1656931512.033333.jpg").read_bytes()
+    image = messages["main_cam/image_raw/compressed"][1][1]
+    assert image.header == info.header
+    assert image.format == "jpeg"
+    assert image.data.tobytes() == (written / "MainCam_1656931512.033333.jpg").read_bytes()
 
 
 def test_raw_images_are_the_decoded_ones(written: Path, tmp_path: Path) -> None:

@@ -194,9 +194,9 @@ def test_the_order_of_a_wheels_angles_is_found_out(order: str, zero_deg: float, 
     defects, notes = measured(rover, steering_zero_deg=zero_deg)
     assert defects == []
     kind, letters = order.split()
-    wanted = " ".join([kind, *letters])
+    requested = " ".join([kind, *letters])
     (note,) = (note for note in notes if "roll, pitch, yaw" in note)
-    assert f"best as {wanted}, steering from {zero_deg:g} deg: 0.00 deg (" in note
+    assert f"best as {requested}, steering from {zero_deg:g} deg: 0.00 deg (" in note
 
 
 @pytest.mark.parametrize(("shift_m", "kinds"), [(0.0, []), (0.05, ["pose_mismatch"])])

@@ -316,17 +316,17 @@ def require_convert(
     shutil.rmtree(bag.parent)
 
 
-def spoiled(fault: Fault, few_images: Path, folder: Path) -> Path:
+def spoiled(issue: Fault, few_images: Path, folder: Path) -> Path:
     shutil.copytree(few_images, folder, copy_function=shutil.copyfile)
-    fault.spoil(folder / "Traverse_5")
+    issue.spoil(folder / "Traverse_5")
     return folder
 
 
-def places(fault: Fault, archive: Path) -> list[Place]:
+def places(issue: Fault, archive: Path) -> list[Place]:
     """The places as the archive names them: the traverse's folder, a pattern, or the archive."""
     return [
         (file if "*" in file else f"Traverse_5/{file}" if file else archive.name, row, kind, message)
-        for file, row, kind, message in fault.defects
+        for file, row, kind, message in issue.defects
     ]
 
 
@@ -334,17 +334,17 @@ def places(fault: Fault, archive: Path) -> list[Place]:
 def test_a_fault_is_reported_once_and_all_else_plays(
     name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fault = FAULTS[name]
-    archive = spoiled(fault, few_images, tmp_path / "AMEDS")
-    before, defects = digest(archive), places(fault, archive)
+    issue = FAULTS[name]
+    archive = spoiled(issue, few_images, tmp_path / "AMEDS")
+    before, defects = digest(archive), places(issue, archive)
     require_check(capsys, archive, defects)
-    require_convert(capsys, archive, defects, fault.lost)
+    require_convert(capsys, archive, defects, issue.lost)
     assert run(capsys, "convert", "--strict", archive, tmp_path / "out" / "bag")[0] == 1
     assert not (tmp_path / "out").exists()
     assert digest(archive) == before
 
 
-@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.in_zip])
+@pytest.mark.parametrize("name", [name for name, issue in FAULTS.items() if issue.in_zip])
 def test_a_fault_in_a_zip_is_reported_with_the_same_place(
     name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -147,11 +147,11 @@ def test_the_view_shows_topics_that_there_are_with_types_that_it_can_show() -> N
         for display in VIEW["Displays"]
         if "Topic" in display or "Description Topic" in display
     }
-    wanted = {
+    requested = {
         "sensor_msgs/msg/PointCloud2": "PointCloud2", "sensor_msgs/msg/Image": "Image",
         "nav_msgs/msg/Odometry": "Odometry", "std_msgs/msg/String": "RobotModel",
     }  # fmt: skip
-    assert shown == {topic: wanted[types[topic]] for topic in shown}
+    assert shown == {topic: requested[types[topic]] for topic in shown}
     assert {topic.removeprefix("/ameds/") for topic in shown} == {
         "robot_description", "lidar/points", "main_cam/image_raw", "aux_cam/image_raw", "gnss/odom", "wheels/odom",
     }  # fmt: skip

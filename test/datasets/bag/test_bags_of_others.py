@@ -106,16 +106,16 @@ def test_a_projection_of_a_simulation_takes_times_of_its_stamps(sampled_ameds: S
         main(["convert", str(archive.root), str(part), "--duration", "6", "--topics", "lidar|main_cam|tf"])
     bag = write_later(part, tmp_path / "later", LATER_NS, rate=1.5)
     stamp_s = "1656928805"
-    wanted = Wanted(laser="lidar", camera="main_cam", time=stamp_s, fixed_frame="odom")
+    requested = Wanted(laser="lidar", camera="main_cam", time=stamp_s, fixed_frame="odom")
     found = {}
     for path in (part, bag):
         with open_dataset(path, BAG.name) as archive:
-            found[path] = projected(archive, wanted, step=lambda share, count: None, tell=print)
+            found[path] = projected(archive, requested, step=lambda fraction, count: None, tell=print)
     assert found[bag].picture.stamp_ns == found[part].picture.stamp_ns
     apart = np.abs(found[bag].projection.pixels - found[part].projection.pixels)[found[part].projection.is_visible]
     assert apart.max() < 0.01
     with open_dataset(bag, BAG.name) as archive:
-        first = projected(archive, replace(wanted, time="0"), step=lambda share, count: None, tell=print)
+        first = projected(archive, replace(requested, time="0"), step=lambda fraction, count: None, tell=print)
     assert abs(first.picture.stamp_ns - first.wanted_ns) < 10**8
 
 
@@ -149,8 +149,8 @@ def shorten_types(storage: Path) -> None:
         content = data[place + 9 : place + 9 + size]
         place += 9 + size
         if op == 6:  # a chunk: its records stand behind the head and the name of the compression
-            begin = 28 + 4 + int.from_bytes(content[28:32], "little") + 8
-            out += records_without_msg(content[begin:])
+            start = 28 + 4 + int.from_bytes(content[28:32], "little") + 8
+            out += records_without_msg(content[start:])
         elif op in (3, 4, 5):
             out += records_without_msg(data[place - 9 - size : place])
         elif op == 15:

@@ -78,10 +78,10 @@ def test_a_bag_without_metadata_that_is_cut_off_is_read_as_far_as_it_goes(
 def test_parts_of_a_bag_are_one(tmp_path: Path) -> None:
     bag, parts = write_ros2(tmp_path / "bag"), tmp_path / "parts"
     parts.mkdir()
-    for number, begin in enumerate(("0", "2.5")):
+    for number, start in enumerate(("0", "2.5")):
         out = tmp_path / f"part{number}"
         assert (
-            main(["convert", str(bag), str(out), "--start", begin, "--duration", "2.45", "--topics", "words|cam"]) == 0
+            main(["convert", str(bag), str(out), "--start", start, "--duration", "2.45", "--topics", "words|cam"]) == 0
         )
         shutil.copy(next(out.glob("*.mcap")), parts / f"bag_{number}.mcap")
     assert main(["convert", str(parts), str(tmp_path / "out")]) == 0

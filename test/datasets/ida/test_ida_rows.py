@@ -55,9 +55,9 @@ def test_a_code_that_cannot_be_is_told_and_the_rest_of_the_row_plays(bundle: Tin
     at = found["joint_states"][7][0]
     (told,) = (message for stamp, message in found["/diagnostics"] if stamp == at)
     names = {"tool": ["ida: tool"], "grapple_phase": ["ida: grapple"]}
-    lacking = names.get(column, [f"ida: {joint}" for joint in found["joint_states"][0][1].name])
-    assert {status.name for status in told.status}.isdisjoint(lacking)
-    assert len(told.status) == 6 - len(lacking)
+    missing = names.get(column, [f"ida: {joint}" for joint in found["joint_states"][0][1].name])
+    assert {status.name for status in told.status}.isdisjoint(missing)
+    assert len(told.status) == 6 - len(missing)
 
 
 def test_bits_without_a_meaning_are_told_and_eight_digits_are_decimal(bundle: TinyIda) -> None:
@@ -93,7 +93,9 @@ def test_rows_of_a_coarse_clock_have_their_times_by_elapsed_time(bundle: TinyIda
     bundle.write_motion(Motion(change=lambda row: coarse(row, form)))
     stamps = [stamp for stamp, _ in messages_of(bundle.root)["joint_states"]]
     expected = [tiny.utc_ns(f"{tiny.START_S + index / 10:.1f}") for index in range(30)]
-    assert [got - wanted for got, wanted in zip(stamps, expected, strict=True)] == pytest.approx([0] * 30, abs=1e6)
+    assert [got - requested for got, requested in zip(stamps, expected, strict=True)] == pytest.approx(
+        [0] * 30, abs=1e6
+    )
     assert defects_of(bundle.root) == []
     assert any(f"by elapsed_time, from the first row on: {FILE}" in note for note in notes_of(bundle.root))
 

@@ -65,7 +65,7 @@ def test_a_status_file_gives_joints_poses_and_diagnostics_at_its_times(bundle: T
 
 def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
     arm = tiny.arm_status("615088547.25", over_current="0 1 0 0")
-    bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", fault="0 40"))
+    bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", issue="0 40"))
     found = messages_of(bundle.root)
     levels = [(s.level, s.message) for name in ("arm status", "system status") for _, s in statuses(found, name)]
     assert levels == [(1, "mtr.over_current"), (2, "fault_status")]
@@ -83,7 +83,7 @@ def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
     ],
 )
 def test_fault_codes_are_hexadecimal(bundle: TinyIda, fault: str, level: int, message: str) -> None:
-    bundle.write_text(89, STATUS, tiny.system_status("615088547.5", fault=fault))
+    bundle.write_text(89, STATUS, tiny.system_status("615088547.5", issue=fault))
     ((_, system),) = statuses(messages_of(bundle.root), "system status")
     assert (system.level, system.message) == (level, message)
 

@@ -47,7 +47,7 @@ def sample(pytestconfig: pytest.Config) -> Sampled:
 
 @pytest.fixture(scope="module")
 def stereo(sample: Sampled) -> Stereo:
-    pictures: dict[str, list[Grey]] = {}
+    images: dict[str, list[Grey]] = {}
     for side in ("left", "right"):
         info = messages(sample.bag, f"stereo/{side}/camera_info")[0]
         new, size = np.asarray(info.p).reshape(3, 4), (info.width, info.height)
@@ -56,12 +56,12 @@ def stereo(sample: Sampled) -> Stereo:
             np.asarray(info.k).reshape(3, 3), info.d, turn, new[:, :3], size, cv2.CV_32FC1
         )
         found = messages(sample.bag, f"stereo/{side}/image_raw/compressed")
-        grey = [cv2.imdecode(picture.data, cv2.IMREAD_GRAYSCALE) for picture in found]
-        pictures[side] = [np.asarray(cv2.remap(picture, *maps, cv2.INTER_LINEAR), np.uint8) for picture in grey]
+        grey = [cv2.imdecode(image.data, cv2.IMREAD_GRAYSCALE) for image in found]
+        images[side] = [np.asarray(cv2.remap(image, *maps, cv2.INTER_LINEAR), np.uint8) for image in grey]
         if side == "left":
             turned, matrix = turn, new[:, :3]
             time_s = np.array([one.header.stamp.sec + one.header.stamp.nanosec * 1e-9 for one in found])
-    return Stereo(**pictures, time_s=time_s, matrix=matrix, focal_m=-float(new[0, 3]), turned=turned)
+    return Stereo(**images, time_s=time_s, matrix=matrix, focal_m=-float(new[0, 3]), turned=turned)
 
 
 def messages(bag: Path, topic: str) -> list[Any]:

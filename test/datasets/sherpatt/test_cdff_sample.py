@@ -108,8 +108,8 @@ def test_joints_are_a_table_with_a_column_for_each(run: Run, folder: Path, tmp_p
     ],
 )
 def test_the_shell_completes_the_tools_and_their_options(line: str, expected: set[str], tmp_path: Path) -> None:
-    wanted = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line}
-    wanted |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words")}
+    requested = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line}
+    requested |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words")}
     program = [sys.executable, "-c", "from fieldplay.cli.main import main; main()"]
-    subprocess.run(program, env={**os.environ, **wanted}, check=False, capture_output=True, timeout=WAIT_S)
+    subprocess.run(program, env={**os.environ, **requested}, check=False, capture_output=True, timeout=WAIT_S)
     assert {word.strip() for word in (tmp_path / "words").read_text().splitlines()} == expected

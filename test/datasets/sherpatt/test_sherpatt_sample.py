@@ -162,10 +162,10 @@ def test_depth_images_show_the_ground_below_the_rover(sample: Sampled, messages:
     frames = static_frames(messages)
     infos = {topic: messages[f"{topic}/camera_info"][0][1] for topic in ("color", "depth")}
     assert all(info.k.tolist() == [867.356, 0, 516, 0, 867.356, 386, 0, 0, 1] for info in infos.values())
-    ((stamp, picture),) = messages["depth/image"]
+    ((stamp, image),) = messages["depth/image"]
     ((_, color),) = messages["color/image_raw"]
-    assert (picture.encoding, color.encoding, picture.header.frame_id) == ("32FC1", "rgb8", "camera_left")
-    depths = picture.data.view("<f4").reshape(772, 1032).astype(float)
+    assert (image.encoding, color.encoding, image.header.frame_id) == ("32FC1", "rgb8", "camera_left")
+    depths = image.data.view("<f4").reshape(772, 1032).astype(float)
     row, column = np.nonzero(np.isfinite(depths) & (depths < 5))
     far = depths[row, column]
     seen = np.stack([(column - 516) * far / 867.356, (row - 386) * far / 867.356, far, np.ones(len(far))])

@@ -79,8 +79,8 @@ def test_names_that_are_none_of_ros_become_such(name: str, topic: str, tmp_path:
 
 
 def test_two_cameras_in_one_folder_have_their_information_apart(tmp_path: Path) -> None:
-    pictures = ("Frame", [picture(time) for time in tiny.times()])
-    streams: tiny.Streams = {"/u/left": pictures, "/u/right": pictures, "/u/left/compressed": STATE}
+    images = ("Frame", [picture(time) for time in tiny.times()])
+    streams: tiny.Streams = {"/u/left": images, "/u/right": images, "/u/left/compressed": STATE}
     path = tiny.write(tmp_path / "a.msg", tiny.log_of(streams))
     counts = {topic: len(found) for topic, found in messages_of(path).items() if not topic.startswith("/tf")}
     topics = ["u/left", "u/camera_info", "u/right/image_raw", "u/right/camera_info", "u/left/compressed_2"]

@@ -297,17 +297,17 @@ class Ros2Bag(Bag):
         if is_zstd(path):
             packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
             path = Path(folder) / "unpacked"
-            fault = decompress_file(packed, path, limit)
-            if fault:
-                self._tell("damaged_bag", packed.name, fault)
+            issue = decompress_file(packed, path, limit)
+            if issue:
+                self._tell("damaged_bag", packed.name, issue)
         storage = McapReader(path, limit) if kind == MCAP else SqliteReader(path)
         stack.callback(storage.close)
         return storage
 
     def _close(self, storage: StorageReader, path: Path) -> None:
         """Tell what a file that was gone through is like."""
-        for fault in storage.faults:
-            self._tell("damaged_bag", path.name, fault)
+        for issue in storage.faults:
+            self._tell("damaged_bag", path.name, issue)
         found = (stored.topic for stored in storage.topics.values())
         self._topics += [topic for topic in dict.fromkeys(found) if topic not in self._topics]
 
@@ -438,9 +438,9 @@ class Ros2Bag(Bag):
     def _read_information(self) -> dict[str, Any]:
         if not self.path.is_dir():
             return {}
-        information, fault = read_information(self.path)
-        if fault:
-            self._tell("damaged_bag", METADATA, fault)
+        information, issue = read_information(self.path)
+        if issue:
+            self._tell("damaged_bag", METADATA, issue)
         return information
 
     def _storage_files(self) -> list[Path]:

@@ -290,7 +290,7 @@ def _part(index: int, rows: int) -> slice:
 
 
 def _spans(stamp_ns: NDArray[np.int64], rows: int) -> Sequence[Span]:
-    parts = (stamp_ns[begin : begin + rows] for begin in range(0, len(stamp_ns), rows))
+    parts = (stamp_ns[start : start + rows] for start in range(0, len(stamp_ns), rows))
     return [Span(int(part[0]), int(part[-1]), len(part)) for part in parts]
 
 

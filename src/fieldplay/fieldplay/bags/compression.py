@@ -129,11 +129,11 @@ def decompress_file(path: Path, target: Path, limit: int = UNPACK_LIMIT) -> str:
 
 def kind_of_file(path: Path) -> str:
     """Return the usual ending of a file by what it holds, compressed by zstd or not; "" where it is no storage."""
-    begin = _begin(path)
-    if begin.startswith(ZSTD_MAGIC):
+    start = _begin(path)
+    if start.startswith(ZSTD_MAGIC):
         with path.open("rb") as file:
-            begin = first_unpacked(file, LONGEST_BEGIN)
-    return next((kind for magic, kind in BEGINS.items() if begin.startswith(magic)), "")
+            start = first_unpacked(file, LONGEST_BEGIN)
+    return next((kind for magic, kind in BEGINS.items() if start.startswith(magic)), "")
 
 
 def is_zstd(path: Path) -> bool:
@@ -143,15 +143,15 @@ def is_zstd(path: Path) -> bool:
 
 def what_file_is(path: Path) -> str:
     """Return what a file is, in words, by what it holds."""
-    begin = _begin(path)
-    if not begin:
+    start = _begin(path)
+    if not start:
         return "an empty file"
     kind = kind_of_file(path)
     if kind:
         return WORDS[kind]
     return next(
-        (words for magic, words in OTHERS.items() if begin.startswith(magic)),
-        f"a file that begins with {begin[:SHOWN]!r}",
+        (words for magic, words in OTHERS.items() if start.startswith(magic)),
+        f"a file that begins with {start[:SHOWN]!r}",
     )
 
 

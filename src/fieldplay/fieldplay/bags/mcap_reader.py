@@ -189,12 +189,12 @@ class McapReader:
         """The message at a place; a large one is read by itself, so that it need not be copied."""
         if offset >= plain.size:
             return None
-        begin, end = plain.begin + offset, plain.begin + plain.size
-        data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - begin), 0), begin))
+        start, end = plain.begin + offset, plain.begin + plain.size
+        data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - start), 0), start))
         op, length = HEAD.unpack_from(data)
-        if op == MESSAGE and len(data) < HEAD.size + length <= end - begin:
+        if op == MESSAGE and len(data) < HEAD.size + length <= end - start:
             head = HEAD.size + MESSAGE_HEAD.size
-            message = os.pread(self._file.fileno(), HEAD.size + length - head, begin + head)
+            message = os.pread(self._file.fileno(), HEAD.size + length - head, start + head)
             return message if len(message) == HEAD.size + length - head else None
         return _message_at(0, data)
 
@@ -213,14 +213,14 @@ class McapReader:
             if len(head) < HEAD.size:
                 break
             op, length = HEAD.unpack(head)
-            begin = place + HEAD.size
-            there = min(length, self._size - begin)
+            start = place + HEAD.size
+            there = min(length, self._size - start)
             ended = there == length and op in until
             if not ended and (there == length or op == CHUNK):
-                yield _Record(op, place, begin, length, there)
+                yield _Record(op, place, start, length, there)
             if there < length:
                 break
-            place = begin + length
+            place = start + length
         file.seek(-len(MAGIC), os.SEEK_END)
         self.is_cut = not ended or file.read() != MAGIC
         if self.is_cut:

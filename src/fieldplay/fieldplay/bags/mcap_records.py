@@ -165,13 +165,13 @@ def records_in(data: memoryview) -> Iterator[tuple[int, int, memoryview]]:
     place = 0
     while place + HEAD.size <= len(data):
         op, length = HEAD.unpack_from(data, place)
-        begin = place + HEAD.size
+        start = place + HEAD.size
         if not op:  # of zeros a few bytes pack very many
             raise ArchiveError(f"expected a record at byte {place} of its chunk, got zeros")
-        if begin + length > len(data):
-            raise ArchiveError(f"expected {length} more bytes in its chunk, got {len(data) - begin}")
-        yield op, place, data[begin : begin + length]
-        place = begin + length
+        if start + length > len(data):
+            raise ArchiveError(f"expected {length} more bytes in its chunk, got {len(data) - start}")
+        yield op, place, data[start : start + length]
+        place = start + length
 
 
 def index_entries(content: memoryview) -> tuple[int, NDArray[np.void]]:

@@ -190,16 +190,16 @@ class McapWriter:
         """
         if self._chunk.used:
             self._flush()
-        begin = self._position
+        start = self._position
         ends = np.cumsum(record_sizes(messages))
         try:
             self._chunk.append(messages, count_up(messages.channel.astype(np.uint16), self._sequence))
             self._flush()
             self._file.flush()
         except BaseException:
-            self._position = begin
+            self._position = start
             raise
-        return begin, (ends - record_sizes(messages)).tolist()
+        return start, (ends - record_sizes(messages)).tolist()
 
     def finish(self, contents: Contents, file_name: str) -> None:
         """Write what is left, then the summary by which readers find everything, and close the file."""

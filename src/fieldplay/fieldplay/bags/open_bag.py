@@ -195,8 +195,8 @@ class JoinedBag(Bag):
         """All messages that can be read, one bag after the other."""
         for number, bag in enumerate(self._bags):
 
-            def own(share: float, count: int, number: int = number) -> None:
-                progress((number + share) / len(self._bags), count)
+            def own(fraction: float, count: int, number: int = number) -> None:
+                progress((number + fraction) / len(self._bags), count)
 
             yield from bag.batches(own)
 

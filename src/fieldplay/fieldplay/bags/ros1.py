@@ -336,11 +336,11 @@ class Ros1Bag(Bag):
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         chunk = self._blocks[block]
         for offset in offsets:
-            begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
-            end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
-            if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
+            start = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
+            end = start + 4 + int.from_bytes(chunk[start : start + 4], "little")
+            if end > len(chunk) or IS_MESSAGE not in chunk[offset:start]:
                 raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
-            yield bytes(chunk[begin + 4 : end])
+            yield bytes(chunk[start + 4 : end])
 
     def tell_damaged(self, block: int, message: str) -> None:
         self.report(Defect(file=self.name, kind="damaged_chunk", message=message, byte=block))
@@ -372,8 +372,8 @@ class Ros1Index:
 
 def index_of_bag(parts: Parts) -> Ros1Index:
     """The index of a bag; ArchiveError where it is none, or nothing in it can be read."""
-    begin = parts.read_at(0, len(MAGIC))
-    if begin != MAGIC:
+    start = parts.read_at(0, len(MAGIC))
+    if start != MAGIC:
         raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {parts.what}")
     reader = Reader(cast(RPath, parts))
     try:
@@ -416,8 +416,8 @@ def _recovered(parts: Parts, why: str) -> Ros1Index:
         raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
     read = f"{counted(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
     got = f"one that is cut off, lacks a part or was not closed ({why})"
-    fault = f"expected a bag with an index at its end, got {got}; {read}"
-    return Ros1Index(connections=connections, places=known, chunks=chunks, fault=fault)
+    issue = f"expected a bag with an index at its end, got {got}; {read}"
+    return Ros1Index(connections=connections, places=known, chunks=chunks, fault=issue)
 
 
 def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int, list[IndexData]]) -> int:

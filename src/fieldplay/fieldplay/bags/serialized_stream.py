@@ -132,9 +132,9 @@ class TopicNumbers:
             self._tell("no_covariance", message)
 
     def _tell_damaged(self, there_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
-        for row, fault in columns.faults:
+        for row, issue in columns.faults:
             at = f"the message at {int(there_ns[row]) / NS_PER_S:.6f} s"
-            self._tell("damaged_message", f"{self.topic.name}, {at}: {fault}; it is left out")
+            self._tell("damaged_message", f"{self.topic.name}, {at}: {issue}; it is left out")
 
     def _tell_impossible(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         for found in self._judge(columns):

@@ -207,10 +207,10 @@ class SqliteReader:
         }
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
-        wanted = ",".join(map(str, offsets))
+        requested = ",".join(map(str, offsets))
         try:
             with self._lock:
-                found = dict(self._database.execute(f"SELECT id, data FROM messages WHERE id IN ({wanted})"))
+                found = dict(self._database.execute(f"SELECT id, data FROM messages WHERE id IN ({requested})"))
         except UNREADABLE as error:
             if len(offsets) == 1:
                 raise ArchiveError(f"the message in row {offsets[0]} cannot be read: {error}") from None

@@ -117,7 +117,7 @@ def _done(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
         return
     workers = min(chosen.workers or len(os.sched_getaffinity(0)), len(jobs))
     address = chosen.scheduler if chosen.scheduler_file is None else address_in(chosen.scheduler_file)
-    run = partial(run_job, command=main.main, wanted_version=own_version())
+    run = partial(run_job, command=main.main, requested_version=own_version())
     with (
         progress_bar("batch", "steps") as bar,
         _scratch(chosen.out) as scratch,

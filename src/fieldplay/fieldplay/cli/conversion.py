@@ -65,11 +65,11 @@ def run(chosen: argparse.Namespace) -> int:
             raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
         try:
             check_settings(archive)
-            with progress_bar("converting", "messages") as bar, interrupts_held() as stop_if_wanted:
+            with progress_bar("converting", "messages") as bar, interrupts_held() as stop_if_requested:
 
-                def progress(share: float, count: int) -> None:
-                    stop_if_wanted()
-                    bar(share, count)
+                def progress(fraction: float, count: int) -> None:
+                    stop_if_requested()
+                    bar(fraction, count)
 
                 written = data.to_bag(
                     chosen.out,

@@ -333,12 +333,12 @@ def _no_hint(word: str) -> str:
 def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
     """What was wrong with the messages that were read, in short."""
     for found in source.findings.kept.values():
-        for finding in found[:1]:
-            more = source.findings.counts[finding.kind] - 1
-            yield f"{finding.place}: {finding.message}{f', and {more} more' if more else ''}"
+        for issue in found[:1]:
+            more = source.findings.counts[issue.kind] - 1
+            yield f"{issue.place}: {issue.message}{f', and {more} more' if more else ''}"
 
 
-def _tell_doubts(found: Compared, wanted_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
+def _tell_doubts(found: Compared, requested_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
     if found.ways.estimate.topic == found.ways.truth.topic:
         tell(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
@@ -349,7 +349,7 @@ def _tell_doubts(found: Compared, wanted_m: Sequence[float], *, tell: Callable[[
             f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
         )
     there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
-    missing = [f"{length:g}" for length in wanted_m if length not in there]
+    missing = [f"{length:g}" for length in requested_m if length not in there]
     if missing:
         tell(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
 

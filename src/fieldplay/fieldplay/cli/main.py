@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     chosen = parser.parse_args(arguments)
     for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
-        if isinstance(path, Path) and (fault := fault_of_place(path)):
-            chosen.parser.error(fault)
+        if isinstance(path, Path) and (issue := fault_of_place(path)):
+            chosen.parser.error(issue)
     return _run(chosen)
 
 

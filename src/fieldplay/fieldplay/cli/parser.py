@@ -76,16 +76,16 @@ class CommandParser(argparse.ArgumentParser):
         return groups
 
     def _most_given_back(self, words: Sequence[str]) -> int:
-        return max((end - begin - 1 for begin, end in self._groups(words)), default=0)
+        return max((end - start - 1 for start, end in self._groups(words)), default=0)
 
     def _with_single_values(self, words: Sequence[str], given_back: int) -> list[str]:
         """Each value of such an option with its name before it, but for the last ones of the last option."""
         changed = list(words)
         groups = self._groups(words)
-        for number, (begin, end) in enumerate(reversed(groups)):
-            kept = max(end - (given_back if number == 0 else 0), begin + 1)
-            if end > begin:
-                name = words[begin - 1]
-                values = [part for word in words[begin:kept] for part in (name, word)]
-                changed[begin - 1 : end] = [*values, *words[kept:end]]
+        for number, (start, end) in enumerate(reversed(groups)):
+            kept = max(end - (given_back if number == 0 else 0), start + 1)
+            if end > start:
+                name = words[start - 1]
+                values = [part for word in words[start:kept] for part in (name, word)]
+                changed[start - 1 : end] = [*values, *words[kept:end]]
         return changed

@@ -87,8 +87,8 @@ def run(chosen: argparse.Namespace) -> int:
         node.ignore_signals()
 
 
-def _show(bar: ProgressBar, share: float, megabytes: int) -> None:
+def _show(bar: ProgressBar, fraction: float, megabytes: int) -> None:
     """The bar goes when all is open: what is told while it plays stands by itself."""
-    bar(share, megabytes)
-    if share >= 1:
+    bar(fraction, megabytes)
+    if fraction >= 1:
         bar.finish()

@@ -49,13 +49,13 @@ def interrupts_at_once() -> Iterator[None]:
 @contextmanager
 def interrupts_held() -> Iterator[Callable[[], None]]:
     """A signal waits until the work calls what it is given here, which raises Interrupted then."""
-    heard: list[int] = []
+    received: list[int] = []
 
     def stop_if_wanted() -> None:
-        if heard:
-            raise Interrupted(heard[0])
+        if received:
+            raise Interrupted(received[0])
 
-    with _handled(lambda number, frame: heard.append(number)):
+    with _handled(lambda number, frame: received.append(number)):
         yield stop_if_wanted
 
 
@@ -98,10 +98,10 @@ class ProgressBar:
         self._every = BAR_EVERY_S if self._on_terminal else LINE_EVERY_S
         self._next = self._begin + (0 if self._on_terminal else self._every)
 
-    def __call__(self, share: float, count: int) -> None:
+    def __call__(self, fraction: float, count: int) -> None:
         """A share of 0 to 1 and a count of units are done."""
         if self._now() >= self._next:
-            self._show(share, count)
+            self._show(fraction, count)
             self._next = self._now() + self._every
 
     def finish(self) -> None:
@@ -109,13 +109,13 @@ class ProgressBar:
         if self._on_terminal:
             self._write("\r\x1b[K")
 
-    def _show(self, share: float, count: int) -> None:
+    def _show(self, fraction: float, count: int) -> None:
         spent = self._now() - self._begin
         rate = count / spent if spent > 0 else 0.0
-        left = f"{spent * (1 - share) / share:.0f} s left" if share > 0 else "time left unknown"
-        text = f"{self._title} {share:4.0%}  {count} {self._unit}, {rate:,.0f}/s, {left}"
+        left = f"{spent * (1 - fraction) / fraction:.0f} s left" if fraction > 0 else "time left unknown"
+        text = f"{self._title} {fraction:4.0%}  {count} {self._unit}, {rate:,.0f}/s, {left}"
         if self._on_terminal:
-            full = round(share * BAR_WIDTH)
+            full = round(fraction * BAR_WIDTH)
             self._write(f"\r\x1b[K[{'#' * full}{'.' * (BAR_WIDTH - full)}] {text}")
         else:
             self._write(text + "\n")

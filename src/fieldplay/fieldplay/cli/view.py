@@ -90,11 +90,11 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
     namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
     show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
     backlog = ReceiveQueue(LIVE_BYTES)
-    heard = listening(backlog, chosen.topics, exit_deadline)  # ends last: all else is done then
-    with heard as listener, way_out(chosen, stream) as started, interrupts_held() as stop_if_wanted:
+    received = listening(backlog, chosen.topics, exit_deadline)  # ends last: all else is done then
+    with received as listener, way_out(chosen, stream) as started, interrupts_held() as stop_if_requested:
         try:
             while started is None or started.process.poll() is None:
-                stop_if_wanted()
+                stop_if_requested()
                 messages = backlog.take(LIVE_WAIT_S)
                 show.know(listener.topics)
                 if messages:

@@ -65,13 +65,13 @@ def time_slices(feeds: Sequence[TopicStream], window: Window, count: int) -> lis
     inside = (times > window.first_ns) & (times <= (np.inf if window.last_ns is None else window.last_ns))
     order = np.argsort(times[inside], kind="stable")
     times, summed = times[inside][order], np.cumsum(cost[inside][order])
-    shares = summed[-1] * np.arange(1, count) / count if len(summed) else np.zeros(0)
-    borders = {int(times[place]) for place in np.searchsorted(summed, shares).tolist()}
+    fractions = summed[-1] * np.arange(1, count) / count if len(summed) else np.zeros(0)
+    borders = {int(times[place]) for place in np.searchsorted(summed, fractions).tolist()}
     ends = [*sorted(border for border in borders if border > window.first_ns)]
-    begins = [window.first_ns, *ends]
+    starts = [window.first_ns, *ends]
     return [
-        *(TimeSlice(begin, end - 1) for begin, end in pairwise(begins)),
-        TimeSlice(begins[-1], window.last_ns),
+        *(TimeSlice(start, end - 1) for start, end in pairwise(starts)),
+        TimeSlice(starts[-1], window.last_ns),
     ]
 
 
@@ -140,7 +140,7 @@ def write_in_parts(
     *,
     writer: BagWriter,
     jobs: int,
-    heard: Heard,
+    received: Heard,
 ) -> None:
     """Write all messages of a window by so many processes."""
     slices, had_threads = time_slices(feeds, window, jobs), has_threads()
@@ -163,7 +163,7 @@ def write_in_parts(
             process.start()
             sender.close()
             parts.append(_Part(process, receiver, part.from_ns))
-        _wait(parts, heard)
+        _wait(parts, received)
     finally:
         for each in parts:
             each.process.kill()
@@ -176,7 +176,7 @@ def write_in_parts(
         archive.notes.extend(note for note in each.finished.notes if note not in archive.notes)
 
 
-def _wait(parts: Sequence[_Part], heard: Heard) -> None:
+def _wait(parts: Sequence[_Part], received: Heard) -> None:
     """Hear all parts until the last is finished; BagError where one ends before."""
     open_parts = {part.receiver: part for part in parts}
     while open_parts:
@@ -197,7 +197,7 @@ def _wait(parts: Sequence[_Part], heard: Heard) -> None:
             else:
                 part.done, last_ns = told
                 part.passed_ns = last_ns - part.begin_ns
-        heard(sum(part.done for part in parts), sum(part.passed_ns for part in parts))
+        received(sum(part.done for part in parts), sum(part.passed_ns for part in parts))
 
 
 def _work(archive: Archive, writer: BagWriter, number: int, found: Iterator[Messages], sender: Connection) -> None:
@@ -295,7 +295,7 @@ def convert(
             progress(min(max(passed_ns / length, 0.0), 1.0), done)
 
         if jobs > 1:
-            write_in_parts(archive, feeds, channels, window, writer=writer, jobs=jobs, heard=heard)
+            write_in_parts(archive, feeds, channels, window, writer=writer, jobs=jobs, received=heard)
         else:
             done = 0
             for batch in batches(feeds, channels, window):

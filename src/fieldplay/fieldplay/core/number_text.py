@@ -41,19 +41,19 @@ class Axis:
         """Where numbers lie; those within a break at its begin."""
         if not self.breaks:
             return np.asarray((values - self.low) / (self.high - self.low), np.float64)
-        begins = np.array([each.begin for each in self.breaks])
+        starts = np.array([each.begin for each in self.breaks])
         after = self.pieces_of(values)
-        reached = np.append(begins, np.inf)[np.minimum(after, len(begins))]
-        numbers, shares = self._knots()
-        return np.asarray(np.interp(np.minimum(values, reached), numbers, shares), np.float64)
+        reached = np.append(starts, np.inf)[np.minimum(after, len(starts))]
+        numbers, fractions = self._knots()
+        return np.asarray(np.interp(np.minimum(values, reached), numbers, fractions), np.float64)
 
-    def values(self, shares: Array) -> Array:
+    def values(self, fractions: Array) -> Array:
         """The numbers at shares of the axis; within the mark of a break NaN."""
         if not self.breaks:
-            return np.asarray(self.low + shares * (self.high - self.low), np.float64)
+            return np.asarray(self.low + fractions * (self.high - self.low), np.float64)
         numbers, known = self._knots()
         order = np.argsort(known, kind="stable")
-        found: Array = np.interp(shares, known[order], numbers[order])
+        found: Array = np.interp(fractions, known[order], numbers[order])
         for each in self.breaks:
             found[(found > each.begin) & (found < each.end)] = np.nan
         return found
@@ -72,11 +72,11 @@ class Axis:
         ends = ((0.0, self.low), (1.0, self.high))
         inner = [knot for each in self.breaks for knot in zip(each.shares, (each.begin, each.end), strict=True)]
         knots = sorted([*ends, *inner], key=lambda knot: knot[1])
-        return np.array([at for _, at in knots]), np.array([share for share, _ in knots])
+        return np.array([at for _, at in knots]), np.array([fraction for fraction, _ in knots])
 
 
-def _turned(shares: tuple[float, float]) -> tuple[float, float]:
-    return 1.0 - shares[0], 1.0 - shares[1]
+def _turned(fractions: tuple[float, float]) -> tuple[float, float]:
+    return 1.0 - fractions[0], 1.0 - fractions[1]
 
 
 def number_axis(low: float, high: float, *, most: int = 4) -> Axis:

@@ -9,7 +9,7 @@ Progress = Callable[[float, int], None]  # the share that is done, of 0 to 1, an
 _opening: ContextVar[Progress | None] = ContextVar("opening", default=None)
 
 
-def no_progress(share: float, count: int) -> None:
+def no_progress(fraction: float, count: int) -> None:
     """The progress of work for which nobody waits."""
 
 
@@ -23,8 +23,8 @@ def watched_opening(progress: Progress) -> Iterator[None]:
         _opening.reset(token)
 
 
-def tell_opening(share: float, megabytes: int) -> None:
+def tell_opening(fraction: float, megabytes: int) -> None:
     """Tell whoever watches how far it is."""
     progress = _opening.get()
     if progress is not None:
-        progress(share, megabytes)
+        progress(fraction, megabytes)

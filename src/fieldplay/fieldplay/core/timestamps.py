@@ -118,7 +118,7 @@ def utc_text(stamp_ns: int) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
-def time_of_text(text: str, begin_ns: int) -> int:
+def time_of_text(text: str, start_ns: int) -> int:
     """Nanoseconds of a time: seconds from the begin, seconds since 1970, or a date with a time in UTC."""
     matched = UTC.fullmatch(text.strip())
     if matched:
@@ -128,7 +128,7 @@ def time_of_text(text: str, begin_ns: int) -> int:
     except ValueError:
         message = "expected seconds from the begin, a Unix time or a time as 2008-10-15T06:09:05.437Z (UTC)"
         raise UsageError(f"{message}, got '{text}'") from None
-    return ns if ns >= UNIX_FROM_S * NS_PER_S else begin_ns + ns
+    return ns if ns >= UNIX_FROM_S * NS_PER_S else start_ns + ns
 
 
 def _ns_of_utc(text: str, day: str, clock: str, fraction: str | None) -> int:

@@ -269,14 +269,14 @@ def _columns_of(table: Table) -> set[str]:
     return {*dialect.clocks, *dialect.numbers}
 
 
-def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
+def matching_files(archive: Archive, files: Files, key: str, requested: TableFiles | RowFiles) -> list[str]:
     """The names of the files of one kind; that there are none is noted."""
-    names = files.matching(wanted.files, wanted.folder)
-    if not names and wanted.optional:
+    names = files.matching(requested.files, requested.folder)
+    if not names and requested.optional:
         archive.notes.append(f"no file for '{key}'")
     elif not names:
         message = f"expected files for '{key}' of this name, got none; the rest plays"
-        archive.lack(wanted.shown, message, stream=key)
+        archive.lack(requested.shown, message, stream=key)
     return names
 
 

@@ -100,8 +100,8 @@ class AirReport:
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
         """Names and numbers, as a diagnostic status has them."""
-        shares = ("suspect", "in_front", "isolated", "unknown", "no_return")
-        told = tuple((f"{name}_share", f"{getattr(self, name):.4f}") for name in shares)
+        fractions = ("suspect", "in_front", "isolated", "unknown", "no_return")
+        told = tuple((f"{name}_share", f"{getattr(self, name):.4f}") for name in fractions)
         return (*told, ("judged_returns", str(self.judged)))
 
 
@@ -114,14 +114,14 @@ def shares_of_counts(
     times = np.concatenate([old, stamp_ns])
     all_counts = counts if before is None else np.concatenate([before.counts, counts])
     window_ns = round(settings.window_s * NS_PER_S)
-    begin = np.searchsorted(times, stamp_ns - window_ns, side="right")
+    start = np.searchsorted(times, stamp_ns - window_ns, side="right")
     sums = np.concatenate([np.zeros((1, all_counts.shape[1]), np.int64), np.cumsum(all_counts, axis=0)])
-    shares = _shares(sums[len(old) + 1 :] - sums[begin])
+    fractions = _shares(sums[len(old) + 1 :] - sums[start])
     number = (np.concatenate([old[-1:], stamp_ns]) - first_ns) // round(settings.report_s * NS_PER_S)
     due = np.diff(number, prepend=number[:1])[len(old[-1:]) :] > 0
-    reports = [_report(settings, shares, row, int(stamp_ns[row])) for row in np.flatnonzero(due).tolist()]
+    reports = [_report(settings, fractions, row, int(stamp_ns[row])) for row in np.flatnonzero(due).tolist()]
     kept = times > times[-1] - window_ns
-    return shares, reports, Counted(first_ns=first_ns, stamp_ns=times[kept], counts=all_counts[kept])
+    return fractions, reports, Counted(first_ns=first_ns, stamp_ns=times[kept], counts=all_counts[kept])
 
 
 def verdict_of_shares(settings: IntegritySettings, in_front: float, isolated: float, *, judged: int) -> str:
@@ -148,14 +148,14 @@ def _shares(sums: Counts) -> FlagRates:
 
 
 def _share(part: Counts, whole: Counts) -> Array:
-    share: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return share
+    fraction: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return fraction
 
 
-def _report(settings: IntegritySettings, shares: FlagRates, row: int, stamp_ns: int) -> AirReport:
+def _report(settings: IntegritySettings, fractions: FlagRates, row: int, stamp_ns: int) -> AirReport:
     names = ("suspect", "in_front", "isolated", "unknown", "no_return")
-    values = {name: float(getattr(shares, name)[row]) for name in names}
-    judged = int(shares.judged[row])
+    values = {name: float(getattr(fractions, name)[row]) for name in names}
+    judged = int(fractions.judged[row])
     verdict = verdict_of_shares(settings, values["in_front"], values["isolated"], judged=judged)
     return AirReport(stamp_ns=stamp_ns, verdict=verdict, judged=judged, **values)
 
@@ -163,29 +163,29 @@ def _report(settings: IntegritySettings, shares: FlagRates, row: int, stamp_ns: 
 # Whether a return can be traced back from scan to scan, as solid things can, or was there before now and then.
 
 
-def steadiness(settings: IntegritySettings, scans: Scans, asked: Flags) -> NDArray[np.uint8]:
+def steadiness(settings: IntegritySettings, scans: Scans, requested: Flags) -> NDArray[np.uint8]:
     """STEADY or UNSTEADY for those returns of the last n scans that are asked for (n, k); UNKNOWN where all began.
 
     A return is traced from each scan to the one before: to that of the beams up to one step aside that has the nearest
     range, which may differ by steady_m. A step may find nothing, but no two in a row. So a thing may move, and the
     vehicle too.
     """
-    found = np.full(asked.shape, NOT_ASKED, np.uint8)
-    for rows, beams in _parts(asked):
-        found[rows, beams] = _traced(settings, scans, rows + len(scans) - len(asked), beams)
+    found = np.full(requested.shape, NOT_ASKED, np.uint8)
+    for rows, beams in _parts(requested):
+        found[rows, beams] = _traced(settings, scans, rows + len(scans) - len(requested), beams)
     return found
 
 
-def often_there(settings: IntegritySettings, scans: Scans, asked: Flags) -> Flags:
+def often_there(settings: IntegritySettings, scans: Scans, requested: Flags) -> Flags:
     """Those returns of the last n scans that are asked for (n, k) and were met before, at most a step aside.
 
     A post thinner than the step of the beams is missed by most scans, and cannot be traced. Where too few scans were
     before, all may have been there.
     """
-    found = np.zeros(asked.shape, bool)
+    found = np.zeros(requested.shape, bool)
     steps = np.arange(1, settings.trace_scans + 1)
-    for rows, beams in _parts(asked, at_once=AT_ONCE // settings.trace_scans + 1):
-        own = rows + len(scans) - len(asked)
+    for rows, beams in _parts(requested, at_once=AT_ONCE // settings.trace_scans + 1):
+        own = rows + len(scans) - len(requested)
         earlier = (own[:, None] - steps).ravel()
         place, range_m = _directions(scans, own, beams), scans.ranges_m[own, beams]
         repeated = (np.repeat(values, len(steps)) for values in (place, range_m))
@@ -194,10 +194,10 @@ def often_there(settings: IntegritySettings, scans: Scans, asked: Flags) -> Flag
     return found
 
 
-def _parts(asked: Flags, at_once: int = AT_ONCE) -> Iterator[tuple[Indices, Indices]]:
-    rows, beams = np.nonzero(asked)
-    for begin in range(0, len(rows), at_once):
-        yield rows[begin : begin + at_once], beams[begin : begin + at_once]
+def _parts(requested: Flags, at_once: int = AT_ONCE) -> Iterator[tuple[Indices, Indices]]:
+    rows, beams = np.nonzero(requested)
+    for start in range(0, len(rows), at_once):
+        yield rows[start : start + at_once], beams[start : start + at_once]
 
 
 def _traced(settings: IntegritySettings, scans: Scans, rows: Indices, beams: Indices) -> NDArray[np.uint8]:
@@ -232,8 +232,8 @@ def _nearest(
 
     Where it is not, the place and the range stay.
     """
-    begin = scans.angle_min_rad[row] / scans.angle_increment_rad[row]
-    local = place - begin
+    start = scans.angle_min_rad[row] / scans.angle_increment_rad[row]
+    local = place - start
     beams = np.rint(local).astype(np.intp)[:, None] + np.arange(-1, 2)
     inside = (beams >= 0) & (beams < scans.ranges_m.shape[1]) & (np.abs(beams - local[:, None]) <= ONE_STEP)
     ranges = scans.ranges_m[row[:, None], np.where(inside, beams, 0)]
@@ -242,7 +242,7 @@ def _nearest(
     each = np.arange(len(row))
     best = np.argmin(off_m, axis=1)
     there = off_m[each, best] <= within_m
-    return there, np.where(there, beams[each, best] + begin, place), np.where(there, ranges[each, best], range_m)
+    return there, np.where(there, beams[each, best] + start, place), np.where(there, ranges[each, best], range_m)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -300,12 +300,12 @@ def integrity_from_scans(
     outcomes = _outcomes(met, radar, alone, steady=steady, in_cloud=in_cloud)
     counts = np.stack([(outcomes == kind).sum(axis=1) for kind in range(OUTCOMES)], axis=1)
     counts[:, NO_RETURN] = np.isposinf(scans.ranges_m).sum(axis=1)
-    shares, reports, counted = shares_of_counts(
+    fractions, reports, counted = shares_of_counts(
         settings, None if state is None else state.counted, scans.stamp_ns, counts=counts
     )
     past = whole.only(slice(-settings.trace_scans, None))
     after = IntegrityState(past=past, suspect=suspect[-1:], counted=counted)
-    return Integrity(outcomes=outcomes, shares=shares, reports=reports, last=after)
+    return Integrity(outcomes=outcomes, shares=fractions, reports=reports, last=after)
 
 
 def filtered_ranges(ranges_m: Array, outcomes: Outcomes) -> Array:

@@ -32,8 +32,8 @@ class RadarViews:
 
     def between(self, first_ns: int, last_ns: int) -> "RadarViews":
         """Those with first_ns <= time <= last_ns."""
-        begin, end = np.searchsorted(self.stamp_ns, (first_ns, last_ns + 1))
-        return RadarViews(stamp_ns=self.stamp_ns[begin:end], nearest_m=self.nearest_m[begin:end])
+        start, end = np.searchsorted(self.stamp_ns, (first_ns, last_ns + 1))
+        return RadarViews(stamp_ns=self.stamp_ns[start:end], nearest_m=self.nearest_m[start:end])
 
     def with_revolutions(
         self, settings: IntegritySettings, stamp_ns: NDArray[np.int64], points: Sequence[Array]
@@ -45,11 +45,11 @@ class RadarViews:
         if not len(stamp_ns):
             return self
         end = int(np.searchsorted(self.stamp_ns, stamp_ns[0]))
-        begin = max(0, end + 1 - KEPT)
+        start = max(0, end + 1 - KEPT)
         nearest = [nearest_from_returns(settings, turn)[None] for turn in points]
         return RadarViews(
-            stamp_ns=np.concatenate([self.stamp_ns[begin:end], stamp_ns]),
-            nearest_m=np.concatenate([self.nearest_m[begin:end], *nearest]),
+            stamp_ns=np.concatenate([self.stamp_ns[start:end], stamp_ns]),
+            nearest_m=np.concatenate([self.nearest_m[start:end], *nearest]),
         )
 
 
@@ -96,12 +96,12 @@ def no_views() -> RadarViews:
 def nearest_at(settings: IntegritySettings, views: RadarViews, stamp_ns: NDArray[np.int64]) -> Array:
     """The nearest range (n, BINS) of the revolutions that count at each of the times (n,)."""
     newest = stamp_ns - round(settings.radar_delay_s * NS_PER_S)
-    begin = np.searchsorted(views.stamp_ns, newest - round(settings.radar_memory_s * NS_PER_S))
-    count = np.searchsorted(views.stamp_ns, newest, side="right") - begin
+    start = np.searchsorted(views.stamp_ns, newest - round(settings.radar_memory_s * NS_PER_S))
+    count = np.searchsorted(views.stamp_ns, newest, side="right") - start
     nearest = np.full((len(stamp_ns), BINS), np.inf)
     for step in range(min(int(count.max(initial=0)), MOST_REVOLUTIONS)):
         rows = np.flatnonzero(count > step)
-        nearest[rows] = np.minimum(nearest[rows], views.nearest_m[begin[rows] + step])
+        nearest[rows] = np.minimum(nearest[rows], views.nearest_m[start[rows] + step])
     return nearest
 
 

@@ -142,13 +142,13 @@ def before(scans: Scans, previous: Scans | None, values: Array, previous_values:
     width = values.shape[1]
     earlier = np.full(values.shape, np.nan)
     earlier[1:] = values[:-1]
-    begins = np.full(len(values), np.nan)
-    begins[1:] = scans.angle_min_rad[:-1]
+    starts = np.full(len(values), np.nan)
+    starts[1:] = scans.angle_min_rad[:-1]
     if previous is not None and previous_values is not None and len(values):
         shared = min(width, previous_values.shape[1])
         earlier[0, :shared] = previous_values[0, :shared]
-        begins[0] = previous.angle_min_rad[0]
-    shift = np.nan_to_num((scans.angle_min_rad - begins) / scans.angle_increment_rad, posinf=0.0, neginf=0.0)
+        starts[0] = previous.angle_min_rad[0]
+    shift = np.nan_to_num((scans.angle_min_rad - starts) / scans.angle_increment_rad, posinf=0.0, neginf=0.0)
     lower = np.floor(np.clip(shift, -width, width) + 1e-3).astype(np.intp)[:, None] + np.arange(width)
     first, second = (_at(earlier, lower + step) for step in (0, 1))
     return first, second

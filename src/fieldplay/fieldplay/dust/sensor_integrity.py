@@ -62,14 +62,14 @@ class SensorIntegrity(Computation):
         super().__init__(settings)
         (self._laser,) = self.given["lasers"]
         self._settings = integrity_from_settings(self.given)
-        scan, share = "sensor_msgs/msg/LaserScan", "std_msgs/msg/Float32"
+        scan, fraction = "sensor_msgs/msg/LaserScan", "std_msgs/msg/Float32"
         self.inputs = (
             Input(name=SCAN, topic=f"{self._laser}/scan", msgtype=scan),
             Input(name=RADAR, topic=self.given["radar"], msgtype="sensor_msgs/msg/PointCloud2", beside=SCAN),
         )
         self._filtered = Output(topic=f"{self._laser}/scan_filtered", type=scan, frame_of=SCAN)
         self._reports = Output(topic=f"{self._laser}/integrity", type="diagnostic_msgs/msg/DiagnosticArray")
-        self._shares = Output(topic=f"{self._laser}/suspect_ratio", type=share)
+        self._shares = Output(topic=f"{self._laser}/suspect_ratio", type=fraction)
         self.outputs = (self._filtered, self._reports, self._shares)
         self._mounting: Mounting | None = None
         self._waiting: deque[LaserScans] = deque(maxlen=MOST_WAITING)

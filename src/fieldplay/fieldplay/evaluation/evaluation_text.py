@@ -226,8 +226,8 @@ def _statistics_json(statistics: Statistics) -> dict[str, Any]:
 
 def summary_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """Cells of a small table: each relative error and the ATE with rmse and median."""
-    wanted = [row for row in rows_of(evaluation) if row.name.startswith((f"{ATE},", LENGTH)) or row.name == ATE]
+    requested = [row for row in rows_of(evaluation) if row.name.startswith((f"{ATE},", LENGTH)) or row.name == ATE]
     return [
         (row.cells[0].removeprefix(f"{LENGTH} "), number_text(row.statistics.rmse), number_text(row.statistics.median))
-        for row in wanted
+        for row in requested
     ]

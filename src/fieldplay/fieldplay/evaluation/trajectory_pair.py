@@ -70,10 +70,10 @@ class TrajectoryPair:
         """What lies between two times, in seconds from the begin of the data; the times are those of the stamps."""
         if not start_s and duration_s is None:
             return self
-        begin_ns = self.begin_ns
-        if begin_ns is None:
-            begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
-        first_ns = begin_ns + round(start_s * NS_PER_S)
+        start_ns = self.begin_ns
+        if start_ns is None:
+            start_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
+        first_ns = start_ns + round(start_s * NS_PER_S)
         last_ns = None if duration_s is None else first_ns + round(duration_s * NS_PER_S)
         earliest_ns = first_ns if start_s else None
         estimate, truth = (way.trajectory.between(earliest_ns, last_ns) for way in (self.estimate, self.truth))
@@ -176,12 +176,12 @@ def load_trajectories(
 
     With `moving` tf is read too, for frames that move in each other.
     """
-    wanted = wanted_topics((*estimates, truth), moving=moving)
+    requested = wanted_topics((*estimates, truth), moving=moving)
     frames = Frames()
     tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
     delays_ns: dict[str, int] = {}
-    for batch in source.batches(progress, wanted):
+    for batch in source.batches(progress, requested):
         if batch.topic.name not in delays_ns and batch.topic.name != STATIC_TOPIC:
             delays_ns.update((batch.topic.name, delay) for delay in _log_delays_ns(batch))
         if batch.is_readable and batch.topic.msgtype == TF:
@@ -191,10 +191,10 @@ def load_trajectories(
             for framed in records_of_poses(batch):
                 kept.add(*framed)
     *found, true = (_chosen_way(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
-    begin_ns = source.begin_ns
-    if begin_ns is not None:
-        begin_ns -= min(delays_ns.values(), key=abs, default=0)
-    return [TrajectoryPair(estimate=way, truth=true, frames=frames, begin_ns=begin_ns) for way in found]
+    start_ns = source.begin_ns
+    if start_ns is not None:
+        start_ns -= min(delays_ns.values(), key=abs, default=0)
+    return [TrajectoryPair(estimate=way, truth=true, frames=frames, begin_ns=start_ns) for way in found]
 
 
 def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
@@ -207,8 +207,8 @@ def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
 def ways_of_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[TrajectoryPair]:
     """Files of poses; the data begin with the first of them."""
     *found, true = (files.way(path) for path in (*estimates, truth))
-    begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
-    return [TrajectoryPair(estimate=way, truth=true, begin_ns=begin_ns) for way in found]
+    start_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
+    return [TrajectoryPair(estimate=way, truth=true, begin_ns=start_ns) for way in found]
 
 
 def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames, files: PoseFiles) -> TopicTrajectory:

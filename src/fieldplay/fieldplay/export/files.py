@@ -78,11 +78,11 @@ def _free_name(place: Path, stamp_ns: int, suffix: str) -> str:
 def _picture(record: Record, row: int) -> tuple[bytes, str]:
     if not isinstance(record, Pictures) or isinstance(record, CameraInfos):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
-    picture = record.load(row)
-    if isinstance(picture, Pixels):
-        return (png_of_pixels(picture), ".png") if picture.encoding in IN_PNG else _other_pixels(picture)
-    known = (suffix for begin, suffix in KINDS.items() if picture.startswith(begin))
-    return picture, next(known, ".bin")
+    image = record.load(row)
+    if isinstance(image, Pixels):
+        return (png_of_pixels(image), ".png") if image.encoding in IN_PNG else _other_pixels(image)
+    known = (suffix for start, suffix in KINDS.items() if image.startswith(start))
+    return image, next(known, ".bin")
 
 
 def _other_pixels(pixels: Pixels) -> tuple[bytes, str]:

@@ -78,9 +78,9 @@ def feeds_to_export(
     window = window_of(archive, selection)
     found, notes = carried_feeds(archive, archive_topic_streams(archive, selection), window)
     archive.notes += [WARNING + note for note in notes]
-    wanted = chosen_topics(selection, {feed.topic for feed in found})
+    requested = chosen_topics(selection, {feed.topic for feed in found})
     for feed in found:
-        if feed.spans and feed.topic in wanted and (not types or feed.msgtype in types):
+        if feed.spans and feed.topic in requested and (not types or feed.msgtype in types):
             feeds.setdefault(feed.topic, []).append(feed)
     if not feeds:
         chosen = f" that matches {selection.shown}" if selection.wanted else ""

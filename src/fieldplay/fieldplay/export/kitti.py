@@ -123,11 +123,11 @@ def _pose_rows(
         return None, none, f"no true poses: nothing fixed on tf joins {way.child or name} and {frame or topic}"
     moved = way.trajectory if link is None else way.trajectory.of_frame(np.asarray(link[0][0], np.float64))
     poses, known = poses_between(moved, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
-    lacking = f"{len(known) - int(known.sum())} of {len(known)} scans"
+    missing = f"{len(known) - int(known.sum())} of {len(known)} scans"
     if known.mean() < LEAST_KNOWN:
-        return None, none, f"no true poses: {lacking} lie where {name} tells nothing"
+        return None, none, f"no true poses: {missing} lie where {name} tells nothing"
     relative = inverse_from_transform(poses[known][0]) @ poses[known]
-    note = "" if known.all() else f"; {lacking} are left out, at which it tells nothing"
+    note = "" if known.all() else f"; {missing} are left out, at which it tells nothing"
     return relative[:, :3].reshape(-1, 12), known, f"true poses of {name}{note}"
 
 

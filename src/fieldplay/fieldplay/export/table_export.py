@@ -280,8 +280,8 @@ class MessageRows:
         decoder = Decoder(kind_of_feed(self.feeds[0]), strict=False)
         total, done = max(sum(span.count for feed in self.feeds for span in feed.spans), 1), 0
         for batch in batches(self.feeds, range(len(self.feeds)), self.window):
-            for begin in range(0, len(batch), BLOCK_ROWS):
-                part = batch.part(begin, min(begin + BLOCK_ROWS, len(batch)))
+            for start in range(0, len(batch), BLOCK_ROWS):
+                part = batch.part(start, min(start + BLOCK_ROWS, len(batch)))
                 yield self._block(part, decoder, report)
                 done += len(part)
                 progress(min(done / total, 1.0), done)
@@ -349,15 +349,15 @@ def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[
     """The messages that have one length: which they are, and their bytes (n, size)."""
     order = np.argsort(messages.size, kind="stable")
     ends = np.cumsum(messages.size[order])
-    begins = np.empty(len(order), np.int64)
-    begins[order] = ends - messages.size[order]
+    starts = np.empty(len(order), np.int64)
+    starts[order] = ends - messages.size[order]
     data = np.empty(int(ends[-1]), np.uint8)
-    messages.payloads.place(data, begins)
+    messages.payloads.place(data, starts)
     sizes, first = np.unique(messages.size[order], return_index=True)
     place = 0
-    for size, begin, end in zip(sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
-        yield order[begin:end], data[place : place + size * (end - begin)].reshape(end - begin, size)
-        place += size * (end - begin)
+    for size, start, end in zip(sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
+        yield order[start:end], data[place : place + size * (end - start)].reshape(end - start, size)
+        place += size * (end - start)
 
 
 # The transforms of a topic of tf as the rows of a table: a row for each transform.

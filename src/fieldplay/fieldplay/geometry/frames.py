@@ -136,10 +136,10 @@ def _between(times: NDArray[np.int64], values: Array, stamp_ns: NDArray[np.int64
     after = np.clip(np.searchsorted(times, stamp_ns), 1, len(times) - 1)
     before = after - 1
     step = np.maximum(times[after] - times[before], 1)
-    share = np.clip((stamp_ns - times[before]) / step, 0.0, 1.0)[:, None]
+    fraction = np.clip((stamp_ns - times[before]) / step, 0.0, 1.0)[:, None]
     low, high = values[before].copy(), values[after].copy()
     high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    mixed = low + share * (high - low)
+    mixed = low + fraction * (high - low)
     opposite = np.linalg.norm(mixed[:, 3:], axis=1) < 1e-6
     mixed[opposite, 3:] = low[opposite, 3:]
     reach = max(LEAST_REACH_NS, 2 * int(np.median(np.diff(times))))

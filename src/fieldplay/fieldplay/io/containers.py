@@ -55,17 +55,17 @@ def how_to_unpack(path: Path, names: Sequence[str]) -> str:
 def _why_no_tar(path: Path) -> str:
     """What a file that is called a tar is instead; nothing said of one that is a tar."""
     with path.open("rb") as file:
-        begin = file.read(SHOWN)
-    got = f"it begins with {begin!r}" if begin else "it is empty"
+        start = file.read(SHOWN)
+    got = f"it begins with {start!r}" if start else "it is empty"
     return "" if is_tar(path) else f"it is called a tar and is none, {got}: load it once more, or its first part"
 
 
 def _why_no_zip(path: Path) -> str:
     """What a file that is called a zip is instead; nothing said of one that begins as zips do."""
     with path.open("rb") as file:
-        begin = file.read(SHOWN)
-    got = f"it begins with {begin!r}" if begin else "it is empty"
-    return "" if begin.startswith(ZIPPED) else f"it is called a zip and is none, {got}: load it once more, or rename it"
+        start = file.read(SHOWN)
+    got = f"it begins with {start!r}" if start else "it is empty"
+    return "" if start.startswith(ZIPPED) else f"it is called a zip and is none, {got}: load it once more, or rename it"
 
 
 class Files(AbstractContextManager["Files"], ABC):
@@ -142,11 +142,11 @@ class FolderFiles(Files):
         if listed is not None and root in listed.folders:
             super().__init__(listed.folders[root])
             return
-        faults: list[Defect] = []
-        super().__init__(list(_names_below(root, faults.append)))
-        for fault in faults:
-            report(fault)
-        if listed is not None and not faults:
+        issues: list[Defect] = []
+        super().__init__(list(_names_below(root, issues.append)))
+        for issue in issues:
+            report(issue)
+        if listed is not None and not issues:
             listed.folders[root] = self.table
 
     def open(self, name: str) -> io.BufferedReader:

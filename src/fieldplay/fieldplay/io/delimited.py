@@ -36,8 +36,8 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRo
     counts = [count_of(block, b"\n") for block in blocks]
     if len(blocks) == 1 or b"\r" in text or any(not block.endswith(b"\n") for block in blocks[:-1]):
         return [rows_from_block(block, dialect) for block in blocks]
-    rows, begins = rows_from_block(text, dialect), [0, *accumulate(counts[:-1]), sum(counts) + 1]
-    return [rows.between(begin, end) for begin, end in pairwise(begins)]
+    rows, starts = rows_from_block(text, dialect), [0, *accumulate(counts[:-1]), sum(counts) + 1]
+    return [rows.between(start, end) for start, end in pairwise(starts)]
 
 
 def rows_from_block(block: bytes, dialect: Dialect) -> ParsedRows:
@@ -107,7 +107,7 @@ def _without_blanks(text: bytes, delimiter: bytes) -> bytes:
 def count_of(text: bytes, sign: bytes) -> int:
     """How often one byte is in a text; where it is there often, bytes.count takes seven times as long."""
     signs = np.frombuffer(text, np.uint8)
-    parts = (signs[begin : begin + COUNTED] for begin in range(0, len(signs), COUNTED))
+    parts = (signs[start : start + COUNTED] for start in range(0, len(signs), COUNTED))
     return sum(int(np.count_nonzero(part == sign[0])) for part in parts)
 
 
@@ -189,10 +189,10 @@ def _checked(
     if whole.all():
         return rows
     lines = block.splitlines()
-    faults = [fault for row in np.flatnonzero(~whole) for fault in _faults(int(line[row]), lines[row], dialect)]
+    issues = [issue for row in np.flatnonzero(~whole) for issue in _faults(int(line[row]), lines[row], dialect)]
     if dialect.partial:
         rows = replace(rows, values=np.where(finite, values, np.nan))
-    return replace(rows.only(good if dialect.partial else whole), bad=tuple(sorted((*bad, *faults))))
+    return replace(rows.only(good if dialect.partial else whole), bad=tuple(sorted((*bad, *issues))))
 
 
 def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:
@@ -220,19 +220,21 @@ def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLi
         if name.startswith(IGNORED):
             continue
         text = _number_in(name, part.decode("utf-8", "replace").strip(), dialect)
-        wanted = f"a time in {unit_of_digits(dialect.digits.get(name, 0))}" if is_clock(name) else "a number"
+        requested = f"a time in {unit_of_digits(dialect.digits.get(name, 0))}" if is_clock(name) else "a number"
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
             got = "nothing" if not text else f"'{short_text(part)}'"
-            yield BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
+            yield BadLine(number, "not_a_number", f"column {name}: expected {requested}, got {got}")
             continue
         if not math.isfinite(value):
-            yield BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
+            yield BadLine(number, "not_finite", f"column {name}: expected {requested}, got '{text}'")
         elif is_clock(name) and abs(value) / 10 ** dialect.digits.get(name, 0) > LARGEST_INTEGER_PART:
             looks = digits_of_time(value)
             why = "none" if looks is None else f"one in {unit_of_digits(looks)}"
-            yield BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is {why}")
+            yield BadLine(
+                number, "implausible_time", f"column {name}: expected {requested}, got {text}, which is {why}"
+            )
 
 
 def _number_in(name: str, text: str, dialect: Dialect) -> str:

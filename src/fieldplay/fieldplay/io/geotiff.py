@@ -140,7 +140,7 @@ def _require_readable(page: tifffile.TiffPage, samples: int) -> None:
 def _parts(numbers: Indices) -> Iterator[slice]:
     """Stretches of ascending numbers that are equal."""
     borders = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    yield from (slice(begin, end) for begin, end in pairwise(borders) if end > begin)
+    yield from (slice(start, end) for start, end in pairwise(borders) if end > start)
 
 
 def _image_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
@@ -160,10 +160,10 @@ def _image_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
         (317, SHORT, int(page.predictor)),
         (339, SHORT, SAMPLE_FORMATS[dtype.kind]),
     ]
-    begin = 8 + 2 + 12 * len(entries) + 4
+    start = 8 + 2 + 12 * len(entries) + 4
     made = struct.pack(f"{order}2sHIH", b"MM" if order == ">" else b"II", 42, 8, len(entries))
     for tag, kind, value in entries:
-        number = begin if tag == 273 else value
+        number = start if tag == 273 else value
         made += struct.pack(f"{order}HHI" + ("H2x" if kind == SHORT else "I"), tag, kind, 1, number)
     return made + struct.pack(f"{order}I", 0) + data
 
@@ -262,10 +262,10 @@ def _epsg(page: tifffile.TiffPage) -> int:
     return code if 0 < code < OWN_PROJECTION else 0
 
 
-def thinning_step(wanted_m: float, cell_m: float, shape: tuple[int, int]) -> int:
+def thinning_step(requested_m: float, cell_m: float, shape: tuple[int, int]) -> int:
     """One pixel in how many, each way: for cells of a size, or 0 for as few as make half a million points."""
-    if wanted_m:
-        return max(round(wanted_m / cell_m), 1)
+    if requested_m:
+        return max(round(requested_m / cell_m), 1)
     step = 1
     while -(-shape[0] // step) * -(-shape[1] // step) > MOST_POINTS:
         step += 1

@@ -130,13 +130,13 @@ def header_from_pcd(head: bytes) -> PcdHeader:
 def _header_words(head: bytes) -> tuple[dict[str, list[str]], int, int]:
     """The words after each keyword, the byte after the header, and its number of lines."""
     words: dict[str, list[str]] = {}
-    begin = lines = 0
+    start = lines = 0
     while "DATA" not in words:
-        end = head.find(b"\n", begin)
+        end = head.find(b"\n", start)
         if end < 0:
             raise ArchiveError(f"expected a PCD header up to its line DATA, got {len(head)} bytes without it")
-        line = head[begin:end].decode("ascii", "replace").split("#", 1)[0].split()
-        begin, lines = end + 1, lines + 1
+        line = head[start:end].decode("ascii", "replace").split("#", 1)[0].split()
+        start, lines = end + 1, lines + 1
         if not line:
             continue
         keyword = line[0].upper()
@@ -144,7 +144,7 @@ def _header_words(head: bytes) -> tuple[dict[str, list[str]], int, int]:
             got = f"{keyword} again" if keyword in words else f"'{_shown(' '.join(line))}'"
             raise ArchiveError(f"line {lines}: expected a PCD header line {', '.join(KEYWORDS)}, got {got}")
         words[keyword] = line[1:]
-    return words, begin, lines
+    return words, start, lines
 
 
 def _fields(words: dict[str, list[str]]) -> tuple[PcdField, ...]:
@@ -228,12 +228,12 @@ def _cloud_from_compressed(body: memoryview, header: PcdHeader) -> NDArray[Any]:
     stored = header.kept if size == sizes[0] else header.fields
     raw = bytes_from_lzf(bytes(body[:compressed]), size)
     cloud = np.empty(header.points, cloud_type)
-    begin = 0
+    start = 0
     for field in stored:
         if field.name != PADDING:
-            numbers = np.frombuffer(raw, field.number, header.points * field.count, begin)
+            numbers = np.frombuffer(raw, field.number, header.points * field.count, start)
             cloud[field.name] = numbers.reshape(cloud[field.name].shape)
-        begin += header.points * field.size
+        start += header.points * field.size
     return cloud
 
 
@@ -339,8 +339,8 @@ def _fault_of_rows(
     row = int(np.argmax(nulls.any(axis=0)))
     column = int(np.argmax(nulls[:, row]))
     field, text = fields[column], lines[row][column].decode("ascii", "replace")
-    wanted = field.number[1:].upper()
-    return ArchiveError(f"line {first_line + row}: expected a number {wanted} as {field.name}, got '{_shown(text)}'")
+    requested = field.number[1:].upper()
+    return ArchiveError(f"line {first_line + row}: expected a number {requested} as {field.name}, got '{_shown(text)}'")
 
 
 def _shown(text: str) -> str:

@@ -55,16 +55,16 @@ class ParsedRows:
             lists=None if self.lists is None else self.lists[keep],
         )
 
-    def between(self, begin: int, end: int) -> "ParsedRows":
+    def between(self, start: int, end: int) -> "ParsedRows":
         """The rows of the lines from one up to another, with the lines counted from the first of these."""
-        first, last = np.searchsorted(self.line, (begin, end))
+        first, last = np.searchsorted(self.line, (start, end))
         return replace(
             self,
             stamp_ns=self.stamp_ns[first:last],
             clock_ns=self.clock_ns[first:last],
             values=self.values[first:last],
-            line=self.line[first:last] - begin,
-            bad=tuple(bad._replace(line=bad.line - begin) for bad in self.bad if begin <= bad.line < end),
+            line=self.line[first:last] - start,
+            bad=tuple(bad._replace(line=bad.line - start) for bad in self.bad if start <= bad.line < end),
             lists=None if self.lists is None else self.lists[first:last],
         )
 
@@ -181,9 +181,9 @@ class RowCache:
 
     def _from_file(self, filed: _Filed) -> TableRows:
         place, columns = filed.place, []
-        for shape, stored, wanted in filed.shapes:
+        for shape, stored, requested in filed.shapes:
             data = self.file.read(place, math.prod(shape) * stored.itemsize)
-            columns.append(np.frombuffer(data, stored).reshape(shape).astype(wanted, copy=False))
+            columns.append(np.frombuffer(data, stored).reshape(shape).astype(requested, copy=False))
             place += len(data)
         stamp_ns, clock_ns, values, line, lists = columns
         return TableRows(

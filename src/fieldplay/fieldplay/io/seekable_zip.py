@@ -93,12 +93,12 @@ class ZipDirectory:
             return alone.read(alone.infolist()[0])
 
     def _record(self, name: str) -> bytes:
-        begin, end = self._places[name]
-        return self._records[begin:end]
+        start, end = self._places[name]
+        return self._records[start:end]
 
-    def _read(self, begin: int, size: int) -> bytes:
+    def _read(self, start: int, size: int) -> bytes:
         """Of a place of the file, without moving in it, and no more than it can have."""
-        return os.pread(self._file.fileno(), min(size, self._size), begin)
+        return os.pread(self._file.fileno(), min(size, self._size), start)
 
     def _members(self) -> tuple[list[str], list[int]]:
         """The names of all records, and where each ends; folders are among them."""
@@ -256,9 +256,9 @@ class RunningSum:
         self._add = add
         self.value, self.count = first, 0
 
-    def add(self, begin: int, data: bytes) -> None:
+    def add(self, start: int, data: bytes) -> None:
         """Some data by their place; what was left out before them, or is read again, does not count."""
-        if begin == self.count:
+        if start == self.count:
             self.value, self.count = self._add(data, self.value), self.count + len(data)
 
 

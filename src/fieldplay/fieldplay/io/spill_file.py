@@ -14,13 +14,13 @@ class ScratchFile:
     It takes no more than a share of the room that is free when it is made.
     """
 
-    def __init__(self, share: float = 0.5) -> None:
+    def __init__(self, fraction: float = 0.5) -> None:
         folder = scratch_folder()
         with tempfile.TemporaryFile(prefix="fieldplay-", dir=folder) as file:
             self._descriptor = os.dup(file.fileno())
         self.close = weakref.finalize(self, os.close, self._descriptor)
         self.size = 0
-        self._room = int(share * shutil.disk_usage(folder).free)
+        self._room = int(fraction * shutil.disk_usage(folder).free)
 
     def append(self, data: bytes) -> int:
         """Add bytes at the end: their place."""

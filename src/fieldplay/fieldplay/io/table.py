@@ -207,12 +207,12 @@ class TableText:
         before = b""
         for offset, line, text in self._texts(form):
             end = len(text) if text.endswith(b"\r") else text.rfind(b"\n") + 1
-            fault = form.cut_off(text[end:], before + text[:end]) if end < len(text) else None
-            if fault is not None:
+            issue = form.cut_off(text[end:], before + text[:end]) if end < len(text) else None
+            if issue is not None:
                 row = line + text.count(b"\n")
-                self.told.append(Defect(file=self._name, row=row, kind="cut_off_line", message=fault))
+                self.told.append(Defect(file=self._name, row=row, kind="cut_off_line", message=issue))
             told, self.told = tuple(self.told), []
-            yield TextBlock(offset, line, text if fault is None else text[:end], told)
+            yield TextBlock(offset, line, text if issue is None else text[:end], told)
             before = text
 
     def _texts(self, form: RowsFormat) -> Iterator[tuple[int, int, bytes]]:
@@ -316,8 +316,8 @@ class Table:
             beginning = head.count(b"\n", self.format.first_byte) + 1
             for block, parsed in _parsed(text.blocks(self.format), self.format):
                 if limits:
-                    wanted, limits = limits_by_place(limits, numbers), NO_LIMITS
-                    self._checks.limits = fitting_limits(wanted, parsed.between(0, beginning))
+                    requested, limits = limits_by_place(limits, numbers), NO_LIMITS
+                    self._checks.limits = fitting_limits(requested, parsed.between(0, beginning))
                 self._take(block, parsed, report)
         for defect in text.told:
             report(defect)
@@ -464,10 +464,10 @@ class GroupStream:
     number of the group of each, from 0, ascending: its time must be that of the group's first line.
     """
 
-    def __init__(self, tables: Tables, *, choose: Choose, begins: Begins, convert: Convert) -> None:
+    def __init__(self, tables: Tables, *, choose: Choose, starts: Begins, convert: Convert) -> None:
         self._tables = tables
         self._choose = choose
-        self._begins = begins
+        self._begins = starts
         self._convert = convert
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
 
@@ -481,11 +481,11 @@ class GroupStream:
             return self._convert(own, np.zeros(0, np.int64))
         before, behind = self._last_before(index, own), self._first_behind(index, own)
         rows = joined(own.dialect, [before, own, behind])
-        begins = self._begins(rows)
-        begins[0] = False
-        group = np.cumsum(begins)
-        wanted = (group >= len(before)) & (group <= group[len(before) + len(own) - 1])
-        return self._convert(rows.only(wanted), group[wanted] - len(before))
+        starts = self._begins(rows)
+        starts[0] = False
+        group = np.cumsum(starts)
+        requested = (group >= len(before)) & (group <= group[len(before) + len(own) - 1])
+        return self._convert(rows.only(requested), group[requested] - len(before))
 
     def _last_before(self, index: int, own: TableRows) -> TableRows:
         """The line before the first of a block, or none."""
@@ -507,7 +507,7 @@ def begins_of_rising(
     stamp_ns: NDArray[np.int64], code: NDArray[np.int64], longest_ns: NDArray[np.int64] | int
 ) -> NDArray[np.bool_]:
     """Which rows (n,) begin a group: its codes rise, and none comes later than so long after the row before."""
-    begins = np.ones(len(stamp_ns), bool)
+    starts = np.ones(len(stamp_ns), bool)
     step_ns = np.diff(stamp_ns)
-    begins[1:] = (np.diff(code) <= 0) | (step_ns < 0) | (step_ns > longest_ns)
-    return begins
+    starts[1:] = (np.diff(code) <= 0) | (step_ns < 0) | (step_ns > longest_ns)
+    return starts

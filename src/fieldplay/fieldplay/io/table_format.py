@@ -265,10 +265,10 @@ def _columns_of_titles(titles: Sequence[str | None], spec: TableSpec) -> list[st
     """The columns as a header names them, if it names all of a layout, each once."""
     columns = [name or f"{IGNORED}{index}" for index, name in enumerate(titles)]
     known = [name for name in columns if not name.startswith(IGNORED)]
-    wanted = [{name for name in layout if not name.startswith(IGNORED)} for layout in spec.layouts]
+    requested = [{name for name in layout if not name.startswith(IGNORED)} for layout in spec.layouts]
     if len(set(known)) != len(known) or TIME not in known:
         return None
-    return columns if any(names <= set(known) for names in wanted) else None
+    return columns if any(names <= set(known) for names in requested) else None
 
 
 def _refuse_other_order(titles: Sequence[str | None], layout: Sequence[str]) -> None:

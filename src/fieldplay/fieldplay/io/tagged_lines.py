@@ -61,8 +61,8 @@ class MarkedLines:
     covariance: int = 0
 
     def __post_init__(self) -> None:
-        wanted = [*self.angles, *([self.values] if isinstance(self.values, str) and self.values != ANY else [])]
-        for name in wanted:
+        requested = [*self.angles, *([self.values] if isinstance(self.values, str) and self.values != ANY else [])]
+        for name in requested:
             if not all(name in columns for columns in self.types.values()):
                 raise ValueError(f"expected a column of all types, got '{name}'")
         if len(self.angles) not in (0, 3) or (len(self.types) > 1 and "" in self.types) or not self.types:
@@ -117,9 +117,9 @@ class MarkedFields:
 
     def texts(self, fields: Places) -> NDArray[np.bytes_]:
         """The texts of some fields (n,)."""
-        begin, size = self.begin[fields], self.end[fields] - self.begin[fields]
+        start, size = self.begin[fields], self.end[fields] - self.begin[fields]
         width = min(int(size.max(initial=1)), LONGEST) or 1
-        places = begin[:, None] + np.arange(width)
+        places = start[:, None] + np.arange(width)
         letters = np.frombuffer(self.text + bytes(1), np.uint8)[np.minimum(places, len(self.text))]
         letters[np.arange(width) >= size[:, None]] = 0
         letters[size > LONGEST] = 0  # of which a part could be another number
@@ -158,13 +158,13 @@ def _places(text: bytes, flat: bytes) -> MarkedFields:
     """The fields without their numbers, from the text and the same with a field a line."""
     letters = np.frombuffer(text, np.uint8)
     end = np.flatnonzero(np.frombuffer(flat, np.uint8) == NEWLINE[0])
-    begin = np.concatenate([np.zeros(min(len(end), 1), np.int64), end[:-1] + 1])
+    start = np.concatenate([np.zeros(min(len(end), 1), np.int64), end[:-1] + 1])
     last = np.flatnonzero(letters[end] == NEWLINE[0])
     first = np.concatenate([np.zeros(min(len(last), 1), np.int64), last[:-1] + 1])
-    begin[first] += letters[begin[first]] == STAR[0]
-    line = np.flatnonzero((last > first) | (end[last] > begin[first]))
+    start[first] += letters[start[first]] == STAR[0]
+    line = np.flatnonzero((last > first) | (end[last] > start[first]))
     return MarkedFields(
-        text=text, begin=begin, end=end, value=NOTHING, line=line, first=first[line], count=(last - first + 1)[line]
+        text=text, begin=start, end=end, value=NOTHING, line=line, first=first[line], count=(last - first + 1)[line]
     )
 
 
@@ -211,12 +211,12 @@ def texts_from_lines(block: bytes, kind: str = "") -> MarkedTexts:
     bad: list[BadLine] = []
     kept: list[int] = []
     for row, good in enumerate(is_time.tolist()):
-        text, fault = _text(fields, row, kind) if good else ("", _no_time(fields, row))
-        if fault is None:
+        text, issue = _text(fields, row, kind) if good else ("", _no_time(fields, row))
+        if issue is None:
             kept.append(row)
             texts.append(text)
         else:
-            bad.append(fault)
+            bad.append(issue)
     return MarkedTexts(stamp_ns=stamp_ns[kept], texts=tuple(texts), line=fields.line[kept], bad=tuple(bad))
 
 
@@ -273,24 +273,24 @@ class MarkedSpec:
 
     def format_from_head(self, head: bytes) -> MarkedFormat:
         """ArchiveError where no line of the file's beginning is of these types."""
-        begin = len(BOM) if head.startswith(BOM) else 0
+        start = len(BOM) if head.startswith(BOM) else 0
         lines = 1
-        while head.startswith(COMMENT, begin) and (end := head.find(b"\n", begin) + 1):
-            begin, lines = end, lines + 1
-        fields = fields_from_block(head[begin:])
+        while head.startswith(COMMENT, start) and (end := head.find(b"\n", start) + 1):
+            start, lines = end, lines + 1
+        fields = fields_from_block(head[start:])
         _, is_time = ns_from_texts(fields.texts(fields.first))
         kind, first = _kinds(fields, self.marked)
         has_columns = fields.first + fields.count - first >= self.marked.widths[kind]
         if not (is_time & (kind >= 0) & has_columns).any():
-            wanted = " or ".join(self.marked.types) or "numbers"
-            faults = rows_from_lines(head[begin:], self.marked).bad[:1]
-            got = "".join(f"; line {lines + fault.line}: {fault.message}" for fault in faults)
-            raise ArchiveError(f"expected lines of a time, {wanted} and numbers, got none{got}")
+            requested = " or ".join(self.marked.types) or "numbers"
+            issues = rows_from_lines(head[start:], self.marked).bad[:1]
+            got = "".join(f"; line {lines + issue.line}: {issue.message}" for issue in issues)
+            raise ArchiveError(f"expected lines of a time, {requested} and numbers, got none{got}")
         behind = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
         if self.marked.covariance and not (is_time & (kind >= 0) & (behind > 0)).any():
             told = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
-            return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines, mapping=told, has_lists=False)
-        return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines)
+            return MarkedFormat(marked=self.marked, first_byte=start, first_line=lines, mapping=told, has_lists=False)
+        return MarkedFormat(marked=self.marked, first_byte=start, first_line=lines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -337,13 +337,13 @@ def rows_from_lines(block: bytes, marked: MarkedLines, *, has_lists: bool = True
 def _plausible(rows: ParsedRows, marked: MarkedLines) -> ParsedRows:
     """The rows that can be right; the others, and those of which something else is told, are among the bad."""
     numbers = marked.dialect.numbers
-    faults = list(faults_of_choices(rows, numbers, marked.choices)) if marked.choices else []
+    issues = list(faults_of_choices(rows, numbers, marked.choices)) if marked.choices else []
     if marked.angles:
-        faults += faults_of_angles(rows, numbers, marked.angles, turn=marked.turn)
-    if faults:
+        issues += faults_of_angles(rows, numbers, marked.angles, turn=marked.turn)
+    if issues:
         keep = np.ones(len(rows.line), bool)
-        keep[[row for row, _ in faults]] = False
-        first = {row: fault for row, fault in reversed(faults)}
+        keep[[row for row, _ in issues]] = False
+        first = {row: issue for row, issue in reversed(issues)}
         rows = rows.only(keep).with_bad(tuple(first.values()))
     angles = tuple(_wrong_angles(rows, marked)) if marked.angles else ()
     return rows if not angles else rows.with_bad(angles)
@@ -369,12 +369,12 @@ def _covariance_faults(lines: _Lines, chosen: Places, rows: ParsedRows, marked: 
         return
     whole = lines.has_length[chosen]
     for place in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
-        fault = _fault_of_numbers(lines, int(chosen[place]), marked)
-        if fault is not None:
-            yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown there")
+        issue = _fault_of_numbers(lines, int(chosen[place]), marked)
+        if issue is not None:
+            yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown there")
     for place in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
-        fault = _fault_of_length(lines, int(chosen[place]), marked)
-        yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown")
+        issue = _fault_of_length(lines, int(chosen[place]), marked)
+        yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown")
     rows.lists[~whole] = np.nan
     yield from faults_of_variances(rows, marked.covariance)
 
@@ -443,11 +443,11 @@ def _numbers_of_lines(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDA
 
 def _lists(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
     """The lists (n, m) of the chosen lines, NaN behind the end of each."""
-    begin, count = lines.behind[chosen] - lines.values[chosen], lines.values[chosen]
+    start, count = lines.behind[chosen] - lines.values[chosen], lines.values[chosen]
     longest = marked.covariance**2 or int(count.max(initial=0))
     place = np.arange(longest)
     within = place < count[:, None]
-    values: NDArray[np.float64] = lines.fields.value[np.where(within, begin[:, None] + place, 0)]
+    values: NDArray[np.float64] = lines.fields.value[np.where(within, start[:, None] + place, 0)]
     values[~within] = np.nan
     if marked.covariance:
         values[~np.isfinite(values)] = np.nan
@@ -474,8 +474,8 @@ def _fault(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
         second = int(fields.first[row]) + 1
         got = f"'{short_text(fields.shown(second))}'" if fields.count[row] > 1 else "nothing"
         return BadLine(number, "wrong_type", f"expected {' or '.join(marked.types)} behind the time, got {got}")
-    fault = _fault_of_numbers(lines, row, marked) if lines.values[row] >= 0 else None
-    return fault or _fault_of_length(lines, row, marked)
+    issue = _fault_of_numbers(lines, row, marked) if lines.values[row] >= 0 else None
+    return issue or _fault_of_length(lines, row, marked)
 
 
 def _fault_of_numbers(lines: _Lines, row: int, marked: MarkedLines) -> BadLine | None:
@@ -496,11 +496,11 @@ def _fault_of_numbers(lines: _Lines, row: int, marked: MarkedLines) -> BadLine |
 def _fault_of_length(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
     found, expected, width = int(lines.values[row]), lines.expected[row], int(marked.widths[lines.kind[row]])
     is_short = found < max(lines.least, np.nan_to_num(expected, nan=0.0))
-    wanted, got = f"{width} numbers", found + width
+    requested, got = f"{width} numbers", found + width
     if found >= 0 and marked.values:
         says = f", as {marked.values} says" if isinstance(marked.values, str) and expected >= 1 else ""
-        wanted, got = f"{expected:.15g} values{says}" if expected >= 1 else "at least 1 value", found
-    message = f"expected {wanted}, got {got}: '{short_text(lines.fields.line_shown(row))}'"
+        requested, got = f"{expected:.15g} values{says}" if expected >= 1 else "at least 1 value", found
+    message = f"expected {requested}, got {got}: '{short_text(lines.fields.line_shown(row))}'"
     return BadLine(int(lines.fields.line[row]), "short_row" if is_short else "long_row", message)
 
 

@@ -141,9 +141,9 @@ class TarDirectory:
 class TarMember(io.RawIOBase):
     """A member, open on its own, so that members are read side by side."""
 
-    def __init__(self, directory: TarDirectory, begin: int, size: int) -> None:
+    def __init__(self, directory: TarDirectory, start: int, size: int) -> None:
         super().__init__()
-        self._directory, self._begin, self._size, self._position = directory, begin, size, 0
+        self._directory, self._begin, self._size, self._position = directory, start, size, 0
 
     def readable(self) -> bool:
         return True
@@ -214,9 +214,9 @@ def is_tar(path: Path) -> bool:
     first = parts_of_tar(path)[0]
     try:
         with first.open("rb") as file:
-            begin = file.read(LONGEST)
+            start = file.read(LONGEST)
             file.seek(0)
-            kind = next((kind for magic, kind in PACKED.items() if begin.startswith(magic)), "")
+            kind = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "")
             head = _head(file, kind)
     except FAULTS:
         return False
@@ -239,5 +239,5 @@ def _head(file: IO[bytes], kind: str) -> bytes:
 
 def _is_packed(path: Path) -> bool:
     with path.open("rb") as file:
-        begin = file.read(LONGEST)
-    return any(begin.startswith(magic) for magic in PACKED)
+        start = file.read(LONGEST)
+    return any(start.startswith(magic) for magic in PACKED)

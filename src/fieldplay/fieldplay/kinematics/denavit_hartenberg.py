@@ -34,11 +34,11 @@ def links_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conv
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
     links = np.empty((len(flat), len(rows), 4, 4))
-    for begin in range(0, len(flat), BLOCK):
-        frame = _Frames(len(flat[begin : begin + BLOCK]))
+    for start in range(0, len(flat), BLOCK):
+        frame = _Frames(len(flat[start : start + BLOCK]))
         for joint, row in enumerate(rows):
-            frame.pass_joint(row, row.sign * flat[begin : begin + BLOCK, joint] + row.offset, convention)
-            frame.write(links[begin : begin + BLOCK, joint])
+            frame.pass_joint(row, row.sign * flat[start : start + BLOCK, joint] + row.offset, convention)
+            frame.write(links[start : start + BLOCK, joint])
     return links.reshape(*angles.shape, 4, 4)
 
 
@@ -47,11 +47,11 @@ def end_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conven
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
     ends = np.empty((len(flat), 4, 4))
-    for begin in range(0, len(flat), BLOCK):
-        frame = _Frames(len(flat[begin : begin + BLOCK]))
+    for start in range(0, len(flat), BLOCK):
+        frame = _Frames(len(flat[start : start + BLOCK]))
         for joint, row in enumerate(rows):
-            frame.pass_joint(row, row.sign * flat[begin : begin + BLOCK, joint] + row.offset, convention)
-        frame.write(ends[begin : begin + BLOCK])
+            frame.pass_joint(row, row.sign * flat[start : start + BLOCK, joint] + row.offset, convention)
+        frame.write(ends[start : start + BLOCK])
     return ends.reshape(*angles.shape[:-1], 4, 4)
 
 

@@ -78,12 +78,12 @@ def arm_from_settings(settings: Mapping[str, Any]) -> list[DhRow]:
     return [DhRow(alpha=float(np.radians(alpha)), a=float(a), d=float(d)) for alpha, a, d in rows]
 
 
-def of_joints(names: Sequence[str], values: Array, wanted: Sequence[str]) -> Array:
+def of_joints(names: Sequence[str], values: Array, requested: Sequence[str]) -> Array:
     """The values (..., len(wanted)) of some joints among all (..., k), by their names."""
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in requested if name not in names]
     if missing:
-        raise ValueError(f"expected the joints {list(wanted)}, got none of the name {missing[0]}")
-    return values[..., [list(names).index(name) for name in wanted]]
+        raise ValueError(f"expected the joints {list(requested)}, got none of the name {missing[0]}")
+    return values[..., [list(names).index(name) for name in requested]]
 
 
 def wheel_poses_from_joints(base: SteeredBase, names: Sequence[str], positions: Array) -> Array:

@@ -43,9 +43,9 @@ def rotor_temperatures(
     current_a, case_deg_c = np.asarray(current_a, float), np.asarray(case_deg_c, float)
     step = STEP_S * rotor.warmth_k_per_j
     copper_w = current_a**2 * rotor.resistance_ohm
-    cold_share = 1.0 - rotor.resistance_per_k * rotor.resistance_at_deg_c
+    cold_fraction = 1.0 - rotor.resistance_per_k * rotor.resistance_at_deg_c
     factor = 1.0 + step * (copper_w * rotor.resistance_per_k - rotor.loss_w_per_k)
-    gain = step * (copper_w * cold_share + rotor.no_load_a * np.abs(voltage_v) + rotor.loss_w_per_k * case_deg_c)
+    gain = step * (copper_w * cold_fraction + rotor.no_load_a * np.abs(voltage_v) + rotor.loss_w_per_k * case_deg_c)
     steps = np.asarray(duration_s, float).reshape(-1, *(1,) * (factor.ndim - 1)) / STEP_S
     power = factor**steps
     grown = np.where(factor == 1.0, steps, (1.0 - power) / np.where(factor == 1.0, 1.0, 1.0 - factor))

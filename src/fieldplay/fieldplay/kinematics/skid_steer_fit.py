@@ -82,14 +82,14 @@ def _rates_at(drive: WheelDrive, side: int, longest_gap_s: float) -> Array:
     """Rates (m,) of a side at the times of the base's motion, NaN where the rows around lie too far apart."""
     rates = drive.wheel_rates_rad_s[:, side]
     told = np.isfinite(rates)
-    stamps, rates, wanted = drive.wheel_stamp_ns[told], rates[told], drive.moved_stamp_ns
+    stamps, rates, requested = drive.wheel_stamp_ns[told], rates[told], drive.moved_stamp_ns
     if not len(stamps):
-        return np.full(len(wanted), np.nan)
+        return np.full(len(requested), np.nan)
     first = stamps[0]
-    found = np.interp((wanted - first) / NS_PER_S, (stamps - first) / NS_PER_S, rates)
-    after = np.clip(np.searchsorted(stamps, wanted), 0, len(stamps) - 1)
-    before = np.maximum(np.searchsorted(stamps, wanted, side="right") - 1, 0)
-    is_inside = (wanted >= first) & (wanted <= stamps[-1])
+    found = np.interp((requested - first) / NS_PER_S, (stamps - first) / NS_PER_S, rates)
+    after = np.clip(np.searchsorted(stamps, requested), 0, len(stamps) - 1)
+    before = np.maximum(np.searchsorted(stamps, requested, side="right") - 1, 0)
+    is_inside = (requested >= first) & (requested <= stamps[-1])
     is_near = stamps[after] - stamps[before] <= round(longest_gap_s * NS_PER_S)
     return np.where(is_inside & is_near, found, np.nan)
 
@@ -134,5 +134,5 @@ def _track(radius: Estimate | None, ratio: Estimate | None) -> Estimate | None:
     if radius is None or ratio is None or ratio.value == 0:
         return None
     value = radius.value / ratio.value
-    share = np.hypot(radius.std / radius.value, ratio.std / ratio.value) if radius.value else np.inf
-    return Estimate(value=value, std=float(abs(value) * share))
+    fraction = np.hypot(radius.std / radius.value, ratio.std / ratio.value) if radius.value else np.inf
+    return Estimate(value=value, std=float(abs(value) * fraction))

@@ -73,8 +73,8 @@ def wheel_poses_from_angles(base: SteeredBase, steering: ArrayLike, drive: Array
     poses = np.zeros((*steering.shape, 4, 4))
     count = steering.shape[-1]
     flat, angles, turns = poses.reshape(-1, count, 4, 4), steering.reshape(-1, count), drive.reshape(-1, count)
-    for begin in range(0, len(flat), BLOCK):
-        part = slice(begin, begin + BLOCK)
+    for start in range(0, len(flat), BLOCK):
+        part = slice(start, start + BLOCK)
         _write_poses(base, angles[part], turns[part], flat[part])
     return poses
 
@@ -99,11 +99,11 @@ def twist_from_wheels(base: SteeredBase, steering: ArrayLike, rim_speed: ArrayLi
     """
     steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
     matrix = _constraints(base, steering)
-    wanted = np.concatenate([speed, np.zeros_like(speed)], axis=-1)
+    requested = np.concatenate([speed, np.zeros_like(speed)], axis=-1)
     transposed = np.swapaxes(matrix, -1, -2)
     inverse = np.linalg.inv(transposed @ matrix)
-    twist = (inverse @ (transposed @ wanted[..., None]))[..., 0]
-    residual = wanted - (matrix @ twist[..., None])[..., 0]
+    twist = (inverse @ (transposed @ requested[..., None]))[..., 0]
+    residual = requested - (matrix @ twist[..., None])[..., 0]
     freedom = matrix.shape[-2] - 3
     variance = (residual**2).sum(axis=-1) / freedom
     return twist, variance[..., None, None] * inverse

@@ -101,9 +101,9 @@ def _format(data: bytes) -> _Format:
     raise ArchiveError(f"expected a JPEG, PNG or BMP picture, got {got}")
 
 
-def _unpacked(layout: struct.Struct, data: bytes, begin: int) -> tuple[Any, ...]:
-    _need(data, begin + layout.size)
-    return layout.unpack_from(data, begin)
+def _unpacked(layout: struct.Struct, data: bytes, start: int) -> tuple[Any, ...]:
+    _need(data, start + layout.size)
+    return layout.unpack_from(data, start)
 
 
 def _need(data: bytes, size: int) -> None:
@@ -117,17 +117,17 @@ def _jpeg_header(data: bytes) -> Picture:
 
 def _whole_jpeg(data: bytes) -> Picture:
     segments = _jpeg_segments(data)
-    picture = _jpeg_beginning(data, segments)
+    image = _jpeg_beginning(data, segments)
     if not any([marker == SOS for marker, _ in segments]):  # a list: all of them are gone through
         raise ArchiveError("expected a JPEG with pixels, got its end marker before any")
-    return picture
+    return image
 
 
 def _jpeg_beginning(data: bytes, segments: Iterator[tuple[int, int]]) -> Picture:
     """What the frame header says, the first segments up to it gone through."""
-    for marker, begin in segments:
+    for marker, start in segments:
         if 0xC0 <= marker <= 0xCF and marker not in NO_FRAMES:
-            bits, height, width, channels = _unpacked(FRAME, data, begin)
+            bits, height, width, channels = _unpacked(FRAME, data, start)
             return Picture(format="jpeg", width=width, height=height, channels=channels, bits=bits)
         if marker in (SOS, EOI):
             break
@@ -163,20 +163,20 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
 
 def _jpeg_marker(data: bytes, place: int) -> tuple[int, int]:
     """The marker at a place and the place after it; any number of 0xFF may precede it."""
-    begin = place
+    start = place
     while data[place : place + 1] == b"\xff":
         place += 1
     _need(data, place + 1)
     marker = data[place]
-    if place == begin or not FIRST_MARKER <= marker <= LAST_MARKER or FIRST_RESTART <= marker <= SOI:
-        raise ArchiveError(f"byte {begin}: expected a JPEG marker, got {data[begin : place + 1].hex().upper()}")
+    if place == start or not FIRST_MARKER <= marker <= LAST_MARKER or FIRST_RESTART <= marker <= SOI:
+        raise ArchiveError(f"byte {start}: expected a JPEG marker, got {data[start : place + 1].hex().upper()}")
     return marker, place + 1
 
 
-def _markers_after_pixels(data: bytes, begin: int) -> NDArray[np.intp]:
+def _markers_after_pixels(data: bytes, start: int) -> NDArray[np.intp]:
     """The places of all markers that end a run of pixels: not a stuffed 0xFF00, a restart or a fill byte."""
     codes = np.frombuffer(data, np.uint8)
-    places = np.flatnonzero(codes[begin:-1] == 0xFF) + begin
+    places = np.flatnonzero(codes[start:-1] == 0xFF) + start
     code = codes[places + 1]
     inside = (code == 0) | (code == 0xFF) | ((code >= FIRST_RESTART) & (code <= LAST_RESTART))
     ends: NDArray[np.intp] = places[~inside]
@@ -184,11 +184,11 @@ def _markers_after_pixels(data: bytes, begin: int) -> NDArray[np.intp]:
 
 
 def _png_header(data: bytes) -> Picture:
-    begin = len(PNG_START)
-    length, kind = _unpacked(PNG_CHUNK, data, begin)
+    start = len(PNG_START)
+    length, kind = _unpacked(PNG_CHUNK, data, start)
     if kind != b"IHDR" or length != 13:
         raise ArchiveError(f"expected a PNG to begin with IHDR of 13 bytes, got {kind!r} of {length}")
-    width, height, bits, colour = _unpacked(PNG_HEADER, data, begin + PNG_CHUNK.size)
+    width, height, bits, colour = _unpacked(PNG_HEADER, data, start + PNG_CHUNK.size)
     if colour not in PNG_CHANNELS:
         raise ArchiveError(f"expected a PNG colour type of {', '.join(map(str, PNG_CHANNELS))}, got {colour}")
     bits = 8 if colour == PNG_PALETTE else bits
@@ -196,7 +196,7 @@ def _png_header(data: bytes) -> Picture:
 
 
 def _whole_png(data: bytes) -> Picture:
-    picture = _png_header(data)
+    image = _png_header(data)
     view, place = memoryview(data), len(PNG_START)
     kinds: set[bytes] = set()
     while b"IEND" not in kinds:
@@ -210,7 +210,7 @@ def _whole_png(data: bytes) -> Picture:
         place = end + PNG_CRC.size
     if b"IDAT" not in kinds:
         raise ArchiveError("expected a PNG with pixels, got none")
-    return picture
+    return image
 
 
 def has_whole_chunks(data: bytes | memoryview) -> bool:
@@ -227,15 +227,15 @@ def has_whole_chunks(data: bytes | memoryview) -> bool:
 def whole_bmp(data: bytes) -> tuple[BmpHeader, Picture]:
     """What the header of a whole BMP says; ArchiveError where it is none or cut off."""
     header = _bmp_header(data)
-    picture = _bmp_image(data, header)
+    image = _bmp_image(data, header)
     is_packed = header.compression in BMP_RUNS
-    _need(data, header.begin + (header.length if is_packed else header.step * picture.height))
-    return header, picture
+    _need(data, header.begin + (header.length if is_packed else header.step * image.height))
+    return header, image
 
 
 def _bmp_header(data: bytes) -> BmpHeader:
     """The header, of either of its forms."""
-    *_, begin, size = _unpacked(BMP_HEADER, data, 0)
+    *_, start, size = _unpacked(BMP_HEADER, data, 0)
     compression = length = 0
     if size == BMP_SHORT_SIZE:
         width, height, _, bits = _unpacked(BMP_SHORT, data, BMP_HEADER.size)
@@ -246,7 +246,7 @@ def _bmp_header(data: bytes) -> BmpHeader:
     if bits not in BMP_BITS and compression not in BMP_RUNS:
         raise ArchiveError(f"expected BMP pixels of {', '.join(map(str, BMP_BITS))} bits, got {bits}")
     entry = 3 if size == BMP_SHORT_SIZE else 4
-    return BmpHeader(width, height, bits, compression, length, begin, BMP_TYPE_SIZE + size, entry)
+    return BmpHeader(width, height, bits, compression, length, start, BMP_TYPE_SIZE + size, entry)
 
 
 def _bmp_image(data: bytes, header: BmpHeader) -> Picture:

@@ -141,22 +141,22 @@ class FieldNumbers:
 def numbers_of_messages(messages: Sequence[bytes], decoder: Decoder, paths: Sequence[str]) -> FieldNumbers:
     """Numbers of messages of one topic, of whatever lengths, in their order."""
     taken: list[tuple[NDArray[np.intp], NDArray[np.void]]] = []
-    faults: list[tuple[int, str]] = []
+    issues: list[tuple[int, str]] = []
     sizes = np.array([len(message) for message in messages], np.intp)
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
         joined = b"".join(messages[row] for row in members.tolist())
         data = np.frombuffer(joined, np.uint8).reshape(len(members), int(size))
         for rows, layout in decoder.groups(data):
-            fault = str(layout) if isinstance(layout, ArchiveError) else _lacking(layout, decoder, paths)
-            if isinstance(layout, ArchiveError) or fault:
-                faults += [(int(row), fault) for row in members[rows]]
+            issue = str(layout) if isinstance(layout, ArchiveError) else _lacking(layout, decoder, paths)
+            if isinstance(layout, ArchiveError) or issue:
+                issues += [(int(row), issue) for row in members[rows]]
             else:
                 taken.append((members[rows], layout.records(_rows(data, rows))))
     rows = np.concatenate([np.zeros(0, np.intp), *(members for members, _ in taken)])
     order = np.argsort(rows)
     values = {path: np.concatenate([part[path] for _, part in taken])[order] if taken else _none() for path in paths}
-    return FieldNumbers(values, rows[order], tuple(sorted(faults)))
+    return FieldNumbers(values, rows[order], tuple(sorted(issues)))
 
 
 def _none() -> NDArray[np.float64]:

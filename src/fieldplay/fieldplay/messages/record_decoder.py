@@ -149,8 +149,8 @@ def _image(message: Any, times: Times) -> records.Record:
 
 
 def _compressed(message: Any, times: Times) -> records.Record:
-    begin = DEPTH_HEADER if "compressedDepth" in str(message.format) else 0
-    return records.Pictures(**times, names=("",), load=lambda _: bytes(memoryview(message.data)[begin:]))
+    start = DEPTH_HEADER if "compressedDepth" in str(message.format) else 0
+    return records.Pictures(**times, names=("",), load=lambda _: bytes(memoryview(message.data)[start:]))
 
 
 def _info(message: Any, times: Times) -> records.Record:

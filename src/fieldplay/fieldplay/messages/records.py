@@ -64,9 +64,9 @@ class Record:
         for name, shape in _shapes(type(self)).items():
             value = getattr(self, name)
             sides = tuple(len(getattr(self, side)) if isinstance(side, str) else side for side in shape.sides)
-            wanted = (len(self.stamp_ns), *sides)
-            if value is not None and not _fits(value.shape, wanted):
-                raise ValueError(f"{type(self).__name__}.{name}: expected shape {wanted}, got {value.shape}")
+            requested = (len(self.stamp_ns), *sides)
+            if value is not None and not _fits(value.shape, requested):
+                raise ValueError(f"{type(self).__name__}.{name}: expected shape {requested}, got {value.shape}")
 
     def __len__(self) -> int:
         return len(self.stamp_ns)
@@ -77,8 +77,8 @@ class Record:
         return replace(self, **{name: value[chosen] for name, value in columns.items() if value is not None})
 
 
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(side in (None, got) for got, side in zip(shape, wanted, strict=True))
+def _fits(shape: tuple[int, ...], requested: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(requested) and all(side in (None, got) for got, side in zip(shape, requested, strict=True))
 
 
 _SHAPES: dict[type[object], dict[str, Shape]] = {}
@@ -398,7 +398,7 @@ def joined(parts: Sequence[Kind]) -> Kind:
     whole = {
         name: np.concatenate(values) for name, values in columns.items() if all(value is not None for value in values)
     }
-    begins = np.cumsum([0, *map(len, parts)]).tolist()
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
     if isinstance(first, Diagnostics):
         states = [part.states for part in parts if isinstance(part, Diagnostics)]
         shifts = np.repeat(np.cumsum([0, *map(len, states)])[:-1], [len(part) for part in parts])
@@ -407,8 +407,8 @@ def joined(parts: Sequence[Kind]) -> Kind:
         clouds = [part for part in parts if isinstance(part, Clouds)]
 
         def load(row: int) -> NDArray[np.void]:
-            place = bisect_right(begins, row) - 1
-            return clouds[place].load(row - begins[place])
+            place = bisect_right(starts, row) - 1
+            return clouds[place].load(row - starts[place])
 
         return replace(first, **whole, names=tuple(chain(*(part.names for part in clouds))), load=load)
     return replace(first, **whole)

@@ -170,10 +170,10 @@ class Playback:
 
     def _awaited(self, ahead: DueMessage, due_ns: int) -> Out | None:
         """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
-        asked, messages = self._asked, self._together(ahead, due_ns)
+        requested, messages = self._asked, self._together(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
-        if self._asked != asked or now < due_ns:  # woken for something else: less is due now
+        if self._asked != requested or now < due_ns:  # woken for something else: less is due now
             return None
         return self._leaving(messages, now)
 

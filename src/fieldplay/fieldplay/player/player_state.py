@@ -150,8 +150,8 @@ class LagWatch:
 
 def awaited(options: PlayOptions) -> str:
     """Whom playing waits for before it starts, and for how long."""
-    wanted = options.wait_for_subscribers
-    who = [counted(wanted, "subscriber")] if wanted else []
+    requested = options.wait_for_subscribers
+    who = [counted(requested, "subscriber")] if requested else []
     streams = [reading.stream for reading in options.wait_for_streams]
     who += [f"subscribers of {', '.join(streams)}"] if streams else []
     limit = f" (at most {options.wait_timeout_s:g} s)" if options.wait_timeout_s else ""

@@ -65,10 +65,10 @@ def works(feeds: Sequence[TopicStream], first_ns: int, last_ns: int, check: Call
     count = FIRST_PART
     for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
         pieces = [replace(piece, source=order[piece.source]) for piece in stretch.pieces]
-        numbered, begin = replace(stretch, pieces=pieces), 0
-        while begin < len(stretch.stamp_ns):
-            yield from _works_of_part(numbered.part(begin, min(begin + count, len(stretch.stamp_ns))))
-            begin, count = begin + count, min(2 * count, PER_PART)
+        numbered, start = replace(stretch, pieces=pieces), 0
+        while start < len(stretch.stamp_ns):
+            yield from _works_of_part(numbered.part(start, min(start + count, len(stretch.stamp_ns))))
+            start, count = start + count, min(2 * count, PER_PART)
 
 
 def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:

@@ -40,8 +40,8 @@ class CameraModel:
             raise ValueError(f"expected a distortion model of {', '.join(filter(None, MODELS))}, got '{self.model}'")
         counts = COEFFICIENTS[self.kind]
         if self.distortion.shape not in {(count,) for count in counts} or self.distortion[USED:].any():
-            wanted = " or ".join(str(count) for count in counts if count <= USED)
-            raise ValueError(f"{self.model}: expected {wanted} coefficients, got {self.distortion.tolist()}")
+            requested = " or ".join(str(count) for count in counts if count <= USED)
+            raise ValueError(f"{self.model}: expected {requested} coefficients, got {self.distortion.tolist()}")
         focal = self.matrix[[0, 1], [0, 1]] if self.matrix.shape == (3, 3) else np.zeros(2)
         if not (np.isfinite(self.matrix).all() and np.isfinite(self.distortion).all() and (focal > 0).all()):
             raise ValueError(f"expected a camera matrix of focal lengths above 0, got {self.matrix.tolist()}")

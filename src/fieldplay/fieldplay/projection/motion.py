@@ -30,8 +30,8 @@ def frames_about(archive: Archive, first_ns: int, last_ns: int, *, delay_ns: int
 
     An odometry that starts with them is as good as one from the begin: of it only the motion between times is wanted.
     """
-    begin = window_of(archive, Selection()).archive_ns
-    start_s = max(first_ns + delay_ns - AROUND_NS - begin, 0) / NS_PER_S
+    start = window_of(archive, Selection()).archive_ns
+    start_s = max(first_ns + delay_ns - AROUND_NS - start, 0) / NS_PER_S
     duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
     selection = Selection(derived=archive.bag is None, start_s=start_s, duration_s=duration_s)
     feeds = [feed for feed in archive_topic_streams(archive, selection) if feed.msgtype == TF]
@@ -125,13 +125,13 @@ def motion_of_sensor(
     return SensorMotion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
 
 
-def fixed_frame(frames: Frames, sensor: str, wanted: str) -> str:
+def fixed_frame(frames: Frames, sensor: str, requested: str) -> str:
     """The frame that does not move: as wanted, or the root of the tree if the sensor moves in it, else none."""
-    if wanted == NONE:
+    if requested == NONE:
         return ""
-    if wanted == AUTO:
+    if requested == AUTO:
         root = frames.path_to_root(sensor)[-1]
         return "" if frames.are_fixed(root, sensor) else root
-    if wanted not in frames.names:
-        raise UsageError(f"there is no frame '{wanted}'; there are {', '.join(sorted(frames.names))}")
-    return wanted
+    if requested not in frames.names:
+        raise UsageError(f"there is no frame '{requested}'; there are {', '.join(sorted(frames.names))}")
+    return requested

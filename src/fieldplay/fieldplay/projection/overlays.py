@@ -70,7 +70,7 @@ class NearestPairs(Generic[Picture, Scan]):
         self._scan_ns.append(stamp_ns)
         self._scans.append(scan)
 
-    def add_image(self, stamp_ns: int, picture: Picture) -> None:
+    def add_image(self, stamp_ns: int, image: Picture) -> None:
         """A further picture; where too many wait the oldest is given up."""
         if self._image_ns is not None and stamp_ns < self._image_ns:
             self._waiting.clear()
@@ -79,19 +79,19 @@ class NearestPairs(Generic[Picture, Scan]):
                 self._scan_ns.pop()
                 self._scans.pop()
         self._image_ns, self._image_s = stamp_ns, self._clock_s()
-        self._waiting.append((stamp_ns, picture))
+        self._waiting.append((stamp_ns, image))
 
     def first(self) -> ImageAndScan[Picture, Scan] | None:
         """The first picture that waits with its scan, as soon as no scan to come can be nearer."""
         if not self._waiting:
             return None
-        stamp_ns, picture = self._waiting[0]
+        stamp_ns, image = self._waiting[0]
         last_ns = self._scan_ns[-1] if self._scan_ns else None
         # DDS keeps the order within a topic only: a later image does not mean that all scans before it have come.
         is_late = self._waiting[-1][0] > stamp_ns + self._within_ns and self._clock_s() > self._image_s + GRACE_S
         if (last_ns is None or last_ns < stamp_ns) and not (is_late or self.is_pressed):
             return None
-        return ImageAndScan(picture, self._nearest(stamp_ns))
+        return ImageAndScan(image, self._nearest(stamp_ns))
 
     def drop_first(self) -> None:
         """The first picture is done."""
@@ -136,9 +136,9 @@ def scale_of_ranges(ranges_m: Array) -> ColourScale:
     return ColourScale(low, high) if high - low >= LEAST_SPAN_M else ColourScale(max(low - 0.5, 0.0), high + 0.5)
 
 
-def colours_from_shares(shares: Array) -> Pixels:
+def colours_from_shares(fractions: Array) -> Pixels:
     """BGR (n, 3) of shares (n,): from bright near to dark far, in steps that look alike, also to the colour-blind."""
-    return colour_map(1 - shares, cv2.COLORMAP_PLASMA)
+    return colour_map(1 - fractions, cv2.COLORMAP_PLASMA)
 
 
 def size_of_points(width: int, count: int) -> float:
@@ -147,7 +147,7 @@ def size_of_points(width: int, count: int) -> float:
 
 
 def overlay(
-    picture: Pixels,
+    image: Pixels,
     projection: Projection,
     ranges_m: Array,
     *,
@@ -159,20 +159,20 @@ def overlay(
     shown = projection.is_visible
     scale = scale or scale_of_ranges(ranges_m[shown])
     drawn = with_points(
-        picture,
+        image,
         projection.pixels[shown],
         projection.depths[shown],
         colours=colours_from_shares(scale.shares(ranges_m[shown])),
-        size_px=size_px or size_of_points(picture.shape[1], int(shown.sum())),
+        size_px=size_px or size_of_points(image.shape[1], int(shown.sum())),
     )
     return with_legend(drawn, scale, caption)
 
 
-def with_points(picture: Pixels, pixels: Array, depths: Array, *, colours: Pixels, size_px: float) -> Pixels:
+def with_points(image: Pixels, pixels: Array, depths: Array, *, colours: Pixels, size_px: float) -> Pixels:
     """The picture (h, w, 3) with discs of a diameter at pixels (n, 2) in colours (n, 3); nearer ones lie on others."""
     if not len(pixels):
-        return np.array(picture, np.uint8)
-    height, width = picture.shape[:2]
+        return np.array(image, np.uint8)
+    height, width = image.shape[:2]
     order = np.argsort(-depths, kind="stable")
     places, owner = _discs((pixels[order] + 0.5) * FINE - 0.5, size_px * FINE / 2, (height * FINE, width * FINE))
     opaque = np.concatenate([colours[order], np.full((len(order), 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
@@ -180,14 +180,14 @@ def with_points(picture: Pixels, pixels: Array, depths: Array, *, colours: Pixel
     fine[places] = opaque[owner]  # of equal places the last one stays
     fine_bytes = fine.view(np.uint8).reshape(height * FINE, width * FINE, 4)
     drawn = np.asarray(cv2.resize(fine_bytes, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
-    return _laid_over(picture, np.ascontiguousarray(drawn[..., :3]), np.ascontiguousarray(drawn[..., 3]))
+    return _laid_over(image, np.ascontiguousarray(drawn[..., :3]), np.ascontiguousarray(drawn[..., 3]))
 
 
-def _laid_over(picture: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
+def _laid_over(image: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
     """Colours (h, w, 3) that fill a share (h, w) of each pixel, of 255, over a picture, with a dark rim around them."""
     rim = cv2.convertScaleAbs(cv2.dilate(cover, np.ones((3, 3), np.uint8)), alpha=RIM)
     light = cv2.multiply(255 - rim, 255 - cover, scale=1 / 255)
-    behind = cv2.multiply(picture, cv2.merge([light, light, light]), scale=1 / 255)
+    behind = cv2.multiply(image, cv2.merge([light, light, light]), scale=1 / 255)
     return np.asarray(cv2.add(behind, drawn), np.uint8)
 
 
@@ -202,11 +202,11 @@ def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArr
     return (rows * shape[1] + columns)[kept], np.nonzero(kept)[0]
 
 
-def with_legend(picture: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
+def with_legend(image: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
     """The picture with the bar of colours and its metres at the right, and a line of words at the lower left."""
-    drawn = np.array(picture, np.uint8)
+    drawn = np.array(image, np.uint8)
     unit = max(
-        min(picture.shape[0] / 540, picture.shape[1] / 960), LEAST_UNIT
+        min(image.shape[0] / 540, image.shape[1] / 960), LEAST_UNIT
     )  # of letters and lines, 1 in 960 x 540 pixels
     if caption:
         _write_caption(drawn, caption, unit)
@@ -224,12 +224,12 @@ def _draw_bar(drawn: Pixels, scale: ColourScale, unit: float) -> None:
     right = width - 2 * margin - letters - tick
     left = right - bar
     _darken(drawn, (left - margin, top - margin, width - margin // 2, top + long + margin))
-    shares = np.linspace(1.0, 0.0, max(long, 1))
-    strip = colours_from_shares(shares)[:, None]
+    fractions = np.linspace(1.0, 0.0, max(long, 1))
+    strip = colours_from_shares(fractions)[:, None]
     target = drawn[max(top, 0) : top + long, max(left, 0) : right]
     target[:] = strip[: target.shape[0]]
-    for label, share in zip(labels, scale.shares(np.array(ticks)).tolist(), strict=True):
-        row = top + round((1 - share) * (long - 1))
+    for label, fraction in zip(labels, scale.shares(np.array(ticks)).tolist(), strict=True):
+        row = top + round((1 - fraction) * (long - 1))
         cv2.line(drawn, (right, row), (right + tick, row), WHITE, max(1, round(unit)), cv2.LINE_AA)
         below = _text_size(label, unit)[1] // 2
         _write(drawn, label, (right + 2 * tick, row + below), unit)

@@ -244,35 +244,35 @@ class Projected:
     motion: SensorMotion
 
 
-def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Projected:
+def projected(archive: Archive, requested: Wanted, *, step: Step, tell: Tell) -> Projected:
     """Find, read and project; `step` hears the share that is done, `tell` what is noticed."""
     if archive.bag is not None:
         archive.spec = spec_with_sensors(archive)
-    laser = laser_of_name(archive, wanted.laser)
-    camera, numbers = camera_of_name(archive, wanted.camera)
-    begin_ns = window_of(archive, Selection()).archive_ns - log_delay_ns(camera.stream)
-    wanted_ns = _time_in_stamps(wanted.time, begin_ns, camera)
-    own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, wanted.extrinsics)
-    picture = image_at(camera, wanted_ns, wanted.within_s, tell)
+    laser = laser_of_name(archive, requested.laser)
+    camera, numbers = camera_of_name(archive, requested.camera)
+    start_ns = window_of(archive, Selection()).archive_ns - log_delay_ns(camera.stream)
+    requested_ns = _time_in_stamps(requested.time, start_ns, camera)
+    own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, requested.extrinsics)
+    image = image_at(camera, requested_ns, requested.within_s, tell)
     step(0.3, 1)
-    scans = scans_at(laser, picture.stamp_ns, wanted.within_s, count=wanted.scans, tell=tell)
+    scans = scans_at(laser, image.stamp_ns, requested.within_s, count=requested.scans, tell=tell)
     step(0.6, 2)
-    first_ns, last_ns = min(picture.stamp_ns, scans[0].stamp_ns), max(picture.stamp_ns, scans[-1].stamp_ns)
-    frames = frames_about(archive, first_ns, last_ns, delay_ns=picture.delay_ns)
+    first_ns, last_ns = min(image.stamp_ns, scans[0].stamp_ns), max(image.stamp_ns, scans[-1].stamp_ns)
+    frames = frames_about(archive, first_ns, last_ns, delay_ns=image.delay_ns)
     step(0.8, 3)
     still = own
     if still is None:
-        still = transform_at(frames, camera.spec.frame, laser.spec.frame, picture.stamp_ns)
+        still = transform_at(frames, camera.spec.frame, laser.spec.frame, image.stamp_ns)
     ways = frames, frames_with_truth(archive, frames, first_ns, last_ns)
-    motion = _motion(ways, wanted.fixed_frame, picture, sensor=laser.spec.frame, scans=scans)
+    motion = _motion(ways, requested.fixed_frame, image, sensor=laser.spec.frame, scans=scans)
     points = np.concatenate([scan.points.points for scan in scans])
-    model = _model_for(picture, numbers, camera.spec.topic, tell)
+    model = _model_for(image, numbers, camera.spec.topic, tell)
     return Projected(
         laser=laser,
         camera=camera,
-        wanted_ns=wanted_ns,
-        begin_ns=begin_ns,
-        picture=picture,
+        wanted_ns=requested_ns,
+        begin_ns=start_ns,
+        picture=image,
         scans=scans,
         projection=projection_from_points(model, still @ motion.now_t_then, points),
         ranges_m=np.linalg.norm(points, axis=1),
@@ -281,29 +281,29 @@ def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Pr
     )
 
 
-def _time_in_stamps(text: str, begin_ns: int, camera: Sensor) -> int:
+def _time_in_stamps(text: str, start_ns: int, camera: Sensor) -> int:
     """The time of a text in the clock of the headers, which in a bag from a simulation may start near 0.
 
     A number of seconds that lies behind the end of the recording is a stamp itself if the recording has it.
     """
-    wanted_ns = time_of_text(text, begin_ns)
+    requested_ns = time_of_text(text, start_ns)
     spans = camera.stream.spans
     length_ns = max(span.last_ns for span in spans) - min(span.first_ns for span in spans)
-    is_stamp = begin_ns <= wanted_ns - begin_ns <= begin_ns + length_ns
-    return wanted_ns - begin_ns if wanted_ns > begin_ns + length_ns and is_stamp else wanted_ns
+    is_stamp = start_ns <= requested_ns - start_ns <= start_ns + length_ns
+    return requested_ns - start_ns if requested_ns > start_ns + length_ns and is_stamp else requested_ns
 
 
 def _motion(
-    ways: tuple[Frames, Frames | None], fixed: str, picture: CameraImage, *, sensor: str, scans: Sequence[Scan]
+    ways: tuple[Frames, Frames | None], fixed: str, image: CameraImage, *, sensor: str, scans: Sequence[Scan]
 ) -> SensorMotion:
     """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
     frames, truth = ways
     then_ns = np.concatenate([scan.then_ns for scan in scans])
     if truth is not None and fixed in (AUTO, truth.path_to_root(sensor)[-1]):
-        motion = motion_of_sensor(truth, sensor, picture.stamp_ns, then_ns=then_ns, fixed=AUTO)
+        motion = motion_of_sensor(truth, sensor, image.stamp_ns, then_ns=then_ns, fixed=AUTO)
         if motion.frame:
             return motion
-    return motion_of_sensor(frames, sensor, picture.stamp_ns, then_ns=then_ns, fixed=fixed)
+    return motion_of_sensor(frames, sensor, image.stamp_ns, then_ns=then_ns, fixed=fixed)
 
 
 def own_transform(spec: DatasetSpec, camera: str, laser: str) -> Array | None:
@@ -320,13 +320,13 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
     return found
 
 
-def _model_for(picture: CameraImage, camera: Camera, topic: str, tell: Tell) -> CameraModel:
+def _model_for(image: CameraImage, camera: Camera, topic: str, tell: Tell) -> CameraModel:
     """The camera for a picture, which may be a smaller one than its numbers are for."""
     matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
     model = camera_from_numbers(
         matrix, camera.distortion, camera.distortion_model, width=camera.width, height=camera.height
     )
-    height, width = picture.pixels.shape[:2]
+    height, width = image.pixels.shape[:2]
     fitted = camera_of_size(model, width, height)
     if fitted is model:
         return model
@@ -344,8 +344,8 @@ def lines_of(found: Projected, out: str) -> Iterator[str]:
     shown, points = int(found.projection.is_visible.sum()), len(found.projection.is_visible)
     yield f"{out}: {shown} of {points} points of {laser} in {camera}"
     stamp_ns = found.picture.stamp_ns
-    begin = f"{(stamp_ns - found.begin_ns) / NS_PER_S:.6f} s"
-    yield f"  picture  {time_text(stamp_ns)}, {begin}, {distance_text(stamp_ns, found.wanted_ns, 'the time asked for')}"
+    start = f"{(stamp_ns - found.begin_ns) / NS_PER_S:.6f} s"
+    yield f"  picture  {time_text(stamp_ns)}, {start}, {distance_text(stamp_ns, found.wanted_ns, 'the time asked for')}"
     nearest = min(found.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
     yield f"  scan     {time_text(nearest.stamp_ns)}, {distance_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
     if len(found.scans) > 1:

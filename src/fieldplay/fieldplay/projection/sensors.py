@@ -63,13 +63,13 @@ def _named(
     spec: DatasetSpec, kind: str, name: str, *, known: Sequence[StreamSpec], there: Collection[str]
 ) -> StreamSpec:
     """The first stream of a full name, else of a short one."""
-    wanted = name.strip("/").removeprefix(f"{spec.namespace}/")
+    requested = name.strip("/").removeprefix(f"{spec.namespace}/")
     able = [stream for stream in known if stream.id in there]
     for names in (_full_names, _short_names):
         for stream in able:
-            if wanted in names(stream):
+            if requested in names(stream):
                 return stream
-    missing = [stream for stream in known if wanted in (*_full_names(stream), *_short_names(stream))]
+    missing = [stream for stream in known if requested in (*_full_names(stream), *_short_names(stream))]
     what = f"there is nothing of {missing[0].topic}" if missing else f"there is no {kind} '{name}'"
     raise UsageError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_listed(able)}")
 

@@ -248,9 +248,9 @@ class ArchiveData(FieldData):
             ends = np.cumsum(batch.size)
             data = np.empty(int(ends[-1]), np.uint8)
             batch.payloads.place(data, ends - batch.size)
-            begins = (ends - batch.size).tolist()
+            starts = (ends - batch.size).tolist()
             for channel, stamp_ns, begin, end in zip(
-                batch.channel.tolist(), batch.stamp_ns.tolist(), begins, ends.tolist(), strict=True
+                batch.channel.tolist(), batch.stamp_ns.tolist(), starts, ends.tolist(), strict=True
             ):
                 yield Message(feeds[channel].topic, stamp_ns, data[begin:end].tobytes(), feeds[channel].msgtype)
 

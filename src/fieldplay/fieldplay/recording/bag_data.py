@@ -86,10 +86,10 @@ class BatchDecoder:
             self._decoders[batch.topic] = RecordDecoder(batch.topic.msgtype)
         return self._decoders[batch.topic].records(batch.parts)
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Say which messages could not be read."""
         for topic, decoder in self._decoders.items():
-            tell_unreadable(findings, topic, decoder.failed)
+            tell_unreadable(issues, topic, decoder.failed)
 
 
 def _single(batch: Batch) -> Iterator[tuple[int, Single]]:

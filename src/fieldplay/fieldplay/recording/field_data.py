@@ -150,10 +150,10 @@ class FieldData(ABC):
         window = self._window(start, duration)
         columns = columns_of_records(list(self._spans(self.topic(topic).name, window)))
         leaves = columns["leaves_ns"]
-        wanted = leaves >= window.first_ns
+        requested = leaves >= window.first_ns
         if window.last_ns is not None:
-            wanted &= leaves <= window.last_ns
-        return {name: column if name == "names" else column[wanted] for name, column in columns.items()}
+            requested &= leaves <= window.last_ns
+        return {name: column if name == "names" else column[requested] for name, column in columns.items()}
 
     def images(
         self, topic: str, *, start: float = 0.0, duration: float | None = None
@@ -164,8 +164,8 @@ class FieldData(ABC):
             if not isinstance(record, records.Pictures) or isinstance(record, records.CameraInfos):
                 raise UsageError(f"{name}: expected pictures, got {self.topics[name].type}")
             try:
-                picture = record.load(row)
-                pixels = pixels_from_file(picture) if isinstance(picture, bytes) else pixels_from_image(picture)
+                image = record.load(row)
+                pixels = pixels_from_file(image) if isinstance(image, bytes) else pixels_from_image(image)
             except (ArchiveError, OSError) as error:
                 self._report(Defect.at(record.names[row] or name, kind="damaged_picture", message=str(error)))
                 continue

@@ -123,9 +123,9 @@ class Issues:
         return self.counts.total()
 
 
-def tell_unreadable(findings: Issues, topic: Topic, count: int) -> None:
+def tell_unreadable(issues: Issues, topic: Topic, count: int) -> None:
     """Messages that are not of the type that their topic says."""
-    findings.add(
+    issues.add(
         "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
     )
 

@@ -75,8 +75,8 @@ def page_of(source: RecordSource, progress: Progress) -> Html:
 
 def head_of(overview: Overview) -> Html:
     """The top of the page: what it is about, in a few numbers."""
-    subject, findings = overview.subject, overview.findings
-    problems = findings.total
+    subject, issues = overview.subject, overview.findings
+    problems = issues.total
     day, _, clock = (utc_text(overview.start_ns) if overview.message_count else "no day – ").partition(" ")
     tiles = [
         _duration_tile(overview),
@@ -116,30 +116,30 @@ def _duration_tile(overview: Overview) -> tuple[str, str, str]:
 
 
 def _tell_empty(overview: Overview) -> None:
-    findings = overview.findings
+    issues = overview.findings
     if not overview.message_count:
-        findings.add("nothing_recorded", overview.subject.name, "it holds no message at all")
+        issues.add("nothing_recorded", overview.subject.name, "it holds no message at all")
         return
     for topic, times in overview.streams.items():
         if not times.count:
-            findings.note(f"{topic.name}: no message")
+            issues.note(f"{topic.name}: no message")
 
 
 def problem_sections(overview: Overview) -> list[Section]:
     """All kinds of problems, the most frequent first; and the notes."""
-    findings = overview.findings
-    kinds = [_kind(kind, count, findings.kept[kind]) for kind, count in findings.counts.most_common()]
+    issues = overview.findings
+    kinds = [_kind(kind, count, issues.kept[kind]) for kind, count in issues.counts.most_common()]
     nothing = element("p", "Nothing was found to be wrong.")
     sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
-    if findings.notes:
-        notes = element("ul", *(element("li", note) for note in findings.notes), class_="notes")
+    if issues.notes:
+        notes = element("ul", *(element("li", note) for note in issues.notes), class_="notes")
         sections.append(Section("notes", "Notes", element("div", notes, class_="card")))
     return sections
 
 
 def _kind(kind: str, count: int, kept: list[Issue]) -> Html:
     title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
-    items = [element("li", element("span", finding.place, class_="place"), ": ", finding.message) for finding in kept]
+    items = [element("li", element("span", issue.place, class_="place"), ": ", issue.message) for issue in kept]
     more = count - len(kept)
     if more > 0 and len(kept) > 1:
         items.append(element("li", f"and {count_text(more)} more", class_="muted"))

@@ -80,27 +80,27 @@ class _Shared:
             message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
             self.report(Defect.at(name, kind="picture_size", stream=self.stream, message=message))
 
-    def refuse(self, name: str, fault: str) -> None:
+    def refuse(self, name: str, issue: str) -> None:
         """Report a picture, once."""
         if name not in self.reported:
             self.reported.add(name)
-            self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=fault))
+            self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=issue))
 
 
 Make = Callable[[_Shared, Pictures, int, str], Pieces | None]  # a message of a row, in a frame
 
 
-def _size_of(picture: bytes | Pixels) -> tuple[int, int]:
+def _size_of(image: bytes | Pixels) -> tuple[int, int]:
     """Width and height of a picture; ArchiveError where it is not whole."""
-    if not isinstance(picture, Pixels):
-        header = whole_image(picture)
+    if not isinstance(image, Pixels):
+        header = whole_image(image)
         return header.width, header.height
-    if picture.height < 1 or picture.width < 1:
-        raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {picture.width} x {picture.height}")
-    if len(picture.data) != picture.height * picture.step:
-        expected = f"{picture.height} rows of {picture.step} bytes"
-        raise ArchiveError(f"expected {expected}, got {len(picture.data)} bytes")
-    return picture.width, picture.height
+    if image.height < 1 or image.width < 1:
+        raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {image.width} x {image.height}")
+    if len(image.data) != image.height * image.step:
+        expected = f"{image.height} rows of {image.step} bytes"
+        raise ArchiveError(f"expected {expected}, got {len(image.data)} bytes")
+    return image.width, image.height
 
 
 def natural_images(stream: Stream) -> Images:
@@ -109,12 +109,12 @@ def natural_images(stream: Stream) -> Images:
     return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
 
 
-def images_of(stream: Stream, wanted: Images | None) -> Images:
+def images_of(stream: Stream, requested: Images | None) -> Images:
     """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
     record = stream.load(0) if len(stream.spans) else None
     if isinstance(record, Pictures) and not record.packable:
         return "raw"
-    return wanted or natural_images(stream)
+    return requested or natural_images(stream)
 
 
 def image_topic_streams(
@@ -198,8 +198,8 @@ class _ImageTopics:
         return replace(made, frame=frame, rank=rank, stream=self.stream)
 
 
-def _infos(pictures: Pictures, camera: Camera) -> CameraInfos:
-    return CameraInfos(**{column.name: getattr(pictures, column.name) for column in fields(pictures)}, camera=camera)
+def _infos(images: Pictures, camera: Camera) -> CameraInfos:
+    return CameraInfos(**{column.name: getattr(images, column.name) for column in fields(images)}, camera=camera)
 
 
 def camera_info_rows(camera: Camera, frame: str) -> Layout:

@@ -75,14 +75,14 @@ class PiecePayloads:
 
     def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
         view = target.data
-        for pieces, begin in zip(self._messages, offset.tolist(), strict=True):
+        for pieces, start in zip(self._messages, offset.tolist(), strict=True):
             for piece in pieces:
-                end = begin + len(piece)
+                end = start + len(piece)
                 if len(piece) < LARGE_BYTES:
-                    view[begin:end] = piece
+                    view[start:end] = piece
                 else:
-                    target[begin:end] = np.frombuffer(piece, np.uint8)  # other threads go on meanwhile
-                begin = end
+                    target[start:end] = np.frombuffer(piece, np.uint8)  # other threads go on meanwhile
+                start = end
 
     def whole(self) -> list[bytes | memoryview]:
         """The messages as they are, each copied only where it is in pieces; large ones in memory of their own."""

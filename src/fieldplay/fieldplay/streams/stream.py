@@ -108,16 +108,16 @@ class EvenStream:
         self._first_ns = min((int(part[0]) for part in stamps if len(part)), default=0)
         self._length_ns = max((int(part[-1]) for part in stamps if len(part)), default=0) - self._first_ns
         self._begins = [0, *accumulate(len(part) for part in stamps)]
-        ends = (self._times(begin, end)[[0, -1]].tolist() for begin, end in pairwise(self._begins) if end > begin)
+        ends = (self._times(start, end)[[0, -1]].tolist() for start, end in pairwise(self._begins) if end > start)
         counts = [len(part) for part in stamps if len(part)]
         self._filled = [place for place, part in enumerate(stamps) if len(part)]
         self.spans = [Span(first, last, count) for (first, last), count in zip(ends, counts, strict=True)]
 
-    def _times(self, begin: int, end: int) -> NDArray[np.int64]:
+    def _times(self, start: int, end: int) -> NDArray[np.int64]:
         """The times of some rows by their number, without a product that does not fit 64 bits."""
         steps = max(self._begins[-1] - 1, 1)
         whole, rest = divmod(self._length_ns, steps)
-        number = np.arange(begin, end, dtype=np.int64)
+        number = np.arange(start, end, dtype=np.int64)
         return self._first_ns + number * whole + number * rest // steps
 
     def load(self, index: int) -> Record:

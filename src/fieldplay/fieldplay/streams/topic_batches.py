@@ -49,17 +49,17 @@ class MergedSlice(Generic[Loaded]):
     stamp_ns: NDArray[np.int64]
     pieces: list[SpanSlice[Loaded]]
 
-    def part(self, begin: int, end: int) -> "MergedSlice[Loaded]":
+    def part(self, start: int, end: int) -> "MergedSlice[Loaded]":
         """The events begin <= i < end."""
-        if (begin, end) == (0, len(self.stamp_ns)):
+        if (start, end) == (0, len(self.stamp_ns)):
             return self
         pieces = []
         for piece in self.pieces:
-            low, high = np.searchsorted(piece.positions, (begin, end))
+            low, high = np.searchsorted(piece.positions, (start, end))
             if low < high:
-                rows, positions = piece.rows[low:high], piece.positions[low:high] - begin
+                rows, positions = piece.rows[low:high], piece.positions[low:high] - start
                 pieces.append(replace(piece, rows=rows, positions=positions))
-        return MergedSlice(stamp_ns=self.stamp_ns[begin:end], pieces=pieces)
+        return MergedSlice(stamp_ns=self.stamp_ns[start:end], pieces=pieces)
 
 
 @dataclass
@@ -106,10 +106,10 @@ class Timeline(Generic[Loaded]):
         opened: list[_Open[Loaded]] = []
         for place, (_, source, span) in enumerate(pending):
             stamp_ns, loaded = self.sources[source].load(span)
-            begin = int(np.searchsorted(stamp_ns, first))
-            if begin and pending[place] in carried and first not in stamp_ns[begin : begin + 1]:
-                stamp_ns, begin = _with_row_at(stamp_ns, begin - 1, first), begin - 1
-            opened.append(_Open(source, stamp_ns, loaded, begin))
+            start = int(np.searchsorted(stamp_ns, first))
+            if start and pending[place] in carried and first not in stamp_ns[start : start + 1]:
+                stamp_ns, start = _with_row_at(stamp_ns, start - 1, first), start - 1
+            opened.append(_Open(source, stamp_ns, loaded, start))
             is_last = place + 1 == len(pending)
             limit = None if is_last else pending[place + 1][0]
             if limit is None or limit > pending[place][0]:
@@ -144,15 +144,15 @@ def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None)
             item.used = end
     if not taken:
         return
-    stamp_ns = np.concatenate([item.stamp_ns[begin:end] for item, begin, end in taken])
+    stamp_ns = np.concatenate([item.stamp_ns[start:end] for item, start, end in taken])
     order = np.argsort(stamp_ns, kind="stable")
     positions = np.empty(len(order), np.intp)
     positions[order] = np.arange(len(order))
     pieces, offset = [], 0
-    for item, begin, end in taken:
-        part = positions[offset : offset + end - begin]
-        pieces.append(SpanSlice(source=item.source, loaded=item.loaded, rows=np.arange(begin, end), positions=part))
-        offset += end - begin
+    for item, start, end in taken:
+        part = positions[offset : offset + end - start]
+        pieces.append(SpanSlice(source=item.source, loaded=item.loaded, rows=np.arange(start, end), positions=part))
+        offset += end - start
     yield MergedSlice(stamp_ns=stamp_ns[order], pieces=pieces)
 
 
@@ -175,8 +175,8 @@ def batches(
     for stretch in message_stretches(feeds, window.first_ns, window.last_ns):
         if from_ns is not None:
             stretch = stretch.part(int(np.searchsorted(stretch.stamp_ns, from_ns)), len(stretch.stamp_ns))
-        for begin, end in _cuts(stretch):
-            part = stretch.part(begin, end)
+        for start, end in _cuts(stretch):
+            part = stretch.part(start, end)
             source, good, payloads = made_messages(part, part.pieces)
             if good.any():
                 channel = np.asarray(channels)[source[good]]

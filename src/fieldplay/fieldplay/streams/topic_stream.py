@@ -153,9 +153,9 @@ class SizedMessages:
         made: list[tuple[Payloads, NDArray[np.int64]]] = []
         for messages, own in self.parts:
             place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
-            wanted = np.flatnonzero(own[place] == rows)
-            if len(wanted):
-                made.append((messages.payloads(place[wanted])[0], wanted))
+            requested = np.flatnonzero(own[place] == rows)
+            if len(requested):
+                made.append((messages.payloads(place[requested])[0], requested))
         return MergedPayloads(made), np.ones(len(rows), bool)
 
 

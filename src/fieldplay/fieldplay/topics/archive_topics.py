@@ -48,10 +48,10 @@ DEPTH, FAST_DEPTH = 10, 200
 
 def window_of(archive: Archive, selection: Selection) -> Window:
     """The wanted stretch of an archive's time."""
-    begin = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
-    first = begin + round(selection.start_s * NS_PER_S)
+    start = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
+    first = start + round(selection.start_s * NS_PER_S)
     last = None if selection.duration_s is None else first + round(selection.duration_s * NS_PER_S)
-    return Window(begin, first, last)
+    return Window(start, first, last)
 
 
 def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicStream]:
@@ -81,9 +81,9 @@ def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicS
         place = _place_of_derived(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
         feeds += feeds_of_joints(archive, replace(place, first_ns=window.archive_ns))
     names = {feed.topic for feed in feeds}
-    wanted = chosen_topics(selection, names)
-    wanted |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
-    chosen = [feed for feed in feeds if feed.topic in wanted]
+    requested = chosen_topics(selection, names)
+    requested |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
+    chosen = [feed for feed in feeds if feed.topic in requested]
     if not any(feed.stream for feed in chosen):
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")
     new = remapped(selection, {feed.topic: feed.msgtype for feed in chosen})
@@ -96,29 +96,29 @@ def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> l
         return []
     own = archive_of_origin(archive, archive.origin)
     before = "/".join(filter(None, [(selection.namespace or "").strip("/"), archive.origin.namespace]))
-    asked = replace(selection, namespace=before)
+    requested = replace(selection, namespace=before)
     has = {topic_in_namespace(name, selection.namespace) for name in archive.streams}
-    place = _place_of_derived(own, asked, window)
-    lacking = [spec for spec in own.spec.derived if full_topic(own, asked, spec.topic) not in has]
-    own.spec = replace(own.spec, derived=tuple(lacking))
+    place = _place_of_derived(own, requested, window)
+    missing = [spec for spec in own.spec.derived if full_topic(own, requested, spec.topic) not in has]
+    own.spec = replace(own.spec, derived=tuple(missing))
     computed = derived_topic_streams(own, place, of_joints=False)
     feeds = [feed for feed in computed if feed.topic == TF or feed.topic not in has]
-    is_placed = bool(lacking) and (any(spec.odom_tf for spec in lacking) or not is_computed(archive.origin.spec))
+    is_placed = bool(missing) and (any(spec.odom_tf for spec in missing) or not is_computed(archive.origin.spec))
     edges = map_edges(own, window.first_ns) if is_placed else []
     if edges:
         feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
     return feeds
 
 
-def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns: int) -> TopicStream | None:
+def static_feed(archive: Archive, selection: Selection, stamp_ns: int, start_ns: int) -> TopicStream | None:
     """/tf_static with the time stamp_ns where the odometry begins at begin_ns; None where there is no static frame."""
-    edges = _standing_edges(archive, selection, begin_ns)
+    edges = _standing_edges(archive, selection, start_ns)
     return feed_of_static_frames(edges, stamp_ns, selection.frame_prefix, STATIC) if edges else None
 
 
-def _standing_edges(archive: Archive, selection: Selection, begin_ns: int) -> list[Edge]:
+def _standing_edges(archive: Archive, selection: Selection, start_ns: int) -> list[Edge]:
     has_map = selection.map_tf or selection.derived
-    edges = static_edges(archive.spec) + (map_edges(archive, begin_ns) if has_map else [])
+    edges = static_edges(archive.spec) + (map_edges(archive, start_ns) if has_map else [])
     return edges + (rectified_edges(archive) if selection.rectify else [])
 
 

@@ -109,7 +109,7 @@ def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Plac
                 for name in spec.streams
             ]
             spec = spec.with_parameters(archive.parameters)
-            found += feeds_of_computation(spec, sources, place, asked=archive.parameters)
+            found += feeds_of_computation(spec, sources, place, requested=archive.parameters)
     return found
 
 
@@ -120,13 +120,13 @@ def feeds_of_joints(archive: Archive, place: Place) -> list[TopicStream]:
 
 
 def feeds_of_computation(
-    spec: DerivedSpec, sources: Sequence[FedStream], place: Place, asked: Collection[str] = ()
+    spec: DerivedSpec, sources: Sequence[FedStream], place: Place, requested: Collection[str] = ()
 ) -> list[TopicStream]:
     """What one computation makes of its inputs. Settings that are no good are an error, of usage where asked for."""
     try:
         first = _made(spec, sources, place)
     except ValueError as error:
-        raise (UsageError if str(error).partition(":")[0] in asked else ArchiveError)(str(error)) from None
+        raise (UsageError if str(error).partition(":")[0] in requested else ArchiveError)(str(error)) from None
     streams = {name: source.stream for name, source in zip(_names(spec, first), sources, strict=True)}
     if first.period_ns is not None:
         return _feeds_of_whole(first, streams, place)
@@ -330,6 +330,6 @@ def _in_time(computation: Computation, streams: Mapping[str, Stream], first_ns: 
     borders = np.unique(np.concatenate([record.stamp_ns // AT_ONCE_NS for record in whole.values()]))
     for part in borders.tolist():
         for name, record in whole.items():
-            begin, end = np.searchsorted(record.stamp_ns, (part * AT_ONCE_NS, (part + 1) * AT_ONCE_NS))
-            if begin < end:
-                yield name, record.only(np.arange(begin, end))
+            start, end = np.searchsorted(record.stamp_ns, (part * AT_ONCE_NS, (part + 1) * AT_ONCE_NS))
+            if start < end:
+                yield name, record.only(np.arange(start, end))

@@ -57,11 +57,11 @@ class _Ways:
             return 0.0
         return min(_extent_m(self.in_odom_m), _extent_m(self.in_map_m))
 
-    def near(self, begin_ns: int, within_m: float) -> "_Ways":
+    def near(self, start_ns: int, within_m: float) -> "_Ways":
         """What is told of the time around the begin in which the antenna is not further from it than that."""
-        nearest = self.in_odom_m[np.abs(self.stamp_ns - begin_ns).argmin()]
+        nearest = self.in_odom_m[np.abs(self.stamp_ns - start_ns).argmin()]
         is_far = np.linalg.norm((self.in_odom_m - nearest)[:, :2], axis=1) > within_m
-        before, after = (self.stamp_ns[is_far & side] for side in (self.stamp_ns < begin_ns, self.stamp_ns >= begin_ns))
+        before, after = (self.stamp_ns[is_far & side] for side in (self.stamp_ns < start_ns, self.stamp_ns >= start_ns))
         first_ns, last_ns = max(before, default=self.stamp_ns[0] - 1), min(after, default=self.stamp_ns[-1])
         kept = (self.stamp_ns > first_ns) & (self.stamp_ns <= last_ns)
         return _Ways(self.stamp_ns[kept], self.in_odom_m[kept], self.in_map_m[kept])
@@ -78,7 +78,7 @@ def streams_of_odometry(odometry: Odometry) -> tuple[str, ...]:
 
 
 def edge_from_fixes(
-    archive: Archive, told: MapOfFixes, odometry: Odometry, begin_ns: int, base_T_antenna: Array
+    archive: Archive, told: MapOfFixes, odometry: Odometry, start_ns: int, base_T_antenna: Array
 ) -> Edge | str:
     """A level map -> odom, the antenna being at its fix at begin_ns; or why there is none.
 
@@ -92,18 +92,18 @@ def edge_from_fixes(
     if origin is None:
         return f"no fix of {name} is good enough: expected a status of {told.least_status} or above"
     best = _Ways(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
-    for first_ns, last_ns in _windows(archive, (*streams_of_odometry(odometry), told.stream), begin_ns):
-        poses = _poses(archive, odometry, begin_ns, first_ns=first_ns, last_ns=last_ns)
+    for first_ns, last_ns in _windows(archive, (*streams_of_odometry(odometry), told.stream), start_ns):
+        poses = _poses(archive, odometry, start_ns, first_ns=first_ns, last_ns=last_ns)
         rows = _good_fixes(fixes, told.least_status, first_ns, last_ns)
         ways = _ways(poses, rows, origin, base_T_antenna)
-        ways = ways.near(begin_ns, told.way_m) if len(ways.stamp_ns) else ways
+        ways = ways.near(start_ns, told.way_m) if len(ways.stamp_ns) else ways
         best = max(best, ways, key=lambda found: found.length_m)
         if best.length_m >= told.least_way_m and _extent_m(ways.in_odom_m) >= told.way_m:
             break
     if best.length_m < told.least_way_m:
         source = "the wheels" if isinstance(odometry, DerivedSpec) else odometry.topic
         return f"expected a way of {told.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
-    return Edge(told.frame, odometry.frame, _map_T_odom(best, begin_ns))
+    return Edge(told.frame, odometry.frame, _map_T_odom(best, start_ns))
 
 
 def edge_of_positions(archive: Archive, told: MapOfFixes) -> Edge | str | None:
@@ -155,25 +155,25 @@ def _have_fixes(fix_ns: Stamps, stamp_ns: Stamps) -> NDArray[np.bool_]:
     return found
 
 
-def _map_T_odom(ways: _Ways, begin_ns: int) -> Array:
+def _map_T_odom(ways: _Ways, start_ns: int) -> Array:
     """The turn of one way into the other, which heeds no scale, and the place where the antenna is on its fix."""
     first, second = ((way - way.mean(axis=0))[:, :2] for way in (ways.in_odom_m, ways.in_map_m))
     sine = (first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum()
     turn = rotation_about_axis(2, np.arctan2(sine, (first * second).sum()))
-    row = np.abs(ways.stamp_ns - begin_ns).argmin()
+    row = np.abs(ways.stamp_ns - start_ns).argmin()
     return transform_from_rotation(turn, ways.in_map_m[row] - turn @ ways.in_odom_m[row])
 
 
-def _windows(archive: Archive, names: tuple[str, ...], begin_ns: int) -> Iterator[tuple[int, int]]:
+def _windows(archive: Archive, names: tuple[str, ...], start_ns: int) -> Iterator[tuple[int, int]]:
     """Longer and longer stretches of time after the begin, to the archive's end, and then around it."""
     spans = [span for name in names for span in archive.streams[name].spans]
     end_ns = max(span.last_ns for span in spans)
     for length_s in WINDOWS_S:
-        yield begin_ns, begin_ns + length_s * NS_PER_S
-        if begin_ns + length_s * NS_PER_S >= end_ns:
+        yield start_ns, start_ns + length_s * NS_PER_S
+        if start_ns + length_s * NS_PER_S >= end_ns:
             break
     for length_s in WINDOWS_S:
-        yield begin_ns - length_s * NS_PER_S, begin_ns + length_s * NS_PER_S
+        yield start_ns - length_s * NS_PER_S, start_ns + length_s * NS_PER_S
 
 
 def _origin(fixes: Stream, least_status: int) -> Array | None:
@@ -207,7 +207,7 @@ def _good_fixes(fixes: Stream, least_status: int, first_ns: int, last_ns: int) -
     return stamp_ns[kept], places[kept]
 
 
-def _poses(archive: Archive, odometry: Odometry, begin_ns: int, *, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
+def _poses(archive: Archive, odometry: Odometry, start_ns: int, *, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
     """The odometry's poses x, y, yaw (n, 3) of a stretch of time; a computed one as seen from where it is at begin."""
     spans, load = _rows_of(archive, odometry, first_ns)
     parts = [load(index) for index in _within(spans, first_ns, last_ns)]
@@ -220,7 +220,7 @@ def _poses(archive: Archive, odometry: Odometry, begin_ns: int, *, first_ns: int
     found[:, 2] = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
     if isinstance(odometry, StreamSpec):
         return stamp_ns, found
-    start = _at(stamp_ns, found, np.array([begin_ns]))[0]
+    start = _at(stamp_ns, found, np.array([start_ns]))[0]
     back = rotation_about_axis(2, -start[2])[:2, :2]
     return stamp_ns, np.column_stack([(found - start)[:, :2] @ back.T, found[:, 2] - start[2]])
 
@@ -263,10 +263,10 @@ def _ways(poses: tuple[Stamps, Array], fixes: tuple[Stamps, Array], origin: Arra
     return _Ways(stamp_ns, in_odom, enu_from_geodetic(places, origin))
 
 
-def _at(stamp_ns: Stamps, values: Array, wanted_ns: Stamps) -> Array:
+def _at(stamp_ns: Stamps, values: Array, requested_ns: Stamps) -> Array:
     """Columns (n, k) of numbers at other times (m,)."""
     since = stamp_ns[0]
-    times = (wanted_ns - since).astype(float)
+    times = (requested_ns - since).astype(float)
     return np.column_stack([np.interp(times, (stamp_ns - since).astype(float), column) for column in values.T])
 
 

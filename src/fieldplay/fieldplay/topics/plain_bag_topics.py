@@ -50,8 +50,8 @@ def feeds_of_bag(
         length_s = (last_ns - min(span.first_ns for span in _spans(archive))) / NS_PER_S
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the bag, got {selection.start_s:g} s")
     found: list[TopicStream] = [*more, *_feeds(archive, bag, selection, first_ns)]
-    wanted = chosen_topics(selection, [feed.topic for feed in found])
-    found = [feed for feed in found if feed.topic in wanted]
+    requested = chosen_topics(selection, [feed.topic for feed in found])
+    found = [feed for feed in found if feed.topic in requested]
     if not found:
         there = ", ".join(sorted(archive.streams))
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}; there are {there}")
@@ -130,8 +130,8 @@ def warnings_of_chosen(archive: Archive, selection: Selection) -> list[str]:
     if archive.bag is None:
         return archive.warnings
     topics = {name: topic_in_namespace(name, selection.namespace) for name in archive.streams}
-    wanted = chosen_topics(selection, topics.values())
-    others = tuple(f"{WARNING}{name}: " for name, topic in topics.items() if topic not in wanted)
+    requested = chosen_topics(selection, topics.values())
+    others = tuple(f"{WARNING}{name}: " for name, topic in topics.items() if topic not in requested)
     return [line for line in archive.warnings if not line.startswith(others)]
 
 
@@ -150,10 +150,10 @@ def _qos_of_static(count: int) -> Qos:
 def _require_possible(archive: Archive, selection: Selection) -> None:
     """UsageError where something is asked for that is made of an archive's rows."""
     is_derived = selection.derived and archive.origin is None
-    asked = {"--derived": is_derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
-    asked["--images"] = selection.images is not None
+    requested = {"--derived": is_derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
+    requested["--images"] = selection.images is not None
     why = {"--derived": "is computed of an archive of a dataset, when that is converted"}
-    for option, is_asked in asked.items():
-        if is_asked:
+    for option, is_requested in requested.items():
+        if is_requested:
             told = why.get(option, "is for archives of a dataset")
             raise UsageError(f"{option} {told}: {archive.root} is a bag, whose messages stay as they are")

@@ -138,8 +138,8 @@ def _map_edge_of_fixes(archive: Archive, odometry: Odometry, first_ns: int) -> E
     base_T_antenna = _static_transform(static_edges(archive.spec), base, antenna)
     if base_T_antenna is None:
         return f"no static frames join {base} and {antenna}"
-    begin_ns = _begin_of_odometry(archive, odometry, first_ns if is_computed else 0)
-    return edge_from_fixes(archive, told, odometry, begin_ns, base_T_antenna)
+    start_ns = _begin_of_odometry(archive, odometry, first_ns if is_computed else 0)
+    return edge_from_fixes(archive, told, odometry, start_ns, base_T_antenna)
 
 
 def _begin_of_odometry(archive: Archive, odometry: Odometry, first_ns: int) -> int:
@@ -205,11 +205,11 @@ def _pose_at(stream: Stream, time_ns: int) -> Array | None:
     if after is None or before is None or after[0] == before[0]:
         nearest = after or before
         return None if nearest is None else nearest[1]
-    share = (time_ns - before[0]) / (after[0] - before[0])
-    place = (1 - share) * before[1][:3, 3] + share * after[1][:3, 3]
+    fraction = (time_ns - before[0]) / (after[0] - before[0])
+    place = (1 - fraction) * before[1][:3, 3] + fraction * after[1][:3, 3]
     quaternions = np.stack([quaternion_from_rotation(pose[:3, :3]) for _, pose in (before, after)])
     quaternions[1] *= 1 if quaternions[0] @ quaternions[1] >= 0 else -1
-    between = (1 - share) * quaternions[0] + share * quaternions[1]
+    between = (1 - fraction) * quaternions[0] + fraction * quaternions[1]
     return transform_from_rotation(rotation_from_quaternion(between / np.linalg.norm(between)), place)
 
 

@@ -158,10 +158,10 @@ class PoseBuffer:
         """Give up the first so many."""
         del self.stamps[:count], self.poses[:count]
 
-    def between(self, begin: int, end: int) -> Trajectory:
+    def between(self, start: int, end: int) -> Trajectory:
         """Those of some indices."""
-        poses = np.array(self.poses[begin:end]).reshape(-1, 4, 4)
-        stamps = np.array(self.stamps[begin:end], np.int64)
+        poses = np.array(self.poses[start:end]).reshape(-1, 4, 4)
+        stamps = np.array(self.stamps[start:end], np.int64)
         return Trajectory(stamp_ns=stamps, poses=poses, has_orientation=self.has_orientation)
 
 
@@ -217,13 +217,13 @@ class RunningEvaluation:
 
     def _take(self, end_ns: int) -> PosePairs:
         """The pairs before a time at which both have arrived; of each the last pose before it stays."""
-        begin_ns = end_ns - self._period_ns
-        ranges = [(bisect_left(one.stamps, begin_ns), bisect_left(one.stamps, end_ns)) for one in self._both]
-        counts = [end - begin for begin, end in ranges]
+        start_ns = end_ns - self._period_ns
+        ranges = [(bisect_left(one.stamps, start_ns), bisect_left(one.stamps, end_ns)) for one in self._both]
+        counts = [end - start for start, end in ranges]
         fewer = 0 if counts[0] < counts[1] else 1
         parts = [
-            one.between(begin, end) if number == fewer else one.between(max(begin - 1, 0), end + 1)
-            for number, (one, (begin, end)) in enumerate(zip(self._both, ranges, strict=True))
+            one.between(start, end) if number == fewer else one.between(max(start - 1, 0), end + 1)
+            for number, (one, (start, end)) in enumerate(zip(self._both, ranges, strict=True))
         ]
         for one, (_, end) in zip(self._both, ranges, strict=True):
             one.drop(max(end - 1, 0))

@@ -59,18 +59,18 @@ def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, re
     """
     is_fewer = len(estimate) < len(truth)
     fewer, more = (estimate, truth) if is_fewer else (truth, estimate)
-    begins, ends = _steps(fewer.stamp_ns)
-    if len(begins) < LEAST_STEPS:
-        raise FusionError(f"--offset auto: expected {LEAST_STEPS} motions to compare, got {len(begins)}")
-    known = _motions(fewer.poses[begins], fewer.poses[ends])
+    starts, ends = _steps(fewer.stamp_ns)
+    if len(starts) < LEAST_STEPS:
+        raise FusionError(f"--offset auto: expected {LEAST_STEPS} motions to compare, got {len(starts)}")
+    known = _motions(fewer.poses[starts], fewer.poses[ends])
     turned = estimate.has_orientation and truth.has_orientation
 
     def cost(offset_s: float) -> float:
         shift_ns = round((offset_s if is_fewer else -offset_s) * NS_PER_S)
-        low, is_low = poses_between(more, fewer.stamp_ns[begins] + shift_ns, longest_gap_ns=2 * within_s * NS_PER_S)
+        low, is_low = poses_between(more, fewer.stamp_ns[starts] + shift_ns, longest_gap_ns=2 * within_s * NS_PER_S)
         high, is_high = poses_between(more, fewer.stamp_ns[ends] + shift_ns, longest_gap_ns=2 * within_s * NS_PER_S)
         there = is_low & is_high
-        if there.sum() < max(LEAST_STEPS, len(begins) / 3):
+        if there.sum() < max(LEAST_STEPS, len(starts) / 3):
             return np.inf
         apart = np.abs(_motions(low, high) - known)[there].mean(axis=0)
         way, angle = np.log(apart + np.array([LEAST_WAY_M, LEAST_ANGLE_RAD]))
@@ -92,16 +92,16 @@ def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, re
 def _steps(stamp_ns: Stamps) -> tuple[Stamps, Stamps]:
     """Rows at which motions begin and end, so far apart or the next row that is farther."""
     ends = np.searchsorted(stamp_ns, stamp_ns + round(STEP_S * NS_PER_S))
-    begins = np.flatnonzero(ends < len(stamp_ns))
-    begins = begins[:: max(1, len(begins) // MOST_STEPS)]
-    ends = ends[begins]
-    near = stamp_ns[ends] - stamp_ns[begins] < 4 * STEP_S * NS_PER_S
-    return begins[near], ends[near]
+    starts = np.flatnonzero(ends < len(stamp_ns))
+    starts = starts[:: max(1, len(starts) // MOST_STEPS)]
+    ends = ends[starts]
+    near = stamp_ns[ends] - stamp_ns[starts] < 4 * STEP_S * NS_PER_S
+    return starts[near], ends[near]
 
 
-def _motions(begin: Array, end: Array) -> Array:
+def _motions(start: Array, end: Array) -> Array:
     """Ways in m and angles in rad from poses to others (n, 2)."""
-    moved = inverse_from_transform(begin) @ end
+    moved = inverse_from_transform(start) @ end
     sine = np.stack([moved[:, 2, 1] - moved[:, 1, 2], moved[:, 0, 2] - moved[:, 2, 0], moved[:, 1, 0] - moved[:, 0, 1]])
     angle = np.arctan2(np.linalg.norm(sine, axis=0), np.trace(moved[:, :3, :3], axis1=1, axis2=2) - 1.0)
     return np.stack([np.linalg.norm(moved[:, :3, 3], axis=1), angle], axis=1)

@@ -104,15 +104,15 @@ def tells_rotation(quaternion: Array) -> Flags:
 
 def places_along(positions_m: Array, step_m: float) -> NDArray[np.intp]:
     """Indices of the first of positions (n, 3), and of each that is the first so far from the last place."""
-    places, begin, reach = [0], 0, FIRST_REACH
-    while begin + 1 < len(positions_m):
-        away = np.linalg.norm(positions_m[begin : begin + reach] - positions_m[begin], axis=1)
+    places, start, reach = [0], 0, FIRST_REACH
+    while start + 1 < len(positions_m):
+        away = np.linalg.norm(positions_m[start : start + reach] - positions_m[start], axis=1)
         beyond = np.flatnonzero(away >= step_m)
         if len(beyond):
-            begin += int(beyond[0])
-            places.append(begin)
+            start += int(beyond[0])
+            places.append(start)
             reach = FIRST_REACH
-        elif begin + reach >= len(positions_m):
+        elif start + reach >= len(positions_m):
             break
         else:
             reach *= 2
@@ -147,23 +147,23 @@ def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: f
     before = np.where(hit, after, np.maximum(after - 1, 0))
     gap_ns = trajectory.stamp_ns[after] - trajectory.stamp_ns[before]
     inside = (stamp_ns >= trajectory.stamp_ns[0]) & (stamp_ns <= trajectory.stamp_ns[-1])
-    share = np.clip((stamp_ns - trajectory.stamp_ns[before]) / np.maximum(gap_ns, 1), 0.0, 1.0)
+    fraction = np.clip((stamp_ns - trajectory.stamp_ns[before]) / np.maximum(gap_ns, 1), 0.0, 1.0)
     low, high = trajectory.poses[before], trajectory.poses[after]
-    position = low[:, :3, 3] + share[:, None] * (high[:, :3, 3] - low[:, :3, 3])
+    position = low[:, :3, 3] + fraction[:, None] * (high[:, :3, 3] - low[:, :3, 3])
     turns = quaternion_from_rotation(low[:, :3, :3]), quaternion_from_rotation(high[:, :3, :3])
-    quaternion = mixed_quaternions(turns[0], turns[1], share)
+    quaternion = mixed_quaternions(turns[0], turns[1], fraction)
     return transform_from_rotation(rotation_from_quaternion(quaternion), position), inside & (gap_ns <= longest_gap_ns)
 
 
-def mixed_quaternions(low: Array, high: Array, share: Array) -> Array:
+def mixed_quaternions(low: Array, high: Array, fraction: Array) -> Array:
     """Unit quaternions on the shorter way between two (n, 4), at shares (n,) of it from 0 to 1."""
     cosine = (low * high).sum(axis=1)
     high = np.where(cosine[:, None] < 0, -high, high)
     angle = np.arctan2(np.linalg.norm(high - low, axis=1) / 2, np.linalg.norm(high + low, axis=1) / 2) * 2
     is_small = angle < LEAST_ANGLE
     sine = np.where(is_small, 1.0, np.sin(angle))
-    of_low = np.where(is_small, 1 - share, np.sin((1 - share) * angle) / sine)
-    of_high = np.where(is_small, share, np.sin(share * angle) / sine)
+    of_low = np.where(is_small, 1 - fraction, np.sin((1 - fraction) * angle) / sine)
+    of_high = np.where(is_small, fraction, np.sin(fraction * angle) / sine)
     return np.asarray(of_low[:, None] * low + of_high[:, None] * high, np.float64)
 
 

@@ -170,8 +170,8 @@ class Layout:
     def blueprint(self, root: str, *, is_followed: bool = False) -> rrb.Blueprint:
         """Cameras on the left, space between them and the map, plots and words below; live data are followed."""
         above = [*self._cameras(), self._space(root), *self._maps()]
-        shares = [SPACE_SHARE if isinstance(part, rrb.Spatial3DView) else CAMERA_SHARE for part in above]
-        parts: list[Any] = [rrb.Horizontal(*above, column_shares=shares)]
+        fractions = [SPACE_SHARE if isinstance(part, rrb.Spatial3DView) else CAMERA_SHARE for part in above]
+        parts: list[Any] = [rrb.Horizontal(*above, column_shares=fractions)]
         below = [*self._plots(), *self._words()]
         if below:
             parts.append(rrb.Tabs(*below, active_tab=0))
@@ -181,7 +181,7 @@ class Layout:
         return rrb.Blueprint(content, time, collapse_panels=True)
 
     def _space(self, root: str) -> rrb.Spatial3DView:
-        flat = [picture for picture in self._pictures() if not self._has_camera(picture)]
+        flat = [image for image in self._pictures() if not self._has_camera(image)]
         ways = [topic.name for topic in self._topics if topic.msgtype in WITH_WAY]
         place: dict[str, Any] = {}
         if root:
@@ -192,7 +192,7 @@ class Layout:
             place["eye_controls"] = rrb.EyeControls3D(position=eye.position, look_target=eye.target)
         return rrb.Spatial3DView(
             name=root or "space",
-            contents=["+ /**", *(f"- {picture}/**" for picture in flat)],
+            contents=["+ /**", *(f"- {image}/**" for image in flat)],
             overrides={f"{way}/way": _until_now() for way in ways},
             **place,
         )
@@ -200,20 +200,20 @@ class Layout:
     def _cameras(self) -> list[Any]:
         views = []
         for camera in (*self._spec.cameras, *([] if self._spec.cameras else self._found_cameras())):
-            picture = self._picture(camera.picture)
-            if picture:
+            image = self._picture(camera.picture)
+            if image:
                 points = [self._full(name) for name in camera.points if self._full(name) in self._types]
-                if not self._has_camera(picture):
+                if not self._has_camera(image):
                     points = []
                 views.append(rrb.Spatial2DView(
-                    origin=picture, name=camera.picture.removeprefix("/"), contents=["$origin/**", *points]
+                    origin=image, name=camera.picture.removeprefix("/"), contents=["$origin/**", *points]
                 ))  # fmt: skip
         return [rrb.Vertical(*views[:MOST_CAMERAS])] if views else []
 
     def _found_cameras(self) -> Iterator[CameraView]:
         points = tuple(topic.name for topic in self._topics if topic.msgtype in (CLOUD, SCAN))
-        for picture in self._pictures():
-            yield CameraView(picture=picture, points=points)
+        for image in self._pictures():
+            yield CameraView(picture=image, points=points)
 
     def _maps(self) -> list[Any]:
         found = [topic.name for topic in self._topics if topic.msgtype == FIX]
@@ -243,8 +243,8 @@ class Layout:
         full = self._full(name)
         return next((topic for topic in (full, f"{full}/compressed") if topic in self._types), "")
 
-    def _has_camera(self, picture: str) -> bool:
-        return f"{picture.removesuffix('/compressed').rpartition('/')[0]}/camera_info" in self._types
+    def _has_camera(self, image: str) -> bool:
+        return f"{image.removesuffix('/compressed').rpartition('/')[0]}/camera_info" in self._types
 
     def _holds(self, name: str) -> bool:
         """Whether a name is a topic, or a part of one, or holds some."""

@@ -234,9 +234,9 @@ def require_free(bind: str, port: int) -> None:
         raise ViewerError(f"{bind}:{port} cannot be used ({error.strerror}); --port and --bind name another") from None
 
 
-def free_port(bind: str, wanted: int) -> int:
+def free_port(bind: str, requested: int) -> int:
     """The port that is wanted, or another where it is in use."""
-    for port in (wanted, 0):
+    for port in (requested, 0):
         with suppress(OSError), closing(_bound(bind, port)) as found:
             return int(found.getsockname()[1])
     raise ViewerError(f"{bind} cannot be listened at: --bind names an address of this machine")

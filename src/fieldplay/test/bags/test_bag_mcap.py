@@ -66,8 +66,8 @@ def test_what_compression_would_not_make_smaller_is_stored_as_it_is(tmp_path: Pa
 def test_chunks_have_checksums_except_plain_ones_with_images(tmp_path: Path) -> None:
     (plain,) = chunks_of(file_of(tmp_path / "plain", [100, 200]))
     assert plain.uncompressed_crc == zlib.crc32(plain.data)
-    (pictures,) = chunks_of(file_of(tmp_path / "pictures", [100, LARGE]))
-    assert pictures.uncompressed_crc == 0
+    (images,) = chunks_of(file_of(tmp_path / "pictures", [100, LARGE]))
+    assert images.uncompressed_crc == 0
     (compressed,) = chunks_of(file_of(tmp_path / "compressed", [100, LARGE], compression="zstd"))
     assert compressed.uncompressed_crc != 0
 
@@ -99,8 +99,8 @@ def test_message_indexes_lead_to_their_messages(tmp_path: Path) -> None:
             stream = StreamReader(io.BytesIO(data[offset:]), skip_magic=True)
             index = next(iter(stream.records))
             assert isinstance(index, MessageIndex) and index.channel_id == number
-            for stamp, begin in index.records:
-                message = next(iter(StreamReader(io.BytesIO(records[begin:]), skip_magic=True).records))
+            for stamp, start in index.records:
+                message = next(iter(StreamReader(io.BytesIO(records[start:]), skip_magic=True).records))
                 assert isinstance(message, Message)
                 assert (message.channel_id, message.log_time, message.publish_time) == (number, stamp, stamp)
                 stamps[number].append(stamp)

@@ -57,7 +57,7 @@ def in_order(path: Path) -> tuple[Found, list[Defect]]:
     """All messages from begin to end."""
     defects: list[Defect] = []
     found: Found = defaultdict(list)
-    for batch in Ros2Bag(path, defects.append).batches(lambda share, count: None):
+    for batch in Ros2Bag(path, defects.append).batches(lambda fraction, count: None):
         found[batch.topic.name] += [(stamp, data.tobytes()) for stamp, data in batch.messages()]
     return found, defects
 
@@ -155,11 +155,11 @@ def test_messages_that_lie_in_no_chunk_are_read(tmp_path: Path) -> None:
     kept, place = [MAGIC], len(MAGIC)
     while place + HEAD.size <= len(content) - len(MAGIC):
         op, length = HEAD.unpack_from(content, place)
-        begin, place = place + HEAD.size, place + HEAD.size + length
+        start, place = place + HEAD.size, place + HEAD.size + length
         if op == CHUNK:
-            kept.append(chunk_bytes(memoryview(content)[begin:place]))
+            kept.append(chunk_bytes(memoryview(content)[start:place]))
         elif op != MESSAGE_INDEX:
-            kept.append(content[begin - HEAD.size : place])
+            kept.append(content[start - HEAD.size : place])
     storage.write_bytes(b"".join((*kept, MAGIC)))
     assert in_order(bag) == (expected, [])
     assert at_random(bag) == (expected, [])
@@ -177,7 +177,7 @@ def test_whatever_bytes_are_changed_the_rest_is_read(storage: StorageName, seed:
     file.write_bytes(changed)
     found, _ = at_random(bag)
     assert sum(map(len, found.values())) <= 400
-    for batch in Ros2Bag(bag, lambda defect: None).batches(lambda share, count: None):
+    for batch in Ros2Bag(bag, lambda defect: None).batches(lambda fraction, count: None):
         assert len(batch.stamp_ns)
 
 
@@ -250,8 +250,8 @@ def test_an_index_that_points_anywhere_costs_its_message_and_is_told(offset: int
     while (op := HEAD.unpack_from(content, place)[0]) != MESSAGE_INDEX:
         place += HEAD.size + HEAD.unpack_from(content, place)[1]
     assert op == MESSAGE_INDEX
-    begin = place + HEAD.size + 2 + 4 + 8  # behind channel, length and the first time
-    content[begin : begin + 8] = min(offset, (1 << 64) - 1).to_bytes(8, "little")
+    start = place + HEAD.size + 2 + 4 + 8  # behind channel, length and the first time
+    content[start : start + 8] = min(offset, (1 << 64) - 1).to_bytes(8, "little")
     file.write_bytes(content)
     found, defects = at_random(bag)
     assert len(found["/value"]) == 4 and defects

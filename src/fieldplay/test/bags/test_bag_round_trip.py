@@ -96,15 +96,15 @@ def test_random_batches_come_back(
 def test_many_messages_of_several_sources_come_back(tmp_path: Path, storage: str, compression: str) -> None:
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 9, (20_000, 324), np.uint8)
-    pictures = [rng.integers(0, 255, size, np.uint8) for size in rng.integers(0, 300_000, 30)]
+    images = [rng.integers(0, 255, size, np.uint8) for size in rng.integers(0, 300_000, 30)]
     stamps = np.sort(rng.integers(0, 10**6, len(rows)))
-    picture_stamps = np.sort(rng.integers(0, 10**6, len(pictures)))
+    image_stamps = np.sort(rng.integers(0, 10**6, len(images)))
     with BagWriter(tmp_path / "bag", storage=storage, compression=compression) as bag:
         imu = bag.add_channel(channel_of_type("/imu", "sensor_msgs/msg/Imu"))
         image = bag.add_channel(channel_of_type("/image", "sensor_msgs/msg/Image"))
         sources = [
             messages_of_channel(imu, stamps, RowPayloads(rows)),
-            messages_of_channel(image, picture_stamps, PiecePayloads([(b"head", pixels) for pixels in pictures])),
+            messages_of_channel(image, image_stamps, PiecePayloads([(b"head", pixels) for pixels in images])),
         ]
         bag.write(merged(sources))
     back: dict[str, list[tuple[int, bytes]]] = {"/imu": [], "/image": []}
@@ -113,7 +113,7 @@ def test_many_messages_of_several_sources_come_back(tmp_path: Path, storage: str
             back[connection.topic].append((stamp, bytes(data)))
     assert back["/imu"] == [(stamp, row.tobytes()) for stamp, row in zip(stamps, rows, strict=True)]
     assert back["/image"] == [
-        (stamp, b"head" + pixels.tobytes()) for stamp, pixels in zip(picture_stamps, pictures, strict=True)
+        (stamp, b"head" + pixels.tobytes()) for stamp, pixels in zip(image_stamps, images, strict=True)
     ]
 
 

@@ -76,11 +76,11 @@ def test_all_files_are_one_bag_to_those_who_read_it(tmp_path: Path, storage: Sto
         read = [(connection.topic, stamp, bytes(data)) for connection, stamp, data in reader.messages()]
     assert [data for _, _, data in read] == [bytes([row]) * SIZE for row in range(COUNT)]
     assert [topic for topic, _, _ in read] == ["/early"] * 30 + ["/late"] * 30
-    faults: list[object] = []
-    own = Ros2Bag(bag, faults.append)
+    issues: list[object] = []
+    own = Ros2Bag(bag, issues.append)
     assert {name: len(found.places.stamp_ns) for name, found in own.indexed.items()} == {"/early": 30, "/late": 30}
     own.close()
-    assert faults == []
+    assert issues == []
 
 
 def test_a_split_bag_that_fails_leaves_nothing(tmp_path: Path) -> None:

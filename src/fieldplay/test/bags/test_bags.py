@@ -30,8 +30,8 @@ def warmth(stamp_ns: int, value: float) -> bytes:
 
 def test_parts_are_read_as_one_file_across_their_borders(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4
-    for index, (begin, end) in enumerate(((0, 100), (100, 101), (101, 1024))):
-        (tmp_path / f"a.bag.{index:02d}").write_bytes(data[begin:end])
+    for index, (start, end) in enumerate(((0, 100), (100, 101), (101, 1024))):
+        (tmp_path / f"a.bag.{index:02d}").write_bytes(data[start:end])
     paths, missing = parts_of_bag(tmp_path / "a.bag.01")
     assert ([path.name for path in paths], missing) == (["a.bag.00", "a.bag.01", "a.bag.02"], [])
     parts = Parts(paths)

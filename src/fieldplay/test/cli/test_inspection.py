@@ -30,8 +30,8 @@ def test_the_rate_is_that_between_the_gaps_which_the_dataset_passes_over(
     longest_ns: int | None, rate_hz: float
 ) -> None:
     times = _Times(longest_ns)
-    for begin in (0, 190 * DAY, 400 * DAY):
-        times.add(begin + np.arange(200) * SECOND // 10)
+    for start in (0, 190 * DAY, 400 * DAY):
+        times.add(start + np.arange(200) * SECOND // 10)
     assert times.rate_hz == rate_hz
     assert times.max_gap_ns == 210 * DAY - 199 * SECOND // 10
 

@@ -20,9 +20,9 @@ def test_parts_are_measured_as_the_whole_and_a_gap_between_two_parts_is_found() 
     stamps = steps(0, *[0.1] * 50, 3, *[0.1] * 50, 5, 0.1)
     for size in (1, 2, 51, 60, 200):
         finder = GapFinder()
-        parts = [(begin, finder.gaps(stamps[begin : begin + size])) for begin in range(0, len(stamps), size)]
+        parts = [(start, finder.gaps(stamps[start : start + size])) for start in range(0, len(stamps), size)]
         if size >= 51:
-            assert [(begin + row, gap) for begin, gaps in parts for row, gap in gaps] == [(51, 3 * S), (102, 5 * S)]
+            assert [(start + row, gap) for start, gaps in parts for row, gap in gaps] == [(51, 3 * S), (102, 5 * S)]
     assert finder.gaps(np.zeros(0, np.int64)) == []
 
 

@@ -100,13 +100,13 @@ def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archi
         (archive.root / name).write_bytes(name.encode())
     with open_files(archive.root, archive.defects) as files:
         stream = image_stream(files, names, np.array([2, 0, 1]) * S)
-        pictures = stream.load(0)
-        assert isinstance(pictures, Pictures)
-        assert pictures.stamp_ns.tolist() == [0, S, 2 * S]
-        assert [pictures.load(row).decode() for row in range(3)] == sorted(names)
+        images = stream.load(0)
+        assert isinstance(images, Pictures)
+        assert images.stamp_ns.tolist() == [0, S, 2 * S]
+        assert [images.load(row).decode() for row in range(3)] == sorted(names)
         (archive.root / names[0]).unlink()
         with pytest.raises(ArchiveError, match="cannot be read: No such file"):
-            pictures.load(2)
+            images.load(2)
 
 
 def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:

@@ -65,9 +65,9 @@ def test_dust_before_what_the_radar_sees_is_found(laser: Array, per_m: float, le
     assert not (flagged(found) & ~airborne).any()
     assert [report.verdict for report in found.reports[1:]] == ["dust or smoke"] * 2
     if per_m > 0.1:
-        shares = [report.in_front for report in found.reports]
+        fractions = [report.in_front for report in found.reports]
         assert (found.outcomes[SETTLED:] == IN_FRONT).sum() > 10 * (found.outcomes[SETTLED:] == ISOLATED).sum()
-        assert min(shares) > 5 * SETTINGS.dust_share
+        assert min(fractions) > 5 * SETTINGS.dust_share
 
 
 @pytest.mark.parametrize("share", [0.01, 0.03])
@@ -142,8 +142,8 @@ def test_scans_may_come_in_any_pieces(cuts: tuple[int, ...]) -> None:
     mounting, views = mounting_from_base(LASER, RADAR), views_of(yard, 3.0)
     whole = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting)
     state, parts = None, []
-    for begin, end in zip((0, *cuts), (*cuts, len(scans)), strict=True):
-        part = scans.only(slice(begin, end))
+    for start, end in zip((0, *cuts), (*cuts, len(scans)), strict=True):
+        part = scans.only(slice(start, end))
         parts.append(integrity_from_scans(SETTINGS, state, part, views=views, mounting=mounting))
         state = parts[-1].last
     assert np.array_equal(np.concatenate([part.outcomes for part in parts]), whole.outcomes)

@@ -29,10 +29,10 @@ SETTINGS = IntegritySettings()
 SECOND = 10**9
 
 
-def scans(stamp_ns: list[int], begins_deg: list[float], ranges_m: list[list[float]]) -> Scans:
+def scans(stamp_ns: list[int], starts_deg: list[float], ranges_m: list[list[float]]) -> Scans:
     return Scans(
         stamp_ns=np.array(stamp_ns),
-        angle_min_rad=np.radians(begins_deg),
+        angle_min_rad=np.radians(starts_deg),
         angle_increment_rad=np.full(len(stamp_ns), np.radians(1.0)),
         ranges_m=np.array(ranges_m, float),
     )
@@ -49,8 +49,8 @@ def test_a_radar_return_stands_for_the_bearings_around_it_and_the_nearest_wins()
 
 def test_a_revolution_counts_from_when_it_is_complete_until_it_is_old() -> None:
     views = RadarViews(stamp_ns=np.array([0, SECOND // 8]), nearest_m=np.array([[5.0] * BINS, [4.0] * BINS]))
-    asked = np.array([0.1, 0.16, 0.3, 0.5, 0.56, 0.7]) * SECOND
-    found = nearest_at(SETTINGS, views, asked.astype(np.int64))[:, 0]
+    requested = np.array([0.1, 0.16, 0.3, 0.5, 0.56, 0.7]) * SECOND
+    found = nearest_at(SETTINGS, views, requested.astype(np.int64))[:, 0]
     assert found.tolist() == [np.inf, 5, 4, 4, 4, np.inf]
     assert np.isinf(nearest_at(SETTINGS, no_views(), np.array([0]))).all()
 
@@ -105,13 +105,13 @@ def test_neighbours_in_the_scan_before_are_those_at_the_same_angles() -> None:
 SCAN_NS = 13_333_333
 
 
-def traced(ranges_m: list[list[float]], begins_deg: list[float] | None = None) -> list[int]:
+def traced(ranges_m: list[list[float]], starts_deg: list[float] | None = None) -> list[int]:
     """What becomes of the last scan's returns."""
-    begins = begins_deg or [-90 + 0.25 * (row % 4) for row in range(len(ranges_m))]
-    rows = scans([row * SCAN_NS for row in range(len(ranges_m))], begins, ranges_m)
-    asked = np.zeros(rows.ranges_m.shape, bool)
-    asked[-1] = True
-    found: list[int] = steadiness(SETTINGS, rows, asked)[-1].tolist()
+    starts = starts_deg or [-90 + 0.25 * (row % 4) for row in range(len(ranges_m))]
+    rows = scans([row * SCAN_NS for row in range(len(ranges_m))], starts, ranges_m)
+    requested = np.zeros(rows.ranges_m.shape, bool)
+    requested[-1] = True
+    found: list[int] = steadiness(SETTINGS, rows, requested)[-1].tolist()
     return found
 
 
@@ -157,10 +157,10 @@ def test_what_one_scan_in_four_meets_was_often_there_and_a_drop_was_not() -> Non
     ranges = np.full((30, 9), 12.0)
     ranges[1::4, 2], ranges[29, 6], ranges[10, 6] = 5.0, 5.0, 5.0
     rows = scans([row * SCAN_NS for row in range(30)], [-90 + 0.25 * (row % 4) for row in range(30)], ranges.tolist())
-    asked = np.zeros((1, 9), bool)
-    asked[0, [2, 6]] = True
-    assert often_there(SETTINGS, rows, asked)[0, [2, 6]].tolist() == [True, False]
-    assert steadiness(SETTINGS, rows, asked)[0, 2] == UNSTEADY
+    requested = np.zeros((1, 9), bool)
+    requested[0, [2, 6]] = True
+    assert often_there(SETTINGS, rows, requested)[0, [2, 6]].tolist() == [True, False]
+    assert steadiness(SETTINGS, rows, requested)[0, 2] == UNSTEADY
 
 
 def test_ranges_have_the_precision_of_messages_and_those_beyond_the_limits_are_none() -> None:
@@ -178,11 +178,11 @@ def test_shares_are_those_of_the_last_seconds() -> None:
     counts = np.zeros((5, OUTCOMES), np.int64)
     counts[:] = [10, 80, 10, 5, 5]  # none, ok, in front, isolated, unknown
     counts[0] = [0, 100, 0, 0, 0]
-    shares, reports, counted = shares_of_counts(SETTINGS, None, stamps, counts=counts)
-    assert shares.in_front.tolist() == pytest.approx([0, 10 / 190, 20 / 180, 20 / 180, 20 / 180])
-    assert shares.isolated[1:3].tolist() == pytest.approx([5 / 200, 10 / 200])
-    assert shares.suspect[2] == pytest.approx(0.15)
-    assert shares.no_return[2] == pytest.approx(20 / 220)
+    fractions, reports, counted = shares_of_counts(SETTINGS, None, stamps, counts=counts)
+    assert fractions.in_front.tolist() == pytest.approx([0, 10 / 190, 20 / 180, 20 / 180, 20 / 180])
+    assert fractions.isolated[1:3].tolist() == pytest.approx([5 / 200, 10 / 200])
+    assert fractions.suspect[2] == pytest.approx(0.15)
+    assert fractions.no_return[2] == pytest.approx(20 / 220)
     assert [report.stamp_ns for report in reports] == stamps[1:].tolist()
     assert reports[0].values[0] == ("suspect_share", "0.0750")
     assert counted.stamp_ns.tolist() == [3 * SECOND, 4 * SECOND]

@@ -195,10 +195,10 @@ def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> N
 def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(fault: bytes, end: bytes) -> None:
     blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + fault + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
     together = rows_from_blocks(blocks, COMMA)
-    for found, wanted in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
-        assert found.stamp_ns.tolist() == wanted.stamp_ns.tolist()
-        assert found.values.tolist() == wanted.values.tolist()
-        assert (found.line.tolist(), found.bad) == (wanted.line.tolist(), wanted.bad)
+    for found, requested in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
+        assert found.stamp_ns.tolist() == requested.stamp_ns.tolist()
+        assert found.values.tolist() == requested.values.tolist()
+        assert (found.line.tolist(), found.bad) == (requested.line.tolist(), requested.bad)
 
 
 @pytest.mark.parametrize("damaged", [b"1656931512.\0\0,2,3", b"\0\0\0\0931512.5,2,3", b"1656931512.5,2\0,3"])

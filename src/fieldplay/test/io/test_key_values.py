@@ -53,8 +53,8 @@ def test_lines_of_one_number_and_of_unequal_length_are_vectors() -> None:
 
 
 def test_keys_are_the_same_whatever_they_lost() -> None:
-    wanted = plain_key("mtr_volt.sign_l")
-    assert {plain_key(key) for key in ("mtr volt sign 1", "MTR_VOLT_SIGN_L", "mtrvo1t.signl")} == {wanted}
+    requested = plain_key("mtr_volt.sign_l")
+    assert {plain_key(key) for key in ("mtr volt sign 1", "MTR_VOLT_SIGN_L", "mtrvo1t.signl")} == {requested}
 
 
 def test_bytes_that_are_no_utf_8_are_latin_1_and_other_minus_signs_are_minus() -> None:

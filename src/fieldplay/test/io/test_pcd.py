@@ -21,8 +21,8 @@ def lzf_from_bytes(data: bytes) -> bytes:
     out, run, seen, place = bytearray(), bytearray(), dict[bytes, int](), 0
 
     def end_run() -> None:
-        for begin in range(0, len(run), LONGEST_RUN):
-            piece = run[begin : begin + LONGEST_RUN]
+        for start in range(0, len(run), LONGEST_RUN):
+            piece = run[start : start + LONGEST_RUN]
             out.extend([len(piece) - 1, *piece])
         run.clear()
 

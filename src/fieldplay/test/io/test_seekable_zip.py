@@ -181,7 +181,7 @@ def test_a_member_that_unpacks_to_far_more_than_its_size_is_refused(
         with pytest.raises(ArchiveError, match="more than 500 times"):
             files.read("bomb")
         with files.open("bomb") as file:
-            begin = file.read(1 << 16)
+            start = file.read(1 << 16)
             with pytest.raises(ArchiveError, match="more than 500 times"):
                 file.read()
-    assert begin == bytes(1 << 16)
+    assert start == bytes(1 << 16)

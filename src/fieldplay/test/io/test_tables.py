@@ -192,10 +192,10 @@ def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(ope
     held, defects = opened.table(text)
     kept = RowCache(most_held=2000)
     table, _ = opened.table(kept=kept)
-    for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
-        assert rows.dialect == wanted.dialect
+    for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
+        assert rows.dialect == requested.dialect
         for name in ("stamp_ns", "clock_ns", "values", "line", "lists"):
-            column, expected = getattr(rows, name), getattr(wanted, name)
+            column, expected = getattr(rows, name), getattr(requested, name)
             assert (column.dtype, column.shape, column.tobytes()) == (
                 expected.dtype,
                 expected.shape,
@@ -225,13 +225,13 @@ def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeyp
     for problem in ("no room", "no folder"):
         kept = RowCache(most_held=1000)
         if problem == "no room":
-            kept.file = spill_file.ScratchFile(share=0)
+            kept.file = spill_file.ScratchFile(fraction=0)
         else:
             monkeypatch.setattr(spill_file, "scratch_folder", lambda: "/nowhere")
         table, _ = opened.table(kept=kept)
-        for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
-            assert rows["x"].tolist() == wanted["x"].tolist()
-            assert rows.line.tolist() == wanted.line.tolist()
+        for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
+            assert rows["x"].tolist() == requested["x"].tolist()
+            assert rows.line.tolist() == requested.line.tolist()
     opened.write_again(text_of([0, 1]))
     assert table.rows(0)["x"].tolist() != table.rows(len(table.blocks) - 1)["x"].tolist()
 

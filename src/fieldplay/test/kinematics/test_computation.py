@@ -57,8 +57,8 @@ def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> 
 
 def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> None:
     pairs, met = ExactTimeSync(), []
-    heard = [(0, 1), (0, 2), (0, 3), (1, 3), (0, 8), (0, 9), (0, 1), (1, 8), (1, 9), (1, 1), (1, 2), (0, 2)]
-    for side, stamp in heard:  # the first heard of the second is 3
+    received = [(0, 1), (0, 2), (0, 3), (1, 3), (0, 8), (0, 9), (0, 1), (1, 8), (1, 9), (1, 1), (1, 2), (0, 2)]
+    for side, stamp in received:  # the first heard of the second is 3
         met += [one.stamp_ns[0] for one, _ in pairs.add(side, joints(stamp))]
     assert met == [3, 8, 9, 1, 2]
 

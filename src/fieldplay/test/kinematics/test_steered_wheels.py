@@ -87,12 +87,12 @@ def test_the_twist_agrees_with_a_solver_and_the_covariance_grows_with_what_does_
     steering, speed = DRAW.uniform(-0.5, 0.5, (40, 4)), DRAW.uniform(-1, 1, (40, 4))
     twists, covariances = twist_from_wheels(AMEDS, steering, speed)
     for angles, speeds, twist, covariance in zip(steering, speed, twists, covariances, strict=True):
-        rows, wanted = [], []
+        rows, requested = [], []
         for (x, y), angle, rim in zip(wheel_places_from_steering(AMEDS, angles), angles, speeds, strict=True):
             cos, sin = np.cos(angle), np.sin(angle)
             rows += [[cos, sin, x * sin - y * cos], [-sin, cos, x * cos + y * sin]]
-            wanted += [rim, 0]
-        expected, residual, *_ = np.linalg.lstsq(np.array(rows), np.array(wanted), rcond=None)
+            requested += [rim, 0]
+        expected, residual, *_ = np.linalg.lstsq(np.array(rows), np.array(requested), rcond=None)
         np.testing.assert_allclose(twist, expected, atol=1e-9)
         unscaled = np.linalg.inv(np.array(rows).T @ np.array(rows))
         np.testing.assert_allclose(covariance, residual[0] / 5 * unscaled, atol=1e-9)

@@ -87,8 +87,8 @@ def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selectio
         offset = np.concatenate([[0], np.cumsum(payloads.size)]).astype(np.int64)
         target = np.zeros(offset[-1], np.uint8)
         payloads.place(target, offset[:-1])
-        for row, begin, end in zip(rows, offset[:-1], offset[1:], strict=True):
-            found = typestore().deserialize_cdr(target[begin:end].tobytes(), SCAN)
+        for row, start, end in zip(rows, offset[:-1], offset[1:], strict=True):
+            found = typestore().deserialize_cdr(target[start:end].tobytes(), SCAN)
             assert found.ranges.tolist() == [row + 1 + beam for beam in range(record.count[row])]
             assert found.header.stamp.nanosec == row
     with pytest.raises(ValueError, match="expected scans of one length, got"):

@@ -35,9 +35,9 @@ def poses(count: int, frame: str = "map") -> list[tuple[int, Any]]:
 
 
 def test_numbers_and_times_are_those_that_rosbags_reads() -> None:
-    wanted = message_batch("/pose", poses(40))
-    (columns,) = Decoder(POSE).columns(wanted.parts)
-    read = [STORE.deserialize_cdr(row.tobytes(), POSE) for row in wanted.parts[0].data]
+    requested = message_batch("/pose", poses(40))
+    (columns,) = Decoder(POSE).columns(requested.parts)
+    read = [STORE.deserialize_cdr(row.tobytes(), POSE) for row in requested.parts[0].data]
     assert columns.axes("pose.position").tolist() == [[m.pose.position.x, 0.0, 0.0] for m in read]
     assert columns.time_ns().tolist() == [START_NS - 5 + k for k in range(40)]
     assert columns.stamp_ns.tolist() == [START_NS + k for k in range(40)]
@@ -146,8 +146,8 @@ def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> 
     messages = [*whole[:2], whole[2][:-9], whole[3]]
     columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position",))
     assert (columns["position"].tolist(), columns.rows.tolist()) == ([[0], [1], [3]], [0, 1, 3])
-    ((row, fault),) = columns.faults
-    assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in fault
+    ((row, issue),) = columns.faults
+    assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in issue
 
 
 def test_a_length_beyond_the_message_is_not_counted_to_its_end() -> None:

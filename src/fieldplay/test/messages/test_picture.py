@@ -136,9 +136,9 @@ def test_fill_bytes_before_markers_are_passed_over() -> None:
 @pytest.mark.parametrize("marker", [b"\xff\x01", b"\xff\xbf", b"\xff\xd8"])
 def test_a_marker_that_cannot_stand_among_the_pixels_is_a_fault(marker: bytes) -> None:
     data = SAMPLES["jpeg"].data
-    begin = len(data) // 2
-    fault = fault_of_image(data[:begin] + marker + data[begin + 2 :])
-    assert fault == f"byte {begin}: expected a JPEG marker, got {marker.hex().upper()}"
+    start = len(data) // 2
+    issue = fault_of_image(data[:start] + marker + data[start + 2 :])
+    assert issue == f"byte {start}: expected a JPEG marker, got {marker.hex().upper()}"
 
 
 @pytest.mark.parametrize(
@@ -198,16 +198,16 @@ def test_any_changed_bytes_are_an_image_or_a_fault_and_never_a_crash(name: str, 
     changed = bytearray(SAMPLES[name].data)
     for place in data.draw(st.lists(st.integers(0, 800), max_size=5)):
         changed[min(place, len(changed) - 1)] = data.draw(st.integers(0, 255))
-    fault = fault_of_image(bytes(changed))
-    assert fault is None or "expected" in fault
+    issue = fault_of_image(bytes(changed))
+    assert issue is None or "expected" in issue
 
 
 @pytest.mark.parametrize("bits", [1, 4, 8, 16, 24, 32])
 @pytest.mark.parametrize("height", [3, -3])
 def test_a_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> None:
     palette = bytes(range(4 * 2**bits)) if bits <= 4 else bytes(4 * 256) if bits == 8 else b""
-    begin, row = 54 + len(palette), -(-5 * bits // 32) * 4
-    head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, begin)
+    start, row = 54 + len(palette), -(-5 * bits // 32) * 4
+    head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, start)
     head += struct.pack("<IiiHHIIiiII", 40, 5, height, 1, bits, 0, 0, 0, 0, 0, 0)
     whole = head + palette + bytes(3 * row)
     channels = {8: 1, 32: 4}.get(bits, 3)

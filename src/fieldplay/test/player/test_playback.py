@@ -230,20 +230,20 @@ def test_at_the_end_the_play_head_is_at_the_last_message_though_that_left_early(
 
 
 def test_what_is_asked_for_before_playing_has_begun_waits_and_is_done() -> None:
-    stage, begins = Stage(paused=True), Event()
+    stage, starts = Stage(paused=True), Event()
     playback, changed = stage.playback, stage.playback._changed
 
     def early() -> tuple[bool, bool]:
-        begins.set()
+        starts.set()
         return playback.seek(ARCHIVE + 300 * MS), playback.play_next()
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(early)
-        assert begins.wait(PATIENCE_S)
+        requested = pool.submit(early)
+        assert starts.wait(PATIENCE_S)
         stage.at(10, changed.wait_for, lambda: stage.sink.sent[1:], PATIENCE_S)
         stage.at(20, playback.stop)
         stage.run()
-        assert asked.result(PATIENCE_S) == (True, True)
+        assert requested.result(PATIENCE_S) == (True, True)
     assert stage.sink.order == [b"static", ("jump", 300), b"3"]
 
 

@@ -205,10 +205,10 @@ def test_leaving_the_workers_ends_a_reading_that_waits_for_room() -> None:
 
 
 def test_closing_ends_a_reading_before_its_next_span() -> None:
-    has_begun, is_closed = Event(), Event()
+    has_started, is_closed = Event(), Event()
 
     def produce(check: Check) -> Iterator[Work]:
-        has_begun.set()
+        has_started.set()
         assert is_closed.wait(PATIENCE_S)
         check()
         raise AssertionError("it went on")
@@ -216,7 +216,7 @@ def test_closing_ends_a_reading_before_its_next_span() -> None:
 
     with Workers(limit=1_000) as workers:
         reader = workers.open(produce)
-        assert has_begun.wait(PATIENCE_S)
+        assert has_started.wait(PATIENCE_S)
         reader.close()
         is_closed.set()
         reader._reading.result(PATIENCE_S)

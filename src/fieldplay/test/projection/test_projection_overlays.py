@@ -31,25 +31,25 @@ def test_the_nearest_point_lies_on_the_others_whichever_comes_first() -> None:
         ([[50, 40], [52, 40]], [9.0, 3.0], [BLUE, RED]),
         ([[52, 40], [50, 40]], [3.0, 9.0], [RED, BLUE]),
     ):
-        picture = drawn(places, depths, colours)
-        assert picture[40, 50].tolist() == list(RED)
-        assert picture[40, 46].tolist() == list(BLUE)
+        image = drawn(places, depths, colours)
+        assert image[40, 50].tolist() == list(RED)
+        assert image[40, 46].tolist() == list(BLUE)
 
 
 def test_a_point_is_a_disc_of_its_size_with_a_dark_rim_and_nothing_else_changes() -> None:
-    picture = drawn([[50, 40]], [1.0], [RED])
-    red = (picture == RED).all(axis=2)
+    image = drawn([[50, 40]], [1.0], [RED])
+    red = (image == RED).all(axis=2)
     assert red.sum() == pytest.approx(np.pi * 4.5**2, rel=0.3)
-    rows, columns = np.nonzero((picture != 100).any(axis=2))
+    rows, columns = np.nonzero((image != 100).any(axis=2))
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (35, 45, 45, 55)
-    assert picture[40, 45].max() < 100
+    assert image[40, 45].max() < 100
     np.testing.assert_array_equal(GREY, 100)
 
 
 def test_points_at_the_edge_and_beside_the_image_are_cut() -> None:
-    picture = drawn([[0, 0], [159, 99], [300, 40], [50, -400]], [1.0, 2.0, 3.0, 4.0], [RED] * 4)
-    assert (picture[0, 0].tolist(), picture[99, 159].tolist()) == (list(RED), list(RED))
-    assert (picture != 100).any(axis=2).sum() < 90
+    image = drawn([[0, 0], [159, 99], [300, 40], [50, -400]], [1.0, 2.0, 3.0, 4.0], [RED] * 4)
+    assert (image[0, 0].tolist(), image[99, 159].tolist()) == (list(RED), list(RED))
+    assert (image != 100).any(axis=2).sum() < 90
 
 
 def test_no_points_are_no_change() -> None:
@@ -104,21 +104,21 @@ def test_ticks_are_round_and_few(scale: ColourScale, ticks: list[float]) -> None
 
 
 def test_the_legend_shows_all_colours_and_leaves_most_of_the_image_alone() -> None:
-    picture = np.full((540, 960, 3), 100, np.uint8)
-    with_bar = with_legend(picture, ColourScale(1, 5), "lidar in main_cam")
+    image = np.full((540, 960, 3), 100, np.uint8)
+    with_bar = with_legend(image, ColourScale(1, 5), "lidar in main_cam")
     changed = (with_bar != 100).any(axis=2)
     assert changed[:, : 960 // 2].sum() > 500  # the words
     assert changed.mean() < 0.15
-    wanted = colours_from_shares(np.linspace(0, 1, 9)).astype(int)
+    requested = colours_from_shares(np.linspace(0, 1, 9)).astype(int)
     pixels = with_bar[changed].astype(int)
-    assert all((np.abs(pixels - colour).max(axis=1) <= 2).any() for colour in wanted)
+    assert all((np.abs(pixels - colour).max(axis=1) <= 2).any() for colour in requested)
     assert (with_bar >= 230).all(axis=2).sum() > 50  # the metres; older releases of OpenCV draw no full white
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (20, 30), (480, 64), (64, 2000), (2160, 3840)])
 def test_images_of_any_shape_have_a_legend(shape: tuple[int, int]) -> None:
-    picture = np.zeros((*shape, 3), np.uint8)
-    assert with_legend(picture, ColourScale(1, 50), "a caption that is rather long for small pictures").shape == (
+    image = np.zeros((*shape, 3), np.uint8)
+    assert with_legend(image, ColourScale(1, 50), "a caption that is rather long for small pictures").shape == (
         *shape,
         3,
     )
@@ -128,10 +128,10 @@ def test_an_overlay_has_the_visible_points_in_the_colours_of_their_ranges() -> N
     pixels = np.array([[20.0, 20.0], [60.0, 50.0], [40.0, 80.0]])
     projection = Projection(pixels, np.array([1.0, 2.0, 3.0]), np.array([True, True, False]))
     ranges_m, scale = np.array([2.0, 10.0, 5.0]), ColourScale(2.0, 10.0)
-    picture = overlay(GREY, projection, ranges_m, scale=scale, size_px=6.0)
+    image = overlay(GREY, projection, ranges_m, scale=scale, size_px=6.0)
     near, far = colours_from_shares(np.array([0.0, 1.0]))
-    assert (picture[20, 20].tolist(), picture[50, 60].tolist()) == (near.tolist(), far.tolist())
-    assert picture[80, 40].tolist() == [100] * 3
+    assert (image[20, 20].tolist(), image[50, 60].tolist()) == (near.tolist(), far.tolist())
+    assert image[80, 40].tolist() == [100] * 3
 
 
 def test_few_points_are_larger_than_many() -> None:

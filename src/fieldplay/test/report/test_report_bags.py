@@ -39,7 +39,7 @@ def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
 
 
 def read(path: Path) -> Overview:
-    overview, _ = recorded(BagSource(path), lambda share, count: None)
+    overview, _ = recorded(BagSource(path), lambda fraction, count: None)
     return overview
 
 
@@ -88,7 +88,7 @@ def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
 def test_an_empty_bag_and_one_of_one_message_give_pages(tmp_path: Path) -> None:
     for name, messages, told in (("none", [], "it holds no message at all"), ("one", some_messages(1), "/pose")):
         bag = write_bag(tmp_path / name, messages, silent="std_msgs/msg/String")
-        page = page_of(BagSource(bag), lambda share, count: None)
+        page = page_of(BagSource(bag), lambda fraction, count: None)
         assert told in page.replace("<wbr>", "")
         assert page.endswith("</html>\n")
 
@@ -112,7 +112,7 @@ def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> 
         for k, data in enumerate([serialized(stamped(POSE, START_NS, "map")), b"\0\1\0\0rubbish", b""]):
             writer.write(connection, START_NS + k, data)
     source = BagSource(tmp_path / "bag")
-    page = page_of(source, lambda share, count: None)
+    page = page_of(source, lambda fraction, count: None)
     assert source.findings.counts["unreadable_message"] == 2
     assert f"2 messages cannot be read as {POSE}" in page
 
@@ -133,7 +133,7 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(share: float, com
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
         assert kept >= min(share, 0.9) * 1000 * 0.55 - 20
     assert kept <= 1000
-    messages = [finding.message for finding in overview.findings.kept["damaged_bag"]]
+    messages = [issue.message for issue in overview.findings.kept["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
     assert (kept == 1000) == ("message_count" not in overview.findings.counts)
 
@@ -191,7 +191,7 @@ def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(share: float, t
     content = storage.read_bytes()
     storage.write_bytes(content[: int(share * len(content))])
     overview = read(bag)
-    messages = [finding.message for finding in overview.findings.kept["damaged_bag"]]
+    messages = [issue.message for issue in overview.findings.kept["damaged_bag"]]
     assert any("it can be read only so far" in message or "rows of others" in message for message in messages)
     assert sum(counts(overview).values()) < 2000
 
@@ -224,7 +224,7 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
 def test_names_that_look_like_markup_stay_names(tmp_path: Path) -> None:
     topic = "/<script>alert(1)</script>\"'&"
     bag = write_bag(tmp_path / "<img src=x>", [(topic, START_NS, make(FLOAT, data=1.0))])
-    page = page_of(BagSource(bag), lambda share, count: None)
+    page = page_of(BagSource(bag), lambda fraction, count: None)
     assert "<script" not in page
     assert "<img src=x" not in page
     assert "&lt;script&gt;alert(1)&lt;/<wbr>script&gt;&quot;&#x27;&amp;" in page
@@ -238,7 +238,7 @@ def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
     storage.with_suffix(".mcap.zstd").write_bytes(packed[: len(packed) // 2])
     (bag / "metadata.yaml").unlink()
     overview = read(bag)
-    assert any("its compression ends early" in finding.message for finding in overview.findings.kept["damaged_bag"])
+    assert any("its compression ends early" in issue.message for issue in overview.findings.kept["damaged_bag"])
 
 
 def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
     content = storage.read_bytes()
     late = (START_NS + SECOND // 10).to_bytes(8, "little")
     storage.write_bytes(content.replace(late, b"\xff" * 8))
-    page = page_of(BagSource(bag), lambda share, count: None)
+    page = page_of(BagSource(bag), lambda fraction, count: None)
     assert page.endswith("</html>\n")
 
 

@@ -107,10 +107,10 @@ def test_the_bag_of_an_archive_gives_the_same_streams(archive: Path, page: str, 
     assert code == 0
     assert re.fullmatch(rf"{tmp_path}/bag.html: \d+ topics, no problems, [\d.]+ kB\n", out)
     of_bag, of_archive = shown((tmp_path / "bag.html").read_text()), shown(page)
-    begin, end = "Topic Messages Rate Largest gap Rate over time", "Joints"
+    start, end = "Topic Messages Rate Largest gap Rate over time", "Joints"
 
     def rows(told: str) -> list[str]:
-        return sorted(re.split(r" (?=/)", told.split(begin)[1].split(end)[0].strip()))
+        return sorted(re.split(r" (?=/)", told.split(start)[1].split(end)[0].strip()))
 
     assert len(rows(of_archive)) > 30
     assert rows(of_bag) == rows(of_archive)
@@ -119,9 +119,9 @@ def test_the_bag_of_an_archive_gives_the_same_streams(archive: Path, page: str, 
 def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) -> None:
     archive = TinyAmeds(tmp_path / "archive")
     archive.write_all()
-    table, picture = archive.root / "GnssImu.csv", archive.root / "AuxCam_1656931512.000000.jpg"
+    table, image = archive.root / "GnssImu.csv", archive.root / "AuxCam_1656931512.000000.jpg"
     table.write_text(table.read_text() + "1656931514,1\n" * 10)
-    picture.write_bytes(b"")
+    image.write_bytes(b"")
     code, out, _ = call("report", archive.root, tmp_path / "page.html")
     assert code == 0
     assert "11 problems" in out
@@ -129,7 +129,7 @@ def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) 
     assert "Short row 10" in told
     assert f"{table.name}, row 201 : expected 13 columns, got 2: '1656931514,1'" in told
     assert "and 4 more" in told
-    assert f"{picture.name} : expected a JPEG, PNG or BMP picture, got an empty file" in told
+    assert f"{image.name} : expected a JPEG, PNG or BMP picture, got an empty file" in told
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,9 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "reading\n"
     process.send_signal(signal.SIGINT)
-    begin = time.monotonic()
+    start = time.monotonic()
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "interrupted; nothing was left behind" in err
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - start < 20
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]

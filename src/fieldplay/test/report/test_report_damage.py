@@ -59,6 +59,6 @@ def test_whatever_bytes_are_changed_a_page_is_made(seed: int, content: bytes, tm
         place = numbers.randrange(4096, len(changed))  # the first page holds what the database is
         changed[place] = numbers.choice([0, 255, numbers.randrange(256)])
     (tmp_path / "bag.db3").write_bytes(changed)
-    page = page_of(BagSource(tmp_path / "bag.db3"), lambda share, count: None)
+    page = page_of(BagSource(tmp_path / "bag.db3"), lambda fraction, count: None)
     assert page.endswith("</html>\n")
     assert '<section id="problems">' in page

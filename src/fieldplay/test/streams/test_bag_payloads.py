@@ -83,10 +83,10 @@ def test_merged_batches_come_in_the_order_of_times_then_of_batches(
     )
     start = data.draw(st.integers(0, len(expected)))
     stop = data.draw(st.integers(start, len(expected)))
-    for part, wanted in ((whole, expected), (whole.part(start, stop), expected[start:stop])):
-        assert part.stamp_ns.tolist() == [entry[0] for entry in wanted]
-        assert part.channel.tolist() == [entry[1] for entry in wanted]
-        assert placed(part.payloads) == [entry[3] for entry in wanted]
+    for part, requested in ((whole, expected), (whole.part(start, stop), expected[start:stop])):
+        assert part.stamp_ns.tolist() == [entry[0] for entry in requested]
+        assert part.channel.tolist() == [entry[1] for entry in requested]
+        assert placed(part.payloads) == [entry[3] for entry in requested]
 
 
 @pytest.mark.parametrize(

@@ -139,5 +139,9 @@ def test_pixels_that_cannot_be_packed_go_out_as_they_are_whatever_is_wanted() ->
         def load(self, index: int) -> Pictures:
             return replace(super().load(index), packable=False)
 
-    assert [images_of(Floats(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw"] * 3
-    assert [images_of(Stream(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw", "compressed", "both"]
+    assert [images_of(Floats(BGR), requested) for requested in (None, "compressed", "both")] == ["raw"] * 3
+    assert [images_of(Stream(BGR), requested) for requested in (None, "compressed", "both")] == [
+        "raw",
+        "compressed",
+        "both",
+    ]

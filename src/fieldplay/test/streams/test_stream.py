@@ -63,11 +63,11 @@ def test_the_nearest_row_is_found_on_either_side_and_only_within_reach(made: Mad
 def test_the_nearest_row_is_the_one_that_comparing_all_would_give(made: Made) -> None:
     draw = np.random.default_rng(4)
     times = np.sort(draw.choice(5000, 300, replace=False))
-    asked = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
-    rows, near = made(times[::2].tolist(), times[1::2].tolist()).nearest(at(*asked.tolist()), 20 * MS)
-    distance = np.abs(asked[:, None] - times[None, :]).min(axis=1)
+    requested = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
+    rows, near = made(times[::2].tolist(), times[1::2].tolist()).nearest(at(*requested.tolist()), 20 * MS)
+    distance = np.abs(requested[:, None] - times[None, :]).min(axis=1)
     assert near.tolist() == (distance <= 20).tolist()
-    assert np.abs(rows["ms"] - asked)[near].tolist() == distance[near].tolist()
+    assert np.abs(rows["ms"] - requested)[near].tolist() == distance[near].tolist()
 
 
 def test_where_nothing_is_near_no_row_counts(made: Made) -> None:

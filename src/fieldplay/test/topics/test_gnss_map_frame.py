@@ -71,9 +71,9 @@ def fixes(status: int = 2, until_s: float = LENGTH_S) -> records.Fix:
     )  # fmt: skip
 
 
-def wheels(speed_share: float = 1.0) -> records.Joints:
+def wheels(speed_fraction: float = 1.0) -> records.Joints:
     times = np.arange(0, LENGTH_S, 1 / WHEELS_HZ)
-    rate, none = speed_share * speed_at(times) / RADIUS_M, np.full(len(times), np.nan)
+    rate, none = speed_fraction * speed_at(times) / RADIUS_M, np.full(len(times), np.nan)
     return records.Joints(
         stamp_ns=START_NS + np.round(times * 1e9).astype(np.int64),
         names=("rear_left_wheel", "rear_right_wheel", "front_steering"),
@@ -96,8 +96,8 @@ def archive_of(fix: records.Fix, joints: records.Joints) -> Archive:
 def test_the_odometry_stands_where_the_robot_truly_is_wherever_it_begins(start_s: float) -> None:
     (edge,) = map_edges(archive_of(fixes(), wheels()), START_NS + round(start_s * 1e9))
     assert (edge.parent, edge.child) == ("map", "odom")
-    begin = np.ceil(start_s * WHEELS_HZ) / WHEELS_HZ
-    x, y, heading = true_poses(np.array([begin]))[0]
+    start = np.ceil(start_s * WHEELS_HZ) / WHEELS_HZ
+    x, y, heading = true_poses(np.array([start]))[0]
     east, north, up = antenna_at(np.array([0.13 + 2 / FIX_HZ]))[0]  # the first good fix is the map's origin
     found = edge.parent_t_child
     turned = np.arctan2(found[1, 0], found[0, 0]) - heading
@@ -107,7 +107,7 @@ def test_the_odometry_stands_where_the_robot_truly_is_wherever_it_begins(start_s
 
 
 def test_a_wheel_of_another_size_turns_nothing() -> None:
-    exact, slow = (map_edges(archive_of(fixes(), wheels(share)), START_NS)[0] for share in (1.0, 0.9))
+    exact, slow = (map_edges(archive_of(fixes(), wheels(fraction)), START_NS)[0] for fraction in (1.0, 0.9))
     np.testing.assert_allclose(slow.parent_t_child, exact.parent_t_child, atol=0.03)
 
 

@@ -21,8 +21,8 @@ def way_of(messages: list[Any], *more: list[Any]) -> TopicTrajectory:
     msgtype = messages[0].__msgtype__
     rows = PoseRows("/topic")
     for count, each in enumerate((messages, *more)):
-        begin_ns = START_NS + count * 10**9
-        made = batch("/topic", [(begin_ns + number, message) for number, message in enumerate(each)])
+        start_ns = START_NS + count * 10**9
+        made = batch("/topic", [(start_ns + number, message) for number, message in enumerate(each)])
         for framed in records_of_poses(made):
             rows.add(*framed)
     assert Topic("/topic", msgtype).msgtype in TYPES

@@ -99,10 +99,10 @@ def test_poses_between_two_lie_on_a_straight_line_and_turn_evenly() -> None:
     random = np.random.default_rng(3)
     turns = Rotation.random(6, random_state=3)
     known = trajectory(transforms(turns, random.normal(size=(6, 3))), SECOND)
-    wanted = np.sort(random.integers(0, 5 * SECOND, 50))
-    poses, inside = poses_between(known, wanted, longest_gap_ns=SECOND)
+    requested = np.sort(random.integers(0, 5 * SECOND, 50))
+    poses, inside = poses_between(known, requested, longest_gap_ns=SECOND)
     assert inside.all()
-    seconds = wanted / SECOND
+    seconds = requested / SECOND
     assert poses[:, :3, :3] == pytest.approx(Slerp(np.arange(6), turns)(seconds).as_matrix(), abs=1e-9)
     for axis in range(3):
         assert poses[:, axis, 3] == pytest.approx(np.interp(seconds, np.arange(6), known.positions_m[:, axis]))
@@ -111,8 +111,8 @@ def test_poses_between_two_lie_on_a_straight_line_and_turn_evenly() -> None:
 def test_no_pose_is_made_up_before_the_first_after_the_last_or_in_a_gap() -> None:
     poses = transforms(UPRIGHT[:4], STRAIGHT[:4])
     known = Trajectory(stamp_ns=np.array([0, 1, 2, 9]) * SECOND, poses=poses)
-    wanted = np.array([-1, 0, 1.5, 2, 3, 8, 9, 10]) * SECOND
-    _, inside = poses_between(known, wanted.astype(np.int64), longest_gap_ns=SECOND)
+    requested = np.array([-1, 0, 1.5, 2, 3, 8, 9, 10]) * SECOND
+    _, inside = poses_between(known, requested.astype(np.int64), longest_gap_ns=SECOND)
     assert inside.tolist() == [False, True, True, True, False, False, True, False]
 
 

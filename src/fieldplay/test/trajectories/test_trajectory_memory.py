@@ -28,8 +28,8 @@ def running(settings: EvaluationSettings = SETTINGS, **options: int) -> RunningE
 def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> list[PeriodReport]:
     """Poses of both in portions; the truth has every fifth."""
     state, found = running(), []
-    for begin in range(0, 2000, at_once):
-        rows = range(begin, min(begin + at_once, 2000))
+    for start in range(0, 2000, at_once):
+        rows = range(start, min(start + at_once, 2000))
         for is_truth in (truth_first, not truth_first):
             for row in rows:
                 if is_truth and row % every == 0:

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(out: Path, seconds: float, rate: float) -> int:
-    begin = time.monotonic()
+    start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     archive, bag = out.parent / "ameds_sample", out / "bag"
     _say(1, f"a sample of AMEDS, {seconds:g} s of a synthetic drive on Mount Etna: {archive}")
@@ -57,10 +57,10 @@ def _run(out: Path, seconds: float, rate: float) -> int:
         topics = steps.topics_of(opened)
     domain = os.environ["ROS_DOMAIN_ID"]
     _say(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
-    heard = steps.heard_live(made.path, topics, out / "launch.log", rate=rate)
+    received = steps.heard_live(made.path, topics, out / "launch.log", rate=rate)
     _say(3, f"the same archive as a bag: {bag}")
     written = steps.converted(made.path, bag)
-    differences = steps.compared(heard, written, topics)
+    differences = steps.compared(received, written, topics)
     _say(4, f"pictures and a page: {out / 'index.html'}")
     with progress_bar("drawing", "messages") as bar:
         page, figures = write_images(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
@@ -70,8 +70,8 @@ def _run(out: Path, seconds: float, rate: float) -> int:
         sys.stderr.write(f"demo: {line}\n")
     if differences:
         return 1
-    sys.stdout.write(f"\nHeard live as the bag has it: {heard_lines(heard)}, the player's byte for byte, ")
-    sys.stdout.write(f"the nodes' by number; {time.monotonic() - begin:.0f} s altogether.\n")
+    sys.stdout.write(f"\nHeard live as the bag has it: {heard_lines(received)}, the player's byte for byte, ")
+    sys.stdout.write(f"the nodes' by number; {time.monotonic() - start:.0f} s altogether.\n")
     sys.stdout.write(NEXT.format(page=page, archive=made.path, bag=bag))
     return 0
 

@@ -90,11 +90,11 @@ def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> DemoDrive
         "wheels/expected": lambda m: [*_named(m.name, m.position, WHEELS[:4]), *_named(m.name, m.velocity, WHEELS[4:])],
     }
     with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        wanted = {f"{namespace}/{name}": name for name in rows}
-        for link, _, raw in reader.messages([link for link in reader.connections if link.topic in wanted]):
+        requested = {f"{namespace}/{name}": name for name in rows}
+        for link, _, raw in reader.messages([link for link in reader.connections if link.topic in requested]):
             message: Any = reader.deserialize(raw, link.msgtype)
             stamp = message.header.stamp
-            name = wanted[link.topic]
+            name = requested[link.topic]
             found.setdefault(name, []).append((stamp.sec + stamp.nanosec * 1e-9, rows[name](message)))
         odom = _odom_in_map(reader)
     series = {
@@ -116,9 +116,9 @@ def _position(point: Any) -> list[float]:
     return [point.x, point.y, point.z]
 
 
-def _named(names: Sequence[str], values: Sequence[float], wanted: Sequence[str]) -> list[float]:
+def _named(names: Sequence[str], values: Sequence[float], requested: Sequence[str]) -> list[float]:
     places = list(names)
-    return [float(values[places.index(name)]) for name in wanted]
+    return [float(values[places.index(name)]) for name in requested]
 
 
 def _odom_in_map(reader: AnyReader) -> Array:
@@ -279,8 +279,8 @@ class BagViews:
 
     def draw_camera(self, camera: str, target: Path) -> None:
         """The middle one of a camera's pictures, with the frames that it sees."""
-        pictures = self._messages(f"{camera}/image_raw/compressed")
-        message, info = pictures[len(pictures) // 2], self._messages(f"{camera}/camera_info")[0]
+        images = self._messages(f"{camera}/image_raw/compressed")
+        message, info = images[len(images) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
         lens = lens_from_camera(camera_of_info(info), is_rectified=False)
         seen = frames_in_image(lens, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
@@ -320,8 +320,8 @@ def _time_ns(message: Any) -> int:
 
 def _on_paper(pixels: Pixels) -> Pixels:
     """A picture with transparency (h, w, 4) on a light ground (h, w, 3)."""
-    share = pixels[..., 3:].astype(np.float64) / 255
-    return np.asarray(pixels[..., :3] * share + PAPER * (1 - share), np.uint8)
+    fraction = pixels[..., 3:].astype(np.float64) / 255
+    return np.asarray(pixels[..., :3] * fraction + PAPER * (1 - fraction), np.uint8)
 
 
 def _draw_frames(pixels: Pixels, seen: FramesInImage) -> None:
@@ -387,13 +387,13 @@ def _figure(path: Path, caption: str) -> Html:
     pixels = cv2.imread(str(path))
     if pixels is None:
         raise ValueError(f"{path}: expected a picture, got none that can be read")
-    picture = photo(fitted(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
+    image = photo(fitted(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
     return element(
-        "figure", element("figcaption", element("b", caption)), element("div", picture, class_="photo"), class_="card"
+        "figure", element("figcaption", element("b", caption)), element("div", image, class_="photo"), class_="card"
     )
 
 
-def heard_lines(heard: dict[str, Heard]) -> str:
+def heard_lines(received: dict[str, Heard]) -> str:
     """What was heard, in one line."""
-    count = sum(len(one.digests) for one in heard.values())
-    return f"{count} messages on {len(heard)} topics"
+    count = sum(len(one.digests) for one in received.values())
+    return f"{count} messages on {len(received)} topics"

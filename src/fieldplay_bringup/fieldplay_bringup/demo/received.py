@@ -71,12 +71,12 @@ class Heard:
 
 
 def differences(
-    heard: Mapping[str, Sequence[bytes]], written: Mapping[str, Sequence[bytes]], computed: frozenset[str]
+    received: Mapping[str, Sequence[bytes]], written: Mapping[str, Sequence[bytes]], computed: frozenset[str]
 ) -> list[str]:
     """What was not heard as it was written: every message byte for byte, only the number of those computed live."""
     found = []
     for topic, messages in written.items():
-        got = heard.get(topic, ())
+        got = received.get(topic, ())
         if len(got) != len(messages):
             found.append(f"{topic}: expected {len(messages)} messages, heard {len(got)}")
         elif topic not in computed and list(got) != list(messages):

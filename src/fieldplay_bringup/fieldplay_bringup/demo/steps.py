@@ -42,18 +42,18 @@ DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is u
 # A table of what is heard, drawn again and again at the same place of a terminal.
 
 
-def table_lines(heard: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
+def table_lines(received: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
     """Topic, type, rate, count, lag; of the last seconds, or at the end (no time) over all."""
-    names = max((len(topic) for topic in heard), default=0)
-    moving = [one.behind_s for one in heard.values() if _has_lag(one)]
-    begin = min(moving, default=0.0)
+    names = max((len(topic) for topic in received), default=0)
+    moving = [one.behind_s for one in received.values() if _has_lag(one)]
+    start = min(moving, default=0.0)
     lines = [f"{'topic':{names}}  {'Hz':>7}  {'messages':>8}  {'lag ms':>7}  type"]
-    for topic, one in heard.items():
+    for topic, one in received.items():
         if not one.digests:
             lines.append(f"{topic:{names}}  {'-':>7}  {0:>8}  {'-':>7}  {one.msgtype}")
             continue
         rate = one.mean_rate_hz() if now_s is None else one.rate_hz(now_s)
-        lag = f"{(one.behind_s - begin) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
+        lag = f"{(one.behind_s - start) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
         lines.append(f"{topic:{names}}  {rate:7.1f}  {len(one.digests):>8}  {lag}  {one.msgtype}")
     return [line[:width] for line in lines]
 
@@ -72,24 +72,24 @@ class LiveTable:
         self._next_s = time.monotonic() + (0 if self._on_terminal else self._every_s)
         self._drawn = 0
 
-    def show(self, heard: Mapping[str, Heard]) -> None:
+    def show(self, received: Mapping[str, Heard]) -> None:
         """Draw if it is time to."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
         self._next_s = now_s + self._every_s
         if self._on_terminal:
-            self._draw(table_lines(heard, now_s, self._width()))
+            self._draw(table_lines(received, now_s, self._width()))
         else:
             count, topics = (
-                sum(len(one.digests) for one in heard.values()),
-                sum(bool(one.digests) for one in heard.values()),
+                sum(len(one.digests) for one in received.values()),
+                sum(bool(one.digests) for one in received.values()),
             )
-            self._write(f"  {count} messages on {topics} of {len(heard)} topics\n")
+            self._write(f"  {count} messages on {topics} of {len(received)} topics\n")
 
-    def finish(self, heard: Mapping[str, Heard]) -> None:
+    def finish(self, received: Mapping[str, Heard]) -> None:
         """The table over all, which stays."""
-        self._draw(table_lines(heard, None, self._width() if self._on_terminal else 200))
+        self._draw(table_lines(received, None, self._width() if self._on_terminal else 200))
 
     def _draw(self, lines: list[str]) -> None:
         height = shutil.get_terminal_size().lines - 2
@@ -246,6 +246,6 @@ def converted(archive: Path, bag: Path) -> dict[str, list[bytes]]:
     return found
 
 
-def compared(heard: dict[str, Heard], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
+def compared(received: dict[str, Heard], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
     """What was not heard as the bag has it."""
-    return differences({topic: one.digests for topic, one in heard.items()}, written, topics.computed)
+    return differences({topic: one.digests for topic, one in received.items()}, written, topics.computed)

@@ -33,12 +33,12 @@ class TopicRecorder:
         self.players_subscribers = 0  # as the player counts those that have found its topics
 
     def _subscribed(self, topic: str, *, latched: bool) -> Any:
-        heard = self.heard[topic]
+        received = self.heard[topic]
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
         return self._node.create_subscription(
-            message_class(heard.msgtype),
+            message_class(received.msgtype),
             topic,
-            lambda data: heard.add(data, time.monotonic()),
+            lambda data: received.add(data, time.monotonic()),
             QoSProfile(depth=QUEUE, durability=durability),
             raw=True,
         )

@@ -38,25 +38,25 @@ PLAIN_NAME, ENDS = re.compile(r"\w[\w -]*"), (".yaml", ".yml", "_desc.yaml", "_d
 def diagram(chosen: argparse.Namespace) -> int:
     """A picture of a description; what is wrong with that is told, and drawn in red."""
     _require_places(chosen)
-    faults: list[Defect] = []
-    description = description_of_file(chosen.archive, faults.append)
-    catalogue = _catalogue(chosen, description, faults)
-    check_description(chosen.archive.name, description, catalogue, report=faults.append)
+    issues: list[Defect] = []
+    description = description_of_file(chosen.archive, issues.append)
+    catalogue = _catalogue(chosen, description, issues)
+    check_description(chosen.archive.name, description, catalogue, report=issues.append)
     feeds = _feeds(chosen, description)
     for line, message in feed_faults(description, feeds):
-        faults.append(Defect(file=chosen.archive.name, row=line, kind=TYPES_DIFFER, message=message))
-    for fault in sorted(faults, key=lambda fault: (fault.file, fault.row or 0)):
-        note(str(fault))
+        issues.append(Defect(file=chosen.archive.name, row=line, kind=TYPES_DIFFER, message=message))
+    for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0)):
+        note(str(issue))
     chain = _chain(description, chosen.implementation)
-    if chosen.strict and faults:
-        note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
+    if chosen.strict and issues:
+        note(f"--strict: {many(len(issues), 'fault')}; nothing is written")
         return FAULTY
     measured = {} if chosen.stats is None else lines_of_file(chosen.stats)
-    picture = picture_of(description, chain, catalogue, feeds, measured)
-    write_whole(chosen.out, svg_of(picture).encode() if chosen.out.suffix.lower() == SVG else _png(picture))
+    image = picture_of(description, chain, catalogue, feeds, measured)
+    write_whole(chosen.out, svg_of(image).encode() if chosen.out.suffix.lower() == SVG else _png(image))
     steps = f"{many(len(chain.steps), 'DFN')}, {many(len(chain.connections), 'connection')}"
-    what = f"DFPC {picture.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"
-    print_line(f"{chosen.out}: {what}, {many(len(faults), 'fault') if faults else 'no faults'}")
+    what = f"DFPC {image.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"
+    print_line(f"{chosen.out}: {what}, {many(len(issues), 'fault') if issues else 'no faults'}")
     return DONE
 
 
@@ -66,19 +66,19 @@ def _require_places(chosen: argparse.Namespace) -> None:
     require_file_place(chosen.archive, chosen.out, (SVG, PNG), overwrite=chosen.overwrite)
 
 
-def _png(picture: Drawing) -> bytes:
+def _png(image: Drawing) -> bytes:
     from fieldplay_cdff.tools.diagrams.png import png_of
 
-    return png_of(picture)
+    return png_of(image)
 
 
-def _catalogue(chosen: argparse.Namespace, description: Description, faults: list[Defect]) -> Catalogue:
+def _catalogue(chosen: argparse.Namespace, description: Description, issues: list[Defect]) -> Catalogue:
     """The known DFNs, those that are described beside the description, and those that are named."""
     for file in chosen.dfn:
         if not file.is_file():
             raise UsageError(f"{file}: there is no such file")
-    beside = list(_beside(chosen.archive, description, faults))
-    own = [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)]
+    beside = list(_beside(chosen.archive, description, issues))
+    own = [*beside, *(description_of_file(file, issues.append) for file in chosen.dfn)]
     return with_own(_with_chains(chosen.archive, description), own)
 
 
@@ -91,16 +91,16 @@ def _with_chains(file: Path, description: Description) -> Catalogue:
     return catalogue_with_inner(description, file)
 
 
-def _beside(file: Path, description: Description, faults: list[Defect]) -> Iterator[Description]:
+def _beside(file: Path, description: Description, issues: list[Defect]) -> Iterator[Description]:
     """The descriptions of the chain's DFNs in the folder of the chain's own, where they are called as the DFN is."""
     names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps)
     for path in (file.with_name(f"{name}{end}") for name in names if PLAIN_NAME.fullmatch(name) for end in ENDS):
         if not path.is_file() or path.samefile(file):
             continue
         try:
-            found = description_of_file(path, faults.append)
+            found = description_of_file(path, issues.append)
         except (ArchiveError, OSError) as error:
-            faults.append(Defect(file=path.name, kind="unreadable_dfn", message=f"it cannot be used: {error}"))
+            issues.append(Defect(file=path.name, kind="unreadable_dfn", message=f"it cannot be used: {error}"))
             continue
         if found.kind == DFN:
             yield found
@@ -112,8 +112,8 @@ def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, In
         if chosen.stream:
             raise UsageError("--stream names a stream of a log: --log names that")
         return {}
-    with opened_with_faults([chosen.log]) as (log, faults):
-        tell_faults(faults)
+    with opened_with_faults([chosen.log]) as (log, issues):
+        tell_faults(issues)
         feeds = feeds_of_log(log, description, chosen.stream)
         if not feeds:
             note(f"note: no stream of {chosen.log} is called as an input; --stream PORT=STREAM names one")

@@ -132,12 +132,12 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
         with (
             _keeper(chosen, graph, outputs, reader) as keeper,
             progress_bar("fusing", "inputs") as bar,
-            interrupts_held() as stop_if_wanted,
+            interrupts_held() as stop_if_requested,
         ):
 
-            def progress(share: float, done: int) -> None:
-                stop_if_wanted()
-                bar(share, done)
+            def progress(fraction: float, done: int) -> None:
+                stop_if_requested()
+                bar(fraction, done)
 
             run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper, models_of)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)

@@ -45,22 +45,22 @@ OTHER_TABLES = (".xlsx", ".xls", ".ods", ".tsv", ".txt", ".json", ".feather", ".
 
 def info(chosen: argparse.Namespace) -> int:
     """What is in logs."""
-    with opened_with_faults(chosen.logs) as (log, faults):
+    with opened_with_faults(chosen.logs) as (log, issues):
         files, streams = summary.file_summaries(log), summary.stream_summaries(log)
     if chosen.json:
-        print_line(json.dumps(summary.as_json(files, streams, faults), indent=2))
+        print_line(json.dumps(summary.as_json(files, streams, issues), indent=2))
         return DONE
     for line in summary.as_lines(files, streams):
         print_line(line)
-    for fault in faults:
-        print_line(f"fault: {fault}")
+    for issue in issues:
+        print_line(f"fault: {issue}")
     return DONE
 
 
 def show(chosen: argparse.Namespace) -> int:
     """One sample of a stream, or of each."""
     limits = Limits(depth=chosen.depth, items=chosen.max_list)
-    with opened_with_faults([chosen.archive]) as (log, faults):
+    with opened_with_faults([chosen.archive]) as (log, issues):
         if not log.streams and not chosen.stream:
             _show_settings(log.settings, limits, as_json=chosen.json)
             return DONE
@@ -77,7 +77,7 @@ def show(chosen: argparse.Namespace) -> int:
             for place, (stream, row) in enumerate(found):
                 for line in [""] * bool(place) + list(lines_of_sample(stream, row, limits)):
                     print_line(line)
-    tell_faults(faults)
+    tell_faults(issues)
     return DONE if found else FAULTY
 
 
@@ -114,7 +114,7 @@ def index(chosen: argparse.Namespace) -> int:
         gone = index_state.forget(files)
         print_line(f"{gone} index{'' if gone == 1 else 'es'} forgotten")
         return DONE
-    with opened_with_faults(chosen.logs) as (log, faults):
+    with opened_with_faults(chosen.logs) as (log, issues):
         if isinstance(log.files, FolderFiles):
             files = [log.files.root / name for name in log.names]
     states = [index_state.state_of(file) for file in files]
@@ -123,7 +123,7 @@ def index(chosen: argparse.Namespace) -> int:
     else:
         for line in index_state.as_lines(states):
             print_line(line)
-    tell_faults(faults)
+    tell_faults(issues)
     return DONE
 
 
@@ -141,8 +141,8 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
     if not chosen.out.name.lower().endswith(LOG_SUFFIXES):
         raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(LOG_SUFFIXES)}")
     _require_file_place(chosen, logs)
-    with opened_with_faults(logs) as (log, faults):
-        if _is_refused(chosen, faults):
+    with opened_with_faults(logs) as (log, issues):
+        if _is_refused(chosen, issues):
             return FAULTY
         streams = chosen_streams(log, names)
         rows = [rows_of_cut(log, log.streams[name], cut) for name in streams]
@@ -165,8 +165,8 @@ def export(chosen: argparse.Namespace) -> int:
         raise UsageError(f"{chosen.out}: expected a name that ends in {CSV} or {PARQUET}, or a new folder")
     _require_file_place(chosen, [chosen.archive], is_folder=not is_file)
     options = TableOptions(lists=lists_of_word(chosen.lists), clock=chosen.time)
-    with opened_with_faults([chosen.archive]) as (log, faults):
-        if _is_refused(chosen, faults):
+    with opened_with_faults([chosen.archive]) as (log, issues):
+        if _is_refused(chosen, issues):
             return FAULTY
         names = chosen_streams(log, chosen.streams)
         if is_file and len(names) != 1:
@@ -175,21 +175,21 @@ def export(chosen: argparse.Namespace) -> int:
         with whole(chosen.out, is_folder=not is_file) as partial:
             places = [partial] if is_file else [partial / each for each in file_names(names, f".{chosen.format}")]
             lines = [
-                _export_one(log.streams[name], place, options, faults=faults)
+                _export_one(log.streams[name], place, options, issues=issues)
                 for name, place in zip(names, places, strict=True)
             ]
             options.lists.require_known()
-            if chosen.strict and faults:
-                raise ArchiveError(f"--strict: {many(len(faults), 'fault')}; nothing is written")
+            if chosen.strict and issues:
+                raise ArchiveError(f"--strict: {many(len(issues), 'fault')}; nothing is written")
     for place, line in zip(places, lines, strict=True):
         print_line(f"{chosen.out if is_file else chosen.out / place.name}: {line}")
     return DONE
 
 
-def _export_one(stream: LogStream, place: Path, options: TableOptions, *, faults: list[Defect]) -> str:
-    def report(fault: Defect) -> None:
-        faults.append(fault)
-        note(str(fault))
+def _export_one(stream: LogStream, place: Path, options: TableOptions, *, issues: list[Defect]) -> str:
+    def report(issue: Defect) -> None:
+        issues.append(issue)
+        note(str(issue))
 
     with progress_bar(f"exporting {stream.name}", "samples") as bar:
         done = export_stream(stream, place, options, report=report, progress=bar)
@@ -208,12 +208,12 @@ def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_
         raise UsageError(f"{chosen.out.parent}: there is no such folder")
 
 
-def _is_refused(chosen: argparse.Namespace, faults: Sequence[Defect]) -> bool:
+def _is_refused(chosen: argparse.Namespace, issues: Sequence[Defect]) -> bool:
     """Faults are told; with --strict nothing is written then."""
-    tell_faults(faults)
-    if chosen.strict and faults:
-        note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
-    return bool(chosen.strict and faults)
+    tell_faults(issues)
+    if chosen.strict and issues:
+        note(f"--strict: {many(len(issues), 'fault')}; nothing is written")
+    return bool(chosen.strict and issues)
 
 
 TOOLS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -225,23 +225,23 @@ TOOLS: dict[str, Callable[[argparse.Namespace], int]] = {
 def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
     """Logs, and what is wrong with them."""
     require_there(paths)
-    faults: list[Defect] = []
+    issues: list[Defect] = []
     notes: list[str] = []
     with ExitStack() as stack:
         with progress_bar("reading", "MB") as bar, watched_opening(bar):
-            log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
+            log = stack.enter_context(opened_logs(paths, issues.append, notes.append))
         for text in notes:
             note(f"note: {text}")
-        yield log, faults
+        yield log, issues
 
 
 def require_there(paths: Sequence[Path]) -> None:
     """UsageError where a path leads to nothing that can be read."""
-    for fault in filter(None, map(fault_of_place, paths)):
-        raise UsageError(fault)
+    for issue in filter(None, map(fault_of_place, paths)):
+        raise UsageError(issue)
 
 
-def tell_faults(faults: Sequence[Defect]) -> None:
+def tell_faults(issues: Sequence[Defect]) -> None:
     """A line for each."""
-    for fault in faults:
-        note(str(fault))
+    for issue in issues:
+        note(str(issue))

@@ -193,9 +193,9 @@ class Log(AbstractContextManager["Log"]):
 
     def _entries_of(self, stream: LogStream, first: int, last: int | None, *, arrays: bool) -> Iterator[Entry]:
         end = len(stream) if last is None else last
-        for begin, stop in stream.batches(first, end, rows=BATCH, size=BATCH_BYTES):
-            times = stream.logged_ns(begin, stop).tolist()
-            for time, sample in zip(times, stream.samples(begin, stop, arrays=arrays), strict=True):
+        for start, stop in stream.batches(first, end, rows=BATCH, size=BATCH_BYTES):
+            times = stream.logged_ns(start, stop).tolist()
+            for time, sample in zip(times, stream.samples(start, stop, arrays=arrays), strict=True):
                 yield Entry(time, stream.name, stream.type, sample)
 
     def __exit__(

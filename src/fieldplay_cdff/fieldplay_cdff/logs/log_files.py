@@ -40,16 +40,16 @@ class LogFiles:
         self._count = 0
         self._lock = threading.Lock()
 
-    def read(self, name: str, begin: int, size: int, *, reader: Hashable) -> bytes:
+    def read(self, name: str, start: int, size: int, *, reader: Hashable) -> bytes:
         """Some bytes of a log; ArchiveError where it has not so many."""
         with self._taken(name, reader) as file:
             try:
-                file.seek(begin)
+                file.seek(start)
                 data = _all_of(file, size)
             except OSError as error:
                 raise ArchiveError(f"{name}: cannot be read: {error}") from None
         if len(data) < size:
-            raise ArchiveError(f"{name}: expected {size} bytes at byte {begin}, got {len(data)}: the file has changed")
+            raise ArchiveError(f"{name}: expected {size} bytes at byte {start}, got {len(data)}: the file has changed")
         return data
 
     @contextmanager
@@ -149,14 +149,14 @@ class InflatedFile(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         self._require_header()
-        begin = self._data.position
+        start = self._data.position
         try:
             data = self._data.read(len(buffer))
         except InflateError as error:
             raise self._damaged(str(error)) from None
         if len(buffer) and not data:
             self._require_end()
-        self._sum.add(begin, data)
+        self._sum.add(start, data)
         buffer[: len(data)] = data
         return len(data)
 

@@ -84,9 +84,9 @@ class LogStream(TimedRows):
         """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""
         return self.samples(row, row + 1, arrays=arrays)[0]
 
-    def samples(self, begin: int, end: int, *, arrays: bool = False) -> list[Any]:
+    def samples(self, start: int, end: int, *, arrays: bool = False) -> list[Any]:
         """Samples in the order of the files; ArchiveError where they cannot be read."""
-        found = [sample for rows in self._part_rows(begin, end) for sample in self._samples(rows, arrays=arrays)]
+        found = [sample for rows in self._part_rows(start, end) for sample in self._samples(rows, arrays=arrays)]
         return found if self.packing is None else [self.packing.sample(sample) for sample in found]
 
     def _samples(self, rows: PartRows, *, arrays: bool) -> list[Any]:
@@ -102,9 +102,9 @@ class LogStream(TimedRows):
             found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
         return found
 
-    def alike(self, begin: int, end: int) -> TemplateMatch | None:
+    def alike(self, start: int, end: int) -> TemplateMatch | None:
         """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
-        parts = list(self._part_rows(begin, end))
+        parts = list(self._part_rows(start, end))
         if len(parts) != 1 or self.parts[parts[0].place].part.columns or self.packing is not None:
             return None
         places = self._places(parts[0])
@@ -116,35 +116,35 @@ class LogStream(TimedRows):
         template = template_of(data[:size])
         return TemplateMatch(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
 
-    def columns(self, begin: int, end: int) -> ColumnRows | None:
+    def columns(self, start: int, end: int) -> ColumnRows | None:
         """Samples of a flattened log as its columns; None where they are of none, or of two files."""
-        place, low, high = next(self._part_rows(begin, end))
+        place, low, high = next(self._part_rows(start, end))
         file, part = self.parts[place]
-        is_one = bool(part.columns) and high - low == end - begin
+        is_one = bool(part.columns) and high - low == end - start
         return rows_of_columns(part, low, high, self._read(file)) if is_one else None
 
-    def extents(self, begin: int, end: int) -> Iterator[Extent]:
+    def extents(self, start: int, end: int) -> Iterator[Extent]:
         """Where rows lie, file by file."""
-        for rows in self._part_rows(begin, end):
+        for rows in self._part_rows(start, end):
             file, part = self.parts[rows.place]
             row = int(self._first_rows[rows.place])
             where = None if part.columns else self._extent(rows)
             yield Extent(file, row + rows.low, row + rows.high, where)
 
-    def sizes(self, begin: int, end: int) -> Places:
+    def sizes(self, start: int, end: int) -> Places:
         """How many bytes each sample (n,) has; of a flattened log, about."""
-        parts = [np.diff(self._places(rows)) for rows in self._part_rows(begin, end)]
+        parts = [np.diff(self._places(rows)) for rows in self._part_rows(start, end)]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
-    def byte_count(self, begin: int = 0, end: int | None = None) -> int:
+    def byte_count(self, start: int = 0, end: int | None = None) -> int:
         """How many bytes some samples have, all by default."""
-        extents = map(self._extent, self._part_rows(begin, len(self) if end is None else end))
+        extents = map(self._extent, self._part_rows(start, len(self) if end is None else end))
         return sum(stop - first for first, stop in extents)
 
-    def batches(self, begin: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
+    def batches(self, start: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
         """Rows one behind the other, so many at most, and of so many bytes at most if they are several."""
-        first, used = begin, 0
-        for low, high in self.ranges(begin, end):
+        first, used = start, 0
+        for low, high in self.ranges(start, end):
             for row, own in enumerate(self.sizes(low, high).tolist(), low):
                 if row > first and (row - first == rows or used + own > size):
                     yield first, row

@@ -74,32 +74,32 @@ class TimedRows:
         """The first row of each block, and the number of all (b + 1,)."""
         return np.append(self.blocks["row"], len(self))
 
-    def ranges(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    def ranges(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
         """Rows begin <= row < end, some thousands at a time, each with its first and the one behind its last."""
         end = len(self) if end is None else min(end, len(self))
-        if begin < end:
+        if start < end:
             rows = self.blocks["row"]
             cuts = rows[np.flatnonzero(np.diff(rows // BLOCK_ROWS, prepend=-1))]
-            cuts = cuts[(cuts > begin) & (cuts < end)].tolist()
-            yield from zip([begin, *cuts], [*cuts, end], strict=True)
+            cuts = cuts[(cuts > start) & (cuts < end)].tolist()
+            yield from zip([start, *cuts], [*cuts, end], strict=True)
 
-    def own_ns(self, begin: int = 0, end: int | None = None) -> Places:
+    def own_ns(self, start: int = 0, end: int | None = None) -> Places:
         """The rows' own times (n,), NO_TIME where one has none."""
-        parts = self._part_rows(begin, len(self) if end is None else end)
+        parts = self._part_rows(start, len(self) if end is None else end)
         return _in_ns(_joined([self._own(rows) for rows in parts]), self._own_unit)
 
-    def logged_ns(self, begin: int = 0, end: int | None = None) -> Places:
+    def logged_ns(self, start: int = 0, end: int | None = None) -> Places:
         """When the rows (n,) were logged; where that is missing, their own times."""
         end = len(self) if end is None else end
-        times = _in_ns(_joined([self._logged(rows) for rows in self._part_rows(begin, end)]), self.logged_unit)
+        times = _in_ns(_joined([self._logged(rows) for rows in self._part_rows(start, end)]), self.logged_unit)
         unlogged = times == NO_TIME
         if bool(unlogged.any()):
-            times[unlogged] = self.own_ns(begin, end)[unlogged]
+            times[unlogged] = self.own_ns(start, end)[unlogged]
         return times
 
-    def logged_raw(self, begin: int, end: int) -> Places:
+    def logged_raw(self, start: int, end: int) -> Places:
         """The times of logging (n,) as the files have them; NO_TIME where there is none."""
-        return _joined([self._logged(rows) for rows in self._part_rows(begin, end)])
+        return _joined([self._logged(rows) for rows in self._part_rows(start, end)])
 
     def first_ns(self) -> int:
         """The earliest of all times, when logged or the rows' own; NO_TIME where there is none."""
@@ -147,17 +147,17 @@ class TimedRows:
         for name in ("low", "high"):
             table[name] = _in_ns(table[name], self._own_unit)
         for index in strange:
-            begin, end = rows[index : index + 2].tolist()
-            again = blocks_of(np.zeros(end - begin, np.int64), self.own_ns(begin, end))[0]
+            start, end = rows[index : index + 2].tolist()
+            again = blocks_of(np.zeros(end - start, np.int64), self.own_ns(start, end))[0]
             for name in ("known", "low", "high"):
                 table[name][index] = again[name]
 
-    def _part_rows(self, begin: int, end: int) -> Iterator[PartRows]:
+    def _part_rows(self, start: int, end: int) -> Iterator[PartRows]:
         """The parts that hold rows begin <= row < end."""
-        first = int(np.searchsorted(self._first_rows, begin, side="right")) - 1
+        first = int(np.searchsorted(self._first_rows, start, side="right")) - 1
         for place in range(max(first, 0), len(self.parts)):
             row = int(self._first_rows[place])
-            low, high = max(begin - row, 0), min(end - row, len(self.parts[place].part))
+            low, high = max(start - row, 0), min(end - row, len(self.parts[place].part))
             if row >= end:
                 return
             if low < high:
@@ -183,7 +183,7 @@ class TimedRows:
 
     def _read(self, file: str, what: str = "samples") -> Read:
         """How a file is read: each list of a stream by an open file of its own, which goes on where it was."""
-        return lambda begin, size: self._files.read(file, begin, size, reader=(self.name, what))
+        return lambda start, size: self._files.read(file, start, size, reader=(self.name, what))
 
 
 def mean_bytes(part: StreamPart) -> int:

@@ -179,8 +179,10 @@ def _heights_at(raster: Raster, x: Array, y: Array) -> Array:
     found = np.zeros(len(x))
     for down in (0, 1):
         for aside in (0, 1):
-            share = np.abs(1 - down - (row - top)) * np.abs(1 - aside - (column - left))
-            found += np.where(share > 0, share * _taken(heights, top + down - first[0], left + aside - first[1]), 0.0)
+            fraction = np.abs(1 - down - (row - top)) * np.abs(1 - aside - (column - left))
+            found += np.where(
+                fraction > 0, fraction * _taken(heights, top + down - first[0], left + aside - first[1]), 0.0
+            )
     return found
 
 

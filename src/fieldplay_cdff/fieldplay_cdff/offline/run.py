@@ -175,18 +175,18 @@ class FusionRun:
 
     def passed(self) -> dict[str, str]:
         """The topics that are written as they are: those asked for; else the static tree and all odometry."""
-        wanted = re.compile(self.part.passed)
+        requested = re.compile(self.part.passed)
         return {
             name: topic.type
             for name, topic in self.data.topics.items()
-            if name == STATIC or (wanted.search(name) if self.part.passed else topic.type == ODOMETRY)
+            if name == STATIC or (requested.search(name) if self.part.passed else topic.type == ODOMETRY)
         }
 
     def into(self, bag: BatchedBag | None) -> FusionResult:
         """Run all of it; what comes out is written where there is a bag."""
-        begin = time.monotonic()
+        start = time.monotonic()
         passed = self.passed() if bag else {}
-        wanted = list(dict.fromkeys([*passed, *self.reader.sources]))
+        requested = list(dict.fromkeys([*passed, *self.reader.sources]))
         spans = [
             topic for topic in map(self.data.topics.__getitem__, self.reader.sources) if topic.first_ns is not None
         ]
@@ -196,7 +196,7 @@ class FusionRun:
             length_ns = max(min(length_ns, round(self.part.duration_s * 1e9)), 1)
         done = 0
         self._feed_models(first_ns)
-        for message in self._in_order(wanted):
+        for message in self._in_order(requested):
             if bag and message.topic in passed:
                 bag.add(OutMessage(message.topic, message.data, message.stamp_ns))
             if message.topic in self.reader.sources:
@@ -204,8 +204,8 @@ class FusionRun:
                     if bag:
                         bag.add(out)
                 done += 1
-                share = (message.stamp_ns - first_ns - round(self.part.start_s * 1e9)) / length_ns
-                self.progress(min(max(share, 0.0), 1.0), done)
+                fraction = (message.stamp_ns - first_ns - round(self.part.start_s * 1e9)) / length_ns
+                self.progress(min(max(fraction, 0.0), 1.0), done)
         for out in self._ended():
             if bag:
                 bag.add(out)
@@ -214,7 +214,7 @@ class FusionRun:
             self.result.counts = dict(bag.counts)
         self.result.told += self.reader.told
         self.result.points_lost += self.reader.points_lost
-        self.result.wall_s = time.monotonic() - begin
+        self.result.wall_s = time.monotonic() - start
         return self.result
 
     def _feed_models(self, stamp_ns: int) -> None:
@@ -296,7 +296,7 @@ def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = 
             last = [failure.message for failure in pipeline.failures][-1:] or result.told[-1:]
             why = "".join(last or pipeline.statistics.loose_ends()) or "no input was accepted"
             raise ArchiveError(f"{pipeline.name} gave nothing: {why}")
-        faults = result.skipped.total() + len(pipeline.failures)
-        if strict and faults:
-            raise ArchiveError(f"{faults} inputs were skipped or steps failed, and none may: nothing was written")
+        issues = result.skipped.total() + len(pipeline.failures)
+        if strict and issues:
+            raise ArchiveError(f"{issues} inputs were skipped or steps failed, and none may: nothing was written")
     return result

@@ -401,11 +401,11 @@ class Orchestration:
         if not reason:
             return
         self.news.append(reason)
-        for choice, is_wanted in preference.wanted.items():
+        for choice, is_requested in preference.wanted.items():
             own = self.pipelines[choice]
-            if is_wanted and own is prefer and not own.is_wanted and preference.is_fallen_back:
+            if is_requested and own is prefer and not own.is_wanted and preference.is_fallen_back:
                 continue  # it was stopped, and is not to be kept
-            own.is_wanted = is_wanted
+            own.is_wanted = is_requested
         fallback.told = reason if preference.is_fallen_back else ""
         if not preference.is_fallen_back and not preference.policy.keep:
             self._running.discard(name)  # its time begins when it is active again

@@ -160,22 +160,22 @@ def source_of(path_or_name: str | Path, depth: int = 0, beside: Path | None = No
     if depth > DEEPEST:
         raise UsageError(f"{path_or_name}: more than {DEEPEST} DFPCs stand in each other: does one hold itself?")
     file = _file_of(path_or_name, beside)
-    faults: list[Defect] = []
-    description = description_of_file(file, faults.append)
+    issues: list[Defect] = []
+    description = description_of_file(file, issues.append)
     if description.kind != DFPC:
         raise UsageError(f"{file}: {description.name} is a DFN: expected a DFPC, with implementations of several")
     if description.form == 1:
         told = "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
         raise UsageError(f"{file}: {told}, as here, with what is missing:\n{form_2_of(description)}")
-    check_description(file.name, description, catalogue_with_inner(description, file, depth), report=faults.append)
-    raise_faults(faults)
+    check_description(file.name, description, catalogue_with_inner(description, file, depth), report=issues.append)
+    raise_faults(issues)
     return Source(file=file, description=description)
 
 
-def raise_faults(faults: list[Defect]) -> None:
+def raise_faults(issues: list[Defect]) -> None:
     """A UsageError of all faults, in the order of their lines."""
-    if faults:
-        told = [str(fault) for fault in sorted(faults, key=lambda fault: (fault.file, fault.row or 0))]
+    if issues:
+        told = [str(issue) for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0))]
         more = [f"and {len(told) - TELLS} more"] if len(told) > TELLS else []
         raise UsageError("\n".join([*told[:TELLS], *more]))
 

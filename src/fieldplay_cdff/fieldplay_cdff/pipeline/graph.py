@@ -125,11 +125,11 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
     configuration = configuration.with_chain(chain.parameters, description.name)
     _require_steps(chain, configuration)
     chain = _without_optional(_configured(chain, configuration), configuration, known())
-    faults = [
+    issues = [
         Defect(file=file, row=line or None, kind="not_runnable", message=message)
         for line, message in _faults(description, chain, known())
     ]
-    raise_faults(faults)
+    raise_faults(issues)
     nodes = [_node(file, step, chain, configuration) for step in chain.steps]
     return RunnableGraph(
         name=description.name,

@@ -220,11 +220,11 @@ class PipelineInputs:
         policy = self._ports[port].policy
         if policy == HOLD:
             return [SyncedInputs({port: value}, stamp_ns, time.monotonic(), is_held=True)]
-        fault = self._clocks[port].fault(stamp_ns)
-        if fault == JUMPED:
+        issue = self._clocks[port].fault(stamp_ns)
+        if issue == JUMPED:
             self._jump(stamp_ns)
-        elif fault:
-            self._refuse(port, fault, stamp_ns)
+        elif issue:
+            self._refuse(port, issue, stamp_ns)
             return []
         alone = [SyncedInputs({port: value}, stamp_ns, time.monotonic())]
         return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
@@ -302,6 +302,6 @@ class LiveQueue:
     def _drop(self, port: str, count: int) -> None:
         self.dropped[port] += count
 
-    def _refuse(self, port: str, fault: str, stamp_ns: int) -> None:
+    def _refuse(self, port: str, issue: str, stamp_ns: int) -> None:
         self.skipped[port] += 1
-        self.told.append(f"{port}: {fault}")
+        self.told.append(f"{port}: {issue}")

@@ -239,9 +239,9 @@ class Pipeline:
         values = [(SUCCESS, False), (QUALITY, 0.0)]
         return [PipelineOutput(port, value, refused.stamp_ns) for port, value in values if port in self.outputs]
 
-    def _refuse(self, port: str, fault: str, stamp_ns: int) -> None:
+    def _refuse(self, port: str, issue: str, stamp_ns: int) -> None:
         self.statistics.skip(port)
-        self._note(port, fault, {port: stamp_ns})
+        self._note(port, issue, {port: stamp_ns})
 
     def _forget(self) -> None:
         """Time is another now: some steps forget what they know."""
@@ -330,29 +330,29 @@ class Pipeline:
         """Steps called, at the same time where there are threads; CPU time is that of all threads."""
         if not ready:
             return []
-        begin = time.process_time()
+        start = time.process_time()
         if self._pool is None or len(ready) == 1:
             calls = [self._call(node, values) for node, values in ready]
         else:
             calls = list(self._pool.map(lambda each: self._call(*each), ready))
-        total = time.process_time() - begin
+        total = time.process_time() - start
         own = sum(call.own_cpu_s for call in calls)
         wall = sum(call.wall_s for call in calls) or 1.0
         rest = max(0.0, total - own)  # of threads that the steps began
         return [call._replace(own_cpu_s=call.own_cpu_s + rest * call.wall_s / wall) for call in calls]
 
     def _call(self, node: GraphNode, values: Mapping[str, Any]) -> Call:
-        begin, cpu = time.perf_counter(), time.thread_time()
+        start, cpu = time.perf_counter(), time.thread_time()
         self._running[node.id] = time.monotonic()
         outputs: Ports = {}
-        fault = ""
+        issue = ""
         try:
             outputs = self.steps[node.id].process(**node.constants, **values)
         except FAULTS as error:
-            fault = " ".join(str(error).split()) or type(error).__name__
+            issue = " ".join(str(error).split()) or type(error).__name__
         finally:
             self._running.pop(node.id, None)
-        return Call(node, values, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
+        return Call(node, values, outputs, issue, time.perf_counter() - start, time.thread_time() - cpu)
 
     def _take(self, call: Call, wave: Activation) -> None:
         new = self._counted(call, wave)
@@ -410,7 +410,7 @@ class Pipeline:
 
     def hanging(self, limit_s: float, now_s: float) -> dict[str, float]:
         """Steps that have run for longer than so many seconds, and how long; `now_s` is the monotonic clock."""
-        found = {step: now_s - begin_s for step, begin_s in list(self._running.items())}
+        found = {step: now_s - start_s for step, start_s in list(self._running.items())}
         return {step: spent_s for step, spent_s in found.items() if spent_s > limit_s}
 
     @property

@@ -81,9 +81,9 @@ class ProductIndex:
         (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version != VERSION and (tables or is_read_only):
             raise IndexFault(f"{self._name}: expected an index of version {VERSION}, got {version}")
-        (fault,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
-        if fault != "ok":
-            raise IndexFault(f"{self._name} is damaged: {fault}")
+        (issue,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if issue != "ok":
+            raise IndexFault(f"{self._name} is damaged: {issue}")
         if is_read_only:
             return
         for pragma in PRAGMAS:
@@ -207,9 +207,9 @@ class ProductIndex:
 def _condition(query: ProductQuery) -> tuple[str, list[object]]:
     """What SQLite is to find, and the values in it."""
     found: list[tuple[str, Sequence[object]]] = [("1", ())]
-    for column, wanted in (("id", query.ids), ("kind", query.kinds)):
-        if wanted:
-            found.append((f"{column} IN ({', '.join('?' * len(wanted))})", wanted))
+    for column, requested in (("id", query.ids), ("kind", query.kinds)):
+        if requested:
+            found.append((f"{column} IN ({', '.join('?' * len(requested))})", requested))
     if query.start_ns is not None:
         found.append(("stamp_ns >= ?", [query.start_ns]))
     if query.end_ns is not None:

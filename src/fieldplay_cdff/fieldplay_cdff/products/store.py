@@ -173,11 +173,11 @@ class PartReader:
             )
         return read
 
-    def products(self, faults: list[str]) -> Iterator[tuple[Product, list[Place]]]:
+    def products(self, issues: list[str]) -> Iterator[tuple[Product, list[Place]]]:
         """All products whose record is there, in the order of the file; what cannot be read is told."""
         index = self._storage.index()
         nowhere: NDArray[np.int64] = np.zeros(0, np.int64)
-        faults += [f"{self.path}: {fault}" for fault in self._storage.faults if not self.is_cut]
+        issues += [f"{self.path}: {issue}" for issue in self._storage.faults if not self.is_cut]
         numbers = np.concatenate([np.full(len(own.stamp_ns), number) for number, own in index.items()] or [nowhere])
         blocks = np.concatenate([own.block for own in index.values()] or [nowhere])
         offsets = np.concatenate([own.offset for own in index.values()] or [nowhere])
@@ -195,12 +195,12 @@ class PartReader:
                     raise StoreError(f"expected the messages of product {product.id} before its record")
                 yield product, [each for _, each in own]
             except (ArchiveError, StoreError) as error:
-                faults.append(f"{self.path}: a product is left out: {error}")
+                issues.append(f"{self.path}: a product is left out: {error}")
             before.clear()
 
 
 def rewritten(
-    store: Path, name: str, kept: Iterator[IndexedProduct], faults: list[str]
+    store: Path, name: str, kept: Iterator[IndexedProduct], issues: list[str]
 ) -> tuple[int, dict[int, list[Place]]]:
     """Write a part anew with these products alone; how many bytes it has, and where they lie now."""
     target = store / name
@@ -213,7 +213,7 @@ def rewritten(
             try:
                 messages = reader.messages(found, as_they_are=True)
             except StoreError as error:
-                faults.append(f"{error}; it is left out")
+                issues.append(f"{error}; it is left out")
                 continue
             places[found.product.id] = writer.add(found.product, messages)
         size = writer.finish()
@@ -293,16 +293,16 @@ class ProductStore:
         try:
             return ProductIndex(place)
         except IndexFault as error:
-            fault = str(error)
+            issue = str(error)
             self._tell(f"{error}; it is made anew of the bags")
             with suppress(OSError, StoreError):
                 place.unlink()
                 place.with_name(f"{FILE}-journal").unlink(missing_ok=True)
                 return ProductIndex(place)
         except StoreError as error:
-            fault = str(error)
+            issue = str(error)
         if self._is_writable:
-            raise StoreError(f"products cannot be kept in {self.folder}: {fault}")
+            raise StoreError(f"products cannot be kept in {self.folder}: {issue}")
         with suppress(StoreError):
             return ProductIndex(place, is_read_only=True)
         return ProductIndex(None)
@@ -354,27 +354,27 @@ class ProductStore:
             if self._is_writable and not is_open:
                 remove_part(self.folder, name)
             return
-        faults: list[str] = []
+        issues: list[str] = []
         reader = PartReader(self.folder, name)
         try:
             count = 0
-            for product, places in reader.products(faults):
+            for product, places in reader.products(issues):
                 self._index.add(product, name, places)
                 count += 1
         finally:
             reader.close()
         self._index.set_part(name, self._size(name), is_open=is_open)
-        self._tell_faults(name, faults)
+        self._tell_faults(name, issues)
         if reader.is_cut and not is_open:
             self._tell(f"{reader.path} was cut off: {count} products in it are whole")
             if self._is_writable:
                 self._rewrite(name)
 
-    def _tell_faults(self, name: str, faults: Sequence[str]) -> None:
-        for fault in faults[:TOLD]:
-            self._tell(fault)
-        if len(faults) > TOLD:
-            self._tell(f"{part_file(self.folder, name)}: {len(faults) - TOLD} more faults")
+    def _tell_faults(self, name: str, issues: Sequence[str]) -> None:
+        for issue in issues[:TOLD]:
+            self._tell(issue)
+        if len(issues) > TOLD:
+            self._tell(f"{part_file(self.folder, name)}: {len(issues) - TOLD} more faults")
 
     def _rewrite(self, name: str) -> None:
         """Write a part anew with what the index has of it; without a product it goes."""
@@ -382,12 +382,12 @@ class ProductStore:
             remove_part(self.folder, name)
             self._index.drop_part(name)
             return
-        faults: list[str] = []
+        issues: list[str] = []
         try:
-            size, places = rewritten(self.folder, name, self._index.of_part(name), faults)
+            size, places = rewritten(self.folder, name, self._index.of_part(name), issues)
         except OSError as error:
             raise StoreError(f"{part_file(self.folder, name)} cannot be written anew: {_words(error)}") from None
-        self._tell_faults(name, faults)
+        self._tell_faults(name, issues)
         self._index.drop(name, [e.product.id for e in self._index.of_part(name) if e.product.id not in places])
         for id_, own in places.items():
             self._index.move(id_, own)

@@ -109,12 +109,12 @@ def are_numbers(values: Array) -> Mask:
     return np.asarray(np.isfinite(values).all(axis=-1))
 
 
-def tracks_of(maps: Sequence[Matches2D], pictures: int) -> Array:
+def tracks_of(maps: Sequence[Matches2D], images: int) -> Array:
     """Pixels (n, pictures, 2) of the same things in pictures, NaN where not seen, from the matches of all pairs.
 
     What would be seen twice in a picture is left out.
     """
-    pairs = list(combinations(range(pictures), 2))
+    pairs = list(combinations(range(images), 2))
     maps = [each.taken(are_numbers(each.source) & are_numbers(each.sink)) for each in maps]
     counts = [len(each) for each in maps]
     pixels = np.concatenate(
@@ -125,10 +125,10 @@ def tracks_of(maps: Sequence[Matches2D], pictures: int) -> Array:
     ends = places.reshape(2, -1)
     links = sparse.coo_matrix((np.ones(ends.shape[1]), tuple(ends)), shape=(len(seen), len(seen)))
     count, track = connected_components(links, directed=False)
-    picture = seen[:, 0].astype(int)
-    times_seen = np.bincount(track * pictures + picture, minlength=count * pictures).reshape(count, pictures)
-    table = np.full((count, pictures, 2), np.nan)
-    table[track, picture] = seen[:, 1:]
+    image = seen[:, 0].astype(int)
+    times_seen = np.bincount(track * images + image, minlength=count * images).reshape(count, images)
+    table = np.full((count, images, 2), np.nan)
+    table[track, image] = seen[:, 1:]
     return table[(times_seen <= 1).all(axis=1)]
 
 
@@ -259,19 +259,19 @@ class StereoAdjustment(Step):
         guessedPosesSequence: Array | None = None,
         guessedPointCloud: Cloud | None = None,
     ) -> Ports:
-        pictures = frames_of(len(correspondenceMapsSequence))
-        if pictures % 2 or pictures < 4:
+        images = frames_of(len(correspondenceMapsSequence))
+        if images % 2 or images < 4:
             raise ValueError(
                 "correspondenceMapsSequence: expected the matches between both pictures of 2, 3, 4 .. places (6, 15, 28"
                 f" .. maps), got {len(correspondenceMapsSequence)}"
             )
-        tracks = tracks_of(correspondenceMapsSequence, pictures)
-        pixels = tracks.reshape(len(tracks), pictures // 2, 4)
+        tracks = tracks_of(correspondenceMapsSequence, images)
+        pixels = tracks.reshape(len(tracks), images // 2, 4)
         pixels = np.where(are_numbers(self.rig.points(pixels))[:, :, None], pixels, np.nan)
         pixels = longest(pixels[np.isfinite(pixels[:, :, 0]).sum(axis=1) >= 2], self.general["MaximumTracks"])
         guess = guessedPosesSequence
-        if guess is not None and guess.shape != (pictures // 2, 4, 4):
-            raise ValueError(f"guessedPosesSequence: expected {pictures // 2} poses, got {guess.shape}")
+        if guess is not None and guess.shape != (images // 2, 4, 4):
+            raise ValueError(f"guessedPosesSequence: expected {images // 2} poses, got {guess.shape}")
         bundle = self.bundle(pixels, guess)
         if bundle is None or not self.is_good(bundle):
             return {"success": False}
@@ -285,8 +285,8 @@ class StereoAdjustment(Step):
 
     def is_good(self, bundle: Bundle) -> bool:
         """Whether poses are to be believed: enough is seen where it should be."""
-        share = bundle.share(self.general["MaximumReprojectionError"])
-        return share >= float(self.general["MinimumInlierShare"])
+        fraction = bundle.share(self.general["MaximumReprojectionError"])
+        return fraction >= float(self.general["MinimumInlierShare"])
 
     def bundle(self, pixels: Array, guess: Array | None) -> Bundle | None:
         """Poses and points from what is seen (n, k, 4) and poses first_T_k that are guessed; None if it tells none."""
@@ -309,10 +309,10 @@ class CeresAdjustment(StereoAdjustment):
         seen = self.rig.points(pixels)
         own, fits = first_poses(seen, seed=self.seed)
         guesses = [own] if guess is None else [inverse_from_transform(guess) @ guess[0], own]
-        begun = [self._begun(pixels, seen, fits, poses) for poses in guesses if np.isfinite(poses).all()]
-        if not begun or len(pixels) < self.general["MinimumTracks"]:
+        started = [self._begun(pixels, seen, fits, poses) for poses in guesses if np.isfinite(poses).all()]
+        if not started or len(pixels) < self.general["MinimumTracks"]:
             return None
-        poses, points = min(begun, key=lambda each: each.error)[:2]
+        poses, points = min(started, key=lambda each: each.error)[:2]
         huber, limit = self.general["HuberPixels"], self.general["MaximumReprojectionError"]
         bundle = adjusted(self.rig, pixels, poses, points, huber_px=huber)
         is_inner = bundle.errors <= limit

@@ -100,9 +100,9 @@ class BackgroundExtraction(Background):
 
     def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:
         """Some pixels of the background replace a sample of theirs, some one of a pixel beside them."""
-        share = 1 / self.general["SubsamplingFactor"]
+        fraction = 1 / self.general["SubsamplingFactor"]
         for is_beside in (False, True):
-            rows, columns = np.nonzero(is_background & (self._random.random(grey.shape) < share))
+            rows, columns = np.nonzero(is_background & (self._random.random(grey.shape) < fraction))
             which = self._random.integers(0, len(self._samples), len(rows))
             values = grey[rows, columns]
             if is_beside:

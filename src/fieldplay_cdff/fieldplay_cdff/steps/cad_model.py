@@ -52,16 +52,16 @@ class Body:
         owners = np.tile(np.arange(len(self.triangles)), 3)
         known, which, counts = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True, return_counts=True)
         order = np.argsort(which.ravel(), kind="stable")
-        begins = np.cumsum(counts) - counts
-        first = owners[order[begins]]
-        second = np.where(counts > 1, owners[order[np.minimum(begins + 1, len(order) - 1)]], -1)
+        starts = np.cumsum(counts) - counts
+        first = owners[order[starts]]
+        second = np.where(counts > 1, owners[order[np.minimum(starts + 1, len(order) - 1)]], -1)
         return known, np.stack([first, second], axis=1)
 
     def seen_edges(self, eye: Array, crease_rad: float) -> NDArray[np.intp]:
         """Those edges (k, 2), by their corners, that may be seen from a place: creases, and the outline."""
         corners, sides = self.edges
-        begins = self.corners[self.triangles[:, 0]]
-        faces = np.einsum("ij,ij->i", self.normals, eye - begins) > 0
+        starts = self.corners[self.triangles[:, 0]]
+        faces = np.einsum("ij,ij->i", self.normals, eye - starts) > 0
         first, second = faces[sides[:, 0]], faces[sides[:, 1]]
         is_open = sides[:, 1] < 0
         cosine = np.einsum("ij,ij->i", self.normals[sides[:, 0]], self.normals[sides[:, 1]])
@@ -74,18 +74,18 @@ class Body:
         counts = np.maximum(1, np.rint(lengths)).astype(int)
         which = np.repeat(np.arange(len(edges)), counts)
         number = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        share = (number + 0.5) / counts[which]
-        begins, ends = self.corners[edges[:, 0]], self.corners[edges[:, 1]]
-        way = ends - begins
+        fraction = (number + 0.5) / counts[which]
+        starts, ends = self.corners[edges[:, 0]], self.corners[edges[:, 1]]
+        way = ends - starts
         along = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), SAME_M)
-        return EdgePoints(begins[which] + share[:, None] * way[which], along[which])
+        return EdgePoints(starts[which] + fraction[:, None] * way[which], along[which])
 
     def is_hidden(self, points: Array, eye: Array) -> NDArray[np.bool_]:
         """Whether a triangle stands between points (n, 3) and a place."""
         found = np.zeros(len(points), bool)
         step = max(1, AT_ONCE // max(1, len(self.triangles)))
-        for begin in range(0, len(points), step):
-            found[begin : begin + step] = self._is_hidden(points[begin : begin + step], eye)
+        for start in range(0, len(points), step):
+            found[start : start + step] = self._is_hidden(points[start : start + step], eye)
         return found
 
     def _is_hidden(self, points: Array, eye: Array) -> NDArray[np.bool_]:

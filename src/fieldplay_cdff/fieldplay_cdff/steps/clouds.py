@@ -167,14 +167,14 @@ class MatcherAssembly(Assembly):
             cloud.points, [count], eps=own["ApproximationEpsilon"], workers=self.threads
         )
         density = count / (4 / 3 * np.pi * np.maximum(distances[:, 0], 1e-9) ** 3)
-        share = np.random.default_rng(self.seed).uniform(size=len(cloud))
-        kept = cloud.taken(share * density < self.general["MaximumSamplingDensity"])
+        fraction = np.random.default_rng(self.seed).uniform(size=len(cloud))
+        kept = cloud.taken(fraction * density < self.general["MaximumSamplingDensity"])
         if own["KeepNormals"] and len(kept) >= 3:
             kept = replace(kept, normals=surfaces_of(kept.points, nearest=count, threads=self.threads)[0])
         return kept
 
 
-def _nearest_within(points: Array, asked: Array, radius: float, threads: int) -> tuple[Places, NDArray[np.bool_]]:
+def _nearest_within(points: Array, requested: Array, radius: float, threads: int) -> tuple[Places, NDArray[np.bool_]]:
     """The place of the nearest point for each one asked for, and whether it is within the radius."""
-    distances, nearest = cKDTree(points).query(asked, distance_upper_bound=radius * NEAR, workers=threads)
+    distances, nearest = cKDTree(points).query(requested, distance_upper_bound=radius * NEAR, workers=threads)
     return nearest, np.isfinite(distances)

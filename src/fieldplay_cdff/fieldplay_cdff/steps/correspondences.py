@@ -96,10 +96,10 @@ class BestDescriptorMatch(DescribedMatch):
             points, others, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
             random=np.random.default_rng(self.seed),
         )  # fmt: skip
-        share = float(is_near.mean())
-        if leaves_a_turn_free(points[is_near]) or share < self.general["MinimumInlierShare"]:
+        fraction = float(is_near.mean())
+        if leaves_a_turn_free(points[is_near]) or fraction < self.general["MinimumInlierShare"]:
             return {"success": False}
-        return {"transform": transform, "success": True, "quality": share}
+        return {"transform": transform, "success": True, "quality": fraction}
 
 
 @implements("FeaturesMatching3D")
@@ -111,7 +111,7 @@ class Ransac3D(DescribedMatch):
         count = min(general["CorrespondenceRandomness"], len(scene))
         alike, _ = described_alike(unit(source), unit(sink), count)
         self._model, self._tree = source.points, cKDTree(scene)
-        transform, share = self._best(alike)
+        transform, fraction = self._best(alike)
         for _ in range(REFITS):
             distances, near = self._nearest(moved(transform, self._model))
             is_near = np.isfinite(distances)
@@ -119,21 +119,21 @@ class Ransac3D(DescribedMatch):
                 break
             refitted = rigid_fit(self._model[is_near], scene[near[is_near]])
             better = float(np.isfinite(self._nearest(moved(refitted, self._model))[0]).mean())
-            if better < share:
+            if better < fraction:
                 break
-            transform, share = refitted, better
-        if share < general["InlierFraction"] or share * len(self._model) < LEAST_PAIRS:
+            transform, fraction = refitted, better
+        if fraction < general["InlierFraction"] or fraction * len(self._model) < LEAST_PAIRS:
             return {"success": False}
-        return {"transform": transform, "success": True, "quality": share}
+        return {"transform": transform, "success": True, "quality": fraction}
 
     def _best(self, alike: Places) -> tuple[Array, float]:
         """The transform that brings most of the model onto the scene, and which share."""
         general, scene = self.general, self._tree.data
         random = np.random.default_rng(self.seed)
         judges = random.permutation(len(self._model))[:JUDGED_BY]
-        best, share, tried, wanted = np.eye(4), 0.0, 0, general["MaximumIterations"]
-        while tried < wanted:
-            rounds = min(TRIED_AT_ONCE, wanted - tried)
+        best, fraction, tried, requested = np.eye(4), 0.0, 0, general["MaximumIterations"]
+        while tried < requested:
+            rounds = min(TRIED_AT_ONCE, requested - tried)
             picked = random.integers(len(alike), size=(rounds, general["NumberOfSamples"]))
             there = alike[picked, random.integers(alike.shape[1], size=picked.shape)]
             kept = _are_alike(self._model[picked], scene[there], general["SimilarityThreshold"])
@@ -143,12 +143,12 @@ class Ransac3D(DescribedMatch):
             transforms = rigid_fit(self._model[picked[kept]], scene[there[kept]])
             first = self._shares(transforms, judges)
             order = np.argsort(-first, kind="stable")[:JUDGED_WHOLLY]
-            shares = self._shares(transforms[order], np.arange(len(self._model)))
-            if shares.max() > share:
-                best, share = transforms[order[np.argmax(shares)]], float(shares.max())
-            hit = (share / alike.shape[1]) ** general["NumberOfSamples"]
-            wanted = min(wanted, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else wanted)
-        return best, share
+            fractions = self._shares(transforms[order], np.arange(len(self._model)))
+            if fractions.max() > fraction:
+                best, fraction = transforms[order[np.argmax(fractions)]], float(fractions.max())
+            hit = (fraction / alike.shape[1]) ** general["NumberOfSamples"]
+            requested = min(requested, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else requested)
+        return best, fraction
 
     def _shares(self, transforms: Array, places: Places) -> Array:
         """Which share of points of the model each transform brings onto the scene."""

@@ -101,12 +101,12 @@ class EdgeModelContourMatching(Step):
         if rightImage and rightEdges and rightGradientX and rightGradientY:
             views.append(_view(rightImage, rightEdges, rightGradientX, rightGradientY, "rightImage"))
         expected = transform_of_step(predictedState.values[:3], predictedState.values[3:MEASURED])
-        pose, share = self._followed(views, expected)
+        pose, fraction = self._followed(views, expected)
         if pose is None:
-            return {"success": False, "quality": share}
+            return {"success": False, "quality": fraction}
         values = np.concatenate([vector_from_rotation(pose[:3, :3]), pose[:3, 3], np.zeros(MEASURED)])
         state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=leftImage.stamp_ns)
-        return {"measurement": state, "success": True, "quality": share}
+        return {"measurement": state, "success": True, "quality": fraction}
 
     def _followed(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
         """The pose that fits the edges best, and the share of points that agree with it; None where it got lost."""
@@ -114,14 +114,14 @@ class EdgeModelContourMatching(Step):
         for _ in range(own["Maximum"]):
             found = self._residuals(views, pose)
             is_there = np.isfinite(found.distances)
-            share = float(is_there.mean()) if len(is_there) else 0.0
-            if is_there.sum() < accepted["MinimumPoints"] or share < accepted["MinimumShareMeanwhile"]:
-                return None, share
+            fraction = float(is_there.mean()) if len(is_there) else 0.0
+            if is_there.sum() < accepted["MinimumPoints"] or fraction < accepted["MinimumShareMeanwhile"]:
+                return None, fraction
             step = _robust_step(found.rows[is_there], found.distances[is_there])
             pose = transform_of_step(step[:3], step[3:]) @ pose
             pose[:3, :3] = _nearest_rotation(pose[:3, :3])
             if _is_beyond(expected, pose, turn_deg=own["DivergedTurn"], shift_m=own["DivergedShift"]):
-                return None, share
+                return None, fraction
             if _is_within(step, pose, turn_deg=own["ConvergedTurn"], shift_m=own["ConvergedShift"]):
                 break
         distances = self._residuals(views, pose).distances
@@ -210,15 +210,15 @@ def edge_distances(view: View, pixels: Array, normals: Array, reach: int, angle_
     return np.where(is_edge.any(axis=1), distances, np.nan)
 
 
-def _view(picture: Frame, edges: Frame, right: Frame, down: Frame, port: str) -> View:
-    camera = camera_of(picture, port)
+def _view(image: Frame, edges: Frame, right: Frame, down: Frame, port: str) -> View:
+    camera = camera_of(image, port)
     parts = {"edges": edges, "right": right, "down": down}
     pixels = {name: np.asarray(frame.image, np.uint8) for name, frame in parts.items()}
-    if any(part.shape != picture.image.shape[:2] for part in pixels.values()):
+    if any(part.shape != image.image.shape[:2] for part in pixels.values()):
         shapes = ", ".join(str(part.shape) for part in pixels.values())
-        raise ValueError(f"{port}: expected edges of {picture.image.shape[:2]}, got {shapes}")
-    shift = np.array([-picture.baseline_m, 0.0, 0.0])
-    return View(grey_of(picture, port), **pixels, matrix=camera.matrix, shift=shift)
+        raise ValueError(f"{port}: expected edges of {image.image.shape[:2]}, got {shapes}")
+    shift = np.array([-image.baseline_m, 0.0, 0.0])
+    return View(grey_of(image, port), **pixels, matrix=camera.matrix, shift=shift)
 
 
 def _pixels(view: View, points: Array) -> Array:

@@ -212,8 +212,8 @@ def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: fl
     distances, nearest = np.zeros((len(source), count)), np.full((len(source), count), -1)
     own, order = (np.argsort(found.points[:, 1], kind="stable") for found in (source, sink))
     lines = sink.points[order, 1]
-    for begin in range(0, len(own), ROWS_AT_ONCE):
-        some = own[begin : begin + ROWS_AT_ONCE]
+    for start in range(0, len(own), ROWS_AT_ONCE):
+        some = own[start : start + ROWS_AT_ONCE]
         at = source.points[some, 1]
         first, end = np.searchsorted(lines, [at[0] - within, at[-1] + within])
         if end - first < count:

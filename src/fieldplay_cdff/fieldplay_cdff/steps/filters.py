@@ -78,9 +78,9 @@ class KalmanPredictor(Step):
             state = State(values=np.zeros(2 * MEASURED), covariance=covariance, stamp_ns=currentTime)
             return {"predictedState": state, "predictedStateCovariance": state}
         _check(previousState, "previousState")
-        begin = _without_turn(previousState.values) if own["Increments"] else previousState.values
+        start = _without_turn(previousState.values) if own["Increments"] else previousState.values
         values, covariance = predicted(
-            begin, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
+            start, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
             turns=own["StandardDeviationtdOrientation"], shifts=own["StandardDeviationtdTranslation"],
         )  # fmt: skip
         if own["Increments"]:

@@ -120,10 +120,10 @@ class FpfhDescriptor3D(Descriptor3D):
             own, near = used[edges.of[some]], edges.to[some]
             features, is_known = pair_features(points[own], normals[own], points[near], normals[near])
             bins = _bins(features[is_known], FPFH_BINS) + FPFH_BINS * np.arange(3)
-            begin = 3 * FPFH_BINS * edges.of[first]
-            keys = 3 * FPFH_BINS * edges.of[some][is_known][:, None] + bins - begin
+            start = 3 * FPFH_BINS * edges.of[first]
+            keys = 3 * FPFH_BINS * edges.of[some][is_known][:, None] + bins - start
             found = np.bincount(keys.ravel())
-            sums[begin : begin + len(found)] += found
+            sums[start : start + len(found)] += found
         counts: Array = sums.reshape(len(used), 3 * FPFH_BINS)
         counts *= 100 / np.maximum(counts[:, :FPFH_BINS].sum(axis=1, keepdims=True), 1)
         return counts
@@ -165,8 +165,8 @@ class PfhDescriptor3D(Descriptor3D):
             first = until
         found = counts.reshape(len(centers), PFH_BINS**3)
         whole = found.sum(axis=1, keepdims=True)
-        shares: Array = np.divide(100 * found, whole, out=np.full_like(found, np.nan), where=whole > 0)
-        return shares
+        fractions: Array = np.divide(100 * found, whole, out=np.full_like(found, np.nan), where=whole > 0)
+        return fractions
 
 
 def _others(edges: Edges, own: Places) -> Edges:

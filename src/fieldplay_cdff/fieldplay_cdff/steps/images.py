@@ -102,8 +102,8 @@ class ConvolutionFilter(Step):
         side = self.general["KernelSize"]
         is_known = np.isfinite(depths)
         sums = cv2.blur(np.where(is_known, depths, 0.0), (side, side))
-        shares = cv2.blur(is_known.astype(np.float64), (side, side))
-        means = np.where(is_known, sums / np.where(is_known, shares, 1.0), np.nan)
+        fractions = cv2.blur(is_known.astype(np.float64), (side, side))
+        means = np.where(is_known, sums / np.where(is_known, fractions, 1.0), np.nan)
         kind = inputFrame.image.dtype
         filtered = np.rint(means) if np.issubdtype(kind, np.integer) else means
         return {"ouputFrame": replace(inputFrame, image=filtered.astype(kind))}

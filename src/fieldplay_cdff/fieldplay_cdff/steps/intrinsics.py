@@ -87,8 +87,8 @@ def grey_pair(
     first: Frame, second: Frame, ports: tuple[str, str] = ("left", "right")
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The grey values of two pictures of one size."""
-    pictures = grey_of(first, ports[0]), grey_of(second, ports[1])
-    if pictures[0].shape != pictures[1].shape:
-        sizes = [" x ".join(map(str, picture.shape[::-1])) for picture in pictures]
+    images = grey_of(first, ports[0]), grey_of(second, ports[1])
+    if images[0].shape != images[1].shape:
+        sizes = [" x ".join(map(str, image.shape[::-1])) for image in images]
         raise ValueError(f"{ports[1]}: expected a picture of {sizes[0]} pixels as {ports[0]}, got {sizes[1]}")
-    return pictures
+    return images

@@ -53,26 +53,26 @@ def followed(
     They are looked for about where they are expected (n, 2), else at their own place. Infinitely far where they are
     lost, or left the picture.
     """
-    begin = np.array(points, np.float32).reshape(-1, 1, 2)
-    aim = begin if expected is None else np.array(expected, np.float32).reshape(-1, 1, 2)
-    size, begins = (window, window), cv2.OPTFLOW_USE_INITIAL_FLOW
+    start = np.array(points, np.float32).reshape(-1, 1, 2)
+    aim = start if expected is None else np.array(expected, np.float32).reshape(-1, 1, 2)
+    size, starts = (window, window), cv2.OPTFLOW_USE_INITIAL_FLOW
     there, is_found, _ = cv2.calcOpticalFlowPyrLK(
-        source, sink, begin, aim.copy(), winSize=size, maxLevel=levels, flags=begins
+        source, sink, start, aim.copy(), winSize=size, maxLevel=levels, flags=starts
     )
-    home = begin + np.asarray(there) - aim
-    back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, home, winSize=size, maxLevel=levels, flags=begins)
+    home = start + np.asarray(there) - aim
+    back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, home, winSize=size, maxLevel=levels, flags=starts)
     places = there[:, 0].astype(np.float64)
     height, width = source.shape
     is_there = (
         (is_found[:, 0] > 0) & (is_back[:, 0] > 0) & ((places >= 0) & (places <= [width - 1, height - 1])).all(axis=1)
     )
-    return places, np.where(is_there, np.linalg.norm((back - begin)[:, 0], axis=1), np.inf)
+    return places, np.where(is_there, np.linalg.norm((back - start)[:, 0], axis=1), np.inf)
 
 
 def as_bright_as(source: Grey, sink: Grey) -> Grey:
     """The sink with the mean and the deviation of the source's grey values; as it is where they differ little."""
     (mean, spread), (own_mean, own_spread) = (
-        [float(np.ravel(each)[0]) for each in cv2.meanStdDev(picture)] for picture in (source, sink)
+        [float(np.ravel(each)[0]) for each in cv2.meanStdDev(image)] for image in (source, sink)
     )
     gain = spread / own_spread if own_spread > 0 else 1.0
     if abs(np.log(max(gain, 1e-3))) < SAME_GAIN and abs(mean - own_mean) < SAME_MEAN:
@@ -135,14 +135,14 @@ class LucasKanade(Step):
         own, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, PORTS)
         if not len(matches):
             return {"matches": matches, "quality": 0.0}
-        begun = matches.sink.astype(np.float32)
+        started = matches.sink.astype(np.float32)
         found, is_found, _ = cv2.calcOpticalFlowPyrLK(
-            source, sink, matches.source.astype(np.float32), begun.copy(),
+            source, sink, matches.source.astype(np.float32), started.copy(),
             winSize=(own["WindowSize"], own["WindowSize"]), maxLevel=own["PyramidLevels"],
             criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, own["Iterations"], own["LeastStep"]),
             flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
         )  # fmt: skip
-        is_near = np.linalg.norm(found - begun, axis=1) <= own["MaximumShift"]
+        is_near = np.linalg.norm(found - started, axis=1) <= own["MaximumShift"]
         rows = np.flatnonzero(np.asarray(is_found).ravel().astype(np.bool_) & is_near)
         kept = replace(matches.taken(rows), sink=np.asarray(found, np.float64)[rows])
         return {"matches": kept, "quality": len(rows) / len(matches)}

@@ -143,21 +143,21 @@ class IssDetector3D(Detector3D):
         found = largest(small, points, candidates, general["NonMaximaSupressionRadius"])
         return found, points[found]
 
-    def _on_rim(self, points: Array, tree: cKDTree, asked: Places) -> Mask:
+    def _on_rim(self, points: Array, tree: cKDTree, requested: Places) -> Mask:
         """Whether the neighbours leave a wide angle free, seen along the normal."""
-        if not len(asked):
+        if not len(requested):
             return np.zeros(0, bool)
         radius = self.general["NormalRadius"]
         normals, _ = surfaces_of(points, radius=radius, threads=self.threads)
-        edges = _without_self(edges_within(tree, points[asked], radius), asked)
-        angles = _angles(points, normals, edges, asked)
+        edges = _without_self(edges_within(tree, points[requested], radius), requested)
+        angles = _angles(points, normals, edges, requested)
         order = np.lexsort((angles, edges.of))
-        angles, starts = angles[order], starts_of(edges, len(asked))
+        angles, starts = angles[order], starts_of(edges, len(requested))
         gaps = np.diff(angles, append=0.0)
         has_any = np.diff(starts) > 0
         last = starts[1:][has_any] - 1
         gaps[last] = angles[starts[:-1][has_any]] + 2 * np.pi - angles[last]
-        widest = np.full(len(asked), 2 * np.pi)
+        widest = np.full(len(requested), 2 * np.pi)
         widest[has_any] = np.maximum.reduceat(gaps, starts[:-1][has_any])
         is_free: Mask = widest > self.general["AngleThreshold"]
         return is_free
@@ -179,18 +179,18 @@ class CornerDetector3D(Detector3D):
         distances, near = tree.query(points, np.arange(1, count + 1), workers=self.threads)
         is_near = (distances <= general["SearchRadiusBorderSelection"]) & is_part[near]
         is_border = is_part & (is_near & (regions[near] != regions[:, None])).any(axis=1)
-        asked = np.flatnonzero(is_border)
-        if not len(asked):
-            return asked, points[asked]
-        of, column = np.nonzero(is_near[asked])
-        edges = Edges(of, near[asked][of, column], distances[asked][of, column])
-        edges = _without_self(edges, asked)
+        requested = np.flatnonzero(is_border)
+        if not len(requested):
+            return requested, points[requested]
+        of, column = np.nonzero(is_near[requested])
+        edges = Edges(of, near[requested][of, column], distances[requested][of, column])
+        edges = _without_self(edges, requested)
         slots = general["NumberOfHistogramSlots"]
-        turns = _angles(points, normals, edges, asked) / (2 * np.pi)
+        turns = _angles(points, normals, edges, requested) / (2 * np.pi)
         slot = np.floor(turns * slots + QUARTER).astype(int) % slots
-        is_filled = np.zeros((len(asked), slots), bool)
+        is_filled = np.zeros((len(requested), slots), bool)
         is_filled[edges.of, slot] = True
-        found = asked[slots - is_filled.sum(axis=1) <= general["MaximumNumberOfEmptySlots"]]
+        found = requested[slots - is_filled.sum(axis=1) <= general["MaximumNumberOfEmptySlots"]]
         return found, points[found]
 
     def _regions(self, tree: cKDTree, normals: Array, curvatures: Array) -> Places:
@@ -212,18 +212,18 @@ class CornerDetector3D(Detector3D):
         return found
 
 
-def _without_self(edges: Edges, asked: Places) -> Edges:
-    other = asked[edges.of] != edges.to
+def _without_self(edges: Edges, requested: Places) -> Edges:
+    other = requested[edges.of] != edges.to
     return Edges(edges.of[other], edges.to[other], edges.distances[other])
 
 
-def _angles(points: Array, normals: Array, edges: Edges, asked: Places) -> Array:
+def _angles(points: Array, normals: Array, edges: Edges, requested: Places) -> Array:
     """In which direction (rad) along the surface neighbours lie, from any that each point has of its own."""
-    normal = normals[asked]
+    normal = normals[requested]
     along = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])
     along /= np.maximum(np.linalg.norm(along, axis=1), NOISE)[:, None]
     across = np.cross(normal, along)
-    offsets = points[edges.to] - points[asked][edges.of]
+    offsets = points[edges.to] - points[requested][edges.of]
     y, x = (np.sum(offsets * axis[edges.of], axis=1) for axis in (across, along))
     angles: Array = np.arctan2(y, x)
     return angles

@@ -65,11 +65,11 @@ class PlaceIndex:
         found: dict[int, float] = {}
         own = words_of(view.codes).astype(np.uint64) << np.uint64(OWNER_BITS)
         for row, words in zip(self.rows, own, strict=True):
-            begin = np.searchsorted(row, words)
-            lengths = np.searchsorted(row, words + np.uint64(1 << OWNER_BITS)) - begin
+            start = np.searchsorted(row, words)
+            lengths = np.searchsorted(row, words + np.uint64(1 << OWNER_BITS)) - start
             rare = (lengths > 0) & (lengths <= max(2.0, MOST_COMMON * count))
-            begin, lengths = begin[rare], lengths[rare]
-            first = np.repeat(begin - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if len(begin) else begin
+            start, lengths = start[rare], lengths[rare]
+            first = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if len(start) else start
             places = first + np.arange(int(lengths.sum()))
             owners = (row[places] & np.uint64((1 << OWNER_BITS) - 1)).astype(np.int64)
             weights = np.repeat(np.log(1 + count / np.maximum(lengths, 1)), lengths)

@@ -65,9 +65,9 @@ def misses(sights: Sights, poses: Array) -> Misses:
     shifts = (slopes @ (sights.spreads @ np.swapaxes(poses[..., :3, :3], -1, -2))[..., None])[..., 0]
     # the root of the inverse of 1 + s s^T leaves what is across s, and shortens what is along it
     squares = np.sum(shifts**2, axis=-1, keepdims=True)
-    share = (1 - 1 / np.sqrt(1 + squares)) / np.maximum(squares, SMALL)
-    errors = errors - shifts * share * np.sum(shifts * errors, axis=-1, keepdims=True)
-    slopes = slopes - (shifts * share)[..., None] * (shifts[..., None, :] @ slopes)
+    fraction = (1 - 1 / np.sqrt(1 + squares)) / np.maximum(squares, SMALL)
+    errors = errors - shifts * fraction * np.sum(shifts * errors, axis=-1, keepdims=True)
+    slopes = slopes - (shifts * fraction)[..., None] * (shifts[..., None, :] @ slopes)
     return Misses(np.nan_to_num(errors, nan=np.inf), slopes, np.sqrt(1 + squares[..., 0]))
 
 
@@ -76,20 +76,20 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
 
     Four points whose depths are off tell a pose that is off: the best of some is refined before it is compared.
     """
-    best, least, tried, wanted = None, np.inf, 0, rounds
-    while tried < wanted:
+    best, least, tried, requested = None, np.inf, 0, rounds
+    while tried < requested:
         tried += AT_ONCE
         poses = _of_samples(sights, random)
         if not len(poses):
             continue
-        begin = poses[np.argmin(_costs(sights, poses, threshold))]
-        pose, inside = refined(sights, begin, threshold, rounds=FEW_ROUNDS)
+        start = poses[np.argmin(_costs(sights, poses, threshold))]
+        pose, inside = refined(sights, start, threshold, rounds=FEW_ROUNDS)
         cost = float(_costs(sights, pose, threshold))
         if cost < least:
             best, least = pose, cost
             hit = min(float(np.mean(inside)) ** SAMPLED, 0.999) / SPOILT
             enough = int(log(MISSED) / log(1 - hit)) if hit > MISSED / rounds else rounds
-            wanted = min(rounds, max(enough, LEAST_ROUNDS))
+            requested = min(rounds, max(enough, LEAST_ROUNDS))
     return best
 
 
@@ -195,5 +195,5 @@ class StereoPnpSolver(Step):
         known = np.isfinite(points).all(axis=1) & np.isfinite(pixels).all(axis=1) & (points[:, 2] > NEAREST_M)
         matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
         points = points[known]
-        share = points[:, 2:] * own["DisparityDeviation"] / (matrix[0, 0] * own["Baseline"])
-        return Sights(points, points * share, pixels[known], matrix)
+        fraction = points[:, 2:] * own["DisparityDeviation"] / (matrix[0, 0] * own["Baseline"])
+        return Sights(points, points * fraction, pixels[known], matrix)

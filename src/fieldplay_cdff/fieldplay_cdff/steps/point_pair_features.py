@@ -101,10 +101,10 @@ class OrientedPairs(DescribedMatch):
         poses = self._tried(size)
         if not len(poses):
             return {"success": False}
-        pose, share = self._best(poses)
-        if share < self.general["InlierFraction"]:
-            return {"success": False, "quality": share}
-        return {"transform": pose, "success": True, "quality": share}
+        pose, fraction = self._best(poses)
+        if fraction < self.general["InlierFraction"]:
+            return {"success": False, "quality": fraction}
+        return {"transform": pose, "success": True, "quality": fraction}
 
     def _tried(self, size: float) -> Array:
         """Poses (n, 4, 4) by which a pair of the model is one of the scene."""
@@ -114,15 +114,15 @@ class OrientedPairs(DescribedMatch):
         keys = self._keys(known)
         order = np.argsort(keys, kind="stable")
         scene = self._scene.taken(_one_of_each_cell(self._scene.points, THINNED * self._reach))
-        asked = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
-        cosines = asked.features[:, 1:]
+        requested = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
+        cosines = requested.features[:, 1:]
         on_plane = (cosines[:, :2] < own["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
-        asked = ExactTimeSync(*(part[~on_plane] for part in asked))
-        low, high = (np.searchsorted(keys[order], self._keys(asked), side) for side in ("left", "right"))
+        requested = ExactTimeSync(*(part[~on_plane] for part in requested))
+        low, high = (np.searchsorted(keys[order], self._keys(requested), side) for side in ("left", "right"))
         there = np.tile(np.flatnonzero(high > low), own["PairsOfModelForEach"])
         picked = order[low[there] + (self._random.random(len(there)) * (high - low)[there]).astype(np.intp)]
         return np.concatenate([
-            _poses(model, known, picked, scene, asked, there, sign) for sign in (1.0, -1.0)
+            _poses(model, known, picked, scene, requested, there, sign) for sign in (1.0, -1.0)
         ])  # fmt: skip
 
     def _pairs(self, surface: Surface, first: Places, second: Places, size: float) -> ExactTimeSync:
@@ -148,9 +148,9 @@ class OrientedPairs(DescribedMatch):
         chosen = self._random.permutation(len(points))[: own["References"]]
         around = cKDTree(points).query_ball_point(points[chosen], radius, workers=self.threads, return_sorted=True)
         counts = np.array([len(each) for each in around])
-        begins, flat = np.cumsum(counts) - counts, np.concatenate([np.array(each, np.intp) for each in around])
+        starts, flat = np.cumsum(counts) - counts, np.concatenate([np.array(each, np.intp) for each in around])
         of = self._random.integers(len(chosen), size=own["ScenePairs"])
-        return chosen[of], flat[begins[of] + (self._random.random(len(of)) * counts[of]).astype(np.intp)]
+        return chosen[of], flat[starts[of] + (self._random.random(len(of)) * counts[of]).astype(np.intp)]
 
     def _best(self, poses: Array) -> tuple[Array, float]:
         """The pose that brings most of the model onto the scene, and the share that then lies on it."""
@@ -163,15 +163,15 @@ class OrientedPairs(DescribedMatch):
             for reach in REFINEMENTS:
                 pose = self._nearer(pose, reach * self._reach)
             found.append((self._final_share(pose), pose))
-        share, pose = max(found, key=lambda each: each[0])
-        return pose, share
+        fraction, pose = max(found, key=lambda each: each[0])
+        return pose, fraction
 
     def _shares(self, poses: Array, judges: Places) -> Array:
         """Which share of points of the model has one of the scene with its normal nearby, by pose."""
         step = max(1, AT_ONCE // len(judges))
         parts = []
-        for begin in range(0, len(poses), step):
-            some = poses[begin : begin + step]
+        for start in range(0, len(poses), step):
+            some = poses[start : start + step]
             near, _, _ = self._met(some, judges, self._reach)
             parts.append(near.mean(axis=1))
         return np.concatenate(parts)
@@ -207,13 +207,13 @@ def _poses(
     known: ExactTimeSync,
     picked: Places,
     scene: Surface,
-    asked: ExactTimeSync,
+    requested: ExactTimeSync,
     there: Places,
     sign: float,
 ) -> Array:
     """Poses (n, 4, 4) that bring pairs of the model onto those of the scene, its first normals with a sign."""
     sides = []
-    for surface, pairs, which, turned in ((model, known, picked, sign), (scene, asked, there, 1.0)):
+    for surface, pairs, which, turned in ((model, known, picked, sign), (scene, requested, there, 1.0)):
         one, other = pairs.first[which], pairs.second[which]
         axes, is_good = _axes(surface.points[other] - surface.points[one], turned * surface.normals[one])
         middle = (surface.points[one] + surface.points[other]) / 2

@@ -283,8 +283,8 @@ def _repeated(step: Array, times: float) -> Array:
     return found
 
 
-def _part(step: Array, share: float) -> Array:
+def _part(step: Array, fraction: float) -> Array:
     """A step of several pairs as one of one pair: of shift and turn a share."""
-    if share == 1:
+    if fraction == 1:
         return step
-    return transform_of_step(_vector(step) * share, step[:3, 3] * share)
+    return transform_of_step(_vector(step) * fraction, step[:3, 3] * fraction)

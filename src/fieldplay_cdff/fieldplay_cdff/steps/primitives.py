@@ -118,11 +118,11 @@ class HuInvariants(Step):
         """The largest outline of a template; ValueError where there is none of this name."""
         if name not in self._outlines:
             file = self._files.get(name)
-            picture = None if file is None else cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
-            if picture is None:
+            image = None if file is None else cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
+            if image is None:
                 known = ", ".join(self._files) or "none"
                 raise ValueError(f"primitives: expected names of templates ({known}), got {name!r}")
-            outlines = contours_of(black_and_white(np.asarray(picture, np.uint8)), 0.0)
+            outlines = contours_of(black_and_white(np.asarray(image, np.uint8)), 0.0)
             if not outlines:
                 raise ValueError(f"{file}: expected a shape on a ground of another brightness, got none")
             self._outlines[name] = max(outlines, key=cv2.contourArea)

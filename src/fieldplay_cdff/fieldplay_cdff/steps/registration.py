@@ -65,10 +65,14 @@ class Registration(Step):
             return {"success": False}
         distances = self.distances(source, sink, transform)
         near = distances[distances <= self.inlier_distance]
-        share = len(near) / len(distances)
-        if not len(near) or share < self.settings["Acceptance"]["MinimumInlierShare"] or _rms(near) > self.largest_rms:
+        fraction = len(near) / len(distances)
+        if (
+            not len(near)
+            or fraction < self.settings["Acceptance"]["MinimumInlierShare"]
+            or _rms(near) > self.largest_rms
+        ):
             return {"success": False}
-        return {"transform": transform, "success": True, "quality": share}
+        return {"transform": transform, "success": True, "quality": fraction}
 
     @property
     def inlier_distance(self) -> float:
@@ -243,14 +247,14 @@ class IcpMatcher(Registration):
 
     def _prefiltered(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
         """Points of both clouds that are used, and normals of the sink's."""
-        limit, share, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
+        limit, fraction, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
         if limit["UseOnSource"]:
             source = _limited(source, limit)
         if limit["UseOnSink"]:
             sink = _limited(sink, limit)
         points = source.points
-        if share["UseOnSource"]:
-            points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < share["Probability"]]
+        if fraction["UseOnSource"]:
+            points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < fraction["Probability"]]
         normals = None if surface["UseOnSink"] else sink.normals
         if normals is None and self.general["MinimizerType"] == "PointToPlane" and len(sink) >= LEAST_PAIRS:
             count = max(surface["NumberOfNeighbours"], LEAST_PAIRS)

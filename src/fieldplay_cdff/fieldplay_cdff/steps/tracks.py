@@ -90,9 +90,9 @@ class TracksOfMatches(Step):
         return TrackedPair(left, stereo.sink[there], points[there], tracks)
 
     def _matches_of_images(self) -> list[Matches2D]:
-        pictures = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
+        images = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
         found = []
-        for (one, source), (other, sink) in combinations(pictures, 2):
+        for (one, source), (other, sink) in combinations(images, 2):
             own, its = _same(one, other)
             found.append(Matches2D(source=source[own], sink=sink[its], probability=np.ones(len(own))))
         return found

@@ -143,8 +143,8 @@ class FundamentalMatrixRansac(Step):
         if matrix is not None:
             good = matches.taken(self._within(matrix, matches, "MaximumSymmetricEpipolarDistance"))
             if len(good) >= LEAST_MATCHES:
-                share = len(good) / len(matches)
-                return {"fundamentalMatrix": matrix, "success": True, "inlierMatches": good, "quality": share}
+                fraction = len(good) / len(matches)
+                return {"fundamentalMatrix": matrix, "success": True, "inlierMatches": good, "quality": fraction}
         return FAILED | ({"inlierMatches": matches} if self.general["AllPassOnFailure"] else {})
 
     def matrix(self, matches: Matches2D) -> Array | None:
@@ -199,11 +199,11 @@ class EssentialMatrixDecomposition(Step):
             for turn in turns[:2]
             for sign in (1, -1)
         ]  # of the first camera in the second
-        shares = [_share_in_front(first, second, pose, tested) for pose in poses]
-        best = int(np.argmax(shares))
-        if not shares[best] > 0.5:
+        fractions = [_share_in_front(first, second, pose, tested) for pose in poses]
+        best = int(np.argmax(fractions))
+        if not fractions[best] > 0.5:
             return FAILED
-        return {"transform": inverse_from_transform(poses[best]), "success": True, "quality": shares[best]}
+        return {"transform": inverse_from_transform(poses[best]), "success": True, "quality": fractions[best]}
 
 
 def _share_in_front(first: Array, second: Array, second_t_first: Array, matches: Matches2D) -> float:
@@ -240,5 +240,5 @@ class IterativePnpSolver(Step):
         if not np.isfinite(turn).all() or not np.isfinite(shift).all():
             return FAILED
         camera_t_points = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
-        share = len(inside) / len(places)
-        return {"camera": inverse_from_transform(camera_t_points), "success": True, "quality": share}
+        fraction = len(inside) / len(places)
+        return {"camera": inverse_from_transform(camera_t_points), "success": True, "quality": fraction}

@@ -139,9 +139,9 @@ class PrimitivesPoseEstimator(Step):
         self._state = self._state + gain @ (pixel - seen @ self._state)
         self._covariance = (np.eye(4) - gain @ seen) @ self._covariance
 
-    def _pose(self, picture: DepthPicture) -> Array:
+    def _pose(self, image: DepthPicture) -> Array:
         pixel = self._state[:2]
-        place, left, right = (picture.point(pixel + np.array([aside, 0])) for aside in (0, -2, 2))
+        place, left, right = (image.point(pixel + np.array([aside, 0])) for aside in (0, -2, 2))
         if place is None or left is None or right is None:
             raise ValueError(f"depth: expected depths about pixel {pixel[0]:.1f}, {pixel[1]:.1f}, got none")
         heading = left - right if self._is_leftwards else right - left
@@ -248,9 +248,9 @@ class WheeledRobotPoseEstimator(Step):
             values = np.concatenate([values[:3], values[3:] + 2 * np.pi * turns])
         known.correct(values, noise)
 
-    def _by_wheels(self, picture: DepthPicture, wheels: Wheels) -> Array | None:
+    def _by_wheels(self, image: DepthPicture, wheels: Wheels) -> Array | None:
         """Position and angles (6,), or the position alone (3,) where the depths tell no more."""
-        left, right = picture.point(wheels.left[:2]), picture.point(wheels.right[:2])
+        left, right = image.point(wheels.left[:2]), image.point(wheels.right[:2])
         if left is None or right is None:
             return None
         place = (left + right) / 2
@@ -259,7 +259,7 @@ class WheeledRobotPoseEstimator(Step):
         self._left_m = float(left[0])
         along = wheels.right[:2] - wheels.left[:2]
         aside = np.array([along[1], -along[0]]) / np.linalg.norm(along) * wheels.left[2] / 4  # upwards in the picture
-        above, below = picture.point(wheels.left[:2] + aside), picture.point(wheels.left[:2] - aside)
+        above, below = image.point(wheels.left[:2] + aside), image.point(wheels.left[:2] - aside)
         if above is None or below is None or np.allclose(left, right):
             return place
         heading = left - right if self._is_leftwards else right - left
@@ -338,7 +338,7 @@ class WheelPairs(Step):
         state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=stamp_ns)
         return {"measurement": state, "success": True, "quality": best.flatness}
 
-    def _sides(self, picture: DepthPicture, moving: NDArray[np.bool_], circles: Array) -> list[WheelSide]:
+    def _sides(self, image: DepthPicture, moving: NDArray[np.bool_], circles: Array) -> list[WheelSide]:
         """Those circles that are on what moves and may be wheels."""
         radius, found = self.settings["Model"]["WheelRadius"], []
         height, width = moving.shape
@@ -346,12 +346,12 @@ class WheelPairs(Step):
             column, row = (round(float(value)) for value in circle[:2])
             if not (0 <= column < width and 0 <= row < height and moving[row, column]):
                 continue
-            middle = picture.point(circle[:2])
+            middle = image.point(circle[:2])
             if middle is None:
                 continue
-            pixels = picture.matrix[0, 0] * radius / middle[2]
+            pixels = image.matrix[0, 0] * radius / middle[2]
             if LEAST_SHARE * pixels < circle[2] < LARGEST_SHARE * pixels:
-                points = disc_points(picture, circle[:2], INNER * pixels, middle[2])
+                points = disc_points(image, circle[:2], INNER * pixels, middle[2])
                 points = points[np.abs(points[:, 2] - middle[2]) < radius]
                 if len(points) >= LEAST_DEPTHS:
                     found.append(WheelSide(middle * np.median(points[:, 2]) / middle[2], points))
@@ -409,17 +409,17 @@ def turned_round(pose: Array) -> Array:
     return np.asarray(pose @ np.diag([-1.0, -1.0, 1.0, 1.0]), np.float64)
 
 
-def disc_points(picture: DepthPicture, middle: Array, radius_px: float, depth_m: float) -> Array:
+def disc_points(image: DepthPicture, middle: Array, radius_px: float, depth_m: float) -> Array:
     """Points (n, 3) in m whose depths are known, of pixels within a radius of one."""
-    height, width = picture.depths.shape
+    height, width = image.depths.shape
     low = np.maximum(np.floor(middle - radius_px), 0).astype(int)
     high = np.minimum(np.ceil(middle + radius_px) + 1, [width, height]).astype(int)
     rows, columns = np.mgrid[low[1] : high[1], low[0] : high[0]]
-    depths = picture.depths[low[1] : high[1], low[0] : high[0]]
+    depths = image.depths[low[1] : high[1], low[0] : high[0]]
     near = np.hypot(columns - middle[0], rows - middle[1]) <= radius_px
     known = near & np.isfinite(depths) & (depths > 0)
     pixels = np.stack([columns[known], rows[known]], axis=1)
-    rays = (pixels - picture.matrix[:2, 2]) / picture.matrix[[0, 1], [0, 1]]
+    rays = (pixels - image.matrix[:2, 2]) / image.matrix[[0, 1], [0, 1]]
     return np.asarray(np.column_stack([rays, np.ones(len(rays))]) * depths[known][:, None])
 
 

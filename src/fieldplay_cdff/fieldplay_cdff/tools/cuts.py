@@ -48,18 +48,18 @@ class ChosenRows:
     runs: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
-        return sum(end - begin for begin, end in self.runs)
+        return sum(end - start for start, end in self.runs)
 
 
 def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> ChosenRows:
     """The rows of a stream that a cut takes, in their order."""
     words = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
-    begin = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
+    start = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
     found: list[tuple[int, int]] = []
     for rows in stream.ranges():
         is_in = np.ones(rows[1] - rows[0], bool)
         for word, is_start in words:
-            is_in &= _is_in(stream, rows, word, is_start=is_start, begin_ns=begin)
+            is_in &= _is_in(stream, rows, word, is_start=is_start, start_ns=start)
         borders = rows[0] + np.flatnonzero(np.diff(is_in, prepend=False, append=False))
         for first, last in borders.reshape(-1, 2).tolist():
             if found and found[-1][1] == first:
@@ -68,11 +68,11 @@ def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> ChosenRows:
     return ChosenRows(tuple(found))
 
 
-def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, begin_ns: int) -> NDArray[np.bool_]:
+def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, start_ns: int) -> NDArray[np.bool_]:
     """Whether each of some rows lies on the right side of a limit."""
     index = index_of_word(word)
     values = np.arange(*rows) if index is not None else stream.logged_ns(*rows)
-    limit = index if index is not None else time_of_word(word, begin_ns)
+    limit = index if index is not None else time_of_word(word, start_ns)
     is_in = values >= limit if is_start else values < limit
     return np.asarray(is_in if index is not None else is_in & (values != NO_TIME), bool)
 
@@ -118,27 +118,27 @@ def _samples(log: Log, stream: LogStream, rows: ChosenRows) -> Iterator[bytes]:
                 if extent.where is None:
                     yield from _packed_anew(stream, extent.begin, extent.end)
                 else:
-                    yield from _copied(source, file, begin=extent.where[0], end=extent.where[1])
+                    yield from _copied(source, file, start=extent.where[0], end=extent.where[1])
 
 
-def _copied(source: BinaryIO, file: str, *, begin: int, end: int) -> Iterator[bytes]:
-    source.seek(begin)
-    while begin < end:
-        block = source.read(min(BLOCK, end - begin))
+def _copied(source: BinaryIO, file: str, *, start: int, end: int) -> Iterator[bytes]:
+    source.seek(start)
+    while start < end:
+        block = source.read(min(BLOCK, end - start))
         if not block:
-            raise ArchiveError(f"{file}: expected {end - begin} further bytes at byte {begin}: the file has changed")
-        begin += len(block)
+            raise ArchiveError(f"{file}: expected {end - start} further bytes at byte {start}: the file has changed")
+        start += len(block)
         yield block
 
 
-def _packed_anew(stream: LogStream, begin: int, end: int) -> Iterator[bytes]:
+def _packed_anew(stream: LogStream, start: int, end: int) -> Iterator[bytes]:
     packer: Any = msgpack.Packer(unicode_errors="surrogateescape")
-    for first in range(begin, end, ROWS):
+    for first in range(start, end, ROWS):
         yield b"".join(map(packer.pack, stream.samples(first, min(first + ROWS, end))))
 
 
-def logged_in_file(stream: LogStream, begin: int, end: int) -> NDArray[np.int64]:
+def logged_in_file(stream: LogStream, start: int, end: int) -> NDArray[np.int64]:
     """The logging times (n,) of rows as the log has them, in its unit; 0 where a sample has none at all."""
-    raw, logged = stream.logged_raw(begin, end), stream.logged_ns(begin, end)
+    raw, logged = stream.logged_raw(start, end), stream.logged_ns(start, end)
     in_ns = (stream.logged_unit or stream.unit) == NANOSECONDS
     return np.where(raw == NO_TIME, np.where(logged == NO_TIME, 0, logged) // (1 if in_ns else 1000), raw)

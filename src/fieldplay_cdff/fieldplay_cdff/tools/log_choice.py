@@ -33,31 +33,31 @@ def opened_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[L
 
     What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
     """
-    heard: list[Defect] = []
+    received: list[Defect] = []
 
-    def hear(fault: Defect) -> None:
-        heard.append(fault)
-        report(fault)
+    def hear(issue: Defect) -> None:
+        received.append(issue)
+        report(issue)
 
     files = files_of(paths[0], hear) if len(paths) == 1 else _listed(paths, hear, note)
     with Log(files, log_names(files, note) if len(paths) == 1 else files.names, hear) as log:
         if not log.streams and not log.settings:
-            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, heard)}")
+            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, received)}")
         for text in log.notes:
             note(text)
         yield log
 
 
-def _why_none(log: Log, faults: Sequence[Defect]) -> str:
+def _why_none(log: Log, issues: Sequence[Defect]) -> str:
     """Why nothing is in what was given."""
     if not log.names:
-        return str(faults[0]) if faults else "no file that is called .msg or .msg.zz"
+        return str(issues[0]) if issues else "no file that is called .msg or .msg.zz"
     if not any(log.files.size(name) for name in log.names):
         return "an empty file" if len(log.names) == 1 else "empty files alone"
-    if not faults:
+    if not issues:
         return "one without any stream" if len(log.names) == 1 else "some without any stream"
-    more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return f"none that can be read: {faults[0] if len(log.names) > 1 else faults[0].message}{more}"
+    more = f"; and {len(issues) - 1} more" if len(issues) > 1 else ""
+    return f"none that can be read: {issues[0] if len(log.names) > 1 else issues[0].message}{more}"
 
 
 def _listed(paths: Sequence[Path], report: Report, note: Note) -> Files:
@@ -119,7 +119,7 @@ def _given(log: Log, description: Description, word: str) -> tuple[str, str]:
 def _endings(name: str) -> Iterator[str]:
     """A name without its signs, then without its first part, and so on."""
     parts = PART.split(name)
-    return (_letters("".join(parts[begin:])) for begin in range(len(parts)))
+    return (_letters("".join(parts[start:])) for start in range(len(parts)))
 
 
 def _letters(name: str) -> str:

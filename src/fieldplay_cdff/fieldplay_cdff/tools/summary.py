@@ -135,9 +135,9 @@ def _lag_s(stream: LogStream, rows: tuple[int, int]) -> float | None:
     return float(middle.mean()) / NS_PER_S if len(lags) else None
 
 
-def _lags(stream: LogStream, begin: int, end: int) -> Stamps:
+def _lags(stream: LogStream, start: int, end: int) -> Stamps:
     """The same (m, 1) of those that have both."""
-    logged, own = stream.logged_ns(begin, end), stream.own_ns(begin, end)
+    logged, own = stream.logged_ns(start, end), stream.own_ns(start, end)
     both = (logged != NO_TIME) & (own != NO_TIME)
     return np.asarray(logged[both] - own[both], np.int64)[:, None]
 
@@ -180,13 +180,13 @@ def settings_lines(settings: Any) -> Iterator[str]:
 
 
 def as_json(
-    files: Sequence[FileSummary], streams: Sequence[LogStreamSummary], faults: Sequence[Defect]
+    files: Sequence[FileSummary], streams: Sequence[LogStreamSummary], issues: Sequence[Defect]
 ) -> dict[str, Any]:
     """All as plain data."""
     return {
         "files": [asdict(each) for each in files],
         "streams": [asdict(each) for each in streams],
-        "faults": [asdict(fault) for fault in faults],
+        "faults": [asdict(issue) for issue in issues],
     }
 
 

@@ -25,7 +25,7 @@ def index_of_word(word: str) -> int | None:
     return int(word) if WHOLE.fullmatch(word) and int(word) < INDEX_BELOW else None
 
 
-def time_of_word(word: str, begin_ns: int) -> int:
+def time_of_word(word: str, start_ns: int) -> int:
     """Nanoseconds of a time in one of the forms above; a whole number counts as seconds."""
     if word.startswith("-"):
         raise UsageError(f"expected a time from the begin on, got '{word}'")
@@ -33,7 +33,7 @@ def time_of_word(word: str, begin_ns: int) -> int:
         value = int(word)
         return min(value if value >= NANOSECONDS_FROM else value * 1000, np.iinfo(np.int64).max)
     try:
-        return time_of_text(word.removesuffix("s"), begin_ns)
+        return time_of_text(word.removesuffix("s"), start_ns)
     except UsageError:
         raise UsageError(f"{EXPECTED}, got '{word}'") from None
 

@@ -17,14 +17,14 @@ FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text()
 
 def read(text: str) -> tuple[Description, list[Defect]]:
     """A description and all that is wrong in it."""
-    faults: list[Defect] = []
-    description = description_of_text(FAULTY, text, faults.append)
-    check_description(FAULTY, description, published(), report=faults.append)
-    return description, faults
+    issues: list[Defect] = []
+    description = description_of_text(FAULTY, text, issues.append)
+    check_description(FAULTY, description, published(), report=issues.append)
+    return description, issues
 
 
 def told(text: str) -> list[tuple[int | None, str]]:
-    return [(fault.row, fault.message) for fault in read(text)[1]]
+    return [(issue.row, issue.message) for issue in read(text)[1]]
 
 
 def line_of(text: str, part: str) -> int:
@@ -39,8 +39,8 @@ def replaced(text: str, *pairs: str) -> str:
 
 
 def test_form_1_has_its_connections_beside_the_ports() -> None:
-    description, faults = read(FORM_1)
-    assert faults == []
+    description, issues = read(FORM_1)
+    assert issues == []
     assert (description.kind, description.form, description.name) == ("DFPC", 1, "TerrainFromStereo")
     assert [chain.name for chain in description.chains] == ["Plain", "Other"]
     for chain in description.chains:
@@ -52,8 +52,8 @@ def test_form_1_has_its_connections_beside_the_ports() -> None:
 
 
 def test_form_2_has_its_connections_in_the_implementations() -> None:
-    description, faults = read(FORM_2)
-    assert faults == []
+    description, issues = read(FORM_2)
+    assert issues == []
     (chain,) = description.chains
     assert (description.form, chain.name) == (2, "Plain")
     assert [(step.id, step.dfn, step.implementation, step.activation) for step in chain.steps] == [
@@ -68,8 +68,8 @@ def test_form_2_has_its_connections_in_the_implementations() -> None:
 
 
 def test_without_implementations_there_is_one_of_the_own_name() -> None:
-    description, faults = read(DFN)
-    assert (faults, description.kind) == ([], "DFN")
+    description, issues = read(DFN)
+    assert (issues, description.kind) == ([], "DFN")
     assert [chain.name for chain in description.chains] == ["EdgeFinder"]
     assert [port.shown_type for port in description.inputs] == ["Frame"]
 
@@ -107,8 +107,8 @@ def test_names_of_the_paper_are_known_as_other_names() -> None:
 
 def test_tabs_are_taken_as_spaces_and_told_line_by_line() -> None:
     text = DFN.replace("  - {name: image", "\t- {name: image")
-    description, faults = read(text)
-    assert [(fault.row, fault.kind) for fault in faults] == [(4, "tab")]
+    description, issues = read(text)
+    assert [(issue.row, issue.kind) for issue in issues] == [(4, "tab")]
     assert [port.name for port in description.inputs] == ["image"]
 
 
@@ -118,15 +118,15 @@ def test_tabs_that_yaml_allows_are_no_fault() -> None:
 
 def test_a_description_of_both_forms_is_told_and_read_as_the_second() -> None:
     text = replaced(FORM_2, "doc: left}", "doc: left, connections: [{dfn: NoDfn, port: noPort}]}")
-    description, faults = read(text)
-    assert [fault.kind for fault in faults] == ["mixed_forms"]
+    description, issues = read(text)
+    assert [issue.kind for issue in issues] == ["mixed_forms"]
     assert (description.form, len(description.chains[0].connections)) == (2, 6)
 
 
 def test_a_dfn_that_is_connected_but_not_listed_is_told_and_kept() -> None:
     text = replaced(FORM_1, ", {name: StereoReconstruction}", "")
-    description, faults = read(text)
-    assert [(fault.row, fault.kind) for fault in faults] == [(7, "unlisted_dfn")]
+    description, issues = read(text)
+    assert [(issue.row, issue.kind) for issue in issues] == [(7, "unlisted_dfn")]
     assert [(step.id, step.is_listed) for step in description.chains[0].steps] == [
         ("ImageFiltering", True),
         ("StereoReconstruction", False),
@@ -135,8 +135,8 @@ def test_a_dfn_that_is_connected_but_not_listed_is_told_and_kept() -> None:
 
 def test_a_connection_to_nodfn_is_told_and_left_out() -> None:
     text = replaced(FORM_1, "{dfn: ImageFiltering, port: image}", "{dfn: NoDfn, port: noPort}")
-    description, faults = read(text)
-    assert [fault.kind for fault in faults] == ["no_connection", "unconnected_port"]
+    description, issues = read(text)
+    assert [issue.kind for issue in issues] == ["no_connection", "unconnected_port"]
     assert len(description.chains[0].connections) == 1
 
 
@@ -149,8 +149,8 @@ def test_a_connection_that_is_there_twice_is_told() -> None:
 def test_own_dfns_join_the_catalogue() -> None:
     own, _ = read(DFN)
     text = replaced(FORM_1, "name: ImageFiltering}", "name: EdgeFinder}", "dfn: ImageFiltering", "dfn: EdgeFinder")
-    description, faults = read(text)
-    assert [fault.kind for fault in faults] == ["unknown_dfn"]
+    description, issues = read(text)
+    assert [issue.kind for issue in issues] == ["unknown_dfn"]
     found: list[Defect] = []
     check_description(FAULTY, description, with_own(published(), [own]), report=found.append)
     assert found == []

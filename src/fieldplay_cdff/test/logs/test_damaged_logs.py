@@ -56,12 +56,12 @@ def test_plain_values_play_although_their_type_is_cut_off(value: Any, kind: str,
 
 def gap_in_last(name: str, *, side: int) -> tuple[bytes, int, int]:
     """A log of three whole pictures and one in which a value is missing; where that begins, and the whole ones."""
-    pictures = [tiny.rock_frame(time) for time in tiny.times()[:4]]
-    for picture in pictures:
-        picture["size"], picture["row_size"] = {"width": side, "height": side}, side
-        picture[name] = picture.pop(name) if name == "frame_status" else picture[name]
-    *whole, broken = [tiny.packed(picture) for picture in pictures]
-    value = tiny.packed(name) + tiny.packed(pictures[-1][name])
+    images = [tiny.rock_frame(time) for time in tiny.times()[:4]]
+    for image in images:
+        image["size"], image["row_size"] = {"width": side, "height": side}, side
+        image[name] = image.pop(name) if name == "frame_status" else image[name]
+    *whole, broken = [tiny.packed(image) for image in images]
+    value = tiny.packed(name) + tiny.packed(images[-1][name])
     broken = broken.replace(value, tiny.packed(name))
     head = b"\x82" + tiny.packed(A) + b"\x94" + b"".join(whole)
     meta = tiny.packed(f"{A}.meta") + tiny.packed({"timestamps": tiny.times()[:4], "type": "Frame"})
@@ -91,11 +91,11 @@ def test_a_sample_that_ends_with_the_name_of_its_times_is_left_out(tmp_path: Pat
 
 def test_damage_of_samples_without_long_lists_is_not_laid_on_the_converter(tmp_path: Path) -> None:
     data = bytearray(tiny.packed(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
-    begin = data.index(tiny.packed(tiny.state(tiny.times()[2])))
-    data[begin] += 1  # a map of one entry more
+    start = data.index(tiny.packed(tiny.state(tiny.times()[2])))
+    data[start] += 1  # a map of one entry more
     logs, (defect,) = opened(tmp_path / "x.msg", bytes(data))
     assert len(logs.streams[A]) == 2
-    assert defect.message.startswith(f"corrupt near byte {begin}: sample 2 of {A}: ")
+    assert defect.message.startswith(f"corrupt near byte {start}: sample 2 of {A}: ")
     assert "1,000,000" not in defect.message
 
 

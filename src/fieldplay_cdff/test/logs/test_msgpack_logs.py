@@ -97,8 +97,8 @@ def test_times_in_nanoseconds_are_told_by_their_size(tmp_path: Path) -> None:
 
 def test_samples_before_a_cut_are_read_wherever_it_is(tmp_path: Path) -> None:
     data = tiny.packed(tiny.log_of({A: ("RigidBodyState", states())}))
-    begin = data.index(tiny.packed(states()[0]))
-    ends = [begin + sum(len(tiny.packed(state)) for state in states()[: row + 1]) for row in range(tiny.COUNT)]
+    start = data.index(tiny.packed(states()[0]))
+    ends = [start + sum(len(tiny.packed(state)) for state in states()[: row + 1]) for row in range(tiny.COUNT)]
     for cut in sorted({*range(1, len(data), 37), *ends, *(end - 1 for end in ends), len(data) - 1}):
         path = tmp_path / "x.msg"
         path.write_bytes(data[:cut])
@@ -145,7 +145,7 @@ def test_a_list_that_the_converter_left_out_is_told_with_its_place(row: int, tmp
     meta = tiny.packed({"timestamps": tiny.times(), "type": "/base/samples/frame/Frame"})
     path = tmp_path / "x.msg"
     path.write_bytes(b"\x82" + tiny.packed(A) + stream + tiny.packed(f"{A}.meta") + meta)
-    begin = 1 + len(tiny.packed(A)) + 1 + sum(len(tiny.packed(sample)) for sample in samples[:row])
+    start = 1 + len(tiny.packed(A)) + 1 + sum(len(tiny.packed(sample)) for sample in samples[:row])
     if row:
         logs, defects = opened(path)
         assert len(logs.streams[A]) == row
@@ -153,7 +153,7 @@ def test_a_list_that_the_converter_left_out_is_told_with_its_place(row: int, tmp
         defects = []
         with pytest.raises(ArchiveError):
             open_log(path, defects.append)
-    assert [defect.message.split(":")[0] for defect in defects] == [f"corrupt near byte {begin}"]
+    assert [defect.message.split(":")[0] for defect in defects] == [f"corrupt near byte {start}"]
     assert "perhaps image had more than 1,000,000 items" in defects[0].message  # no size is there to tell otherwise
 
 
@@ -327,13 +327,13 @@ def test_the_index_of_a_log_that_is_replaced_while_it_is_gone_through_is_not_kep
 
 
 def test_a_packed_log_is_read_at_random_and_up_to_its_fault(tmp_path: Path) -> None:
-    pictures = {A: ("Frame", [tiny.frame(time, data=list(range(256)) * 400) for time in tiny.times() * 20])}
-    path = tiny.write(tmp_path / "x.msg.zz", tiny.log_of(pictures), zipped=True)
+    images = {A: ("Frame", [tiny.frame(time, data=list(range(256)) * 400) for time in tiny.times() * 20])}
+    path = tiny.write(tmp_path / "x.msg.zz", tiny.log_of(images), zipped=True)
     logs, defects = opened(path)
     stream = logs.streams[A]
     assert not defects and len(stream) == 100
     for row in (99, 3, 50, 51, 0):
-        assert stream.sample(row) == pictures[A][1][row]
+        assert stream.sample(row) == images[A][1][row]
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     logs, defects = opened(path)
     assert 20 < len(logs.streams[A]) < 80
@@ -344,7 +344,7 @@ def test_opening_tells_how_far_it_is(tmp_path: Path) -> None:
     tiny.write(tmp_path / "a.msg", tiny.log_of(STREAMS))
     tiny.write(tmp_path / "b.msg", tiny.log_of(STREAMS))
     told: list[float] = []
-    with watched_opening(lambda share, _: told.append(share)):
+    with watched_opening(lambda fraction, _: told.append(fraction)):
         opened(tmp_path)
     assert told == sorted(told) and told[-1] == 1.0 and len(told) >= 4
 

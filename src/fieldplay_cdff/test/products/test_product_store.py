@@ -57,8 +57,8 @@ def filled(folder: Path, count: int, **options: int) -> Path:
     return folder
 
 
-def ids(store: ProductStore, **asked: Any) -> list[int]:
-    return [product.id for product in store.query(ProductQuery(**asked))]
+def ids(store: ProductStore, **requested: Any) -> list[int]:
+    return [product.id for product in store.query(ProductQuery(**requested))]
 
 
 @pytest.fixture
@@ -112,13 +112,13 @@ def test_a_start_goes_on_in_a_new_part_and_each_part_is_a_bag(tmp_path: Path) ->
     assert parts.part_names(store) == ["part_000001", "part_000002"]
     with ProductStore(store) as again:
         assert ids(again) == [1, 4, 2, 5, 3], "by their stamps"
-    faults: list[object] = []
-    bag = Ros2Bag(store / "part_000001", faults.append)
+    issues: list[object] = []
+    bag = Ros2Bag(store / "part_000001", issues.append)
     assert {name: len(own.places.stamp_ns) for name, own in bag.indexed.items()} == {
         "/chain/cloud": 3, parts.RECORDS: 3,
     }  # fmt: skip
     bag.close()
-    assert faults == []
+    assert issues == []
 
 
 KILLED = """

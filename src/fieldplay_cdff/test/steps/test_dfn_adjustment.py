@@ -44,9 +44,9 @@ def adjusted(
 
 def maps_of(pixels: Array) -> list[Matches2D]:
     """The matches of all pairs of pictures, in another order in each."""
-    pictures = pixels.reshape(len(pixels), -1, 2, 2).swapaxes(1, 2).reshape(2 * len(pixels), -1, 2)
+    images = pixels.reshape(len(pixels), -1, 2, 2).swapaxes(1, 2).reshape(2 * len(pixels), -1, 2)
     random, maps = np.random.default_rng(0), []
-    for one, other in combinations(pictures, 2):
+    for one, other in combinations(images, 2):
         both = random.permutation(np.flatnonzero(np.isfinite(one + other).all(axis=1)))
         maps.append(Matches2D(source=one[both], sink=other[both], probability=np.ones(len(both))))
     return maps

@@ -47,11 +47,11 @@ def box(tmp_path: Path) -> Path:
 
 
 def pose_at(number: int) -> Array:
-    begin = transform_of_step(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
+    start = transform_of_step(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
     turned = transform_of_step(number * TURN_RAD, np.zeros(3))
     turned[:3, 3] = [0.004 * number, -0.003 * number, 0.005 * number]
-    found: Array = turned @ np.block([[begin[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
-    found[:3, 3] += begin[:3, 3]
+    found: Array = turned @ np.block([[start[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+    found[:3, 3] += start[:3, 3]
     return found
 
 

@@ -185,15 +185,15 @@ def test_a_model_is_followed_through_clouds_with_its_speeds() -> None:
 def test_turns_that_add_up_as_rotations_follow_a_body_around() -> None:
     """Vectors of turns do not: their sum is another rotation as soon as the body has turned far."""
     rate, step_s = np.array([0.3, -0.2, 0.25]), 0.5
-    begin = rotation_from_vector([0.9, 1.1, -0.7])
+    start = rotation_from_vector([0.9, 1.1, -0.7])
     given = {"KalmanParameters": {"Increments": True}}
     predictor, correct = KalmanPredictor(given), KalmanCorrector(given)
-    values = np.concatenate([vector_from_rotation(begin), np.zeros(3), rate, np.zeros(3)])
+    values = np.concatenate([vector_from_rotation(start), np.zeros(3), rate, np.zeros(3)])
     state = State(values=values, covariance=np.eye(12) * 1e-4, stamp_ns=0)
     for number in range(1, 60):
         stamp_ns = round(number * step_s * 1e9)
         expected = predictor.process(currentTime=stamp_ns, previousState=state)["predictedState"]
-        true = rotation_from_vector(rate * number * step_s) @ begin
+        true = rotation_from_vector(rate * number * step_s) @ start
         np.testing.assert_allclose(rotation_from_vector(expected.values[:3]), true, atol=1e-9)
         measured = State(
             values=np.concatenate([vector_from_rotation(true), np.zeros(9)]), covariance=np.zeros((12, 12)),

@@ -101,15 +101,15 @@ def test_a_cloud_is_merged_after_some_pairs_some_way_some_turn_or_where_little_i
 def test_a_map_is_the_mean_of_all_points_of_each_cell_whenever_they_came() -> None:
     points = np.array([[0.01, 0.02, 0.03], [0.04, 0.01, 0.02], [0.06, 0.02, 0.03], [-0.01, 0.02, 0.03],
               [-0.04, -0.01, 0.07], [0.049, 0.049, 0.049], [0.12, 0.13, 0.14], [0.11, 0.14, 0.11]])  # fmt: skip
-    wanted = [[-0.04, -0.01, 0.07], [-0.01, 0.02, 0.03], [0.033, 0.026333333, 0.033], [0.06, 0.02, 0.03],
+    requested = [[-0.04, -0.01, 0.07], [-0.01, 0.02, 0.03], [0.033, 0.026333333, 0.033], [0.06, 0.02, 0.03],
               [0.115, 0.135, 0.125]]  # fmt: skip
     step = made("PointCloudAssembly", "CloudMap", VoxelResolution=0.05)
     for part in (points[:3], points[3:], np.array([[np.nan, 0, 0], [1e9, 0, 0]])):
         found = step.process(firstPointCloud=Cloud(points=part))["assembledCloud"].points
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(found, requested, atol=1e-6)
     near = made("PointCloudAssembly", "CloudMap", VoxelResolution=0.05, ViewRadius=0.1, MinimumObservations=2)
     seen = near.process(firstPointCloud=Cloud(points=points), viewCenter=np.eye(4))["assembledCloud"].points
-    np.testing.assert_allclose(seen, wanted[2:3], atol=1e-6)
+    np.testing.assert_allclose(seen, requested[2:3], atol=1e-6)
     unlimited = made("PointCloudAssembly", "CloudMap", VoxelResolution=0.05, ViewRadius=-1.0)
     assert len(unlimited.process(firstPointCloud=Cloud(points=points), viewCenter=np.eye(4))["assembledCloud"]) == 5
 
@@ -194,16 +194,14 @@ def test_small_steps() -> None:
 
 def test_points_are_followed_and_those_that_cannot_be_go() -> None:
     random = np.random.default_rng(1)
-    picture = np.kron(random.integers(0, 255, (30, 40)), np.ones((5, 5))).astype(np.uint8)
-    moved = np.roll(picture, (2, 3), axis=(0, 1))
+    image = np.kron(random.integers(0, 255, (30, 40)), np.ones((5, 5))).astype(np.uint8)
+    moved = np.roll(image, (2, 3), axis=(0, 1))
     step = made("FeaturesTracking2D", "PyramidTracker")
-    features = step_of("FeaturesExtraction2D", "OrbDetectorDescriptor")().process(frame=Frame(image=picture))[
-        "features"
-    ]
-    found = step.process(sourceFrame=Frame(image=picture), sinkFrame=Frame(image=moved), features=features)
+    features = step_of("FeaturesExtraction2D", "OrbDetectorDescriptor")().process(frame=Frame(image=image))["features"]
+    found = step.process(sourceFrame=Frame(image=image), sinkFrame=Frame(image=moved), features=features)
     shifts = found["matches"].sink - found["matches"].source
     np.testing.assert_allclose(np.median(shifts, axis=0), [3, 2], atol=0.02)
     assert 0.5 < found["quality"] <= 1
     rows = made("FeaturesTracking2D", "PyramidTracker", MaximumRowError=1.0)
-    none = rows.process(sourceFrame=Frame(image=picture), sinkFrame=Frame(image=moved), features=features)
+    none = rows.process(sourceFrame=Frame(image=image), sinkFrame=Frame(image=moved), features=features)
     assert len(none["matches"]) < 0.1 * len(found["matches"])

@@ -152,8 +152,8 @@ def described(name: str, cloud: Cloud, features: Features3D, radius: float, **no
 
 def brute_bins(points: Array, normals: Array, one: int, other: int, count: int) -> list[int] | None:
     features, is_known = pair_features(points[[one]], normals[[one]], points[[other]], normals[[other]])
-    shares = (features[0] - [-np.pi, -1, -1]) / [2 * np.pi, 2, 2]
-    return np.minimum((shares * count).astype(int), count - 1).tolist() if is_known[0] else None
+    fractions = (features[0] - [-np.pi, -1, -1]) / [2 * np.pi, 2, 2]
+    return np.minimum((fractions * count).astype(int), count - 1).tolist() if is_known[0] else None
 
 
 def test_histograms_are_those_of_all_pairs() -> None:

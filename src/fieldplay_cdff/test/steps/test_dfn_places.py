@@ -28,9 +28,9 @@ def random_codes(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (count, 32)).astype(np.uint8)
 
 
-def flipped(codes: np.ndarray, share: float, seed: int) -> np.ndarray:
+def flipped(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Codes of which a share of bits is another."""
-    bits = np.random.default_rng(seed).random((len(codes), 256)) < share
+    bits = np.random.default_rng(seed).random((len(codes), 256)) < fraction
     return codes ^ np.packbits(bits, axis=1)
 
 

@@ -69,9 +69,9 @@ def test_a_closed_way_is_adjusted_to_what_was_measured() -> None:
     turns = np.array([[0, 0, 1.6], [0, 0.01, 1.55], [0.01, 0, 1.58], [0, 0, 1.57]])
     measured = transform_from_rotation(rotation_from_vector(turns), shifts)
     edges = edges_of(np.array([[0, 1], [1, 2], [2, 3], [3, 0]]), measured)
-    begun = chained(edges, 4)
-    found = poses_of_graph(begun, edges)
-    costs = [float(np.sum(residuals(poses, edges) ** 2)) for poses in (begun, found)]
+    started = chained(edges, 4)
+    found = poses_of_graph(started, edges)
+    costs = [float(np.sum(residuals(poses, edges) ** 2)) for poses in (started, found)]
     assert costs == pytest.approx((0.003368853, 0.000507816), abs=1e-9)
     expected = [
         [1.011856338, 0.011954142, -0.001061443, 0.001865777, -0.000030269, 0.716925687, 0.697147099],
@@ -108,9 +108,9 @@ def test_the_changes_of_errors_are_those_of_finite_differences() -> None:
 
 def test_a_lap_that_closes_is_put_right_and_its_error_spread_as_least_squares_has_it() -> None:
     true, edges = lap(400)
-    begun = chained(edges, 400)
-    found = poses_of_graph(begun, edges, huber=3.0)
-    off = [np.linalg.norm(poses[:, :3, 3] - true[:, :3, 3], axis=1) for poses in (begun, found)]
+    started = chained(edges, 400)
+    found = poses_of_graph(started, edges, huber=3.0)
+    off = [np.linalg.norm(poses[:, :3, 3] - true[:, :3, 3], axis=1) for poses in (started, found)]
     assert off[0].max() > 0.5 and off[1].max() < 0.5 * off[0].max()
     assert deviations_of_edges(found, edges).max() < 6
     again = poses_of_graph(found @ transform_of_step(np.array([1e-3, 0, 2e-3]), np.zeros(3)), edges, huber=3.0)

@@ -134,13 +134,13 @@ def test_an_image_is_rectified_by_its_own_camera() -> None:
 
 def test_two_cameras_are_turned_to_look_the_same_way() -> None:
     turns, (left, right), baseline = rectified(StereoCalibration(LEFT, RIGHT, TURN, SHIFT), (1032, 772), -1)
-    wanted = [
+    requested = [
         [[0.999979703, -0.005294437, 0.003544409], [0.005298000, 0.999985469, -0.000996793],
          [-0.003539080, 0.001015551, 0.999993222]],
         [[0.999962345, -0.004305543, 0.007534700], [0.004297959, 0.999990241, 0.001022378],
          [-0.007539028, -0.000989956, 0.999971091]],
     ]  # fmt: skip
-    assert np.array(turns) == pytest.approx(np.array(wanted), abs=1e-6)
+    assert np.array(turns) == pytest.approx(np.array(requested), abs=1e-6)
     for camera in (left, right):
         assert camera.matrix[[0, 0, 1], [0, 2, 2]] == pytest.approx([867.8165, 512.724189758, 387.062782288], rel=1e-6)
     assert baseline * left.matrix[0, 0] == pytest.approx(80.623188749, rel=1e-6)

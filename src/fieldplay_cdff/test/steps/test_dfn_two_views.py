@@ -154,8 +154,8 @@ def test_a_strong_tilt_of_the_axis_is_no_failure() -> None:
     matrix = step_of("FundamentalMatrixComputation", "FundamentalMatrixRansac")().process(matches=matches)
     step = step_of("CamerasTransformEstimation", "EssentialMatrixDecomposition")(CAMERAS)
     pose = step.process(fundamentalMatrix=matrix["fundamentalMatrix"], matches=matches)["transform"]
-    wanted = inverse_from_transform(second_t_first)
-    assert pose[:3, :3] == pytest.approx(wanted[:3, :3], abs=1e-6)
+    requested = inverse_from_transform(second_t_first)
+    assert pose[:3, :3] == pytest.approx(requested[:3, :3], abs=1e-6)
     assert step.process(fundamentalMatrix=MATRIX, matches=matches.taken(np.arange(0))) == {"success": False}
     with pytest.raises(ValueError, match="fundamentalMatrix: expected 3 x 3 numbers"):
         step.process(fundamentalMatrix=np.full((3, 3), np.nan), matches=matches)
@@ -171,10 +171,10 @@ def test_exact_pixels_give_the_pose_of_the_camera_in_the_frame_of_the_points() -
 
 def test_noisy_pixels_give_the_pose_of_least_squares() -> None:
     camera = solved(PLACES, NOISY)["camera"]
-    wanted = transform_from_rotation(
+    requested = transform_from_rotation(
         rotation_from_vector([0.050383672, 0.099002423, -0.078973852]), [0.123613837, -0.039038996, 0.301038612]
     )
-    assert inverse_from_transform(camera) == pytest.approx(wanted, abs=1e-6)
+    assert inverse_from_transform(camera) == pytest.approx(requested, abs=1e-6)
 
 
 def test_wrong_pixels_are_left_out_and_too_few_fail() -> None:

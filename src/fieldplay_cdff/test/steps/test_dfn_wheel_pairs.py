@@ -42,8 +42,8 @@ def circles(middle_x: float, slope: float = 0.0, *, base: float = 0.8) -> list[A
 def seen(step: Step, number: int, primitives: list[Array], depth: Any = None, **more: Any) -> dict[str, Any]:
     stamp_ns = (number + 1) * SECOND // 2
     mask = Frame(image=more.pop("mask", ALL), stamp_ns=stamp_ns)
-    picture = Frame(image=depths() if depth is None else depth, encoding="32FC1", camera=CAMERA, stamp_ns=stamp_ns)
-    found: dict[str, Any] = step.process(image=mask, depth=picture, primitives=primitives, **more)
+    image = Frame(image=depths() if depth is None else depth, encoding="32FC1", camera=CAMERA, stamp_ns=stamp_ns)
+    found: dict[str, Any] = step.process(image=mask, depth=image, primitives=primitives, **more)
     return found
 
 

@@ -20,9 +20,9 @@ from fieldplay_testing.cdff_by_hand import BEGIN_US, numbered, write_log
 
 
 def opened(stack: ExitStack, path: Path) -> Log:
-    faults: list[Defect] = []
-    log = stack.enter_context(open_log(path, faults.append))
-    assert faults == []
+    issues: list[Defect] = []
+    log = stack.enter_context(open_log(path, issues.append))
+    assert issues == []
     return log
 
 

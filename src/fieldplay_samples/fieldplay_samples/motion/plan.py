@@ -150,7 +150,7 @@ def _speed(rng: np.random.Generator, limits: DriveLimits) -> float:
 
 
 def _curvatures(rng: np.random.Generator, limits: DriveLimits, count: int) -> list[float]:
-    return [float(share) / limits.least_radius_m for share in rng.uniform(0.55, 1.0, count)]
+    return [float(fraction) / limits.least_radius_m for fraction in rng.uniform(0.55, 1.0, count)]
 
 
 def _no_faster_than_possible(legs: list[Leg], seconds: float, limits: DriveLimits) -> list[Leg]:

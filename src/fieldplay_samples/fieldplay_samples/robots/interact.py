@@ -232,10 +232,10 @@ def parts_of(
 
 def _body(assumed: dict[str, Any], world_T_base: Floats) -> list[Solids]:
     body, mast = assumed["body"], assumed["mast"]
-    centre, begin, end = moved(world_T_base, floats([body["centre"], mast["begin"], mast["end"]]))
+    centre, start, end = moved(world_T_base, floats([body["centre"], mast["begin"], mast["end"]]))
     return [
         box(centre, body["sizes"], world_R_box=world_T_base[:3, :3], albedo=body["albedo"]),
-        capsule(begin, end, mast["radius"], albedo=mast["albedo"]),
+        capsule(start, end, mast["radius"], albedo=mast["albedo"]),
     ]
 
 
@@ -245,11 +245,11 @@ def _wheel(assumed: dict[str, Any], world_T_wheel: Floats) -> list[Solids]:
     radii = [4.0 * half_width, radius, radius]
     sides = [[1.0, 0.0, 0.0, half_width], [-1.0, 0.0, 0.0, half_width]]
     reach = half_width + hub["length"] - hub["radius"]
-    begin, end = moved(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
+    start, end = moved(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
     turn, centre = world_T_wheel[:3, :3], world_T_wheel[:3, 3]
     return [
         stone(centre, radii, world_R_stone=turn, planes=sides, albedo=assumed["tyre_albedo"], grain=1.0),
-        capsule(begin, end, hub["radius"], albedo=hub["albedo"]),
+        capsule(start, end, hub["radius"], albedo=hub["albedo"]),
     ]
 
 
@@ -258,6 +258,6 @@ def _limbs(robot: Interact, world_T_arm: Floats, joints_rad: Floats, *, limbs: l
     for limb in limbs:
         carried = world_T_arm @ base_T_carried_from_joints(robot.arm, joints_rad, limb["joints"])
         aside = limb.get("aside", 0.0)
-        begin, end = moved(carried, floats([[0.0, aside, limb["from"]], [0.0, aside, limb["to"]]]))
-        parts.append(capsule(begin, end, limb["radius"], albedo=limb["albedo"]))
+        start, end = moved(carried, floats([[0.0, aside, limb["from"]], [0.0, aside, limb["to"]]]))
+        parts.append(capsule(start, end, limb["radius"], albedo=limb["albedo"]))
     return parts

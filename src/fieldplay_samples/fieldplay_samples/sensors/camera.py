@@ -186,8 +186,8 @@ def warmth_c(model: Thermal, scene: Scene, hits: Hits, *, rays: Rays, stuff_c: A
 
 def _sky_c(model: Thermal, directions: Array) -> Array:
     elevation = np.arcsin(np.clip(directions[:, 2], -1.0, 1.0))
-    share = np.clip(elevation / HORIZON_RAD, 0.0, 1.0) ** 0.7
-    sky = model.sky_c + share * (model.zenith_c - model.sky_c)
+    fraction = np.clip(elevation / HORIZON_RAD, 0.0, 1.0) ** 0.7
+    sky = model.sky_c + fraction * (model.zenith_c - model.sky_c)
     behind = elevation < skyline_rad(np.arctan2(directions[:, 1], directions[:, 0]))
     return np.asarray(np.where(behind, HILL_C, sky))
 
@@ -215,8 +215,8 @@ def enlarged(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArr
     """The full picture (height, width, c) of the colours (n, c) of its rays, by interpolation."""
     small = small.reshape(*rays(camera, shrink).shape[:2], -1)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
-    picture = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
-    return np.ascontiguousarray(picture.reshape(full[1], full[0], -1)[: camera.height, : camera.width], np.uint8)
+    image = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
+    return np.ascontiguousarray(image.reshape(full[1], full[0], -1)[: camera.height, : camera.width], np.uint8)
 
 
 def depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:

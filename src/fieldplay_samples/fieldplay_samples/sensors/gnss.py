@@ -96,11 +96,11 @@ def fixes(
     rate = (len(time_s) - 1) / (time_s[-1] - time_s[0])
     missing = np.zeros(len(time_s))
     fix_type = np.full(len(time_s), 7)
-    for begin, end in outages_s:
-        recovered = end + 0.5 * (end - begin)
-        missing += np.interp(time_s, [begin, end, recovered], [0.0, end - begin, 0.0])
-        fix_type[(time_s >= begin) & (time_s < recovered)] = 6
-        fix_type[(time_s >= begin) & (time_s < end)] = 3
+    for start, end in outages_s:
+        recovered = end + 0.5 * (end - start)
+        missing += np.interp(time_s, [start, end, recovered], [0.0, end - start, 0.0])
+        fix_type[(time_s >= start) & (time_s < recovered)] = 6
+        fix_type[(time_s >= start) & (time_s < end)] = 3
     std = np.hypot(floats(quality.rtk_std_m), missing[:, None] * floats(quality.growth_m_s))
     error = std * wandering(rng, count=len(time_s), rate_hz=rate, over_s=quality.wander_s)
     return Fixes(error_m=floats(error), std_m=floats(std), fix_type=fix_type)

@@ -137,16 +137,16 @@ def sweep(
     *,
     noise_m: float = 0.01,
     rng: np.random.Generator | None = None,
-    begin_rad: float = 0.0,
+    start_rad: float = 0.0,
 ) -> Sweep:
     """One turn from start_s on, begun with the head at azimuth begin_rad; what meets nothing is left out.
 
     world_T_lidar_at gives poses (m, 4, 4) at times (m,) in s: those of the columns, within which the lidar stands still
     (at 1 m/s it moves by 0.06 mm). Ranges are normally distributed about the true ones with noise_m.
     """
-    time, column, directions = _firings(lidar, begin_rad)
-    begun = start_s + lidar.firing_cycle_s * np.arange(lidar.columns, dtype=np.float64)
-    poses = world_T_lidar_at(begun)[column]
+    time, column, directions = _firings(lidar, start_rad)
+    started = start_s + lidar.firing_cycle_s * np.arange(lidar.columns, dtype=np.float64)
+    poses = world_T_lidar_at(started)[column]
     world = np.einsum("nij,nj->ni", poses[:, :3, :3], directions)
     hits = scene.cast(
         poses[:, :3, 3],
@@ -168,12 +168,12 @@ def sweep(
     )
 
 
-def _firings(lidar: Spinning, begin_rad: float) -> tuple[Array, NDArray[np.intp], Array]:
+def _firings(lidar: Spinning, start_rad: float) -> tuple[Array, NDArray[np.intp], Array]:
     """Of all firings of a turn (n,): the time in s since its start, the column, and the direction (n, 3)."""
     lasers = np.arange(len(lidar.elevations_deg))
     after = lidar.firing_s * (lasers // lidar.lasers_at_once)
     time = lidar.firing_cycle_s * np.arange(lidar.columns)[:, None] + after
-    azimuth = begin_rad - 2 * np.pi * time / lidar.period_s - np.deg2rad(lidar.azimuth_offsets_deg)
+    azimuth = start_rad - 2 * np.pi * time / lidar.period_s - np.deg2rad(lidar.azimuth_offsets_deg)
     elevation = np.broadcast_to(np.deg2rad(lidar.elevations_deg), azimuth.shape)
     across = np.cos(elevation)
     directions = np.stack([across * np.cos(azimuth), across * np.sin(azimuth), np.sin(elevation)], axis=-1)

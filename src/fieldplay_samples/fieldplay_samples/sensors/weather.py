@@ -133,8 +133,8 @@ class Rain:
 
     def strength(self, time_s: Array) -> Array:
         """From 0 to 1 (n,) at times (n,)."""
-        begin, end = self.spans_s[:, 0], self.spans_s[:, 1]
-        rises = np.minimum(time_s[:, None] - begin, end - time_s[:, None]) / EDGE_S
+        start, end = self.spans_s[:, 0], self.spans_s[:, 1]
+        rises = np.minimum(time_s[:, None] - start, end - time_s[:, None]) / EDGE_S
         return np.asarray(np.clip(rises, 0.0, 1.0).sum(axis=1))
 
 

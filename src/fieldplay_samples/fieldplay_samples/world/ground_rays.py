@@ -99,18 +99,18 @@ def _profiles(relief: GroundRelief, places: Array, azimuth: Array, *, farthest_m
 def guessed_m(seen: Panorama) -> Array:
     """About where (n,) the rays meet the ground, in m along them; inf where they surely do not, NaN if in doubt."""
     flat, last = seen.highest.ravel(), len(seen.distance_m) - 1
-    begin, sought = seen.row * (last + 1), seen.sought
+    start, sought = seen.row * (last + 1), seen.sought
     listed = seen.highest + ROW * np.arange(len(seen.highest))[:, None]
-    place = np.searchsorted(listed.ravel(), sought + ROW * seen.row) - begin
+    place = np.searchsorted(listed.ravel(), sought + ROW * seen.row) - start
     after = np.clip(place, 1, last)
-    low, high = flat.take(begin + after - 1), flat.take(begin + after)
-    share = (sought - low) / np.maximum(high - low, 1e-12)
-    met = seen.distance_m.take(after - 1) + share * np.diff(seen.distance_m).take(after - 1)
-    met[sought - flat.take(begin + np.maximum(after - CLEAR_STEPS, 0)) < CLEAR] = np.nan
+    low, high = flat.take(start + after - 1), flat.take(start + after)
+    fraction = (sought - low) / np.maximum(high - low, 1e-12)
+    met = seen.distance_m.take(after - 1) + fraction * np.diff(seen.distance_m).take(after - 1)
+    met[sought - flat.take(start + np.maximum(after - CLEAR_STEPS, 0)) < CLEAR] = np.nan
     met[place > last] = np.nan
-    met[sought > flat.take(begin + last) + CLEAR] = np.inf
+    met[sought > flat.take(start + last) + CLEAR] = np.inf
     steep = np.flatnonzero(place == 0)  # down to what is nearer than the first place: about as high as there
-    first = flat.take(begin[steep])
+    first = flat.take(start[steep])
     met[steep] = np.where(first < 0, FIRST_M * first / np.where(first < 0, sought[steep], 1.0), np.nan)
     return np.asarray(met / seen.across)
 
@@ -180,24 +180,24 @@ def distances_from_place_m(relief: GroundRelief, rays: Rays, end_m: Array, *, ne
     seen = panorama(relief, rays, end_m)
     result = guessed_m(seen)
     early = np.flatnonzero(result < nearest_m * (1 + 2 * GUESS_ERROR))
-    asked = np.flatnonzero(np.isfinite(result))
-    for part in _parts(len(asked), CHUNK):
-        result[asked[part]] = _settled(relief, rays.taken(asked[part]), result[asked[part]])
+    requested = np.flatnonzero(np.isfinite(result))
+    for part in _parts(len(requested), CHUNK):
+        result[requested[part]] = _settled(relief, rays.taken(requested[part]), result[requested[part]])
     doubtful = np.flatnonzero(np.isnan(result))
     for part in _parts(len(doubtful), AT_ONCE):
         result[doubtful[part]] = _searched(relief, rays.taken(doubtful[part]), near_m(seen, doubtful[part]))
     lost = doubtful[np.isinf(result[doubtful]) & goes_under(seen, doubtful)]
     again = np.unique(np.concatenate([early, lost, np.flatnonzero(result < nearest_m)]))
-    begun = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).taken(again)
-    result[again] = nearest_m + distances_m(relief, begun, end_m[again] - nearest_m)
+    started = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).taken(again)
+    result[again] = nearest_m + distances_m(relief, started, end_m[again] - nearest_m)
     result[result >= end_m] = np.inf
     return result
 
 
 def _searched(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]) -> Array:
     """The first crossings (n,) in the parts of rays (n,) near the ground; inf where they cross it in none."""
-    which, begin, end = near
-    at = begin[:, None] + (end - begin)[:, None] * np.linspace(0.0, 1.0, SEARCHED + 1)
+    which, start, end = near
+    at = start[:, None] + (end - start)[:, None] * np.linspace(0.0, 1.0, SEARCHED + 1)
     gap = np.empty(at.shape)
     for part in _parts(len(at), PARTS):
         looked = rays.taken(np.repeat(which[part], SEARCHED + 1))
@@ -320,8 +320,8 @@ def _refined(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> 
     result, left = high.copy(), np.arange(len(high))
     for _ in range(REFINEMENTS):
         slope = gap_low - gap_high
-        share = np.where((gap_high < 0) & (gap_low > 0), gap_low / np.where(slope > 0, slope, 1.0), 0.5)
-        middle = low + share * (high - low)
+        fraction = np.where((gap_high < 0) & (gap_low > 0), gap_low / np.where(slope > 0, slope, 1.0), 0.5)
+        middle = low + fraction * (high - low)
         gap = _gap(relief, rays, middle)
         result[left] = middle
         outside = gap > 0

@@ -106,8 +106,8 @@ def heights_from_layers(layers: tuple[Layer, ...], seed: int) -> Array:
     total = np.zeros_like(grids[0])
     for layer, grid in zip(layers, grids, strict=True):
         if isinstance(layer, Unevenness):
-            share = layer.in_hollows + (1 - layer.in_hollows) * open_ground
-            total += np.roll(share * grid, (-int(down), -int(right)), axis=(0, 1))
+            fraction = layer.in_hollows + (1 - layer.in_hollows) * open_ground
+            total += np.roll(fraction * grid, (-int(down), -int(right)), axis=(0, 1))
         else:
             total += grid
     return total
@@ -190,12 +190,12 @@ class Soil:
         wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape).ravel()
         x, y, shape = x.ravel(), y.ravel(), x.shape
         colours = [np.full(len(x), part, np.float32) for part in self.base]
-        for shade, picture in zip(self.shades, _patches(self), strict=True):
-            share = np.full(len(x), shade.share, np.float32)
+        for shade, image in zip(self.shades, _patches(self), strict=True):
+            fraction = np.full(len(x), shade.share, np.float32)
             _add_seen(
-                share, picture, (x, y), 2 - wide / shade.shortest_m, texel_m=shade.shortest_m / 4, mean=shade.share
+                fraction, image, (x, y), 2 - wide / shade.shortest_m, texel_m=shade.shortest_m / 4, mean=shade.share
             )
-            _blend(colours, shade.albedo, share)
+            _blend(colours, shade.albedo, fraction)
         pattern = self.pattern(x, y, wide)
         if self.rows:
             _blend(colours, self.rows.albedo, self.rows.share(x, y, raggedness=4 * pattern, footprint_m=wide))
@@ -206,17 +206,17 @@ class Soil:
         """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
         wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape)
         total = np.zeros(x.shape, np.float32)
-        for turn, (grain, picture) in enumerate(zip(self.grain, _pictures(self), strict=True)):
+        for turn, (grain, image) in enumerate(zip(self.grain, _pictures(self), strict=True)):
             cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
             place = cos * x - sin * y, sin * x + cos * y
-            _add_seen(total, picture, place, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
+            _add_seen(total, image, place, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
         return total
 
 
-def _blend(colours: list[Single], albedo: tuple[float, float, float], share: Single) -> None:
+def _blend(colours: list[Single], albedo: tuple[float, float, float], fraction: Single) -> None:
     """Let so much (n,) of each colour (n,) be that albedo."""
     for colour, part in zip(colours, albedo, strict=True):
-        colour += share * (np.float32(part) - colour)
+        colour += fraction * (np.float32(part) - colour)
 
 
 @lru_cache(maxsize=4)
@@ -253,7 +253,7 @@ def _of_rms_1(values: Array) -> Array:
 
 
 def _add_seen(
-    total: Single, picture: Single, place: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
+    total: Single, image: Single, place: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
 ) -> None:
     """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
 
@@ -262,11 +262,11 @@ def _add_seen(
     near = np.flatnonzero(clear > 0)
     clipped = np.minimum(clear[near], np.float32(1))
     seen = clipped * clipped * (3 - 2 * clipped)
-    values = _looked_up(picture, place[0][near], place[1][near], texel_m=texel_m)
+    values = _looked_up(image, place[0][near], place[1][near], texel_m=texel_m)
     total[near] += seen * (values - np.float32(mean))
 
 
-def _looked_up(picture: Single, x: Array, y: Array, *, texel_m: float) -> Single:
+def _looked_up(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:
     """The picture's values (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
     count = len(x)
     maps = np.zeros((2, -(-count // LINE) * LINE), np.float32)
@@ -274,5 +274,5 @@ def _looked_up(picture: Single, x: Array, y: Array, *, texel_m: float) -> Single
         texels = values / texel_m
         line[:count] = texels - TEXELS * np.floor(texels / TEXELS)
     along, across = maps.reshape(2, -1, LINE)
-    found = cv2.remap(picture, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
+    found = cv2.remap(image, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
     return np.asarray(found.ravel()[:count], np.float32)

@@ -62,10 +62,10 @@ def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
 def sky(directions: Array, sun: Sun) -> Array:
     """Linear colours (n, 3) of the sky and the mountains along unit directions (n, 3)."""
     up = directions[:, 2]
-    share = np.power(np.clip(up, 0.0, 1.0), 0.45)[:, None]
+    fraction = np.power(np.clip(up, 0.0, 1.0), 0.45)[:, None]
     near_sun = np.clip(directions @ sun.direction(), 0.0, 1.0)
     glow = 0.5 * near_sun**64 + 0.12 * near_sun**8
-    colour = HAZE + share * (ZENITH - HAZE) + glow[:, None] * SUNLIGHT
+    colour = HAZE + fraction * (ZENITH - HAZE) + glow[:, None] * SUNLIGHT
     ridge = np.sin(skyline_rad(np.arctan2(directions[:, 1], directions[:, 0])))
     behind = 1 / (1 + np.exp(np.clip((up - ridge) / SOFT_EDGE, -50, 50)))
     depth = np.clip(1 - up / np.maximum(ridge, 1e-3), 0.0, 1.0)[:, None]

@@ -38,10 +38,10 @@ def stone_distances(stones: Stones, rays: Rays) -> tuple[Array, NDArray[np.intp]
 
     Row p of the rays is tried against row p of the stones.
     """
-    begin = np.einsum("pji,pj->pi", stones.world_R_stone, rays.origins - stones.centre)
+    start = np.einsum("pji,pj->pi", stones.world_R_stone, rays.origins - stones.centre)
     course = np.einsum("pji,pj->pi", stones.world_R_stone, rays.directions)
-    enters, leaves = _ellipsoid_span(begin / stones.radii_m, course / stones.radii_m)
-    height = stones.planes[:, :, 3] - np.einsum("pkc,pc->pk", stones.planes[:, :, :3], begin)
+    enters, leaves = _ellipsoid_span(start / stones.radii_m, course / stones.radii_m)
+    height = stones.planes[:, :, 3] - np.einsum("pkc,pc->pk", stones.planes[:, :, :3], start)
     rate = np.einsum("pkc,pc->pk", stones.planes[:, :, :3], course)
     rate = np.where(np.abs(rate) < 1e-12, 1e-12, rate)
     crossing = height / rate
@@ -54,11 +54,11 @@ def stone_distances(stones: Stones, rays: Rays) -> tuple[Array, NDArray[np.intp]
     return np.where((at < leaves) & (at > 0), at, np.inf), side
 
 
-def _ellipsoid_span(begin: Array, course: Array) -> tuple[Array, Array]:
+def _ellipsoid_span(start: Array, course: Array) -> tuple[Array, Array]:
     """Where rays enter and leave the unit sphere (p,); inf and -inf where they miss it."""
     square = np.einsum("pc,pc->p", course, course)
-    half = np.einsum("pc,pc->p", begin, course)
-    inside = half * half - square * (np.einsum("pc,pc->p", begin, begin) - 1)
+    half = np.einsum("pc,pc->p", start, course)
+    inside = half * half - square * (np.einsum("pc,pc->p", start, start) - 1)
     root = np.sqrt(np.maximum(inside, 0.0))
     return np.where(inside > 0, (-half - root) / square, np.inf), np.where(inside > 0, (-half + root) / square, -np.inf)
 
@@ -77,25 +77,25 @@ def limb_distances(limbs: Limbs, rays: Rays) -> Array:
     axis = limbs.end - limbs.begin
     length = np.linalg.norm(axis, axis=1)
     axis = axis / np.maximum(length, 1e-12)[:, None]
-    begin, directions = rays.origins - limbs.begin, rays.directions
-    along, rate = np.einsum("pc,pc->p", begin, axis), np.einsum("pc,pc->p", directions, axis)
-    aside, turn = begin - along[:, None] * axis, directions - rate[:, None] * axis
+    start, directions = rays.origins - limbs.begin, rays.directions
+    along, rate = np.einsum("pc,pc->p", start, axis), np.einsum("pc,pc->p", directions, axis)
+    aside, turn = start - along[:, None] * axis, directions - rate[:, None] * axis
     side = _entry(aside, turn, limbs.radius_m)
     meets = along + np.where(np.isfinite(side), side, 0.0) * rate
     side = np.where((meets > 0) & (meets < length), side, np.inf)
-    first = _entry(begin, directions, limbs.radius_m)
+    first = _entry(start, directions, limbs.radius_m)
     last = _entry(rays.origins - limbs.end, directions, limbs.radius_m)
     at = np.minimum(side, np.minimum(first, last))
     nearest = np.clip(along, 0.0, length)
-    inside = np.square(begin - nearest[:, None] * axis).sum(axis=1) < np.square(limbs.radius_m)
+    inside = np.square(start - nearest[:, None] * axis).sum(axis=1) < np.square(limbs.radius_m)
     return np.where(inside, np.inf, at)
 
 
-def _entry(begin: Array, course: Array, radius_m: Array) -> Array:
+def _entry(start: Array, course: Array, radius_m: Array) -> Array:
     """Where (p,) rays come from outside within radius_m of the origin of their space; inf if behind or never."""
     square = np.maximum(np.einsum("pc,pc->p", course, course), 1e-18)
-    half = np.einsum("pc,pc->p", begin, course)
-    inside = half * half - square * (np.einsum("pc,pc->p", begin, begin) - radius_m * radius_m)
+    half = np.einsum("pc,pc->p", start, course)
+    inside = half * half - square * (np.einsum("pc,pc->p", start, start) - radius_m * radius_m)
     at = (-half - np.sqrt(np.maximum(inside, 0.0))) / square
     return np.where((inside > 0) & (at > 0), at, np.inf)
 
@@ -196,12 +196,12 @@ def clear_of(keep_out: KeepOut, clearance_m: float) -> Callable[[Array, Array], 
 
 def _distance_to_line(corners: Array, points: Array) -> Array:
     """Distances (n,) of points (n, 2) from a line of corners (p, 2)."""
-    begins, ends = (corners[:1], corners[:1]) if len(corners) == 1 else (corners[:-1], corners[1:])
-    sides = ends - begins
-    towards = points[:, None] - begins[None]
+    starts, ends = (corners[:1], corners[:1]) if len(corners) == 1 else (corners[:-1], corners[1:])
+    sides = ends - starts
+    towards = points[:, None] - starts[None]
     square = np.maximum(np.einsum("sc,sc->s", sides, sides), 1e-12)
-    share = np.clip(np.einsum("nsc,sc->ns", towards, sides) / square, 0.0, 1.0)
-    nearest: Array = np.linalg.norm(towards - share[..., None] * sides, axis=2).min(axis=1)
+    fraction = np.clip(np.einsum("nsc,sc->ns", towards, sides) / square, 0.0, 1.0)
+    nearest: Array = np.linalg.norm(towards - fraction[..., None] * sides, axis=2).min(axis=1)
     return nearest
 
 

@@ -140,13 +140,13 @@ def box(
 
 
 def capsule(
-    begin: ArrayLike, end: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, band_m: float = 0.0
+    start: ArrayLike, end: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, band_m: float = 0.0
 ) -> Solids:
     """All that is within radius_m of the line from begin to end (3,); with bands in turn of its albedo and white."""
     return Solids(
         stones=NO_STONES,
         limbs=Limbs(
-            begin=np.asarray(begin, float)[None],
+            begin=np.asarray(start, float)[None],
             end=np.asarray(end, float)[None],
             radius_m=np.array([float(radius_m)]),
             albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),

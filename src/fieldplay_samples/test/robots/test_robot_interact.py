@@ -129,8 +129,8 @@ def test_no_part_of_the_rover_hides_its_cameras() -> None:
 def distance_to_limbs(points: Floats, limbs: Limbs) -> Floats:
     line = limbs.end - limbs.begin
     towards = points[:, None] - limbs.begin
-    share = np.clip((towards * line).sum(axis=2) / (line * line).sum(axis=1), 0.0, 1.0)
-    distance: Floats = np.linalg.norm(towards - share[..., None] * line, axis=2) - limbs.radius_m
+    fraction = np.clip((towards * line).sum(axis=2) / (line * line).sum(axis=1), 0.0, 1.0)
+    distance: Floats = np.linalg.norm(towards - fraction[..., None] * line, axis=2) - limbs.radius_m
     return distance
 
 

@@ -56,9 +56,9 @@ def middle_of(mask: NDArray[np.bool_]) -> Array:
 def test_an_image_has_the_cameras_full_size_whatever_it_is_shrunk_by(scene: Scene) -> None:
     odd = camera_from_numbers(101, 67, (80.0, 80.0, 50.0, 33.0), CAMERA.distortion)
     for shrink in (1, 3, 4):
-        picture = render(scene, odd, camera_at(scene, 0, 0, above_m=1.5), shrink=shrink)
-        assert picture.shape == (67, 101, 3)
-        assert picture.dtype == np.uint8
+        image = render(scene, odd, camera_at(scene, 0, 0, above_m=1.5), shrink=shrink)
+        assert image.shape == (67, 101, 3)
+        assert image.dtype == np.uint8
 
 
 @pytest.mark.parametrize("shrink", [1, 2, 4])
@@ -118,9 +118,9 @@ def test_a_stereo_pair_has_the_disparity_of_the_depth(scene: Scene) -> None:
     left = camera_at(scene, 0, 0, above_m=1.2, down=0.3)
     right = left.copy()
     right[:3, 3] += baseline_m * left[:3, 0]
-    pictures = [cv2.cvtColor(render(scene, PINHOLE, pose, shrink=1), cv2.COLOR_RGB2GRAY) for pose in (left, right)]
+    images = [cv2.cvtColor(render(scene, PINHOLE, pose, shrink=1), cv2.COLOR_RGB2GRAY) for pose in (left, right)]
     matcher = cv2.StereoSGBM_create(minDisparity=0, numDisparities=64, blockSize=7)
-    disparity = matcher.compute(*pictures).astype(float) / 16
+    disparity = matcher.compute(*images).astype(float) / 16
     expected = 500.0 * baseline_m / depth(scene, PINHOLE, left)
     known = disparity > 1
     assert known.mean() > 0.4

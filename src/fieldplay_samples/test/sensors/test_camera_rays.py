@@ -58,10 +58,10 @@ def test_the_lens_is_inverted_to_the_last_digits() -> None:
 
 
 def test_beyond_the_fold_of_the_polynomial_pixels_still_look_further_outwards() -> None:
-    share = np.linspace(0.0, 1.0, 500)[:, None]
+    fraction = np.linspace(0.0, 1.0, 500)[:, None]
     for corner in ([0.0, 0.0], [1919.0, 0.0], [0.0, 1079.0], [1919.0, 1079.0]):
         centre = np.array([955.893, 533.638])
-        directions = directions_from_pixels(MAIN, centre + share * (np.array(corner) - centre))
+        directions = directions_from_pixels(MAIN, centre + fraction * (np.array(corner) - centre))
         angle = np.arccos(directions[:, 2])
         assert (np.diff(angle) > 0).all()
         assert np.diff(angle).max() < 3 * np.median(np.diff(angle))

@@ -56,12 +56,12 @@ def test_the_depth_is_the_integral_of_the_puffs_densities(puffs: Puffs) -> None:
 
 def test_a_depth_is_found_where_it_is_reached(puffs: Puffs) -> None:
     rays, time, end = fan(200), np.full(200, 4.0), np.full(200, 9.0)
-    wanted = 0.4 * optical_depth(puffs, rays, end, time_s=time)
-    inside = np.flatnonzero(wanted > 0.01)
-    distance = distance_at(puffs, rays.taken(inside), wanted[inside], end_m=end[inside], time_s=time[inside])
+    requested = 0.4 * optical_depth(puffs, rays, end, time_s=time)
+    inside = np.flatnonzero(requested > 0.01)
+    distance = distance_at(puffs, rays.taken(inside), requested[inside], end_m=end[inside], time_s=time[inside])
     assert len(inside) > 50
     reached = optical_depth(puffs, rays.taken(inside), distance, time_s=time[inside])
-    np.testing.assert_allclose(reached, wanted[inside], atol=2e-3)
+    np.testing.assert_allclose(reached, requested[inside], atol=2e-3)
 
 
 def test_before_the_first_puff_and_after_the_last_the_air_is_clear(puffs: Puffs) -> None:

@@ -57,10 +57,10 @@ def test_of_rays_from_one_place_few_are_followed_and_all_end_where_each_alone_do
     directions = directions_of(azimuth.ravel(), elevation.ravel())
     place = ground.terrain.height_m(3.0, 4.0) + 1.5
     origins = np.tile([3.0, 4.0, float(place)], (len(directions), 1))
-    asked = {"nearest_m": nearest_m, "farthest_m": FARTHEST_M}
+    requested = {"nearest_m": nearest_m, "farthest_m": FARTHEST_M}
     alone = np.concatenate(
         [
-            ground.cast(*part, **asked).distance_m
+            ground.cast(*part, **requested).distance_m
             for part in zip(np.array_split(origins, 20), np.array_split(directions, 20), strict=True)
         ]
     )
@@ -69,7 +69,7 @@ def test_of_rays_from_one_place_few_are_followed_and_all_end_where_each_alone_do
     monkeypatch.setattr(
         ground_rays, "distances_m", lambda relief, rays, end: followed.append(len(rays)) or exactly(relief, rays, end)
     )
-    distance = ground.cast(origins, directions, **asked).distance_m
+    distance = ground.cast(origins, directions, **requested).distance_m
     assert sum(followed) < 0.01 * len(directions)
     met = np.isfinite(distance)
     points = origins[met] + distance[met, None] * directions[met]

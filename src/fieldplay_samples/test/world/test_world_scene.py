@@ -22,9 +22,9 @@ def scene() -> Scene:
 
 def along(path: Array, step_m: float = 0.02) -> Array:
     pieces = []
-    for begin, end in pairwise(path):
-        share = np.arange(0, 1, step_m / np.linalg.norm(end - begin))
-        pieces.append(begin + share[:, None] * (end - begin))
+    for start, end in pairwise(path):
+        fraction = np.arange(0, 1, step_m / np.linalg.norm(end - start))
+        pieces.append(start + fraction[:, None] * (end - start))
     return np.concatenate(pieces)
 
 

@@ -40,10 +40,10 @@ def box_signed(points: Array, halves: Array) -> Array:
     return np.asarray((np.abs(points) - halves).max(axis=-1))
 
 
-def capsule_signed(points: Array, begin: Array, end: Array, radius_m: float) -> Array:
-    line = end - begin
-    share = np.clip((points - begin) @ line / (line @ line), 0, 1)
-    return np.asarray(np.linalg.norm(points - begin - share[..., None] * line, axis=-1) - radius_m)
+def capsule_signed(points: Array, start: Array, end: Array, radius_m: float) -> Array:
+    line = end - start
+    fraction = np.clip((points - start) @ line / (line @ line), 0, 1)
+    return np.asarray(np.linalg.norm(points - start - fraction[..., None] * line, axis=-1) - radius_m)
 
 
 def test_a_sphere_is_met_where_geometry_says() -> None:
@@ -66,13 +66,13 @@ def test_a_turned_ellipsoid_is_a_stretched_sphere() -> None:
 @pytest.mark.parametrize("kind", ["box", "capsule"])
 def test_boxes_and_capsules_are_met_where_small_steps_first_enter_them(kind: str) -> None:
     centre, halves = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.6, 0.2])
-    begin, end = centre + np.array([[-0.1, -0.4, -0.2], [0.3, 0.2, 0.5]])
-    solid = box(centre, 2 * halves, world_R_box=TURN) if kind == "box" else capsule(begin, end, 0.2)
+    start, end = centre + np.array([[-0.1, -0.4, -0.2], [0.3, 0.2, 0.5]])
+    solid = box(centre, 2 * halves, world_R_box=TURN) if kind == "box" else capsule(start, end, 0.2)
     origins, directions = rays_towards(centre, 300, 0.7)
     distance = distance_all(solid, origins, directions)
     steps = np.arange(0.0, 8.0, 0.002)
     points = origins[:, None] + steps[:, None] * directions[:, None]
-    signed = box_signed((points - centre) @ TURN, halves) if kind == "box" else capsule_signed(points, begin, end, 0.2)
+    signed = box_signed((points - centre) @ TURN, halves) if kind == "box" else capsule_signed(points, start, end, 0.2)
     inside = signed <= 0
     first = np.where(inside.any(axis=1), steps[inside.argmax(axis=1)], np.inf)
     clear = np.abs(signed.min(axis=1)) > 0.002

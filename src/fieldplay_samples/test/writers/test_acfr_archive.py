@@ -45,13 +45,13 @@ def test_every_published_file_is_there_and_no_other(sample: SampleResult) -> Non
     lasers = [f"{name}/RangeBearingQAsciiData.txt" for name in LASERS]
     radar = ["RadarRangeBearing/RangeBearingQAsciiData.txt", "RadarSpectrum/HSR_ScalarPoints1.txt"]
     logs = ["VideoIR/VideoLogAscii.txt", "VideoVisual/VideoLogAscii.txt"]
-    pictures = [
+    images = [
         f"{folder}/Images/Image{second}-0{fraction}.bmp"
         for folder, fraction in (("VideoIR", "137000"), ("VideoVisual", "119000"))
         for second in (1224199788, 1224199789)
     ]
     others = ["Nav/NavQAsciiData.txt", "Payload/PayloadData1.txt"]
-    assert sorted(digests(sample.path)) == sorted([*lasers, *radar, *logs, *pictures, *others])
+    assert sorted(digests(sample.path)) == sorted([*lasers, *radar, *logs, *images, *others])
 
 
 @pytest.mark.parametrize("laser", LASERS)
@@ -138,16 +138,16 @@ def test_images_have_their_published_sizes_and_are_all_listed(sample: SampleResu
             path.name for path in (sample.path / folder / "Images").iterdir()
         )
         for row in listed:
-            picture = cv2.imread(str(sample.path / folder / "Images" / row[2]), cv2.IMREAD_UNCHANGED)
-            assert picture is not None and picture.shape == shape and picture.std() > 5.0
+            image = cv2.imread(str(sample.path / folder / "Images" / row[2]), cv2.IMREAD_UNCHANGED)
+            assert image is not None and image.shape == shape and image.std() > 5.0
 
 
 def test_the_vehicle_that_stands_has_no_payload_and_may_send_raw_images(tmp_path: Path) -> None:
     path = tiny(tmp_path / "still", static=True, bayer=True).path
     assert not (path / "Payload").exists()
     first = next((path / "VideoVisual" / "Images").iterdir())
-    picture = cv2.imread(str(first), cv2.IMREAD_UNCHANGED)
-    assert picture is not None and picture.shape == (1024, 1360)
+    image = cv2.imread(str(first), cv2.IMREAD_UNCHANGED)
+    assert image is not None and image.shape == (1024, 1360)
     values = floats([row[2:14] for row in rows(path, "Nav/NavQAsciiData.txt")])
     assert np.abs(values[:, :3] - values[0, :3]).max() < 0.1
     assert np.degrees(values[:, 8]).mean() == pytest.approx(178.0, abs=0.5)

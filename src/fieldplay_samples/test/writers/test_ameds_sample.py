@@ -68,13 +68,13 @@ def test_every_published_file_is_there_and_no_other(sample: SampleResult) -> Non
     names = sorted(path.name for path in sample.path.iterdir())
     tables = [f"{name}.csv" for name in COLUMNS]
     feeds = ["AuxCamVideoFeed.mp4", "MainCamVideoFeed.mp4"]
-    pictures = [
+    images = [
         f"{cam}_{START_S + second}.{at}0000.jpg"
         for cam, at in (("AuxCam", "07"), ("MainCam", "04"))
         for second in (0, 1)
     ]
     clouds = [f"LidarPointcloud_{START_S + second}.000000.pcd" for second in (0, 1)]
-    assert names == sorted([*tables, *feeds, *pictures, *clouds])
+    assert names == sorted([*tables, *feeds, *images, *clouds])
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))

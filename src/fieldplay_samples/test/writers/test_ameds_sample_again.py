@@ -164,7 +164,7 @@ def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
     whole = tmp_path / "whole"
     monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
     written(whole / "a")
-    wanted = {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
+    requested = {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
     if earlier:
         monkeypatch.setattr(sampling, "_writer", lambda _: Stub())
         written(tmp_path / "some/a", replace(OPTIONS, seed=9))
@@ -180,7 +180,7 @@ def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
     os.waitpid(child, 0)
     written(tmp_path / "some/a")
     found = {path.relative_to(tmp_path / "some"): path for path in (tmp_path / "some").rglob("*") if path.is_file()}
-    assert {name: path.read_bytes() for name, path in found.items()} == wanted
+    assert {name: path.read_bytes() for name, path in found.items()} == requested
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_every_file_of_a_sequence_is_there_and_no_other(folder: Path) -> None:
 
 def test_images_have_the_published_size_and_three_channels(folder: Path) -> None:
     for path in (folder / "zed").iterdir():
-        picture = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-        assert picture is not None and picture.shape == (376, 672, 3)
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        assert image is not None and image.shape == (376, 672, 3)
 
 
 def test_lines_have_the_tokens_that_the_authors_programs_read(folder: Path) -> None:

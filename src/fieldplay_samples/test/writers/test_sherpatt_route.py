@@ -47,8 +47,8 @@ def test_the_loop_comes_back_to_its_start_and_goes_the_first_ten_metres_again(lo
     assert loop.seconds == 74.0
     assert way[-1] == pytest.approx(LAP_M + 10.0, abs=1e-6)
     first, second = (
-        np.stack([np.interp(begin + np.linspace(0.1, 9.9, 50), way, column) for column in places.T], axis=1)
-        for begin in (0.0, LAP_M)
+        np.stack([np.interp(start + np.linspace(0.1, 9.9, 50), way, column) for column in places.T], axis=1)
+        for start in (0.0, LAP_M)
     )
     assert np.abs(second[:, :5] - first[:, :5]).max() < 5e-4
     assert second[:, 5] - first[:, 5] == pytest.approx(np.full(50, 2 * np.pi), abs=5e-4)

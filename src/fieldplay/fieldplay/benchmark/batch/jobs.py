@@ -186,11 +186,11 @@ def done_before(job: Job) -> Outcome | None:
     return outcome if is_whole and outcome.is_well and outcome.key == job.key else None
 
 
-def run_job(job: Job, command: Command, wanted_version: str) -> Outcome:
+def run_job(job: Job, command: Command, requested_version: str) -> Outcome:
     """Run a job in this process, and write its record; UserError where another version is asked for."""
-    if own_version() != wanted_version:
-        raise UserError(f"expected a worker of fieldplay {wanted_version}, got one of {own_version()}")
-    begin = time.monotonic()
+    if own_version() != requested_version:
+        raise UserError(f"expected a worker of fieldplay {requested_version}, got one of {own_version()}")
+    start = time.monotonic()
     with ONE_AT_A_TIME:
         code, printed, said = _ran(job, command)
     try:
@@ -201,7 +201,7 @@ def run_job(job: Job, command: Command, wanted_version: str) -> Outcome:
         job,
         code=code,
         is_well=code == 0 or (code == 1 and _is_told(job, result)),
-        seconds=round(time.monotonic() - begin, 3),
+        seconds=round(time.monotonic() - start, 3),
         said=said[-MOST_SAID:].strip() or _first_fault(result),
         result=result,
     )
@@ -281,8 +281,8 @@ def _first_fault(result: Any) -> str:
     """What `check` and `slam` say, as JSON, of an archive that cannot be opened and of a method that failed."""
     if isinstance(result, dict) and result.get("defects"):
         return str(result["defects"][0]["message"])
-    faults = [one["error"] for one in result if one.get("error")] if isinstance(result, list) else []
-    return str(faults[0]) if faults else ""
+    issues = [one["error"] for one in result if one.get("error")] if isinstance(result, list) else []
+    return str(issues[0]) if issues else ""
 
 
 # Jobs on the workers of Dask: local processes, or a cluster that runs already. Nothing here schedules or retries.

@@ -104,8 +104,8 @@ def estimates_of(result: Any) -> Iterator[Row]:
     for one in result if isinstance(result, list) else [result]:
         errors = one.get("errors", ())
         ates = [row["rmse"] for row in errors if row["name"] == "ATE"]
-        shares = [row["rmse"] for row in errors if row["unit"] == "%" and "rotation" not in row["name"]]
-        last = {ATE: ates[-1:], RPE: shares[-1:]}
+        fractions = [row["rmse"] for row in errors if row["unit"] == "%" and "rotation" not in row["name"]]
+        last = {ATE: ates[-1:], RPE: fractions[-1:]}
         yield {
             "name": one["estimate"]["topic"].lstrip("/"),
             **{key: next(iter(found), None) for key, found in last.items()},
@@ -204,12 +204,12 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
     if methods:
         logs = [row | {"log": row["log"] and _link("log", row["archive"], *row["log"].split("/"))} for row in methods]
         sections.append(Section("methods", "Methods", _table(logs), METHODS_LEAD))
-    faults: dict[tuple[str, str], list[str]] = {}
+    issues: dict[tuple[str, str], list[str]] = {}
     for one in (each for steps in found.values() for each in steps if not each.is_well):
-        faults.setdefault((one.name, one.reason), []).append(one.step)
-    if faults:
+        issues.setdefault((one.name, one.reason), []).append(one.step)
+    if issues:
         told = (
-            element("li", element("b", f"{name}, {', '.join(steps)}: "), why) for (name, why), steps in faults.items()
+            element("li", element("b", f"{name}, {', '.join(steps)}: "), why) for (name, why), steps in issues.items()
         )
         sections.append(Section("failed", "What failed", element("ul", *told, class_="notes")))
     many = f"{len(rows)} archive{'' if len(rows) == 1 else 's'}"

@@ -120,19 +120,19 @@ class _Program:
 
 def run_programs(command: Sequence[str], background: Sequence[Sequence[str]], place: Place, *, limit_s: float) -> Ended:
     """Run a program to its end while others go on beside it, and end them all; what does not start is a fault, too."""
-    begin, fault = time.monotonic(), ""
+    start, issue = time.monotonic(), ""
     programs: list[_Program] = []
     try:
         with _closed(programs):
             programs += [_Program(words, place) for words in background]
             programs.append(_Program(command, place))
             late = f"not done after {limit_s:g} s (--time-limit)"
-            fault = programs[-1].fault if programs[-1].wait(limit_s) else late
-            seconds = time.monotonic() - begin
+            issue = programs[-1].fault if programs[-1].wait(limit_s) else late
+            seconds = time.monotonic() - start
     except (FileNotFoundError, PermissionError) as error:
         return Ended(fault=f"cannot start {error.filename}: {error.strerror}", cost=Cost())
     cpu_s, rss_mb = sum(each.cpu_s for each in programs), max(each.rss_mb for each in programs)
-    return Ended(fault=fault, cost=Cost(seconds=seconds, cpu_s=cpu_s, rss_mb=rss_mb))
+    return Ended(fault=issue, cost=Cost(seconds=seconds, cpu_s=cpu_s, rss_mb=rss_mb))
 
 
 @contextmanager
@@ -213,7 +213,7 @@ def _errors(outcome: Outcome) -> dict[str, Any]:
     evaluation = outcome.found.evaluation
     ate = statistics_of(evaluation.absolute.translation)
     lengths = [one for one in evaluation.over_lengths if len(one.errors)]
-    shares = np.concatenate([np.zeros(0), *(one.errors.translation for one in lengths)])
+    fractions = np.concatenate([np.zeros(0), *(one.errors.translation for one in lengths)])
     return {
         "truth": outcome.found.ways.truth.topic,
         "pairs": len(evaluation.pairs),
@@ -223,7 +223,7 @@ def _errors(outcome: Outcome) -> dict[str, Any]:
         "ate_rmse_m": ate.rmse,
         "ate_max_m": ate.most,
         "ate_rotation_rmse_deg": _turned(evaluation.absolute.rotation),
-        "drift_percent": statistics_of(shares).rmse * PERCENT if len(shares) else None,
+        "drift_percent": statistics_of(fractions).rmse * PERCENT if len(fractions) else None,
         "rpe": [
             {
                 "length_m": one.length_m,

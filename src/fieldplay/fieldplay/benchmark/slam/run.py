@@ -208,12 +208,12 @@ class Trial:
     def _bag(self, fitting: RunConfig, path: Path) -> Path:
         """A bag of the topics that the method needs, and of no other."""
         names = [name for sensor in fitting.sensors.values() for name in (sensor.topic, sensor.info) if name]
-        wanted = "|".join(map(re.escape, dict.fromkeys([STATIC, *names])))
+        requested = "|".join(map(re.escape, dict.fromkeys([STATIC, *names])))
         is_raw = any(need.raw for need in fitting.method.needs.values())
         selection = Selection(
             start_s=self.part.start_s,
             duration_s=self.part.duration_s,
-            topics=f"^({wanted})$",
+            topics=f"^({requested})$",
             images="raw" if is_raw else None,
             rectify=any(sensor.is_made for sensor in fitting.sensors.values()),
         )

@@ -138,8 +138,8 @@ def _require_fields(data: FieldData, topic: TopicInfo, need: Need) -> None:
     there = first[1].dtype.names or ()
     for choice in need.fields:
         if not set(choice.split("|")) & set(there):
-            wanted = choice.replace("|", " or ")
-            raise ArchiveError(f"{topic.name}: expected points with {wanted}, got {', '.join(there)}")
+            requested = choice.replace("|", " or ")
+            raise ArchiveError(f"{topic.name}: expected points with {requested}, got {', '.join(there)}")
 
 
 def _frame(data: FieldData, topic: TopicInfo) -> str:

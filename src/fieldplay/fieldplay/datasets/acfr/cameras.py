@@ -88,9 +88,9 @@ def cameras_as_wanted(archive: Archive, files: Files, sizes: Mapping[str, Size])
     cameras = dict(archive.spec.cameras)
     if archive.parameters["intrinsics_from"] == "report":
         return cameras
-    wanted = archive.spec.rows[RESULTS]
+    requested = archive.spec.rows[RESULTS]
     own: dict[str, Callable[[], bytes]] = {
-        name: partial(files.read, name) for name in files.matching(wanted.files, wanted.folder)
+        name: partial(files.read, name) for name in files.matching(requested.files, requested.folder)
     }
     beside: dict[str, Callable[[], bytes]] = {str(path): path.read_bytes for path in _results_beside(archive)}
     for name, read in {**beside, **own}.items():
@@ -217,7 +217,7 @@ def _cameras(
     archive: Archive, files: Files, found: Mapping[str, ListedImages], usual: Mapping[str, Picture | None]
 ) -> dict[str, Camera]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
-    sizes = {name: (picture.width, picture.height) for name, picture in usual.items() if picture is not None}
+    sizes = {name: (image.width, image.height) for name, image in usual.items() if image is not None}
     cameras = cameras_as_wanted(archive, files, sizes)
     for name, size in sizes.items():
         camera = cameras.pop(name)
@@ -280,12 +280,12 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
-    found = {key: files.matching(wanted.files, wanted.folder) for key, wanted in kinds.items()}
+    found = {key: files.matching(requested.files, requested.folder) for key, requested in kinds.items()}
     if any(found.values()):
-        found = {key: matching_files(archive, files, key, wanted) for key, wanted in kinds.items()}
+        found = {key: matching_files(archive, files, key, requested) for key, requested in kinds.items()}
     elif is_expected:
-        wanted_files = " and ".join(wanted.shown for wanted in kinds.values())
-        message = f"expected a folder with {wanted_files}, got none; the rest plays"
+        requested_files = " and ".join(requested.shown for requested in kinds.values())
+        message = f"expected a folder with {requested_files}, got none; the rest plays"
         place = kinds[log_key].folder
         archive.lack(place, message, stream=stream_id(camera))
     images = {last_part(name).lower(): name for name in found[images_key]}
@@ -365,8 +365,8 @@ def _faults_of_order(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
 
 def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedImages]:
     """The pictures that the camera's calibration was made of, by the camera: line n of their log is the time of n."""
-    wanted = {key: archive.spec.rows[key] for key in (CALIBRATION_LOG, CALIBRATION_IMAGES)}
-    logs, images = (files.matching(rows.files, rows.folder) for rows in wanted.values())
+    requested = {key: archive.spec.rows[key] for key in (CALIBRATION_LOG, CALIBRATION_IMAGES)}
+    logs, images = (files.matching(rows.files, rows.folder) for rows in requested.values())
     if not logs or not images:
         return {}
     camera = IR if any(files.matching(".*", archive.spec.rows[key].folder) for key in LOGS[IR]) else VISUAL

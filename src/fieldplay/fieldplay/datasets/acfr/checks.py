@@ -455,8 +455,8 @@ def check_times(archive: Archive, known: KnownSet | None) -> None:
     }
     if not times:
         return
-    begin_ns, end_ns = min(first for first, _ in times.values()), max(last for _, last in times.values())
-    late = {name: (first - begin_ns) / NS_PER_S for name, (first, _) in times.items()}
+    start_ns, end_ns = min(first for first, _ in times.values()), max(last for _, last in times.values())
+    late = {name: (first - start_ns) / NS_PER_S for name, (first, _) in times.items()}
     early = {name: (end_ns - last) / NS_PER_S for name, (_, last) in times.items()}
     for what, apart in (("start after the first", late), ("end before the last", early)):
         told = [f"{name} {seconds:.3f} s" for name, seconds in apart.items() if seconds > APART_S]
@@ -508,7 +508,7 @@ def check_black_bands(archive: Archive) -> None:
     if camera is None:
         return
     whole = [_grey(pixels) for pixels in _sampled(archive, IR) if (pixels.width, pixels.height) != CLIPPED]
-    whole = [picture for picture in whole if picture.shape == (camera.height, camera.width)]
+    whole = [image for image in whole if image.shape == (camera.height, camera.width)]
     if not whole:
         return
     bright = np.max(whole, axis=0) > BLACK

@@ -91,8 +91,8 @@ class LaserConversions:
         )  # fmt: skip
 
     def _units(self, rows: TableRows) -> Integers:
-        wanted = self.parameters["range_unit"]
-        unit = rows["unit"] if wanted == "line" else np.full(len(rows), float(UNITS[wanted]))
+        requested = self.parameters["range_unit"]
+        unit = rows["unit"] if requested == "line" else np.full(len(rows), float(UNITS[requested]))
         known = np.isin(unit, (MM, CM, M, KM))
         return np.where(known, unit, 0).astype(np.int64)
 
@@ -235,4 +235,4 @@ def _merged(tables: Tables, laser: LaserConversions) -> Stream:
     steps = np.diff(tables.rows(0).stamp_ns)
     usual_ns = np.median(steps[steps > 0]) if (steps > 0).any() else laser.turn_s * NS_PER_S
     merging = Merging(laser=laser, line_ns=int(usual_ns))
-    return GroupStream(tables, choose=lambda rows: rows, begins=merging.begins, convert=merging.scans)
+    return GroupStream(tables, choose=lambda rows: rows, starts=merging.begins, convert=merging.scans)

@@ -100,12 +100,12 @@ class RevolutionFinder:
     def _find(self, rows: TableRows) -> None:
         if not len(rows):
             return
-        begins = self._begins(rows)
-        borders = [*begins.tolist(), len(rows)]
+        starts = self._begins(rows)
+        borders = [*starts.tolist(), len(rows)]
         self._cut_long(rows, 0, borders[0])
-        for begin, end in pairwise(borders):
-            self._begin(rows, begin)
-            self._cut_long(rows, begin, end)
+        for start, end in pairwise(borders):
+            self._begin(rows, start)
+            self._cut_long(rows, start, end)
 
     def _begins(self, rows: TableRows) -> NDArray[np.intp]:
         """The rows that begin a turn: the first of all, and those behind a wrap or a pause."""
@@ -117,21 +117,21 @@ class RevolutionFinder:
         whole = np.trunc(bearing / turn * (1 - 1e-9))
         before = np.trunc(np.concatenate([[last_bearing], bearing[:-1]]) / turn * (1 - 1e-9))
         pause_ns = np.diff(rows.stamp_ns, prepend=last_ns)
-        begins = (step > turn / 2) | (whole != before) | (pause_ns > PAUSE_NS) | (pause_ns < 0)
-        begins[0] |= is_first
+        starts = (step > turn / 2) | (whole != before) | (pause_ns > PAUSE_NS) | (pause_ns < 0)
+        starts[0] |= is_first
         self._last = (float(bearing[-1]), int(rows.stamp_ns[-1]))
-        return np.flatnonzero(begins)
+        return np.flatnonzero(starts)
 
     def _begin(self, rows: TableRows, row: int) -> None:
         self.revolutions.append(Revolution(len(self.revolutions), self._blocks, row, int(rows.stamp_ns[row])))
         self._rows = 0
 
-    def _cut_long(self, rows: TableRows, begin: int, end: int) -> None:
+    def _cut_long(self, rows: TableRows, start: int, end: int) -> None:
         """Go on with a turn by some rows; one that does not end is cut."""
-        while self._rows + end - begin > MOST_ROWS:
-            begin += MOST_ROWS - self._rows
-            self._begin(rows, begin)
-        self._rows += end - begin
+        while self._rows + end - start > MOST_ROWS:
+            start += MOST_ROWS - self._rows
+            self._begin(rows, start)
+        self._rows += end - start
 
 
 class RevolutionStream:
@@ -158,7 +158,7 @@ def finder_of(table: Table) -> RevolutionFinder:
 
 def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
     found = finder_of(table).revolutions
-    parts = (found[begin : begin + PER_SPAN] for begin in range(0, len(found), PER_SPAN))
+    parts = (found[start : start + PER_SPAN] for start in range(0, len(found), PER_SPAN))
     return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
 
 

@@ -207,7 +207,7 @@ def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, St
             streams[name] = GroupStream(
                 table,
                 choose=partial(_sensors, payload, pair.ids),
-                begins=payload.begins,
+                starts=payload.begins,
                 convert=partial(pair_joints, pair),
             )
     for name, sensor in BATTERIES.items():
@@ -236,8 +236,8 @@ def _typed(payload: Payload, types: tuple[str, ...], rows: TableRows) -> Mask:
     return payload.of_types(rows, *types)
 
 
-def _has(tables: Tables, wanted: Callable[[TableRows], Mask]) -> bool:
-    return any(bool(wanted(tables.rows(index)).any()) for index in range(len(tables.blocks)))
+def _has(tables: Tables, requested: Callable[[TableRows], Mask]) -> bool:
+    return any(bool(requested(tables.rows(index)).any()) for index in range(len(tables.blocks)))
 
 
 def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:

@@ -203,10 +203,10 @@ def _camera_settings(known: KnownSet, constants: Mapping[str, Any]) -> str:
 
 def _about(known: KnownSet, archive: Archive) -> str:
     offset = timezone(timedelta(seconds=archive.spec.constants["utc_offset_s"]))
-    begin = datetime.fromtimestamp(known.start_s, offset)
+    start = datetime.fromtimestamp(known.start_s, offset)
     facts = ", ".join(text for text in (known.area, known.condition, known.notes) if text)
     return (
-        f"set {known.name} of the report: {facts}; {begin:%Y-%m-%d %H:%M:%S} local time, "
+        f"set {known.name} of the report: {facts}; {start:%Y-%m-%d %H:%M:%S} local time, "
         f"{known.duration_s:.3f} s in which all sensors have data"
     )
 

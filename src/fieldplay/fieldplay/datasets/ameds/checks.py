@@ -351,9 +351,9 @@ def _fix_types(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasur
         known = kinds[(kinds >= 0) & (kinds < len(FIX_TYPES))].astype(np.int64)
         counts += np.bincount(known, minlength=len(FIX_TYPES))
     if counts.any():
-        shares = 100 * counts / counts.sum()
-        there = [f"{FIX_TYPES[kind]} {shares[kind]:.1f} %" for kind in np.argsort(-shares) if counts[kind]]
-        yield TableMeasurement(f"RTK (fixed) in {shares[-1]:.1f} % of GnssPose's rows: {', '.join(there)}")
+        fractions = 100 * counts / counts.sum()
+        there = [f"{FIX_TYPES[kind]} {fractions[kind]:.1f} %" for kind in np.argsort(-fractions) if counts[kind]]
+        yield TableMeasurement(f"RTK (fixed) in {fractions[-1]:.1f} % of GnssPose's rows: {', '.join(there)}")
 
 
 def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:

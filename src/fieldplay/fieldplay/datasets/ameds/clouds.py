@@ -241,8 +241,8 @@ class CloudDecoder:
         names = cloud.dtype.names or ()
         time = () if self._time is None else (self._time.name,)
         intensity = [name for name in INTENSITY_NAMES if name in names][:1]
-        wanted = [name for name in (*intensity, "ring", *time) if name in names]
-        return tuple(name for name in wanted if np.isfinite(cloud[name]).any())
+        requested = [name for name in (*intensity, "ring", *time) if name in names]
+        return tuple(name for name in requested if np.isfinite(cloud[name]).any())
 
     def _is_near(self, own: NDArray[np.generic], unit_s: float) -> NDArray[np.bool_]:
         """Which times (n,) lie within some turns of the middle one; others are damaged."""
@@ -319,10 +319,10 @@ def _from_middle(own: NDArray[np.generic]) -> NDArray[np.float64]:
     return _after(own, np.sort(own)[len(own) // 2]) if len(own) else np.zeros(0)
 
 
-def _after(own: NDArray[np.generic], begin: Any) -> NDArray[np.float64]:
+def _after(own: NDArray[np.generic], start: Any) -> NDArray[np.float64]:
     """Differences, exact also between large whole numbers."""
     kind = np.float64 if own.dtype.kind == "f" else np.int64
-    return np.asarray(own.astype(kind) - np.asarray(begin).astype(kind), np.float64)
+    return np.asarray(own.astype(kind) - np.asarray(start).astype(kind), np.float64)
 
 
 def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:

@@ -69,8 +69,8 @@ class Ground:
 
 def ground_stream(archive: Archive, files: Files, first_ns: int | None) -> dict[str, Stream]:
     """The stream `ground` of one cloud at the first time of the others; nothing where there is no model."""
-    wanted = archive.spec.rows[KEY]
-    names = files.matching(wanted.files, wanted.folder)
+    requested = archive.spec.rows[KEY]
+    names = files.matching(requested.files, requested.folder)
     if not names or first_ns is None:
         return {}
     archive.notes += [f"{name}: a second ground model, which is not read" for name in names[1:]]
@@ -143,13 +143,13 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         archive.notes.append(f"warning: {ground.name}: the recording lies beyond it; see ground_epsg")
         return
     low, middle, high = np.percentile(above, [10, 50, 90])
-    wanted = float(archive.spec.constants["ins_height_m"])
+    requested = float(archive.spec.constants["ins_height_m"])
     text = (
         f"the INS is {middle:.2f} m above the ground model (from {low:.2f} to {high:.2f} m, {len(above)} of "
-        f"{len(geodetic)} places lie on it), it stands some {wanted:g} m high"
+        f"{len(geodetic)} places lie on it), it stands some {requested:g} m high"
     )
-    if abs(middle - wanted) > FAR_M:
-        cure = archive.parameters["ground_z_offset_m"] + middle - wanted
+    if abs(middle - requested) > FAR_M:
+        cure = archive.parameters["ground_z_offset_m"] + middle - requested
         archive.notes.append(f"warning: {text}: --set ground_z_offset_m={cure:.2f} would fit")
     else:
         archive.notes.append(f"measured: {text}")

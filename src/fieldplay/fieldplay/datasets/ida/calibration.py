@@ -141,8 +141,8 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
         _note_end(archive, product.file, lines)
         sets, start_ns = sets_of_lines(lines), _reading_ns(lines, product)
         if not sets or start_ns is None:
-            lacking = "sets of parameters" if not sets else "a time in the name, the label or the first lines"
-            message = f"expected {lacking}, got none"
+            missing = "sets of parameters" if not sets else "a time in the name, the label or the first lines"
+            message = f"expected {missing}, got none"
             archive.defects(Defect(file=product.file, kind="unreadable_parameters", message=message))
             continue
         titles = {plain_key(name): name for line in lines if (name := _set_name(line))}
@@ -229,8 +229,8 @@ def geometry_of_file(file: ParameterFile | None) -> Floats:
     """The numbers (295,) of the stream arm_geometry; NaN where the file does not say."""
     if file is None:
         return np.full(COUNT, np.nan)
-    parts = [_or_nothing(file.numbers(*wanted), wanted[2]) for wanted in NUMBERS]
-    base = [_or_nothing(file.numbers(*wanted), wanted[2]) for wanted in BASE]
+    parts = [_or_nothing(file.numbers(*requested), requested[2]) for requested in NUMBERS]
+    base = [_or_nothing(file.numbers(*requested), requested[2]) for requested in BASE]
     return np.concatenate([*parts, *_links(file, LINKS), *_links(file, ALTERNATES), *base])
 
 
@@ -334,9 +334,9 @@ def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, i
         values = _set_of_link(file, *link)
         for key, count in LINK_NUMBERS:
             axes = [(f"{key}_{axis}", 1) for axis in "xyz"] if count == len("xyz") else []
-            for name, wanted in ((key, count), *axes):
+            for name, requested in ((key, count), *axes):
                 if plain_key(name) in values:
-                    yield f"link {link[0]}: {name}", values[plain_key(name)], wanted
+                    yield f"link {link[0]}: {name}", values[plain_key(name)], requested
 
 
 def _untold(file: ParameterFile) -> list[str]:

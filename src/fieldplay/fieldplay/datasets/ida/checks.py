@@ -87,8 +87,8 @@ class Deviation:
 def check_lander_arm(archive: Archive) -> None:
     """Note how well each tool fits, and report where it does not, or where another reading fits better."""
     for spec in archive.spec.derived:
-        wanted = {JOINTS, TOOL, "archived_tool_enc"}
-        if spec.kind == ARM_KIND and wanted <= set(archive.streams):
+        requested = {JOINTS, TOOL, "archived_tool_enc"}
+        if spec.kind == ARM_KIND and requested <= set(archive.streams):
             settings = spec.with_parameters(archive.parameters).settings
             numbering = _check_numbering(archive, settings)
             _check_lengths(archive, settings, numbering)
@@ -125,9 +125,9 @@ def spans_of_tools(stream: Stream, tools: LatchedValue) -> list[int]:
     values, ends = np.array(tools.values), np.append(tools.since_ns[1:], np.iinfo(np.int64).max)
     for code in np.unique(values):
         active = values == code
-        begin, end = tools.since_ns[active], ends[active]
+        start, end = tools.since_ns[active], ends[active]
         found = [
-            index for index, span in enumerate(stream.spans) if ((begin <= span.last_ns) & (end > span.first_ns)).any()
+            index for index, span in enumerate(stream.spans) if ((start <= span.last_ns) & (end > span.first_ns)).any()
         ]
         chosen |= {found[place] for place in spread(len(found), SPANS_PER_TOOL)}
     return sorted(chosen)

@@ -72,13 +72,13 @@ class MotionFormat:
         return None if self.own.columns[-1] == STAT else fault_of_cut_line(line, before, self.own)
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        wanted, had = self.dialect.numbers, self.own.numbers
-        places = [place for place, name in enumerate(wanted) if name in had]
-        values = np.full((len(own), len(wanted)), np.nan)
-        values[:, places] = own[:, [had.index(wanted[place]) for place in places]]
+        requested, had = self.dialect.numbers, self.own.numbers
+        places = [place for place, name in enumerate(requested) if name in had]
+        values = np.full((len(own), len(requested)), np.nan)
+        values[:, places] = own[:, [had.index(requested[place]) for place in places]]
         for name, constants in self.special.items():
-            if constants and name in wanted:
-                column = values[:, wanted.index(name)]
+            if constants and name in requested:
+                column = values[:, requested.index(name)]
                 column[np.isin(column, constants)] = np.nan
         return values
 
@@ -250,18 +250,18 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
 
 def with_possible_codes(rows: ParsedRows, numbers: Sequence[str]) -> ParsedRows:
     """The rows, NaN in place of codes that cannot be, which are told. Their columns are `numbers`."""
-    values, faults = rows.values.copy(), []
+    values, issues = rows.values.copy(), []
     for name, largest in LARGEST.items():
         codes = values[:, numbers.index(name)]
         wrong = np.isfinite(codes) & ((codes < 0) | (codes > largest) | (codes != np.floor(codes)))
         expected = f"column {name}: expected a whole number from 0 to {largest}, got "
-        faults += [
+        issues += [
             BadLine(int(rows.line[row]), IMPOSSIBLE, f"{expected}{codes[row]:.12g}")
             for row in np.flatnonzero(wrong).tolist()
         ]
         codes[wrong] = np.nan
-    faults += _with_spare_bits(rows.line, values[:, numbers.index(STAT)])
-    return replace(rows, values=values).with_bad(tuple(faults)) if faults else rows
+    issues += _with_spare_bits(rows.line, values[:, numbers.index(STAT)])
+    return replace(rows, values=values).with_bad(tuple(issues)) if issues else rows
 
 
 def _with_spare_bits(line: NDArray[np.int64], stat: NDArray[np.float64]) -> Iterator[BadLine]:

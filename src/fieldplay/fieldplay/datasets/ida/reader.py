@@ -129,13 +129,13 @@ def _files_of(archive: Archive) -> Files:
     if not root.is_file() or zipfile.is_zipfile(root) or begins_as_zip(root):
         return open_files(root, archive.defects)
     beside = {path.name.lower(): path.name for path in root.parent.iterdir() if path.is_file()}
-    wanted = [f"{root.stem}.xml".lower()]
+    requested = [f"{root.stem}.xml".lower()]
     if root.suffix.lower() == ".xml":
         try:
-            wanted += [file.name.lower() for file in label_from_xml(root.read_bytes()).files]
+            requested += [file.name.lower() for file in label_from_xml(root.read_bytes()).files]
         except (ArchiveError, OSError):
-            wanted = []  # reading it again reports why
-    return ListedFiles(root.parent, [root.name, *{beside[name] for name in wanted if name in beside} - {root.name}])
+            requested = []  # reading it again reports why
+    return ListedFiles(root.parent, [root.name, *{beside[name] for name in requested if name in beside} - {root.name}])
 
 
 def _products(archive: Archive, files: Files, labels: Labels, *, kind: str) -> list[Product]:

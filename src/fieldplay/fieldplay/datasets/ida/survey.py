@@ -136,9 +136,9 @@ def _see_units(found: Survey, rows: TableRows) -> None:
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))
     found.columns |= {numbers[place] for place in has_number.tolist()}
     for place in has_number.tolist():
-        lacking = int(np.isnan(rows.values[:, place]).sum())
-        if lacking and numbers[place] not in FORCES:
-            found.lacking[numbers[place]] += lacking
+        missing = int(np.isnan(rows.values[:, place]).sum())
+        if missing and numbers[place] not in FORCES:
+            found.lacking[numbers[place]] += missing
     found.largest_heater = max(found.largest_heater, float(np.nanmax(np.abs(rows["htr_cur"]), initial=0.0)))
     th = rows.columns(*(f"th_{kind}" for kind in POSES))
     if np.isfinite(th).any():

@@ -38,19 +38,19 @@ class Calibration:
     gps_in_base: tuple[Floats, Floats] | None = None
 
 
-def calibration_from_bytes(data: bytes, fault: Callable[[str, str], None]) -> Calibration:
+def calibration_from_bytes(data: bytes, issue: Callable[[str, str], None]) -> Calibration:
     """A calibration file; fault hears the kind and the message of what is missing or wrong in it."""
     if data.startswith(OPENCV_BEGIN):
         data = data.partition(b"\n")[2]
     try:
         content = value_of_yaml(data)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        fault("unreadable_calibration", f"expected YAML: {' '.join(str(error).split())}")
+        issue("unreadable_calibration", f"expected YAML: {' '.join(str(error).split())}")
         return Calibration()
     if not isinstance(content, Mapping):
-        fault("unreadable_calibration", f"expected a mapping with cam0, cam1, imu, gps, got {type(content).__name__}")
+        issue("unreadable_calibration", f"expected a mapping with cam0, cam1, imu, gps, got {type(content).__name__}")
         return Calibration()
-    return _calibration(_Entries(content, fault))
+    return _calibration(_Entries(content, issue))
 
 
 def _calibration(entries: "_Entries") -> Calibration:
@@ -125,8 +125,8 @@ class _Entries:
         name, count = MODELS[model]
         fx, fy, cx, cy = map(float, intrinsics)
         if min(fx, fy, *size) <= 0 or max(size) > MOST_PX:
-            wanted = f"focal lengths and a resolution above 0, this up to {MOST_PX}"
-            self.fault("bad_value", f"{part}: expected {wanted}, got {_shown(intrinsics)} and {_shown(size)}")
+            requested = f"focal lengths and a resolution above 0, this up to {MOST_PX}"
+            self.fault("bad_value", f"{part}: expected {requested}, got {_shown(intrinsics)} and {_shown(size)}")
             return None
         return Camera(
             width=int(size[0]), height=int(size[1]), fx=fx, fy=fy, cx=cx, cy=cy, distortion_model=name,

@@ -276,13 +276,13 @@ def check_imu(archive: Archive, file: str) -> None:
     stream = archive.streams.get("imu")
     if stream is None or not len(stream.spans):
         return
-    begin_ns = min(span.first_ns for span in stream.spans)
-    seconds = _seconds_of_imu(stream, begin_ns, None)
+    start_ns = min(span.first_ns for span in stream.spans)
+    seconds = _seconds_of_imu(stream, start_ns, None)
     if not len(seconds):
         return
     usual = _Usual(*(float(np.median(seconds[name].to_numpy())) for name in ("force", "rate", "spread")))
     archive.notes.append(f"measured: the specific force is {usual.force:.2f} m/s2 (median norm)")
-    seconds = _seconds_of_imu(stream, begin_ns, usual)
+    seconds = _seconds_of_imu(stream, start_ns, usual)
     false = seconds.filter(_is_false(usual)) if len(seconds) >= ENOUGH_SECONDS else seconds.clear()
     for first, last in _stretches(false["second"].to_list()):
         of = false.filter(polars.col("second").is_between(first, last))
@@ -304,12 +304,12 @@ def _is_false(usual: _Usual) -> polars.Expr:
     )
 
 
-def _seconds_of_imu(stream: Stream, begin_ns: int, usual: _Usual | None) -> polars.DataFrame:
+def _seconds_of_imu(stream: Stream, start_ns: int, usual: _Usual | None) -> polars.DataFrame:
     """Each second's medians of specific force and rate, the spread of the force, and the share of wild rows."""
-    return polars.concat([_statistics(stream.load(index), begin_ns, usual) for index in range(len(stream.spans))])
+    return polars.concat([_statistics(stream.load(index), start_ns, usual) for index in range(len(stream.spans))])
 
 
-def _statistics(record: records.Record, begin_ns: int, usual: _Usual | None) -> polars.DataFrame:
+def _statistics(record: records.Record, start_ns: int, usual: _Usual | None) -> polars.DataFrame:
     if not isinstance(record, records.Imu):
         raise TypeError(f"expected an IMU, got {type(record).__name__}")
     force = np.linalg.norm(record.linear_acceleration_m_s2, axis=1)
@@ -317,7 +317,7 @@ def _statistics(record: records.Record, begin_ns: int, usual: _Usual | None) -> 
     wild = np.zeros(len(force), bool)
     if usual is not None:
         wild = (np.abs(force - usual.force) > WILD_M_S2) | (rate > usual.rate + WILD_RAD_S)
-    columns = {"second": (record.stamp_ns - begin_ns) // NS_PER_S, "force": force, "rate": rate, "wild": wild}
+    columns = {"second": (record.stamp_ns - start_ns) // NS_PER_S, "force": force, "rate": rate, "wild": wild}
     seconds = (
         polars.DataFrame(columns)
         .group_by("second")
@@ -393,8 +393,8 @@ def _places_at(fixes: tuple[Stamps, Floats], stamp_ns: Stamps) -> tuple[Floats, 
     after = np.clip(np.searchsorted(times, stamp_ns), 1, len(times) - 1)
     inside = (stamp_ns >= times[0]) & (stamp_ns <= times[-1])
     near = inside & (times[after] - times[after - 1] <= LONGEST_STEP_NS)
-    seconds, wanted = (times - times[0]) / NS_PER_S, (stamp_ns - times[0]) / NS_PER_S
-    return np.stack([np.interp(wanted, seconds, places[:, axis]) for axis in (0, 1)], axis=1), near
+    seconds, requested = (times - times[0]) / NS_PER_S, (stamp_ns - times[0]) / NS_PER_S
+    return np.stack([np.interp(requested, seconds, places[:, axis]) for axis in (0, 1)], axis=1), near
 
 
 def _fit(truth: Floats, places: Floats) -> tuple[float, float, float]:

@@ -77,14 +77,14 @@ def rows_from_log(block: bytes) -> ParsedRows:
     texts = polars.DataFrame({"text": polars.Series(_texts(block), dtype=polars.String())}).with_row_index("line")
     texts = texts.filter(polars.col("text").str.strip_chars() != "")
     parts = texts.with_columns(polars.col("text").str.extract_groups(LINE).struct.unnest())
-    faults = parts.filter(polars.col("sum").is_null()).select("line", fault=_fault("not_nmea", _no_sentence()))
+    issues = parts.filter(polars.col("sum").is_null()).select("line", fault=_fault("not_nmea", _no_sentence()))
     parts = parts.filter(polars.col("sum").is_not_null())
     parts = parts.with_columns(computed=polars.Series(_checksums(parts["body"]), dtype=polars.String()))
     wrong = polars.col("computed") != polars.col("sum").str.to_uppercase()
-    faults.extend(parts.filter(wrong).select("line", fault=_fault("wrong_checksum", _wrong_sum())))
+    issues.extend(parts.filter(wrong).select("line", fault=_fault("wrong_checksum", _wrong_sum())))
     split = polars.col("body").str.split(",")
     parts = parts.filter(~wrong).with_columns(fields=split, kind=split.list.first().str.slice(-3))
-    return _rows(parts.filter(polars.col("kind").is_in(list(FEWEST_FIELDS))), faults)
+    return _rows(parts.filter(polars.col("kind").is_in(list(FEWEST_FIELDS))), issues)
 
 
 def _texts(block: bytes) -> list[str]:
@@ -117,21 +117,21 @@ def _shown(column: str) -> polars.Expr:
     return polars.col(column).str.strip_chars().str.slice(0, SHOWN).str.replace_all(r"[^[:print:]]", "\ufffd")
 
 
-def _rows(parts: polars.DataFrame, faults: polars.DataFrame) -> ParsedRows:
+def _rows(parts: polars.DataFrame, issues: polars.DataFrame) -> ParsedRows:
     """The sentences as numbers; one that is not what it should be is a fault."""
     stamp_ns, is_time = ns_from_texts(np.array(parts["time"].cast(polars.Binary).to_list(), dtype=np.bytes_))
     is_time &= ~parts["time"].str.contains("\0", literal=True).to_numpy()  # NumPy takes zero bytes for a text's end
     frame = parts.with_columns(is_time=polars.Series(is_time, dtype=polars.Boolean)).with_columns(**_columns())
     frame = frame.with_columns(fault=_first_fault())
     good = frame["fault"].is_null().to_numpy()
-    found = [*faults.iter_rows(), *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows()]
+    found = [*issues.iter_rows(), *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows()]
     values = [frame[name].cast(polars.Float64).fill_null(np.nan).to_numpy()[good] for name in NUMBERS]
     return ParsedRows(
         stamp_ns=stamp_ns[good],
         clock_ns=np.zeros((int(good.sum()), 0), np.int64),
         values=np.stack(values, axis=1),
         line=frame["line"].cast(polars.Int64).to_numpy()[good],
-        bad=tuple(sorted(BadLine(line, fault["kind"], fault["message"]) for line, fault in found)),
+        bad=tuple(sorted(BadLine(line, issue["kind"], issue["message"]) for line, issue in found)),
     )
 
 
@@ -186,16 +186,16 @@ def _first_fault() -> polars.Expr:
     few = polars.col("fields").list.len() < polars.col("kind").replace_strict(FEWEST_FIELDS, return_dtype=polars.UInt32)
     got = polars.format("expected more fields of {}, got {}", "kind", polars.col("fields").list.len())
     no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown("time"))
-    faults = [(~polars.col("is_time"), _fault("not_a_number", no_time)), (few, _fault("short_row", got))]
+    issues = [(~polars.col("is_time"), _fault("not_a_number", no_time)), (few, _fault("short_row", got))]
     for name, index in CHECKED.items():
         of = "RMC" if name in ("speed", "course") else "GGA"
         said = (polars.col("kind") == of) & ((_text(index) != "") | polars.lit(name == "quality"))
-        faults.append((said & _number(index).is_null(), _fault("not_a_number", _no_number(name, index))))
+        issues.append((said & _number(index).is_null(), _fault("not_a_number", _no_number(name, index))))
     for name, index in {"latitude": 2, "longitude": 4}.items():
         said = (polars.col("kind") == "GGA") & ((_text(index) != "") | (polars.col("quality") > 0))
         wrong = polars.col(name).is_null() | (polars.col(name).abs() > LARGEST_DEG[name])
-        faults.append((said & wrong, _fault("not_a_number", _no_degrees(name, index))))
-    return polars.coalesce([polars.when(condition).then(fault) for condition, fault in faults])
+        issues.append((said & wrong, _fault("not_a_number", _no_degrees(name, index))))
+    return polars.coalesce([polars.when(condition).then(issue) for condition, issue in issues])
 
 
 def _no_number(name: str, index: int) -> polars.Expr:

@@ -122,8 +122,8 @@ def raw_folders(files: Files) -> list[str]:
     logs = {
         name.rpartition("/")[0] for name in files.names if LOG.fullmatch(last_part(name)) and kind_of_log(files, name)
     }
-    pictures = {name.rpartition("/")[0] for name in files.names if PICTURE.fullmatch(last_part(name))}
-    zed = {folder.removesuffix("zed").rstrip("/") if last_part(folder) == "zed" else folder for folder in pictures}
+    images = {name.rpartition("/")[0] for name in files.names if PICTURE.fullmatch(last_part(name))}
+    zed = {folder.removesuffix("zed").rstrip("/") if last_part(folder) == "zed" else folder for folder in images}
     return sorted(logs or zed)
 
 
@@ -488,6 +488,6 @@ def imu_as_wanted(archive: Archive, stream: Stream) -> Stream:
     """The IMU up to the time, and at the times, that the parameters say."""
     until_s = archive.parameters["imu_until_s"]
     if until_s > 0:
-        begin_ns = min(span.first_ns for span in stream.spans)
-        stream = UntilStream(stream, begin_ns + round(until_s * NS_PER_S))
+        start_ns = min(span.first_ns for span in stream.spans)
+        stream = UntilStream(stream, start_ns + round(until_s * NS_PER_S))
     return EvenStream(stream) if archive.parameters["imu_stamps"] == "even" else stream

@@ -92,16 +92,16 @@ def cut_time_axis(pieces_s: Array, *, start_ns: int, most: int = 4) -> Axis:
 
     Its labels are true times: UTC, or seconds since the start where all lies within an hour. Round ones have lines.
     """
-    begins, ends = pieces_s.T
+    starts, ends = pieces_s.T
     breaks = _breaks(pieces_s)
-    axis = Axis(float(begins[0]), float(ends[-1]), (), breaks)
+    axis = Axis(float(starts[0]), float(ends[-1]), (), breaks)
     step = grid_step_s(pieces_s)
     has_dates = is_dated(axis.high - axis.low, start_ns)
     origin_s = start_ns / NS_PER_S if has_dates else 0.0
-    lines = [line for begin, end in pieces_s.tolist() for line in _round_times(begin, end, step, origin_s=origin_s)]
+    lines = [line for start, end in pieces_s.tolist() for line in _round_times(start, end, step, origin_s=origin_s)]
     room = ROOM / most
     inner = [line for line in lines if axis.share(line) <= 1.0 - room / 2]
-    labelled = _with_room(axis, [*begins.tolist(), *inner], room)
+    labelled = _with_room(axis, [*starts.tolist(), *inner], room)
     texts = _dated(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
     ticks = {**dict.fromkeys(lines, ""), **dict(zip(labelled, texts, strict=True))}
     return Axis(axis.low, axis.high, tuple(sorted(ticks.items())), breaks)
@@ -131,26 +131,26 @@ def _breaks(pieces_s: Array) -> tuple[Break, ...]:
     count, total = len(pieces_s) - 1, float(lengths.sum())
     mark = min(MARK_SHARE, MARKS_SHARE / max(count, 1)) if total > 0 else 1.0 / (count + 1)
     scale = (1.0 - mark * count) / total if total > 0 else 0.0
-    shares = np.cumsum(lengths) * scale + mark * np.arange(count + 1)  # where each piece ends
+    fractions = np.cumsum(lengths) * scale + mark * np.arange(count + 1)  # where each piece ends
     return tuple(
-        Break(begin, end, gap_text(end - begin), (share, share + mark))
-        for begin, end, share in zip(
-            pieces_s[:-1, 1].tolist(), pieces_s[1:, 0].tolist(), shares[:-1].tolist(), strict=True
+        Break(start, end, gap_text(end - start), (fraction, fraction + mark))
+        for start, end, fraction in zip(
+            pieces_s[:-1, 1].tolist(), pieces_s[1:, 0].tolist(), fractions[:-1].tolist(), strict=True
         )
     )
 
 
-def _round_times(begin: float, end: float, step: float, *, origin_s: float) -> list[float]:
-    first, last = math.ceil((begin + origin_s) / step - 1e-6), math.floor((end + origin_s) / step + 1e-6)
-    return [min(max(index * step - origin_s, begin), end) for index in range(first, last + 1)]
+def _round_times(start: float, end: float, step: float, *, origin_s: float) -> list[float]:
+    first, last = math.ceil((start + origin_s) / step - 1e-6), math.floor((end + origin_s) / step + 1e-6)
+    return [min(max(index * step - origin_s, start), end) for index in range(first, last + 1)]
 
 
 def _with_room(axis: Axis, candidates: list[float], room: float) -> list[float]:
     """Of some numbers those, in order, whose labels have room on the axis; the earlier in the list go first."""
     kept: list[tuple[float, float]] = []
-    for value, share in zip(candidates, axis.shares(np.array(candidates)).tolist(), strict=True):
-        if all(abs(share - other) >= room for other, _ in kept):
-            kept.append((share, value))
+    for value, fraction in zip(candidates, axis.shares(np.array(candidates)).tolist(), strict=True):
+        if all(abs(fraction - other) >= room for other, _ in kept):
+            kept.append((fraction, value))
     return [value for _, value in sorted(kept)]
 
 
@@ -303,9 +303,9 @@ def _labels(axis: Axis, side: str) -> list[Html]:
     ]
 
 
-def percent(share: float) -> str:
+def percent(fraction: float) -> str:
     """A share as CSS has it."""
-    return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
+    return f"{100 * fraction:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def path_of_points(points: NDArray[np.float64], *, close: bool = False) -> Html:
@@ -410,7 +410,7 @@ def plane_of_points(points: Array, *, room: float = 0.08, least_m: float = LEAST
                  *(float(v) for v in (middle[1] - height / 2, middle[1] + height / 2)))  # fmt: skip
 
 
-def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *, picture: Html | None = None) -> Html:
+def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *, image: Html | None = None) -> Html:
     """The plane with a grid and its numbers, drawings over it (SVG) and labels (HTML) on top."""
     step = round_step(max(plane.width, plane.height), 5)
     height = UNITS / plane.ratio
@@ -418,7 +418,7 @@ def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *
         "svg", _plane_grid(plane, step), *layers, viewBox=f"0 0 {UNITS} {height:.0f}", preserveAspectRatio="none"
     )
     return element(
-        "div", picture or "", svg, _numbers(plane, step), *marks, class_="plane", style=f"--ratio:{plane.ratio:.4f}"
+        "div", image or "", svg, _numbers(plane, step), *marks, class_="plane", style=f"--ratio:{plane.ratio:.4f}"
     )
 
 

@@ -75,10 +75,10 @@ def raster_figure(
 ) -> Html:  # fmt: skip
     """A card with cells (rows, columns, 4) in BGRA between an x and a y axis; drawings in UNITS and labels over it."""
     x_axis, y_axis = axes
-    picture = exact_drawing(pixels, alternative=f"{title}, {told}")
+    image = exact_drawing(pixels, alternative=f"{title}, {told}")
     marks = break_marks_across(y_axis, units=UNITS, most=6)
     svg = element("svg", *layers, marks, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
-    field = element("div", picture, svg, *labels, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
+    field = element("div", image, svg, *labels, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
     return element(
         "figure",
         element("figcaption", element("b", path_text(title)), element("span", told, class_="muted")),
@@ -88,13 +88,13 @@ def raster_figure(
     )
 
 
-def cells_of_shares(shares: Array, flagged: NDArray[np.bool_] | None = None) -> Pixels:
+def cells_of_shares(fractions: Array, flagged: NDArray[np.bool_] | None = None) -> Pixels:
     """Colours (rows, columns, 4) of shares from 0 to 1, transparent where they are NaN; flagged cells stand out."""
-    pixels = np.zeros((*shares.shape, 4), np.uint8)
-    pixels[..., :3] = colour_map(shares)
+    pixels = np.zeros((*fractions.shape, 4), np.uint8)
+    pixels[..., :3] = colour_map(fractions)
     if flagged is not None:
         pixels[flagged, :3] = FLAGGED_BGR
-    pixels[..., 3] = np.where(np.isnan(shares), 0, 255)
+    pixels[..., 3] = np.where(np.isnan(fractions), 0, 255)
     return pixels
 
 

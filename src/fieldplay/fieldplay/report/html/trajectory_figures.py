@@ -117,10 +117,10 @@ def _over_time(one: Named) -> Curve:
 def page_of(found: Sequence[Compared]) -> Html:
     """A page with the ways of one estimate or more, the errors over the way and over time, and the numbers."""
     truth = found[0].ways.truth.topic
-    begin_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
+    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
     end_ns = max(int(one.evaluation.pairs.stamp_ns[-1]) for one in found)
-    duration_s = (end_ns - begin_ns) / NS_PER_S
-    named = [Named(label=one.ways.estimate.topic, evaluation=one.evaluation, begin_ns=begin_ns) for one in found]
+    duration_s = (end_ns - start_ns) / NS_PER_S
+    named = [Named(label=one.ways.estimate.topic, evaluation=one.evaluation, begin_ns=start_ns) for one in found]
     title = found[0].ways.estimate.topic if len(found) == 1 else f"{len(found)} estimates"
     head = element(
         "header",
@@ -192,7 +192,7 @@ def picture_of(found: Sequence[Compared]) -> bytes:
     axes = figure.subplots(2, 2)
     is_alone, title = len(found) == 1, f"{len(found)} estimates"
     figure.suptitle(f"{found[0].ways.estimate.topic if is_alone else title} against {found[0].ways.truth.topic}")
-    begin_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
+    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
     for one in found:
         label, evaluation = one.ways.estimate.topic, one.evaluation
         for place, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
@@ -201,7 +201,7 @@ def picture_of(found: Sequence[Compared]) -> bytes:
             place.plot(lengths, middle, label="median" if is_alone else label)
             if is_alone:
                 place.plot(lengths, most, linestyle=":", label="95 % are below")
-        seconds = (evaluation.pairs.stamp_ns - begin_ns) / NS_PER_S
+        seconds = (evaluation.pairs.stamp_ns - start_ns) / NS_PER_S
         axes[1, 0].plot(seconds, evaluation.absolute.translation, label=label)
     for label, way in _named_ways(found):
         axes[1, 1].plot(way.positions_m[:, 0], way.positions_m[:, 1], label=label)

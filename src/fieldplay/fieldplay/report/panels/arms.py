@@ -71,7 +71,7 @@ class ArmPanel:
                 kept = self._forces.setdefault(frame.lstrip("/"), RowDecimator(3, KEPT))
                 kept.add(record.stamp_ns[finite], record.force_n[finite])
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """The panel of measurements tells what is wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -104,30 +104,30 @@ class LaserSeen:
         ranges = record.ranges_m[:, : record.count[0]].copy()
         if not 0 < ranges.shape[1] <= MOST_BEAMS:
             return
-        low, high, begins, steps = (
+        low, high, starts, steps = (
             record.range_min_m,
             record.range_max_m,
             record.angle_min_rad,
             record.angle_increment_rad,
         )
         ranges[~((ranges >= low[:, None]) & (ranges <= high[:, None]))] = np.nan
-        good = np.isfinite(begins) & np.isfinite(steps) & (np.abs(begins) < 10) & (np.abs(steps) < 1)
-        ranges, begins, steps = ranges[good], begins[good], steps[good]
+        good = np.isfinite(starts) & np.isfinite(steps) & (np.abs(starts) < 10) & (np.abs(steps) < 1)
+        ranges, starts, steps = ranges[good], starts[good], steps[good]
         if not len(ranges):
             return
         self.frame, self.step_rad = frame.lstrip("/"), float(steps[-1])
         met = np.isfinite(ranges)
-        angles = begins[:, None] + steps[:, None] * np.arange(ranges.shape[1])
+        angles = starts[:, None] + steps[:, None] * np.arange(ranges.shape[1])
         self.grid.add(angles[met], ranges[met])
-        self._keep(record.stamp_ns[good], begins, ranges)
+        self._keep(record.stamp_ns[good], starts, ranges)
 
-    def _keep(self, stamp_ns: NDArray[np.int64], begins: Array, ranges: Array) -> None:
+    def _keep(self, stamp_ns: NDArray[np.int64], starts: Array, ranges: Array) -> None:
         if self.rows is None:
             self._beams = ranges.shape[1] + 1  # scans may differ by one
             self.rows = RowDecimator(1 + self._beams, KEPT_ROWS)
         filled = np.full((len(ranges), self._beams), np.nan)
         filled[:, : ranges.shape[1]] = ranges[:, : self._beams]
-        self.rows.add(stamp_ns, np.concatenate([begins[:, None], filled], axis=1))
+        self.rows.add(stamp_ns, np.concatenate([starts[:, None], filled], axis=1))
 
 
 @dataclass(eq=False)
@@ -170,8 +170,8 @@ class ReferenceObjects:
         seen = self.position_m @ found[0][0, :3, :3].T + found[0][0, :3, 3]
         own_deg, range_m = np.degrees(np.arctan2(seen[:, 1], seen[:, 0])), np.hypot(seen[:, 0], seen[:, 1])
         bearing_deg = (level.sense * own_deg + level.yaw_deg + 180.0) % 360.0 - 180.0
-        shares = axes[0].shares(bearing_deg), axes[1].shares(range_m)
-        inside = np.all([(share >= 0) & (share <= 1) for share in shares], axis=0)
+        fractions = axes[0].shares(bearing_deg), axes[1].shares(range_m)
+        inside = np.all([(fraction >= 0) & (fraction <= 1) for fraction in fractions], axis=0)
         places = np.flatnonzero(inside & level.is_level).tolist()
         labels = [label_over(float(bearing_deg[i]), float(range_m[i]), axes, str(i + 1)) for i in places]
         return labels, [f"{i + 1} {self.names[i]}" for i in places]
@@ -211,12 +211,12 @@ def density_figure(
     x_axis, columns = _bearings(counts, level)
     rows = np.arange(round(top_m / CELL_M))[::-1]
     cells = counts[columns][:, rows].T.astype(np.float64)
-    shares = np.log1p(cells) / max(np.log1p(cells.max(initial=0.0)), 1.0)
+    fractions = np.log1p(cells) / max(np.log1p(cells.max(initial=0.0)), 1.0)
     flagged = None
     if filtered is not None:
         kept = filtered.grid.counts[columns][:, rows].T
         flagged = (cells > 0) & (cells > 2 * kept)
-    pixels = cells_of_shares(np.where(cells > 0, shares, np.nan), flagged)
+    pixels = cells_of_shares(np.where(cells > 0, fractions, np.nan), flagged)
     axes = (x_axis, number_axis_from_zero(top_m))
     is_compared = radar is not None and level.is_level
     layers = _radar_curves(radar, _level(frames, radar.frame), axes) if radar is not None and is_compared else []
@@ -311,15 +311,15 @@ def _evenly(seconds: Array, ranges: Array, axis: Axis) -> Array:
     """The rows (ROWS, k) nearest to even places on the axis of time, NaN where there is none near."""
     if not len(seconds):
         return np.full((ROWS, ranges.shape[1]), np.nan)
-    wanted = axis.values((np.arange(ROWS) + 0.5) / ROWS)
-    after = np.clip(np.searchsorted(seconds, wanted), 0, len(seconds) - 1)
+    requested = axis.values((np.arange(ROWS) + 0.5) / ROWS)
+    after = np.clip(np.searchsorted(seconds, requested), 0, len(seconds) - 1)
     before = np.maximum(after - 1, 0)
-    closer = np.abs(seconds[before] - wanted) < np.abs(seconds[after] - wanted)
+    closer = np.abs(seconds[before] - requested) < np.abs(seconds[after] - requested)
     nearest = np.where(closer, before, after)
     usual = float(np.median(np.diff(seconds))) if len(seconds) > 1 else axis.high
-    steps = np.diff(wanted)
+    steps = np.diff(requested)
     step = float(np.median(steps[np.isfinite(steps)])) if np.isfinite(steps).any() else 0.0
-    near = np.abs(seconds[nearest] - wanted) <= max(2 * usual, step)
+    near = np.abs(seconds[nearest] - requested) <= max(2 * usual, step)
     return np.where(near[:, None], ranges[nearest], np.nan)
 
 
@@ -394,7 +394,7 @@ class ScanPanel:
             if isinstance(record, LaserScans):
                 kept.picks.offer(partial(_scan, stamp_ns, record, row, frame=frame))
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Nothing: all that can be read can be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -447,7 +447,7 @@ class BearingPanel:
         kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares, MARKERS: self._add_objects}
         kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Nothing: of what cannot be read the panels of scans, clouds and numbers tell."""
 
     def sections(self, overview: Overview) -> list[Section]:

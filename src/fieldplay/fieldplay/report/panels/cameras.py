@@ -246,7 +246,7 @@ class ImageLinePanel:
         for stamp_ns, make in batch.single():
             camera.picks.offer(partial(_line, stamp_ns, make))
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Nothing: the panel of images reports those that cannot be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -320,11 +320,11 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
 
 def _evenly(seconds: NDArray[np.float64], colours: Pixels, axis: Axis) -> Pixels:
     """The lines (ROWS, columns, 4) in BGRA nearest to even times, transparent where an axis passes over a gap."""
-    wanted = axis.values((np.arange(ROWS) + 0.5) / ROWS)
-    there = np.isfinite(wanted)
-    nearest = np.abs(np.where(there, wanted, 0.0)[:, None] - seconds).argmin(axis=1)
+    requested = axis.values((np.arange(ROWS) + 0.5) / ROWS)
+    there = np.isfinite(requested)
+    nearest = np.abs(np.where(there, requested, 0.0)[:, None] - seconds).argmin(axis=1)
     usual = float(np.median(np.diff(seconds))) if len(seconds) > 1 else axis.high
-    there &= np.abs(np.where(there, wanted, np.inf) - seconds[nearest]) <= max(2 * usual, axis.high / ROWS)
+    there &= np.abs(np.where(there, requested, np.inf) - seconds[nearest]) <= max(2 * usual, axis.high / ROWS)
     pixels = np.zeros((ROWS, colours.shape[1], 4), np.uint8)
     pixels[there, :, :3], pixels[there, :, 3] = colours[nearest[there]], 255
     return pixels
@@ -380,21 +380,21 @@ class CameraPanel:
         for stamp_ns, make in batch.single():
             camera.picks.offer(partial(_stored, stamp_ns, make))
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Pictures that were to be shown and cannot be."""
         for topic, camera in self._cameras.items():
-            for picture in _pictures(topic, camera):
-                if picture.fault:
-                    findings.add("unreadable_picture", topic.name, picture.fault)
+            for image in _pictures(topic, camera):
+                if image.fault:
+                    issues.add("unreadable_picture", topic.name, image.fault)
 
     def sections(self, overview: Overview) -> list[Section]:
         """A group for each camera."""
-        wanted = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
-        made = (self._group(overview, topic, camera) for topic, camera in wanted[:MOST_CAMERAS])
+        requested = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
+        made = (self._group(overview, topic, camera) for topic, camera in requested[:MOST_CAMERAS])
         groups = [group for group in made if group is not None]
         if not groups:
             return []
-        left_out = len(wanted) - MOST_CAMERAS
+        left_out = len(requested) - MOST_CAMERAS
         more = element("p", f"{left_out} more cameras are not shown.", class_="muted") if left_out > 0 else ""
         return [Section("pictures", "What the cameras saw", joined([*groups, more]), LEAD)]
 
@@ -403,13 +403,11 @@ class CameraPanel:
         return Topic(_plain_name(topic), IMAGE) in self._cameras and topic.msgtype == COMPRESSED
 
     def _group(self, overview: Overview, topic: Topic, camera: _Camera) -> Html | None:
-        pictures = [picture for picture in _pictures(topic, camera) if picture.pixels is not None]
-        if not pictures:
+        images = [image for image in _pictures(topic, camera) if image.pixels is not None]
+        if not images:
             return None
         lens = self._lens(topic)
-        figures = [
-            _figure(overview, topic, picture, lens=None if index else lens) for index, picture in enumerate(pictures)
-        ]
+        figures = [_figure(overview, topic, image, lens=None if index else lens) for index, image in enumerate(images)]
         return joined(
             [element("h3", path_text(topic.name)), cards(figures, "photos" if len(figures) > 1 else "photos one")]
         )
@@ -460,17 +458,17 @@ def _kind(data: bytes) -> str:
     return "png" if data.startswith(PNG) else "jpeg"
 
 
-def _figure(overview: Overview, topic: Topic, picture: _Picture, *, lens: Lens | None) -> Html:
-    assert picture.pixels is not None
-    width, height = picture.size
-    moment = f"at {overview.moment_text(picture.log_ns)}"
+def _figure(overview: Overview, topic: Topic, image: _Picture, *, lens: Lens | None) -> Html:
+    assert image.pixels is not None
+    width, height = image.size
+    moment = f"at {overview.moment_text(image.log_ns)}"
     seen = None
-    if lens is not None and lens.size == picture.size:
-        seen = frames_in_image(lens, picture.frame, frames=overview.frames, stamp_ns=picture.stamp_ns)
+    if lens is not None and lens.size == image.size:
+        seen = frames_in_image(lens, image.frame, frames=overview.frames, stamp_ns=image.stamp_ns)
     drawn = overlay(seen, width / height) if seen is not None else ""
-    told = element("span", f"{width} × {height}" + (f", in {picture.frame}" if picture.frame else ""), class_="muted")
+    told = element("span", f"{width} × {height}" + (f", in {image.frame}" if image.frame else ""), class_="muted")
     caption = element("figcaption", element("b", moment), told, _key() if seen else "")
-    shown = photo(picture.pixels, alternative=f"{topic.name} {moment}")
+    shown = photo(image.pixels, alternative=f"{topic.name} {moment}")
     return element("figure", caption, element("div", shown, drawn, class_="photo"), class_="card")
 
 

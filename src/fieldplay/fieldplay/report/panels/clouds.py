@@ -149,14 +149,14 @@ class CloudPanel:
         for stamp_ns, make in batch.single():
             kept.picks.offer(partial(_sweep, kept, stamp_ns, make))
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Clouds that cannot be shown."""
         for topic, kept in self._topics.items():
-            for fault, count in kept.faults.items():
-                if fault:
-                    findings.add("unreadable_cloud", topic.name, fault, count=count)
+            for issue, count in kept.faults.items():
+                if issue:
+                    issues.add("unreadable_cloud", topic.name, issue, count=count)
                 else:
-                    tell_unreadable(findings, topic, count)
+                    tell_unreadable(issues, topic, count)
 
     def sections(self, overview: Overview) -> list[Section]:
         """For each topic the sweeps together and the first alone."""
@@ -261,7 +261,7 @@ def _figure(topic: Topic, told: str, plane: Plane, *, points: Array, places: Arr
     relief = relief_of_points(points, plane)
     if relief is None:
         return Html("")
-    picture = drawing(relief.pixels, alternative=f"{topic.name} from above")
+    image = drawing(relief.pixels, alternative=f"{topic.name} from above")
     marks = [mark(plane, *places[0, :2], kind="sensor")] if len(places) == 1 else []
     layers = [route(plane, places[:, :2], "s1")] if len(places) > 1 else []
     what = "the sensor's way" if len(places) > 1 else "the sensor"
@@ -271,4 +271,4 @@ def _figure(topic: Topic, told: str, plane: Plane, *, points: Array, places: Arr
     is_flat = float(np.ptp(points[:, 2])) < FLAT_M
     ramp = element("div", *(("all at one height",) if is_flat else colours), key, class_="ramp")
     caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
-    return element("figure", caption, plane_drawing(plane, layers, marks, picture=picture), ramp, class_="card")
+    return element("figure", caption, plane_drawing(plane, layers, marks, image=image), ramp, class_="card")

@@ -42,7 +42,7 @@ class KeyframePanel:
             if isinstance(framed.record, Poses):
                 self._maps.setdefault(place, {})[name] = _Kept(framed.record.position_m[-1], framed.frame)
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Nothing can be wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -54,15 +54,15 @@ class OdometryErrorPanel:
 
     def add(self, batch: RecordBatch) -> None:
         """Poses by the times of their headers."""
-        heard = self._heard.setdefault(batch.topic, _Heard())
+        received = self._heard.setdefault(batch.topic, _Heard())
         for record, _, child in batch.records:
             if isinstance(record, Odometry):
-                heard.rows.add(record.stamp_ns, poses_of_record(record))
-                heard.child = child.lstrip("/")
-                if heard.late_ns is None:
-                    heard.late_ns = int(record.leaves_ns[0] - record.stamp_ns[0])
+                received.rows.add(record.stamp_ns, poses_of_record(record))
+                received.child = child.lstrip("/")
+                if received.late_ns is None:
+                    received.late_ns = int(record.leaves_ns[0] - record.stamp_ns[0])
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Nothing: of what cannot be read the panel of the ways tells."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -79,11 +79,11 @@ class OdometryErrorPanel:
             Section("odometry", "Odometry against the truth", joined([cards(figures), cards(tables, "wide")]), lead)
         ]
 
-    def _compared(self, truth: Topic, heard: dict[Topic, _Heard], start_ns: int) -> list[Named]:
-        true = heard[truth]
+    def _compared(self, truth: Topic, received: dict[Topic, _Heard], start_ns: int) -> list[Named]:
+        true = received[truth]
         begin_ns = start_ns - (true.late_ns or 0)
         found = []
-        for topic, one in heard.items():
+        for topic, one in received.items():
             lever = None if topic == truth else self._lever(one.child, true.child)
             evaluation = None if lever is None else _evaluated(one.trajectory().of_frame(lever), true.trajectory())
             if evaluation is not None:

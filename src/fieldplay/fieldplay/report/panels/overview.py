@@ -282,9 +282,9 @@ class Overview:
     @cached_property
     def pieces_ns(self) -> NDArray[np.int64]:
         """From when to when it has messages (k, 2), gaps aside that axes of time pass over; once all is read."""
-        heard = [times for times in self.streams.values() if times.count]
-        busiest = max(heard, key=lambda times: times.count, default=StreamTimes())
-        intervals = [np.zeros((0, 2), np.int64), *(times.buckets.span_ns for times in heard)]
+        received = [times for times in self.streams.values() if times.count]
+        busiest = max(received, key=lambda times: times.count, default=StreamTimes())
+        intervals = [np.zeros((0, 2), np.int64), *(times.buckets.span_ns for times in received)]
         skip_ns = round(self.subject.skip_gaps_s * NS_PER_S)
         return pieces_of_intervals(np.concatenate(intervals), skip_gaps_ns=skip_ns, usual_ns=busiest.usual_ns)
 
@@ -327,7 +327,7 @@ class Panel(Protocol):
     def add(self, batch: RecordBatch) -> None:
         """Further rows of a topic."""
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Say what was wrong with the messages, once all were heard."""
 
     def sections(self, overview: Overview) -> list[Section]:

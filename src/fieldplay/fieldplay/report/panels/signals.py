@@ -48,12 +48,12 @@ class JointPanel:
             if isinstance(record, Joints):
                 self._add_record(batch.topic, record)
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Numbers that are none; NaN says that a joint has no such number."""
         for topic, quantity, joints in self._charts(list(self._numbers.items())):
             for name, numbers in joints.items():
                 count = numbers.infinite.total()
-                findings.add(
+                issues.add(
                     "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
                 )
 
@@ -229,12 +229,12 @@ class SignalPanel:
             for quantity, numbers_of in zip(quantities, kept.numbers, strict=True):
                 numbers_of.add(record.leaves_ns, quantity.read(record))
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Numbers that are none; an attitude may be absent."""
         for topic, kept in self._topics.items():
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):
                 count = 0 if quantity.may_lack else numbers.not_a_number.total() + numbers.infinite.total()
-                findings.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)
+                issues.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)
 
     def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic."""
@@ -250,8 +250,8 @@ class SignalPanel:
                     curves = _held(overview, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
                     note = overview.subject.notes.get(topic.name, "")
-                    shares = kept.shares(note)
-                    note = "; ".join(part for part in (note and f"({note})", shares) if part)
+                    fractions = kept.shares(note)
+                    note = "; ".join(part for part in (note and f"({note})", fractions) if part)
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
             return []

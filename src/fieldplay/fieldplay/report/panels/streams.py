@@ -66,8 +66,8 @@ def densities(overview: Overview, times: StreamTimes, most: int) -> list[tuple[A
 def _shares(piece: Steps, highest: float) -> Array:
     # a step holds a message or two more or less by chance alone, which must not show
     chance = 1 + 2 / np.maximum(piece.counts, 1)
-    shares: Array = np.clip(piece.rates * chance / highest, 0.0, 1.0) if highest > 0 else piece.rates
-    return np.where(shares > NEARLY_FULL, 1.0, shares)
+    fractions: Array = np.clip(piece.rates * chance / highest, 0.0, 1.0) if highest > 0 else piece.rates
+    return np.where(fractions > NEARLY_FULL, 1.0, fractions)
 
 
 def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
@@ -75,16 +75,16 @@ def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
     pieces = clipped_intervals(overview.pieces_ns, times.first_ns or 0, times.last_ns or 0)
     width = drawn_width_ns(times.buckets, pieces, DRAWN)
     buckets = times.buckets.widened(width)
-    places = [np.arange(begin // width, end // width + 1) for begin, end in pieces.tolist()]
+    places = [np.arange(start // width, end // width + 1) for start, end in pieces.tolist()]
     total = sum(map(len, places))
     group = int(max(np.ceil(total / most), np.ceil(LEAST_PER_STEP * len(buckets.count) / max(times.count, 1)), 1))
     found = []
-    for (begin, end), place in zip(pieces.tolist(), places, strict=True):
+    for (start, end), place in zip(pieces.tolist(), places, strict=True):
         count = np.zeros(len(place) + -len(place) % group, np.int64)
-        inside = (buckets.span_ns[:, 0] >= begin) & (buckets.span_ns[:, 0] <= end)
+        inside = (buckets.span_ns[:, 0] >= start) & (buckets.span_ns[:, 0] <= end)
         count[buckets.place[inside] - place[0]] = buckets.count[inside]
         counts = count.reshape(-1, group).sum(axis=1)
-        borders = np.clip((place[0] + np.arange(len(counts) + 1) * group) * width, begin, end)
+        borders = np.clip((place[0] + np.arange(len(counts) + 1) * group) * width, start, end)
         edges = overview.seconds(borders)
         lengths = np.diff(edges)
         found.append(Steps(edges, counts, np.divide(counts, lengths, out=np.zeros(len(lengths)), where=lengths > 0)))
@@ -120,9 +120,9 @@ def pauses_of(overview: Overview, times: StreamTimes) -> list[tuple[int, int]]:
     return [pause for pause in found if _within(overview, *pause) > least]
 
 
-def _within(overview: Overview, begin: int, end: int) -> int:
+def _within(overview: Overview, start: int, end: int) -> int:
     """How long anything was recorded between two moments."""
-    return length_within(overview.pieces_ns, begin, end)
+    return length_within(overview.pieces_ns, start, end)
 
 
 def stream_sections(overview: Overview) -> list[Section]:
@@ -178,10 +178,10 @@ def _track(overview: Overview, topic: Topic, times: StreamTimes, *, axis: Axis) 
     marks = break_marks(axis, units=UNITS, height=HEIGHT, most=MOST_DATES)
     drawn = [grid, _density(overview, times, axis, most=MOST_STEPS), _pauses(overview, times, axis), marks]
     label = f"when {topic.name} came"
-    picture = element(
+    image = element(
         "svg", *drawn, viewBox=f"0 0 {UNITS} {HEIGHT}", preserveAspectRatio="none", role="img", aria_label=label
     )
-    return element("div", element("span", path_text(topic.name)), picture, class_="track")
+    return element("div", element("span", path_text(topic.name)), image, class_="track")
 
 
 def _density(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) -> Html:
@@ -210,9 +210,9 @@ def _skyline(x: Array, heights: Array) -> Html:
 def _pauses(overview: Overview, times: StreamTimes, axis: Axis) -> Html:
     made = []
     for pause in pauses_of(overview, times):
-        begin, end = UNITS * axis.shares(overview.seconds(np.array(pause)))
-        width = max(end - begin, LEAST_PAUSE)
-        made.append(f"M{begin:.1f} {HEIGHT}v-40h{width:.1f}v40z")
+        start, end = UNITS * axis.shares(overview.seconds(np.array(pause)))
+        width = max(end - start, LEAST_PAUSE)
+        made.append(f"M{start:.1f} {HEIGHT}v-40h{width:.1f}v40z")
     return element("path", d=Html("".join(made)), class_="pause") if made else Html("")
 
 

@@ -302,15 +302,15 @@ class TrajectoryPanel:
             edge = self._frames.odometry.setdefault(topic, FrameEdge(parent, child, is_static=False))
             edge.add(framed.record.stamp_ns[usable], np.column_stack([places, turns])[usable])
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Positions that are none, and topics that change their frame."""
         for topic, kept in self._topics.items():
             lacks = "no position" if topic.msgtype == FIX else "a position that is none"
             message = f"{many(kept.left_out, 'message')} with {lacks}"
-            findings.add("position_left_out", topic.name, message, count=kept.left_out)
+            issues.add("position_left_out", topic.name, message, count=kept.left_out)
             if len(kept.frames) > 1:
                 names = ", ".join(f"'{name}'" for name in kept.frames)
-                findings.add("frame_changes", topic.name, f"expected one frame in all headers, got {names}")
+                issues.add("frame_changes", topic.name, f"expected one frame in all headers, got {names}")
 
     def sections(self, overview: Overview) -> list[Section]:
         """One map for all that moves in the same world, and one for each other frame."""

@@ -27,15 +27,15 @@ class TransformPanel:
         """Transforms."""
         self._reader.add(batch)
 
-    def tell(self, findings: Issues) -> None:
+    def tell(self, issues: Issues) -> None:
         """Transforms that are none, and trees that are none."""
         for name, count in self._reader.unusable.items():
             message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"
-            findings.add("unusable_transform", name, message, count=count)
+            issues.add("unusable_transform", name, message, count=count)
         for child, parents in self._frames.rivals().items():
-            findings.add("frame_with_several_parents", child, f"expected one parent, got {', '.join(parents)}")
+            issues.add("frame_with_several_parents", child, f"expected one parent, got {', '.join(parents)}")
         if self._frames.edges and len(roots := roots_of(self._frames)) > 1:
-            findings.note(f"tf: {len(roots)} trees that nothing joins, with the roots {', '.join(roots)}")
+            issues.note(f"tf: {len(roots)} trees that nothing joins, with the roots {', '.join(roots)}")
 
     def sections(self, overview: Overview) -> list[Section]:
         """The tree as rows, each with its rails to the left."""

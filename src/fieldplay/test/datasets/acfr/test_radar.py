@@ -37,8 +37,8 @@ def begins(whole: TableRows, cuts: list[int]) -> list[int]:
     """The row of the whole at which each turn begins, when it comes in blocks."""
     finder = RevolutionFinder(TURNING, "table", lambda defect: None)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(whole)}), len(whole)]
-    for begin, end in pairwise(borders):
-        finder.add(whole.only(np.arange(begin, end)))
+    for start, end in pairwise(borders):
+        finder.add(whole.only(np.arange(start, end)))
     found = [borders[turn.block] + turn.row for turn in finder.revolutions]
     ends = [finder.end_of(turn) for turn in finder.revolutions]
     assert [borders[block] + row for block, row in ends] == [*found[1:], len(whole)]

@@ -21,9 +21,9 @@ def points_at(
     return xyz.astype(np.float32)
 
 
-def sweep(groups: int = 500, *, begin_deg: float = 0, turns: float = 1.0, spread: float = 1.0) -> NDArray[np.float32]:
+def sweep(groups: int = 500, *, start_deg: float = 0, turns: float = 1.0, spread: float = 1.0) -> NDArray[np.float32]:
     """A clockwise sweep in firing order (groups, lasers, 3)."""
-    azimuth = begin_deg - 360 * turns * np.arange(groups)[:, None] / groups + spread * np.array(OFFSETS_DEG)
+    azimuth = start_deg - 360 * turns * np.arange(groups)[:, None] / groups + spread * np.array(OFFSETS_DEG)
     return points_at(azimuth, np.broadcast_to(np.array(ELEVATIONS_DEG, float), azimuth.shape))
 
 
@@ -59,7 +59,7 @@ def test_a_single_laser_has_ring_zero() -> None:
 
 @pytest.mark.parametrize("begin_deg", [0, 90, 179.9, -179.9, 3])
 def test_without_offsets_the_time_is_the_share_of_the_turn(begin_deg: float) -> None:
-    time = times_from_azimuth(sweep(begin_deg=begin_deg, spread=0).reshape(-1, 3), TURN_S)
+    time = times_from_azimuth(sweep(start_deg=begin_deg, spread=0).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.dtype == np.float32
     np.testing.assert_allclose(time, fired_at(), atol=1e-6)
@@ -68,7 +68,7 @@ def test_without_offsets_the_time_is_the_share_of_the_turn(begin_deg: float) -> 
 @pytest.mark.parametrize("turns", [0.01, 0.3, 1.0, 1.03])
 @pytest.mark.parametrize("begin_deg", [0, 178, -178])
 def test_the_offsets_of_the_lasers_do_not_move_the_times_within_a_sweep(begin_deg: float, turns: float) -> None:
-    time = times_from_azimuth(sweep(begin_deg=begin_deg, turns=turns).reshape(-1, 3), TURN_S)
+    time = times_from_azimuth(sweep(start_deg=begin_deg, turns=turns).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.min() == 0
     assert time.max() < 1.1 * TURN_S

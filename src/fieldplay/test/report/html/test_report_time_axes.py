@@ -36,10 +36,10 @@ def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **n
     return overview
 
 
-def sessions(*begins_s: float, seconds: float = 20.0, rate_hz: float = 10.0) -> np.ndarray:
+def sessions(*starts_s: float, seconds: float = 20.0, rate_hz: float = 10.0) -> np.ndarray:
     """Times (n,) in ns of several sessions."""
     steps = np.arange(round(seconds * rate_hz)) / rate_hz
-    return np.rint((np.array(begins_s)[:, None] + steps).reshape(-1) * SECOND).astype(np.int64)
+    return np.rint((np.array(starts_s)[:, None] + steps).reshape(-1) * SECOND).astype(np.int64)
 
 
 def text_of(body: str) -> str:
@@ -48,9 +48,9 @@ def text_of(body: str) -> str:
 
 def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
-    begins, ends = axis.shares(SESSIONS[:, 0]), axis.shares(SESSIONS[:, 1])
-    assert (begins[0], ends[-1]) == (0.0, 1.0)
-    lengths = ends - begins
+    starts, ends = axis.shares(SESSIONS[:, 0]), axis.shares(SESSIONS[:, 1])
+    assert (starts[0], ends[-1]) == (0.0, 1.0)
+    lengths = ends - starts
     assert lengths / lengths[0] == pytest.approx([1.0, 1.0, 2.0])
     assert 0.9 < lengths.sum() < 1.0  # the marks take the rest
     assert axis.share(10.0) == pytest.approx(lengths[0] / 2)
@@ -97,8 +97,8 @@ def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tup
     ends = np.cumsum([part / SECOND for pair in lengths for part in pair])
     borders = np.append(0.0, ends)[:-1].reshape(-1, 2)
     axis = cut_time_axis(borders, start_ns=start, most=4)
-    shares = axis.shares(np.sort(borders.reshape(-1)))
-    assert (np.diff(shares) >= -1e-12).all() and shares[0] >= 0 and shares[-1] <= 1 + 1e-9
+    fractions = axis.shares(np.sort(borders.reshape(-1)))
+    assert (np.diff(fractions) >= -1e-12).all() and fractions[0] >= 0 and fractions[-1] <= 1 + 1e-9
     labelled = axis.shares(np.array([value for value, label in axis.ticks if label]))
     assert len(labelled) >= 1 and (np.diff(labelled) >= 0.29).all()
     inner = np.linspace(0.0, 1.0, 101)
@@ -133,7 +133,7 @@ def test_of_many_gaps_the_longest_are_told() -> None:
 
 
 def test_no_line_crosses_a_gap() -> None:
-    x = np.concatenate([begin + np.arange(0.0, 20.0, 0.5) for begin in SESSIONS[:, 0]])
+    x = np.concatenate([start + np.arange(0.0, 20.0, 0.5) for start in SESSIONS[:, 0]])
     curve = Curve("", x, np.sin(x % 1000))
     chart = line_chart("c", [curve], unit="m", x_axis=cut_time_axis(SESSIONS, start_ns=NOON_NS))
     lines = [np.array(path.split(), float)[::2] for path in re.findall(r'd="M([^"]*)" class="line s0"', chart)]
@@ -156,7 +156,7 @@ def test_a_state_holds_until_the_next_message_and_in_all_pieces() -> None:
     change = round(axis.share(190 * DAY_S + 8), 3)
     assert rows[0] == (round(axis.share(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
     assert (round(axis.share(20.0), 3), 2.0) in rows and (round(axis.share(190 * DAY_S), 3), 2.0) in rows
-    assert [y for share, y in rows if share == change] == [2.0, 7.0]
+    assert [y for fraction, y in rows if fraction == change] == [2.0, 7.0]
 
 
 def test_intervals_are_joined_where_they_overlap_or_lie_near() -> None:
@@ -240,12 +240,12 @@ def numbers(*values: float) -> list[tuple[int, Any]]:
 
 def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> None:
     panel = SignalPanel()
-    heard = batch("/tool", numbers(1, 4, 2))
+    received = batch("/tool", numbers(1, 4, 2))
     overview = recording_of({}, **{"/tool": "the archive's own number"})
-    overview.streams[heard.topic] = StreamTimes()
-    overview.streams[heard.topic].add(heard.stamp_ns)
-    overview.streams[heard.topic].take_in()
-    panel.add(heard)
+    overview.streams[received.topic] = StreamTimes()
+    overview.streams[received.topic].add(received.stamp_ns)
+    overview.streams[received.topic].take_in()
+    panel.add(received)
     (section,) = panel.sections(overview)
     assert "(the archive's own number)" in text_of(section.body).replace("&#x27;", "'")
     (path,) = re.findall(r'd="M([^"]*)" class="line s0"', section.body)

@@ -212,13 +212,13 @@ def test_the_distance_of_a_laser_before_the_radar_is_drawn_where_tf_is_known() -
 
 
 def test_shares_and_reports_are_told_for_each_sensor() -> None:
-    shares = [(START_NS + k * STEP_NS, make("std_msgs/msg/Float32", data=0.1 * k)) for k in range(5)]
+    fractions = [(START_NS + k * STEP_NS, make("std_msgs/msg/Float32", data=0.1 * k)) for k in range(5)]
     status = make("diagnostic_msgs/msg/DiagnosticStatus", name="front", message="dust or smoke", level=1)
     report = stamped("diagnostic_msgs/msg/DiagnosticArray", START_NS, "", status=[status])
     other = make("std_msgs/msg/Float32", data=5.0)
     body = section_of(
         batch("/front/scan", scans(left_and_right)),
-        batch("/front/suspect_ratio", shares),
+        batch("/front/suspect_ratio", fractions),
         batch("/front/integrity", [(START_NS, report), (START_NS + STEP_NS, report)]),
         batch("/temperature", [(START_NS, other)]),
         batch("/diagnostics", [(START_NS, report)]),
@@ -238,8 +238,8 @@ def test_clouds_that_are_not_flat_or_large_are_no_radar_s() -> None:
 def test_what_is_kept_does_not_grow_with_the_length() -> None:
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = BearingPanel(overview.frames)
-    for begin in range(0, 2000, 100):
-        part = [(s + begin * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + begin % 200 // 100)]
+    for start in range(0, 2000, 100):
+        part = [(s + start * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + start % 200 // 100)]
         panel.add(batch("/laser/scan", part))
     (seen,) = panel.__dict__["_lasers"].values()
     assert isinstance(seen, LaserSeen) and seen.rows is not None

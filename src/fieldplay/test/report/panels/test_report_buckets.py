@@ -35,8 +35,8 @@ def test_buckets_hold_what_a_histogram_of_all_at_once_holds(batches: list[list[i
 def test_months_without_rows_cost_no_buckets() -> None:
     """Three sessions of 20 s at 10 Hz, months apart, are as finely divided as one of a minute would be."""
     buckets = Buckets(1)
-    for begin in (0, 190 * DAY, 400 * DAY):
-        stamp_ns = begin + np.arange(200) * SECOND // 10
+    for start in (0, 190 * DAY, 400 * DAY):
+        stamp_ns = start + np.arange(200) * SECOND // 10
         buckets.add(stamp_ns, np.ones((200, 1)))
     assert buckets.width_ns < SECOND
     assert buckets.count.sum() == 600

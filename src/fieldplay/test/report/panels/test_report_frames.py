@@ -71,7 +71,7 @@ def test_frames_that_hang_on_each_other_in_a_ring_do_not_end_in_a_loop() -> None
 
 
 def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
-    frames, findings = Frames(), Issues()
+    frames, issues = Frames(), Issues()
     panel = TransformPanel(frames)
     panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "body", "eye", (0, 0, 1))))]))
     panel.add(
@@ -79,8 +79,8 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
             "/tf", [(START_NS + k, transforms(transform(START_NS + k, "/head", "/eye", (k, 0, 0)))) for k in range(3)]
         )
     )
-    panel.tell(findings)
-    assert [(f.place, f.message) for f in findings.kept["frame_with_several_parents"]] == [
+    panel.tell(issues)
+    assert [(f.place, f.message) for f in issues.kept["frame_with_several_parents"]] == [
         ("eye", "expected one parent, got body, head")
     ]
     assert frames.parents["eye"].parent == "head"
@@ -89,7 +89,7 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
 
 
 def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
-    frames, findings = Frames(), Issues()
+    frames, issues = Frames(), Issues()
     panel = TransformPanel(frames)
     bad = [
         transforms(transform(START_NS, "map", "odom", (0, 0, 0), (0, 0, 0, 0))),
@@ -97,8 +97,8 @@ def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
         transforms(transform(START_NS, "map", "odom", (1, 0, 0))),
     ]
     panel.add(batch("/tf", [(START_NS + k, message) for k, message in enumerate(bad)]))
-    panel.tell(findings)
-    assert findings.counts == {"unusable_transform": 2}
+    panel.tell(issues)
+    assert issues.counts == {"unusable_transform": 2}
     assert frames.edges["map", "odom"].rows.seen == 1
 
 

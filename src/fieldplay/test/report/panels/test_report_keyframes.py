@@ -25,10 +25,10 @@ def shown(**topics: list[tuple[float, float, float]]) -> str:
     panel = KeyframePanel()
     for name, places in topics.items():
         panel.add(batch(f"/rig/stereo_slam/{name}", poses(places)))
-    findings = Issues()
+    issues = Issues()
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
-    panel.tell(findings)
-    assert not findings.total
+    panel.tell(issues)
+    assert not issues.total
     return "".join(str(section.body) for section in panel.sections(overview))
 
 

@@ -62,9 +62,9 @@ def text_of(body: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
 
 
-def longer(poses: Array, share: float) -> Array:
+def longer(poses: Array, fraction: float) -> Array:
     made = poses.copy()
-    made[:, :3, 3] *= 1 + share
+    made[:, :3, 3] *= 1 + fraction
     return made
 
 
@@ -131,11 +131,11 @@ def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
     panel = OdometryErrorPanel(overview.frames)
     for name, poses in (("/gnss/odom", way), ("/odom", longer(way, 0.02))):
         messages = odometry(poses)
-        for begin in range(0, count, 1000):
-            panel.add(batch(name, messages[begin : begin + 1000]))
+        for start in range(0, count, 1000):
+            panel.add(batch(name, messages[start : start + 1000]))
     (section,) = panel.sections(overview)
     assert "over 5 m, % 2 2" in text_of(section.body)
-    assert all(len(heard.trajectory()) < 0.6 * count for heard in panel._heard.values())
+    assert all(len(received.trajectory()) < 0.6 * count for received in panel._heard.values())
 
 
 def test_percentiles_over_a_length_are_those_of_its_errors() -> None:

@@ -57,7 +57,7 @@ def test_a_route_in_odom_is_drawn_in_the_map_where_tf_joins_them() -> None:
     turned = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
     tf = [("/tf_static", [(START_NS, transforms(transform(START_NS, "map", "odom", (5, 0, 0), turned)))])]
     truth = odometry(way + np.array([5, 0, 0]), "map")
-    overview, findings = heard(panel, batch("/odom", odometry(way, "odom")), batch("/truth", truth), tf=tf)
+    overview, issues = heard(panel, batch("/odom", odometry(way, "odom")), batch("/truth", truth), tf=tf)
     (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "in map" in told and "in odom" not in told
@@ -65,7 +65,7 @@ def test_a_route_in_odom_is_drawn_in_the_map_where_tf_joins_them() -> None:
     paths = re.findall(r'<path d="M([^"]*)" class="line s0">', section.body)
     points = np.array(paths[0].split(), float).reshape(-1, 2)
     assert np.ptp(points[:, 0]) <= 1 < 100 < np.ptp(points[:, 1])  # turned to the left, it runs north on the map
-    assert findings.total == 0
+    assert issues.total == 0
 
 
 def test_tf_is_asked_by_the_times_of_headers_which_may_be_of_another_clock() -> None:
@@ -102,8 +102,8 @@ def test_what_stands_still_is_told_in_numbers() -> None:
 def test_positions_that_are_none_are_told_and_left_out() -> None:
     way = np.array([[0.0, 0, 0], [np.nan, 0, 0], [2, 1e30, 0], [3, 0, 0]])
     panel = TrajectoryPanel(Frames())
-    overview, findings = heard(panel, batch("/odom", odometry(way, "odom")))
-    assert [f.message for f in findings.kept["position_left_out"]] == ["2 messages with a position that is none"]
+    overview, issues = heard(panel, batch("/odom", odometry(way, "odom")))
+    assert [f.message for f in issues.kept["position_left_out"]] == ["2 messages with a position that is none"]
     assert "3 m" in text_of(panel.sections(overview)[0].body)
 
 
@@ -130,10 +130,10 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
         for k, a, o, s in rows
     ]
     panel = TrajectoryPanel(Frames())
-    overview, findings = heard(panel, batch("/fix", messages))
+    overview, issues = heard(panel, batch("/fix", messages))
     told = text_of(panel.sections(overview)[0].body)
     assert "45.000000°, 7.000000°, 100.0\u00a0m" in told and "east to the right" in told
-    assert findings.counts == {"position_left_out": 1}
+    assert issues.counts == {"position_left_out": 1}
     # 0.0009 degrees of latitude are 100.0 m, 0.00127 degrees of longitude 100.2 m at 45 degrees
     assert re.search(r"/fix +200 m", told)
 
@@ -230,12 +230,12 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
     mounted = [(START_NS, transforms(transform(START_NS, "base_link", "lidar", (0, 0, 1))))]
     panel = CloudPanel()
     everything = batch("/points", [*clouds, (times[-1] + SECOND, broken)])
-    overview, findings = heard(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
+    overview, issues = heard(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
     (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "5 of 6 clouds in odom by tf" in told and "one cloud at 0 s, in lidar" in told
     assert section.body.count("<img") == 2
-    assert [f.message for f in findings.kept["unreadable_cloud"]] == ["expected the fields x y z, got none"]
+    assert [f.message for f in issues.kept["unreadable_cloud"]] == ["expected the fields x y z, got none"]
     alone = CloudPanel()
     overview, _ = heard(alone, everything)
     assert alone.sections(overview)[0].body.count("<img") == 1
@@ -264,11 +264,11 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     other = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["gripper"], position=np.array([np.inf]),
                     effort=np.array([2.0]))  # fmt: skip
     panel = JointPanel()
-    overview, findings = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
+    overview, issues = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
     told = text_of(panel.sections(overview)[0].body)
     assert all((name in told) == (name not in ("joint_3",)) for name in names)
     assert "effort, N m or N" in told and "velocity" not in told
-    assert [f.message for f in findings.kept["not_finite"]] == ["1 infinite number as position of gripper"]
+    assert [f.message for f in issues.kept["not_finite"]] == ["1 infinite number as position of gripper"]
 
 
 def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -> None:
@@ -292,12 +292,12 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
     ]
     messages[2][1].linear_acceleration.x = np.nan
     panel = SignalPanel()
-    overview, findings = heard(panel, batch("/imu", messages))
+    overview, issues = heard(panel, batch("/imu", messages))
     (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "acceleration, m/s²" in told and "attitude" not in told
     assert "Zero throughout: /imu (turn rate)." in told
-    assert [f.message for f in findings.kept["not_finite"]] == ["1 number of its acceleration"]
+    assert [f.message for f in issues.kept["not_finite"]] == ["1 number of its acceleration"]
 
 
 def test_an_attitude_goes_on_over_half_a_turn() -> None:
@@ -317,9 +317,9 @@ def test_an_attitude_goes_on_over_half_a_turn() -> None:
 def test_a_battery_may_lack_numbers() -> None:
     battery = stamped("sensor_msgs/msg/BatteryState", START_NS, "", voltage=24.5, current=np.nan, percentage=np.nan)
     panel = SignalPanel()
-    overview, findings = heard(panel, batch("/battery", [(START_NS, battery)]))
+    overview, issues = heard(panel, batch("/battery", [(START_NS, battery)]))
     assert "voltage, V" in text_of(panel.sections(overview)[0].body)
-    assert findings.total == 0
+    assert issues.total == 0
 
 
 def test_the_shares_of_codes_are_told_with_their_names() -> None:

@@ -190,15 +190,15 @@ def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
 
 
 def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
-    panel, findings = CameraPanel(), Issues()
+    panel, issues = CameraPanel(), Issues()
     times = [START_NS + k * 10**9 for k in range(21)]
     panel.add(batch("/cam/image_raw", [(t, stamped(IMAGE, t, "camera", **vars_of(image(BGR, "bgr8")))) for t in times]))
     panel.add(batch("/bad/image_raw", [(times[0], stamped(IMAGE, times[0], "x", encoding="nv21"))]))
     panel.add(
         batch("/cam/camera_info", [(times[0], camera(width=6, height=4, k=np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1])))])
     )
-    panel.tell(findings)
-    assert [(f.place, f.message) for f in findings.kept["unreadable_picture"]] == [
+    panel.tell(issues)
+    assert [(f.place, f.message) for f in issues.kept["unreadable_picture"]] == [
         ("/bad/image_raw", "its encoding 'nv21' is not known here")
     ]
     overview = Overview(

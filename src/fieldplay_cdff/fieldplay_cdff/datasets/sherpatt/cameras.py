@@ -84,8 +84,8 @@ class Cameras:
         spec = item.spec
         if spec.type != IMAGE:
             return spec
-        picture = field(item.first, item.side) if item.side else item.first
-        shape = pictures.frame_shape(picture)
+        image = field(item.first, item.side) if item.side else item.first
+        shape = pictures.frame_shape(image)
         topic = camera_topic(item.log.name)
         found = self._cameras.get(topic)
         camera: Camera | None = None
@@ -94,7 +94,7 @@ class Cameras:
         elif found is not None:
             self._archive.notes.append(f"{found.file}: {topic}: {found.fault}; there is no CameraInfo")
         else:
-            camera = self._own_camera(item, picture, shape)
+            camera = self._own_camera(item, image, shape)
         name = spec.camera or spec.id
         cameras = {key: value for key, value in self._archive.spec.cameras.items() if key != name}
         if camera is None:
@@ -103,9 +103,9 @@ class Cameras:
         self._archive.spec = replace(self._archive.spec, cameras={**cameras, name: camera})
         return replace(self._topics.with_own_info(spec, item.log.name), camera=name)
 
-    def _own_camera(self, item: MadeStream, picture: Any, shape: pictures.FrameShape) -> Camera | None:
+    def _own_camera(self, item: MadeStream, image: Any, shape: pictures.FrameShape) -> Camera | None:
         """What a picture brings itself, else the published sample settings of its unit."""
-        own = pictures.intrinsics_of_frame(picture)
+        own = pictures.intrinsics_of_frame(image)
         if own is not None:
             found = CameraSettings(
                 file=item.log.name,

@@ -119,26 +119,26 @@ def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[n
     """Some hundred rows (k,) between two times, evenly spread over all such, and their times."""
     counts = [_count_between(log, *rows, limits=(first_ns, last_ns)) for rows in log.ranges()]
     total, passed = sum(counts), 0
-    wanted = np.unique(np.linspace(0, max(total - 1, 0), MOST_ROWS).astype(np.intp))[:total]
+    requested = np.unique(np.linspace(0, max(total - 1, 0), MOST_ROWS).astype(np.intp))[:total]
     found, times = [np.zeros(0, np.intp)], [np.zeros(0, np.int64)]
-    for (begin, end), count in zip(log.ranges(), counts, strict=True):
-        own = wanted[(wanted >= passed) & (wanted < passed + count)] - passed
+    for (start, end), count in zip(log.ranges(), counts, strict=True):
+        own = requested[(requested >= passed) & (requested < passed + count)] - passed
         if len(own):
-            stamps = log.own_ns(begin, end)
+            stamps = log.own_ns(start, end)
             rows = np.flatnonzero(_between(stamps, first_ns, last_ns))[own]
-            found.append(begin + rows)
+            found.append(start + rows)
             times.append(stamps[rows])
         passed += count
     return np.concatenate(found), np.concatenate(times)
 
 
-def _count_between(log: LogStream, begin: int, end: int, *, limits: tuple[int, int]) -> int:
+def _count_between(log: LogStream, start: int, end: int, *, limits: tuple[int, int]) -> int:
     """How many of some rows were taken between two times; those of most blocks are known without being read."""
-    blocks = log.blocks[slice(*np.searchsorted(log.first_rows, [begin, end]))]
-    is_whole = int(blocks["known"].sum()) == end - begin
+    blocks = log.blocks[slice(*np.searchsorted(log.first_rows, [start, end]))]
+    is_whole = int(blocks["known"].sum()) == end - start
     if is_whole and bool(((blocks["low"] >= limits[0]) & (blocks["high"] <= limits[1])).all()):
-        return end - begin
-    return int(np.count_nonzero(_between(log.own_ns(begin, end), *limits)))
+        return end - start
+    return int(np.count_nonzero(_between(log.own_ns(start, end), *limits)))
 
 
 def _between(times: NDArray[np.int64], first_ns: int, last_ns: int) -> NDArray[np.bool_]:

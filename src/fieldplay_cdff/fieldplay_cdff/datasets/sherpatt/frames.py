@@ -165,9 +165,9 @@ def forest_of_rows(rows: Iterable[Extrinsic], report: Report, note: Callable[[st
     parents: dict[str, str] = {}
     found = []
     for row in _in_one_direction(rows, report, note):
-        fault = _fault_of(row, parents)
-        if fault:
-            _report(report, row, f"{fault}; it is left out")
+        issue = _fault_of(row, parents)
+        if issue:
+            _report(report, row, f"{issue}; it is left out")
         else:
             parents[row.child] = row.parent
             found.append(row)

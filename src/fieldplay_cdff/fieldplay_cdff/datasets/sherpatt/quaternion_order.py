@@ -48,17 +48,17 @@ def check_joint_names(archive: Archive) -> None:
         moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
         known = renamed(names, renaming)
         strange = [name for name, own in zip(names, known, strict=True) if own not in {joint.name for joint in moving}]
-        lacking = [joint.name for joint in moving if joint.mimic is None and joint.name not in known]
-        for text in _texts(archive.spec.robot, strange, lacking):
+        missing = [joint.name for joint in moving if joint.mimic is None and joint.name not in known]
+        for text in _texts(archive.spec.robot, strange, missing):
             archive.notes.append(f"{derived.streams[0]}: {text}")
 
 
-def _texts(robot: str, strange: Sequence[str], lacking: Sequence[str]) -> Iterable[str]:
-    if lacking:
+def _texts(robot: str, strange: Sequence[str], missing: Sequence[str]) -> Iterable[str]:
+    if missing:
         there = f"; it has others: {_shown(strange)}" if strange else ""
         yield (
-            f"the log does not have {len(lacking)} joints by which the model {robot} moves, which stay away: "
-            f"{_shown(lacking)}{there} (joint_names tells which is which)"
+            f"the log does not have {len(missing)} joints by which the model {robot} moves, which stay away: "
+            f"{_shown(missing)}{there} (joint_names tells which is which)"
         )
     elif strange:
         yield f"joints that are not in the model {robot}: {_shown(strange)}"

@@ -79,8 +79,8 @@ def add_surface(archive: Archive, files: Files, spec: DatasetSpec) -> None:
 
 def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) -> dict[str, Stream]:
     """The stream `surface` of one cloud, at the first time of the other streams; nothing where there is no model."""
-    wanted = archive.spec.rows[KEY]
-    names = files.matching(wanted.files, wanted.folder)
+    requested = archive.spec.rows[KEY]
+    names = files.matching(requested.files, requested.folder)
     first = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
     if not names or first is None:
         return {}
@@ -219,7 +219,7 @@ def body_places(archive: Archive) -> Numbers:
 
 def check_surface(archive: Archive, name: str, places: Numbers, heights_below: Callable[[Numbers], Numbers]) -> None:
     """Note how high the body is above the surface along its way, against how high it stands."""
-    wanted = float(archive.spec.constants[BODY])
+    requested = float(archive.spec.constants[BODY])
     if not len(places):
         archive.notes.append(f"{name}: no satellite positions in the map, so nothing tells whether it is placed well")
         return
@@ -234,11 +234,11 @@ def check_surface(archive: Archive, name: str, places: Numbers, heights_below: C
         return
     low, middle, high = np.percentile(above, [10, 50, 90])
     doubt = ""
-    if abs(middle - wanted) > FAR_M:
+    if abs(middle - requested) > FAR_M:
         doubt = ": it is placed wrongly, see surface_start and surface_z_offset_m"
     archive.notes.append(
         f"measured: the body is {middle:.2f} m above the surface (from {low:.2f} to {high:.2f} m, {len(above)} of "
-        f"{len(places)} places by the satellites lie on it), it stands {wanted:.2f} m high{doubt}"
+        f"{len(places)} places by the satellites lie on it), it stands {requested:.2f} m high{doubt}"
     )
 
 
@@ -247,8 +247,8 @@ def check_heading(archive: Archive, known_deg: float) -> None:
     odometry, satellites = archive.streams.get(ODOMETRY), archive.streams.get(SATELLITES)
     if odometry is None or satellites is None:
         return
-    begin = _begin_ns(odometry)
-    unit, wheels = _row_near(satellites, begin), _row_near(odometry, begin)
+    start = _begin_ns(odometry)
+    unit, wheels = _row_near(satellites, start), _row_near(odometry, start)
     if unit is None or wheels is None:
         return
     by_unit = rotated(unit.orientation_xyzw[0], rotated(_body_in_unit(archive)[1], AHEAD))

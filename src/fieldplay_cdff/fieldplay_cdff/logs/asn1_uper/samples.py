@@ -69,20 +69,20 @@ class Bits:
 
     def take(self, width: int) -> int:
         """The next bits as a number that is not negative."""
-        begin, end = self.place, self.place + width
+        start, end = self.place, self.place + width
         if end > 8 * len(self.data):
-            raise BitsError(f"expected {width} bits, got {8 * len(self.data) - begin} up to the end", begin)
+            raise BitsError(f"expected {width} bits, got {8 * len(self.data) - start} up to the end", start)
         self.place = end
-        whole = int.from_bytes(self.data[begin >> 3 : (end + 7) >> 3], "big")
+        whole = int.from_bytes(self.data[start >> 3 : (end + 7) >> 3], "big")
         return whole >> (-end & 7) & ((1 << width) - 1)
 
     def length(self) -> int:
         """A length that nothing limits, below 2^14."""
-        begin, length = self.place, self.take(8)
+        start, length = self.place, self.take(8)
         if length < 0x80:
             return length
         if length >= 0xC0:
-            raise BitsError("expected a length below 16384, got one in pieces", begin)
+            raise BitsError("expected a length below 16384, got one in pieces", start)
         return (length & 0x3F) << 8 | self.take(8)
 
 
@@ -109,18 +109,18 @@ class PackedWhole:
         return None if self.low is None or self.high is None else (self.high - self.low).bit_length()
 
     def read(self, bits: Bits) -> int:
-        width, begin = self.most_bits, bits.place
+        width, start = self.most_bits, bits.place
         if width is None:
             return self._of_bytes(bits)
         value = (self.low or 0) + bits.take(width)
         if self.high is not None and value > self.high:
-            raise BitsError(f"expected a number from {self.low} to {self.high}, got {value}", begin)
+            raise BitsError(f"expected a number from {self.low} to {self.high}, got {value}", start)
         return value
 
     def _of_bytes(self, bits: Bits) -> int:
-        begin, count = bits.place, bits.length()
+        start, count = bits.place, bits.length()
         if not count:
-            raise BitsError("expected a number of bytes, got none", begin)
+            raise BitsError("expected a number of bytes, got none", start)
         value = bits.take(8 * count)
         if self.low is not None:
             return self.low + value
@@ -158,25 +158,25 @@ class PackedReal:
     most_bits: int | None = REAL_BITS
 
     def read(self, bits: Bits) -> float:
-        begin, count = bits.place, bits.length()
+        start, count = bits.place, bits.length()
         if not count:
             return 0.0
         header, rest = bits.take(8), count - 1
         if not rest and header in SPECIAL:
             return SPECIAL[header]
         if not header & BINARY:
-            raise BitsError(f"expected a real number in binary form, got a header of {header:#04x}", begin)
+            raise BitsError(f"expected a real number in binary form, got a header of {header:#04x}", start)
         width = (header & EXPONENT) + 1
         if width > EXPONENT:
             width, rest = bits.take(8), rest - 1
         if not 0 < width < rest:
-            raise BitsError(f"expected an exponent and a mantissa in {rest} bytes, got an exponent of {width}", begin)
+            raise BitsError(f"expected an exponent and a mantissa in {rest} bytes, got an exponent of {width}", start)
         exponent, mantissa = bits.take(8 * width), bits.take(8 * (rest - width))
         exponent -= exponent >> (8 * width - 1) << 8 * width
         try:
             return double_from_parts(header, exponent, mantissa)
         except ValueError as error:
-            raise BitsError(str(error), begin) from None
+            raise BitsError(str(error), start) from None
 
 
 @dataclass(frozen=True)
@@ -479,10 +479,10 @@ def _data(sample: Any) -> bytes:
 
 
 def _require_version(data: bytes, form: PackedForm) -> None:
-    for path, wanted in form.version.items():
+    for path, requested in form.version.items():
         found = _at(form.fields.read(Bits(data), path), path)
-        if found != wanted:
-            raise ArchiveError(f"{'.'.join(path)}: expected version {wanted}, the one that is defined, got {found}")
+        if found != requested:
+            raise ArchiveError(f"{'.'.join(path)}: expected version {requested}, the one that is defined, got {found}")
 
 
 def _require_end(bits: Bits, form: PackedForm) -> None:

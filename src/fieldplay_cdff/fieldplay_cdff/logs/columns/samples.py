@@ -80,29 +80,29 @@ class _ItemExtent(NamedTuple):
     cuts: list[int] | None
 
 
-def items_of(column: LogColumn, begin: int, end: int, read: Read, *, arrays: bool = False) -> Items:
+def items_of(column: LogColumn, start: int, end: int, read: Read, *, arrays: bool = False) -> Items:
     """The items begin <= index < end; with `arrays`, long lists of numbers are arrays where the places are known."""
     if column.is_constant:
         place = int(column.begins[0])
         data = read(place, column.end - place)
-        rows = np.broadcast_to(np.frombuffer(data, np.uint8), (end - begin, len(data)))
+        rows = np.broadcast_to(np.frombuffer(data, np.uint8), (end - start, len(data)))
         return Items(count=len(rows), rows=rows, values=lambda: [plain_from_bytes(data)] * len(rows))
     end = min(end, column.count)
-    if begin >= end:
+    if start >= end:
         return Items(count=0, values=list)
-    extent, unpack = _extent_of(column, begin, end), arrays_from_bytes if arrays else plain_from_bytes
+    extent, unpack = _extent_of(column, start, end), arrays_from_bytes if arrays else plain_from_bytes
     if extent.stop - extent.begin > MOST_BYTES:
-        return Items(count=end - begin, values=partial(_one_by_one, extent, read, unpack))
+        return Items(count=end - start, values=partial(_one_by_one, extent, read, unpack))
     return _items(read(extent.begin, extent.stop - extent.begin), extent, unpack)
 
 
-def _extent_of(column: LogColumn, begin: int, end: int) -> _ItemExtent:
-    low, high = begin // column.step, (end - 1) // column.step + 1
+def _extent_of(column: LogColumn, start: int, end: int) -> _ItemExtent:
+    low, high = start // column.step, (end - 1) // column.step + 1
     places = column.begins[low : high + 1].tolist() + ([column.end] if high >= len(column.begins) else [])
     first = low * column.step
     total = min(column.count, high * column.step) - first
     cuts = places if column.step == 1 else None
-    return _ItemExtent(places[0], places[-1], begin - first, end - begin, total, cuts)
+    return _ItemExtent(places[0], places[-1], start - first, end - start, total, cuts)
 
 
 def _items(data: bytes, extent: _ItemExtent, unpack: Unpack) -> Items:
@@ -140,7 +140,7 @@ def _unpacked(data: bytes, before: int, count: int) -> list[Any]:
 def _one_by_one(extent: _ItemExtent, read: Read, unpack: Unpack) -> list[Any]:
     """Items each read for itself, as they lie in too many bytes."""
     cuts = extent.cuts or _found_cuts(extent, read)
-    return [unpack(read(begin, stop - begin)) for begin, stop in pairwise(cuts)]
+    return [unpack(read(start, stop - start)) for start, stop in pairwise(cuts)]
 
 
 def _found_cuts(extent: _ItemExtent, read: Read) -> list[int]:
@@ -165,22 +165,22 @@ class _Bytes:
         self._place, self._stop, self._read = extent.begin, extent.stop, read
 
     def read(self, size: int) -> bytes:
-        begin, self._place = self._place, min(self._place + size, self._stop)
-        return self._read(begin, self._place - begin) if self._place > begin else b""
+        start, self._place = self._place, min(self._place + size, self._stop)
+        return self._read(start, self._place - start) if self._place > start else b""
 
 
-def samples_of_columns(part: StreamPart, begin: int, end: int, read: Read, *, arrays: bool) -> list[Any]:
+def samples_of_columns(part: StreamPart, start: int, end: int, read: Read, *, arrays: bool) -> list[Any]:
     """The samples begin <= index < end; with `arrays`, lists of numbers that are long are NumPy arrays."""
-    items = {path: items_of(column, begin, end, read, arrays=arrays) for path, column in part.columns.items()}
-    return samples_of_items(items, end - begin)
+    items = {path: items_of(column, start, end, read, arrays=arrays) for path, column in part.columns.items()}
+    return samples_of_items(items, end - start)
 
 
-def own_times(part: StreamPart, begin: int, end: int, read: Read) -> Places:
+def own_times(part: StreamPart, start: int, end: int, read: Read) -> Places:
     """The own times (n,) of the samples begin <= index < end, NO_TIME where there are none."""
     column = next((column for path, column in part.columns.items() if is_time_column(path)), None)
     if column is None:
-        return np.full(end - begin, NO_TIME, np.int64)
-    return times_of_column(column, begin, end, read)
+        return np.full(end - start, NO_TIME, np.int64)
+    return times_of_column(column, start, end, read)
 
 
 def is_time_column(path: str) -> bool:
@@ -277,12 +277,12 @@ def _with_rows(value: Any, rows: Bytes) -> Any:
     return {name: _with_rows(inner, rows) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
-def times_of_column(own: LogColumn, begin: int, end: int, read: Read) -> Places:
+def times_of_column(own: LogColumn, start: int, end: int, read: Read) -> Places:
     """Times (n,) in a column, NO_TIME for what is none."""
-    times = np.full(end - begin, NO_TIME, np.int64)
-    for low in range(begin, end, AT_ONCE):
+    times = np.full(end - start, NO_TIME, np.int64)
+    for low in range(start, end, AT_ONCE):
         found = _times(items_of(own, low, min(low + AT_ONCE, end), read))
-        times[low - begin : low - begin + len(found)] = found
+        times[low - start : low - start + len(found)] = found
     return times
 
 
@@ -295,10 +295,10 @@ def _times(items: Items) -> Places:
     return np.array(found, np.int64)
 
 
-def rows_of_columns(part: StreamPart, begin: int, end: int, read: Read) -> "ColumnRows":
+def rows_of_columns(part: StreamPart, start: int, end: int, read: Read) -> "ColumnRows":
     """The samples begin <= index < end."""
-    items = {path: items_of(column, begin, end, read, arrays=True) for path, column in part.columns.items()}
-    return ColumnRows({path: own for path, own in items.items() if own.count}, end - begin)
+    items = {path: items_of(column, start, end, read, arrays=True) for path, column in part.columns.items()}
+    return ColumnRows({path: own for path, own in items.items() if own.count}, end - start)
 
 
 class ColumnRows(TreeRows):
@@ -327,8 +327,8 @@ class ColumnRows(TreeRows):
         return number.rows
 
     def node(self, *names: str, default: Any = None) -> Any:
-        wanted = [tuple(name.split(".")) for name in names]
-        is_within = any(parts[: len(path)] == path for parts in wanted for path in self._varied)
+        requested = [tuple(name.split(".")) for name in names]
+        is_within = any(parts[: len(path)] == path for parts in requested for path in self._varied)
         return VARIED if is_within else super().node(*names, default=default)
 
     def _fields(self, *names: str, default: Any = None) -> list[Any]:

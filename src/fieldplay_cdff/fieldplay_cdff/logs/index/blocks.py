@@ -73,15 +73,15 @@ class BlockReader:
         times = np.concatenate([self._block(index).times for index in range(first, last)])
         return times[low - self._rows[first] : high - self._rows[first]]
 
-    def data(self, begin: int, size: int) -> bytes:
+    def data(self, start: int, size: int) -> bytes:
         """Some bytes of samples: of blocks that are kept, else of the file."""
-        first = int(np.searchsorted(self._places, begin, side="right")) - 1
-        last = int(np.searchsorted(self._places, begin + size))
+        first = int(np.searchsorted(self._places, start, side="right")) - 1
+        last = int(np.searchsorted(self._places, start + size))
         kept = [self._kept.get((self._key, index)) for index in range(first, last)]
         found = [block.data for block in kept if block is not None and block.data]
         if not found or len(found) < last - first:
-            return self._read(begin, size)
-        offset = begin - int(self._places[first])
+            return self._read(start, size)
+        offset = start - int(self._places[first])
         whole = found[0] if len(found) == 1 else b"".join(found)
         return whole[offset : offset + size]
 
@@ -109,18 +109,18 @@ class BlockReader:
 
     def _loaded(self, index: int) -> SampleBlock:
         known = self._blocks.table[index]
-        begin, end = self._places[index : index + 2].tolist()
+        start, end = self._places[index : index + 2].tolist()
         count, size = int(self._rows[index + 1] - self._rows[index]), int(known["size"])
         times = np.full(count, known["low"] if count == 1 else NO_TIME, np.int64)
         has_to_look = count > 1 and bool(known["known"])
-        data = self._read(begin, end - begin) if has_to_look or not size else b""
+        data = self._read(start, end - start) if has_to_look or not size else b""
         ends = size * np.arange(1, count + 1) if size else _ends(data, count)
         places = np.append(0, ends)
         if has_to_look:
             times = times_of_samples(np.frombuffer(data, np.uint8), places, TimeFinder(again=True))
-        if int(places[-1]) != end - begin or len(times) != count:
-            raise ArchiveError(f"expected {count} samples from byte {begin} to {end}, got others: the file has changed")
-        return SampleBlock(begin + places, times, data)
+        if int(places[-1]) != end - start or len(times) != count:
+            raise ArchiveError(f"expected {count} samples from byte {start} to {end}, got others: the file has changed")
+        return SampleBlock(start + places, times, data)
 
 
 def _ends(data: bytes, count: int) -> Places:

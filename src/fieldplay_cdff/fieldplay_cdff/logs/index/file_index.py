@@ -105,12 +105,12 @@ class FileWindow:
         while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= place:
             self._kept -= len(self._chunks.pop(0)[1])
 
-    def bytes_between(self, begin: int, end: int) -> bytes:
+    def bytes_between(self, start: int, end: int) -> bytes:
         """Bytes since the mark, as far as they were read."""
-        base, first = self._chunks[0] if self._chunks else (begin, b"")
+        base, first = self._chunks[0] if self._chunks else (start, b"")
         if end <= base + len(first):
-            return first[begin - base : end - base]
-        parts = (data[max(begin - at, 0) : max(end - at, 0)] for at, data in self._chunks)
+            return first[start - base : end - base]
+        parts = (data[max(start - at, 0) : max(end - at, 0)] for at, data in self._chunks)
         return b"".join(parts)
 
 
@@ -190,17 +190,17 @@ class GrowingBlocks:
     def __len__(self) -> int:
         return self._settled + len(self._begins)
 
-    def add(self, begin: int, time: int, stop: int) -> None:
+    def add(self, start: int, time: int, stop: int) -> None:
         """One that ends at the byte `stop`."""
-        self._begins.append(begin)
+        self._begins.append(start)
         self._times.append(time)
         self.stop = stop
         if len(self._begins) >= MOST_WAITING:
             self._settle()
 
-    def extend(self, begins: Places, times: Places, stop: int) -> None:
+    def extend(self, starts: Places, times: Places, stop: int) -> None:
         """Several (n,), the last of which ends at the byte `stop`."""
-        self._begins.frombytes(begins.astype(np.int64).tobytes())
+        self._begins.frombytes(starts.astype(np.int64).tobytes())
         self._times.frombytes(times.astype(np.int64).tobytes())
         self.stop = stop
         if len(self._begins) >= MOST_WAITING:
@@ -219,22 +219,22 @@ class GrowingBlocks:
 
     def _settle(self) -> None:
         """Put all into blocks but what the last block may yet grow by."""
-        begins, times = places_of(self._begins), places_of(self._times)
-        table = blocks_of(begins, times, stop=self.stop, first_row=self._settled)
+        starts, times = places_of(self._begins), places_of(self._times)
+        table = blocks_of(starts, times, stop=self.stop, first_row=self._settled)
         kept = int(table["row"][-1]) - self._settled
         self._tables.append(table[:-1])
         self._settled += kept
         del self._begins[:kept], self._times[:kept]
 
 
-def blocks_of(begins: Places, times: Places, *, stop: int = 0, first_row: int = 0) -> Table:
+def blocks_of(starts: Places, times: Places, *, stop: int = 0, first_row: int = 0) -> Table:
     """Blocks of items (n,): the borders are at fixed rows and bytes, and on both sides of large items."""
-    if not len(begins):
+    if not len(starts):
         return np.zeros(0, BLOCK)
-    rows = first_row + np.arange(len(begins))
-    sizes = np.diff(begins, append=stop)
+    rows = first_row + np.arange(len(starts))
+    sizes = np.diff(starts, append=stop)
     is_first = rows % BLOCK_ROWS == 0
-    is_first[1:] |= begins[1:] // BLOCK_BYTES != begins[:-1] // BLOCK_BYTES
+    is_first[1:] |= starts[1:] // BLOCK_BYTES != starts[:-1] // BLOCK_BYTES
     is_first |= sizes >= LARGE
     is_first[1:] |= sizes[:-1] >= LARGE
     is_first[0] = True
@@ -247,7 +247,7 @@ def blocks_of(begins: Places, times: Places, *, stop: int = 0, first_row: int = 
     known = np.add.reduceat(has_time, firsts, dtype=np.int64)
     low = np.minimum.reduceat(np.where(has_time, times, LATEST), firsts)
     table = np.zeros(len(firsts), BLOCK)
-    table["row"], table["begin"] = rows[firsts], begins[firsts]
+    table["row"], table["begin"] = rows[firsts], starts[firsts]
     table["size"] = np.where(smallest == largest, smallest, 0)
     table["known"], table["surely_ns"] = known, np.add.reduceat(times >= SURELY_NS, firsts, dtype=np.int64)
     table["low"] = np.where(known > 0, low, NO_TIME)
@@ -392,5 +392,5 @@ def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:
         )
         plain = {name: own[name] for name in ("stream", "type", "has_meta")}
         parts.append(StreamPart(**plain, columns=columns, samples=samples, logged=logged))
-    faults = tuple((str(kind), str(message)) for kind, message in head["faults"])
-    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=faults)
+    issues = tuple((str(kind), str(message)) for kind, message in head["faults"])
+    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=issues)

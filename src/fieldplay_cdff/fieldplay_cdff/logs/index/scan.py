@@ -82,20 +82,20 @@ class SampleRuns:
         self._template: Template | None = None
         self._unlike, self._unfit = 0, 0  # how often it was in vain
 
-    def add(self, data: bytes, begin: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def add(self, data: bytes, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
         """Add those that follow one, `most` at most; how many there were."""
         if not 0 < len(data) <= SMALL_SAMPLE:
             return 0
-        return self._alike(data, begin, most, found=found, finder=finder) or self._small(
-            begin + len(data), most, found=found, finder=finder
+        return self._alike(data, start, most, found=found, finder=finder) or self._small(
+            start + len(data), most, found=found, finder=finder
         )
 
-    def _alike(self, data: bytes, begin: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def _alike(self, data: bytes, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
         """Those that are as the last but for their numbers."""
         size, prefix = len(data), finder.prefix
         if self._unlike > MOST_FAILURES or not data.startswith(prefix) or not prefix:
             return 0
-        ahead = self._window.bytes_between(begin + size, min(self._window.given, begin + size * (most + 1)))
+        ahead = self._window.bytes_between(start + size, min(self._window.given, start + size * (most + 1)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) < FEWEST:
             return 0
@@ -107,16 +107,16 @@ class SampleRuns:
         if not fitting:
             return 0
         self._unpacker.read_bytes(fitting * size)
-        places = begin + size * np.arange(1, fitting + 1, dtype=np.int64)
+        places = start + size * np.arange(1, fitting + 1, dtype=np.int64)
         times = column(rows[:fitting], Number(len(prefix), ">u8")).astype(np.int64)  # negative beyond its range
-        found.extend(places, np.where(times > 0, times, NO_TIME), begin + size * (fitting + 1))
+        found.extend(places, np.where(times > 0, times, NO_TIME), start + size * (fitting + 1))
         return fitting
 
-    def _small(self, begin: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def _small(self, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
         """Small ones of different lengths, up to one whose maps have other names than texts."""
         if self._unfit > MOST_FAILURES:
             return 0
-        ahead = self._window.bytes_between(begin, min(self._window.given, begin + MOST_BYTES))
+        ahead = self._window.bytes_between(start, min(self._window.given, start + MOST_BYTES))
         ends = _ends(ahead, min(most, MOST_SMALL))
         places = np.append(0, ends)
         large = np.flatnonzero(np.diff(places) > SMALL_SAMPLE)
@@ -127,7 +127,7 @@ class SampleRuns:
         if not count:
             return 0
         self._unpacker.read_bytes(int(places[count]))
-        found.extend(begin + places[:count], times, begin + int(places[count]))
+        found.extend(start + places[:count], times, start + int(places[count]))
         return count
 
 
@@ -157,17 +157,17 @@ class ColumnRuns:
 
     def pass_over(self, count: int) -> None:
         """Pass over so many items. Each is remembered if the first of them are large, else one of every block."""
-        begin, first = self.place, min(count, PER_BLOCK)
+        start, first = self.place, min(count, PER_BLOCK)
         self._up_to(first)
-        if self.place - begin < first * LARGE_ITEM:
+        if self.place - start < first * LARGE_ITEM:
             self._step = PER_BLOCK
             del self._begins[1:]
         self._up_to(count)
 
     def column(self, *, is_cut: bool) -> LogColumn:
         """What was found so far."""
-        begins: Places = np.array(self._begins, np.int64)
-        return LogColumn(count=self.index, begins=begins, end=self.place, step=self._step, is_cut=is_cut)
+        starts: Places = np.array(self._begins, np.int64)
+        return LogColumn(count=self.index, begins=starts, end=self.place, step=self._step, is_cut=is_cut)
 
     def _up_to(self, count: int) -> None:
         while self.index < count:
@@ -179,20 +179,20 @@ class ColumnRuns:
         """Pass over so many items; the size of the last."""
         skip, tell, mark, step, size = self._unpacker.skip, self._unpacker.tell, self._window.mark, self._step, 0
         for _ in range(count):
-            begin = self.place
-            mark(begin)
+            start = self.place
+            mark(start)
             skip()
             if not self.index % step:
-                self._begins.append(begin)
+                self._begins.append(start)
             self.place = tell()
             self.index += 1
-            size = self.place - begin
+            size = self.place - start
         return size
 
     def _run(self, size: int, most: int) -> None:
         """Pass over those that are of the form of the last, as far as they are read already."""
-        begin, given = self.place, self._window.given
-        ahead = self._window.bytes_between(begin - size, min(given, begin + size * min(most, self._look)))
+        start, given = self.place, self._window.given
+        ahead = self._window.bytes_between(start - size, min(given, start + size * min(most, self._look)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) <= min(most, FEWEST_ALIKE):
             return
@@ -203,10 +203,10 @@ class ColumnRuns:
         if fitting <= 0:
             return
         self._unpacker.read_bytes(fitting * size)
-        kept = begin + size * np.arange(-self.index % self._step, fitting, self._step, dtype=np.int64)
+        kept = start + size * np.arange(-self.index % self._step, fitting, self._step, dtype=np.int64)
         self._begins.frombytes(kept.tobytes())
         self.index += fitting
-        self.place = begin + size * fitting
+        self.place = start + size * fitting
 
     def _fitting(self, rows: np.ndarray[Any, np.dtype[np.uint8]]) -> int:
         """How many rows (n, size) from the first on are of its form."""
@@ -247,11 +247,11 @@ class _Scan:
         return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, faults=tuple(self._faults))
 
     def _fault(self, error: BaseException) -> tuple[str, str]:
-        begin, end = self._begin, self._window.end
-        near, is_cut = f"{NEAR}{begin}:", isinstance(error, msgpack.exceptions.OutOfData)
+        start, end = self._begin, self._window.end
+        near, is_cut = f"{NEAR}{start}:", isinstance(error, msgpack.exceptions.OutOfData)
         if isinstance(error, ArchiveError | OSError):
             return "corrupt_log", f"{near} {self._place}: {error}"
-        rest = self._window.bytes_between(begin, end) if self._is_sample else b""
+        rest = self._window.bytes_between(start, end) if self._is_sample else b""
         if is_cut and not holds_another(rest):
             cut = f"the file ends at byte {end} within {self._place}"
             return "truncated_log", f"{near} {cut}; what is before it is read"
@@ -295,12 +295,12 @@ class _Scan:
     def _entry(self, name: object) -> None:
         if not isinstance(name, str | list | tuple):
             self._take_back(name)
-        begin = self._at(f"what belongs to '{name}'")
+        start = self._at(f"what belongs to '{name}'")
         if not isinstance(name, str):
             self._settings += 1
             self._unpacker.skip()
             return
-        first = self._first_byte(begin)
+        first = self._first_byte(start)
         column = COLUMN.fullmatch(name)
         if name.endswith(META) and is_map(first):
             self._meta(name[: -len(META)])
@@ -324,8 +324,8 @@ class _Scan:
         self._place, self._is_sample = f"sample {len(found.samples)} of {self._last_stream}", True
         raise _FaultError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
 
-    def _first_byte(self, begin: int) -> int:
-        first = self._window.bytes_between(begin, begin + 1)
+    def _first_byte(self, start: int) -> int:
+        first = self._window.bytes_between(start, start + 1)
         if not first:
             raise msgpack.exceptions.OutOfData("No more data to unpack.")
         return first[0]
@@ -369,17 +369,17 @@ class _Scan:
             return
         count = unpacker.read_array_header()
         while len(found) < count:
-            begin, most = self._at(place), min(count - len(found), AT_ONCE)
-            ahead = window.bytes_between(begin, min(window.given, begin + WIDTH * most))
+            start, most = self._at(place), min(count - len(found), AT_ONCE)
+            ahead = window.bytes_between(start, min(window.given, start + WIDTH * most))
             values, ends = numbers_ahead(ahead, most)
             if len(values):
                 unpacker.read_bytes(int(ends[-1]))
-                found.extend(begin + np.append(0, ends[:-1]), values, begin + int(ends[-1]))
+                found.extend(start + np.append(0, ends[:-1]), values, start + int(ends[-1]))
             else:  # one that is not read to its end yet, or too large to be a number
                 unpacker.skip()
                 end = int(unpacker.tell())
-                values, _ = numbers_ahead(window.bytes_between(begin, end), 1)
-                found.add(begin, int(values[0]), end)
+                values, _ = numbers_ahead(window.bytes_between(start, end), 1)
+                found.add(start, int(values[0]), end)
 
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
@@ -387,14 +387,14 @@ class _Scan:
         found, self._last_stream = self._anew(stream) if is_there else found, stream
         samples, count, bulk = found.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
         while len(samples) < count:
-            begin = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
+            start = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
             self._pass_sample(DEEPEST_NAMES)
             end = unpacker.tell()
-            data = window.bytes_between(begin, end)
+            data = window.bytes_between(start, end)
             if len(data) > LARGE and holds_another(data):
                 raise _FaultError(HOLDS_ANOTHER)
-            samples.add(begin, finder.time(data), end)
-            bulk.add(data, begin, count - len(samples), found=samples, finder=finder)
+            samples.add(start, finder.time(data), end)
+            bulk.add(data, start, count - len(samples), found=samples, finder=finder)
         self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._begin), samples.stop)
 
     def _pass_sample(self, depth: int) -> None:
@@ -427,7 +427,7 @@ class _Scan:
 
     def _column(self, stream: str, name: str) -> None:
         """A field of all samples; of names that are written once, there is one list instead of many."""
-        begin = self._at(f"the column {name} of {stream}")
+        start = self._at(f"the column {name} of {stream}")
         count = self._unpacker.read_array_header()
         if name in self._of(stream).columns or len(self._of(stream).samples):
             self._anew(stream)
@@ -441,7 +441,7 @@ class _Scan:
             if not is_constant and 0 < items.index < count:
                 columns[name] = items.column(is_cut=True)
         column = items.column(is_cut=False)
-        columns[name] = replace(column, begins=np.array([begin]), is_constant=True) if is_constant else column
+        columns[name] = replace(column, begins=np.array([start]), is_constant=True) if is_constant else column
 
 
 def byte_of_fault(message: str) -> int | None:

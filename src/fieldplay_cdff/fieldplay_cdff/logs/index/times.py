@@ -92,10 +92,10 @@ def perhaps_left_out(data: bytes) -> str:
     Only pictures of so many bytes and clouds of points have such lists; the name stands there without its value.
     """
     head = data[:LOOKED_AT]
-    lacking = next((name for name in (*PIXELS, *VALUES) if _lacks(head, name)), None)
-    if lacking is None or (lacking in PIXELS and not _is_large(_own(head))):
+    missing = next((name for name in (*PIXELS, *VALUES) if _lacks(head, name)), None)
+    if missing is None or (missing in PIXELS and not _is_large(_own(head))):
         return ""
-    return f"; perhaps {lacking} had more than {MOST_ITEMS:,} items, as pocolog2msgpack leaves such lists out"
+    return f"; perhaps {missing} had more than {MOST_ITEMS:,} items, as pocolog2msgpack leaves such lists out"
 
 
 def _lacks(data: bytes, name: str) -> bool:
@@ -268,20 +268,20 @@ def numbers_ahead(data: bytes, most: int) -> tuple[Places, Places]:
     return _one_by_one(data, min(most, MOST_MIXED))
 
 
-def numbers_between(blocks: Blocks, begin: int, end: int, read: Callable[[int, int], bytes]) -> Places:
+def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, int], bytes]) -> Places:
     """The numbers begin <= index < end of a list."""
-    if begin >= end:
+    if start >= end:
         return np.zeros(0, np.int64)
     rows, places, sizes = blocks.rows, blocks.places, blocks.table["size"]
-    first, last = np.searchsorted(rows, [begin, end - 1], side="right") - 1
+    first, last = np.searchsorted(rows, [start, end - 1], side="right") - 1
     if bool((sizes[first : last + 1] == WIDTH).all()):
-        place = int(places[first]) + WIDTH * (begin - int(rows[first]))
-        found = whole_numbers(read(place, WIDTH * (end - begin)))
-        if len(found) == end - begin:
+        place = int(places[first]) + WIDTH * (start - int(rows[first]))
+        found = whole_numbers(read(place, WIDTH * (end - start)))
+        if len(found) == end - start:
             return found
     data = read(int(places[first]), int(places[last + 1] - places[first]))
     found = _exactly(data, int(rows[last + 1] - rows[first]))
-    return found[begin - int(rows[first]) : end - int(rows[first])]
+    return found[start - int(rows[first]) : end - int(rows[first])]
 
 
 def _exactly(data: bytes, count: int) -> Places:

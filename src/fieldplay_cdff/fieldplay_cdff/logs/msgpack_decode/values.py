@@ -134,11 +134,11 @@ def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
     pairs = np.flatnonzero(is_marker[1:] & is_marker[:-1])
     if not len(pairs):
         return pairs
-    begins = np.ones(len(pairs), bool)
-    np.not_equal(pairs[1:], pairs[:-1] + 1, out=begins[1:])
+    starts = np.ones(len(pairs), bool)
+    np.not_equal(pairs[1:], pairs[:-1] + 1, out=starts[1:])
     index = np.arange(len(pairs))
-    begin = np.maximum.accumulate(np.where(begins, index, 0))
-    seconds: NDArray[np.intp] = pairs[(index - begin) & 1 == 0] + 1
+    start = np.maximum.accumulate(np.where(starts, index, 0))
+    seconds: NDArray[np.intp] = pairs[(index - start) & 1 == 0] + 1
     return seconds
 
 
@@ -163,9 +163,9 @@ class _Vector(NamedTuple):
     kind: np.dtype[np.generic]
 
 
-def _first_vector(data: bytes, begin: int) -> _Vector | None:
+def _first_vector(data: bytes, start: int) -> _Vector | None:
     """How an item is laid out that is a list of floats, or a map with one; None if it is another thing."""
-    place = begin
+    place = start
     if data[place : place + 1] == bytes((MAP + 1,)) and TEXT <= data[place + 1] <= TEXT_END:
         place += 2 + data[place + 1] - TEXT
     header = list_header(data, place)
@@ -176,7 +176,7 @@ def _first_vector(data: bytes, begin: int) -> _Vector | None:
     end = header.begin + header.length * width
     if header.length > LONGEST_VECTOR or end > len(data):
         return None
-    return _Vector([at - begin for at in range(header.begin, end, width)], end - begin, kind)
+    return _Vector([at - start for at in range(header.begin, end, width)], end - start, kind)
 
 
 def plain_from_bytes(data: bytes) -> Any:
@@ -360,11 +360,11 @@ class _Walk:
 
     def _map(self, first: int, depth: int) -> dict[str, Any]:
         size = MAPS.get(first, 0)
-        begin = self.place + 1
-        count = int.from_bytes(self._data[begin : begin + size], "big") if size else first & 0x0F
+        start = self.place + 1
+        count = int.from_bytes(self._data[start : start + size], "big") if size else first & 0x0F
         if count > len(self._data):
             raise ValueError("a map that is longer than the data")
-        self.place = begin + size
+        self.place = start + size
         found = {}
         for _ in range(count):
             key = self._constant(self._data[self.place])
@@ -384,11 +384,11 @@ class _Walk:
             size = 1
         else:
             raise ValueError("an item of another kind")
-        begin = self.place
+        start = self.place
         self.place += size
         if self.place > len(self._data):
             raise IndexError
-        return plain_from_bytes(self._data[begin : self.place])
+        return plain_from_bytes(self._data[start : self.place])
 
 
 def _single() -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ class RowsInOrder(Protocol):
     def __len__(self) -> int:
         """How many there are."""
 
-    def rows(self, begin: int, end: int) -> Numbers:
+    def rows(self, start: int, end: int) -> Numbers:
         """Those of begin <= index < end."""
 
 
@@ -48,8 +48,8 @@ class _Held:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, begin: int, end: int) -> Numbers:
-        return self._rows[begin:end]
+    def rows(self, start: int, end: int) -> Numbers:
+        return self._rows[start:end]
 
 
 class _Filed:
@@ -69,9 +69,9 @@ class _Filed:
             self._file.append(rows.tobytes())
         return len(self)
 
-    def rows(self, begin: int, end: int) -> Numbers:
-        count = max(min(end, len(self)) - begin, 0)
-        data = self._file.read(begin * self._row_bytes, count * self._row_bytes)
+    def rows(self, start: int, end: int) -> Numbers:
+        count = max(min(end, len(self)) - start, 0)
+        data = self._file.read(start * self._row_bytes, count * self._row_bytes)
         return np.frombuffer(data, np.int64).reshape(-1, self._width)
 
 

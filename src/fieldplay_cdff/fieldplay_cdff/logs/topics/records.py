@@ -75,8 +75,8 @@ class RecordStream(_Spans):
             return record
         if index not in self._told:
             self._told.add(index)
-            for row, fault in sorted(rows.faults.items()):
-                self._tell(self._log.place(int(part.row[row])), "damaged_sample", fault)
+            for row, issue in sorted(rows.faults.items()):
+                self._tell(self._log.place(int(part.row[row])), "damaged_sample", issue)
         return record.only(rows.good)
 
 
@@ -88,10 +88,10 @@ class ImageStream(_Spans):
     """Samples as pictures, each made when it is asked for."""
 
     def __init__(
-        self, log: LogStream, times: RowTimes, picture: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
+        self, log: LogStream, times: RowTimes, image: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
     ) -> None:
         super().__init__(log, times, rows=HEAVY_ROWS)
-        self._picture, self._packed, self._packable = picture, packed, packable
+        self._picture, self._packed, self._packable = image, packed, packable
 
     def load(self, index: int) -> Pictures:
         part = self._part(index)
@@ -124,14 +124,14 @@ class CloudStream(_Spans):
 
 def samples_of_rows(log: LogStream, rows: Places) -> SampleRows:
     """The samples of rows (n,); those that are alike but for their numbers are not unpacked."""
-    begin, end = int(rows.min()), int(rows.max()) + 1
-    is_run = end - begin == len(rows) and bool((np.diff(rows) == 1).all())
+    start, end = int(rows.min()), int(rows.max()) + 1
+    is_run = end - start == len(rows) and bool((np.diff(rows) == 1).all())
     order = np.argsort(rows, kind="stable")
     ascending = rows[order]
     with suppress(ArchiveError):
-        if is_run and (columns := log.columns(begin, end)) is not None:
+        if is_run and (columns := log.columns(start, end)) is not None:
             return columns
-        if is_run and (alike := log.alike(begin, end)) is not None:
+        if is_run and (alike := log.alike(start, end)) is not None:
             return TemplateRows(alike)
         if not is_run and (alike := _alike(log, ascending)) is not None:
             return TemplateRows(alike._replace(rows=alike.rows[_inverse(order)]))
@@ -158,12 +158,12 @@ def _alike(log: LogStream, rows: Places) -> TemplateMatch | None:
 
 def _samples(log: LogStream, rows: Places) -> list[Any]:
     """Samples of ascending rows; in the place of one that cannot be read its error."""
-    begin = int(rows[0])
+    start = int(rows[0])
     try:
-        found = log.samples(begin, int(rows[-1]) + 1, arrays=True)
+        found = log.samples(start, int(rows[-1]) + 1, arrays=True)
     except ArchiveError:
         return [_sample_or_error(log, row) for row in rows.tolist()]
-    return [found[row - begin] for row in rows.tolist()]
+    return [found[row - start] for row in rows.tolist()]
 
 
 def _sample_or_error(log: LogStream, row: int) -> Any:

@@ -92,13 +92,13 @@ class RowTimes:
 
     def part(self, span: RowSpan) -> LeavingRows:
         """The rows of a span with their times."""
-        begin, end = span.begin, span.end
+        start, end = span.begin, span.end
         if self.order is not None:
-            found = self.order.rows(begin, end)
+            found = self.order.rows(start, end)
             row, stamps, leaves = found[:, ROW].astype(np.intp), found[:, STAMP], found[:, LEAVES]
         else:
-            row = np.arange(begin, end)
-            stamps, leaves = _times(self.log, begin, end, by_log=self.by_log)
+            row = np.arange(start, end)
+            stamps, leaves = _times(self.log, start, end, by_log=self.by_log)
         stamps = stamps + self.offset_ns
         return LeavingRows(row, stamps, leaves if self.by_log else stamps)
 
@@ -116,14 +116,14 @@ class RowTimes:
     def _sorted(self, order: RowsInOrder, rows: int, size: int) -> Iterator[RowSpan]:
         mean = max(self.log.byte_count() // max(len(self.log), 1), 1)
         step = max(min(rows, size // mean), 1)
-        for begin in range(0, len(order), step):
-            end = min(begin + step, len(order))
-            low, high = (int(order.rows(row, row + 1)[0, LEAVES]) for row in (begin, end - 1))
-            yield self._row_span(begin, end, low, high)
+        for start in range(0, len(order), step):
+            end = min(start + step, len(order))
+            low, high = (int(order.rows(row, row + 1)[0, LEAVES]) for row in (start, end - 1))
+            yield self._row_span(start, end, low, high)
 
-    def _row_span(self, begin: int, end: int, low: int, high: int) -> RowSpan:
+    def _row_span(self, start: int, end: int, low: int, high: int) -> RowSpan:
         offset_ns = 0 if self.by_log else self.offset_ns
-        return RowSpan(begin, end, Span(low + offset_ns, high + offset_ns, end - begin))
+        return RowSpan(start, end, Span(low + offset_ns, high + offset_ns, end - start))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -135,10 +135,10 @@ class _Found:
     got_ns: int = NO_TIME
     differs: bool = False
 
-    def add(self, begin: int, stamps: Stamps, leaves: Stamps, good: NDArray[np.bool_]) -> None:
+    def add(self, start: int, stamps: Stamps, leaves: Stamps, good: NDArray[np.bool_]) -> None:
         bad = np.flatnonzero(~good)
         if len(bad) and not self.lost:
-            self.first_lost, self.got_ns = begin + int(bad[0]), int(stamps[bad[0]])
+            self.first_lost, self.got_ns = start + int(bad[0]), int(stamps[bad[0]])
         self.lost += len(bad)
         self.differs = self.differs or bool((stamps != leaves).any())
 
@@ -151,12 +151,12 @@ def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tel
     blocks, rows, found = log.blocks.copy(), log.first_rows, _Found()
     is_known = (blocks["known"] == np.diff(rows)) & (blocks["low"] >= plausible_ns[0])
     is_known &= (blocks["high"] <= plausible_ns[1]) & (not by_log)
-    for begin, end in log.ranges():
-        first, last = np.searchsorted(rows, [begin, end])
+    for start, end in log.ranges():
+        first, last = np.searchsorted(rows, [start, end])
         if not bool(is_known[first:last].all()):
-            stamps, leaves = _times(log, begin, end, by_log=by_log)
-            found.add(begin, stamps, leaves, _plausible(stamps, leaves, plausible_ns))
-            blocks[first:last] = _summary(leaves, rows[first:last] - begin)
+            stamps, leaves = _times(log, start, end, by_log=by_log)
+            found.add(start, stamps, leaves, _plausible(stamps, leaves, plausible_ns))
+            blocks[first:last] = _summary(leaves, rows[first:last] - start)
     if found.lost:
         got = "none" if found.got_ns == NO_TIME else f"{found.got_ns} ns"
         message = f"expected a time of this century, got {got}; {found.lost} of {len(log)} samples have none such"
@@ -169,19 +169,19 @@ def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tel
 
 
 def _good_rows(log: LogStream, by_log: bool, plausible_ns: tuple[int, int]) -> Iterator[Numbers]:
-    for begin, end in log.ranges():
-        stamps, leaves = _times(log, begin, end, by_log=by_log)
-        rows = np.stack([leaves, np.arange(begin, end), stamps], axis=1)
+    for start, end in log.ranges():
+        stamps, leaves = _times(log, start, end, by_log=by_log)
+        rows = np.stack([leaves, np.arange(start, end), stamps], axis=1)
         yield rows[_plausible(stamps, leaves, plausible_ns)]
 
 
-def _times(log: LogStream, begin: int, end: int, *, by_log: bool) -> tuple[Stamps, Stamps]:
+def _times(log: LogStream, start: int, end: int, *, by_log: bool) -> tuple[Stamps, Stamps]:
     """The stamps of rows, and when they leave."""
-    stamps = log.own_ns(begin, end)
+    stamps = log.own_ns(start, end)
     timeless = stamps == NO_TIME
     if not by_log and not bool(timeless.any()):
         return stamps, stamps
-    logged = log.logged_ns(begin, end)
+    logged = log.logged_ns(start, end)
     stamps = np.where(timeless, logged, stamps)
     return stamps, logged if by_log else stamps
 
@@ -226,10 +226,10 @@ def _lost_rows(log: LogStream) -> tuple[list[int], int]:
     counts, borders = np.diff(log.first_rows), log.first_rows
     found: list[int] = []
     count = 0
-    for begin, end in log.ranges():
-        blocks = slice(*np.searchsorted(borders, [begin, end]))
+    for start, end in log.ranges():
+        blocks = slice(*np.searchsorted(borders, [start, end]))
         if bool((log.blocks["known"][blocks] < counts[blocks]).any()):
-            rows = begin + np.flatnonzero((log.own_ns(begin, end) == NO_TIME) & (log.logged_ns(begin, end) != NO_TIME))
+            rows = start + np.flatnonzero((log.own_ns(start, end) == NO_TIME) & (log.logged_ns(start, end) != NO_TIME))
             found += rows[: MOST_LOOKED_AT - len(found)].tolist()
             count += len(rows)
     return found, count
@@ -259,10 +259,10 @@ def _tell_logged(log: LogStream, tell: StreamDefects) -> None:
         count, table = min(len(part), part.logged.count), part.logged.table
         broken, at = 0, 0
         if int(table["known"].sum()) < part.logged.count or bool((table["high"] > latest).any()):
-            for begin, end in log.ranges(first, first + count):
-                raw = log.logged_raw(begin, end)
-                is_broken = ((raw <= 0) | (raw > latest)) & (log.own_ns(begin, end) != NO_TIME)
-                at = begin - first + int(np.argmax(is_broken)) if is_broken.any() and not broken else at
+            for start, end in log.ranges(first, first + count):
+                raw = log.logged_raw(start, end)
+                is_broken = ((raw <= 0) | (raw > latest)) & (log.own_ns(start, end) != NO_TIME)
+                at = start - first + int(np.argmax(is_broken)) if is_broken.any() and not broken else at
                 broken += int(is_broken.sum())
         if broken:
             message = f"expected times of logging, {broken} of {count} are none; the samples' own stand in"

@@ -63,18 +63,18 @@ class StreamTopics:
             infos = [info_topic(stream.topic)] if stream.camera else []
             self._owners |= dict.fromkeys([*_topics_of(stream.topic, stream.type), *infos], owner)
 
-    def own(self, wanted: str, message_type: str) -> tuple[str, str]:
+    def own(self, requested: str, message_type: str) -> tuple[str, str]:
         """An id and a topic that no other stream has; two topics may differ though their ids would not."""
-        topic = next(each for each in _numbered(wanted) if not self._taken_by(each, message_type))
+        topic = next(each for each in _numbered(requested) if not self._taken_by(each, message_type))
         return next(each for each in _numbered(stream_id(topic)) if each not in self._ids), topic
 
     def take(self, spec: StreamSpec, name: str, side: str = "") -> None:
         """Give away what a stream of this name plays on, and say where that is not its plain name's."""
         if spec.id in self._known:
             return
-        wanted = plain_topic(name, side)
-        if spec.topic != wanted:
-            self._tell(name, spec.topic, wanted, self._taken_by(wanted, spec.type))
+        requested = plain_topic(name, side)
+        if spec.topic != requested:
+            self._tell(name, spec.topic, requested, self._taken_by(requested, spec.type))
         self._ids.add(spec.id)
         self._owners |= dict.fromkeys(_topics_of(spec.topic, spec.type), name)
 
@@ -96,8 +96,8 @@ class StreamTopics:
         """Whose it is, or one of those that go with it; "" where all are free."""
         return next((self._owners[each] for each in _topics_of(topic, message_type) if each in self._owners), "")
 
-    def _tell(self, name: str, topic: str, wanted: str, owner: str) -> None:
-        self._note(f"{name or 'the stream without a name'} plays on {topic}, as {wanted} is of {owner}")
+    def _tell(self, name: str, topic: str, requested: str, owner: str) -> None:
+        self._note(f"{name or 'the stream without a name'} plays on {topic}, as {requested} is of {owner}")
 
 
 def plain_topic(name: str, side: str = "") -> str:
@@ -293,11 +293,11 @@ class TopicBuilder:
         for side in own.sides:
             own_id, topic = topics.own(plain_topic(log.name, side), own.message)
             first = first_sound(log, side=side)
-            picture = field(first.sample, side)
-            spec = StreamSpec(id=own_id, topic=topic, type=own.message, frame=self._frame(log, picture, side))
+            image = field(first.sample, side)
+            spec = StreamSpec(id=own_id, topic=topic, type=own.message, frame=self._frame(log, image, side))
             if not self._has_image(log, first, spec):
                 continue
-            stream = _pictures(log, self._times(log, spec), own.picture, picture, side=side)
+            stream = _pictures(log, self._times(log, spec), own.picture, image, side=side)
             if len(stream.spans):
                 found.append(MadeStream(spec=spec, stream=stream, log=log, first=first.sample, side=side))
         return found
@@ -327,10 +327,10 @@ class TopicBuilder:
 
     def _compare_frames(self, log: LogStream, first: Any, spec: StreamSpec) -> None:
         """Say where a stream that is known has other frames than it is known by; those that are empty say nothing."""
-        for name, wanted in (("targetframe", spec.frame), ("sourceframe", spec.child_frame)):
+        for name, requested in (("targetframe", spec.frame), ("sourceframe", spec.child_frame)):
             text = field(first, name, default="")
-            if isinstance(text, str) and text and wanted not in ("map", frame_name(text, self._frames)):
-                note = f"{log.name}: its samples name the frame '{text}', which is taken for {wanted}"
+            if isinstance(text, str) and text and requested not in ("map", frame_name(text, self._frames)):
+                note = f"{log.name}: its samples name the frame '{text}', which is taken for {requested}"
                 self._archive.notes.append(note)
 
 
@@ -369,16 +369,16 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
 
     Of a pair, the first one whose picture of that side is sound.
     """
-    fault = ""
+    issue = ""
     for row in range(min(log.first_row, len(log)), len(log)):
         try:
             sample = log.sample(row, arrays=True)
             _look_at(log, sample, row, side)
         except ArchiveError as error:
-            fault = fault or f"{log.place(row).what}: {error}"
+            issue = issue or f"{log.place(row).what}: {error}"
             continue
         return FirstSample(row, sample)
-    return FirstSample(0, None, fault or "no samples")
+    return FirstSample(0, None, issue or "no samples")
 
 
 def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:

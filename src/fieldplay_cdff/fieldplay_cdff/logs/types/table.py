@@ -236,8 +236,8 @@ def whole_numbers(
     return records.Integers(stamp_ns=stamp_ns, values=values)
 
 
-def _no_number(wanted: str, value: object) -> str:
-    return str(value) if isinstance(value, ArchiveError) else f"expected {wanted}, got {type(value).__name__}"
+def _no_number(requested: str, value: object) -> str:
+    return str(value) if isinstance(value, ArchiveError) else f"expected {requested}, got {type(value).__name__}"
 
 
 def plain_numbers(rows: SampleRows, stamp_ns: Stamps) -> records.Scalars:
@@ -354,9 +354,9 @@ def _require_finite(rows: SampleRows, name: str, values: Floats) -> None:
     rows.fault(no_numbers(values), f"{name}: expected numbers, got NaN")
 
 
-def _require_unit(rows: SampleRows, turn: Floats, wanted: NDArray[np.bool_]) -> None:
+def _require_unit(rows: SampleRows, turn: Floats, requested: NDArray[np.bool_]) -> None:
     off = np.abs(np.linalg.norm(np.nan_to_num(turn), axis=1) - 1) > NORM_ERROR
-    rows.fault(wanted & off, "orientation: expected a unit quaternion, got one of another length")
+    rows.fault(requested & off, "orientation: expected a unit quaternion, got one of another length")
 
 
 def _matrices(turn: Floats) -> Floats:

@@ -73,24 +73,24 @@ def picture_of(
     unfit = [text for _, text in (*type_faults(description, chain, catalogue), *feed_faults(description, feeds))]
     width = max(layout.width + 2 * MARGIN, LEAST_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
     below = HEAD + MARGIN / 2 + layout.height
-    picture = Drawing(
+    image = Drawing(
         width=round(width), height=round(below + LEGEND + NOTE * len(notes + unfit)), title=title, doc=description.doc
     )
-    offset = ((picture.width - layout.width) / 2, HEAD + MARGIN / 2)
-    picture.shapes = [
-        Frame(0, 0, picture.width, picture.height, fill=PAPER),
+    offset = ((image.width - layout.width) / 2, HEAD + MARGIN / 2)
+    image.shapes = [
+        Frame(0, 0, image.width, image.height, fill=PAPER),
         Words(MARGIN, 34, title, HEADLINE, INK, is_bold=True),
         Words(MARGIN, 56, fitting(description.doc, width - 2 * MARGIN, DOC_SIZE), DOC_SIZE, SOFT),
         *_edges(graph, layout, offset),
     ]
     for box, corner in zip(graph.boxes, layout.corners, strict=True):
-        picture.shapes += _box(box, (corner[0] + offset[0], corner[1] + offset[1]))
+        image.shapes += _box(box, (corner[0] + offset[0], corner[1] + offset[1]))
     for place, text in enumerate(notes + unfit):
         shown = fitting(text, width - 2 * MARGIN, TEXT_SIZE)
         ink = SOFT if place < len(notes) else WRONG_INK
-        picture.shapes.append(Words(MARGIN, below + 22 + NOTE * place, shown, TEXT_SIZE, ink))
-    picture.shapes += _legend(graph, picture.height - 14)
-    return picture
+        image.shapes.append(Words(MARGIN, below + 22 + NOTE * place, shown, TEXT_SIZE, ink))
+    image.shapes += _legend(graph, image.height - 14)
+    return image
 
 
 def _title(description: Description, chain: ProcessingChain) -> str:

@@ -234,13 +234,13 @@ def _edges(boxes: Sequence[Box], chain: ProcessingChain, unfit: Collection[tuple
     outer = {box.id: index for index, box in enumerate(boxes) if box.is_outer}
     found: dict[tuple[int, int, int, int], GraphEdge] = {}
     for source, target in ((each.source, each.target) for each in chain.connections):
-        begin = outer[(INPUT, source.port)] if source.step is None else steps[source.step]
+        start = outer[(INPUT, source.port)] if source.step is None else steps[source.step]
         end = outer[(OUTPUT, target.port)] if target.step is None else steps[target.step]
-        row, other = _row(boxes[begin].right, source.port), _row(boxes[end].left, target.port)
-        first, last = boxes[begin].right[row], boxes[end].left[other]
+        row, other = _row(boxes[start].right, source.port), _row(boxes[end].left, target.port)
+        first, last = boxes[start].right[row], boxes[end].left[other]
         known = WRONG not in (first.state, last.state)
         is_fitting = (source, target) not in unfit
-        found[begin, row, end, other] = GraphEdge(begin, row, end, other, first.type or last.type, known, is_fitting)
+        found[start, row, end, other] = GraphEdge(start, row, end, other, first.type or last.type, known, is_fitting)
     return list(found.values())
 
 

@@ -133,8 +133,8 @@ def crossings(order: Sequence[Sequence[int]], segments: Sequence[Segment]) -> in
     by_layer: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     for segment in segments:
         layer, index = place[segment.source]
-        begin, end = (index, segment.source_row), (place[segment.target][1], segment.target_row)
-        by_layer.setdefault(layer, []).append((begin, end))
+        start, end = (index, segment.source_row), (place[segment.target][1], segment.target_row)
+        by_layer.setdefault(layer, []).append((start, end))
     return sum(
         (a < c and b > d) or (a > c and b < d)
         for lines in by_layer.values()
@@ -159,11 +159,11 @@ def heights_of_layers(
     """The top of each node; those of a layer stand in order, with a gap between them."""
     tops: dict[int, float] = {}
     for layer in order:
-        tops.update(_in_order(layer, sizes, wanted=dict.fromkeys(layer, 0.0), weights=dict.fromkeys(layer, 1.0)))
+        tops.update(_in_order(layer, sizes, requested=dict.fromkeys(layer, 0.0), weights=dict.fromkeys(layer, 1.0)))
     for turn in range(ROUNDS):
         for layer in order if turn % 2 == 0 else reversed(order):
-            wanted, weights = _wanted(layer, tops, ties)
-            tops.update(_in_order(layer, sizes, wanted=wanted, weights=weights))
+            requested, weights = _wanted(layer, tops, ties)
+            tops.update(_in_order(layer, sizes, requested=requested, weights=weights))
     lowest = min(tops.values(), default=0.0)
     return {node: top - lowest for node, top in tops.items()}
 
@@ -182,12 +182,12 @@ def _wanted(
                 sums[node] += tie.weight * top
                 weights[node] += tie.weight
     free = 1e-3  # of a node without edges
-    wanted = {node: sums[node] / weights[node] if weights[node] else tops[node] for node in layer}
-    return wanted, {node: weight or free for node, weight in weights.items()}
+    requested = {node: sums[node] / weights[node] if weights[node] else tops[node] for node in layer}
+    return requested, {node: weight or free for node, weight in weights.items()}
 
 
 def _in_order(
-    layer: Sequence[int], sizes: Mapping[int, float], *, wanted: Mapping[int, float], weights: Mapping[int, float]
+    layer: Sequence[int], sizes: Mapping[int, float], *, requested: Mapping[int, float], weights: Mapping[int, float]
 ) -> dict[int, float]:
     """The places nearest to the wanted ones, by least squares, that keep the order and the gaps.
 
@@ -199,7 +199,7 @@ def _in_order(
         total += sizes[node] + BETWEEN
     groups: list[tuple[float, float, list[int]]] = []
     for node in layer:
-        mean, weight, nodes = wanted[node] - above[node], weights[node], [node]
+        mean, weight, nodes = requested[node] - above[node], weights[node], [node]
         while groups and groups[-1][0] > mean:
             other, further, earlier = groups.pop()
             mean = (mean * weight + other * further) / (weight + further)
@@ -354,11 +354,11 @@ class _Places:
 
     def back_route(self, edge: GraphEdge, lane: float) -> tuple[Point, ...]:
         """Below all boxes, with rounded corners."""
-        begin, end = self._out(edge), self._in(edge)
+        start, end = self._out(edge), self._in(edge)
         right = self.columns[self.layer_of[edge.source]][1] + 2 * CORNER
         left = self.columns[self.layer_of[edge.target]][0] - 2 * CORNER
-        corners = [begin, (right, begin[1]), (right, lane), (left, lane), (left, end[1]), end]
-        points = [begin]
+        corners = [start, (right, start[1]), (right, lane), (left, lane), (left, end[1]), end]
+        points = [start]
         for before, corner, behind in zip(corners, corners[1:], corners[2:], strict=False):
             first, last = _towards(corner, before), _towards(corner, behind)
             points += [*_straight(points[-1], first), corner, corner, last]
@@ -374,16 +374,16 @@ class _Places:
         return x, y + self.graph.boxes[edge.target].port_height(edge.target_row)
 
 
-def _curve(begin: Point, end: Point) -> list[Point]:
-    bend = max((end[0] - begin[0]) / 2, 1.0)
-    return [(begin[0] + bend, begin[1]), (end[0] - bend, end[1]), end]
+def _curve(start: Point, end: Point) -> list[Point]:
+    bend = max((end[0] - start[0]) / 2, 1.0)
+    return [(start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
 
 
-def _straight(begin: Point, end: Point) -> list[Point]:
-    return [begin, end, end]
+def _straight(start: Point, end: Point) -> list[Point]:
+    return [start, end, end]
 
 
 def _towards(corner: Point, other: Point) -> Point:
     length = max(abs(other[0] - corner[0]) + abs(other[1] - corner[1]), 1e-9)
-    share = min(CORNER / length, 0.5)
-    return corner[0] + (other[0] - corner[0]) * share, corner[1] + (other[1] - corner[1]) * share
+    fraction = min(CORNER / length, 0.5)
+    return corner[0] + (other[0] - corner[0]) * fraction, corner[1] + (other[1] - corner[1]) * fraction

@@ -25,16 +25,16 @@ DASHES = (0, (4, 3))
 ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
-def png_of(picture: Drawing) -> bytes:
+def png_of(image: Drawing) -> bytes:
     """The picture with twice as many pixels in each direction as the SVG says, or as many as fit a side."""
-    dpi = min(DPI, 72.0 * LARGEST / max(picture.width, picture.height))
-    figure = Figure(figsize=(picture.width / 72, picture.height / 72), dpi=dpi)
+    dpi = min(DPI, 72.0 * LARGEST / max(image.width, image.height))
+    figure = Figure(figsize=(image.width / 72, image.height / 72), dpi=dpi)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(0, picture.width)
-    axes.set_ylim(picture.height, 0)
-    for order, shape in enumerate(picture.shapes):
+    axes.set_xlim(0, image.width)
+    axes.set_ylim(image.height, 0)
+    for order, shape in enumerate(image.shapes):
         artist = _text(shape) if isinstance(shape, Words) else _patch(shape)
         artist.set_zorder(order)
         if isinstance(artist, Text):
@@ -44,7 +44,7 @@ def png_of(picture: Drawing) -> bytes:
     data = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        figure.savefig(data, format="png", dpi=dpi, metadata={"Title": picture.title})
+        figure.savefig(data, format="png", dpi=dpi, metadata={"Title": image.title})
     return data.getvalue()
 
 

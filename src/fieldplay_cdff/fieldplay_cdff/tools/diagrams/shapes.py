@@ -100,11 +100,11 @@ def fitting(text: str, width: float, size: float) -> str:
 # A picture as SVG.
 
 
-def svg_of(picture: Drawing) -> str:
+def svg_of(image: Drawing) -> str:
     """The picture as a file of its own; tips show what is known besides."""
-    width, height = _number(picture.width), _number(picture.height)
-    head = [element("title", picture.title), element("desc", picture.doc)]
-    shapes = [Html("\n" + _element(shape)) for shape in picture.shapes]
+    width, height = _number(image.width), _number(image.height)
+    head = [element("title", image.title), element("desc", image.doc)]
+    shapes = [Html("\n" + _element(shape)) for shape in image.shapes]
     return XML + element(
         "svg", *head, *shapes, "\n", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}",
         width=width, height=height, font_family=FONT, role="img",

@@ -74,13 +74,13 @@ def part_of(data: bytes) -> StreamPart:
 
 
 def reader(data: bytes) -> Callable[[int, int], bytes]:
-    return lambda begin, size: data[begin : begin + size]
+    return lambda start, size: data[start : start + size]
 
 
 def samples_of(
-    data: bytes, part: StreamPart, begin: int = 0, end: int | None = None, *, arrays: bool = False
+    data: bytes, part: StreamPart, start: int = 0, end: int | None = None, *, arrays: bool = False
 ) -> list[Any]:
-    return samples_of_columns(part, begin, len(part) if end is None else end, reader(data), arrays=arrays)
+    return samples_of_columns(part, start, len(part) if end is None else end, reader(data), arrays=arrays)
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -120,8 +120,8 @@ def test_items_are_read_as_msgpack_reads_them(kind: str) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"x": values})
     part = part_of(data)
-    for begin, end in ((0, LONG), (255, 257), (300, 301), (PER_BLOCK, 2 * PER_BLOCK), (LONG - 3, LONG)):
-        assert same(samples_of(data, part, begin, end), [{"x": value} for value in values[begin:end]])
+    for start, end in ((0, LONG), (255, 257), (300, 301), (PER_BLOCK, 2 * PER_BLOCK), (LONG - 3, LONG)):
+        assert same(samples_of(data, part, start, end), [{"x": value} for value in values[start:end]])
 
 
 @settings(max_examples=80, deadline=None)
@@ -139,8 +139,8 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"Some_X": values, "y/data": values, "elements/z": [[0.5]] * LONG})
     part = part_of(data)
-    for begin, end in ((0, LONG), (250, 300)):
-        quick, plain = rows_of_columns(part, begin, end, reader(data)), SampleRows(samples_of(data, part, begin, end))
+    for start, end in ((0, LONG), (250, 300)):
+        quick, plain = rows_of_columns(part, start, end, reader(data)), SampleRows(samples_of(data, part, start, end))
         for name in ("somex", "y", "y.data", "somex.a", "none"):
             for length in (1, 3, 9):
                 np.testing.assert_array_equal(quick.vectors(length, name), plain.vectors(length, name))
@@ -149,7 +149,7 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
                 plain.faults.clear()
             found = [value.tolist() if isinstance(value, np.ndarray) else value for value in quick.values(name)]
             assert same(found, plain.values(name))
-        assert same(list(quick.samples), list(plain.samples)) and len(quick) == end - begin
+        assert same(list(quick.samples), list(plain.samples)) and len(quick) == end - start
 
 
 def test_a_quaternion_of_rock_is_read_from_its_two_columns() -> None:
@@ -203,12 +203,12 @@ def test_a_column_plays_up_to_its_fault_which_is_told_with_its_place(kind: str, 
     data = log_of({"w": list(range(LONG)), "x": values})
     places = places_of(data, "x", LONG)
     for item in (0, 1, 100, 255, 256, 257, 700, LONG - 1):
-        begin, end = places[item], places[item + 1]
-        broken = data[: end - 1] if fault == "cut" else data[:begin] + b"\xc1" + data[begin + 1 :]
+        start, end = places[item], places[item + 1]
+        broken = data[: end - 1] if fault == "cut" else data[:start] + b"\xc1" + data[start + 1 :]
         index = index_of(broken)
         ((told, message),) = index.faults
         assert told == ("truncated_log" if fault == "cut" else "corrupt_log")
-        assert message.startswith(f"corrupt near byte {begin}: ")
+        assert message.startswith(f"corrupt near byte {start}: ")
         assert f"item {item} of the column x of {STREAM}" in message
         (part,) = index.parts
         expected = [{"w": i, "x": values[i]} if i < item else {"w": i} for i in range(LONG)]
@@ -244,20 +244,20 @@ def test_own_times_of_a_stretch_are_read(form: str, monkeypatch: pytest.MonkeyPa
     data = log_of({"x": [0.5] * LONG, "ref_time/microseconds": times})
     part = part_of(data)
     expected = [time if time is not None and 0 < time < 1 << 63 else NO_TIME for time in times]
-    for begin, end in ((0, LONG), (290, 310), (LONG - 1, LONG)):
-        assert own_times(part, begin, end, reader(data)).tolist() == expected[begin:end]
+    for start, end in ((0, LONG), (290, 310), (LONG - 1, LONG)):
+        assert own_times(part, start, end, reader(data)).tolist() == expected[start:end]
     data = log_of({"x": [0.5] * 9})
     assert own_times(part_of(data), 2, 5, reader(data)).tolist() == [NO_TIME] * 3
 
 
 def test_large_items_have_places_of_their_own_though_the_first_is_empty() -> None:
-    pictures = [[], *([list(range(256)) * 40] * 5)]
-    data = log_of({"x": pictures})
+    images = [[], *([list(range(256)) * 40] * 5)]
+    data = log_of({"x": images})
     part = part_of(data)
     assert part.columns["x"].step == 1 and part.columns["x"].begins.tolist() == places_of(data, "x", 6)[:-1]
     found = samples_of(data, part, arrays=True)
-    assert isinstance(found[3]["x"], np.ndarray) and found[3]["x"].tolist() == pictures[3]
-    assert same(samples_of(data, part), [{"x": picture} for picture in pictures])
+    assert isinstance(found[3]["x"], np.ndarray) and found[3]["x"].tolist() == images[3]
+    assert same(samples_of(data, part), [{"x": image} for image in images])
 
 
 def test_large_items_behind_many_small_ones_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,15 +267,15 @@ def test_large_items_behind_many_small_ones_are_read_one_by_one(monkeypatch: pyt
     part = part_of(data)
     largest = 0
 
-    def read(begin: int, size: int) -> bytes:
+    def read(start: int, size: int) -> bytes:
         nonlocal largest
         largest = max(largest, size)
-        return data[begin : begin + size]
+        return data[start : start + size]
 
     monkeypatch.setattr(column_items, "READ_SIZE", 10_000)
-    for begin, end in ((260, 261), (270, 279), (0, len(values))):
-        found = samples_of_columns(part, begin, end, read, arrays=False)
-        assert found == [{"x": value} for value in values[begin:end]]
+    for start, end in ((260, 261), (270, 279), (0, len(values))):
+        found = samples_of_columns(part, start, end, read, arrays=False)
+        assert found == [{"x": value} for value in values[start:end]]
     assert largest <= 10_000
 
 

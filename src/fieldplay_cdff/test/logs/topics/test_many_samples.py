@@ -77,12 +77,12 @@ def test_any_rows_and_their_times_are_found_again(tmp_path: Path) -> None:
     either = np.array([1000 * stamp if stamp else had for stamp, had in zip(logged, own.tolist(), strict=True)])
     sizes = [len(tiny.packed(sample)) for sample in samples]
     for _ in range(60):
-        begin = draw.randrange(COUNT)
-        end = min(begin + draw.choice([1, 10, 300, COUNT]), COUNT)
-        assert stream.own_ns(begin, end).tolist() == own[begin:end].tolist()
-        assert stream.logged_ns(begin, end).tolist() == either[begin:end].tolist()
-        assert stream.sizes(begin, end).tolist() == sizes[begin:end]
-        assert tiny.packed(stream.samples(begin, min(end, begin + 20))) == tiny.packed(samples[begin:end][:20])
+        start = draw.randrange(COUNT)
+        end = min(start + draw.choice([1, 10, 300, COUNT]), COUNT)
+        assert stream.own_ns(start, end).tolist() == own[start:end].tolist()
+        assert stream.logged_ns(start, end).tolist() == either[start:end].tolist()
+        assert stream.sizes(start, end).tolist() == sizes[start:end]
+        assert tiny.packed(stream.samples(start, min(end, start + 20))) == tiny.packed(samples[start:end][:20])
     assert stream.byte_count() == sum(sizes)
     assert [row for rows in stream.ranges() for row in range(*rows)] == list(range(COUNT))
 
@@ -129,7 +129,7 @@ def test_rows_leave_in_the_order_of_time_however_they_stand(name: str, by_log: b
 def test_sorting_in_a_file_is_a_stable_sort(most: int) -> None:
     draw = np.random.default_rng(most)
     rows = np.stack([draw.integers(0, most, 9000), np.arange(9000)], axis=1)
-    blocks = [rows[begin : begin + 130] for begin in range(0, len(rows), 130)]
+    blocks = [rows[start : start + 130] for start in range(0, len(rows), 130)]
     found = external_sort.in_order(blocks, 2)
     expected = rows[np.argsort(rows[:, 0], kind="stable")]
     assert len(found) == len(rows)
@@ -167,9 +167,9 @@ def test_times_of_other_widths_are_not_looked_at_again_and_again(name: str, monk
     log, looked_at = tiny.packed({f"{A}.meta": meta(TIMES[name])}), 0
     bytes_between = FileWindow.bytes_between
 
-    def counted(window: FileWindow, begin: int, end: int) -> bytes:
+    def counted(window: FileWindow, start: int, end: int) -> bytes:
         nonlocal looked_at
-        looked_at += len(found := bytes_between(window, begin, end))
+        looked_at += len(found := bytes_between(window, start, end))
         return found
 
     monkeypatch.setattr(FileWindow, "bytes_between", counted)

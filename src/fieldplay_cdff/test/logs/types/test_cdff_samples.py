@@ -296,10 +296,10 @@ def test_clouds_are_dense_in_all_forms() -> None:
 
 def test_images_are_the_same_in_all_their_forms() -> None:
     for make in (tiny.frame, tiny.rock_frame, tiny.old_frame):
-        picture = pictures.image_of_frame(make(tiny.times()[2]))
-        assert not isinstance(picture, bytes)
-        assert (picture.width, picture.height, picture.step) == (tiny.WIDTH, tiny.HEIGHT, tiny.WIDTH)
-        assert picture.encoding == "mono8" and list(picture.data) == tiny.pixels(2)
+        image = pictures.image_of_frame(make(tiny.times()[2]))
+        assert not isinstance(image, bytes)
+        assert (image.width, image.height, image.step) == (tiny.WIDTH, tiny.HEIGHT, tiny.WIDTH)
+        assert image.encoding == "mono8" and list(image.data) == tiny.pixels(2)
 
 
 @pytest.mark.parametrize(
@@ -319,17 +319,17 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
     data = [value % 256 for value in range(step * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth=depth, channels=channels, rowSize=step, data=data)
     sample["metadata"]["mode"] = mode
-    picture = pictures.image_of_frame(sample)
-    assert not isinstance(picture, bytes)
-    assert picture.encoding == encoding and list(picture.data) == data
+    image = pictures.image_of_frame(sample)
+    assert not isinstance(image, bytes)
+    assert image.encoding == encoding and list(image.data) == data
 
 
 def test_pixels_may_stand_as_whole_numbers() -> None:
     values = [300 * index for index in range(tiny.WIDTH * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth="depth_16U", rowSize=2 * tiny.WIDTH, data=values)
-    picture = pictures.image_of_frame(sample)
-    assert not isinstance(picture, bytes)
-    assert np.frombuffer(picture.data, "<u2").tolist() == values
+    image = pictures.image_of_frame(sample)
+    assert not isinstance(image, bytes)
+    assert np.frombuffer(image.data, "<u2").tolist() == values
 
 
 @pytest.mark.parametrize("mode", ["mode_JPEG", "mode_PNG", "mode_PJPG"])
@@ -341,8 +341,8 @@ def test_files_stay_files(mode: str) -> None:
 
 def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
     sample = tiny.rock_frame(tiny.START_US) | {"row_size": 2 * tiny.WIDTH, "image": [1, 2] * tiny.WIDTH * tiny.HEIGHT}
-    picture = pictures.image_of_frame(sample)
-    assert not isinstance(picture, bytes) and picture.encoding == "mono16"
+    image = pictures.image_of_frame(sample)
+    assert not isinstance(image, bytes) and image.encoding == "mono16"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_without_its_feedback_a_graph_has_layers_that_edges_only_ascend(drawn: t
         source, target = pairs[index]
         reached, fresh = {target}, {target}
         while fresh:
-            fresh = {end for begin, end in pairs if begin in fresh} - reached
+            fresh = {end for start, end in pairs if start in fresh} - reached
             reached |= fresh
         assert source in reached
 
@@ -121,7 +121,7 @@ def test_inputs_stand_at_the_left_and_outputs_at_the_right(text: str) -> None:
         for style in (INPUT, STEP, OUTPUT)
     }  # fmt: skip
     for before, behind in pairwise((INPUT, STEP, OUTPUT)):
-        assert max(end for _, end in ends[before]) < min(begin for begin, _ in ends[behind])
+        assert max(end for _, end in ends[before]) < min(start for start, _ in ends[behind])
 
 
 def test_an_edge_that_leads_back_runs_below_all_boxes() -> None:

@@ -70,11 +70,11 @@ def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
 def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
     """Make one picture and write it."""
     scenario = stage.scenario
-    picture = picture_of(stage, camera, number)
+    image = picture_of(stage, camera, number)
     path = stage.folder / FOLDERS[camera] / "Images" / image_names(scenario, camera)[number]
     if camera == "visual":
-        picture = _mosaic(scenario, picture) if scenario.settings["bayer"] else picture[..., ::-1]
-    _, data = cv2.imencode(".bmp", np.ascontiguousarray(picture))
+        image = _mosaic(scenario, image) if scenario.settings["bayer"] else image[..., ::-1]
+    _, data = cv2.imencode(".bmp", np.ascontiguousarray(image))
     path.write_bytes(data.tobytes())
 
 
@@ -86,12 +86,12 @@ def picture_of(stage: AcfrStage, camera: str, number: int) -> Picture:
     rng = scenario.rng(f"picture {camera} {number}")
     model, shrink = camera_here(scenario, camera), _shrink(scenario, camera)
     small = (_through_air if camera == "visual" else _warm)(scenario, behind, time_s)
-    picture = enlarged(small, model, shrink).astype(np.float32)
+    image = enlarged(small, model, shrink).astype(np.float32)
     if camera == "ir":
-        picture = _blurred(picture[..., 0], scenario.numbers["thermal"]["blur_px"])
-    picture = _with_streaks(scenario, camera, picture, time_s=time_s, rng=rng)
-    picture += scenario.numbers["pictures"]["noise_levels"][camera] * rng.standard_normal(picture.shape, np.float32)
-    result = np.clip(np.round(picture), 0, 255).astype(np.uint8)
+        image = _blurred(image[..., 0], scenario.numbers["thermal"]["blur_px"])
+    image = _with_streaks(scenario, camera, image, time_s=time_s, rng=rng)
+    image += scenario.numbers["pictures"]["noise_levels"][camera] * rng.standard_normal(image.shape, np.float32)
+    result = np.clip(np.round(image), 0, 255).astype(np.uint8)
     return result if camera == "visual" else result[..., 0]
 
 
@@ -150,20 +150,20 @@ def _warm(scenario: AcfrScenario, behind: Behind, time_s: float) -> Picture:
 
 
 def _with_streaks(
-    scenario: AcfrScenario, camera: str, picture: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
+    scenario: AcfrScenario, camera: str, image: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """Drops that fall through the picture while it is taken: the nearer the longer."""
     rain = scenario.weather.rain
     count = round(rain.streaks * float(rain.strength(floats([time_s]))[0]))
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     layer = np.zeros((height, width), np.float32)
-    begins = rng.uniform(0.0, 1.0, (count, 2)) * [width, height]
+    starts = rng.uniform(0.0, 1.0, (count, 2)) * [width, height]
     lengths = height / 25.0 * rng.uniform(0.2, 1.0, count) ** 2 * 2.0
-    ends = begins + np.stack([0.12 * lengths, lengths], axis=1)
+    ends = starts + np.stack([0.12 * lengths, lengths], axis=1)
     low, high = STREAK_LEVELS[camera]
-    for begin, end, level in zip(begins, ends, rng.uniform(low, high, count), strict=True):
-        _line(layer, begin, end, level=float(level))
-    return np.asarray(picture + _blurred(layer, 0.9), np.float32)
+    for start, end, level in zip(starts, ends, rng.uniform(low, high, count), strict=True):
+        _line(layer, start, end, level=float(level))
+    return np.asarray(image + _blurred(layer, 0.9), np.float32)
 
 
 def _blurred(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.float32]:
@@ -171,16 +171,16 @@ def _blurred(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.floa
     return np.asarray(cv2.GaussianBlur(layer, (0, 0), deviation_px), np.float32)[..., None]
 
 
-def _line(layer: NDArray[np.float32], begin: Any, end: Any, *, level: float) -> None:
-    first, last = (tuple(np.round(point).astype(int).tolist()) for point in (begin, end))
+def _line(layer: NDArray[np.float32], start: Any, end: Any, *, level: float) -> None:
+    first, last = (tuple(np.round(point).astype(int).tolist()) for point in (start, end))
     cv2.line(layer, first, last, level, 2)
 
 
-def _mosaic(scenario: AcfrScenario, picture: Picture) -> Picture:
+def _mosaic(scenario: AcfrScenario, image: Picture) -> Picture:
     """One colour of each pixel (h, w), as behind the camera's filter."""
     numbers = scenario.numbers["pictures"]
-    result = np.empty(picture.shape[:2], np.uint8)
+    result = np.empty(image.shape[:2], np.uint8)
     for row, colours in enumerate((numbers["bayer_first_row"], numbers["bayer_second_row"])):
         for column, colour in enumerate(colours):
-            result[row::2, column::2] = picture[row::2, column::2, colour]
+            result[row::2, column::2] = image[row::2, column::2, colour]
     return result

@@ -79,7 +79,7 @@ def _puffs(
 ) -> Puffs:
     """Puffs in each span, on a strip ahead of where the vehicle is when they begin, and upwind of that."""
     shape = numbers["puffs"]
-    born = np.concatenate([np.arange(begin, end, 1.0 / shape["per_s"]) for begin, end in spans])
+    born = np.concatenate([np.arange(start, end, 1.0 / shape["per_s"]) for start, end in spans])
     pose = drive.motion.pose_at(born)
     ahead, upwind, above = (
         rng.uniform(low, high, len(born))

@@ -157,8 +157,8 @@ def _outages(scenario: AmedsScenario) -> list[tuple[float, float]]:
     outage, seconds = scenario.numbers["outage"], scenario.seconds
     if seconds < outage["from_seconds"]:
         return []
-    begin = outage["begin"] * seconds
-    return [(begin, begin + min(outage["longest_s"], outage["length"] * seconds))]
+    start = outage["begin"] * seconds
+    return [(start, start + min(outage["longest_s"], outage["length"] * seconds))]
 
 
 def _fix_type(quality: Fixes) -> TextColumn:
@@ -175,12 +175,12 @@ def write_feeds(scenario: AmedsScenario, folder: Path) -> None:
         _write_video(scenario, folder / name, sorted(folder.glob(pattern)), size=(width, height))
 
 
-def _write_video(scenario: AmedsScenario, path: Path, pictures: list[Path], *, size: tuple[int, int]) -> None:
+def _write_video(scenario: AmedsScenario, path: Path, images: list[Path], *, size: tuple[int, int]) -> None:
     codec = cv2.VideoWriter.fourcc(*scenario.numbers["mp4"]["codec"])
     video = cv2.VideoWriter(str(path), codec, float(scenario.settings["image_rate_hz"]), size)
     try:
-        for picture in pictures:
-            small = cv2.imdecode(np.frombuffer(picture.read_bytes(), np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
+        for image in images:
+            small = cv2.imdecode(np.frombuffer(image.read_bytes(), np.uint8), cv2.IMREAD_REDUCED_COLOR_4)
             video.write(cv2.resize(np.asarray(small), size, interpolation=cv2.INTER_AREA))
     finally:
         video.release()

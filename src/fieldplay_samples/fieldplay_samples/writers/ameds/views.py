@@ -125,9 +125,9 @@ def _make_cloud(stage: AmedsStage, view: AmedsView) -> None:
     write_pcd(stage.folder / file_name(scenario, view), cloud.points_m, cloud.intensity)
 
 
-def _write_image(stage: AmedsStage, view: AmedsView, picture: Picture) -> None:
+def _write_image(stage: AmedsStage, view: AmedsView, image: Picture) -> None:
     quality = [cv2.IMWRITE_JPEG_QUALITY, int(stage.scenario.settings["jpeg_quality"])]
-    _, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quality)
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), quality)
     (stage.folder / file_name(stage.scenario, view)).write_bytes(data.tobytes())
 
 
@@ -167,11 +167,11 @@ def _overlay(stage: AmedsStage, time_s: float) -> Picture:
     homography, _ = cv2.findHomography(from_aux, to_main)
     size = (main.shape[1], main.shape[0])
     laid = cv2.warpPerspective(aux, homography, size)
-    share = cv2.warpPerspective(np.full(aux.shape[:2], BLEND, np.float32), homography, size)[..., None]
-    picture = np.asarray(np.round(main * (1.0 - share) + laid * share), dtype=np.uint8)
+    fraction = cv2.warpPerspective(np.full(aux.shape[:2], BLEND, np.float32), homography, size)[..., None]
+    image = np.asarray(np.round(main * (1.0 - fraction) + laid * fraction), dtype=np.uint8)
     edge = floats([[[0, 0], [aux.shape[1], 0], [aux.shape[1], aux.shape[0]], [0, aux.shape[0]]]])
     outline = np.round(cv2.perspectiveTransform(edge, homography)).astype(np.int32)
-    return np.asarray(cv2.polylines(picture, [outline], isClosed=True, color=OUTLINE, thickness=3), dtype=np.uint8)
+    return np.asarray(cv2.polylines(image, [outline], isClosed=True, color=OUTLINE, thickness=3), dtype=np.uint8)
 
 
 def _ground_pixels(stage: AmedsStage, time: Floats) -> tuple[Floats, Floats]:

@@ -77,13 +77,17 @@ def touching_motion(numbers: dict[str, Any], touches: int) -> dict[str, Any]:
     own = numbers["touch"]
     ground = ground_of(numbers, TOUCH)
     above = [{**place, "z": _depth(ground, place) - own["above_m"]} for place in _places(own["place"], touches)]
-    share = 1.0 / (len(above) + 1)
+    fraction = 1.0 / (len(above) + 1)
     way, down, up = own["shares"]
-    steps = [{**above[0], "share": share}]
+    steps = [{**above[0], "share": fraction}]
     for number, place in enumerate(above):
         pressed = {**place, "z": _depth(ground, place) + own["beyond_m"]}
         further = above[min(number + 1, len(above) - 1)]
-        steps += [{**pressed, "share": down * share}, {**place, "share": up * share}, {**further, "share": way * share}]
+        steps += [
+            {**pressed, "share": down * fraction},
+            {**place, "share": up * fraction},
+            {**further, "share": way * fraction},
+        ]
     return {**own["motion"], "begin": above[0], "steps": steps}
 
 
@@ -179,35 +183,35 @@ def course_of(motion: dict[str, Any], arm: SoftArm, numbers: dict[str, Any], sec
     angles, powered = np.zeros((len(time), 4)), np.zeros((len(time), 4), np.int64)
     tool, phase = (np.full(len(time), motion[key]) for key in ("tool", "phase"))
     here = motion["begin"]
-    begin_s = 0.0
+    start_s = 0.0
     for step in motion["steps"]:
         length = step["share"] * seconds
-        rows = time >= begin_s
-        share = _smooth((time[rows] - begin_s) / length)
+        rows = time >= start_s
+        fraction = _smooth((time[rows] - start_s) / length)
         tool[rows], phase[rows] = step.get("tool", tool[rows]), step.get("phase", phase[rows])
-        angles[rows], here = _step(here, step, share, arm=arm, tool=tools[motion["tool"]])
+        angles[rows], here = _step(here, step, fraction, arm=arm, tool=tools[motion["tool"]])
         powered[rows] = _motors_of_motion(step, angles[rows])
-        begin_s += length
+        start_s += length
     return Course(time_s=time, angles_rad=angles, powered=powered, tool=tool, phase=phase)
 
 
-def _smooth(share: Floats) -> Floats:
+def _smooth(fraction: Floats) -> Floats:
     """From 0 to 1 with velocity and acceleration zero at both ends, at shares (n,) of the way in time."""
-    x = np.clip(share, 0.0, 1.0)
+    x = np.clip(fraction, 0.0, 1.0)
     return floats(x**3 * (10 - 15 * x + 6 * x * x))
 
 
 def _step(
-    here: dict[str, Any], step: dict[str, Any], share: Floats, *, arm: SoftArm, tool: ArmTool
+    here: dict[str, Any], step: dict[str, Any], fraction: Floats, *, arm: SoftArm, tool: ArmTool
 ) -> tuple[Floats, dict[str, Any]]:
     """The angles (n, 4) on the way from a place to a step's, and that place."""
     if all(key in step for key in CARTESIAN):
-        begin, end = (floats([place[key] for key in CARTESIAN]) for place in (here, step))
-        way = begin + share[:, None] * (end - begin)
+        start, end = (floats([place[key] for key in CARTESIAN]) for place in (here, step))
+        way = start + fraction[:, None] * (end - start)
         return _angles(arm, tool, way), {key: step[key] for key in CARTESIAN}
-    begin = _angles_of(here, arm, tool)
-    end = floats(step["joints"]) if "joints" in step else begin
-    return begin + share[:, None] * (end - begin), {"joints": end.tolist()} if "joints" in step else here
+    start = _angles_of(here, arm, tool)
+    end = floats(step["joints"]) if "joints" in step else start
+    return start + fraction[:, None] * (end - start), {"joints": end.tolist()} if "joints" in step else here
 
 
 def _angles_of(place: dict[str, Any], arm: SoftArm, tool: ArmTool) -> Floats:

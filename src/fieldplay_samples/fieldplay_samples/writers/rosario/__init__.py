@@ -42,9 +42,9 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
     rows = _measure(scenario)
     if options.settings["bag"]:
-        with TemporaryDirectory(prefix="pictures", dir=folder) as pictures:
-            _write_images(Path(pictures), scenario, options=options, progress=progress)
-            _write_bag(folder, scenario, rows, Path(pictures))
+        with TemporaryDirectory(prefix="pictures", dir=folder) as images:
+            _write_images(Path(images), scenario, options=options, progress=progress)
+            _write_bag(folder, scenario, rows, Path(images))
         return _truth(scenario)
     _write_logs(folder, scenario, rows)
     (folder / "zed").mkdir()
@@ -61,9 +61,9 @@ def _measure(scenario: RosarioScenario) -> SensorRows:
     )
 
 
-def _write_bag(folder: Path, scenario: RosarioScenario, rows: SensorRows, pictures: Path) -> None:
+def _write_bag(folder: Path, scenario: RosarioScenario, rows: SensorRows, images: Path) -> None:
     path = folder / f"sequence{scenario.name}.bag"
-    write_bag(path, scenario, imu=rows.imu, gps=rows.gps, odometry=rows.odometry, pictures=pictures)
+    write_bag(path, scenario, imu=rows.imu, gps=rows.gps, odometry=rows.odometry, images=images)
 
 
 def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> None:

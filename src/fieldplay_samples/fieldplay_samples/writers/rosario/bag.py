@@ -75,11 +75,11 @@ def imu(stamp_ns: int, rates_rad_s: Floats, force_m_s2: Floats) -> Any:
     return make("sensor_msgs/Imu", header(stamp_ns, "imu"), quaternion((0, 0, 0, 1)), *values)
 
 
-def image(stamp_ns: int, side: str, picture: NDArray[np.uint8]) -> Any:
+def image(stamp_ns: int, side: str, image: NDArray[np.uint8]) -> Any:
     """A picture (h, w, 3), blue green red."""
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     head = header(stamp_ns, f"/stereo/{side}")
-    return make("sensor_msgs/Image", head, height, width, "bgr8", 0, 3 * width, picture.reshape(-1))
+    return make("sensor_msgs/Image", head, height, width, "bgr8", 0, 3 * width, image.reshape(-1))
 
 
 def fix(stamp_ns: int, degrees_m: Floats, hdop: float) -> Any:
@@ -129,7 +129,7 @@ def camera_info(stamp_ns: int, side: str, *, size: tuple[int, int], numbers: dic
 
 
 def write_bag(
-    path: Path, scenario: RosarioScenario, *, imu: ImuRows, gps: GpsRows, odometry: OdometryRows, pictures: Path
+    path: Path, scenario: RosarioScenario, *, imu: ImuRows, gps: GpsRows, odometry: OdometryRows, images: Path
 ) -> None:
     """Write all rows and the pictures of a folder, in the order of the authors' program."""
     writer = Writer(path)
@@ -139,7 +139,7 @@ def write_bag(
     with writer:
         for part in (
             imu_messages(scenario.rig, imu),
-            image_messages(scenario.rig, pictures),
+            image_messages(scenario.rig, images),
             gps_messages(gps, scenario.numbers["hdop"]),
             odometry_messages(scenario, odometry),
             tree_messages(scenario.rig, odometry),

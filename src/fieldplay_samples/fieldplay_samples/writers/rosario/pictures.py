@@ -53,11 +53,11 @@ def make_picture(stage: RosarioStage, view: RosarioView) -> None:
     """Render one picture and write it."""
     scenario = stage.scenario
     world_T_base = scenario.drive.motion.pose_at(floats([view.time_s]))[0]
-    picture = render(
+    image = render(
         stage.scene,
         scenario.rig.cameras[view.side],
         world_T_base @ scenario.rig.base_T_camera[view.side],
         shrink=int(scenario.settings["image_shrink"]),
     )
-    _, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
+    _, data = cv2.imencode(".png", cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
     image_path(stage.folder, scenario, view).write_bytes(data.tobytes())

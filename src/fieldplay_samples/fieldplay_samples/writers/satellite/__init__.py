@@ -36,11 +36,11 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
         progress(done, len(shots))
 
     with TemporaryDirectory(dir=folder.parent) as scratch:
-        pictures = Path(scratch, "pictures")
-        pictures.mkdir()
-        state: tuple[SatelliteScenario, Path] = (scenario, pictures)
+        images = Path(scratch, "pictures")
+        images.mkdir()
+        state: tuple[SatelliteScenario, Path] = (scenario, images)
         run_tasks(write_shot, state, shots, workers=options.workers, done=count)
-        write_bag(Path(scratch, "bag"), scenario, pictures)
+        write_bag(Path(scratch, "bag"), scenario, images)
         for path in Path(scratch, "bag").iterdir():
             path.replace(folder / path.name)
     write_model(folder / "model.obj", scenario.boxes)

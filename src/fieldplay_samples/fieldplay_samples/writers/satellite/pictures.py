@@ -34,8 +34,8 @@ class Hits(NamedTuple):
 def write_shot(state: tuple[SatelliteScenario, Path], shot: Shot) -> None:
     """Take one picture and write it."""
     scenario, folder = state
-    picture = render(scenario, shot)
-    (folder / f"{shot.side}_{shot.number}.npy").write_bytes(picture.tobytes())
+    image = render(scenario, shot)
+    (folder / f"{shot.side}_{shot.number}.npy").write_bytes(image.tobytes())
 
 
 def render(scenario: SatelliteScenario, shot: Shot) -> NDArray[np.uint8]:
@@ -50,8 +50,8 @@ def render(scenario: SatelliteScenario, shot: Shot) -> NDArray[np.uint8]:
     _draw(scenario, pixel_rays(camera, fine), pose, counts)
     counts = counts.reshape(camera["height"], fine, camera["width"], fine).mean(axis=(1, 3))
     noise = scenario.rng(f"{shot.side} {shot.number}").normal(0.0, numbers["noise_counts"], counts.shape)
-    picture: NDArray[np.uint8] = np.clip(np.rint(counts + noise), 0, 255).astype(np.uint8)
-    return picture
+    image: NDArray[np.uint8] = np.clip(np.rint(counts + noise), 0, 255).astype(np.uint8)
+    return image
 
 
 def pixel_rays(camera: dict[str, Any], fine: int) -> Floats:
@@ -95,10 +95,10 @@ def _window(numbers: dict[str, Any], corners: Floats) -> tuple[slice, slice]:
     return slice(low[1], high[1]), slice(low[0], high[0])
 
 
-def hits_of_box(box: Box, begin: Floats, rays: Floats) -> Hits:
+def hits_of_box(box: Box, start: Floats, rays: Floats) -> Hits:
     """Where rays (..., 3) from one or as many points meet a box from outside."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack([(box.centre + side * box.half - begin) / rays for side in (-1.0, 1.0)])
+        ends = np.stack([(box.centre + side * box.half - start) / rays for side in (-1.0, 1.0)])
     near, far = np.fmin(*ends), np.fmax(*ends)
     axis = np.argmax(near, axis=-1)
     enters, leaves = near.max(axis=-1), far.min(axis=-1)
@@ -124,10 +124,10 @@ def _shades(
     normals[rows, axes] = np.sign((points - centres)[rows, axes])
     facing = np.clip(normals @ sun, 0.0, None)
     lit = facing > 0
-    begins = points[lit] + OFF_FACE_M * normals[lit]
-    is_dark = np.zeros(len(begins), bool)
+    starts = points[lit] + OFF_FACE_M * normals[lit]
+    is_dark = np.zeros(len(starts), bool)
     for box in boxes:
-        is_dark |= np.isfinite(hits_of_box(box, begins, np.broadcast_to(sun, begins.shape)).distance)
+        is_dark |= np.isfinite(hits_of_box(box, starts, np.broadcast_to(sun, starts.shape)).distance)
     facing[np.flatnonzero(lit)[is_dark]] = 0.0
     reflectivity = np.array([box.reflectivity for box in boxes])[which] * _patterns(scenario, points, which, axes)
     mirrored = looks - 2.0 * (looks * normals).sum(axis=1, keepdims=True) * normals
@@ -162,13 +162,13 @@ def _sky(scenario: SatelliteScenario, rays: Floats, time_s: float) -> Floats:
         return counts
     towards = floats(sky["earth_towards"]) / np.linalg.norm(sky["earth_towards"])
     angle = np.degrees(np.arccos(np.clip(rays @ towards / np.linalg.norm(rays, axis=-1), -1.0, 1.0)))
-    share = np.clip((sky["earth_radius_deg"] - angle) / sky["haze_deg"] + 0.5, 0.0, 1.0)
+    fraction = np.clip((sky["earth_radius_deg"] - angle) / sky["haze_deg"] + 0.5, 0.0, 1.0)
     drift = np.radians(sky["earth_turns_deg_s"]) * time_s
     noise = _noise(scenario.seed + 1)
     places = rays[..., :2] + drift
     clouds = sum(0.5**octave * _looked_up(noise, 60.0 * 2.0**octave * places) for octave in range(3))
     earth = sky["earth"] + sky["clouds"] * np.clip(clouds, -1.0, 1.0)
-    return floats(counts * (share == 0) + share * earth)
+    return floats(counts * (fraction == 0) + fraction * earth)
 
 
 def _noise(seed: int) -> Floats:
@@ -182,9 +182,9 @@ def _noise(seed: int) -> Floats:
 def _looked_up(noise: Floats, at: Floats) -> Floats:
     """The pattern between its numbers, at places (..., 2)."""
     low = np.floor(at).astype(np.int64)
-    share = at - low
+    fraction = at - low
     low, high = low % NOISE_SIDE, (low + 1) % NOISE_SIDE
-    x, y = share[..., 0], share[..., 1]
+    x, y = fraction[..., 0], fraction[..., 1]
     upper = noise[low[..., 1], low[..., 0]] * (1 - x) + noise[low[..., 1], high[..., 0]] * x
     lower = noise[high[..., 1], low[..., 0]] * (1 - x) + noise[high[..., 1], high[..., 0]] * x
     return floats(upper * (1 - y) + lower * y)

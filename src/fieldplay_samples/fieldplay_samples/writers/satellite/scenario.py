@@ -76,8 +76,8 @@ class SatelliteScenario(Scenario):
         turned = np.radians(self.settings["turn_deg_s"]) * self.time_s
         precession = rotation_about(_unit(own["precession_axis"]), own["precession_share"] * turned)
         spin = rotation_about(_unit(own["spin_axis"]), (1.0 - own["precession_share"]) * turned)
-        begin = floats(own["begin_turn"])
-        first = rotation_about(_unit(begin), np.linalg.norm(begin))
+        start = floats(own["begin_turn"])
+        first = rotation_about(_unit(start), np.linalg.norm(start))
         return transform(precession @ first @ spin, self._sway()[0] + [0.0, 0.0, self.settings["distance_m"]])
 
     @property
@@ -122,11 +122,11 @@ def camera_matrix(numbers: dict[str, Any]) -> Floats:
 # The bag of a satellite: pictures with their cameras, where it is, and the tree of the two cameras.
 
 
-def write_bag(path: Path, scenario: SatelliteScenario, pictures: Path) -> None:
+def write_bag(path: Path, scenario: SatelliteScenario, images: Path) -> None:
     """Write the pictures of a folder and what belongs to them, in the order of time."""
     connections: dict[str, Any] = {}
     with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as writer:
-        for topic, stamp_ns, message in _messages(scenario, pictures):
+        for topic, stamp_ns, message in _messages(scenario, images):
             kind = message.__msgtype__
             if topic not in connections:
                 offered = (LATCHED,) if topic in ("/tf_static", f"/{NAMESPACE}/init") else ()
@@ -136,7 +136,7 @@ def write_bag(path: Path, scenario: SatelliteScenario, pictures: Path) -> None:
             writer.write(connections[topic], stamp_ns, bytes(_types().serialize_cdr(message, kind)))
 
 
-def _messages(scenario: SatelliteScenario, pictures: Path) -> Iterator[Message]:
+def _messages(scenario: SatelliteScenario, images: Path) -> Iterator[Message]:
     camera = scenario.numbers["camera"]
     shape = camera["height"], camera["width"]
     turns = quaternion_from_rotation(scenario.camera_T_body[:, :3, :3])
@@ -150,7 +150,7 @@ def _messages(scenario: SatelliteScenario, pictures: Path) -> Iterator[Message]:
             yield f"/{NAMESPACE}/init", stamp, _odometry(stamp, place, turns[0])
         yield f"/{NAMESPACE}/ground_truth", stamp, _odometry(stamp, place, turns[number])
         for side, frame in (("left", LEFT), ("right", RIGHT)):
-            data = np.frombuffer((pictures / f"{side}_{number}.npy").read_bytes(), np.uint8).reshape(shape)
+            data = np.frombuffer((images / f"{side}_{number}.npy").read_bytes(), np.uint8).reshape(shape)
             yield f"/{NAMESPACE}/{side}/camera_info", stamp, _camera_info(stamp, frame, camera, side)
             yield f"/{NAMESPACE}/{side}/image_raw", stamp, _image(stamp, frame, data)
 
@@ -187,9 +187,9 @@ def _odometry(stamp_ns: int, place_m: Floats, xyzw: Floats) -> Any:
     )
 
 
-def _image(stamp_ns: int, frame: str, picture: NDArray[np.uint8]) -> Any:
-    height, width = picture.shape
-    return _make("sensor_msgs/Image", _header(stamp_ns, frame), height, width, "mono8", 0, width, picture.reshape(-1))
+def _image(stamp_ns: int, frame: str, image: NDArray[np.uint8]) -> Any:
+    height, width = image.shape
+    return _make("sensor_msgs/Image", _header(stamp_ns, frame), height, width, "mono8", 0, width, image.reshape(-1))
 
 
 def _camera_info(stamp_ns: int, frame: str, camera: dict[str, Any], side: str) -> Any:

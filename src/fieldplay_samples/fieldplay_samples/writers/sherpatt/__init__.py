@@ -91,15 +91,15 @@ def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
 
 
 def _make_views(scratch: Path, scenario: SherpattScenario, *, options: SampleOptions, progress: Progress) -> None:
-    wanted, done = views.views_of(scenario), 0
+    requested, done = views.views_of(scenario), 0
 
     def one_more() -> None:
         nonlocal done
         done += 1
-        progress(done, len(wanted))
+        progress(done, len(requested))
 
     stage = views.SherpattStage(scenario=scenario, scene=make_world(scenario), folder=scratch)
-    run_tasks(views.make_view, stage, wanted, workers=options.workers, done=one_more)
+    run_tasks(views.make_view, stage, requested, workers=options.workers, done=one_more)
 
 
 def _truth(scenario: SherpattScenario) -> SampleTruth:

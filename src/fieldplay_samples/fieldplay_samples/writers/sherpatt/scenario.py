@@ -157,10 +157,10 @@ class PassingRover:
         rolled = float(self.drive.travelled_m.at(floats([time_s]))[0]) / self.numbers["wheels"]["radius"]
         wheels = [part for place in self.wheels_m() for part in self._wheel(pose, place, rolled)]
         body, mast = self.numbers["body"], self.numbers["mast"]
-        middle, begin, end = moved(pose, floats([body["centre"], mast["begin"], mast["end"]]))
+        middle, start, end = moved(pose, floats([body["centre"], mast["begin"], mast["end"]]))
         return merged([
             box(middle, body["sizes"], world_R_box=pose[:3, :3], albedo=body["albedo"], grain=0.5),
-            capsule(begin, end, mast["radius"], albedo=mast["albedo"]),
+            capsule(start, end, mast["radius"], albedo=mast["albedo"]),
             *wheels,
         ])  # fmt: skip
 

@@ -125,8 +125,8 @@ def _picture(stage: SherpattStage, view: SherpattView) -> Any:
     if view.kind == "depth":
         depths = full_depth(scene, camera, pose, shrink=shrink)
         return np.where(depths < stage.scenario.numbers["depth"]["farthest"], depths, np.float32(np.nan))
-    picture = render(scene, camera, pose, shrink=shrink, sun=stage.scenario.sun())
-    return picture if view.kind == "color" else _noisy(stage, view, cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
+    image = render(scene, camera, pose, shrink=shrink, sun=stage.scenario.sun())
+    return image if view.kind == "color" else _noisy(stage, view, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
 
 
 def _noisy(stage: SherpattStage, view: SherpattView, grey: Any) -> Any:
@@ -168,9 +168,9 @@ def _turn(stage: SherpattStage, view: SherpattView) -> Any:
 def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats, Floats]:
     """Azimuths (k,) left positive and times (k,) of the columns, elevations (r,) up positive of the rows."""
     numbers, columns = scenario.numbers["lidar"], int(scenario.settings["lidar_columns"])
-    share = np.arange(columns) / columns
-    azimuth = np.pi - 2 * np.pi * share
-    return azimuth, np.linspace(numbers["top_rad"], numbers["bottom_rad"], numbers["rows"]), start_s + TURN_S * share
+    fraction = np.arange(columns) / columns
+    azimuth = np.pi - 2 * np.pi * fraction
+    return azimuth, np.linspace(numbers["top_rad"], numbers["bottom_rad"], numbers["rows"]), start_s + TURN_S * fraction
 
 
 def write_images(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
@@ -198,13 +198,13 @@ def _images_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: l
 
 def _frames(scratch: Path, kind: str, rows: Iterable[tuple[int, int, int]], *, in_ns: bool) -> Iterator[Sample]:
     for number, stamp, received in rows:
-        picture = np.load(SherpattView(kind=kind, number=number, time_s=0.0).path(scratch))
-        yield _frame(picture, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), kind=kind)
+        image = np.load(SherpattView(kind=kind, number=number, time_s=0.0).path(scratch))
+        yield _frame(image, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), kind=kind)
 
 
-def _frame(picture: Any, stamp: Sample, received: Sample, *, kind: str) -> Sample:
+def _frame(image: Any, stamp: Sample, received: Sample, *, kind: str) -> Sample:
     """A picture as the framework's own type has it; its intrinsics say nothing, those of the settings hold."""
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     mode, depth = MODES.get(kind, GRAY)
     return {
         "metadata": {
@@ -227,10 +227,10 @@ def _frame(picture: Any, stamp: Sample, received: Sample, *, kind: str) -> Sampl
         "data": {
             "rows": height,
             "cols": width,
-            "channels": picture.size // (height * width),
+            "channels": image.size // (height * width),
             "depth": depth,
-            "rowSize": picture.nbytes // height,
-            "data": np.frombuffer(picture.tobytes(), np.uint8),
+            "rowSize": image.nbytes // height,
+            "data": np.frombuffer(image.tobytes(), np.uint8),
         },
     }
 
