@@ -13,7 +13,7 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, changed
 from campaigns.tables import START_S, ns_of_text
 from fieldplay.core.errors import UserError
-from fieldplay.evaluation.pose_files import TIMES_FILE, way_of_file
+from fieldplay.evaluation.pose_files import TIMES_FILE, load_pose_file
 from fieldplay.trajectories.trajectory import Trajectory
 
 ROWS, NS = 8, 10**9
@@ -68,7 +68,7 @@ class Trajectories(Inputs):
             content = "\n".join(self._rows["kitti"]).encode()
         self._path.write_bytes(content)
         try:
-            found = way_of_file(self._path, tell=told.append).trajectory
+            found = load_pose_file(self._path, report=told.append).trajectory
         except UserError as error:
             self._compare_refused(form, data.partition(b"\n")[2], str(error))
             raise

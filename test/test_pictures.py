@@ -17,7 +17,7 @@ def test_an_image_of_another_size_than_its_camera_plays_and_is_reported_once(tin
     (tiny_ameds.root / name).write_bytes(small.tobytes())
     with open_dataset(tiny_ameds.root) as archive:
         written = convert(archive, tmp_path / "bag", Selection(images="both", topics="main_cam/"), BagOptions())
-        found = [(defect.file, defect.kind, defect.message) for defect in archive.defects.kept]
+        found = [(defect.file, defect.kind, defect.message) for defect in archive.defects.listed]
     expected = "expected 1920 x 1080 pixels, for which its CameraInfo is, got 640 x 480; it is kept"
     assert found == [(name, "picture_size", expected)]
     counts = dict(zip(written.topics, written.counts.tolist(), strict=True))

@@ -245,7 +245,7 @@ def test_files_of_workers_move_apart(tmp_path: Path) -> None:
         file.seek(40)
         child = os.fork()
         if not child:
-            conversion._have_own_files()
+            conversion._reopen_files()
             os._exit(0 if file.read(10) == bytes(range(40, 50)) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert file.read(1) == bytes([40])

@@ -14,7 +14,7 @@ from evo.tools import file_interface
 from scipy.spatial.transform import Rotation
 
 from fieldplay.cli.main import main
-from fieldplay.evaluation.trajectory_pair import TrajectoryPair, chosen_topic, compared
+from fieldplay.evaluation.trajectory_pair import TrajectoryPair, chosen_topic, compare
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.evaluation import EvaluationSettings
@@ -200,11 +200,11 @@ def test_frames_that_nothing_joins_are_taken_for_one_and_it_is_said() -> None:
         frames=Frames(),
     )
     told: list[str] = []
-    found = compared(ways, EvaluationSettings(), lever=None, tell=told.append)
+    found = compare(ways, EvaluationSettings(), lever_arm=None, report=told.append)
     assert found.lever == pytest.approx(np.eye(4))
     assert told == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
     given = transforms_of([0.1, 0.0, 0.0])
-    assert compared(ways, EvaluationSettings(), lever=given, tell=told.append).lever is given
+    assert compare(ways, EvaluationSettings(), lever_arm=given, report=told.append).lever is given
     assert len(told) == 1
 
 

@@ -15,8 +15,8 @@ from fieldplay.cli.evaluation import TUM_NAMES
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.registry import derived_by, truth_max_std_of
-from fieldplay.evaluation.pose_files import OURS, way_of_file
-from fieldplay.evaluation.trajectory_pair import TrajectoryPair, compared
+from fieldplay.evaluation.pose_files import OURS, load_pose_file
+from fieldplay.evaluation.trajectory_pair import TrajectoryPair, compare
 from fieldplay.geometry.frames import Frames
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
@@ -103,18 +103,18 @@ def test_poses_of_the_truth_that_say_they_are_bad_are_left_out_and_counted() -> 
     ways = two(estimate, replace(truth, poses=poses, std_m=std_m))
 
     def worst_m(limit_m: float) -> tuple[float, int]:
-        believed = ways.believed(limit_m)
-        assert believed.claims is not None and believed.claims.median_m == pytest.approx(0.01)
-        assert believed.claims.most_m == pytest.approx(0.5)
-        found = compared(believed, EvaluationSettings(within_s=0.05), lever=None, tell=print)
-        return float(found.evaluation.absolute.translation.max()), believed.claims.left_out
+        believed = ways.exclude_uncertain(limit_m)
+        assert believed.truth_uncertainty is not None and believed.truth_uncertainty.median_m == pytest.approx(0.01)
+        assert believed.truth_uncertainty.most_m == pytest.approx(0.5)
+        found = compare(believed, EvaluationSettings(within_s=0.05), lever_arm=None, report=print)
+        return float(found.evaluation.absolute.translation.max()), believed.truth_uncertainty.left_out
 
     assert worst_m(0.0) == (pytest.approx(0.7), 0)
     assert worst_m(1.0) == (pytest.approx(0.7), 0)
     most_m, left_out = worst_m(0.1)
     assert most_m < 1e-9 and left_out == 100
     with pytest.raises(FusionError, match=r"b: 400 of 400 poses claim .* more than 0.001 m.*--truth-max-std"):
-        ways.believed(0.001)
+        ways.exclude_uncertain(0.001)
 
 
 def test_the_limit_is_the_dataset_s_unless_another_is_given(
@@ -160,7 +160,7 @@ def test_a_bag_without_what_is_computed_says_how_it_is_made(
 
 def test_files_of_all_forms_hold_the_same_poses(tmp_path: Path) -> None:
     way = drive(3, 10)
-    tum = way_of_file(written(tmp_path / "a.tum", way)).trajectory
+    tum = load_pose_file(written(tmp_path / "a.tum", way)).trajectory
     lines = [line.split() for line in tum_lines(way)]
     rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
     ours, euroc, kitti = (tmp_path / name for name in ("b.truth.csv", "euroc.csv", "kitti.txt"))
@@ -169,9 +169,9 @@ def test_files_of_all_forms_hold_the_same_poses(tmp_path: Path) -> None:
     head = "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], q_RS_z [], v_x\n"
     euroc.write_text(head + "".join(", ".join([*(row[place] for place in order), "0.1"]) + "\n" for row in rows))
     np.savetxt(kitti, way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
-    assert way_of_file(kitti).trajectory.stamp_ns.tolist() == [second * 10**9 for second in range(30)]
+    assert load_pose_file(kitti).trajectory.stamp_ns.tolist() == [second * 10**9 for second in range(30)]
     (tmp_path / "times.txt").write_text("".join(f"{line[0]}\n" for line in lines))
-    for found in (tum, *(way_of_file(path).trajectory for path in (ours, euroc, kitti))):
+    for found in (tum, *(load_pose_file(path).trajectory for path in (ours, euroc, kitti))):
         assert found.stamp_ns.tolist() == way.stamp_ns.tolist()
         assert found.poses == pytest.approx(way.poses, abs=1e-8)
 
@@ -197,7 +197,7 @@ def test_a_file_may_be_of_any_frame_of_the_robot(
     base_t_lidar = np.diag([-1.0, -1.0, 1.0, 1.0])
     base_t_lidar[:3, 3] = [-0.549, 0, 1.470]
     truth = sampled_ameds.archive.with_name("ameds.truth.csv")
-    lidar = written(tmp_path / "lidar.tum", way_of_file(truth).trajectory.of_frame(base_t_lidar))
+    lidar = written(tmp_path / "lidar.tum", load_pose_file(truth).trajectory.of_frame(base_t_lidar))
     words = sampled_ameds.bag, lidar, "gnss/odom", "--align", "none", "--truth-max-std", 0.02
     found, told = evaluated(capsys, *words, "--estimate-frame", "lidar")
     assert ate(found) < 0.02 and not told
@@ -225,7 +225,7 @@ def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
     )
     truth = TopicTrajectory(topic="truth", parent="map", child="base", trajectory=body)
     ways = TrajectoryPair(estimate=lidar, truth=truth, frames=frames)
-    judged = compared(ways, EvaluationSettings(alignment="none"), lever=None, tell=told.append)
+    judged = compare(ways, EvaluationSettings(alignment="none"), lever_arm=None, report=told.append)
     assert judged.evaluation.absolute.translation.max() < 1e-9
     assert told == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]
 
@@ -260,7 +260,7 @@ def test_files_that_hold_no_poses_are_told(name: str, text: str, told: str, tmp_
     (tmp_path / "times" / "times.txt").write_text("1\n2\n")
     (tmp_path / name).write_text(text)
     with pytest.raises(ArchiveError) as end:
-        way_of_file(tmp_path / name)
+        load_pose_file(tmp_path / name)
     assert told in str(end.value)
 
 
@@ -271,9 +271,9 @@ def test_what_a_file_is_may_be_said(tmp_path: Path, capsys: pytest.CaptureFixtur
     lines = [line.split() for line in tum_lines(way)]
     rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
     late.write_text("".join(f"{row[0]}.000000 {' '.join(row[1:])}\n" for row in rows))
-    assert way_of_file(late).trajectory.stamp_ns.tolist() == way.stamp_ns.tolist()
+    assert load_pose_file(late).trajectory.stamp_ns.tolist() == way.stamp_ns.tolist()
     late.write_text("t,x,y,z,qx,qy,qz,qw\n" + "".join(",".join(line) + "\n" for line in lines))
-    assert way_of_file(late).trajectory.poses == pytest.approx(way.poses, abs=1e-8)
+    assert load_pose_file(late).trajectory.poses == pytest.approx(way.poses, abs=1e-8)
     late.write_text("".join(" ".join([*row[:4], row[7], *row[4:7]]) + "\n" for row in rows))
     assert ate(evaluated(capsys, late, tum, "--form", f"{late}=euroc")[0]) == pytest.approx(0, abs=1e-6)
     np.savetxt(kitti := tmp_path / "kitti.txt", way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
@@ -295,11 +295,11 @@ def test_rows_without_a_pose_are_told_and_the_others_count(tmp_path: Path) -> No
     (path := tmp_path / "a.tum").write_text(
         "# t\n1 0 0 0 0 0 0 1\n2 nan 0 0 0 0 0 1\n3 inf 0 0 0 0 0 1\n3 1 0 0 0 0 0 1\n"
     )
-    assert way_of_file(path, tell=told.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
+    assert load_pose_file(path, report=told.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
     path.write_text("1 0 0 0 0 0 0 1\n2 1 nan 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 9 0 0 0 0 0 1\n")
-    assert way_of_file(path, tell=told.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
+    assert load_pose_file(path, report=told.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
     path.write_text("1 0 0 0 0 0 0 1\n2 1 0 0 0 0 0 0\n3 2 0 0 1e300 1e300 0 1\n4 3 0 0 0 0 1 1\n")
-    assert way_of_file(path, tell=told.append).trajectory.positions_m[:, 0].tolist() == [0, 3]
+    assert load_pose_file(path, report=told.append).trajectory.positions_m[:, 0].tolist() == [0, 3]
     assert told.pop() == f"{path}, row 2: no pose; 2 of 4 rows are left out"
     assert told == [
         f"{path}, row 3: no pose; 2 of 4 rows are left out",

@@ -12,7 +12,7 @@ __all__ = ["Messages", "defects_of", "messages_of", "notes_of", "places_of"]
 def defects_of(root: Path) -> list[Defect]:
     """What is defective in the files of an archive; what its numbers say of each other is for the tests of the arm."""
     with open_dataset(root, allow_empty=True) as archive:
-        return archive.defects.kept
+        return archive.defects.listed
 
 
 def places_of(defects: list[Defect]) -> list[tuple[str, str, int | None]]:

@@ -366,7 +366,7 @@ class Player(Node):
         for line in self._archive.warnings if self._archive.bag is not None else ():
             self.get_logger().warning(line.removeprefix(WARNING))
         check_settings(self._archive)
-        for defect in self._archive.defects.kept:
+        for defect in self._archive.defects.listed:
             if defect.kind == UNIT_MISMATCH:
                 self.get_logger().warning(str(defect))
 

@@ -120,4 +120,4 @@ def _blank_member(kind: Any) -> Any:
 
 def batch(topic: str, messages: Iterable[Stamped], decoder: BatchDecoder | None = None) -> RecordBatch:
     """The records of messages of one topic."""
-    return (decoder or BatchDecoder()).decoded(message_batch(topic, messages))
+    return (decoder or BatchDecoder()).decode(message_batch(topic, messages))

@@ -107,4 +107,4 @@ def test_the_set_for_range_sensors_has_no_cameras(tmp_path: Path) -> None:
     archive.write_nav()
     archive.write_radar()
     with open_dataset(archive.root) as opened:
-        assert [defect for defect in opened.defects.kept if defect.kind == "missing_file"] == []
+        assert [defect for defect in opened.defects.listed if defect.kind == "missing_file"] == []

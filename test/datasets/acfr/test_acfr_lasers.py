@@ -151,7 +151,7 @@ def test_ranges_are_in_the_unit_of_their_line(tmp_path: Path, unit: int, ranges_
 def told_of(root: Path) -> list[Defect]:
     """What is told of the lines of a dataset."""
     with open_dataset(root, "acfr", allow_empty=True) as archive:
-        return [defect for defect in archive.defects.kept if defect.kind != "missing_file"]
+        return [defect for defect in archive.defects.listed if defect.kind != "missing_file"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_a_faulty_line_is_told_once_and_all_others_play(
     lines[40] = change(lines[40].rstrip("\n")) + "\n"
     archive.write("LaserPort/RangeBearingQAsciiData.txt", lines)
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.kept if defect.kind != "missing_file"]
+        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
     expected = {"backward_time": [(42, "backward_time"), (41, "gap")]}.get(kind, [(41, kind)])
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert len(messages_of(archive.root, SCANS)["laser_port/scan"]) == 75 - lost
@@ -333,7 +333,7 @@ def test_a_gap_is_told(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "set", seconds=3, lost=lambda index: 80 <= index < 130)
     archive.write("LaserVertical/RangeBearingQAsciiData.txt", archive.laser_lines("LaserVertical"))
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.kept if defect.kind != "missing_file"]
+        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
     assert found == [(81, "gap")]
 
 

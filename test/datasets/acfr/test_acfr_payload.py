@@ -148,7 +148,7 @@ def test_a_faulty_line_is_told_and_the_rest_plays(tmp_path: Path, line: str, kin
     lines.insert(50, f"*{tiny.START}{line.removeprefix('0')}\n")
     log.write_text("".join(lines))
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.kept if defect.kind != "missing_file"]
+        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
     assert found == [(51, kind)]
     found_messages = messages_of(archive.root, PAYLOAD)
     assert {topic: len(rows) for topic, rows in found_messages.items() if topic in COUNTS} == COUNTS
@@ -159,7 +159,7 @@ def test_a_sensor_that_is_not_known_is_told_and_disturbs_nothing(tmp_path: Path)
         tmp_path, "0.1 SENSOR_DATA 4 1", "0.1 SENSOR_DATA 6 8", "0.1 SENSOR_DATA 5 2", name="PayloadDatal.txt"
     )
     with open_dataset(root, "acfr") as archive:
-        (defect,) = (defect for defect in archive.defects.kept if defect.kind != "missing_file")
+        (defect,) = (defect for defect in archive.defects.listed if defect.kind != "missing_file")
         assert (defect.row, defect.kind) == (2, "out_of_range")
         assert defect.message == "column id: expected one of 0, 1, 2, 3, 4, 5, got 6; the line is left out"
         assert list(archive.streams) == ["payload_wheels"]

@@ -121,7 +121,7 @@ def measured(rover: Rover, **parameters: Any) -> tuple[list[Defect], list[str]]:
     with open_dataset(rover.root, None, parameters) as archive:
         before = archive.defects.total
         check_settings(archive)
-        return archive.defects.kept[before:], [note for note in archive.notes if note.startswith("measured: ")]
+        return archive.defects.listed[before:], [note for note in archive.notes if note.startswith("measured: ")]
 
 
 def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> None:
@@ -330,7 +330,7 @@ def test_whether_gravity_is_in_the_body_s_acceleration_is_measured(
         for each in archive.checks:
             each(archive)
         assert any(note.startswith("measured: GnssBodyAcceleration has a norm of ") for note in archive.notes)
-        found = [defect.kind for defect in archive.defects.kept if defect.stream == "acceleration"]
+        found = [defect.kind for defect in archive.defects.listed if defect.stream == "acceleration"]
     assert found == kinds
 
 

@@ -193,7 +193,7 @@ def test_whether_names_are_of_a_sweep_s_start_or_end_is_measured(
         with open_dataset(root, None, {"cloud_stamp": chosen}) as archive:
             check_cloud_stamp(archive)
             (note,) = [note for note in archive.notes if "middle of a sweep" in note]
-            defects = [defect.message for defect in archive.defects.kept if defect.kind == "unit_mismatch"]
+            defects = [defect.message for defect in archive.defects.listed if defect.kind == "unit_mismatch"]
         shift = re.search(r"sweep is (\S+) s", note)
         assert shift and float(shift[1]) == pytest.approx(0.1 - late_s, abs=0.04)
         told = [f"cloud_stamp={chosen} does not fit, --set cloud_stamp={fits} would"] * (chosen != fits)

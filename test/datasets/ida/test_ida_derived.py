@@ -138,7 +138,7 @@ def test_forces_that_the_torques_do_not_give_are_reported(bundle: Path, tmp_path
             path.write_text(path.read_text().replace("mass = 1.4944", "mass = 3.4944"))
     with open_dataset(root) as archive:
         check_settings(archive)
-        (defect,) = (found for found in archive.defects.kept if found.kind == "force_mismatch")
+        (defect,) = (found for found in archive.defects.listed if found.kind == "force_mismatch")
     assert (defect.stream, Path(defect.file).suffix) == ("wrench_computed", ".csv")
 
 
@@ -228,7 +228,7 @@ def test_check_reports_a_choice_that_does_not_fit(
 ) -> None:
     with open_dataset(bundle, parameters=parameters) as archive:
         measured(archive)
-        found = [defect for defect in archive.defects.kept if defect.kind == kind]
+        found = [defect for defect in archive.defects.listed if defect.kind == kind]
         assert message in "\n".join(defect.message for defect in found)
         assert all(defect.file.endswith("eu.csv") for defect in found)
 
@@ -248,7 +248,7 @@ def test_check_gives_no_advice_on_lengths_where_none_fits(bundle: Path) -> None:
     with open_dataset(bundle, parameters={"dh_set": "naif"}) as archive:
         archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0.003, 0, 0])
         assert "none of them fits" in measured(archive)
-        kinds = {defect.kind for defect in archive.defects.kept}
+        kinds = {defect.kind for defect in archive.defects.listed}
     assert "pose_mismatch" in kinds and "arm_lengths_mismatch" not in kinds
 
 
@@ -256,16 +256,16 @@ def test_check_settles_the_numbers_of_the_tools_before_the_lengths(bundle: Path)
     with open_dataset(bundle, parameters={"tool_numbering": "flight"}) as archive:
         told = measured(archive)
         assert "the places of the tools that are known by the arm's lengths of auto 0." in told
-        assert "arm_lengths_mismatch" not in {defect.kind for defect in archive.defects.kept}
+        assert "arm_lengths_mismatch" not in {defect.kind for defect in archive.defects.listed}
     with open_dataset(bundle) as archive:
         archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0, 0, 2.0])
         assert "the tools 2 and 3 fit neither" in measured(archive)
-        assert {defect.kind for defect in archive.defects.kept} == {"pose_mismatch"}
+        assert {defect.kind for defect in archive.defects.listed} == {"pose_mismatch"}
 
 
 def test_check_reports_rotors_that_are_warmer_than_their_currents_make_them(archive: Archive) -> None:
     hot = {**archive.spec.constants["rotor"], "resistance_ohm": 42000}
     archive.spec = replace(archive.spec, constants={**archive.spec.constants, "rotor": hot})
     measured(archive)
-    found = {defect.stream: defect for defect in archive.defects.kept if defect.kind == "rotor_mismatch"}
+    found = {defect.stream: defect for defect in archive.defects.listed if defect.kind == "rotor_mismatch"}
     assert found["elbow_rotor_temperature"].file.endswith("eu.csv")

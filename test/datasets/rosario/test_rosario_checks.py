@@ -62,7 +62,7 @@ def spiky(t: float, chance: random.Random) -> list[float]:
 def found(archive: TinyRosario) -> tuple[list[str], list[Defect]]:
     with open_dataset(archive.root) as opened:
         check_settings(opened)
-        kept = [defect for defect in opened.defects.kept if defect.kind != "missing_file"]
+        kept = [defect for defect in opened.defects.listed if defect.kind != "missing_file"]
         return opened.notes, kept
 
 
@@ -206,7 +206,7 @@ def drive(archive: TinyRosario) -> Drive:
 def mismatches(archive: TinyRosario, **parameters: object) -> list[str]:
     with open_dataset(archive.root, None, parameters) as opened:
         check_settings(opened)
-        return [defect.message for defect in opened.defects.kept if defect.kind == "unit_mismatch"]
+        return [defect.message for defect in opened.defects.listed if defect.kind == "unit_mismatch"]
 
 
 @pytest.mark.parametrize("cleaned", [False, True])

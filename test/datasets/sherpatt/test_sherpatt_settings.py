@@ -140,7 +140,7 @@ def test_settings_that_cannot_be_read_are_a_defect_and_the_log_plays(name: str, 
     (folder / "recording_20181202_tf.msg").unlink()
     (folder / name).write_bytes(tiny.packed(tiny.FRAMES)[:-3])
     archive, _ = opened(folder / PART)
-    assert [defect.file for defect in archive.defects.kept] == [name]
+    assert [defect.file for defect in archive.defects.listed] == [name]
     assert "stereo_left" in archive.streams
 
 

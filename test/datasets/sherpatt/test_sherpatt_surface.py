@@ -181,7 +181,7 @@ def test_a_start_without_a_height_needs_to_be_told_one(tmp_path: Path) -> None:
     heights[20, 15] = -9999.0
     archive = opened(tmp_path, heights)
     assert "surface" not in archive.streams
-    (defect,) = archive.defects.kept
+    (defect,) = archive.defects.listed
     assert (defect.file, defect.kind, defect.stream) == ("dsm.tif", "unreadable_surface", "surface")
     assert "no height where the drive begins: set surface_z_offset_m" in defect.message
     assert len(points(opened(tmp_path, heights, surface_z_offset_m=815.0))) == 1199
@@ -215,7 +215,7 @@ def test_what_is_no_geotiff_is_a_defect_and_the_rest_plays(tmp_path: Path) -> No
     (tmp_path / "dsm.tif").write_bytes(b"II*\0 no picture")
     archive = opened(tmp_path, None)
     assert set(archive.streams) == {"dgps_odom"}
-    assert [(defect.file, defect.kind) for defect in archive.defects.kept] == [("dsm.tif", "unreadable_surface")]
+    assert [(defect.file, defect.kind) for defect in archive.defects.listed] == [("dsm.tif", "unreadable_surface")]
 
 
 def test_of_several_models_the_one_that_is_known_is_read(tmp_path: Path) -> None:

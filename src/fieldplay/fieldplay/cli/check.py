@@ -66,7 +66,7 @@ def _check_bag(chosen: argparse.Namespace) -> int:
 
 
 def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -> None:
-    defects = archive.defects.kept
+    defects = archive.defects.listed
     if chosen.json:
         _print_json({"dataset": archive.spec.name, "archive": str(archive.root), "playable": playable}, defects)
         return

@@ -41,17 +41,17 @@ from fieldplay.evaluation.evaluation_text import (
     lines_of,
     lines_of_several,
 )
-from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, forms_of_words, is_pose_file
+from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, is_pose_file, parse_pose_forms
 from fieldplay.evaluation.trajectory_pair import (
-    Compared,
-    Failed,
+    Comparison,
+    FailedComparison,
     PoseFiles,
     TrajectoryPair,
     chosen_topic,
-    compared,
+    compare,
     load_trajectories,
     odometries_and_truth,
-    ways_of_files,
+    trajectories_from_files,
 )
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
@@ -163,7 +163,7 @@ def run(chosen: argparse.Namespace) -> int:
     _take_archive_for_estimate(chosen)
     _require_places(chosen)
     is_named = chosen.truth is not None
-    all_ways = _ways(chosen, PoseFiles(forms=_forms(chosen), tell=note))
+    all_ways = _ways(chosen, PoseFiles(forms=_forms(chosen), report=note))
     if not is_named:
         _require_places(chosen)
     if len(all_ways) > 1:
@@ -179,23 +179,23 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _run_several(chosen: argparse.Namespace, all_ways: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
     """A row for each estimate; one that cannot be judged leaves the others alone."""
-    all_found: list[Compared | Failed] = []
+    all_found: list[Comparison | FailedComparison] = []
     for ways, folder in zip(all_ways, _folders(chosen), strict=True):
         tell = partial(_note_of, ways.estimate.topic)
         try:
             found = _judged(chosen, ways, settings, tell=tell)
         except FusionError as error:
             tell(str(error))
-            all_found.append(Failed(ways=ways, reason=str(error)))
+            all_found.append(FailedComparison(pair=ways, reason=str(error)))
         else:
             _tell_doubts(found, chosen.lengths, tell=tell)
             _write_tum(chosen, found, folder)
             all_found.append(found)
-    _draw(chosen, [found for found in all_found if isinstance(found, Compared)])
+    _draw(chosen, [found for found in all_found if isinstance(found, Comparison)])
     lines = [json.dumps(as_json_of_several(all_found), indent=2)] if chosen.json else lines_of_several(all_found)
     for line in lines:
         print_line(line)
-    return int(any(isinstance(found, Failed) for found in all_found))
+    return int(any(isinstance(found, FailedComparison) for found in all_found))
 
 
 def _note_of(topic: str, text: str) -> None:
@@ -204,14 +204,14 @@ def _note_of(topic: str, text: str) -> None:
 
 def _judged(
     chosen: argparse.Namespace, ways: TrajectoryPair, settings: EvaluationSettings, *, tell: Callable[[str], None]
-) -> Compared:
+) -> Comparison:
     """One estimate beside the truth, in the time and the frames that are asked for."""
     ways = ways.window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
-    ways = ways.believed(truth_max_std_of(ways.truth.topic, chosen.spec) if limit_m is None else limit_m)
+    ways = ways.exclude_uncertain(truth_max_std_of(ways.truth.topic, chosen.spec) if limit_m is None else limit_m)
     if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not ways.estimate.child):
         ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
-    return compared(ways, settings, lever=_lever(chosen.lever), tell=tell, finds_offset=chosen.offset is AUTO)
+    return compare(ways, settings, lever_arm=_lever(chosen.lever), report=tell, finds_offset=chosen.offset is AUTO)
 
 
 def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
@@ -225,7 +225,7 @@ def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
 def _forms(chosen: argparse.Namespace) -> PoseForms:
     if chosen.times is not None and not chosen.times.is_file():
         raise UsageError(f"--times: {chosen.times}: there is no such file")
-    forms = forms_of_words(chosen.form, chosen.times)
+    forms = parse_pose_forms(chosen.form, chosen.times)
     for path in forms.by_path:
         if path not in (*chosen.estimate, chosen.truth):
             raise UsageError(f"--form: {path} is neither ESTIMATE nor TRUTH")
@@ -240,7 +240,7 @@ def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
             if not is_pose_file(word):
                 each = "both" if len(words) == 2 else "all"
                 raise UsageError(f"{word}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
-        return ways_of_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
+        return trajectories_from_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
     with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
         may_move = chosen.estimate_frame is not None
         ways = load_trajectories(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
@@ -332,18 +332,18 @@ def _no_hint(word: str) -> str:
 
 def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
     """What was wrong with the messages that were read, in short."""
-    for found in source.findings.kept.values():
+    for found in source.findings.listed.values():
         for issue in found[:1]:
             more = source.findings.counts[issue.kind] - 1
             yield f"{issue.place}: {issue.message}{f', and {more} more' if more else ''}"
 
 
-def _tell_doubts(found: Compared, requested_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
+def _tell_doubts(found: Comparison, requested_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
-    if found.ways.estimate.topic == found.ways.truth.topic:
-        tell(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
-    settings, period_s = found.evaluation.settings, usual_period_s(found.ways.estimate.trajectory)
-    if found.is_offset_found and abs(settings.offset_s) > period_s / 2:
+    if found.pair.estimate.topic == found.pair.truth.topic:
+        tell(f"ESTIMATE and TRUTH are both {found.pair.truth.topic}: it is compared with itself")
+    settings, period_s = found.evaluation.settings, usual_period_s(found.pair.estimate.trajectory)
+    if found.is_offset_estimated and abs(settings.offset_s) > period_s / 2:
         tell(
             f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
             f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
@@ -362,21 +362,21 @@ def _lever(offset_m: Sequence[float] | None) -> Array | None:
     return lever
 
 
-def _write_tum(chosen: argparse.Namespace, found: Compared, folder: Path) -> None:
+def _write_tum(chosen: argparse.Namespace, found: Comparison, folder: Path) -> None:
     """The files of TUM that were asked for."""
     if chosen.tum is not None:
-        ways = (found.ways.estimate.trajectory, found.ways.truth.trajectory, found.aligned)
+        ways = (found.pair.estimate.trajectory, found.pair.truth.trajectory, found.aligned)
         for name, way in zip(TUM_NAMES, ways, strict=True):
             write_whole(folder / name, _tum(way))
 
 
-def _draw(chosen: argparse.Namespace, found: Sequence[Compared]) -> None:
+def _draw(chosen: argparse.Namespace, found: Sequence[Comparison]) -> None:
     """The drawing that was asked for, of all estimates that could be judged."""
     if chosen.plot is not None and found:
         from fieldplay.report.html import trajectory_figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Sequence[Compared]], bytes] = trajectory_figures.picture_of
+        draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.picture_of
         write_whole(chosen.plot, trajectory_figures.page_of(found).encode() if is_page else draw(found))
 
 

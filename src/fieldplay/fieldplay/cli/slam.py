@@ -59,7 +59,7 @@ from fieldplay.evaluation.trajectory_pair import (
 from fieldplay.recording.archive_data import ArchiveData
 from fieldplay.recording.bag_data import BagData
 from fieldplay.recording.field_data import FieldData
-from fieldplay.recording.record_source import given_inputs
+from fieldplay.recording.record_source import topics_by_input
 from fieldplay.trajectories.evaluation import EvaluationSettings
 
 AUTO = "auto"
@@ -142,7 +142,7 @@ def _fitting(
     chosen: argparse.Namespace, methods: Sequence[Method], data: FieldData, spec: DatasetSpec | None
 ) -> tuple[list[RunConfig], dict[str, Outcome]]:
     """The methods that fit the archive, and what is to be said of the others."""
-    given = given_inputs(chosen.input, {name for method in methods for name in method.needs})
+    given = topics_by_input(chosen.input, {name for method in methods for name in method.needs})
     told = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
     known = Known(given=given, told=told, dataset=spec.name if spec else "", noise=_imu_noise(data))
     frames = frames_of(data)
@@ -182,7 +182,7 @@ def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None
         if word is None:
             raise UsageError(f"{chosen.archive}: expected a truth to judge by, found none; --truth TOPIC or FILE tells")
         name = chosen_topic(word, source.topics)
-        (ways,) = load_trajectories(source, [name], name, files=PoseFiles(tell=note), progress=bar, moving=True)
+        (ways,) = load_trajectories(source, [name], name, files=PoseFiles(report=note), progress=bar, moving=True)
     frame = ways.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")
     return replace(ways, truth=replace(ways.truth, child=frame))
 

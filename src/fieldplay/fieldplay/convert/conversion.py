@@ -32,13 +32,13 @@ from fieldplay.streams.message_block import Messages, Payloads
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import DERIVED, SpanMessages, TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
-from fieldplay.topics.plain_bag_topics import carried_feeds
+from fieldplay.topics.plain_bag_topics import feeds_with_latched_history
 from fieldplay.topics.selection import Selection
 
 WEIGHTS = {RAW: 400, COMPRESSED: 50, CLOUD: 50}  # what a message costs, beside one of a few numbers
 POINTS = 8  # of a span at which its cost is put
 LOOK_EVERY_S = 0.2
-Heard = Callable[[int, int], None]  # how many messages are written, and about how many ns of the data that are
+ReportProgress = Callable[[int, int], None]  # how many messages are written, and about how many ns of the data that are
 
 
 # Slices of time of many feeds: together they give the very messages that the feeds give as a whole, in their order.
@@ -66,9 +66,9 @@ def time_slices(feeds: Sequence[TopicStream], window: Window, count: int) -> lis
     order = np.argsort(times[inside], kind="stable")
     times, summed = times[inside][order], np.cumsum(cost[inside][order])
     fractions = summed[-1] * np.arange(1, count) / count if len(summed) else np.zeros(0)
-    borders = {int(times[place]) for place in np.searchsorted(summed, fractions).tolist()}
-    ends = [*sorted(border for border in borders if border > window.first_ns)]
-    starts = [window.first_ns, *ends]
+    borders = {int(times[index]) for index in np.searchsorted(summed, fractions).tolist()}
+    later_borders = [*sorted(border for border in borders if border > window.first_ns)]
+    starts = [window.first_ns, *later_borders]
     return [
         *(TimeSlice(start, end - 1) for start, end in pairwise(starts)),
         TimeSlice(starts[-1], window.last_ns),
@@ -77,45 +77,45 @@ def time_slices(feeds: Sequence[TopicStream], window: Window, count: int) -> lis
 
 def feeds_of_slice(feeds: Sequence[TopicStream], part: TimeSlice) -> list[TopicStream]:
     """The feeds as far as a slice needs them: without the spans before it, but for what is computed or kept."""
-    return [_computed(feed) if feed.stream == DERIVED else _late(feed, part.from_ns) for feed in feeds]
+    return [_with_late_messages(feed) if feed.stream == DERIVED else _since(feed, part.from_ns) for feed in feeds]
 
 
-def _late(feed: TopicStream, from_ns: int) -> TopicStream:
-    places = [place for place, span in enumerate(feed.spans) if span.last_ns >= from_ns or feed.latched]
-    spans = [feed.spans[place] for place in places]
-    return replace(feed, spans=spans, records=lambda index: feed.records(places[index]))
+def _since(feed: TopicStream, from_ns: int) -> TopicStream:
+    indices = [number for number, span in enumerate(feed.spans) if span.last_ns >= from_ns or feed.latched]
+    spans = [feed.spans[number] for number in indices]
+    return replace(feed, spans=spans, records=lambda index: feed.records(indices[index]))
 
 
-def _computed(feed: TopicStream) -> TopicStream:
+def _with_late_messages(feed: TopicStream) -> TopicStream:
     return replace(feed, messages=lambda record: _LateMessages(feed, record))
 
 
 @dataclass(eq=False)
 class _LateMessages:
-    """SpanMessages that are made when the first of them is wanted."""
+    """SpanMessages that are made when the first payload is requested."""
 
     feed: TopicStream
     record: Record
     heavy: bool = False
-    made: SpanMessages | None = None
+    messages: SpanMessages | None = None
 
     def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        if self.made is None:
-            self.made = self.feed.messages(self.record)
-        return self.made.payloads(rows)
+        if self.messages is None:
+            self.messages = self.feed.messages(self.record)
+        return self.messages.payloads(rows)
 
 
 # A bag that several processes write: each the messages of a slice of time, into a file of its own.
 #
-# The processes are forked from the one that has the archive open, and begin where it is. They hear no interrupt: the
+# The processes are forked from the one that has the archive open, and begin where it is. They ignore interrupts: the
 # one that began them does, and ends them. Whoever loses the other side of the pipe between them ends too.
 
 
 class _Finished(NamedTuple):
-    """What a process tells when its part is written: what is in it, and what it found besides."""
+    """What a process reports when its part is written: its contents, defects and notes."""
 
     contents: Contents
-    kept: list[Defect]
+    defects: list[Defect]
     counts: "Counter[tuple[str, str]]"
     notes: list[str]
 
@@ -126,7 +126,7 @@ class _Part:
 
     process: ForkProcess
     receiver: Connection
-    begin_ns: int
+    start_ns: int
     done: int = 0
     passed_ns: int = 0
     finished: _Finished | None = field(default=None)
@@ -140,7 +140,7 @@ def write_in_parts(
     *,
     writer: BagWriter,
     jobs: int,
-    received: Heard,
+    received: ReportProgress,
 ) -> None:
     """Write all messages of a window by so many processes."""
     slices, had_threads = time_slices(feeds, window, jobs), has_threads()
@@ -150,16 +150,16 @@ def write_in_parts(
     try:
         for number, (part, (receiver, sender)) in enumerate(zip(slices, pipes, strict=True)):
 
-            def work(number: int = number, part: TimeSlice = part, sender: Connection = sender) -> None:
+            def write_slice(number: int = number, part: TimeSlice = part, sender: Connection = sender) -> None:
                 for other, _ in pipes:
                     other.close()
                 if had_threads:
                     lose_threads()
                 taken = window if part.last_ns is None else Window(window.archive_ns, window.first_ns, part.last_ns)
-                found = batches(feeds_of_slice(feeds, part), channels, taken, from_ns=part.from_ns)
-                _work(archive, writer, number, found, sender)
+                slice_batches = batches(feeds_of_slice(feeds, part), channels, taken, from_ns=part.from_ns)
+                _write_slice(archive, writer, number, slice_batches, sender)
 
-            process = context.Process(target=work)
+            process = context.Process(target=write_slice)
             process.start()
             sender.close()
             parts.append(_Part(process, receiver, part.from_ns))
@@ -172,72 +172,74 @@ def write_in_parts(
     for number, each in enumerate(parts):
         assert each.finished is not None
         writer.take_part(number, each.finished.contents)
-        archive.defects.join(each.finished.kept, each.finished.counts)
+        archive.defects.join(each.finished.defects, each.finished.counts)
         archive.notes.extend(note for note in each.finished.notes if note not in archive.notes)
 
 
-def _wait(parts: Sequence[_Part], received: Heard) -> None:
-    """Hear all parts until the last is finished; BagError where one ends before."""
+def _wait(parts: Sequence[_Part], received: ReportProgress) -> None:
+    """Receive the reports of all parts until the last is finished; BagError where one exits before."""
     open_parts = {part.receiver: part for part in parts}
     while open_parts:
         for receiver in wait(list(open_parts), LOOK_EVERY_S):
             part = next(own for other, own in open_parts.items() if other is receiver)
             try:
-                told = part.receiver.recv()
+                report = part.receiver.recv()
             except EOFError:
                 part.process.join()
                 code = part.process.exitcode or 0
                 how = f"by signal {-code}" if code < 0 else f"with code {code}"
                 raise BagError(f"a process that wrote a part of the bag has ended {how}: nothing was written") from None
-            if isinstance(told, UserError):
-                raise told
-            if isinstance(told, _Finished):
-                part.finished = told
+            if isinstance(report, UserError):
+                raise report
+            if isinstance(report, _Finished):
+                part.finished = report
                 del open_parts[part.receiver]
             else:
-                part.done, last_ns = told
-                part.passed_ns = last_ns - part.begin_ns
+                part.done, last_ns = report
+                part.passed_ns = last_ns - part.start_ns
         received(sum(part.done for part in parts), sum(part.passed_ns for part in parts))
 
 
-def _work(archive: Archive, writer: BagWriter, number: int, found: Iterator[Messages], sender: Connection) -> None:
-    """What a process does: a part, telling of each batch."""
+def _write_slice(
+    archive: Archive, writer: BagWriter, number: int, slice_batches: Iterator[Messages], sender: Connection
+) -> None:
+    """Write a slice in a worker process, and report each batch."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    _have_own_files()
-    kept, counts, notes = len(archive.defects.kept), Counter(archive.defects.counts), len(archive.notes)
+    _reopen_files()
+    defect_count, counts, notes = len(archive.defects.listed), Counter(archive.defects.counts), len(archive.notes)
 
-    def telling() -> Iterator[Messages]:
+    def reported_batches() -> Iterator[Messages]:
         done = 0
-        for batch in found:
+        for batch in slice_batches:
             yield batch
             done += len(batch)
             sender.send((done, int(batch.stamp_ns[-1])))
 
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
-            contents = writer.write_part(number, telling())
+            contents = writer.write_part(number, reported_batches())
         except UserError as error:
             sender.send(error)
             return
         except BrokenPipeError:
             return
         log = archive.defects
-        sender.send(_Finished(contents, log.kept[kept:], log.counts - counts, archive.notes[notes:]))
+        sender.send(_Finished(contents, log.listed[defect_count:], log.counts - counts, archive.notes[notes:]))
 
 
-def _have_own_files() -> None:
-    """Open the files anew that are open for reading: where two processes read through one, each moves it for both."""
+def _reopen_files() -> None:
+    """Reopen the files that are open for reading: processes that share one would move each other's offset."""
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):
             number = int(name)
             if not stat.S_ISREG(os.fstat(number).st_mode) or _is_written(number):
                 continue
-            place = os.lseek(number, 0, os.SEEK_CUR)
-            own = os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
-            os.lseek(own, place, os.SEEK_SET)
-            os.dup2(own, number, inheritable=False)
-            os.close(own)
+            offset = os.lseek(number, 0, os.SEEK_CUR)
+            descriptor = os.open(f"/proc/self/fd/{number}", os.O_RDONLY | os.O_CLOEXEC)
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            os.dup2(descriptor, number, inheritable=False)
+            os.close(descriptor)
 
 
 def _is_written(number: int) -> bool:
@@ -273,7 +275,7 @@ def convert(
     _refuse_defects(archive, options)
     feeds = archive_topic_streams(archive, selection)
     window = window_of(archive, selection)
-    feeds, notes = carried_feeds(archive, feeds, window)
+    feeds, notes = feeds_with_latched_history(archive, feeds, window)
     last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
     length = max(min(window.last_ns or last_ns, last_ns) - window.first_ns, 1)
     jobs = 1 if archive.bag is not None else options.jobs
@@ -291,26 +293,26 @@ def convert(
                 numbers[feed.topic] = writer.add_channel(channel_of_feed(feed))
         channels = [numbers[feed.topic] for feed in feeds]
 
-        def heard(done: int, passed_ns: int) -> None:
+        def report(done: int, passed_ns: int) -> None:
             progress(min(max(passed_ns / length, 0.0), 1.0), done)
 
         if jobs > 1:
-            write_in_parts(archive, feeds, channels, window, writer=writer, jobs=jobs, received=heard)
+            write_in_parts(archive, feeds, channels, window, writer=writer, jobs=jobs, received=report)
         else:
             done = 0
             for batch in batches(feeds, channels, window):
                 writer.write(batch)
                 done += len(batch)
-                heard(done, int(batch.stamp_ns[-1]) - window.first_ns)
+                report(done, int(batch.stamp_ns[-1]) - window.first_ns)
         _refuse_defects(archive, options)
         counts = writer.counts
-        standing = {feed.topic for feed in feeds if feed.standing}
-        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in standing):
+        static_topics = {feed.topic for feed in feeds if feed.standing}
+        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in static_topics):
             raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
     return Converted(topics=tuple(numbers), counts=counts, notes=tuple(notes))
 
 
 def _refuse_defects(archive: Archive, options: BagOptions) -> None:
     if options.strict and archive.defects.total:
-        found = counted(archive.defects.total, "defect")
-        raise BagError(f"{archive.root}: {found}, and none is allowed: nothing was written")
+        defects = counted(archive.defects.total, "defect")
+        raise BagError(f"{archive.root}: {defects}, and none is allowed: nothing was written")

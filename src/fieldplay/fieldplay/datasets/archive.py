@@ -53,7 +53,7 @@ class DefectLog:
     """
 
     def __init__(self) -> None:
-        self.kept: list[Defect] = []
+        self.listed: list[Defect] = []
         self.counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
@@ -62,13 +62,13 @@ class DefectLog:
         with self._lock:
             self.counts[key] += 1
             if self.counts[key] <= KEPT_PER_KIND:
-                self.kept.append(defect)
+                self.listed.append(defect)
 
-    def join(self, kept: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
+    def join(self, listed: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
         """Take over what another process found of the same archive; what both found is one."""
-        known = set(self.kept)
-        more = counts - Counter((place_of(defect), defect.kind) for defect in kept)
-        for defect in kept:
+        known = set(self.listed)
+        more = counts - Counter((place_of(defect), defect.kind) for defect in listed)
+        for defect in listed:
             if defect not in known:
                 self(defect)
         self.counts.update(more)
@@ -80,7 +80,7 @@ class DefectLog:
     @property
     def dropped(self) -> Counter[tuple[str, str]]:
         """How many of a kind in a place are counted only."""
-        return self.counts - Counter((place_of(defect), defect.kind) for defect in self.kept)
+        return self.counts - Counter((place_of(defect), defect.kind) for defect in self.listed)
 
     def in_short(self) -> list[str]:
         """How many of each kind there are, and the first of each file; nothing where there are none."""
@@ -99,10 +99,10 @@ class DefectLog:
 
     def _shown(self) -> list[Defect]:
         """The first defects of each file: one at least, however many files there are."""
-        of_file = Counter(defect.file for defect in self.kept)
+        of_file = Counter(defect.file for defect in self.listed)
         most, shown = max(SHOWN // max(len(of_file), 1), 1), []
         seen: Counter[str] = Counter()
-        for defect in self.kept:
+        for defect in self.listed:
             seen[defect.file] += 1
             if seen[defect.file] <= most:
                 shown.append(defect)

@@ -67,7 +67,7 @@ def open_dataset(
         archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
     if not archive.streams and not allow_empty:
         archive.close()
-        reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
+        reasons = [f"\n  {defect}" for defect in archive.defects.listed[:REASONS]]
         what = f"nothing of {spec.name} in it that can be read"
         if archive.bag is not None:
             what = f"expected a bag with messages that can be read, got {archive.bag.title} without any"

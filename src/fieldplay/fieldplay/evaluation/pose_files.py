@@ -21,7 +21,7 @@ OURS = ("stamp_ns", "x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
 NS_DIGITS = 15  # before the point: some programs write nanoseconds into TUM's files
 COMMENT = "#"
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class _Table:
         return int(self.rows.shape[1])
 
     @cached_property
-    def begins_with_whole(self) -> bool:
+    def starts_with_integer(self) -> bool:
         """Whether the first number is a whole one."""
         return str(self.rows[0, 0]).lstrip("+-").isdecimal()
 
@@ -53,7 +53,7 @@ class _Table:
             for row, texts in enumerate(cells.tolist()):
                 for text in texts:
                     if not _is_number(text):
-                        raise self.fault(row, f"expected a number, got '{text}'") from None
+                        raise self.error(row, f"expected a number, got '{text}'") from None
             raise
 
     def seconds(self) -> Stamps:
@@ -64,7 +64,7 @@ class _Table:
             return self._seconds(self.rows[:, 0])
         if not all(are_long):
             row = are_long.index(False)
-            raise self.fault(row, f"expected nanoseconds as in most rows, got '{self.rows[row, 0]}'")
+            raise self.error(row, f"expected nanoseconds as in most rows, got '{self.rows[row, 0]}'")
         return self.whole_ns(wholes)
 
     def whole_ns(self, texts: NDArray[np.str_]) -> Stamps:
@@ -73,39 +73,39 @@ class _Table:
             return texts.astype(np.int64)
         except (ValueError, OverflowError):
             row = next(row for row, text in enumerate(texts.tolist()) if not _is_whole(text))
-            raise self.fault(row, f"expected whole nanoseconds, got '{texts[row]}'") from None
+            raise self.error(row, f"expected whole nanoseconds, got '{texts[row]}'") from None
 
     def _seconds(self, texts: NDArray[np.str_]) -> Stamps:
-        found, good = ns_from_texts(np.char.encode(texts, "utf-8"))
+        stamp_ns, good = ns_from_texts(np.char.encode(texts, "utf-8"))
         if not good.all():
             row = int(np.argmin(good))
-            raise self.fault(row, f"expected seconds, got '{texts[row]}'")
-        return found
+            raise self.error(row, f"expected seconds, got '{texts[row]}'")
+        return stamp_ns
 
-    def times_beside(self, tell: Tell) -> Stamps:
+    def paired_times(self, report: Report) -> Stamps:
         """The times of another file, of which there must be as many; without one the rows are a second apart."""
         path = self.times or self.path.with_name(TIMES_FILE)
         if not path.is_file():
-            tell(f"{self.path}: no {TIMES_FILE} beside it, so its poses count as 1 s apart, from 0 s on")
+            report(f"{self.path}: no {TIMES_FILE} beside it, so its poses count as 1 s apart, from 0 s on")
             return np.arange(len(self.rows), dtype=np.int64) * NS_PER_S
-        beside = _table_of(path)
-        if len(beside.rows) != len(self.rows):
+        other = _table_of(path)
+        if len(other.rows) != len(self.rows):
             raise ArchiveError(
-                f"{path}: expected {len(self.rows)} times, as {self.path.name} has poses, got {len(beside.rows)}"
+                f"{path}: expected {len(self.rows)} times, as {self.path.name} has poses, got {len(other.rows)}"
             )
-        return beside.seconds()
+        return other.seconds()
 
-    def fault(self, row: int, told: str) -> ArchiveError:
-        return ArchiveError(f"{self.path}, row {self.lines[row]}: {told}")
+    def error(self, row: int, message: str) -> ArchiveError:
+        return ArchiveError(f"{self.path}, row {self.lines[row]}: {message}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Form:
     """A form of files: what a row of it is, whether a file is one, its times and its x y z qx qy qz qw (n, 7)."""
 
-    told: str
+    text: str
     fits: Callable[[_Table], bool]
-    times: Callable[[_Table, Tell], Stamps]
+    times: Callable[[_Table, Report], Stamps]
     poses: Callable[[_Table], Array]
 
 
@@ -118,39 +118,39 @@ def _poses_of_matrices(table: _Table) -> Array:
 
 def _our_columns(table: _Table) -> list[int]:
     if not set(OURS) <= set(table.names) or len(table.names) != table.width:
-        told = ", ".join(table.names) or "no names"
-        raise ArchiveError(f"{table.path}: expected columns {', '.join(OURS)}, got {told}")
+        names = ", ".join(table.names) or "no names"
+        raise ArchiveError(f"{table.path}: expected columns {', '.join(OURS)}, got {names}")
     return [table.names.index(name) for name in OURS]
 
 
 FORMS: Mapping[str, _Form] = {
     "truth": _Form(
-        told="a sample's truth.csv",
+        text="a sample's truth.csv",
         fits=lambda table: bool(table.names) and table.names[0] == OURS[0],
         times=lambda table, _: table.whole_ns(table.rows[:, _our_columns(table)[0]]),
         poses=lambda table: table.numbers(_our_columns(table)[1:]),
     ),
     "euroc": _Form(
-        told="EuRoC (ns, x, y, z, qw, qx, qy, qz)",
-        fits=lambda table: table.has_commas and table.width >= 8 and table.begins_with_whole,
+        text="EuRoC (ns, x, y, z, qw, qx, qy, qz)",
+        fits=lambda table: table.has_commas and table.width >= 8 and table.starts_with_integer,
         times=lambda table, _: table.whole_ns(table.rows[:, 0]),
         poses=lambda table: table.numbers([1, 2, 3, 5, 6, 7, 4]),
     ),
     "tum": _Form(
-        told="TUM (t x y z qx qy qz qw)",
+        text="TUM (t x y z qx qy qz qw)",
         fits=lambda table: table.width == 8,
         times=lambda table, _: table.seconds(),
         poses=lambda table: table.numbers(slice(1, 8)),
     ),
     "kitti": _Form(
-        told="KITTI (12 numbers)",
+        text="KITTI (12 numbers)",
         fits=lambda table: table.width == 12,
-        times=lambda table, tell: table.times_beside(tell),
+        times=lambda table, report: table.paired_times(report),
         poses=_poses_of_matrices,
     ),
 }
 WIDTHS = {"truth": 8, "euroc": 8, "tum": 8, "kitti": 12}  # columns at least
-TOLD = ", ".join(form.told for form in FORMS.values())
+FORM_TEXTS = ", ".join(form.text for form in FORMS.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +166,13 @@ class PoseForms:
         return self.by_path.get(str(path), self.of_all)
 
 
-def forms_of_words(words: Sequence[str], times: Path | None = None) -> PoseForms:
+def parse_pose_forms(texts: Sequence[str], times: Path | None = None) -> PoseForms:
     """FORM for all files, or FILE=FORM."""
     by_path: dict[str, str] = {}
-    for word in words:
-        path, _, form = word.rpartition("=")
+    for text in texts:
+        path, _, form = text.rpartition("=")
         if form not in FORMS:
-            raise UsageError(f"--form: expected {', '.join(FORMS)} or FILE=FORM, got '{word}'")
+            raise UsageError(f"--form: expected {', '.join(FORMS)} or FILE=FORM, got '{text}'")
         by_path[path] = form
     return PoseForms(of_all=by_path.pop("", ""), by_path=by_path, times=times)
 
@@ -182,21 +182,23 @@ def is_pose_file(word: str) -> bool:
     return Path(word).suffix.lower() in ENDINGS and Path(word).is_file()
 
 
-def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lambda text: None) -> TopicTrajectory:
-    """All poses of a file; `tell` hears of rows that are none."""
+def load_pose_file(
+    path: Path, forms: PoseForms | None = None, *, report: Report = lambda text: None
+) -> TopicTrajectory:
+    """All poses of a file; `report` receives a line about rows without a pose."""
     forms = forms or PoseForms()
     table = _table_of(path, forms.times)
     form = _form_of(table, forms.form_of(path))
-    times, rows = form.times(table, tell), form.poses(table)
+    times, rows = form.times(table, report), form.poses(table)
     trajectory = trajectory_from_rows(times, rows[:, :3], rows[:, 3:])
     if not len(trajectory):
-        raise table.fault(0, f"expected numbers, got '{' '.join(table.rows[0].tolist())[:60]}': no row holds a pose")
-    for line in _left_out(table, times, rows, are_turned=trajectory.has_orientation):
-        tell(line)
+        raise table.error(0, f"expected numbers, got '{' '.join(table.rows[0].tolist())[:60]}': no row holds a pose")
+    for line in _rejected_rows(table, times, rows, are_turned=trajectory.has_orientation):
+        report(line)
     return TopicTrajectory(topic=str(path), parent="", child="", trajectory=trajectory)
 
 
-def _left_out(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) -> Iterator[str]:
+def _rejected_rows(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) -> Iterator[str]:
     """What is told of rows that hold no pose, no rotation where others do, and of those whose time another one has."""
     is_pose = np.isfinite(rows).all(axis=1)
     if are_turned:
@@ -215,12 +217,12 @@ def _left_out(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) ->
 def _form_of(table: _Table, name: str) -> _Form:
     if name:
         if table.width < WIDTHS[name]:
-            raise table.fault(0, f"expected {FORMS[name].told}, got {table.width} columns")
+            raise table.error(0, f"expected {FORMS[name].text}, got {table.width} columns")
         return FORMS[name]
     form = next((form for form in FORMS.values() if form.fits(table)), None)
     if form is None:
         under = f" under '{','.join(table.names)[:60]}'" if table.names else ""
-        raise ArchiveError(f"{table.path}: expected {TOLD}, got {table.width} columns{under}")
+        raise ArchiveError(f"{table.path}: expected {FORM_TEXTS}, got {table.width} columns{under}")
     return form
 
 
@@ -229,8 +231,8 @@ def _table_of(path: Path, times: Path | None = None) -> _Table:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: cannot be read: {getattr(error, 'strerror', '') or 'it is no text'}") from None
-    sign = "\n" if "\n" in text else "\r"
-    lines = [(number, line) for number, line in enumerate(text.split(sign), start=1) if line.strip()]
+    newline = "\n" if "\n" in text else "\r"
+    lines = [(number, line) for number, line in enumerate(text.split(newline), start=1) if line.strip()]
     lines = [(number, line) for number, line in lines if not line.lstrip().startswith(COMMENT)]
     for number, line in lines:
         if "\0" in line:  # which NumPy takes for the end of a text
@@ -240,7 +242,7 @@ def _table_of(path: Path, times: Path | None = None) -> _Table:
     numbered = [(number, [cell.strip() for cell in line.split(delimiter)]) for number, line in lines]
     names = numbered.pop(0)[1] if numbered and not any(map(_is_number, numbered[0][1])) else []
     if not numbered:
-        raise ArchiveError(f"{path}: no pose in it; expected {TOLD}")
+        raise ArchiveError(f"{path}: no pose in it; expected {FORM_TEXTS}")
     width = Counter(len(cells) for _, cells in numbered).most_common(1)[0][0]
     for number, cells in numbered:
         if len(cells) != width:

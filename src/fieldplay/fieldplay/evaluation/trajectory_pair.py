@@ -11,7 +11,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.core.progress import Progress
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, way_of_file
+from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, load_pose_file
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
 from fieldplay.messages.message_batches import Topic
@@ -35,11 +35,11 @@ class PoseFiles:
     """How files of poses are read, and who hears of rows that are none."""
 
     forms: PoseForms = field(default_factory=PoseForms)
-    tell: Callable[[str], None] = lambda text: None
+    report: Callable[[str], None] = lambda text: None
 
-    def way(self, path: Path) -> TopicTrajectory:
+    def load(self, path: Path) -> TopicTrajectory:
         """All poses of a file."""
-        return way_of_file(path, self.forms, tell=self.tell)
+        return load_pose_file(path, self.forms, report=self.report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,45 +63,50 @@ class TrajectoryPair:
     estimate: TopicTrajectory
     truth: TopicTrajectory
     frames: Frames = field(default_factory=Frames)
-    begin_ns: int | None = None
-    claims: TruthUncertainty | None = None
+    start_ns: int | None = None
+    truth_uncertainty: TruthUncertainty | None = None
 
     def window(self, start_s: float, duration_s: float | None) -> "TrajectoryPair":
         """What lies between two times, in seconds from the begin of the data; the times are those of the stamps."""
         if not start_s and duration_s is None:
             return self
-        start_ns = self.begin_ns
+        start_ns = self.start_ns
         if start_ns is None:
-            start_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
+            start_ns = min(int(trajectory.trajectory.stamp_ns[0]) for trajectory in (self.estimate, self.truth))
         first_ns = start_ns + round(start_s * NS_PER_S)
         last_ns = None if duration_s is None else first_ns + round(duration_s * NS_PER_S)
         earliest_ns = first_ns if start_s else None
-        estimate, truth = (way.trajectory.between(earliest_ns, last_ns) for way in (self.estimate, self.truth))
+        estimate, truth = (
+            trajectory.trajectory.between(earliest_ns, last_ns) for trajectory in (self.estimate, self.truth)
+        )
         return replace(
             self,
             estimate=replace(self.estimate, trajectory=estimate),
             truth=replace(self.truth, trajectory=truth),
         )
 
-    def believed(self, max_std_m: float) -> "TrajectoryPair":
-        """Without poses of the truth that claim less than this themselves; 0 believes all."""
+    def exclude_uncertain(self, max_std_m: float) -> "TrajectoryPair":
+        """Leave out truth poses whose reported standard deviation exceeds this; 0 keeps all."""
         trajectory = self.truth.trajectory
         std_m = np.full(len(trajectory), np.nan) if trajectory.std_m is None else trajectory.std_m
-        told = std_m[~np.isnan(std_m)]
+        known_m = std_m[~np.isnan(std_m)]
         is_bad = std_m > max_std_m if max_std_m > 0 else np.zeros(len(trajectory), bool)
-        claims = TruthUncertainty(
+        uncertainty = TruthUncertainty(
             poses=len(trajectory),
-            median_m=float(np.median(told)) if len(told) else None,
-            most_m=float(told.max()) if len(told) else None,
+            median_m=float(np.median(known_m)) if len(known_m) else None,
+            most_m=float(known_m.max()) if len(known_m) else None,
             max_std_m=max_std_m,
             left_out=int(is_bad.sum()),
         )
-        if claims.left_out and claims.poses - claims.left_out < LEAST_POSES:
+        if uncertainty.left_out and uncertainty.poses - uncertainty.left_out < LEAST_POSES:
             raise FusionError(
-                f"{self.truth.topic}: {claims.left_out} of {claims.poses} poses claim a standard deviation of more "
-                f"than {max_std_m:g} m, {claims.median_m:.3g} m in the median: --truth-max-std S believes more, 0 all"
+                f"{self.truth.topic}: {uncertainty.left_out} of {uncertainty.poses} poses claim a "
+                f"standard deviation of more than {max_std_m:g} m, {uncertainty.median_m:.3g} m in the median: "
+                "--truth-max-std S believes more, 0 all"
             )
-        return replace(self, truth=replace(self.truth, trajectory=trajectory.only(~is_bad)), claims=claims)
+        return replace(
+            self, truth=replace(self.truth, trajectory=trajectory.only(~is_bad)), truth_uncertainty=uncertainty
+        )
 
 
 def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], str] = lambda word: "") -> str:
@@ -118,21 +123,21 @@ def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], st
     names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype in TYPES))
     if word in names:
         return word
-    found = [name for name in names if name.endswith("/" + word.strip("/"))]
-    fewest = min((name.count("/") for name in found), default=0)
-    found = [name for name in found if name.count("/") == fewest]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"'{word}' may be {' or '.join(found)}: give all of its name")
+    matches = [name for name in names if name.endswith("/" + word.strip("/"))]
+    fewest = min((name.count("/") for name in matches), default=0)
+    matches = [name for name in matches if name.count("/") == fewest]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UsageError(f"'{word}' may be {' or '.join(matches)}: give all of its name")
     there = ", ".join(names) or "none"
     raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
 
 
 def truth_of_names(names: list[str]) -> str | None:
     """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
-    for words in TRUTHS:
-        expression = re.compile(rf"(?:^|[/_])(?:{words})(?:[/_]|$)")
+    for names_pattern in TRUTHS:
+        expression = re.compile(rf"(?:^|[/_])(?:{names_pattern})(?:[/_]|$)")
         for name in names:
             if expression.search(name):
                 return name
@@ -157,7 +162,7 @@ def frames_of_word(word: str) -> tuple[str, str]:
     return parent, child
 
 
-def wanted_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
+def required_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
     """The topics that must be read for these, which are topics or tf:PARENT.CHILD; with tf where frames may move."""
     uses_tf = moving or any(name.startswith(TF_WORD) for name in names)
     return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
@@ -176,7 +181,7 @@ def load_trajectories(
 
     With `moving` tf is read too, for frames that move in each other.
     """
-    requested = wanted_topics((*estimates, truth), moving=moving)
+    requested = required_topics((*estimates, truth), moving=moving)
     frames = Frames()
     tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
@@ -187,14 +192,16 @@ def load_trajectories(
         if batch.is_readable and batch.topic.msgtype == TF:
             tree.add(batch)
         elif batch.is_readable and batch.topic.msgtype in TYPES:
-            kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
+            poses = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
             for framed in records_of_poses(batch):
-                kept.add(*framed)
-    *found, true = (_chosen_way(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
-    start_ns = source.begin_ns
+                poses.add(*framed)
+    *trajectories, true = (_load_trajectory(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
+    start_ns = source.start_ns
     if start_ns is not None:
         start_ns -= min(delays_ns.values(), key=abs, default=0)
-    return [TrajectoryPair(estimate=way, truth=true, frames=frames, begin_ns=start_ns) for way in found]
+    return [
+        TrajectoryPair(estimate=trajectory, truth=true, frames=frames, start_ns=start_ns) for trajectory in trajectories
+    ]
 
 
 def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
@@ -204,17 +211,17 @@ def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
             yield int(record.leaves_ns[0] - record.stamp_ns[0])
 
 
-def ways_of_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[TrajectoryPair]:
+def trajectories_from_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[TrajectoryPair]:
     """Files of poses; the data begin with the first of them."""
-    *found, true = (files.way(path) for path in (*estimates, truth))
-    start_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
-    return [TrajectoryPair(estimate=way, truth=true, begin_ns=start_ns) for way in found]
+    *trajectories, true = (files.load(path) for path in (*estimates, truth))
+    start_ns = min(int(trajectory.trajectory.stamp_ns[0]) for trajectory in (*trajectories, true))
+    return [TrajectoryPair(estimate=trajectory, truth=true, start_ns=start_ns) for trajectory in trajectories]
 
 
-def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames, files: PoseFiles) -> TopicTrajectory:
+def _load_trajectory(name: str, rows: dict[str, PoseRows], frames: Frames, files: PoseFiles) -> TopicTrajectory:
     if name.startswith(TF_WORD):
-        return _way_of_tf(frames, name)
-    return files.way(Path(name)) if is_pose_file(name) else _way(rows, name)
+        return _tf_trajectory(frames, name)
+    return files.load(Path(name)) if is_pose_file(name) else _topic_trajectory(rows, name)
 
 
 def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
@@ -222,43 +229,43 @@ def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
     if batch.topic.msgtype != PATH:
         return batch.records
     *_, (_, last) = batch.single()
-    found = last()
-    return () if found is None else (found,)
+    framed = last()
+    return () if framed is None else (framed,)
 
 
-def _way(rows: dict[str, PoseRows], name: str) -> TopicTrajectory:
-    way = rows[name].way() if name in rows else None
-    if way is None or not len(way.trajectory):
+def _topic_trajectory(rows: dict[str, PoseRows], name: str) -> TopicTrajectory:
+    trajectory = rows[name].way() if name in rows else None
+    if trajectory is None or not len(trajectory.trajectory):
         raise UsageError(f"{name}: no pose in it")
-    return way
+    return trajectory
 
 
-def _way_of_tf(frames: Frames, word: str) -> TopicTrajectory:
+def _tf_trajectory(frames: Frames, word: str) -> TopicTrajectory:
     parent, child = frames_of_word(word)
     edges = frames.parents
     path = [edges[name] for name in {*frames.path_to_root(child), *frames.path_to_root(parent)} if name in edges]
     moving = [edge for edge in path if not edge.is_static]
     often = max(moving, key=lambda edge: edge.rows.seen, default=None)
     stamp_ns = np.zeros(0, np.int64) if often is None else often.rows.rows()[0]
-    found = frames.transform(parent, child, stamp_ns)
-    if found is None or not found[1].any():
+    transform = frames.transform(parent, child, stamp_ns)
+    if transform is None or not transform[1].any():
         known = ", ".join(frames.names) or "none"
         raise UsageError(f"{word}: tf does not tell how {child} moves in {parent}; its frames are: {known}")
-    poses, there = found
-    turns = quaternion_from_rotation(poses[there][:, :3, :3])
-    trajectory = trajectory_from_rows(stamp_ns[there], poses[there][:, :3, 3], turns)
+    poses, there = transform
+    orientations = quaternion_from_rotation(poses[there][:, :3, :3])
+    trajectory = trajectory_from_rows(stamp_ns[there], poses[there][:, :3, 3], orientations)
     return TopicTrajectory(topic=word, parent=parent, child=child, trajectory=trajectory)
 
 
-def link_of_frames(frames: Frames, one: str, other: str, *, tell: Callable[[str], None]) -> Array:
+def link_of_frames(frames: Frames, one: str, other: str, *, report: Callable[[str], None]) -> Array:
     """one_T_other (4, 4) by static transforms; the identity where they are one, and, said aloud, where tf is silent."""
     if not one or not other or one == other:
         return np.eye(4)
     if frames.are_fixed(one, other):
-        found = frames.transform(one, other, np.zeros(1, np.int64))
-        if found is not None:
-            return np.asarray(found[0][0], np.float64)
-    tell(f"nothing fixed on tf joins {one} and {other}: they are taken for one frame")
+        transform = frames.transform(one, other, np.zeros(1, np.int64))
+        if transform is not None:
+            return np.asarray(transform[0][0], np.float64)
+    report(f"nothing fixed on tf joins {one} and {other}: they are taken for one frame")
     return np.eye(4)
 
 
@@ -267,52 +274,56 @@ class _Placed:
     """The estimate as poses of the truth's frame, where that sits (at first) in the estimate's (4, 4), if it moves."""
 
     trajectory: Trajectory
-    lever: Array
+    lever_arm: Array
     is_moving: bool = False
 
 
-def _placed(
-    ways: TrajectoryPair,
+def _in_truth_frame(
+    pair: TrajectoryPair,
     settings: EvaluationSettings,
     *,
-    lever: Array | None,
+    lever_arm: Array | None,
     offset_s: float,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> _Placed:
     """The estimate of the truth's frame, its poses being those of `offset_s` later than their times."""
-    estimate, truth = ways.estimate, ways.truth
-    placed = _moved_by_tf(ways, offset_s, tell) if lever is None else None
+    estimate, truth = pair.estimate, pair.truth
+    placed = _with_moving_lever_arm(pair, offset_s, report) if lever_arm is None else None
     if placed is None:
-        lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell) if lever is None else lever
-        placed = _Placed(trajectory=estimate.trajectory.of_frame(lever), lever=lever)
+        lever_arm = (
+            link_of_frames(pair.frames, estimate.child, truth.child, report=report) if lever_arm is None else lever_arm
+        )
+        placed = _Placed(trajectory=estimate.trajectory.of_frame(lever_arm), lever_arm=lever_arm)
     if settings.alignment != NONE:
         return placed
-    parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
+    parent = link_of_frames(pair.frames, truth.parent, estimate.parent, report=report)
     return replace(placed, trajectory=replace(placed.trajectory, poses=parent @ placed.trajectory.poses))
 
 
-def _moved_by_tf(ways: TrajectoryPair, offset_s: float, tell: Callable[[str], None]) -> _Placed | None:
+def _with_moving_lever_arm(pair: TrajectoryPair, offset_s: float, report: Callable[[str], None]) -> _Placed | None:
     """By tf over time; None where the two frames are joined for good, or by nothing."""
-    one, other, trajectory = ways.estimate.child, ways.truth.child, ways.estimate.trajectory
-    if not one or not other or ways.frames.are_fixed(one, other):
+    one, other, trajectory = pair.estimate.child, pair.truth.child, pair.estimate.trajectory
+    if not one or not other or pair.frames.are_fixed(one, other):
         return None
-    found = ways.frames.transform(one, other, trajectory.stamp_ns + round(offset_s * NS_PER_S))
-    if found is None or not found[1].any():
+    transform = pair.frames.transform(one, other, trajectory.stamp_ns + round(offset_s * NS_PER_S))
+    if transform is None or not transform[1].any():
         return None
-    levers, known = found
-    tell(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
-    return _Placed(trajectory=trajectory.only(known).of_frame(levers[known]), lever=levers[known][0], is_moving=True)
+    lever_arms, known = transform
+    report(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
+    return _Placed(
+        trajectory=trajectory.only(known).of_frame(lever_arms[known]), lever_arm=lever_arms[known][0], is_moving=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Compared:
+class Comparison:
     """What was found of two ways, where the truth's frame sits in the estimate's (4, 4), and the estimate of it."""
 
-    ways: TrajectoryPair
-    lever: Array
+    pair: TrajectoryPair
+    lever_arm: Array
     moved: Trajectory
     evaluation: Evaluation
-    is_offset_found: bool = False
+    is_offset_estimated: bool = False
 
     @property
     def aligned(self) -> Trajectory:
@@ -321,33 +332,37 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Failed:
+class FailedComparison:
     """Two ways that could not be compared, and why."""
 
-    ways: TrajectoryPair
+    pair: TrajectoryPair
     reason: str
 
 
-def compared(
-    ways: TrajectoryPair,
+def compare(
+    pair: TrajectoryPair,
     settings: EvaluationSettings,
     *,
-    lever: Array | None,
-    tell: Callable[[str], None],
+    lever_arm: Array | None,
+    report: Callable[[str], None],
     finds_offset: bool = False,
-) -> Compared:
+) -> Comparison:
     """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says.
 
     With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
     """
-    placed = _placed(ways, settings, lever=lever, offset_s=settings.offset_s, tell=tell)
+    placed = _in_truth_frame(pair, settings, lever_arm=lever_arm, offset_s=settings.offset_s, report=report)
     if finds_offset:
-        offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
+        offset_s = found_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
         if placed.is_moving:  # tf was asked about other times: once more
-            placed = _placed(ways, settings, lever=lever, offset_s=offset_s, tell=lambda text: None)
-            offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
+            placed = _in_truth_frame(pair, settings, lever_arm=lever_arm, offset_s=offset_s, report=lambda text: None)
+            offset_s = found_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
         settings = replace(settings, offset_s=offset_s)
-    evaluation = evaluated(settings, placed.trajectory, ways.truth.trajectory)
-    return Compared(
-        ways=ways, lever=placed.lever, moved=placed.trajectory, evaluation=evaluation, is_offset_found=finds_offset
+    evaluation = evaluated(settings, placed.trajectory, pair.truth.trajectory)
+    return Comparison(
+        pair=pair,
+        lever_arm=placed.lever_arm,
+        moved=placed.trajectory,
+        evaluation=evaluation,
+        is_offset_estimated=finds_offset,
     )

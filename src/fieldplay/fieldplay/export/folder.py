@@ -14,7 +14,7 @@ from fieldplay.recording.archive_data import batches_of_feeds
 from fieldplay.streams.topic_batches import Window
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of
-from fieldplay.topics.plain_bag_topics import carried_feeds
+from fieldplay.topics.plain_bag_topics import feeds_with_latched_history
 from fieldplay.topics.selection import Selection, chosen_topics
 
 TOPICS = "topics.json"
@@ -76,14 +76,14 @@ def feeds_to_export(
     """The topics that are wanted and of some types, all if none are named; ArchiveError where there are none."""
     feeds = dict[str, list[TopicStream]]()
     window = window_of(archive, selection)
-    found, notes = carried_feeds(archive, archive_topic_streams(archive, selection), window)
+    found, notes = feeds_with_latched_history(archive, archive_topic_streams(archive, selection), window)
     archive.notes += [WARNING + note for note in notes]
     requested = chosen_topics(selection, {feed.topic for feed in found})
     for feed in found:
         if feed.spans and feed.topic in requested and (not types or feed.msgtype in types):
             feeds.setdefault(feed.topic, []).append(feed)
     if not feeds:
-        chosen = f" that matches {selection.shown}" if selection.wanted else ""
+        chosen = f" that matches {selection.shown}" if selection.patterns else ""
         raise ArchiveError(f"{archive.root}: no topic of {what}{chosen}")
     return ExportedFeeds(archive=archive, selection=selection, feeds=feeds, window=window, watch=watch)
 

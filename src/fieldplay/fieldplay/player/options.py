@@ -65,7 +65,7 @@ class PlayOptions:
         start, duration = self.selection.start_s, self.selection.duration_s
         _check("start", start, math.isfinite(start) and start >= 0, "0 s or more")
         _check("duration", duration, duration is None or (math.isfinite(duration) and duration >= 0), "0 s or more")
-        for text in (*self.selection.wanted, *self.selection.exclude_topics):
+        for text in (*self.selection.patterns, *self.selection.exclude_topics):
             _check("topics", text, _is_regex(text), "a regular expression")
         for name, choices in (("loop_stamps", LoopStamps), ("stamps", Stamps), ("on_end", OnEnd)):
             value = getattr(self, name)

@@ -235,7 +235,7 @@ class Projected:
     laser: Sensor
     camera: Sensor
     wanted_ns: int
-    begin_ns: int
+    start_ns: int
     picture: CameraImage
     scans: Sequence[Scan]
     projection: Projection
@@ -271,7 +271,7 @@ def projected(archive: Archive, requested: Wanted, *, step: Step, tell: Tell) ->
         laser=laser,
         camera=camera,
         wanted_ns=requested_ns,
-        begin_ns=start_ns,
+        start_ns=start_ns,
         picture=image,
         scans=scans,
         projection=projection_from_points(model, still @ motion.now_t_then, points),
@@ -344,7 +344,7 @@ def lines_of(found: Projected, out: str) -> Iterator[str]:
     shown, points = int(found.projection.is_visible.sum()), len(found.projection.is_visible)
     yield f"{out}: {shown} of {points} points of {laser} in {camera}"
     stamp_ns = found.picture.stamp_ns
-    start = f"{(stamp_ns - found.begin_ns) / NS_PER_S:.6f} s"
+    start = f"{(stamp_ns - found.start_ns) / NS_PER_S:.6f} s"
     yield f"  picture  {time_text(stamp_ns)}, {start}, {distance_text(stamp_ns, found.wanted_ns, 'the time asked for')}"
     nearest = min(found.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
     yield f"  scan     {time_text(nearest.stamp_ns)}, {distance_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
@@ -368,7 +368,7 @@ def caption_of(found: Projected) -> str:
     stamp_ns = found.picture.stamp_ns
     nearest = min((scan.stamp_ns - stamp_ns for scan in found.scans), key=abs) / NS_PER_S
     scans = f"{len(found.scans)} scans" if len(found.scans) > 1 else "scan"
-    seconds = (stamp_ns - found.begin_ns) / NS_PER_S
+    seconds = (stamp_ns - found.start_ns) / NS_PER_S
     return f"{found.laser.spec.frame} in {found.camera.spec.frame}, {seconds:.3f} s, {scans} {nearest * 1e3:+.0f} ms"
 
 

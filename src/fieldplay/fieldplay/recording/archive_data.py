@@ -55,7 +55,7 @@ class ArchiveSource:
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
         self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
         window = window_of(archive, selection)
-        self.begin_ns = window.archive_ns
+        self.start_ns = window.archive_ns
         self._first_ns = window.first_ns if selection.start_s else None
         self._last_ns = window.last_ns
         self.findings = Issues()
@@ -89,15 +89,15 @@ class ArchiveSource:
             progress(min(done / max(total, 1), 1.0), done)
         if only is None:
             check_settings(self._archive)
-        self._tell_defects()
+        self._report_defects()
 
-    def _tell_defects(self) -> None:
+    def _report_defects(self) -> None:
         defects = self._archive.defects
-        for defect in defects.kept:
-            place = defect.file if defect.row is None else f"{defect.file}, row {defect.row}"
-            self.findings.add(defect.kind, place, defect.message)
-        for (place, kind), count in defects.dropped.items():
-            self.findings.add(kind, place, f"and {count} more", count=count)
+        for defect in defects.listed:
+            location = defect.file if defect.row is None else f"{defect.file}, row {defect.row}"
+            self.findings.add(defect.kind, location, defect.message)
+        for (location, kind), count in defects.dropped.items():
+            self.findings.add(kind, location, f"and {count} more", count=count)
         for note in self._archive.notes:
             self.findings.note(note)
 
@@ -110,28 +110,28 @@ def batches_of_feeds(
     What is read row by row, as pictures, is read and checked in the order of time, so that topics which share it read
     it once; a row that is defective has no batch.
     """
-    for stretch in record_stretches(feeds, first_ns, last_ns):
+    for interval in record_stretches(feeds, first_ns, last_ns):
         light: dict[Topic, list[FramedRecord]] = {}
         heavy: list[tuple[int, int, SpanSlice[Record]]] = []
-        for piece in stretch.pieces:
-            feed, record = feeds[piece.source], piece.loaded
+        for part in interval.pieces:
+            feed, record = feeds[part.source], part.loaded
             topic = Topic(feed.topic, feed.msgtype)
             if _is_heavy(record):
-                heavy += zip(piece.positions.tolist(), piece.rows.tolist(), repeat(piece))
+                heavy += zip(part.positions.tolist(), part.rows.tolist(), repeat(part))
             elif isinstance(record, Serialized):
-                light.setdefault(topic, []).extend(record.framed(piece.rows))
+                light.setdefault(topic, []).extend(record.framed(part.rows))
             else:
-                light.setdefault(topic, []).extend(_framed(feed, record, piece.rows))
-        for _, row, piece in sorted(heavy):  # the positions differ
-            feed = feeds[piece.source]
-            read = _read_row(feed, piece.loaded, row)
+                light.setdefault(topic, []).extend(_frame_rows(feed, record, part.rows))
+        for _, row, part in sorted(heavy):  # the positions differ
+            feed = feeds[part.source]
+            read = _read_row(feed, part.loaded, row)
             yield _batch(Topic(feed.topic, feed.msgtype), read) if read else None, 1
         for topic, framed in light.items():
             if framed:
                 yield _batch(topic, framed), sum(len(one.record) for one in framed)
 
 
-def _framed(feed: TopicStream, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
+def _frame_rows(feed: TopicStream, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
     """Some rows of a record of numbers, as messages would hold them."""
     whole = record if len(rows) == len(record) else record.only(rows)
     return [FramedRecord(_as_sent(part, feed.msgtype), feed.frame, feed.child_frame) for part in _parts(whole)]
@@ -146,11 +146,11 @@ def _read_row(feed: TopicStream, record: Record, row: int) -> list[FramedRecord]
     if isinstance(record, Serialized):
         return list(record.framed(np.array([row])))
     assert isinstance(record, records.Pictures | records.Clouds)
-    one = _checked_row(record, row)
+    one = _load_row(record, row)
     return [] if one is None else [FramedRecord(one, feed.frame, feed.child_frame)]
 
 
-def _checked_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:
+def _load_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:
     """One row, read; None where it is defective."""
     try:
         data = record.load(row)
@@ -224,10 +224,10 @@ class ArchiveData(FieldData):
 
     @cached_property
     def _feeds(self) -> Mapping[str, Sequence[TopicStream]]:
-        found: dict[str, list[TopicStream]] = {}
+        feeds_by_topic: dict[str, list[TopicStream]] = {}
         for feed in archive_topic_streams(self.archive, self._selection):
-            found.setdefault(feed.topic, []).append(feed)
-        return found
+            feeds_by_topic.setdefault(feed.topic, []).append(feed)
+        return feeds_by_topic
 
     @cached_property
     def topics(self) -> Mapping[str, TopicInfo]:
@@ -235,7 +235,7 @@ class ArchiveData(FieldData):
 
     @property
     def defects(self) -> Sequence[Defect]:
-        return self.archive.defects.kept
+        return self.archive.defects.listed
 
     def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
         return topic_checks.check(self.archive, Selection(), progress=progress)
@@ -249,10 +249,10 @@ class ArchiveData(FieldData):
             data = np.empty(int(ends[-1]), np.uint8)
             batch.payloads.place(data, ends - batch.size)
             starts = (ends - batch.size).tolist()
-            for channel, stamp_ns, begin, end in zip(
+            for channel, stamp_ns, first, end in zip(
                 batch.channel.tolist(), batch.stamp_ns.tolist(), starts, ends.tolist(), strict=True
             ):
-                yield Message(feeds[channel].topic, stamp_ns, data[begin:end].tobytes(), feeds[channel].msgtype)
+                yield Message(feeds[channel].topic, stamp_ns, data[first:end].tobytes(), feeds[channel].msgtype)
 
     def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
         return convert(self.archive, out, selection or self._selection, options, progress=progress)
@@ -267,11 +267,11 @@ class ArchiveData(FieldData):
                     yield feed.records(index)
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
-        for stretch in record_stretches(self._feeds[topic], window.first_ns, window.last_ns):
+        for interval in record_stretches(self._feeds[topic], window.first_ns, window.last_ns):
             events = [
-                (position, piece.loaded, row)
-                for piece in stretch.pieces
-                for position, row in zip(piece.positions.tolist(), piece.rows.tolist(), strict=True)
+                (position, part.loaded, row)
+                for part in interval.pieces
+                for position, row in zip(part.positions.tolist(), part.rows.tolist(), strict=True)
             ]
             for _, record, row in sorted(events, key=lambda event: event[0]):
                 yield record, row

@@ -51,7 +51,7 @@ from fieldplay.recording.record_source import (
     RecordBatch,
     RecordingInfo,
     Single,
-    tell_unreadable,
+    report_unreadable,
 )
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
@@ -70,7 +70,7 @@ class BatchDecoder:
     def __init__(self) -> None:
         self._decoders: dict[Topic, RecordDecoder] = {}
 
-    def decoded(self, batch: Batch) -> RecordBatch:
+    def decode(self, batch: Batch) -> RecordBatch:
         """The rows of messages; of a type that no record is made of, and of what is no CDR, their times alone."""
         is_known = batch.topic.msgtype in DECODERS or batch.topic.msgtype in SINGLE
         return RecordBatch(
@@ -86,10 +86,10 @@ class BatchDecoder:
             self._decoders[batch.topic] = RecordDecoder(batch.topic.msgtype)
         return self._decoders[batch.topic].records(batch.parts)
 
-    def tell(self, issues: Issues) -> None:
-        """Say which messages could not be read."""
+    def report(self, issues: Issues) -> None:
+        """Report which messages could not be read."""
         for topic, decoder in self._decoders.items():
-            tell_unreadable(issues, topic, decoder.failed)
+            report_unreadable(issues, topic, decoder.failed)
 
 
 def _single(batch: Batch) -> Iterator[tuple[int, Single]]:
@@ -102,9 +102,9 @@ class BagSource:
 
     def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
         self._path = path
-        self.begin_ns: int | None = None
+        self.start_ns: int | None = None
         self.findings = Issues()
-        self._bag = open_bag(path, self._tell, self.findings.note, reading)
+        self._bag = open_bag(path, self._report, self.findings.note, reading)
 
     def close(self) -> None:
         """Let go of its files."""
@@ -140,23 +140,23 @@ class BagSource:
 
     def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
         """All rows, or those of some topics; all of the bag is read."""
-        decoder, told = BatchDecoder(), False
+        decoder, is_reported = BatchDecoder(), False
         for batch in self._bag.batches(progress):
-            if not told:
-                told = True
-                self._tell_early()
+            if not is_reported:
+                is_reported = True
+                self._report_early()
             first_ns = int(batch.stamp_ns[0])
-            self.begin_ns = first_ns if self.begin_ns is None else min(self.begin_ns, first_ns)
+            self.start_ns = first_ns if self.start_ns is None else min(self.start_ns, first_ns)
             if only is None or batch.topic.name in only:
-                yield decoder.decoded(batch)
-        decoder.tell(self.findings)
+                yield decoder.decode(batch)
+        decoder.report(self.findings)
 
-    def _tell_early(self) -> None:
+    def _report_early(self) -> None:
         early = self._bag.early
         text = f"{many(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
         self.findings.add("without_time", self._path.resolve().name, text, count=early)
 
-    def _tell(self, defect: Defect) -> None:
+    def _report(self, defect: Defect) -> None:
         self.findings.add(defect.kind, defect.file, defect.message)
 
 
@@ -183,13 +183,13 @@ class DecodingCheck:
 
     def __init__(self, bag: Bag) -> None:
         self._bag = bag
-        self._undefined = {name: undefined_types(found.kind) for name, found in bag.indexed.items()}
+        self._undefined = {name: undefined_types(topic.kind) for name, topic in bag.indexed.items()}
         self._decoders = {
-            name: Decoder(found.kind, strict=False)
-            for name, found in bag.indexed.items()
-            if not self._undefined[name] and found.kind.is_cdr and _is_decodable(found.kind)
+            name: Decoder(topic.kind, strict=False)
+            for name, topic in bag.indexed.items()
+            if not self._undefined[name] and topic.kind.is_cdr and _is_decodable(topic.kind)
         }
-        self._found: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
     def defects(self, batch: Batch) -> Iterator[Defect]:
         """The issues of some messages of a topic, each with the time at which it was logged."""
@@ -200,8 +200,8 @@ class DecodingCheck:
         for part in batch.parts:
             for rows, layout in decoder.groups(part.data):
                 if isinstance(layout, ArchiveError):
-                    self._found[name] += len(rows)
-                    if self._found[name] <= LISTED:
+                    self._counts[name] += len(rows)
+                    if self._counts[name] <= LISTED:
                         seconds, rest = divmod(int(part.stamp_ns[rows[0]]), NS_PER_S)
                         message = f"{name}: the message logged at {seconds}.{rest:09d} s: {layout}"
                         yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
@@ -213,7 +213,7 @@ class DecodingCheck:
             if missing:
                 what = f"expected a definition of {' and '.join(missing)}, got none; --msgs DIR takes .msg files"
                 yield Defect(file=self._bag.name, kind="missing_definition", stream=name, message=f"{name}: {what}")
-        for name, count in self._found.items():
+        for name, count in self._counts.items():
             if count > LISTED:
                 message = f"{name}: and {counted(count - LISTED, 'message')} more that cannot be read"
                 yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
@@ -246,8 +246,8 @@ class BagData(FieldData):
     @property
     def title(self) -> str:
         """What it is, for people."""
-        made = f", made of an archive of {self.spec.title} ({self.spec.name})" if self.spec else ""
-        return f"{self._bag.title}{made}"
+        origin = f", made of an archive of {self.spec.title} ({self.spec.name})" if self.spec else ""
+        return f"{self._bag.title}{origin}"
 
     def close(self) -> None:
         self._bag.close()
@@ -280,7 +280,7 @@ class BagData(FieldData):
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
         names = [self.topic(name).name for name in topics] or list(self.topics)
         window = self._window(start, duration)
-        parts = [(name, *self._places(name, window)) for name in names]
+        parts = [(name, *self._rows_in_window(name, window)) for name in names]
         stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for _, stamp_ns, _ in parts)])
         whose = np.repeat(np.arange(len(parts)), [len(stamp_ns) for _, stamp_ns, _ in parts])
         rows = np.concatenate([np.zeros(0, np.intp), *(own for _, _, own in parts)])
@@ -295,13 +295,13 @@ class BagData(FieldData):
             try:
                 return convert(archive, out, selection or Selection(), options, progress=progress)
             finally:
-                for defect in archive.defects.kept:
+                for defect in archive.defects.listed:
                     self._report_once(defect)
 
     def _window(self, start: float, duration: float | None) -> Window:
-        begin = min((int(topic.places.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)
-        first = begin + round(start * NS_PER_S)
-        return Window(begin, first, None if duration is None else first + round(duration * NS_PER_S))
+        start_ns = min((int(topic.places.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)
+        first = start_ns + round(start * NS_PER_S)
+        return Window(start_ns, first, None if duration is None else first + round(duration * NS_PER_S))
 
     def _spans(self, topic: str, window: Window) -> Iterator[Record]:
         decoder, reader = self._decoder(topic), self._bag.topic(topic, ROWS)
@@ -319,7 +319,7 @@ class BagData(FieldData):
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
-        stamps, rows = self._places(topic, window)
+        stamps, rows = self._rows_in_window(topic, window)
         decoder = self._decoder(topic)
         for stamp_ns, row in zip(stamps, rows.tolist(), strict=True):
             data = self._read(topic, row)
@@ -333,7 +333,7 @@ class BagData(FieldData):
             raise UsageError(f"{topic}: no columns are made of {msgtype}; messages() gives its bytes")
         return RecordDecoder(msgtype)
 
-    def _places(self, topic: str, window: Window) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    def _rows_in_window(self, topic: str, window: Window) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The times (n,) of a topic's messages in a window, and their numbers; static frames are of every time."""
         stamp_ns = self._bag.indexed[topic].places.stamp_ns
         is_in = np.ones(len(stamp_ns), bool)
@@ -344,9 +344,9 @@ class BagData(FieldData):
         return stamp_ns[rows], rows
 
     def _read(self, topic: str, row: int) -> bytes | None:
-        places = self._bag.indexed[topic].places
+        index = self._bag.indexed[topic].places
         try:
-            (data,) = self._bag.read_topic(topic, int(places.block[row]), [int(places.offset[row])])
+            (data,) = self._bag.read_topic(topic, int(index.block[row]), [int(index.offset[row])])
             return data
         except ArchiveError as error:
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=f"{topic}: {error}"))
@@ -358,8 +358,8 @@ class BagData(FieldData):
         frames = ("", "")
         data = self._read(name, 0) if msgtype in DECODERS or msgtype in SINGLE else None
         if data is not None:
-            found = RecordDecoder(msgtype).records(parts_of_lengths(stamps[:1], [data]))
-            frames = next(((framed.frame, framed.child_frame) for framed in found), frames)
+            records = RecordDecoder(msgtype).records(parts_of_lengths(stamps[:1], [data]))
+            frames = next(((framed.frame, framed.child_frame) for framed in records), frames)
         return TopicInfo(
             name=name,
             type=msgtype,

@@ -13,18 +13,18 @@ from fieldplay.messages.records import Record
 Columns = dict[str, NDArray[Any]]
 
 
-def columns_of_records(found: Sequence[Record]) -> Columns:
+def columns_of_records(rows: Sequence[Record]) -> Columns:
     """All rows, in the order in which they leave: a column for each field, with its unit in its name.
 
     `stamp_ns` are the times in the messages, `leaves_ns` those at which they leave, or were logged. What a part of the
     records lacks is NaN there. Transforms and states of parts of a robot have a row each.
     """
-    parts = [_columns(record) for record in found if len(record)]
+    parts = [_columns(record) for record in rows if len(record)]
     if not parts:
         return {"stamp_ns": np.zeros(0, np.int64), "leaves_ns": np.zeros(0, np.int64)}
     parts = _with_names_of_all(parts)
     names = dict.fromkeys(name for part in parts for name in part if name != "names")
-    joined = {name: _joined([(part.get(name), len(part["stamp_ns"])) for part in parts]) for name in names}
+    joined = {name: _join([(part.get(name), len(part["stamp_ns"])) for part in parts]) for name in names}
     order = np.argsort(joined["leaves_ns"], kind="stable")
     columns = {name: column[order] for name, column in joined.items()}
     return columns if "names" not in parts[0] else {**columns, "names": parts[0]["names"]}
@@ -36,21 +36,21 @@ def _columns(record: Record) -> Columns:
         if isinstance(record, kind):
             return make(record, times)
     own = {field.name: getattr(record, field.name) for field in fields(record)}
-    found = {name: value for name, value in own.items() if isinstance(value, np.ndarray) and name not in HIDDEN}
+    columns = {name: value for name, value in own.items() if isinstance(value, np.ndarray) and name not in HIDDEN}
     if isinstance(record, records.Joints):
-        found["names"] = np.array(record.names)
-    return {**times, **found}
+        columns["names"] = np.array(record.names)
+    return {**times, **columns}
 
 
 def _of_transforms(record: records.Transforms, times: Columns) -> Columns:
     known = np.ones((len(record), len(record.children)), bool) if record.known is None else record.known
-    rows, places = np.nonzero(known)
+    rows, edges = np.nonzero(known)
     return {
         **{name: column[rows] for name, column in times.items()},
-        "parent": np.array(record.parents)[places],
-        "child": np.array(record.children)[places],
-        "translation_m": record.translation_m[rows, places],
-        "rotation_xyzw": record.rotation_xyzw[rows, places],
+        "parent": np.array(record.parents)[edges],
+        "child": np.array(record.children)[edges],
+        "translation_m": record.translation_m[rows, edges],
+        "rotation_xyzw": record.rotation_xyzw[rows, edges],
     }
 
 
@@ -60,18 +60,18 @@ def _of_files(record: records.Pictures | records.Clouds, times: Columns) -> Colu
 
 
 def _of_paths(record: records.Paths, times: Columns) -> Columns:
-    poses = [record.ways[place] for place in record.place.tolist()]
-    found: Columns = {**times, "count": record.count}
+    poses = [record.ways[index] for index in record.place.tolist()]
+    columns: Columns = {**times, "count": record.count}
     for name in ("position_m", "orientation_xyzw"):
         column = np.empty(len(record), object)
         for row, (pose, count) in enumerate(zip(poses, record.count.tolist(), strict=True)):
             column[row] = getattr(pose, name)[:count]
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 def _of_states(record: records.Diagnostics, times: Columns) -> Columns:
-    states = [(row, state) for row, place in enumerate(record.place.tolist()) for state in record.states[place]]
+    states = [(row, state) for row, index in enumerate(record.place.tolist()) for state in record.states[index]]
     rows = np.array([row for row, _ in states], np.intp)
     return {
         **{name: column[rows] for name, column in times.items()},
@@ -105,19 +105,19 @@ def _with_names_of_all(parts: list[Columns]) -> list[Columns]:
     names = list(dict.fromkeys(name for part in parts for name in part["names"].tolist()))
     if all(part["names"].tolist() == names for part in parts):
         return parts
-    found = []
+    widened = []
     for part in parts:
-        places = [names.index(name) for name in part["names"].tolist()]
+        columns = [names.index(name) for name in part["names"].tolist()]
         wide: Columns = {}
         for name, column in part.items():
             if column.ndim == 2:
                 wide[name] = np.full((len(column), len(names)), np.nan)
-                wide[name][:, places] = column
-        found.append({**part, **wide, "names": np.array(names)})
-    return found
+                wide[name][:, columns] = column
+        widened.append({**part, **wide, "names": np.array(names)})
+    return widened
 
 
-def _joined(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
+def _join(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
     """A column of all parts; where one has none, or shorter rows, there is NaN, or 0 where numbers are whole."""
     there = [column for column, _ in parts if column is not None]
     first = there[0]
@@ -128,7 +128,7 @@ def _joined(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
     for column, count in parts:
         whole = np.full((count, *inner), np.nan if first.dtype.kind == "f" else 0, first.dtype)
         if column is not None:
-            places = (slice(None), *(slice(side) for side in column.shape[1:]))
-            whole[places] = column
+            window = (slice(None), *(slice(side) for side in column.shape[1:]))
+            whole[window] = column
         filled.append(whole)
     return np.concatenate(filled)

@@ -149,10 +149,10 @@ class FieldData(ABC):
         """The rows of a topic as columns, in the order in which they leave."""
         window = self._window(start, duration)
         columns = columns_of_records(list(self._spans(self.topic(topic).name, window)))
-        leaves = columns["leaves_ns"]
-        requested = leaves >= window.first_ns
+        log_times_ns = columns["leaves_ns"]
+        requested = log_times_ns >= window.first_ns
         if window.last_ns is not None:
-            requested &= leaves <= window.last_ns
+            requested &= log_times_ns <= window.last_ns
         return {name: column if name == "names" else column[requested] for name, column in columns.items()}
 
     def images(
@@ -188,9 +188,13 @@ class FieldData(ABC):
 
     def topic(self, name: str, *, suffix: str = "") -> TopicInfo:
         """A topic by its name, or by how that ends; UsageError names what there is."""
-        exact = [found for found in (name, "/" + name.lstrip("/")) if found in self.topics]
-        ends = [found for found in self.topics if found.endswith("/" + name.lstrip("/"))]
-        fitting = exact[:1] or ends or [found for found in self.topics if suffix and found.endswith(f"/{name}{suffix}")]
+        exact = [known for known in (name, "/" + name.lstrip("/")) if known in self.topics]
+        suffix_matches = [known for known in self.topics if known.endswith("/" + name.lstrip("/"))]
+        fitting = (
+            exact[:1]
+            or suffix_matches
+            or [known for known in self.topics if suffix and known.endswith(f"/{name}{suffix}")]
+        )
         if len(fitting) == 1:
             return self.topics[fitting[0]]
         what = f"'{name}' may be {' or '.join(fitting)}" if fitting else f"there is no topic '{name}'"

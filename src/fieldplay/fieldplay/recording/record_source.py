@@ -19,9 +19,18 @@ from fieldplay.messages.record_decoder import IMAGE, INFO, FramedRecord
 from fieldplay.messages.records import Transforms
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
 
-WORDS = re.compile(r"[A-Z]?[a-z0-9]+")
-MEANT = ("left", "right", "depth", "disparity", "cloud", "points", "scene", "model")  # words that tell inputs apart
-KEPT_PER_KIND = 6
+NAME_PARTS = re.compile(r"[A-Z]?[a-z0-9]+")
+QUALIFIERS = (
+    "left",
+    "right",
+    "depth",
+    "disparity",
+    "cloud",
+    "points",
+    "scene",
+    "model",
+)  # words that tell inputs apart
+LISTED_PER_KIND = 6
 Single = Callable[[], FramedRecord | None]
 TF = "tf2_msgs/msg/TFMessage"
 STATIC = "tf_static"
@@ -32,20 +41,20 @@ LEAST_QUATERNION = 1e-9
 # Which topic of a recording feeds an input: as asked for, as the dataset says, or as it is called.
 
 
-def given_inputs(words: Sequence[str], ports: Collection[str]) -> dict[str, str]:
+def topics_by_input(texts: Sequence[str], ports: Collection[str]) -> dict[str, str]:
     """PORT=TOPIC as topics by ports."""
-    found = {}
-    for word in words:
-        port, equals, topic = word.partition("=")
+    topics = {}
+    for text in texts:
+        port, equals, topic = text.partition("=")
         if not (port and equals and topic):
-            raise UsageError(f"--input: expected PORT=TOPIC, got '{word}'")
+            raise UsageError(f"--input: expected PORT=TOPIC, got '{text}'")
         if port not in ports:
             raise UsageError(f"--input: there is no input {port}; there are {', '.join(ports)}")
-        found[port] = topic
-    return found
+        topics[port] = topic
+    return topics
 
 
-def known_topic(data: FieldData, name: str) -> TopicInfo | None:
+def find_topic(data: FieldData, name: str) -> TopicInfo | None:
     """The topic that a dataset's description names, where it is there."""
     try:
         return data.topic(name, suffix=COMPRESSED)
@@ -53,23 +62,24 @@ def known_topic(data: FieldData, name: str) -> TopicInfo | None:
         return None  # this archive lacks it; perhaps another is called so
 
 
-def topic_called(data: FieldData, port: str, types: Sequence[str]) -> TopicInfo:
+def topic_of_input(data: FieldData, port: str, types: Sequence[str]) -> TopicInfo:
     """The topic of a fitting type whose name has the word that tells this input apart."""
     fitting = [topic for topic in data.topics.values() if topic.type in types]
-    told = {word.lower() for word in WORDS.findall(port)} & set(MEANT)
-    named = [topic for topic in fitting if told <= set(re.split(r"[/_]", topic.name))] if told else fitting
-    found = _without_twins(named)
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        called = f" called {' '.join(sorted(told))}" if told else ""
+    qualifiers = {word.lower() for word in NAME_PARTS.findall(port)} & set(QUALIFIERS)
+    named = [topic for topic in fitting if qualifiers <= set(re.split(r"[/_]", topic.name))] if qualifiers else fitting
+    candidates = _without_twins(named)
+    if len(candidates) == 1:
+        return candidates[0]
+    if not candidates:
+        called = f" called {' '.join(sorted(qualifiers))}" if qualifiers else ""
         there = ", ".join(f"{topic.name} ({topic.count})" for topic in fitting)
         raise ArchiveError(
             f"nothing feeds the input {port}: expected a topic of {' or '.join(types)}{called}, "
             f"{f'there are {there}' if there else 'there is none'}; --input {port}=TOPIC names one"
         )
     raise UsageError(
-        f"the input {port} may be fed by {' or '.join(topic.name for topic in found)}: --input {port}=TOPIC chooses"
+        f"the input {port} may be fed by {' or '.join(topic.name for topic in candidates)}: "
+        f"--input {port}=TOPIC chooses"
     )
 
 
@@ -82,14 +92,14 @@ def _without_twins(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
 def info_of(data: FieldData, topic: TopicInfo) -> str:
     """The CameraInfo beside pictures."""
     plain = topic.name.removesuffix(COMPRESSED)
-    place = plain.rpartition("/")[0]
-    names = (f"{place}/camera_info", f"{plain}/camera_info", f"{place}/camera_info_rect")
+    folder = plain.rpartition("/")[0]
+    names = (f"{folder}/camera_info", f"{plain}/camera_info", f"{folder}/camera_info_rect")
     return next((name for name in names if name in data.topics and data.topics[name].type == INFO), "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Issue:
-    """One problem: where, and what is wrong there."""
+    """One issue: its location, and what is wrong there."""
 
     kind: str
     place: str
@@ -97,24 +107,24 @@ class Issue:
 
 
 class Issues:
-    """Problems as they are found, counted by kind, the first of each kind with their places; and notes."""
+    """Issues counted by kind, the first of each kind with their locations; and notes."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.kept: dict[str, list[Issue]] = {}
+        self.listed: dict[str, list[Issue]] = {}
         self.notes: list[str] = []
 
     def add(self, kind: str, place: str, message: str, *, count: int = 1) -> None:
-        """Tell of a problem, which may stand for many of its kind at its place."""
+        """Add an issue, which may stand for many of its kind at its location."""
         if count <= 0:
             return
         self.counts[kind] += count
-        kept = self.kept.setdefault(kind, [])
-        if len(kept) < KEPT_PER_KIND:
-            kept.append(Issue(kind=kind, place=place, message=message))
+        listed = self.listed.setdefault(kind, [])
+        if len(listed) < LISTED_PER_KIND:
+            listed.append(Issue(kind=kind, place=place, message=message))
 
     def note(self, text: str) -> None:
-        """Tell of what is no problem, once."""
+        """Add a note that is no issue, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -123,7 +133,7 @@ class Issues:
         return self.counts.total()
 
 
-def tell_unreadable(issues: Issues, topic: Topic, count: int) -> None:
+def report_unreadable(issues: Issues, topic: Topic, count: int) -> None:
     """Messages that are not of the type that their topic says."""
     issues.add(
         "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
@@ -169,12 +179,12 @@ class RecordBatch:
 
     def rows(self) -> Iterator[tuple[int, FramedRecord, int]]:
         """All rows in the order of time: when each leaves, and in which record it is in which place."""
-        places = [
+        entries = [
             (int(stamp_ns), number, row)
             for number, (record, *_) in enumerate(self.records)
             for row, stamp_ns in enumerate(record.leaves_ns)
         ]
-        for stamp_ns, number, row in sorted(places):
+        for stamp_ns, number, row in sorted(entries):
             yield stamp_ns, self.records[number], row
 
 
@@ -189,7 +199,7 @@ class RecordSource(Protocol):
         """All topics, those without any message among them."""
 
     @property
-    def begin_ns(self) -> int | None:
+    def start_ns(self) -> int | None:
         """When the data begin; of a bag it is known when the batches are complete."""
 
     @property

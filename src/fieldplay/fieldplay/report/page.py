@@ -128,7 +128,7 @@ def _tell_empty(overview: Overview) -> None:
 def problem_sections(overview: Overview) -> list[Section]:
     """All kinds of problems, the most frequent first; and the notes."""
     issues = overview.findings
-    kinds = [_kind(kind, count, issues.kept[kind]) for kind, count in issues.counts.most_common()]
+    kinds = [_kind(kind, count, issues.listed[kind]) for kind, count in issues.counts.most_common()]
     nothing = element("p", "Nothing was found to be wrong.")
     sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
     if issues.notes:

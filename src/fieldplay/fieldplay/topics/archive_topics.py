@@ -17,7 +17,7 @@ from fieldplay.streams.image_topics import RAW, image_topic_streams, images_of
 from fieldplay.streams.stream import Stream
 from fieldplay.streams.topic_batches import Window
 from fieldplay.streams.topic_stream import TopicStream, feed_of_numbers
-from fieldplay.topics.derived import Place, derived_topic_streams, feeds_of_joints
+from fieldplay.topics.derived import DerivedOptions, derived_topic_streams, feeds_of_joints
 from fieldplay.topics.dynamic_tf import (
     ODOM_TF,
     check_switches,
@@ -27,17 +27,17 @@ from fieldplay.topics.dynamic_tf import (
     streams_on_tf,
 )
 from fieldplay.topics.plain_bag_topics import StoredFeed, feeds_of_bag, topic_in_namespace
-from fieldplay.topics.rectified_images import rectified_feeds
+from fieldplay.topics.rectified_images import rectified_image_feeds
 from fieldplay.topics.selection import (
     Selection,
     chosen_topics,
     matching_topics,
-    remapped,
+    remapped_topics,
 )
 from fieldplay.topics.static_tf import (
     feed_of_static_frames,
     map_edges,
-    rectified_edges,
+    rectified_frame_edges,
     static_edges,
 )
 
@@ -59,13 +59,13 @@ def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicS
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     if archive.bag is not None:
-        more = [*rectified_feeds(archive, selection, window.first_ns)] if selection.rectify else []
-        more += _derived_of_bag(archive, selection, window) if selection.derived else []
+        more = [*rectified_image_feeds(archive, selection, window.first_ns)] if selection.rectify else []
+        more += _missing_derived_feeds(archive, selection, window) if selection.derived else []
         return feeds_of_bag(archive, archive.bag, selection, window.first_ns, more=more)
     if selection.rectify and not any(spec.camera and spec.id in archive.streams for spec in archive.spec.streams):
         raise UsageError(f"--rectify: expected images with a CameraInfo, {archive.root} has none")
     feeds = []
-    edges = _standing_edges(archive, selection, window.first_ns)
+    edges = _static_tree_edges(archive, selection, window.first_ns)
     if edges:
         feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
     on_tf = streams_on_tf(archive, selection, {edge.child for edge in edges})
@@ -76,21 +76,21 @@ def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicS
             if spec.id in on_tf:
                 feeds.append(feed_of_moving_frame(stream, spec, MOVING))
     if selection.derived:
-        feeds += derived_topic_streams(archive, _place_of_derived(archive, selection, window))
+        feeds += derived_topic_streams(archive, _derived_options(archive, selection, window))
     elif selection.joints_tf:
-        place = _place_of_derived(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
-        feeds += feeds_of_joints(archive, replace(place, first_ns=window.archive_ns))
+        options = _derived_options(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
+        feeds += feeds_of_joints(archive, replace(options, first_ns=window.archive_ns))
     names = {feed.topic for feed in feeds}
     requested = chosen_topics(selection, names)
     requested |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
     chosen = [feed for feed in feeds if feed.topic in requested]
     if not any(feed.stream for feed in chosen):
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")
-    new = remapped(selection, {feed.topic: feed.msgtype for feed in chosen})
+    new = remapped_topics(selection, {feed.topic: feed.msgtype for feed in chosen})
     return sorted((replace(feed, topic=new[feed.topic]) for feed in chosen), key=lambda feed: feed.rank)
 
 
-def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> list[TopicStream]:
+def _missing_derived_feeds(archive: Archive, selection: Selection, window: Window) -> list[TopicStream]:
     """What is computed of a bag of ours that it does not hold yet, with the map where the odometry is computed."""
     if archive.origin is None:
         return []
@@ -98,10 +98,10 @@ def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> l
     before = "/".join(filter(None, [(selection.namespace or "").strip("/"), archive.origin.namespace]))
     requested = replace(selection, namespace=before)
     has = {topic_in_namespace(name, selection.namespace) for name in archive.streams}
-    place = _place_of_derived(own, requested, window)
+    options = _derived_options(own, requested, window)
     missing = [spec for spec in own.spec.derived if full_topic(own, requested, spec.topic) not in has]
     own.spec = replace(own.spec, derived=tuple(missing))
-    computed = derived_topic_streams(own, place, of_joints=False)
+    computed = derived_topic_streams(own, options, of_joints=False)
     feeds = [feed for feed in computed if feed.topic == TF or feed.topic not in has]
     is_placed = bool(missing) and (any(spec.odom_tf for spec in missing) or not is_computed(archive.origin.spec))
     edges = map_edges(own, window.first_ns) if is_placed else []
@@ -111,19 +111,19 @@ def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> l
 
 
 def static_feed(archive: Archive, selection: Selection, stamp_ns: int, start_ns: int) -> TopicStream | None:
-    """/tf_static with the time stamp_ns where the odometry begins at begin_ns; None where there is no static frame."""
-    edges = _standing_edges(archive, selection, start_ns)
+    """/tf_static with the time stamp_ns where the odometry begins at start_ns; None where there is no static frame."""
+    edges = _static_tree_edges(archive, selection, start_ns)
     return feed_of_static_frames(edges, stamp_ns, selection.frame_prefix, STATIC) if edges else None
 
 
-def _standing_edges(archive: Archive, selection: Selection, start_ns: int) -> list[Edge]:
+def _static_tree_edges(archive: Archive, selection: Selection, start_ns: int) -> list[Edge]:
     has_map = selection.map_tf or selection.derived
     edges = static_edges(archive.spec) + (map_edges(archive, start_ns) if has_map else [])
-    return edges + (rectified_edges(archive) if selection.rectify else [])
+    return edges + (rectified_frame_edges(archive) if selection.rectify else [])
 
 
-def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:
-    return Place(
+def _derived_options(archive: Archive, selection: Selection, window: Window) -> DerivedOptions:
+    return DerivedOptions(
         topic=lambda name: full_topic(archive, selection, name),
         frame_prefix=selection.frame_prefix,
         tf_rank=MOVING,

@@ -42,8 +42,8 @@ NOTHING = Record(stamp_ns=np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where derived topics go: names before topics and frames, and what comes first at equal times."""
+class DerivedOptions:
+    """Naming, frames and ordering of derived topics."""
 
     topic: Callable[[str], str]
     frame_prefix: str
@@ -63,20 +63,22 @@ class FedStream:
     frames: FrameNames = field(default=FrameNames())
 
 
-def derived_topic_streams(archive: Archive, place: Place, *, of_joints: bool = True) -> list[TopicStream]:
+def derived_topic_streams(archive: Archive, options: DerivedOptions, *, of_joints: bool = True) -> list[TopicStream]:
     """All that can be computed of the streams that the archive has; the frames of joints on /tf if they are wanted."""
     if of_joints:
-        return _feeds_of_specs(archive, archive.spec.derived, place)
-    found: list[TopicStream] = []
+        return _feeds_of_specs(archive, archive.spec.derived, options)
+    feeds: list[TopicStream] = []
     for spec in archive.spec.derived:
-        feeds = _feeds_of_specs(archive, [spec], place)
+        spec_feeds = _feeds_of_specs(archive, [spec], options)
         if computation_kind(spec.kind).places_joints:
-            base = {place.frame_prefix + spec.child_frames[0]} if spec.odom_tf and place.odom_tf else set()
-            feeds = [
-                _with_children(feed, base) if feed.topic == TF else feed for feed in feeds if feed.topic != TF or base
+            base = {options.frame_prefix + spec.child_frames[0]} if spec.odom_tf and options.odom_tf else set()
+            spec_feeds = [
+                _with_children(feed, base) if feed.topic == TF else feed
+                for feed in spec_feeds
+                if feed.topic != TF or base
             ]
-        found += feeds
-    return found
+        feeds += spec_feeds
+    return feeds
 
 
 def _with_children(feed: TopicStream, children: Collection[str]) -> TopicStream:
@@ -86,21 +88,21 @@ def _with_children(feed: TopicStream, children: Collection[str]) -> TopicStream:
         record = feed.records(index)
         if not isinstance(record, Transforms):
             return record
-        kept = [place for place, child in enumerate(record.children) if child in children]
+        columns = [column for column, child in enumerate(record.children) if child in children]
         return replace(
             record,
-            parents=tuple(record.parents[place] for place in kept),
-            children=tuple(record.children[place] for place in kept),
-            translation_m=record.translation_m[:, kept],
-            rotation_xyzw=record.rotation_xyzw[:, kept],
-            known=None if record.known is None else record.known[:, kept],
+            parents=tuple(record.parents[column] for column in columns),
+            children=tuple(record.children[column] for column in columns),
+            translation_m=record.translation_m[:, columns],
+            rotation_xyzw=record.rotation_xyzw[:, columns],
+            known=None if record.known is None else record.known[:, columns],
         )
 
     return replace(feed, records=load)
 
 
-def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Place) -> list[TopicStream]:
-    found: list[TopicStream] = []
+def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], options: DerivedOptions) -> list[TopicStream]:
+    feeds: list[TopicStream] = []
     specs = {stream.id: stream for stream in archive.spec.streams}
     for spec in chosen:
         if all(name in archive.streams for name in spec.streams):
@@ -109,51 +111,51 @@ def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Plac
                 for name in spec.streams
             ]
             spec = spec.with_parameters(archive.parameters)
-            found += feeds_of_computation(spec, sources, place, requested=archive.parameters)
-    return found
+            feeds += feeds_of_computation(spec, sources, options, requested=archive.parameters)
+    return feeds
 
 
-def feeds_of_joints(archive: Archive, place: Place) -> list[TopicStream]:
+def feeds_of_joints(archive: Archive, options: DerivedOptions) -> list[TopicStream]:
     """On /tf the frames that joint states alone determine."""
     specs = [spec for spec in archive.spec.derived if computation_kind(spec.kind).places_joints]
-    return [feed for feed in _feeds_of_specs(archive, specs, place) if feed.topic == TF]
+    return [feed for feed in _feeds_of_specs(archive, specs, options) if feed.topic == TF]
 
 
 def feeds_of_computation(
-    spec: DerivedSpec, sources: Sequence[FedStream], place: Place, requested: Collection[str] = ()
+    spec: DerivedSpec, sources: Sequence[FedStream], options: DerivedOptions, requested: Collection[str] = ()
 ) -> list[TopicStream]:
-    """What one computation makes of its inputs. Settings that are no good are an error, of usage where asked for."""
+    """The output topics of one computation. Raise where a setting is invalid: UsageError if requested."""
     try:
-        first = _made(spec, sources, place)
+        first = _make_computation(spec, sources, options)
     except ValueError as error:
         raise (UsageError if str(error).partition(":")[0] in requested else ArchiveError)(str(error)) from None
     streams = {name: source.stream for name, source in zip(_names(spec, first), sources, strict=True)}
     if first.period_ns is not None:
-        return _feeds_of_whole(first, streams, place)
+        return _feeds_of_periodic(first, streams, options)
     leads = dict.fromkeys(output.of or first.inputs[0].name for output in first.outputs)
-    runs = {lead: _Run(_made(spec, sources, place), lead, streams, place.first_ns) for lead in leads}
+    runs = {lead: _Run(_make_computation(spec, sources, options), lead, streams, options.first_ns) for lead in leads}
     return [
-        _feed(output, runs[lead].computation, streams[lead].spans, partial(runs[lead].record, output.topic), place)
+        _feed(output, runs[lead].computation, streams[lead].spans, partial(runs[lead].record, output.topic), options)
         for output in first.outputs
         for lead in [output.of or first.inputs[0].name]
         if not output.live_only
     ]
 
 
-def _settings(spec: DerivedSpec, place: Place) -> dict[str, Any]:
+def _settings(spec: DerivedSpec, options: DerivedOptions) -> dict[str, Any]:
     """As a node would have them; of several of one kind this is the one that is named as the topic."""
     kind = computation_kind(spec.kind)
     names = {setting.name for setting in kind.settings}
     frames = {"frame": spec.frame, "child_frames": list(spec.child_frames)}
-    found = {**{name: value for name, value in frames.items() if value}, **spec.settings}
-    found |= {"frame_prefix": place.frame_prefix, "odom_tf": place.odom_tf}
+    settings = {**{name: value for name, value in frames.items() if value}, **spec.settings}
+    settings |= {"frame_prefix": options.frame_prefix, "odom_tf": options.odom_tf}
     if kind.each:
-        found[kind.each] = [spec.topic]
+        settings[kind.each] = [spec.topic]
     if "urdf" in names:
-        if place.urdf is None:
+        if options.urdf is None:
             raise ArchiveError(f"{spec.kind}: expected the model of a robot (`robot` in the description), got none")
-        found["urdf"] = str(place.urdf)
-    return found
+        settings["urdf"] = str(options.urdf)
+    return settings
 
 
 def _names(spec: DerivedSpec, computation: Computation) -> Sequence[str]:
@@ -162,31 +164,35 @@ def _names(spec: DerivedSpec, computation: Computation) -> Sequence[str]:
     return spec.streams if set(spec.streams) <= set(names) else names
 
 
-def _made(spec: DerivedSpec, sources: Sequence[FedStream], place: Place) -> Computation:
-    made, prefix = computation_kind(spec.kind)(_settings(spec, place)), place.frame_prefix
-    made.link = partial(_link, place)
-    for name, source in zip(_names(spec, made), sources, strict=True):
-        made.frames[name] = FrameNames(*(name and prefix + name for name in source.frames))
-    return made
+def _make_computation(spec: DerivedSpec, sources: Sequence[FedStream], options: DerivedOptions) -> Computation:
+    computation, prefix = computation_kind(spec.kind)(_settings(spec, options)), options.frame_prefix
+    computation.link = partial(_link, options)
+    for name, source in zip(_names(spec, computation), sources, strict=True):
+        computation.frames[name] = FrameNames(*(name and prefix + name for name in source.frames))
+    return computation
 
 
-def _link(place: Place, parent: str, child: str) -> Array:
+def _link(options: DerivedOptions, parent: str, child: str) -> Array:
     """parent_T_child (4, 4) of two frames, by the static tree of the dataset."""
-    tree, prefix = Frames(), place.frame_prefix
-    for edge in place.static:
-        turn = quaternion_from_rotation(edge.parent_t_child[:3, :3])
-        values = np.concatenate([edge.parent_t_child[:3, 3], turn])[None]
+    tree, prefix = Frames(), options.frame_prefix
+    for edge in options.static:
+        rotation = quaternion_from_rotation(edge.parent_t_child[:3, :3])
+        values = np.concatenate([edge.parent_t_child[:3, 3], rotation])[None]
         stamp_ns = np.zeros(1, np.int64)
         tree.add(prefix + edge.parent, prefix + edge.child, is_static=True, stamp_ns=stamp_ns, values=values)
-    found = tree.transform(parent, child, np.zeros(1, np.int64)) if tree.are_fixed(parent, child) else None
-    if found is None:
+    transform = tree.transform(parent, child, np.zeros(1, np.int64)) if tree.are_fixed(parent, child) else None
+    if transform is None:
         there = ", ".join(tree.names) or "none"
         raise ArchiveError(f"expected {parent} and {child} to be joined by static frames, there are {there}")
-    return np.asarray(found[0][0], np.float64)
+    return np.asarray(transform[0][0], np.float64)
 
 
 def _feed(
-    output: Output, computation: Computation, spans: Sequence[Span], load: Callable[[int], Record], place: Place
+    output: Output,
+    computation: Computation,
+    spans: Sequence[Span],
+    load: Callable[[int], Record],
+    options: DerivedOptions,
 ) -> TopicStream:
     output = output.framed(computation.frames)
 
@@ -194,14 +200,14 @@ def _feed(
         return RowMessages(np.zeros((0, 1), np.uint8)) if type(record) is Record else messages_of_record(record, output)
 
     return TopicStream(
-        topic=TF if output.topic == TF else place.topic(output.topic),
+        topic=TF if output.topic == TF else options.topic(output.topic),
         msgtype=output.type,
         spans=spans,
         records=load,
         messages=messages,
         frame=output.frame,
         child_frame=output.child_frame,
-        rank=place.tf_rank if output.topic == TF else place.rank,
+        rank=options.tf_rank if output.topic == TF else options.rank,
         latched=output.latched,
         stream=DERIVED,
     )
@@ -218,10 +224,10 @@ class _Run:
         self.computation = computation
         self._lead, self._first_ns, self._stream = lead, first_ns, streams[lead]
         there = [entry for entry in computation.inputs if entry.name in streams]
-        beside = [entry for entry in there if entry.latched or entry.beside == lead]
-        self._beside = {entry.name: _Beside(streams[entry.name], first_ns, entry.latched) for entry in beside}
-        self._kept: dict[int, dict[str, Record]] = {}
-        self._begun_ns: int | None = None
+        paired = [entry for entry in there if entry.latched or entry.beside == lead]
+        self._paired = {entry.name: _PairedRows(streams[entry.name], first_ns, entry.latched) for entry in paired}
+        self._records: dict[int, dict[str, Record]] = {}
+        self._current_ns: int | None = None
         self._lock = Lock()
 
     def record(self, topic: str, index: int) -> Record:
@@ -230,55 +236,55 @@ class _Run:
             return self._record(topic, index)
 
     def _record(self, topic: str, index: int) -> Record:
-        if index not in self._kept:
-            if self._stream.spans[index].first_ns != self._begun_ns:
-                self._kept.clear()
-            self._kept[index] = self._found(index)
-        return self._kept[index].get(topic, NOTHING)
+        if index not in self._records:
+            if self._stream.spans[index].first_ns != self._current_ns:
+                self._records.clear()
+            self._records[index] = self._compute(index)
+        return self._records[index].get(topic, NOTHING)
 
-    def _found(self, index: int) -> dict[str, Record]:
+    def _compute(self, index: int) -> dict[str, Record]:
         span = self._stream.spans[index]
-        if self._begun_ns is not None and span.first_ns < self._begun_ns:
+        if self._current_ns is not None and span.first_ns < self._current_ns:
             self.computation.reset()
-            for beside in self._beside.values():
-                beside.rewind()
-        self._begun_ns = span.first_ns
-        found: dict[str, list[Record]] = {}
+            for paired in self._paired.values():
+                paired.rewind()
+        self._current_ns = span.first_ns
+        records: dict[str, list[Record]] = {}
         for name, record in self._rows(index, span.last_ns):
-            for output, made in self.computation.step(name, record):
-                found.setdefault(output.topic, []).append(made)
-        return {topic: joined(parts) for topic, parts in found.items()}
+            for output, part in self.computation.step(name, record):
+                records.setdefault(output.topic, []).append(part)
+        return {topic: joined(parts) for topic, parts in records.items()}
 
     def _rows(self, index: int, last_ns: int) -> Iterator[tuple[str, Record]]:
         """What the rows of a span go with, and then these."""
-        for name, beside in self._beside.items():
-            yield from ((name, record) for record in beside.until(last_ns))
+        for name, paired in self._paired.items():
+            yield from ((name, record) for record in paired.until(last_ns))
         record = _since(self._stream.load(index), self._first_ns)
         if len(record):
             yield self._lead, record
 
 
-class _Beside:
+class _PairedRows:
     """The rows of a stream, as far as they are needed; of a state all of them, as it holds from before the begin."""
 
     def __init__(self, stream: Stream, first_ns: int, is_state: bool) -> None:
         self._stream, self._first_ns = stream, None if is_state else first_ns
-        kept = [i for i, span in enumerate(stream.spans) if is_state or span.last_ns >= first_ns]
-        self._order = sorted(kept, key=lambda index: stream.spans[index].first_ns)
+        indices = [i for i, span in enumerate(stream.spans) if is_state or span.last_ns >= first_ns]
+        self._order = sorted(indices, key=lambda index: stream.spans[index].first_ns)
         self._next = 0
 
     def until(self, last_ns: int) -> list[Record]:
         """The next rows, up to a time."""
-        found = []
-        while self._next < len(self._order) and self._spans(self._next).first_ns <= last_ns:
+        parts = []
+        while self._next < len(self._order) and self._span(self._next).first_ns <= last_ns:
             record = self._stream.load(self._order[self._next])
-            found.append(record if self._first_ns is None else _since(record, self._first_ns))
+            parts.append(record if self._first_ns is None else _since(record, self._first_ns))
             self._next += 1
-        found = [record for record in found if len(record)]
-        return [joined(found)] if found and isinstance(found[0], Clouds) else found
+        parts = [record for record in parts if len(record)]
+        return [joined(parts)] if parts and isinstance(parts[0], Clouds) else parts
 
-    def _spans(self, place: int) -> Span:
-        return self._stream.spans[self._order[place]]
+    def _span(self, position: int) -> Span:
+        return self._stream.spans[self._order[position]]
 
     def rewind(self) -> None:
         """Begin anew, unless it is a state, which is known already."""
@@ -291,7 +297,9 @@ def _since(record: Record, first_ns: int) -> Record:
     return record if late.all() else record.only(late)
 
 
-def _feeds_of_whole(computation: Computation, streams: Mapping[str, Stream], place: Place) -> list[TopicStream]:
+def _feeds_of_periodic(
+    computation: Computation, streams: Mapping[str, Stream], options: DerivedOptions
+) -> list[TopicStream]:
     """Of what tells of rows that came before: all of it at once, as it would come while time goes on."""
     spans = [span for stream in streams.values() for span in stream.spans]
     if not spans:
@@ -301,19 +309,19 @@ def _feeds_of_whole(computation: Computation, streams: Mapping[str, Stream], pla
     whole = [Span(first_ns, last_ns, max(1, (last_ns - first_ns) // computation.period_ns))]
 
     @cache
-    def found() -> dict[str, Record]:
+    def compute_all() -> dict[str, Record]:
         parts: dict[str, list[Record]] = {}
-        for name, record in _in_time(computation, streams, place.first_ns):
-            for output, made in computation.step(name, record):
+        for name, record in _in_time(computation, streams, options.first_ns):
+            for output, rows in computation.step(name, record):
                 if not output.live_only:
-                    parts.setdefault(output.topic, []).append(made)
+                    parts.setdefault(output.topic, []).append(rows)
         return {topic: joined(those) for topic, those in parts.items()}
 
     def load(topic: str, _: int) -> Record:
-        return found().get(topic, NOTHING)
+        return compute_all().get(topic, NOTHING)
 
     return [
-        _feed(output, computation, whole, partial(load, output.topic), place)
+        _feed(output, computation, whole, partial(load, output.topic), options)
         for output in computation.outputs
         if not output.live_only
     ]

@@ -58,17 +58,17 @@ def sends_odom_tf(spec: DatasetSpec, selection: Selection) -> bool:
 
 def streams_on_tf(archive: Archive, selection: Selection, placed: set[str]) -> list[str]:
     """The ids of the streams whose transforms the player sends, beside the frames that the static tree has placed."""
-    spec, given, placed = archive.spec, {**switches(archive.spec), **selection.tf}, set(placed)
+    spec, switch_states, placed = archive.spec, {**switches(archive.spec), **selection.tf}, set(placed)
     if sends_odom_tf(spec, selection):
         placed |= {d.child_frames[0] for d in spec.derived if d.odom_tf and set(d.streams) <= set(archive.streams)}
-    found = []
+    stream_ids = []
     instead = spec.tf_fallback if computes_odometry(archive) else ()
     for stream in spec.streams:
-        is_on = bool(stream.tf) and given.get(stream.tf, True) and stream.tf not in instead
+        is_on = bool(stream.tf) and switch_states.get(stream.tf, True) and stream.tf not in instead
         if is_on and stream.id in archive.streams and stream.child_frame not in placed:
             placed.add(stream.child_frame)
-            found.append(stream.id)
-    return found
+            stream_ids.append(stream.id)
+    return stream_ids
 
 
 def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> TopicStream:

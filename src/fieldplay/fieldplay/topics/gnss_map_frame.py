@@ -29,7 +29,7 @@ from fieldplay.messages import records
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import TopicStream
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay.trajectories.association import relative_yaw
 
 ODOMETRY = "nav_msgs/msg/Odometry"
@@ -43,8 +43,8 @@ Odometry = DerivedSpec | StreamSpec  # computed, or the archive's own
 
 
 @dataclass(frozen=True, eq=False)
-class _Ways:
-    """The antenna's places at times (n,): by the odometry from where it begins, and by the fixes; (n, 3) each."""
+class _AntennaPaths:
+    """Antenna positions at times (n,): by the odometry from its start, and by the fixes; (n, 3) each."""
 
     stamp_ns: Stamps
     in_odom_m: Array
@@ -52,24 +52,24 @@ class _Ways:
 
     @property
     def length_m(self) -> float:
-        """How far it went: what both of them tell, so that neither noise nor a slip is taken for a way."""
+        """The smaller extent of both paths, so that neither noise nor slip counts as motion."""
         if len(self.stamp_ns) < FEWEST:
             return 0.0
         return min(_extent_m(self.in_odom_m), _extent_m(self.in_map_m))
 
-    def near(self, start_ns: int, within_m: float) -> "_Ways":
-        """What is told of the time around the begin in which the antenna is not further from it than that."""
+    def near(self, start_ns: int, within_m: float) -> "_AntennaPaths":
+        """The part around the start in which the antenna stays within this distance of it."""
         nearest = self.in_odom_m[np.abs(self.stamp_ns - start_ns).argmin()]
         is_far = np.linalg.norm((self.in_odom_m - nearest)[:, :2], axis=1) > within_m
         before, after = (self.stamp_ns[is_far & side] for side in (self.stamp_ns < start_ns, self.stamp_ns >= start_ns))
         first_ns, last_ns = max(before, default=self.stamp_ns[0] - 1), min(after, default=self.stamp_ns[-1])
-        kept = (self.stamp_ns > first_ns) & (self.stamp_ns <= last_ns)
-        return _Ways(self.stamp_ns[kept], self.in_odom_m[kept], self.in_map_m[kept])
+        keep_mask = (self.stamp_ns > first_ns) & (self.stamp_ns <= last_ns)
+        return _AntennaPaths(self.stamp_ns[keep_mask], self.in_odom_m[keep_mask], self.in_map_m[keep_mask])
 
 
-def _extent_m(places: Array) -> float:
-    """How large the ground is on which places (n, 3) lie."""
-    return float(np.linalg.norm(np.ptp(places[:, :2], axis=0))) if len(places) else 0.0
+def _extent_m(positions: Array) -> float:
+    """The horizontal extent of positions (n, 3)."""
+    return float(np.linalg.norm(np.ptp(positions[:, :2], axis=0))) if len(positions) else 0.0
 
 
 def streams_of_odometry(odometry: Odometry) -> tuple[str, ...]:
@@ -78,59 +78,59 @@ def streams_of_odometry(odometry: Odometry) -> tuple[str, ...]:
 
 
 def edge_from_fixes(
-    archive: Archive, told: MapOfFixes, odometry: Odometry, start_ns: int, base_T_antenna: Array
+    archive: Archive, config: MapOfFixes, odometry: Odometry, start_ns: int, base_T_antenna: Array
 ) -> Edge | str:
-    """A level map -> odom, the antenna being at its fix at begin_ns; or why there is none.
+    """A level map -> odom, the antenna being at its fix at start_ns; or why there is none.
 
     A computed odometry starts at zero at that time.
     """
-    name = next(stream.topic for stream in archive.spec.streams if stream.id == told.stream)
-    if told.stream not in archive.streams:
+    name = next(stream.topic for stream in archive.spec.streams if stream.id == config.stream)
+    if config.stream not in archive.streams:
         return f"there is no {name}"
-    fixes = archive.streams[told.stream]
-    origin = _origin(fixes, told.least_status)
+    fixes = archive.streams[config.stream]
+    origin = _origin(fixes, config.least_status)
     if origin is None:
-        return f"no fix of {name} is good enough: expected a status of {told.least_status} or above"
-    best = _Ways(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
-    for first_ns, last_ns in _windows(archive, (*streams_of_odometry(odometry), told.stream), start_ns):
+        return f"no fix of {name} is good enough: expected a status of {config.least_status} or above"
+    best = _AntennaPaths(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+    for first_ns, last_ns in _windows(archive, (*streams_of_odometry(odometry), config.stream), start_ns):
         poses = _poses(archive, odometry, start_ns, first_ns=first_ns, last_ns=last_ns)
-        rows = _good_fixes(fixes, told.least_status, first_ns, last_ns)
-        ways = _ways(poses, rows, origin, base_T_antenna)
-        ways = ways.near(start_ns, told.way_m) if len(ways.stamp_ns) else ways
-        best = max(best, ways, key=lambda found: found.length_m)
-        if best.length_m >= told.least_way_m and _extent_m(ways.in_odom_m) >= told.way_m:
+        rows = _good_fixes(fixes, config.least_status, first_ns, last_ns)
+        paths = _antenna_paths(poses, rows, origin, base_T_antenna)
+        paths = paths.near(start_ns, config.way_m) if len(paths.stamp_ns) else paths
+        best = max(best, paths, key=lambda candidate: candidate.length_m)
+        if best.length_m >= config.least_way_m and _extent_m(paths.in_odom_m) >= config.way_m:
             break
-    if best.length_m < told.least_way_m:
+    if best.length_m < config.least_way_m:
         source = "the wheels" if isinstance(odometry, DerivedSpec) else odometry.topic
-        return f"expected a way of {told.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
-    return Edge(told.frame, odometry.frame, _map_T_odom(best, start_ns))
+        return f"expected a way of {config.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
+    return Edge(config.frame, odometry.frame, _map_T_odom(best, start_ns))
 
 
-def edge_of_positions(archive: Archive, told: MapOfFixes) -> Edge | str | None:
+def edge_of_positions(archive: Archive, config: MapOfFixes) -> Edge | str | None:
     """A level map -> the frame of the antenna's other positions, or why there is none; None where there are none."""
-    spec = next((stream for stream in archive.spec.streams if stream.id == told.positions), None)
-    if spec is None or spec.id not in archive.streams or told.stream not in archive.streams:
+    spec = next((stream for stream in archive.spec.streams if stream.id == config.positions), None)
+    if spec is None or spec.id not in archive.streams or config.stream not in archive.streams:
         return None
-    fixes = archive.streams[told.stream]
-    origin, (first_ns, last_ns) = _origin(fixes, told.least_status), _times(archive.streams[spec.id])
+    fixes = archive.streams[config.stream]
+    origin, (first_ns, last_ns) = _origin(fixes, config.least_status), _times(archive.streams[spec.id])
     if origin is None:
         return "no fix is good enough"
     margin_ns = LONGEST_STEP_NS
-    stamp_ns, geodetic = _good_fixes(fixes, told.least_status, first_ns - margin_ns, last_ns + margin_ns)
+    stamp_ns, geodetic = _good_fixes(fixes, config.least_status, first_ns - margin_ns, last_ns + margin_ns)
     positions = _positions(archive.streams[spec.id])
     if len(stamp_ns) < FEWEST:
         return f"expected {FEWEST} good fixes at the times of {spec.topic}, got {len(stamp_ns)}"
     geodetic[:, 2] = np.where(np.isnan(geodetic[:, 2]), origin[2], geodetic[:, 2])
-    kept = _have_fixes(stamp_ns, positions[0])
-    own_m, map_m = positions[1][kept], _at(stamp_ns, enu_from_geodetic(geodetic, origin), positions[0][kept])
-    if min(_extent_m(own_m), _extent_m(map_m)) < told.least_way_m:
-        return f"expected a path of {told.least_way_m} m on {spec.topic} and the fixes, got less"
+    keep_mask = _have_fixes(stamp_ns, positions[0])
+    own_m, map_m = positions[1][keep_mask], _at(stamp_ns, enu_from_geodetic(geodetic, origin), positions[0][keep_mask])
+    if min(_extent_m(own_m), _extent_m(map_m)) < config.least_way_m:
+        return f"expected a path of {config.least_way_m} m on {spec.topic} and the fixes, got less"
     rotation = rotation_about_axis(2, relative_yaw(own_m[:, :2], map_m[:, :2]))
     translation = (map_m - own_m @ rotation.T).mean(axis=0)
     rms_m = float(np.sqrt((((map_m - own_m @ rotation.T - translation)[:, :2]) ** 2).sum(axis=1).mean()))
     if rms_m > LARGEST_RMS_M:
         return f"{spec.topic} does not fit the fixes: {rms_m:.2f} m (rms) are left"
-    return Edge(told.frame, spec.frame, transform_from_rotation(rotation, translation))
+    return Edge(config.frame, spec.frame, transform_from_rotation(rotation, translation))
 
 
 def _times(stream: Stream) -> tuple[int, int]:
@@ -141,27 +141,27 @@ def _times(stream: Stream) -> tuple[int, int]:
 def _positions(stream: Stream) -> tuple[Stamps, Array]:
     """Times (n,) and positions (n, 3) of an odometry, in the order of time."""
     rows = [stream.load(index) for index in range(len(stream.spans))]
-    found = [row for row in rows if isinstance(row, records.Odometry)]
-    stamp_ns = np.concatenate([row.stamp_ns for row in found])
+    odometry = [row for row in rows if isinstance(row, records.Odometry)]
+    stamp_ns = np.concatenate([row.stamp_ns for row in odometry])
     order = np.argsort(stamp_ns, kind="stable")
-    return stamp_ns[order], np.concatenate([row.position_m for row in found])[order]
+    return stamp_ns[order], np.concatenate([row.position_m for row in odometry])[order]
 
 
 def _have_fixes(fix_ns: Stamps, stamp_ns: Stamps) -> NDArray[np.bool_]:
     """At which times (n,) fixes are near before and after."""
     after = np.clip(np.searchsorted(fix_ns, stamp_ns), 1, len(fix_ns) - 1)
     is_inside = (stamp_ns >= fix_ns[0]) & (stamp_ns <= fix_ns[-1])
-    found: NDArray[np.bool_] = is_inside & (fix_ns[after] - fix_ns[after - 1] <= LONGEST_STEP_NS)
-    return found
+    result: NDArray[np.bool_] = is_inside & (fix_ns[after] - fix_ns[after - 1] <= LONGEST_STEP_NS)
+    return result
 
 
-def _map_T_odom(ways: _Ways, start_ns: int) -> Array:
-    """The turn of one way into the other, which heeds no scale, and the place where the antenna is on its fix."""
-    first, second = ((way - way.mean(axis=0))[:, :2] for way in (ways.in_odom_m, ways.in_map_m))
+def _map_T_odom(paths: _AntennaPaths, start_ns: int) -> Array:
+    """Rotate one path into the other, whatever their scale, and put the antenna onto its fix."""
+    first, second = ((path - path.mean(axis=0))[:, :2] for path in (paths.in_odom_m, paths.in_map_m))
     sine = (first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum()
-    turn = rotation_about_axis(2, np.arctan2(sine, (first * second).sum()))
-    row = np.abs(ways.stamp_ns - start_ns).argmin()
-    return transform_from_rotation(turn, ways.in_map_m[row] - turn @ ways.in_odom_m[row])
+    rotation = rotation_about_axis(2, np.arctan2(sine, (first * second).sum()))
+    row = np.abs(paths.stamp_ns - start_ns).argmin()
+    return transform_from_rotation(rotation, paths.in_map_m[row] - rotation @ paths.in_odom_m[row])
 
 
 def _windows(archive: Archive, names: tuple[str, ...], start_ns: int) -> Iterator[tuple[int, int]]:
@@ -179,10 +179,10 @@ def _windows(archive: Archive, names: tuple[str, ...], start_ns: int) -> Iterato
 def _origin(fixes: Stream, least_status: int) -> Array | None:
     """Latitude and longitude (rad) and altitude (m) of the first good fix; height 0 where it has none."""
     for index in sorted(range(len(fixes.spans)), key=lambda index: fixes.spans[index].first_ns):
-        found = _geodetic(fixes, index, least_status)
-        if len(found[0]):
-            place: Array = np.nan_to_num(found[1][0])
-            return place
+        geodetic = _geodetic(fixes, index, least_status)
+        if len(geodetic[0]):
+            origin: Array = np.nan_to_num(geodetic[1][0])
+            return origin
     return None
 
 
@@ -191,9 +191,9 @@ def _geodetic(fixes: Stream, index: int, least_status: int) -> tuple[Stamps, Arr
     rows = fixes.load(index)
     if not isinstance(rows, records.Fix):
         raise TypeError(f"expected fixes, got {type(rows).__name__}")
-    places = np.stack([np.radians(rows.latitude_deg), np.radians(rows.longitude_deg), rows.altitude_m], axis=1)
-    is_good = (rows.status >= least_status) & np.isfinite(places[:, :2]).all(axis=1)
-    return rows.stamp_ns[is_good], places[is_good]
+    positions = np.stack([np.radians(rows.latitude_deg), np.radians(rows.longitude_deg), rows.altitude_m], axis=1)
+    is_good = (rows.status >= least_status) & np.isfinite(positions[:, :2]).all(axis=1)
+    return rows.stamp_ns[is_good], positions[is_good]
 
 
 def _good_fixes(fixes: Stream, least_status: int, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
@@ -201,10 +201,10 @@ def _good_fixes(fixes: Stream, least_status: int, first_ns: int, last_ns: int) -
     parts = [_geodetic(fixes, index, least_status) for index in _within(fixes.spans, first_ns, last_ns)]
     if not parts:
         return np.zeros(0, np.int64), np.zeros((0, 3))
-    stamp_ns, places = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    kept = np.flatnonzero((stamp_ns >= first_ns) & (stamp_ns <= last_ns))
-    kept = kept[np.argsort(stamp_ns[kept], kind="stable")]
-    return stamp_ns[kept], places[kept]
+    stamp_ns, positions = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    keep = np.flatnonzero((stamp_ns >= first_ns) & (stamp_ns <= last_ns))
+    keep = keep[np.argsort(stamp_ns[keep], kind="stable")]
+    return stamp_ns[keep], positions[keep]
 
 
 def _poses(archive: Archive, odometry: Odometry, start_ns: int, *, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
@@ -215,14 +215,14 @@ def _poses(archive: Archive, odometry: Odometry, start_ns: int, *, first_ns: int
     if not rows:
         return np.zeros(0, np.int64), np.zeros((0, 3))
     stamp_ns = np.concatenate([part.stamp_ns for part in rows])
-    turns = np.concatenate([rotation_from_quaternion(part.orientation_xyzw) for part in rows])
-    found = np.concatenate([part.position_m for part in rows])
-    found[:, 2] = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
+    rotations = np.concatenate([rotation_from_quaternion(part.orientation_xyzw) for part in rows])
+    poses = np.concatenate([part.position_m for part in rows])
+    poses[:, 2] = np.unwrap(np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0]))
     if isinstance(odometry, StreamSpec):
-        return stamp_ns, found
-    start = _at(stamp_ns, found, np.array([start_ns]))[0]
+        return stamp_ns, poses
+    start = _at(stamp_ns, poses, np.array([start_ns]))[0]
     back = rotation_about_axis(2, -start[2])[:2, :2]
-    return stamp_ns, np.column_stack([(found - start)[:, :2] @ back.T, found[:, 2] - start[2]])
+    return stamp_ns, np.column_stack([(poses - start)[:, :2] @ back.T, poses[:, 2] - start[2]])
 
 
 def _rows_of(
@@ -232,9 +232,9 @@ def _rows_of(
     if isinstance(odometry, StreamSpec):
         stream = archive.streams[odometry.id]
         return stream.spans, stream.load
-    place = Place(topic=str, frame_prefix="", tf_rank=0, rank=0, first_ns=first_ns, odom_tf=False)
+    options = DerivedOptions(topic=str, frame_prefix="", tf_rank=0, rank=0, first_ns=first_ns, odom_tf=False)
     sources = [FedStream(archive.streams[name]) for name in odometry.streams]
-    feed = _odometry_feed(feeds_of_computation(odometry.with_parameters(archive.parameters), sources, place))
+    feed = _odometry_feed(feeds_of_computation(odometry.with_parameters(archive.parameters), sources, options))
     return feed.spans, feed.records
 
 
@@ -242,25 +242,29 @@ def _odometry_feed(feeds: list[TopicStream]) -> TopicStream:
     return next(feed for feed in feeds if feed.msgtype == ODOMETRY)
 
 
-def _ways(poses: tuple[Stamps, Array], fixes: tuple[Stamps, Array], origin: Array, base_T_antenna: Array) -> _Ways:
+def _antenna_paths(
+    poses: tuple[Stamps, Array], fixes: tuple[Stamps, Array], origin: Array, base_T_antenna: Array
+) -> _AntennaPaths:
     """The antenna's places at the times of those fixes that lie within the odometry's time."""
-    stamp_ns, places = fixes
-    kept = (stamp_ns >= poses[0][0]) & (stamp_ns <= poses[0][-1]) if len(poses[0]) else np.zeros(len(stamp_ns), bool)
-    stamp_ns, places = stamp_ns[kept], places[kept]
+    stamp_ns, positions = fixes
+    keep_mask = (
+        (stamp_ns >= poses[0][0]) & (stamp_ns <= poses[0][-1]) if len(poses[0]) else np.zeros(len(stamp_ns), bool)
+    )
+    stamp_ns, positions = stamp_ns[keep_mask], positions[keep_mask]
     if not len(stamp_ns):
-        return _Ways(stamp_ns, np.zeros((0, 3)), np.zeros((0, 3)))
-    places[:, 2] = np.where(np.isnan(places[:, 2]), origin[2], places[:, 2])
-    found = _at(*poses, stamp_ns)
-    cos, sin = np.cos(found[:, 2]), np.sin(found[:, 2])
-    lever = base_T_antenna[:3, 3]
+        return _AntennaPaths(stamp_ns, np.zeros((0, 3)), np.zeros((0, 3)))
+    positions[:, 2] = np.where(np.isnan(positions[:, 2]), origin[2], positions[:, 2])
+    odom_poses = _at(*poses, stamp_ns)
+    cos, sin = np.cos(odom_poses[:, 2]), np.sin(odom_poses[:, 2])
+    lever_arm = base_T_antenna[:3, 3]
     in_odom = np.column_stack(
         [
-            found[:, 0] + cos * lever[0] - sin * lever[1],
-            found[:, 1] + sin * lever[0] + cos * lever[1],
-            np.full(len(found), lever[2]),
+            odom_poses[:, 0] + cos * lever_arm[0] - sin * lever_arm[1],
+            odom_poses[:, 1] + sin * lever_arm[0] + cos * lever_arm[1],
+            np.full(len(odom_poses), lever_arm[2]),
         ]
     )
-    return _Ways(stamp_ns, in_odom, enu_from_geodetic(places, origin))
+    return _AntennaPaths(stamp_ns, in_odom, enu_from_geodetic(positions, origin))
 
 
 def _at(stamp_ns: Stamps, values: Array, requested_ns: Stamps) -> Array:
@@ -272,5 +276,5 @@ def _at(stamp_ns: Stamps, values: Array, requested_ns: Stamps) -> Array:
 
 def _within(spans: Sequence[Span], first_ns: int, last_ns: int) -> list[int]:
     """The spans of a stretch of time, in its order."""
-    found = [index for index, span in enumerate(spans) if span.last_ns >= first_ns and span.first_ns <= last_ns]
-    return sorted(found, key=lambda index: spans[index].first_ns)
+    indices = [index for index, span in enumerate(spans) if span.last_ns >= first_ns and span.first_ns <= last_ns]
+    return sorted(indices, key=lambda index: spans[index].first_ns)

@@ -17,7 +17,7 @@ from fieldplay.messages.cdr_layout import MessageKind, kind_of_type
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window
 from fieldplay.streams.topic_stream import TopicStream
-from fieldplay.topics.selection import Selection, chosen_topics, remapped
+from fieldplay.topics.selection import Selection, chosen_topics, remapped_topics
 
 STATIC = "/tf_static"
 GLOBAL = {TF, STATIC, "/clock", "/diagnostics", "/parameter_events", "/rosout"}  # whose names no namespace changes
@@ -49,19 +49,19 @@ def feeds_of_bag(
     if first_ns > last_ns:
         length_s = (last_ns - min(span.first_ns for span in _spans(archive))) / NS_PER_S
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the bag, got {selection.start_s:g} s")
-    found: list[TopicStream] = [*more, *_feeds(archive, bag, selection, first_ns)]
-    requested = chosen_topics(selection, [feed.topic for feed in found])
-    found = [feed for feed in found if feed.topic in requested]
-    if not found:
+    feeds: list[TopicStream] = [*more, *_feeds(archive, bag, selection, first_ns)]
+    requested = chosen_topics(selection, [feed.topic for feed in feeds])
+    feeds = [feed for feed in feeds if feed.topic in requested]
+    if not feeds:
         there = ", ".join(sorted(archive.streams))
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}; there are {there}")
-    new = remapped(selection, {feed.topic: feed.msgtype for feed in found})
-    renamed = (_renamed(feed, new[feed.topic]) for feed in found)
+    new = remapped_topics(selection, {feed.topic: feed.msgtype for feed in feeds})
+    renamed = (_rename(feed, new[feed.topic]) for feed in feeds)
     return sorted(renamed, key=lambda feed: feed.rank)
 
 
-def _renamed(feed: TopicStream, topic: str) -> TopicStream:
-    """A feed on another topic."""
+def _rename(feed: TopicStream, topic: str) -> TopicStream:
+    """Give a feed another topic."""
     if isinstance(feed, StoredFeed):
         return replace(feed, topic=topic, channel=replace(feed.channel, topic=topic))
     return replace(feed, topic=topic)
@@ -76,12 +76,12 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
         topic = topic_in_namespace(name, selection.namespace)
         if not isinstance(stream, SerializedStream):
             continue
-        found = bag.indexed[name]
-        channel = channel_of_indexed(topic, found, bag.profiles.get(name))
+        indexed = bag.indexed[name]
+        channel = channel_of_indexed(topic, indexed, bag.profiles.get(name))
         if topic == STATIC:
             stream, channel = (
                 stream.since(first_ns),
-                replace(channel, qos=_qos_of_static(len(found.places.stamp_ns) + selection.rectify)),
+                replace(channel, qos=_qos_of_static(len(indexed.places.stamp_ns) + selection.rectify)),
             )
         is_latched = channel.qos.durability == "transient_local"
         yield StoredFeed(
@@ -94,24 +94,24 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
             latched=is_latched,
             stream=name,
             channel=channel,
-            kind=found.kind,
+            kind=indexed.kind,
         )
 
 
-def carried_feeds(
+def feeds_with_latched_history(
     archive: Archive, feeds: Sequence[TopicStream], window: Window
 ) -> tuple[list[TopicStream], list[str]]:
-    """The feeds for files that hold a part of a bag, and what is to be said of them.
+    """The feeds for files that hold a part of a bag, and notes about them.
 
     Of a latched topic the last message before the part is written at its start where the part has none: elsewhere it
     would be an old measurement with a new time. Static transforms hold at all times.
     """
     if archive.bag is None or window.first_ns <= window.archive_ns:
         return list(feeds), []
-    found, lines = list[TopicStream](), list[str]()
+    carried, lines = list[TopicStream](), list[str]()
     for feed in feeds:
         if not isinstance(feed, StoredFeed):
-            found.append(feed)
+            carried.append(feed)
             continue
         stamp_ns = archive.bag.indexed[feed.stream].places.stamp_ns
         before = int(np.searchsorted(stamp_ns, window.first_ns))
@@ -121,8 +121,8 @@ def carried_feeds(
         if before and feed.carries:
             what = f"{counted(before, 'message')} from before the start" if is_static else "its last message before it"
             lines.append(f"{feed.topic}: {what} {'are' if is_static and before > 1 else 'is'} written at the start")
-        found.append(feed)
-    return found, lines
+        carried.append(feed)
+    return carried, lines
 
 
 def warnings_of_chosen(archive: Archive, selection: Selection) -> list[str]:
@@ -152,8 +152,8 @@ def _require_possible(archive: Archive, selection: Selection) -> None:
     is_derived = selection.derived and archive.origin is None
     requested = {"--derived": is_derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
     requested["--images"] = selection.images is not None
-    why = {"--derived": "is computed of an archive of a dataset, when that is converted"}
+    reasons = {"--derived": "is computed of an archive of a dataset, when that is converted"}
     for option, is_requested in requested.items():
         if is_requested:
-            told = why.get(option, "is for archives of a dataset")
-            raise UsageError(f"{option} {told}: {archive.root} is a bag, whose messages stay as they are")
+            reason = reasons.get(option, "is for archives of a dataset")
+            raise UsageError(f"{option} {reason}: {archive.root} is a bag, whose messages stay as they are")

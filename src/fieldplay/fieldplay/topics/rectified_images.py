@@ -27,7 +27,7 @@ from fieldplay.streams.image_topics import (
 )
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.selection import Selection
-from fieldplay.topics.static_tf import feed_of_static_frames, rectified_edge
+from fieldplay.topics.static_tf import feed_of_static_frames, rectified_frame_edge
 
 PACKED = "/compressed"
 Change = Callable[[bytes, int], bytes]  # of a message, and when it was logged
@@ -42,26 +42,26 @@ class BagCamera:
     folder: str
 
 
-def rectified_feeds(archive: Archive, selection: Selection, first_ns: int) -> Iterator[TopicStream]:
+def rectified_image_feeds(archive: Archive, selection: Selection, first_ns: int) -> Iterator[TopicStream]:
     """The rectified images of all cameras, their CameraInfo, and the frames that these have.
 
     UsageError where no camera of the bag has images and a CameraInfo beside them.
     """
     edges: dict[str, Edge] = {}
-    found = list(_pictures(archive))
-    if not found and not any(_name_of_image(name).startswith(IMAGE_RECT) for name in archive.streams):
+    cameras = list(_unrectified_images(archive))
+    if not cameras and not any(_name_of_image(name).startswith(IMAGE_RECT) for name in archive.streams):
         raise UsageError(f"--rectify: expected images with a camera_info beside them, {archive.root} has none")
     seen = set()
-    for name, stream, camera in found:
+    for name, stream, camera in cameras:
         topic = f"{camera.folder}/{IMAGE_RECT}{PACKED if stream.msgtype == COMPRESSED else ''}"
-        yield _feed(archive, stream, topic, selection, change=partial(_rectified, camera, stream.msgtype), of=name)
+        yield _feed(archive, stream, topic, selection, change=partial(_rectify, camera, stream.msgtype), of=name)
         if camera.folder not in seen:
             seen.add(camera.folder)
             info = archive.streams[f"{camera.folder}/{CAMERA_INFO}"]
             if isinstance(info, SerializedStream):
                 topic = f"{camera.folder}/{CAMERA_INFO_RECT}"
-                yield _feed(archive, info, topic, selection, change=partial(_rectified_info, camera), of=name)
-        edge = rectified_edge(camera.rectification, camera.frame)
+                yield _feed(archive, info, topic, selection, change=partial(_rectify_info, camera), of=name)
+        edge = rectified_frame_edge(camera.rectification, camera.frame)
         if edge is not None:
             edges[edge.child] = edge
     if edges:
@@ -73,7 +73,7 @@ def _name_of_image(topic: str) -> str:
     return topic.removesuffix(PACKED).rpartition("/")[2]
 
 
-def _pictures(archive: Archive) -> Iterator[tuple[str, SerializedStream, BagCamera]]:
+def _unrectified_images(archive: Archive) -> Iterator[tuple[str, SerializedStream, BagCamera]]:
     """Topics with images that have a CameraInfo beside them and are not rectified yet."""
     for name, stream in archive.streams.items():
         if not isinstance(stream, SerializedStream) or stream.msgtype not in (RAW, COMPRESSED):
@@ -109,7 +109,7 @@ def _feed(
     archive: Archive, stream: SerializedStream, topic: str, selection: Selection, *, change: Change, of: str
 ) -> TopicStream:
     """A topic more: the messages of one of the bag, changed one by one."""
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def records(index: int) -> Serialized:
         rows = stream.load(index)
@@ -119,11 +119,11 @@ def _feed(
             try:
                 return change(data, int(rows.stamp_ns[row]))
             except ArchiveError as error:
-                if not told:
+                if not reported:
                     message = f"{of}: {error}; such images are left out of {topic}"
                     defect = Defect(file=archive.root.name, kind="damaged_picture", stream=of, message=message)
                     archive.defects(defect)
-                told.add(str(error))
+                reported.add(str(error))
                 raise
 
         return Serialized(stamp_ns=rows.stamp_ns, msgtype=stream.msgtype, load=load, heavy=True)
@@ -136,18 +136,18 @@ def _feed(
     )  # fmt: skip
 
 
-def _rectified(camera: BagCamera, msgtype: str, data: bytes, log_ns: int) -> bytes:
+def _rectify(camera: BagCamera, msgtype: str, data: bytes, log_ns: int) -> bytes:
     framed = record_of_message(msgtype, np.frombuffer(data, np.uint8), log_ns)
     if framed is None or not isinstance(framed.record, Pictures):
         raise ArchiveError("expected an image, got a message that cannot be read")
     stamp_ns, frame = int(framed.record.stamp_ns[0]), camera.rectification.frame(framed.frame)
     pixels = camera.rectification.pixels(framed.record.load(0))
     if msgtype == RAW:
-        return b"".join(bytes(piece) for piece in image_message(pixels, stamp_ns, frame))
-    return b"".join(bytes(piece) for piece in compressed_message(png_of_pixels(pixels), stamp_ns, frame, "png"))
+        return b"".join(bytes(chunk) for chunk in image_message(pixels, stamp_ns, frame))
+    return b"".join(bytes(chunk) for chunk in compressed_message(png_of_pixels(pixels), stamp_ns, frame, "png"))
 
 
-def _rectified_info(camera: BagCamera, data: bytes, log_ns: int) -> bytes:
+def _rectify_info(camera: BagCamera, data: bytes, log_ns: int) -> bytes:
     framed = record_of_message(INFO, np.frombuffer(data, np.uint8), log_ns)
     if framed is None:
         raise ArchiveError("expected a CameraInfo, got a message that cannot be read")

@@ -37,14 +37,14 @@ class Selection:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def wanted(self) -> Sequence[str]:
-        """The names and expressions of the topics that are wanted; none where all are."""
+    def patterns(self) -> Sequence[str]:
+        """The names and expressions of the requested topics; empty for all."""
         return [text for text in ([self.topics] if isinstance(self.topics, str) else self.topics) if text]
 
     @property
     def shown(self) -> str:
         """The same for people."""
-        return " or ".join(f"'{text}'" for text in self.wanted)
+        return " or ".join(f"'{text}'" for text in self.patterns)
 
 
 def is_topic_name(name: str) -> bool:
@@ -69,11 +69,11 @@ def _matching(pattern: str, names: set[str]) -> Iterator[str]:
 def chosen_topics(selection: Selection, names: Iterable[str]) -> set[str]:
     """The topics of an archive or bag that are taken."""
     names = set(names)
-    chosen = matching_topics(selection.wanted, names) if selection.wanted else names
+    chosen = matching_topics(selection.patterns, names) if selection.patterns else names
     return chosen - matching_topics(selection.exclude_topics, names)
 
 
-def remapped(selection: Selection, types: Mapping[str, str]) -> dict[str, str]:
+def remapped_topics(selection: Selection, types: Mapping[str, str]) -> dict[str, str]:
     """The new names of the topics (by name, with their types) that are remapped; UsageError where that cannot be."""
     new = {old: selection.remap.get(old, old) for old in types}
     for old, name in selection.remap.items():

@@ -39,18 +39,18 @@ def static_edges(spec: DatasetSpec) -> list[Edge]:
     return edges_from_published(spec.extrinsics, spec.tree)
 
 
-def rectified_edges(archive: Archive) -> list[Edge]:
-    """The frames of rectified pictures below those of their cameras, where the rectification rotates them."""
+def rectified_frame_edges(archive: Archive) -> list[Edge]:
+    """Transforms from the cameras' frames to those of their rectified images, where they are rotated."""
     edges: list[Edge | None] = []
     for stream in archive.spec.streams:
         camera = archive.spec.cameras.get(stream.camera)
         if camera is not None and stream.id in archive.streams:
-            edges.append(rectified_edge(Rectification(camera), stream.frame))
+            edges.append(rectified_frame_edge(Rectification(camera), stream.frame))
     return [edge for edge in edges if edge is not None]
 
 
-def rectified_edge(rectification: Rectification, frame: str) -> Edge | None:
-    """The frame of a camera's rectified images below its own; None where they are one."""
+def rectified_frame_edge(rectification: Rectification, frame: str) -> Edge | None:
+    """The transform from a camera's frame to that of its rectified images; None where they are the same."""
     if not rectification.is_rotated:
         return None
     return Edge(frame, rectification.frame(frame), transform_from_rotation(rectification.rotation.T, np.zeros(3)))
@@ -78,14 +78,14 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
     spec = archive.spec
     truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
     odometry = [derived for derived in spec.derived if derived.odom_tf]
-    able = _computed_odometry(archive)
+    able = _odometry_specs(archive)
     if spec.gnss_map_frame is not None:
         return _map_edges_of_fixes(archive, first_ns)
     if truth is None:
         return []
     if not able:
         return _map_edges_of_archived(archive, truth) if not odometry else []
-    pose = _pose_at(archive.streams[truth.id], _begin_of_odometry(archive, able[0], first_ns))
+    pose = _pose_at(archive.streams[truth.id], _odometry_start_ns(archive, able[0], first_ns))
     if pose is None:
         return []
     return [Edge(truth.frame, able[0].frame, transform_from_rotation(_level(pose), pose[:3, 3]))]
@@ -93,56 +93,56 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
 
 def why_no_map(archive: Archive, first_ns: int) -> str:
     """A line where there is odometry from first_ns on, but the fixes cannot place it, or what else; else none."""
-    odometry, told = _odometry_in_map(archive), archive.spec.gnss_map_frame
-    if odometry is None or told is None:
+    odometry, config = _odometry_in_map(archive), archive.spec.gnss_map_frame
+    if odometry is None or config is None:
         return ""
-    found = _map_edge_of_fixes(archive, odometry, first_ns)
-    if isinstance(found, str):
-        return f"map -> {odometry.frame}: not sent: {found}"
-    positions = edge_of_positions(archive, told)
-    frame = next((stream.frame for stream in archive.spec.streams if stream.id == told.positions), "")
+    edge = _map_edge_of_fixes(archive, odometry, first_ns)
+    if isinstance(edge, str):
+        return f"map -> {odometry.frame}: not sent: {edge}"
+    positions = edge_of_positions(archive, config)
+    frame = next((stream.frame for stream in archive.spec.streams if stream.id == config.positions), "")
     return f"map -> {frame}: not sent: {positions}" if isinstance(positions, str) else ""
 
 
 def _map_edges_of_fixes(archive: Archive, first_ns: int) -> list[Edge]:
     """Make map -> odom by the fixes of the antenna, and map -> the frame of its other positions, if any."""
-    odometry, told = _odometry_in_map(archive), archive.spec.gnss_map_frame
-    if odometry is None or told is None:
+    odometry, config = _odometry_in_map(archive), archive.spec.gnss_map_frame
+    if odometry is None or config is None:
         return []
-    found = _map_edge_of_fixes(archive, odometry, first_ns)
-    edges = (found, edge_of_positions(archive, told)) if isinstance(found, Edge) else ()
+    map_edge = _map_edge_of_fixes(archive, odometry, first_ns)
+    edges = (map_edge, edge_of_positions(archive, config)) if isinstance(map_edge, Edge) else ()
     return [edge for edge in edges if isinstance(edge, Edge)]
 
 
 def _odometry_in_map(archive: Archive) -> Odometry | None:
     """The computed odometry, else the archive's own that places the base instead; None where there is neither."""
-    able, spec = _computed_odometry(archive), archive.spec
+    able, spec = _odometry_specs(archive), archive.spec
     own = [stream for stream in spec.streams if stream.tf in spec.tf_fallback and stream.id in archive.streams]
-    found: list[Odometry] = [*able, *own]
-    return found[0] if found else None
+    candidates: list[Odometry] = [*able, *own]
+    return candidates[0] if candidates else None
 
 
-def _computed_odometry(archive: Archive) -> list[DerivedSpec]:
+def _odometry_specs(archive: Archive) -> list[DerivedSpec]:
     """The odometry that the archive has the streams for."""
     return [spec for spec in archive.spec.derived if spec.odom_tf and set(spec.streams) <= set(archive.streams)]
 
 
 def _map_edge_of_fixes(archive: Archive, odometry: Odometry, first_ns: int) -> Edge | str:
     """By the fixes of the antenna; or why there is none. An odometry of the archive is anchored where it starts."""
-    told = archive.spec.gnss_map_frame
-    if told is None:
+    config = archive.spec.gnss_map_frame
+    if config is None:
         return "the dataset has no map of fixes"
-    antenna = next(stream.frame for stream in archive.spec.streams if stream.id == told.stream)
+    antenna = next(stream.frame for stream in archive.spec.streams if stream.id == config.stream)
     is_computed = isinstance(odometry, DerivedSpec)
     base = odometry.child_frames[0] if isinstance(odometry, DerivedSpec) else odometry.child_frame
     base_T_antenna = _static_transform(static_edges(archive.spec), base, antenna)
     if base_T_antenna is None:
         return f"no static frames join {base} and {antenna}"
-    start_ns = _begin_of_odometry(archive, odometry, first_ns if is_computed else 0)
-    return edge_from_fixes(archive, told, odometry, start_ns, base_T_antenna)
+    start_ns = _odometry_start_ns(archive, odometry, first_ns if is_computed else 0)
+    return edge_from_fixes(archive, config, odometry, start_ns, base_T_antenna)
 
 
-def _begin_of_odometry(archive: Archive, odometry: Odometry, first_ns: int) -> int:
+def _odometry_start_ns(archive: Archive, odometry: Odometry, first_ns: int) -> int:
     return max(_first_time(archive.streams[name], first_ns) for name in streams_of_odometry(odometry))
 
 
@@ -159,8 +159,8 @@ def _map_edges_of_archived(archive: Archive, truth: StreamSpec) -> list[Edge]:
         if pair is not None:
             map_T_base, odom_T_base = pair[0] @ truth_T_base, pair[1]
             level = _level(map_T_base) @ _level(odom_T_base).T
-            place = map_T_base[:3, 3] - level @ odom_T_base[:3, 3]
-            return [Edge(truth.frame, stream.frame, transform_from_rotation(level, place))]
+            translation = map_T_base[:3, 3] - level @ odom_T_base[:3, 3]
+            return [Edge(truth.frame, stream.frame, transform_from_rotation(level, translation))]
     return []
 
 
@@ -182,9 +182,9 @@ def _first_pose(stream: Stream, first_ns: int) -> tuple[int, Array] | None:
     """The first pose (4, 4) at or after a time, and its time."""
     for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
         if stream.spans[index].last_ns >= first_ns:
-            found = _pose_among(stream.load(index), lambda leaves_ns: np.flatnonzero(leaves_ns >= first_ns)[:1])
-            if found is not None:
-                return found
+            pose = _select_pose(stream.load(index), lambda times_ns: np.flatnonzero(times_ns >= first_ns)[:1])
+            if pose is not None:
+                return pose
     return None
 
 
@@ -206,30 +206,30 @@ def _pose_at(stream: Stream, time_ns: int) -> Array | None:
         nearest = after or before
         return None if nearest is None else nearest[1]
     fraction = (time_ns - before[0]) / (after[0] - before[0])
-    place = (1 - fraction) * before[1][:3, 3] + fraction * after[1][:3, 3]
+    position = (1 - fraction) * before[1][:3, 3] + fraction * after[1][:3, 3]
     quaternions = np.stack([quaternion_from_rotation(pose[:3, :3]) for _, pose in (before, after)])
     quaternions[1] *= 1 if quaternions[0] @ quaternions[1] >= 0 else -1
     between = (1 - fraction) * quaternions[0] + fraction * quaternions[1]
-    return transform_from_rotation(rotation_from_quaternion(between / np.linalg.norm(between)), place)
+    return transform_from_rotation(rotation_from_quaternion(between / np.linalg.norm(between)), position)
 
 
 def _last_pose(stream: Stream, last_ns: int) -> tuple[int, Array] | None:
     """The last pose (4, 4) at or before a time, and its time."""
     for index in sorted(range(len(stream.spans)), key=lambda index: -stream.spans[index].last_ns):
         if stream.spans[index].first_ns <= last_ns:
-            found = _pose_among(stream.load(index), lambda leaves_ns: np.flatnonzero(leaves_ns <= last_ns)[-1:])
-            if found is not None:
-                return found
+            pose = _select_pose(stream.load(index), lambda times_ns: np.flatnonzero(times_ns <= last_ns)[-1:])
+            if pose is not None:
+                return pose
     return None
 
 
-def _pose_among(record: Record, choose: Callable[[Stamps], NDArray[np.intp]]) -> tuple[int, Array] | None:
+def _select_pose(record: Record, choose: Callable[[Stamps], NDArray[np.intp]]) -> tuple[int, Array] | None:
     """The pose (4, 4) of the row that is chosen by the times, and its time."""
     rows = choose(record.leaves_ns)
     if not isinstance(record, records.Odometry) or not len(rows):
         return None
-    turn = rotation_from_quaternion(record.orientation_xyzw[rows[0]])
-    return int(record.leaves_ns[rows[0]]), transform_from_rotation(turn, record.position_m[rows[0]])
+    rotation = rotation_from_quaternion(record.orientation_xyzw[rows[0]])
+    return int(record.leaves_ns[rows[0]]), transform_from_rotation(rotation, record.position_m[rows[0]])
 
 
 def _static_transform(edges: list[Edge], parent: str, child: str) -> Array | None:

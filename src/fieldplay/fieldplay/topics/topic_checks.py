@@ -46,8 +46,8 @@ def _comparisons(archive: Archive) -> list[str]:
 def _topic(archive: Archive, spec: DerivedSpec, name: str) -> str:
     """The topic of a stream; of one that is not there, as the settings have it."""
     topics = {stream.id: stream.topic for stream in archive.spec.streams}
-    given = [text for text in spec.settings.values() if isinstance(text, str) and text.replace("/", "_") == name]
-    return topics.get(name) or next(iter(given), name)
+    names = [text for text in spec.settings.values() if isinstance(text, str) and text.replace("/", "_") == name]
+    return topics.get(name) or next(iter(names), name)
 
 
 # How many trees the frames are that an archive's feeds place, and what would join them.
@@ -58,10 +58,10 @@ def roots_of_feeds(feeds: Sequence[TopicStream]) -> list[str]:
     parents: set[str] = set()
     children: set[str] = set()
     for feed in feeds:
-        found = _transforms(feed)
-        if found is not None:
-            parents |= set(found.parents)
-            children |= set(found.children)
+        transforms = _transforms(feed)
+        if transforms is not None:
+            parents |= set(transforms.parents)
+            children |= set(transforms.children)
     return sorted(parents - children)
 
 
@@ -70,15 +70,15 @@ def describe_tf_trees(archive: Archive, selection: Selection) -> str:
     roots = [] if archive.bag is not None else roots_of_feeds(archive_topic_streams(archive, selection))
     if not roots:
         return ""
-    told = f"frames: {_trees(roots)}"
+    text = f"frames: {_trees(roots)}"
     if selection.derived:
-        return told if len(roots) == 1 else f"{told}; nothing in the archive joins them"
+        return text if len(roots) == 1 else f"{text}; nothing in the archive joins them"
     derived = roots_of_feeds(archive_topic_streams(archive, replace(selection, derived=True)))
     if len(derived) < len(roots):
-        return f"{told}; --derived joins them: {_trees(derived)}"
+        return f"{text}; --derived joins them: {_trees(derived)}"
     if len(roots) > 1:
-        return f"{told}; nothing in the archive joins them"
-    return told if derived == roots else f"{told}; --derived puts {', '.join(derived)} above"
+        return f"{text}; nothing in the archive joins them"
+    return text if derived == roots else f"{text}; --derived puts {', '.join(derived)} above"
 
 
 def _trees(roots: Sequence[str]) -> str:
@@ -102,16 +102,16 @@ def check(archive: Archive, selection: Selection, *, progress: Progress = no_pro
     """
     feeds = [feed for feed in archive_topic_streams(archive, selection) if feed.stream and feed.rank == DATA]
     total = sum(span.count for feed in feeds for span in feed.spans)
-    places = ((feed.spans[index].first_ns, place, index) for place, feed in enumerate(feeds) for index in _all(feed))
+    entries = ((feed.spans[index].first_ns, number, index) for number, feed in enumerate(feeds) for index in _all(feed))
     done = 0
-    for _, place, index in sorted(places):
-        for rows in _read(feeds[place], index):
+    for _, number, index in sorted(entries):
+        for rows in _read(feeds[number], index):
             done += rows
             progress(min(done / max(total, 1), 1.0), done)
     check_settings(archive)
     for dataset_check in archive.slow_checks:
         dataset_check(archive)
-    return archive.defects.kept
+    return archive.defects.listed
 
 
 def check_settings(archive: Archive) -> None:

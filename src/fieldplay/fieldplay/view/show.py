@@ -183,7 +183,7 @@ class Shown:
         return f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
 
     def _send_defects(self) -> None:
-        kept = self._archive.defects.kept
+        kept = self._archive.defects.listed
         for defect in kept[self._defects :]:
             self._recording.defect(defect)
         self._defects = len(kept)

@@ -74,7 +74,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 
 
 def found(archive: Archive) -> list[tuple[str, int | None, str]]:
-    return [(defect.file, defect.row, defect.kind) for defect in archive.defects.kept]
+    return [(defect.file, defect.row, defect.kind) for defect in archive.defects.listed]
 
 
 def rows(count: int, code: int = 1, delimiter: str = ",") -> str:
@@ -96,7 +96,7 @@ def test_a_table_that_cannot_be_read_is_reported_and_the_others_serve(opened: Op
     files = open_files(opened.root, opened.archive.defects)
     assert open_tables(opened.archive, files)["imu"].count == 3
     assert found(opened.archive) == [("imu_1.csv", None, "unreadable_table"), ("imu_3.csv", None, "unreadable_table")]
-    assert opened.archive.defects.kept[1].message == "cannot be read: No such file or directory"
+    assert opened.archive.defects.listed[1].message == "cannot be read: No such file or directory"
 
 
 def test_a_table_that_is_missing_is_noted_and_no_defect(opened: Opened) -> None:
@@ -110,14 +110,14 @@ def test_a_table_that_is_missing_is_noted_and_no_defect(opened: Opened) -> None:
 def test_numbers_out_of_their_range_are_reported_and_kept(opened: Opened) -> None:
     files = opened.write(imu__csv=rows(2) + f"{START + 2},2,9\n")
     assert open_tables(opened.archive, files)["imu"].count == 3
-    (defect,) = opened.archive.defects.kept
+    (defect,) = opened.archive.defects.listed
     assert str(defect) == "imu.csv:3: column code: expected 0 to 7, got 9; the row is kept"
 
 
 def test_a_gap_is_reported_at_the_row_behind_it(opened: Opened) -> None:
     later = "".join(f"{START + 100 + k},0,0\n" for k in range(3))
     open_tables(opened.archive, opened.write(imu__csv=rows(30) + later))
-    (defect,) = opened.archive.defects.kept
+    (defect,) = opened.archive.defects.listed
     assert str(defect) == f"imu.csv:31: no row for 71.000 s before this one, at {START + 100} s"
 
 
@@ -134,7 +134,7 @@ def test_files_that_are_left_aside_are_named(opened: Opened) -> None:
 def test_a_pipe_is_never_waited_for(opened: Opened) -> None:
     os.mkfifo(opened.root / "imu.csv")
     assert open_tables(opened.archive, opened.write()) == {}
-    assert "got a pipe, a socket or a device" in opened.archive.defects.kept[0].message
+    assert "got a pipe, a socket or a device" in opened.archive.defects.listed[0].message
 
 
 def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: p
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert opened.write(imu__csv=rows(1)).names == ["imu.csv"]
-    assert [str(defect) for defect in opened.archive.defects.kept] == [
+    assert [str(defect) for defect in opened.archive.defects.listed] == [
         "locked: the folder cannot be read: Permission denied"
     ]
 
@@ -158,7 +158,7 @@ def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> N
     for k in range(KEPT_PER_KIND + 5):
         log(Defect(file="a", kind="short_row", message="", row=k))
     log(Defect(file="b", kind="short_row", message=""))
-    assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 6, KEPT_PER_KIND + 1)
+    assert (log.total, len(log.listed)) == (KEPT_PER_KIND + 6, KEPT_PER_KIND + 1)
     assert log.counts["a", "short_row"] == KEPT_PER_KIND + 5
     assert log.dropped == {("a", "short_row"): 5}
 
@@ -167,7 +167,7 @@ def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defect
     log = DefectLog()
     for k in range(KEPT_PER_KIND + 7):
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
-    assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 7, KEPT_PER_KIND)
+    assert (log.total, len(log.listed)) == (KEPT_PER_KIND + 7, KEPT_PER_KIND)
     assert log.dropped == {("cam", "picture_size"): 7}
     first, second, *_, last = lines = log.in_short()
     assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
@@ -181,7 +181,7 @@ def test_each_file_has_a_line_however_many_defects_another_has() -> None:
     for file in ("b.csv", "c.csv", *(f"{k}.msg" for k in range(25))):
         log(Defect(file=file, kind="damaged_sample", message="cut", stream="x", sample=3))
     lines = log.in_short()[1:]
-    assert {line.split(":")[0].strip() for line in lines[:-1]} == {defect.file for defect in log.kept}
+    assert {line.split(":")[0].strip() for line in lines[:-1]} == {defect.file for defect in log.listed}
     assert lines[-1] == "  and 299 more: fieldplay check lists them"
 
 

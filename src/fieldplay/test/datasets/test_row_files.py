@@ -45,7 +45,7 @@ def timed(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tu
             (archive.root / name).write_bytes(b"picture")
         with open_files(archive.root, archive.defects) as files:
             found, stamps = timed_files(archive, files, "cam")
-        return found, stamps.tolist(), [(defect.file, defect.kind) for defect in archive.defects.kept]
+        return found, stamps.tolist(), [(defect.file, defect.kind) for defect in archive.defects.listed]
 
     return of
 

@@ -133,7 +133,7 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(share: float, com
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
         assert kept >= min(share, 0.9) * 1000 * 0.55 - 20
     assert kept <= 1000
-    messages = [issue.message for issue in overview.findings.kept["damaged_bag"]]
+    messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
     assert (kept == 1000) == ("message_count" not in overview.findings.counts)
 
@@ -144,7 +144,7 @@ def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None
     assert is_bag(bag)
     overview = read(bag)
     assert counts(overview) == {"/pose": 150, "/value": 150}
-    assert "ended in a crash" in overview.findings.kept["damaged_bag"][0].message
+    assert "ended in a crash" in overview.findings.listed["damaged_bag"][0].message
     (storage,) = bag.glob("*.mcap")
     assert is_bag(storage)
     assert read(storage).findings.total == 0
@@ -181,7 +181,7 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
     storage.write_bytes(content)
     overview = read(bag)
     assert 700 < counts(overview)["/value"] < 1000
-    assert "is damaged:" in overview.findings.kept["damaged_bag"][0].message
+    assert "is damaged:" in overview.findings.listed["damaged_bag"][0].message
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.99])
@@ -191,7 +191,7 @@ def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(share: float, t
     content = storage.read_bytes()
     storage.write_bytes(content[: int(share * len(content))])
     overview = read(bag)
-    messages = [issue.message for issue in overview.findings.kept["damaged_bag"]]
+    messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
     assert any("it can be read only so far" in message or "rows of others" in message for message in messages)
     assert sum(counts(overview).values()) < 2000
 
@@ -213,7 +213,7 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     text = (one / "metadata.yaml").read_text()
     overview = read(one)
     assert sum(counts(overview).values()) == 10
-    (issue,) = overview.findings.kept["unlisted_file"]
+    (issue,) = overview.findings.listed["unlisted_file"]
     assert (issue.place, issue.message) == ("zwei.mcap", "metadata.yaml does not name this file; it is not read")
     (one / "metadata.yaml").write_text(text.replace("- one.mcap", "- one.mcap\n  - zwei.mcap"))
     overview = read(one)
@@ -238,7 +238,7 @@ def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
     storage.with_suffix(".mcap.zstd").write_bytes(packed[: len(packed) // 2])
     (bag / "metadata.yaml").unlink()
     overview = read(bag)
-    assert any("its compression ends early" in issue.message for issue in overview.findings.kept["damaged_bag"])
+    assert any("its compression ends early" in issue.message for issue in overview.findings.listed["damaged_bag"])
 
 
 def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:

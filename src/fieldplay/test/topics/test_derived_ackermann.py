@@ -17,7 +17,7 @@ from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import PATH, TopicStream, messages_of_record
 from fieldplay.topics.archive_topics import channel_of_feed
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.messages_by_hand import bytes_of_payloads, messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -53,7 +53,7 @@ class Joints:
 
 def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int, bytes]]]:
     """The messages by topic, as a conversion would write them."""
-    place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
+    place = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
     feeds = feeds_of_computation(SPEC, [FedStream(Joints(cuts))], place)
     found: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
@@ -64,7 +64,7 @@ def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int,
 
 
 def path_feed() -> TopicStream:
-    place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
+    place = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
     (feed,) = (feed for feed in feeds_of_computation(SPEC, [FedStream(Joints([]))], place) if feed.msgtype == PATH)
     return feed
 

@@ -16,7 +16,7 @@ from fieldplay.kinematics.computation import FrameNames
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import RunningEvaluation
 from fieldplay_testing.walks import Array, drifted, transforms, wander
@@ -61,7 +61,7 @@ class Poses:
 def messages(
     cuts: tuple[Sequence[int], Sequence[int]], *, first_ns: int = START_NS, variance: float = 0.0, edges: Any = EDGES
 ) -> dict[str, list[tuple[int, Any]]]:
-    place = Place(
+    place = DerivedOptions(
         topic=lambda name: f"/rover/{name}", frame_prefix="", tf_rank=2, rank=4, first_ns=first_ns, static=edges
     )
     estimate = FedStream(Poses(ESTIMATE, cuts[0]), FrameNames("odom", "base_link"))

@@ -18,7 +18,7 @@ from fieldplay.kinematics.computation import FrameNames
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from fieldplay_testing.messages_by_hand import bytes_of_payloads
 
@@ -84,7 +84,7 @@ def derived(
     laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), *, first_ns: int = 0, damaged: int | None = None
 ) -> dict[str, list[tuple[int, Any]]]:
     """The messages by topic, as a conversion would write them."""
-    place = Place(
+    place = DerivedOptions(
         topic=lambda name: f"/yard/{name}", frame_prefix="robot/", tf_rank=0, rank=1, first_ns=first_ns, static=EDGES
     )
     feeds = feeds_of_computation(SPEC, sources(laser_cuts, radar_cuts, damaged), place)
@@ -161,7 +161,7 @@ def test_a_damaged_revolution_is_left_out() -> None:
 
 
 def test_a_sensor_without_a_static_frame_is_an_error_with_its_name() -> None:
-    place = Place(topic=str, frame_prefix="", tf_rank=0, rank=1, first_ns=0, static=EDGES[:1])
+    place = DerivedOptions(topic=str, frame_prefix="", tf_rank=0, rank=1, first_ns=0, static=EDGES[:1])
     (feed, *_) = feeds_of_computation(SPEC, sources(), place)
     expected = "expected base_link and radar to be joined by static frames, there are base_link, laser"
     with pytest.raises(ArchiveError, match=expected):

@@ -15,7 +15,7 @@ from fieldplay.kinematics.odometry_path import path_from_poses
 from fieldplay.kinematics.pose_records import TrailLimits
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.messages_by_hand import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -53,17 +53,17 @@ class Cut:
         return self._kind(stamp_ns=STAMPS[part], **{name: v[part] for name, v in self._columns.items()}, **self._more)
 
 
-def place(tmp_path: Path | None = None, *, first_ns: int = 0) -> Place:
+def place(tmp_path: Path | None = None, *, first_ns: int = 0) -> DerivedOptions:
     urdf = None
     if tmp_path is not None:
         urdf = tmp_path / "toy.urdf"
         urdf.write_text(URDF)
-    return Place(
+    return DerivedOptions(
         topic=lambda name: f"/r/{name}", frame_prefix="a/", tf_rank=0, rank=1, first_ns=first_ns, urdf=urdf
     )  # fmt: skip
 
 
-def messages(spec: DerivedSpec, stream: Cut, where: Place) -> list[tuple[int, Any]]:
+def messages(spec: DerivedSpec, stream: Cut, where: DerivedOptions) -> list[tuple[int, Any]]:
     (feed,) = feeds_of_computation(spec, [FedStream(stream)], where)
     assert feed.topic == ("/tf" if spec is TF_SPEC else "/r/path")
     assert feed.latched == (spec is PATH_SPEC)

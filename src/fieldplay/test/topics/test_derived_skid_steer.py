@@ -12,7 +12,7 @@ from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.messages_by_hand import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -50,7 +50,7 @@ class Wheels:
 
 def derived(cuts: Sequence[int], *, first_ns: int = 0, odom_tf: bool = False) -> dict[str, list[tuple[int, Any]]]:
     """The messages by topic, each with its time."""
-    place = Place(
+    place = DerivedOptions(
         topic=lambda name: f"/argo/{name}", frame_prefix="a/", tf_rank=0, rank=1, first_ns=first_ns, odom_tf=odom_tf
     )
     feeds = feeds_of_computation(SPEC, [FedStream(Wheels(cuts))], place)

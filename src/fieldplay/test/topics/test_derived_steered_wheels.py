@@ -8,7 +8,7 @@ from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.messages import records
 from fieldplay.streams.stream import HeldStream
 from fieldplay.streams.topic_batches import Window, batches
-from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.messages_by_hand import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -30,7 +30,7 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
         kind="wheel_odometry", streams=("wheel_joints", "wheel_speeds"), topic="wheels/odom", frame="odom",
         child_frames=("base_link",), settings=LENGTHS | EXACT | settings,
     )  # fmt: skip
-    place = Place(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
+    place = DerivedOptions(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
     sources = [FedStream(HeldStream(joints)), FedStream(HeldStream(speeds))]
     feeds = [feed for feed in feeds_of_computation(spec, sources, place) if feed.rank]
     found = []

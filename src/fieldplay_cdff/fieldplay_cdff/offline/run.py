@@ -18,10 +18,10 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import ON_TF
 from fieldplay.recording.field_data import COMPRESSED, STATIC, FieldData, Message
 from fieldplay.recording.record_source import (
-    given_inputs,
+    find_topic,
     info_of,
-    known_topic,
-    topic_called,
+    topic_of_input,
+    topics_by_input,
 )
 from fieldplay.streams.message_block import Messages, PiecePayloads
 from fieldplay.trajectories.trajectory import Trajectory
@@ -49,17 +49,17 @@ def bindings(
     data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
 ) -> list[PortSource]:
     """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
-    given = given_inputs(words, ports)
+    given = topics_by_input(words, ports)
     found: list[PortSource] = []
     for port, kind in ports.items():
         if kind not in VALUES:
             raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
         if port in given:
             topic = data.topic(given[port], suffix=COMPRESSED)
-        elif port in known and (topic_or_none := known_topic(data, known[port])) is not None:
+        elif port in known and (topic_or_none := find_topic(data, known[port])) is not None:
             topic = topic_or_none
         else:
-            topic = topic_called(data, port, VALUES[kind][0])
+            topic = topic_of_input(data, port, VALUES[kind][0])
         if topic.type not in VALUES[kind][0]:
             expected = " or ".join(VALUES[kind][0])
             raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from fieldplay.core.number_text import number_text
 from fieldplay.evaluation.evaluation_text import table_lines
-from fieldplay.evaluation.trajectory_pair import Compared
+from fieldplay.evaluation.trajectory_pair import Comparison
 from fieldplay.trajectories.evaluation import DEGREES, PERCENT
 from fieldplay.trajectories.pose_errors import statistics_of
 
@@ -183,7 +183,7 @@ class Outcome:
     poses: int = 0
     data_s: float = 0.0
     cost: Cost = field(default_factory=Cost)
-    found: Compared | None = None
+    found: Comparison | None = None
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _errors(outcome: Outcome) -> dict[str, Any]:
     lengths = [one for one in evaluation.over_lengths if len(one.errors)]
     fractions = np.concatenate([np.zeros(0), *(one.errors.translation for one in lengths)])
     return {
-        "truth": outcome.found.ways.truth.topic,
+        "truth": outcome.found.pair.truth.topic,
         "pairs": len(evaluation.pairs),
         "way_m": float(evaluation.travelled_m[-1]),
         "alignment": evaluation.settings.alignment,

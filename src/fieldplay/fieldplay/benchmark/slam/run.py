@@ -30,10 +30,10 @@ from fieldplay.core.progress import Progress, no_progress
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.pose_files import PoseForms
 from fieldplay.evaluation.trajectory_pair import (
-    Compared,
+    Comparison,
     PoseFiles,
     TrajectoryPair,
-    compared,
+    compare,
     load_trajectories,
 )
 from fieldplay.recording.bag_data import BagData, BagSource
@@ -263,20 +263,20 @@ class Trial:
             return replace(outcome, status=FAILED, error=str(error), notes=tuple(notes))
         return replace(outcome, found=found, notes=tuple(notes))
 
-    def _compared(self, ways: TrajectoryPair, method: Method, tell: Callable[[str], None]) -> Compared:
+    def _compared(self, ways: TrajectoryPair, method: Method, tell: Callable[[str], None]) -> Comparison:
         """The method's poses beside the truth, by the offset asked for, else by its own as far as that can be found."""
-        ways = ways.believed(self.part.truth_max_std_m)
+        ways = ways.exclude_uncertain(self.part.truth_max_std_m)
         offset = method.offset if self.part.offset_s is None else self.part.offset_s
         if isinstance(offset, str):
             try:
-                return compared(ways, self.part.settings, lever=None, tell=tell, finds_offset=True)
+                return compare(ways, self.part.settings, lever_arm=None, report=tell, finds_offset=True)
             except FusionError as error:
                 if self.part.offset_s is not None:
                     raise
                 tell(f"{error}; its times are taken as they are")
                 offset = 0.0
         settings = replace(self.part.settings, offset_s=offset)
-        return compared(ways, settings, lever=None, tell=tell)
+        return compare(ways, settings, lever_arm=None, report=tell)
 
 
 def skipped(method: Method, error: str) -> Outcome:
@@ -303,8 +303,8 @@ def _way(method: Method, words: Mapping[str, str], work: Path, tell: Callable[[s
     (path,) = paths
     try:
         if place.form:
-            files = PoseFiles(forms=PoseForms(of_all=place.form), tell=lambda text: tell(_without(path, text)))
-            return files.way(path)
+            files = PoseFiles(forms=PoseForms(of_all=place.form), report=lambda text: tell(_without(path, text)))
+            return files.load(path)
         topic = filled(place.topic, words)
         with closing(BagSource(path)) as source:
             (ways,) = load_trajectories(source, [topic], topic, progress=no_progress)

@@ -20,7 +20,7 @@ from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
-from fieldplay.recording.record_source import info_of, known_topic, topic_called
+from fieldplay.recording.record_source import find_topic, info_of, topic_of_input
 from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
@@ -72,14 +72,14 @@ def _topic(data: FieldData, name: str, need: Need, known: Known) -> TopicInfo:
     if name in known.given:
         topic = data.topic(known.given[name], suffix=COMPRESSED)
     elif name in known.told:
-        there = [found for each in known.told[name] if (found := known_topic(data, each)) is not None]
+        there = [found for each in known.told[name] if (found := find_topic(data, each)) is not None]
         if not there:
             raise ArchiveError(f"expected {name} on {' or '.join(known.told[name])}, this archive has none")
         topic = there[0]
     elif known.dataset:
         raise ArchiveError(f"it needs {name} ({' or '.join(need.types)}), and {known.dataset} has none")
     else:
-        topic = topic_called(data, name, need.types)
+        topic = topic_of_input(data, name, need.types)
     if topic.type not in need.types:
         raise ArchiveError(f"{name}: expected {' or '.join(need.types)}, but {topic.name} is {topic.type}")
     return topic

@@ -15,7 +15,7 @@ from fieldplay.core.number_text import (
 )
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.evaluation_text import HEADS, rows_of
-from fieldplay.evaluation.trajectory_pair import Compared
+from fieldplay.evaluation.trajectory_pair import Comparison
 from fieldplay.geometry.transforms import Array
 from fieldplay.report.html.charts import (
     SERIES_COLOURS,
@@ -54,13 +54,13 @@ class Named:
 
     label: str
     evaluation: Evaluation
-    begin_ns: int
+    start_ns: int
 
 
 def error_figures(shown: Sequence[Named], duration_s: float, time: Axis | None = None) -> list[Html]:
     """Relative errors over the length of the way, with quartiles, and the distance from the truth over time.
 
-    The axis of time begins with 0 at `begin_ns`, and is a plain one of this length unless another is given.
+    The axis of time begins with 0 at `start_ns`, and is a plain one of this length unless another is given.
     """
     figures = [_over_length(shown, is_rotation=False)]
     if any(one.evaluation.has_orientation for one in shown):
@@ -108,20 +108,20 @@ def _values(errors: Errors, *, is_rotation: bool) -> Array:
 def _over_time(one: Named) -> Curve:
     """The distance over time, the largest of each stretch shown too."""
     pairs, apart = one.evaluation.pairs, one.evaluation.absolute.translation
-    seconds = (pairs.stamp_ns - one.begin_ns) / NS_PER_S
+    seconds = (pairs.stamp_ns - one.start_ns) / NS_PER_S
     firsts = np.arange(0, len(apart), max(1, len(apart) // DRAWN_POINTS))
     low, high = np.minimum.reduceat(apart, firsts), np.maximum.reduceat(apart, firsts)
     return Curve(one.label, seconds[firsts], apart[firsts], low, high)
 
 
-def page_of(found: Sequence[Compared]) -> Html:
+def page_of(found: Sequence[Comparison]) -> Html:
     """A page with the ways of one estimate or more, the errors over the way and over time, and the numbers."""
-    truth = found[0].ways.truth.topic
+    truth = found[0].pair.truth.topic
     start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
     end_ns = max(int(one.evaluation.pairs.stamp_ns[-1]) for one in found)
     duration_s = (end_ns - start_ns) / NS_PER_S
-    named = [Named(label=one.ways.estimate.topic, evaluation=one.evaluation, begin_ns=start_ns) for one in found]
-    title = found[0].ways.estimate.topic if len(found) == 1 else f"{len(found)} estimates"
+    named = [Named(label=one.pair.estimate.topic, evaluation=one.evaluation, start_ns=start_ns) for one in found]
+    title = found[0].pair.estimate.topic if len(found) == 1 else f"{len(found)} estimates"
     head = element(
         "header",
         element("div", "odometry against the truth", class_="eyebrow"),
@@ -144,7 +144,7 @@ def page_of(found: Sequence[Compared]) -> Html:
     return page_of_sections(f"{title} · fieldplay", head, sections)
 
 
-def _tiles(found: Sequence[Compared], duration_s: float) -> list[tuple[str, str]]:
+def _tiles(found: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
     """Name and value of what is told above."""
     truly = max(float(one.evaluation.travelled_m[-1]) for one in found)
     told = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truly)} m")]
@@ -155,14 +155,14 @@ def _tiles(found: Sequence[Compared], duration_s: float) -> list[tuple[str, str]
     return [("pairs", str(len(evaluation.pairs))), *told, ("way of the estimate", way)]
 
 
-def _numbers(found: Compared, *, is_alone: bool) -> Html:
+def _numbers(found: Comparison, *, is_alone: bool) -> Html:
     """The table of one estimate, under its name where there are others."""
-    name = "error" if is_alone else found.ways.estimate.topic
+    name = "error" if is_alone else found.pair.estimate.topic
     rows = [row.cells for row in rows_of(found.evaluation)]
     return element("div", plain_table((name, *HEADS), rows), class_="card")
 
 
-def _map(found: Sequence[Compared]) -> Html:
+def _map(found: Sequence[Comparison]) -> Html:
     """All ways in the truth's frame, from above."""
     ways = _named_ways(found)
     points = [_thin(way.positions_m[:, :2]) for _, way in ways]
@@ -172,17 +172,17 @@ def _map(found: Sequence[Compared]) -> Html:
     return element("figure", plane_drawing(plane, layers, []), legend_of(labels), class_="card")
 
 
-def _named_ways(found: Sequence[Compared]) -> list[tuple[str, Trajectory]]:
+def _named_ways(found: Sequence[Comparison]) -> list[tuple[str, Trajectory]]:
     """The truth and then the estimates as they lie upon it, with their names."""
-    truth = found[0].ways.truth
-    return [(truth.topic, truth.trajectory), *((one.ways.estimate.topic, one.aligned) for one in found)]
+    truth = found[0].pair.truth
+    return [(truth.topic, truth.trajectory), *((one.pair.estimate.topic, one.aligned) for one in found)]
 
 
 def _thin(points: Array) -> Array:
     return points[:: max(1, len(points) // MOST_POINTS)]
 
 
-def picture_of(found: Sequence[Compared]) -> bytes:
+def picture_of(found: Sequence[Comparison]) -> bytes:
     """The same figures as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # only here: it takes long to load
     from matplotlib.figure import Figure
@@ -191,10 +191,10 @@ def picture_of(found: Sequence[Compared]) -> bytes:
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2)
     is_alone, title = len(found) == 1, f"{len(found)} estimates"
-    figure.suptitle(f"{found[0].ways.estimate.topic if is_alone else title} against {found[0].ways.truth.topic}")
+    figure.suptitle(f"{found[0].pair.estimate.topic if is_alone else title} against {found[0].pair.truth.topic}")
     start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
     for one in found:
-        label, evaluation = one.ways.estimate.topic, one.evaluation
+        label, evaluation = one.pair.estimate.topic, one.evaluation
         for place, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
             lengths, low, middle, high, most = lengthwise(evaluation, is_rotation=is_rotation).T
             place.fill_between(lengths, low, high, alpha=0.25, label="quartiles" if is_alone else None)

@@ -20,7 +20,7 @@ from fieldplay.recording.record_source import (
     Issues,
     RecordBatch,
     Single,
-    tell_unreadable,
+    report_unreadable,
 )
 from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text
@@ -156,7 +156,7 @@ class CloudPanel:
                 if issue:
                     issues.add("unreadable_cloud", topic.name, issue, count=count)
                 else:
-                    tell_unreadable(issues, topic, count)
+                    report_unreadable(issues, topic, count)
 
     def sections(self, overview: Overview) -> list[Section]:
         """For each topic the sweeps together and the first alone."""

@@ -87,7 +87,7 @@ class OdometryErrorPanel:
             lever = None if topic == truth else self._lever(one.child, true.child)
             evaluation = None if lever is None else _evaluated(one.trajectory().of_frame(lever), true.trajectory())
             if evaluation is not None:
-                found.append(Named(label=topic.name, evaluation=evaluation, begin_ns=begin_ns))
+                found.append(Named(label=topic.name, evaluation=evaluation, start_ns=begin_ns))
         return found[:MOST_SERIES]
 
     def _lever(self, child: str, true_child: str) -> Array | None:

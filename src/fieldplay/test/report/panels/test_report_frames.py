@@ -80,7 +80,7 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
         )
     )
     panel.tell(issues)
-    assert [(f.place, f.message) for f in issues.kept["frame_with_several_parents"]] == [
+    assert [(f.place, f.message) for f in issues.listed["frame_with_several_parents"]] == [
         ("eye", "expected one parent, got body, head")
     ]
     assert frames.parents["eye"].parent == "head"

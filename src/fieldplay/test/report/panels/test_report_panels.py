@@ -103,7 +103,7 @@ def test_positions_that_are_none_are_told_and_left_out() -> None:
     way = np.array([[0.0, 0, 0], [np.nan, 0, 0], [2, 1e30, 0], [3, 0, 0]])
     panel = TrajectoryPanel(Frames())
     overview, issues = heard(panel, batch("/odom", odometry(way, "odom")))
-    assert [f.message for f in issues.kept["position_left_out"]] == ["2 messages with a position that is none"]
+    assert [f.message for f in issues.listed["position_left_out"]] == ["2 messages with a position that is none"]
     assert "3 m" in text_of(panel.sections(overview)[0].body)
 
 
@@ -235,7 +235,7 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
     told = text_of(section.body)
     assert "5 of 6 clouds in odom by tf" in told and "one cloud at 0 s, in lidar" in told
     assert section.body.count("<img") == 2
-    assert [f.message for f in issues.kept["unreadable_cloud"]] == ["expected the fields x y z, got none"]
+    assert [f.message for f in issues.listed["unreadable_cloud"]] == ["expected the fields x y z, got none"]
     alone = CloudPanel()
     overview, _ = heard(alone, everything)
     assert alone.sections(overview)[0].body.count("<img") == 1
@@ -268,7 +268,7 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     told = text_of(panel.sections(overview)[0].body)
     assert all((name in told) == (name not in ("joint_3",)) for name in names)
     assert "effort, N m or N" in told and "velocity" not in told
-    assert [f.message for f in issues.kept["not_finite"]] == ["1 infinite number as position of gripper"]
+    assert [f.message for f in issues.listed["not_finite"]] == ["1 infinite number as position of gripper"]
 
 
 def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -> None:
@@ -297,7 +297,7 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
     told = text_of(section.body)
     assert "acceleration, m/s²" in told and "attitude" not in told
     assert "Zero throughout: /imu (turn rate)." in told
-    assert [f.message for f in issues.kept["not_finite"]] == ["1 number of its acceleration"]
+    assert [f.message for f in issues.listed["not_finite"]] == ["1 number of its acceleration"]
 
 
 def test_an_attitude_goes_on_over_half_a_turn() -> None:

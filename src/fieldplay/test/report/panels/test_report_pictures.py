@@ -198,7 +198,7 @@ def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
         batch("/cam/camera_info", [(times[0], camera(width=6, height=4, k=np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1])))])
     )
     panel.tell(issues)
-    assert [(f.place, f.message) for f in issues.kept["unreadable_picture"]] == [
+    assert [(f.place, f.message) for f in issues.listed["unreadable_picture"]] == [
         ("/bad/image_raw", "its encoding 'nv21' is not known here")
     ]
     overview = Overview(
