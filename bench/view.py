@@ -22,7 +22,7 @@ from archive import write_clouds, write_images, write_tables
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay.view import viewer
-from fieldplay.view.show import Shown
+from fieldplay.view.show import ArchiveShow
 
 CAMERAS = {"MainCam": (1080, 1920), "AuxCam": (720, 1280)}
 CHILD = """
@@ -63,8 +63,8 @@ def served_mb(root: Path, memory: str) -> float:
     """The largest memory of a server that is sent an archive and may keep so much of it."""
     stream = rr.RecordingStream("bench")
     with viewer.browser(memory, viewer.LOCAL, viewer.free_port(viewer.LOCAL, 0)) as server:
-        with viewer.connected(stream, server.url), open_dataset(root) as archive:
-            Shown(archive, Selection(), stream, tell=lambda _: None).send(lambda *_: None)
+        with viewer.connect_to(stream, server.url), open_dataset(root) as archive:
+            ArchiveShow(archive, Selection(), stream, report=lambda _: None).send(lambda *_: None)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
 

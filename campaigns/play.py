@@ -130,7 +130,13 @@ class Stage:
         self.reader = CaseReader(self, self.rules.last + 1)
         self.is_calling, self.is_busy = False, True
         self.playback = Playback(
-            self._program(), self._open, self, options, changed=CaseLock(self), system=self.time, tell=lambda text: None
+            self._program(),
+            self._open,
+            self,
+            options,
+            changed=CaseLock(self),
+            system=self.time,
+            report=lambda text: None,
         )
 
     def _program(self) -> PlayPlan:
@@ -140,7 +146,7 @@ class Stage:
             return b"%b %d" % (bytes(data), delta_ns)
 
         return PlayPlan(
-            standing=[DueMessage(0, ARCHIVE, standing_at(0))],
+            static_messages=[DueMessage(0, ARCHIVE, standing_at(0))],
             restamps=[restamp if feed in rules.restamped else None for feed in range(4)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE + rules.first,

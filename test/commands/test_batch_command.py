@@ -24,12 +24,12 @@ from distributed.scheduler import KilledWorker
 
 from fieldplay.benchmark.batch import jobs as cluster
 from fieldplay.benchmark.batch.jobs import (
+    ClusterConfig,
     Job,
-    Place,
-    connected,
+    connect,
     digest_of,
-    ended,
     jobs_of,
+    outcome_of_future,
     outcomes,
     require_version,
     run_job,
@@ -56,7 +56,7 @@ class Done(NamedTuple):
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Of two workers."""
-    with connected(Place(workers=2)) as found:
+    with connect(ClusterConfig(workers=2)) as found:
         yield found
 
 
@@ -214,7 +214,7 @@ def test_a_job_of_which_all_workers_die_has_failed(done: Done, tmp_path: Path) -
             return KilledWorker("one", None, 2)
 
     (job,) = jobs_on(done.data / "Traverse_1", tmp_path, "check")
-    found = ended(Killed(), job)
+    found = outcome_of_future(Killed(), job)
     assert (found.is_well, found.reason) == (False, "3 workers died of it, one after the other")
 
 
@@ -275,7 +275,7 @@ def test_workers_leave_nothing_in_folders_and_what_a_killed_batch_left_is_remove
 def test_workers_that_cannot_start_are_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     told = "the workers cannot be started: .*Not a directory"
-    with pytest.raises(UserError, match=told), connected(Place(scratch=tmp_path / "file")):
+    with pytest.raises(UserError, match=told), connect(ClusterConfig(scratch=tmp_path / "file")):
         pass
 
 

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, ProjectionResult, project
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
 from fieldplay_samples.sensors.camera import camera_from_numbers, pixels_from_points
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
@@ -24,14 +24,14 @@ Array = NDArray[np.float64]
 MAIN_CAM = camera_from_numbers(
     1920, 1080, (885.015, 887.440, 955.893, 533.638), (-0.2418, 0.0974, 0.00048, 0.00019, -0.0226)
 )
-LIDAR = Wanted(laser="lidar", camera="main_cam", time="5")
+LIDAR = ProjectionRequest(laser="lidar", camera="main_cam", time="5")
 BEGIN_S = 1656928800
 
 
-def projection(sample: Sampled, requested: Wanted) -> Projected:
+def projection(sample: Sampled, requested: ProjectionRequest) -> ProjectionResult:
     told: list[str] = []
     with open_dataset(sample.archive) as archive:
-        found = projected(archive, requested, step=lambda fraction, count: None, tell=told.append)
+        found = project(archive, requested, step=lambda fraction, count: None, report=told.append)
     assert told == []
     return found
 
@@ -47,7 +47,7 @@ def truth_at(sample: Sampled, stamp_ns: NDArray[np.int64]) -> Array:
     return poses
 
 
-def true_pixels(sample: Sampled, found: Projected) -> Array:
+def true_pixels(sample: Sampled, found: ProjectionResult) -> Array:
     """Where the sample's own camera sees the points, from the true poses of the rover at their times and its arm."""
     rover = load_interact()
     scan = found.scans[0]

@@ -21,13 +21,13 @@ from fieldplay.benchmark.batch.jobs import (
     steps_of,
 )
 from fieldplay.benchmark.batch.results import write_results
-from fieldplay.benchmark.slam.methods import filled, load_method, method_files
-from fieldplay.benchmark.slam.run import environment_of, is_ready, methods_folder, provide
+from fieldplay.benchmark.slam.methods import fill_template, load_method, method_files
+from fieldplay.benchmark.slam.run import environment_of, is_ready, methods_folder, prepare_environment
 from fieldplay.benchmark.slam.sensors import (
     Known,
     frames_of,
     sensors_of,
-    words_of,
+    template_values,
 )
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
@@ -366,11 +366,11 @@ def test_an_environment_is_made_once_and_what_fails_is_told(
     told: list[str] = []
     (tmp_path / "offline").touch()
     with pytest.raises(UserError, match="piped: its environment could not be made: ERROR: No matching distribution"):
-        provide(method, tell=told.append)
+        prepare_environment(method, report=told.append)
     assert not is_ready(method)
     (tmp_path / "offline").unlink()
     for _ in range(2):
-        provide(method, tell=told.append)
+        prepare_environment(method, report=told.append)
     assert told == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
     requested = (tmp_path / "asked").read_text().splitlines()
     assert [line.split()[2] for line in requested] == ["venv", "pip"] * 2
@@ -412,9 +412,9 @@ def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
         told = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
         known = Known(given={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
         sensors = sensors_of(data, method, known)
-        words = words_of(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
+        words = template_values(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
     texts = {"command": " ".join(word for words in (*method.background, method.command) for word in words)}
-    return {key: filled(text, words) for key, text in {**method.files, **texts, "frame": method.frame}.items()}
+    return {key: fill_template(text, words) for key, text in {**method.files, **texts, "frame": method.frame}.items()}
 
 
 def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: Path) -> None:

@@ -100,9 +100,9 @@ def test_a_viewer_that_is_closed_in_the_middle_is_told(bag: Path, monkeypatch: p
     monkeypatch.setenv("RUST_LOG", "off")
     stream = rr.RecordingStream("test")
     with (
-        viewer._started("127.0.0.1", viewer.free_port("127.0.0.1", 0), "--serve-grpc") as started,
+        viewer._start_viewer("127.0.0.1", viewer.free_port("127.0.0.1", 0), "--serve-grpc") as started,
         pytest.raises(viewer.ViewerError, match=f"the viewer at {started.url.replace('+', '.')} is gone"),
-        viewer.connected(stream, started.url),
+        viewer.connect_to(stream, started.url),
     ):
         stream.log("a", rr.Scalars(1.0))
         stream.flush()
@@ -115,7 +115,7 @@ def test_a_viewer_that_is_closed_in_the_middle_is_told(bag: Path, monkeypatch: p
 
 def test_a_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = viewer.free_port("127.0.0.1", 0)
-    with viewer._started("127.0.0.1", port, "--serve-grpc"):
+    with viewer._start_viewer("127.0.0.1", port, "--serve-grpc"):
         assert main(["view", str(bag), "--connect", str(port)]) == 0
     assert "sent: 20 messages on 1 topic" in capsys.readouterr().out
 
@@ -128,7 +128,7 @@ def test_what_no_room_is_for_is_dropped_and_counted() -> None:
     found = backlog.take(0.0)
     numbers_only = [("/number", row) for row in range(3)]
     both = [(topic, row) for row in (3, 4) for topic in ("/picture", "/number")]
-    assert [(message.topic, message.heard_ns) for message in found] == numbers_only + both
+    assert [(message.topic, message.received_ns) for message in found] == numbers_only + both
     assert backlog.told() == "dropped, as the viewer was slower: 3 of 5 on /picture"
     assert backlog.take(0.0) == []
 

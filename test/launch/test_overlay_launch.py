@@ -15,7 +15,7 @@ from ament_index_python.packages import get_package_share_directory
 import launch_testing
 import launch_testing.asserts
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.projection.projection import Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, project
 from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
@@ -71,9 +71,9 @@ class WhilePlaying(unittest.TestCase):
     def _places(self, root: Path, stamp_ns: int) -> Any:
         """The pixels (n, 2) of the points that the command finds for a picture, as the node without odometry does."""
         time = f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}"
-        requested = Wanted(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
+        requested = ProjectionRequest(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
         with open_dataset(root) as archive:
-            found = projected(archive, requested, step=lambda fraction, count: None, tell=lambda text: None)
+            found = project(archive, requested, step=lambda fraction, count: None, report=lambda text: None)
         self.assertEqual((found.picture.stamp_ns, found.extrinsics), (stamp_ns, "own"))
         return np.rint(found.projection.pixels[found.projection.is_visible]).astype(int)
 

@@ -197,7 +197,7 @@ def _awaited(spec: DatasetSpec, values: Values) -> list[str]:
         readers = [derived for derived in spec.derived if derived.node]
         received += [f"{stream}@{derived.name or derived.node}" for derived in readers for stream in derived.streams]
     if values["overlay"]:
-        topics = overlay_parameters(spec, str(values["overlay"]), images=str(values["images"]))
+        topics = overlay_parameters(spec, str(values["overlay"]), image_format=str(values["images"]))
         fed = {str(topics.get(name, "")).removesuffix("/compressed") for name in ("scan", "cloud", "image")}
         is_whole = values["images"] != "both"  # else it hears one of two topics with the pictures
         streams = [stream for stream in spec.streams if stream.topic in fed and (is_whole or stream.type != PICTURE)]
@@ -260,7 +260,7 @@ def fusion_node(values: Values) -> Node:
 
 
 def _overlay(spec: DatasetSpec, values: Values) -> Node:
-    parameters = overlay_parameters(spec, str(values["overlay"]), images=str(values["images"]))
+    parameters = overlay_parameters(spec, str(values["overlay"]), image_format=str(values["images"]))
     return Node(
         package="fieldplay_ros",
         executable="overlay",

@@ -178,7 +178,7 @@ class Overlay(Node):
         """Publish all pictures whose scan and place are known; what does not come is not waited for without end."""
         while (pair := self._pairs.first()) is not None:
             try:
-                self._publish(pair.picture, pair.scan)
+                self._publish(pair.image, pair.scan)
             except (ValueError, ArchiveError) as error:
                 self._warn(f"a picture is left out: {error}")
             except (LookupError, TransformException) as error:

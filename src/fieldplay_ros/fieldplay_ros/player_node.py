@@ -39,13 +39,13 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.player.options import READ_AHEAD_MB, Awaited, PlayOptions
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
-    awaited,
-    beginning,
     diagnostics,
-    ending,
+    end_summary,
     is_behind,
-    program_of_archive,
+    play_plan,
     reader_of_feeds,
+    start_message,
+    wait_description,
 )
 from fieldplay.player.player_time import wake_exactly
 from fieldplay.player.qos_overrides import overrides_from_file, use_profile
@@ -315,7 +315,7 @@ class Player(Node):
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
         self._not_installed: dict[str, list[str]] = {}
         try:
-            self._program, self._feeds = program_of_archive(archive, selection, is_left_out=self._is_left_out)
+            self._program, self._feeds = play_plan(archive, selection, is_left_out=self._is_left_out)
         finally:
             self._say_not_installed()
         self._is_complete = False
@@ -332,18 +332,18 @@ class Player(Node):
             self.topics,
             self.options,
             changed=workers.changed,
-            tell=self.get_logger().warning,
+            report=self.get_logger().warning,
         )
         self._offer_description(options.urdf)
         offer_services(self, self.playback, self._group)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._every(1.0, self.publish_state)
         if options.waits:
-            self.get_logger().info(f"waits for {awaited(options)}")
+            self.get_logger().info(f"waits for {wait_description(options)}")
             self._look_again = self._every(LOOK_S, self._look_for_subscribers)
         if options.waits and options.wait_timeout_s:
             self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
-        self.get_logger().info(beginning(archive, self._program, self._feeds, options))
+        self.get_logger().info(start_message(archive, self._program, self._feeds, options))
 
     def publish_state(self) -> None:
         """Tell how playing stands."""
@@ -373,7 +373,7 @@ class Player(Node):
     def say_end(self) -> None:
         """Tell what was played, and what was not and why."""
         self.publish_state()
-        first, *rest = ending(self.playback.status(), self._archive.defects)
+        first, *rest = end_summary(self.playback.status(), self._archive.defects)
         self.get_logger().info(first)
         for line in rest:
             self.get_logger().warning(line)

@@ -102,7 +102,7 @@ class Stage:
         self.told: list[str] = []
         self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
         program = PlayPlan(
-            standing=[DueMessage(0, ARCHIVE, b"static")],
+            static_messages=[DueMessage(0, ARCHIVE, b"static")],
             restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE,
@@ -117,7 +117,7 @@ class Stage:
             self.sink,
             PlayOptions(**options),
             changed=Condition(),
-            tell=self.told.append,
+            report=self.told.append,
             system=self.time,
         )
 

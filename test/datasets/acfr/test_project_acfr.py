@@ -13,7 +13,7 @@ from fieldplay.cli.main import main
 from fieldplay.datasets.registry import dataset_files, open_dataset
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import transform_from_published
-from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, ProjectionResult, project
 from fieldplay.projection.sensors import SCAN
 from support.tiny_acfr import TinyAcfr
 
@@ -52,9 +52,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.root
 
 
-def projection(archive: Path, requested: Wanted) -> Projected:
+def projection(archive: Path, requested: ProjectionRequest) -> ProjectionResult:
     with open_dataset(archive) as opened:
-        return projected(opened, requested, step=lambda fraction, count: None, tell=lambda text: None)
+        return project(opened, requested, step=lambda fraction, count: None, report=lambda text: None)
 
 
 def points_of_line(archive: Path, laser: str, stamp_ns: int) -> Array:
@@ -71,7 +71,7 @@ def points_of_line(archive: Path, laser: str, stamp_ns: int) -> Array:
 
 @pytest.mark.parametrize(("laser", "camera"), ROWS)
 def test_each_laser_is_projected_by_its_own_row(archive: Path, laser: str, camera: str) -> None:
-    found = projection(archive, Wanted(laser=laser, camera=camera, time="0.5", fixed_frame="none"))
+    found = projection(archive, ProjectionRequest(laser=laser, camera=camera, time="0.5", fixed_frame="none"))
     assert found.extrinsics == "own"
     delta, phi = ROWS[laser, camera]
     turn = Rotation.from_euler("XYZ", phi, degrees=True).as_matrix()
@@ -88,7 +88,7 @@ def test_each_laser_is_projected_by_its_own_row(archive: Path, laser: str, camer
 
 
 def test_by_tf_it_goes_through_the_body_and_a_decimetre_beside(archive: Path) -> None:
-    requested = Wanted(laser="laser_starboard", camera="visual_camera", time="0.5", fixed_frame="none")
+    requested = ProjectionRequest(laser="laser_starboard", camera="visual_camera", time="0.5", fixed_frame="none")
     own, tf = projection(archive, requested), projection(archive, replace(requested, extrinsics="tf"))
     assert tf.extrinsics == "tf"
     both = own.projection.is_visible & tf.projection.is_visible
@@ -111,7 +111,7 @@ def test_the_radar_has_no_row_and_goes_by_tf(archive: Path, tmp_path: Path, caps
 
 
 def test_four_scans_make_one_of_a_quarter_degree(archive: Path) -> None:
-    requested = Wanted(laser="laser_horizontal", camera="visual_camera", time="0.5", scans=4)
+    requested = ProjectionRequest(laser="laser_horizontal", camera="visual_camera", time="0.5", scans=4)
     found = projection(archive, requested)
     assert len(found.scans) == 4
     angles = np.concatenate([np.arctan2(s.points.points[:, 1], s.points.points[:, 0]) for s in found.scans])

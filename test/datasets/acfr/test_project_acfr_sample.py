@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, ProjectionResult, project
 from fieldplay_samples.sample import SampleOptions, write_sample
 from support.sampled import alone
 
@@ -19,17 +19,17 @@ BESIDE_PX = (24, 30)  # from a pole towards the middle of the picture, where the
 
 
 @pytest.fixture(scope="module")
-def found(pytestconfig: pytest.Config) -> Projected:
+def found(pytestconfig: pytest.Config) -> ProjectionResult:
     folder = pytestconfig.cache.mkdir("samples")
     with alone(folder / "acfr_static.lock"):
         options = SampleOptions(seconds=2, seed=1, settings={"static": True, "ir_rate_hz": 1.0}, workers=1)
         archive = write_sample("acfr", folder / "acfr_static", options).path
-    requested = Wanted(laser="laser_horizontal", camera="visual_camera", time="1", scans=4)
+    requested = ProjectionRequest(laser="laser_horizontal", camera="visual_camera", time="1", scans=4)
     with open_dataset(Path(archive)) as opened:
-        return projected(opened, requested, step=lambda fraction, count: None, tell=lambda text: None)
+        return project(opened, requested, step=lambda fraction, count: None, report=lambda text: None)
 
 
-def on_pole(found: Projected, pole: str) -> NDArray[np.intp]:
+def on_pole(found: ProjectionResult, pole: str) -> NDArray[np.intp]:
     """The points that lie at the range and the bearing of a pole."""
     points = np.concatenate([scan.points.points for scan in found.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
@@ -38,7 +38,7 @@ def on_pole(found: Projected, pole: str) -> NDArray[np.intp]:
 
 
 @pytest.mark.parametrize("pole", POLES)
-def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: Projected, pole: str) -> None:
+def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: ProjectionResult, pole: str) -> None:
     points = on_pole(found, pole)
     assert len(points) >= 2
     assert found.projection.is_visible[points].all()
@@ -52,7 +52,7 @@ def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: Proj
         assert (there.min(axis=1) > 220).all()  # one of its white bands
 
 
-def test_the_left_frame_pole_lies_beside_the_image(found: Projected) -> None:
+def test_the_left_frame_pole_lies_beside_the_image(found: ProjectionResult) -> None:
     points = np.concatenate([scan.points.points for scan in found.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
     left = (np.abs(bearing + 32.96) < 3) & (np.abs(found.ranges_m - 3.492) < 0.3)

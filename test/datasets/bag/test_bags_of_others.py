@@ -21,7 +21,7 @@ from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import BAG, open_dataset
-from fieldplay.projection.projection import Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, project
 from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from support.foreign_bags import (
     COUNT,
@@ -106,17 +106,17 @@ def test_a_projection_of_a_simulation_takes_times_of_its_stamps(sampled_ameds: S
         main(["convert", str(archive.root), str(part), "--duration", "6", "--topics", "lidar|main_cam|tf"])
     bag = write_later(part, tmp_path / "later", LATER_NS, rate=1.5)
     stamp_s = "1656928805"
-    requested = Wanted(laser="lidar", camera="main_cam", time=stamp_s, fixed_frame="odom")
+    requested = ProjectionRequest(laser="lidar", camera="main_cam", time=stamp_s, fixed_frame="odom")
     found = {}
     for path in (part, bag):
         with open_dataset(path, BAG.name) as archive:
-            found[path] = projected(archive, requested, step=lambda fraction, count: None, tell=print)
+            found[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
     assert found[bag].picture.stamp_ns == found[part].picture.stamp_ns
     apart = np.abs(found[bag].projection.pixels - found[part].projection.pixels)[found[part].projection.is_visible]
     assert apart.max() < 0.01
     with open_dataset(bag, BAG.name) as archive:
-        first = projected(archive, replace(requested, time="0"), step=lambda fraction, count: None, tell=print)
-    assert abs(first.picture.stamp_ns - first.wanted_ns) < 10**8
+        first = project(archive, replace(requested, time="0"), step=lambda fraction, count: None, report=print)
+    assert abs(first.picture.stamp_ns - first.requested_ns) < 10**8
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])

@@ -12,7 +12,7 @@ import yaml
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.projection.projection import Wanted, projected
+from fieldplay.projection.projection import ProjectionRequest, project
 from support.foreign_bags import stored, write_ros2
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
@@ -138,11 +138,11 @@ def test_a_report_tells_the_dataset(plain: Path, tmp_path: Path) -> None:
 
 def test_points_are_moved_by_the_truth_as_in_the_archive(sampled_ameds: Sampled) -> None:
     """Of a bag of ours the dataset's truth is known too, which has pitch and roll; odometry of wheels is flat."""
-    requested = Wanted(laser="lidar", camera="main_cam", time="5")
+    requested = ProjectionRequest(laser="lidar", camera="main_cam", time="5")
     found = {}
     for path in (sampled_ameds.archive, sampled_ameds.bag):
         with open_dataset(path) as archive:
-            found[path] = projected(archive, requested, step=lambda fraction, count: None, tell=print)
+            found[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
     one, two = found[sampled_ameds.archive], found[sampled_ameds.bag]
     assert one.motion.frame == two.motion.frame == "map"
     apart = np.abs(one.projection.pixels - two.projection.pixels)[one.projection.is_visible]

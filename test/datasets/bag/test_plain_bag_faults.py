@@ -15,7 +15,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.player.player_state import program_of_archive
+from fieldplay.player.player_state import play_plan
 from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
@@ -71,16 +71,16 @@ def test_a_type_without_definition_can_be_played_at_other_times(tmp_path: Path) 
     """Whether its messages begin with a header is as its definition says; without any it is not known."""
     bag = write_ros2(tmp_path / "bag")
     with open_dataset(bag) as archive:
-        program, feeds = program_of_archive(archive, Selection())
+        program, feeds = play_plan(archive, Selection())
         restamps = {feed.topic: restamp for feed, restamp in zip(feeds, program.restamps, strict=True)}
         assert restamps["/words"] is None
         restamp = restamps["/gear"]
         first = stored(bag)["/gear"][0][1]
         assert restamp is not None and restamp(first, 10**9)[4:8] == (START_NS // 10**9 + 1).to_bytes(4, "little")
         with pytest.raises(UsageError, match="--images is for archives of a dataset"):
-            program_of_archive(archive, Selection(images="compressed"))
+            play_plan(archive, Selection(images="compressed"))
         with pytest.raises(UsageError, match="no topic of it can be played here"):
-            program_of_archive(archive, Selection(), is_left_out=lambda feed: True)
+            play_plan(archive, Selection(), is_left_out=lambda feed: True)
 
 
 def test_messages_that_were_logged_without_a_clock_are_put_to_the_begin(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.player_state import beginning, program_of_archive
+from fieldplay.player.player_state import play_plan, start_message
 from fieldplay.topics.selection import Selection
 from fieldplay_testing import tiny_sherpatt as tiny
 
@@ -37,8 +37,8 @@ def test_info_and_a_conversion_say_what_lacks(
 @pytest.mark.parametrize(("name", "told"), CASES)
 def test_the_player_says_what_lacks_when_it_begins(name: str, told: str, tmp_path: Path) -> None:
     with open_dataset(log(tmp_path, name), "sherpatt") as archive:
-        program, feeds = program_of_archive(archive, Selection())
-        assert beginning(archive, program, feeds, PlayOptions()).endswith(f" topics; {told}")
+        program, feeds = play_plan(archive, Selection())
+        assert start_message(archive, program, feeds, PlayOptions()).endswith(f" topics; {told}")
 
 
 @pytest.mark.parametrize("names", [[tiny.ODOMETRY, tiny.DGPS], [tiny.BODY_JOINT]])

@@ -108,9 +108,9 @@ def add_selection(parser: "CommandParser") -> None:
 
 def add_topics(parser: "CommandParser") -> None:
     """Which topics are taken."""
-    told = "names of topics or regular expressions that are found in them"
-    parser.several("--topics", type=_expression, metavar="TOPIC...", help=f"only these: {told}")
-    parser.several("--exclude-topics", type=_expression, metavar="TOPIC...", help=f"not these: {told}")
+    text = "names of topics or regular expressions that are found in them"
+    parser.several("--topics", type=_expression, metavar="TOPIC...", help=f"only these: {text}")
+    parser.several("--exclude-topics", type=_expression, metavar="TOPIC...", help=f"not these: {text}")
 
 
 def add_remap(parser: "CommandParser") -> None:
@@ -124,7 +124,7 @@ def add_window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
 
 
-def opened(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
+def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
     from fieldplay.io.parser_processes import parsers_started
     from fieldplay.recording.archive_data import open_archive_data, open_bags_data
@@ -136,13 +136,13 @@ def opened(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "Archive
 
 
 @contextmanager
-def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
+def open_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
     """The archive or the bag that is asked for, as what pages and evaluations are made of."""
-    with opened_data(chosen) as data, source_of(data, chosen.archive) as source:
+    with open_recording(chosen) as data, source_of(data, chosen.archive) as source:
         yield source
 
 
-def opened_data(chosen: argparse.Namespace) -> "FieldData":
+def open_recording(chosen: argparse.Namespace) -> "FieldData":
     """The archive or the bag that is asked for."""
     import fieldplay
     from fieldplay.io.parser_processes import parsers_started
@@ -175,16 +175,16 @@ def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
     """The dataset's parameters from NAME=VALUE, the values as YAML."""
-    found = {}
+    values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise UsageError(f"--set: expected NAME=VALUE, got '{text}'")
         try:
-            found[name] = value_of_yaml(value) if value else ""
+            values[name] = value_of_yaml(value) if value else ""
         except yaml.YAMLError:
             raise UsageError(f"--set {name}: expected a number or a word, got '{value}'") from None
-    return found
+    return values
 
 
 def selection_of(chosen: argparse.Namespace) -> "Selection":
@@ -208,7 +208,7 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
     )
 
 
-def fault_of_place(path: Path) -> str:
+def unreadable_reason(path: Path) -> str:
     """Why nothing can be read from a path: nothing is there, or what could only be read once; "" where it can."""
     if not os.path.exists(path):
         return f"{path}: there is no such folder or file"
@@ -216,7 +216,7 @@ def fault_of_place(path: Path) -> str:
     return "" if is_readable else f"{path}: expected a file or a folder, got a pipe or a device"
 
 
-def require_place(archive: Path | None, out: Path, *, overwrite: bool) -> None:
+def require_output(archive: Path | None, out: Path, *, overwrite: bool) -> None:
     """OUT must not be there, nor touch the archive, which is never written to."""
     source, target = archive.resolve() if archive is not None else None, out.resolve()
     if source is not None and target.is_relative_to(source):
@@ -227,35 +227,35 @@ def require_place(archive: Path | None, out: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{out} holds the archive: it is not replaced")
 
 
-def require_file_place(archive: Path | None, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
+def require_output_file(archive: Path | None, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
     """OUT is a file whose name ends in one of these, in such a place."""
     if out.suffix.lower() not in suffixes:
         raise UsageError(f"{out}: expected a name that ends in {' or '.join(suffixes)}")
     if out.is_dir():
         raise UsageError(f"{out} is a folder")
-    require_place(archive, out, overwrite=overwrite)
+    require_output(archive, out, overwrite=overwrite)
 
 
 def seconds(text: str) -> float:
     """A length of time."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= LONGEST_S:
+        value = -1.0
+    if not 0 <= value <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"expected seconds, from 0 to {LONGEST_S:g}, got '{text}'")
-    return found
+    return value
 
 
 def number(text: str) -> float:
     """Any number that is finite."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        value = math.nan
+    if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"expected a number, got '{text}'")
-    return found
+    return value
 
 
 def count(text: str) -> int:

@@ -23,13 +23,13 @@ from fieldplay.benchmark.batch.jobs import (
     INFO,
     REPORT,
     SLAM,
+    ClusterConfig,
     Job,
     Outcome,
-    Place,
     Step,
     address_in,
     clean_up_after,
-    connected,
+    connect,
     done_before,
     jobs_of,
     outcomes,
@@ -60,7 +60,7 @@ results.csv. What is complete there is not done again, unless the archive, the w
 
 
 @dataclass
-class Work:
+class BatchRequest:
     """What is to be done: archives by their names or patterns, the words of each step, the methods of slam."""
 
     archives: list[str] = field(default_factory=list)
@@ -90,28 +90,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Do what is not done yet, and write the tables of all."""
-    work = _work(chosen)
-    jobs = jobs_of(_archives(work.archives, chosen.out), _steps(work), chosen.out)
-    with _alone(chosen.out):
+    request = _request(chosen)
+    jobs = jobs_of(_archives(request.archives, chosen.out), _steps(request), chosen.out)
+    with _locked(chosen.out):
         before = {job.key: outcome for job in jobs if (outcome := done_before(job)) is not None}
         left = [job for job in jobs if job.key not in before]
         if before:
             note(f"{len(before)} of {len(jobs)} steps were done before")
         try:
-            found = before | {outcome.key: outcome for outcome in _done(chosen, left)}
+            outcome_by_key = before | {outcome.key: outcome for outcome in _run_jobs(chosen, left)}
         finally:
             for job in left:
                 clean_up_after(job)
-        all_found = [found[job.key] for job in jobs]
-        write_results(chosen.out, all_found)
-    failures = sum(not outcome.is_well for outcome in all_found)
+        results = [outcome_by_key[job.key] for job in jobs]
+        write_results(chosen.out, results)
+    failures = sum(not outcome.is_well for outcome in results)
     if not chosen.json:
         failed = f", {failures} of {len(jobs)} steps failed" if failures else ""
         print_line(f"{chosen.out / PAGE}: {len({job.name for job in jobs})} archives{failed}")
     return int(failures > 0)
 
 
-def _done(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
+def _run_jobs(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
     """What comes of jobs on workers, told as each ends."""
     if not jobs:
         return
@@ -121,62 +121,62 @@ def _done(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
     with (
         progress_bar("batch", "steps") as bar,
         _scratch(chosen.out) as scratch,
-        connected(Place(workers=workers, scheduler=address, scratch=scratch)) as client,
+        connect(ClusterConfig(workers=workers, scheduler=address, scratch=scratch)) as client,
     ):
         for done, outcome in enumerate(outcomes(client, jobs, run), start=1):
             bar(done / len(jobs), done)
-            told = f"done in {outcome.seconds:.1f} s" if outcome.is_well else f"{FAILED}: {outcome.reason}"
-            line = f"{outcome.name}: {outcome.step} {told}"
+            text = f"done in {outcome.seconds:.1f} s" if outcome.is_well else f"{FAILED}: {outcome.reason}"
+            line = f"{outcome.name}: {outcome.step} {text}"
             print_line(json.dumps(asdict(outcome)) if chosen.json else line)
             yield outcome
 
 
-def _work(chosen: argparse.Namespace) -> Work:
+def _request(chosen: argparse.Namespace) -> BatchRequest:
     """What is asked for, by words and files."""
     names = list(chosen.archives)
     is_described = len(names) == 1 and names[0].endswith((".yaml", ".yml"))
-    work = _described(Path(names[0])) if is_described else Work(archives=names)
+    request = _request_from_yaml(Path(names[0])) if is_described else BatchRequest(archives=names)
     if chosen.list is not None:
-        work.archives += _listed(chosen.list)
-    for step in _parts(chosen.do or ("" if work.steps else f"{CHECK},{REPORT}")):
-        work.steps.setdefault(_step(step, "--do"), [])
+        request.archives += _archives_in_file(chosen.list)
+    for step in _parts(chosen.do or ("" if request.steps else f"{CHECK},{REPORT}")):
+        request.steps.setdefault(_step(step, "--do"), [])
     for text in chosen.words:
-        step, equals, words = text.partition("=")
-        if not equals or step not in work.steps:
-            raise UsageError(f"--words: expected STEP=WORDS with a step of {', '.join(work.steps)}, got '{text}'")
-        work.steps[step] = shlex.split(words)
-    work.methods = list(dict.fromkeys([*work.methods, *_parts(chosen.methods)]))
-    return work
+        step, equals, options = text.partition("=")
+        if not equals or step not in request.steps:
+            raise UsageError(f"--words: expected STEP=WORDS with a step of {', '.join(request.steps)}, got '{text}'")
+        request.steps[step] = shlex.split(options)
+    request.methods = list(dict.fromkeys([*request.methods, *_parts(chosen.methods)]))
+    return request
 
 
-def _steps(work: Work) -> list[Step]:
+def _steps(request: BatchRequest) -> list[Step]:
     """All steps; first of all what is in the archive."""
-    if bool(work.methods) != (SLAM in work.steps):
+    if bool(request.methods) != (SLAM in request.steps):
         raise UsageError("--methods: expected methods where slam is done, and only there")
-    load_methods(work.methods)
-    for step, words in work.steps.items():
-        if any(word.startswith("--jobs") for word in words):
+    load_methods(request.methods)
+    for step, options in request.steps.items():
+        if any(option.startswith("--jobs") for option in options):
             raise UsageError(f"{step}: --jobs is not for a batch, whose workers share the cores")
-    return steps_of({INFO: [], **work.steps}, work.methods)
+    return steps_of({INFO: [], **request.steps}, request.methods)
 
 
 def _archives(names: Sequence[str], out: Path) -> list[Path]:
     """The archives of names and patterns, each once."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for name in names:
-        places = [name] if os.path.exists(name) else sorted(glob.glob(name))
-        if not places:
+        matches = [name] if os.path.exists(name) else sorted(glob.glob(name))
+        if not matches:
             raise UsageError(f"{name}: there is no such folder or file")
-        found |= dict.fromkeys(Path(place).resolve() for place in places)
-    for path in found:
-        if out.resolve().is_relative_to(path) or path.is_relative_to(out.resolve()):
-            raise UsageError(f"{out} lies in the archive {path}, or holds it")
-    if not found:
+        paths |= dict.fromkeys(Path(match).resolve() for match in matches)
+    for archive in paths:
+        if out.resolve().is_relative_to(archive) or archive.is_relative_to(out.resolve()):
+            raise UsageError(f"{out} lies in the archive {archive}, or holds it")
+    if not paths:
         raise UsageError("expected archives, got none")
-    return list(found)
+    return list(paths)
 
 
-def _listed(path: Path) -> list[str]:
+def _archives_in_file(path: Path) -> list[str]:
     try:
         lines = [line.strip() for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -184,24 +184,26 @@ def _listed(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _described(path: Path) -> Work:
+def _request_from_yaml(path: Path) -> BatchRequest:
     """What a YAML file tells: a step is a word, or a word with a list or a line of options."""
     try:
-        told: Any = value_of_yaml(path.read_bytes())
+        content: Any = value_of_yaml(path.read_bytes())
     except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: {error}") from None
-    if not isinstance(told, dict) or not {"archives"} <= told.keys() <= {"archives", "steps", "methods"}:
-        got = ", ".join(map(str, told)) if isinstance(told, dict) else type(told).__name__
+    if not isinstance(content, dict) or not {"archives"} <= content.keys() <= {"archives", "steps", "methods"}:
+        got = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
         raise UsageError(f"{path}: expected archives, steps and methods, got {got}")
-    for key, value in told.items():
+    for key, value in content.items():
         if not isinstance(value, list):
             raise UsageError(f"{path}: {key}: expected a list, got {type(value).__name__}")
-    work = Work(archives=[str(path.parent / str(name)) for name in told["archives"]])
-    for step in told.get("steps", ()):
-        for name, words in (step if isinstance(step, dict) else {str(step): []}).items():
-            work.steps[_step(str(name), str(path))] = shlex.split(words) if isinstance(words, str) else _texts(words)
-    work.methods = _texts(told.get("methods"))
-    return work
+    request = BatchRequest(archives=[str(path.parent / str(name)) for name in content["archives"]])
+    for step in content.get("steps", ()):
+        for name, options in (step if isinstance(step, dict) else {str(step): []}).items():
+            request.steps[_step(str(name), str(path))] = (
+                shlex.split(options) if isinstance(options, str) else _texts(options)
+            )
+    request.methods = _texts(content.get("methods"))
+    return request
 
 
 def _texts(values: Any) -> list[str]:
@@ -212,14 +214,14 @@ def _parts(text: str) -> list[str]:
     return [part for part in text.split(",") if part]
 
 
-def _step(name: str, place: str) -> str:
+def _step(name: str, location: str) -> str:
     if name not in STEPS:
-        raise UsageError(f"{place}: expected a step of {', '.join(STEPS)}, got '{name}'")
+        raise UsageError(f"{location}: expected a step of {', '.join(STEPS)}, got '{name}'")
     return name
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _locked(out: Path) -> Iterator[None]:
     """No other batch writes into the same folder."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / LOCK).open("w") as file:

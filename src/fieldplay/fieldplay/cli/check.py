@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened, parameters_of
+from fieldplay.cli.arguments import add_archive, add_jobs, add_json, open_archive, parameters_of
 from fieldplay.cli.summaries import is_for_bags
-from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay.cli.terminal import print_line, print_message, progress_bar
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import Archive
 from fieldplay.recording.bag_data import BagData
@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
     if is_for_bags(chosen):
         return _check_bag(chosen)
     try:
-        with opened(chosen, allow_empty=True) as data:
+        with open_archive(chosen, allow_empty=True) as data:
             archive = data.archive
             playable = any(len(stream.spans) for stream in archive.streams.values())
             if playable:
@@ -39,7 +39,7 @@ def run(chosen: argparse.Namespace) -> int:
             for defect in archive.missing if chosen.complete or not playable else ():
                 archive.defects(defect)
             for line in archive.warnings:
-                tell(line)
+                print_message(line)
             _print_check(chosen, archive, playable)
             return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
     except ArchiveError as error:
@@ -61,7 +61,9 @@ def _check_bag(chosen: argparse.Namespace) -> int:
     else:
         for defect in defects:
             print_line(f"{defect.kind}: {defect}")
-        print_line(f"{chosen.archive}: {_counted(len(defects))}{'' if playable else ', nothing that can be played'}")
+        print_line(
+            f"{chosen.archive}: {_defects_text(len(defects))}{'' if playable else ', nothing that can be played'}"
+        )
     return NOT_PLAYABLE if not playable else DEFECTS if defects else NO_DEFECT
 
 
@@ -72,14 +74,16 @@ def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -
         return
     for defect in defects:
         print_line(f"{defect.kind}: {defect}")
-    for (place, kind), count in archive.defects.dropped.items():
-        print_line(f"{kind}: {place}: and {count} more")
-    print_line(f"{archive.root}: {_counted(archive.defects.total)}{'' if playable else ', nothing that can be played'}")
+    for (location, kind), count in archive.defects.dropped.items():
+        print_line(f"{kind}: {location}: and {count} more")
+    print_line(
+        f"{archive.root}: {_defects_text(archive.defects.total)}{'' if playable else ', nothing that can be played'}"
+    )
 
 
 def _print_json(known: dict[str, Any], defects: Sequence[Defect]) -> None:
     print_line(json.dumps({**known, "defects": [asdict(defect) for defect in defects]}, indent=2))
 
 
-def _counted(defects: int) -> str:
+def _defects_text(defects: int) -> str:
     return f"{defects or 'no'} defect{'' if defects == 1 else 's'}"

@@ -10,13 +10,13 @@ from fieldplay.cli.arguments import (
     add_overwrite,
     add_remap,
     add_selection,
-    opened,
+    open_archive,
     require_bags,
-    require_place,
+    require_output,
     selection_of,
 )
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import interrupts_held, print_line, progress_bar, tell
+from fieldplay.cli.terminal import interrupts_held, print_line, print_message, progress_bar
 from fieldplay.core.errors import UsageError, counted
 from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
 from fieldplay.topics.plain_bag_topics import warnings_of_chosen
@@ -55,11 +55,11 @@ def run(chosen: argparse.Namespace) -> int:
     if len(chosen.archives) > 1 and chosen.overwrite and chosen.output is None:
         raise UsageError("several bags with --overwrite: name the new one by -o OUT, so that none is taken for it")
     for path in chosen.archives:
-        require_place(path, chosen.out, overwrite=chosen.overwrite)
+        require_output(path, chosen.out, overwrite=chosen.overwrite)
     if chosen.storage == "sqlite3" and chosen.compression != "none":
         raise UsageError("--compression is for --storage mcap")
     selection = selection_of(chosen)
-    with opened(chosen) as data:
+    with open_archive(chosen) as data:
         archive = data.archive
         if sends_odom_tf(archive.spec, selection) and not chosen.derived:
             raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
@@ -82,14 +82,14 @@ def run(chosen: argparse.Namespace) -> int:
                     progress=progress,
                 )
             for line in (*written.notes, *(missing_outputs(archive, selection) if chosen.derived else ())):
-                tell(line)
+                print_message(line)
         finally:
             for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
-                tell(line)
+                print_message(line)
         topics = sum(1 for count in written.counts if count)
         trees = describe_tf_trees(archive, selection)
         if trees:
-            tell(trees)
+            print_message(trees)
         messages = counted(int(written.counts.sum()), "message")
         print_line(f"{chosen.out}: {messages} on {counted(topics, 'topic')}")
     return 0

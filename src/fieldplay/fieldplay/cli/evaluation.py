@@ -19,10 +19,10 @@ from fieldplay.cli.arguments import (
     add_window,
     count,
     number,
-    opened_data,
+    open_recording,
     parameters_of,
-    require_file_place,
-    require_place,
+    require_output,
+    require_output_file,
     source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
@@ -67,7 +67,7 @@ from fieldplay.trajectories.time_offset import usual_period_s
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 
 AUTO = None  # an offset that is to be found
-PICTURE = ".png"
+IMAGE_SUFFIX = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
 EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
@@ -150,74 +150,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def complete(chosen: argparse.Namespace) -> None:
     """Tell the arguments apart: ARCHIVE alone, ESTIMATE and TRUTH, or all of them."""
     archive = [] if chosen.archive is None else [str(chosen.archive)]
-    words = [*archive, *chosen.estimate, *filter(None, [chosen.truth])]
-    if not words:
+    names = [*archive, *chosen.estimate, *filter(None, [chosen.truth])]
+    if not names:
         chosen.parser.error("the following arguments are required: ARCHIVE, or ESTIMATE and TRUTH")
-    chosen.archive = None if len(words) == 2 else Path(words.pop(0))
-    chosen.estimate, chosen.truth = words[:-1], words[-1] if words else None
+    chosen.archive = None if len(names) == 2 else Path(names.pop(0))
+    chosen.estimate, chosen.truth = names[:-1], names[-1] if names else None
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
     settings, chosen.spec = _settings(chosen), None
     _take_archive_for_estimate(chosen)
-    _require_places(chosen)
+    _require_outputs(chosen)
     is_named = chosen.truth is not None
-    all_ways = _ways(chosen, PoseFiles(forms=_forms(chosen), report=note))
+    pairs = _load_pairs(chosen, PoseFiles(forms=_forms(chosen), report=note))
     if not is_named:
-        _require_places(chosen)
-    if len(all_ways) > 1:
-        return _run_several(chosen, all_ways, settings)
-    found = _judged(chosen, all_ways[0], settings, tell=note)
-    _tell_doubts(found, chosen.lengths, tell=note)
-    _write_tum(chosen, found, chosen.tum)
-    _draw(chosen, [found])
-    for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
+        _require_outputs(chosen)
+    if len(pairs) > 1:
+        return _run_several(chosen, pairs, settings)
+    comparison = _evaluate_pair(chosen, pairs[0], settings, report=note)
+    _report_doubts(comparison, chosen.lengths, report=note)
+    _write_tum(chosen, comparison, chosen.tum)
+    _draw(chosen, [comparison])
+    for line in [json.dumps(as_json(comparison), indent=2)] if chosen.json else lines_of(comparison):
         print_line(line)
     return 0
 
 
-def _run_several(chosen: argparse.Namespace, all_ways: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
+def _run_several(chosen: argparse.Namespace, pairs: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
     """A row for each estimate; one that cannot be judged leaves the others alone."""
-    all_found: list[Comparison | FailedComparison] = []
-    for ways, folder in zip(all_ways, _folders(chosen), strict=True):
-        tell = partial(_note_of, ways.estimate.topic)
+    comparisons: list[Comparison | FailedComparison] = []
+    for pair, folder in zip(pairs, _folders(chosen), strict=True):
+        report = partial(_note_of, pair.estimate.topic)
         try:
-            found = _judged(chosen, ways, settings, tell=tell)
+            comparison = _evaluate_pair(chosen, pair, settings, report=report)
         except FusionError as error:
-            tell(str(error))
-            all_found.append(FailedComparison(pair=ways, reason=str(error)))
+            report(str(error))
+            comparisons.append(FailedComparison(pair=pair, reason=str(error)))
         else:
-            _tell_doubts(found, chosen.lengths, tell=tell)
-            _write_tum(chosen, found, folder)
-            all_found.append(found)
-    _draw(chosen, [found for found in all_found if isinstance(found, Comparison)])
-    lines = [json.dumps(as_json_of_several(all_found), indent=2)] if chosen.json else lines_of_several(all_found)
+            _report_doubts(comparison, chosen.lengths, report=report)
+            _write_tum(chosen, comparison, folder)
+            comparisons.append(comparison)
+    _draw(chosen, [comparison for comparison in comparisons if isinstance(comparison, Comparison)])
+    lines = [json.dumps(as_json_of_several(comparisons), indent=2)] if chosen.json else lines_of_several(comparisons)
     for line in lines:
         print_line(line)
-    return int(any(isinstance(found, FailedComparison) for found in all_found))
+    return int(any(isinstance(comparison, FailedComparison) for comparison in comparisons))
 
 
 def _note_of(topic: str, text: str) -> None:
     note(text if text.startswith(topic) else f"{topic}: {text}")
 
 
-def _judged(
-    chosen: argparse.Namespace, ways: TrajectoryPair, settings: EvaluationSettings, *, tell: Callable[[str], None]
+def _evaluate_pair(
+    chosen: argparse.Namespace, pair: TrajectoryPair, settings: EvaluationSettings, *, report: Callable[[str], None]
 ) -> Comparison:
     """One estimate beside the truth, in the time and the frames that are asked for."""
-    ways = ways.window(chosen.start, chosen.duration)
+    pair = pair.window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
-    ways = ways.exclude_uncertain(truth_max_std_of(ways.truth.topic, chosen.spec) if limit_m is None else limit_m)
-    if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not ways.estimate.child):
-        ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
-    return compare(ways, settings, lever_arm=_lever(chosen.lever), report=tell, finds_offset=chosen.offset is AUTO)
+    pair = pair.exclude_uncertain(truth_max_std_of(pair.truth.topic, chosen.spec) if limit_m is None else limit_m)
+    if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not pair.estimate.child):
+        pair = replace(pair, estimate=replace(pair.estimate, child=chosen.estimate_frame.lstrip("/")))
+    return compare(
+        pair, settings, lever_arm=_lever_arm(chosen.lever), report=report, finds_offset=chosen.offset is AUTO
+    )
 
 
 def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
     """What stands first is no archive where it and all others are files of poses."""
-    words = [*chosen.estimate, chosen.truth] if chosen.truth else []
-    if words and chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *words])):
+    names = [*chosen.estimate, chosen.truth] if chosen.truth else []
+    if names and chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *names])):
         chosen.estimate.insert(0, str(chosen.archive))
         chosen.archive = None
 
@@ -232,21 +234,21 @@ def _forms(chosen: argparse.Namespace) -> PoseForms:
     return forms
 
 
-def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
+def _load_pairs(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
     """Each estimate with the truth, as they are read."""
     if chosen.archive is None:
-        words = [*chosen.estimate, chosen.truth]
-        for word in words:
-            if not is_pose_file(word):
-                each = "both" if len(words) == 2 else "all"
-                raise UsageError(f"{word}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
+        paths = [*chosen.estimate, chosen.truth]
+        for path in paths:
+            if not is_pose_file(path):
+                each = "both" if len(paths) == 2 else "all"
+                raise UsageError(f"{path}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
         return trajectories_from_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
     with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
         may_move = chosen.estimate_frame is not None
-        ways = load_trajectories(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
-        for line in _problems(source, names):
+        pairs = load_trajectories(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
+        for line in _issue_lines(source, names):
             note(line)
-    return ways
+    return pairs
 
 
 def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
@@ -264,11 +266,11 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
         raise UsageError(str(error)) from None
 
 
-def _require_places(chosen: argparse.Namespace) -> None:
+def _require_outputs(chosen: argparse.Namespace) -> None:
     """UsageError where what is to be written cannot stand where it is wanted."""
     if chosen.plot is not None:
         overwrite = chosen.overwrite or is_report(chosen.plot)
-        require_file_place(chosen.archive, chosen.plot, (SUFFIX, PICTURE), overwrite=overwrite)
+        require_output_file(chosen.archive, chosen.plot, (SUFFIX, IMAGE_SUFFIX), overwrite=overwrite)
     if chosen.tum is None:
         return
     for folder in (chosen.tum, *_folders(chosen)):
@@ -276,25 +278,25 @@ def _require_places(chosen: argparse.Namespace) -> None:
             raise UsageError(f"{folder}: expected a folder, got a file")
     for folder in _folders(chosen):
         for name in TUM_NAMES:
-            require_place(chosen.archive, folder / name, overwrite=chosen.overwrite)
+            require_output(chosen.archive, folder / name, overwrite=chosen.overwrite)
 
 
 def _folders(chosen: argparse.Namespace) -> list[Path]:
     """Where the files of each estimate go: DIR itself, or of several a folder that is called as the estimate."""
-    words, tum = chosen.estimate, chosen.tum or Path()
-    if len(words) == 1:
+    names, tum = chosen.estimate, chosen.tum or Path()
+    if len(names) == 1:
         return [tum]
-    names: list[str] = []
-    for word in words:
-        name = Path(word).stem if is_pose_file(word) else word.strip("/").replace("/", "_").replace(":", "_")
-        names.append(name if name not in names else f"{name}_{len(names) + 1}")
-    return [tum / name for name in names]
+    folder_names: list[str] = []
+    for text in names:
+        name = Path(text).stem if is_pose_file(text) else text.strip("/").replace("/", "_").replace(":", "_")
+        folder_names.append(name if name not in folder_names else f"{name}_{len(folder_names) + 1}")
+    return [tum / name for name in folder_names]
 
 
 @contextmanager
 def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
     """What is to be read, and the names in it, that of the truth last."""
-    with opened_data(chosen) as data, _source_with_computed(data, chosen) as source:
+    with open_recording(chosen) as data, _source_with_computed(data, chosen) as source:
         chosen.spec = data.spec
         if chosen.truth is None:
             names = odometries_and_truth(source.topics, data.spec)
@@ -330,58 +332,59 @@ def _no_hint(word: str) -> str:
     return ""
 
 
-def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
+def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
     """What was wrong with the messages that were read, in short."""
-    for found in source.findings.listed.values():
-        for issue in found[:1]:
+    for issues in source.findings.listed.values():
+        for issue in issues[:1]:
             more = source.findings.counts[issue.kind] - 1
             yield f"{issue.place}: {issue.message}{f', and {more} more' if more else ''}"
 
 
-def _tell_doubts(found: Comparison, requested_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
+def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, report: Callable[[str], None]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
-    if found.pair.estimate.topic == found.pair.truth.topic:
-        tell(f"ESTIMATE and TRUTH are both {found.pair.truth.topic}: it is compared with itself")
-    settings, period_s = found.evaluation.settings, usual_period_s(found.pair.estimate.trajectory)
-    if found.is_offset_estimated and abs(settings.offset_s) > period_s / 2:
-        tell(
+    if comparison.pair.estimate.topic == comparison.pair.truth.topic:
+        report(f"ESTIMATE and TRUTH are both {comparison.pair.truth.topic}: it is compared with itself")
+    settings, period_s = comparison.evaluation.settings, usual_period_s(comparison.pair.estimate.trajectory)
+    if comparison.is_offset_estimated and abs(settings.offset_s) > period_s / 2:
+        report(
             f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
             f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
         )
-    there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
+    there = {each.length_m for each in comparison.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in requested_m if length not in there]
     if missing:
-        tell(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
+        length_m = comparison.evaluation.travelled_m[-1]
+        report(f"--lengths: the truth's way of {length_m:.4g} m holds no {', '.join(missing)} m")
 
 
-def _lever(offset_m: Sequence[float] | None) -> Array | None:
+def _lever_arm(offset_m: Sequence[float] | None) -> Array | None:
     if offset_m is None:
         return None
-    lever = np.eye(4)
-    lever[:3, 3] = offset_m
-    return lever
+    transform = np.eye(4)
+    transform[:3, 3] = offset_m
+    return transform
 
 
-def _write_tum(chosen: argparse.Namespace, found: Comparison, folder: Path) -> None:
+def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path) -> None:
     """The files of TUM that were asked for."""
     if chosen.tum is not None:
-        ways = (found.pair.estimate.trajectory, found.pair.truth.trajectory, found.aligned)
-        for name, way in zip(TUM_NAMES, ways, strict=True):
-            write_whole(folder / name, _tum(way))
+        trajectories = (comparison.pair.estimate.trajectory, comparison.pair.truth.trajectory, comparison.aligned)
+        for name, trajectory in zip(TUM_NAMES, trajectories, strict=True):
+            write_whole(folder / name, _tum(trajectory))
 
 
-def _draw(chosen: argparse.Namespace, found: Sequence[Comparison]) -> None:
+def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
     """The drawing that was asked for, of all estimates that could be judged."""
-    if chosen.plot is not None and found:
+    if chosen.plot is not None and comparisons:
         from fieldplay.report.html import trajectory_figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
         draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.picture_of
-        write_whole(chosen.plot, trajectory_figures.page_of(found).encode() if is_page else draw(found))
+        write_whole(chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons))
 
 
-def _tum(way: Trajectory) -> bytes:
-    return "".join(tum_lines(way)).encode()
+def _tum(trajectory: Trajectory) -> bytes:
+    return "".join(tum_lines(trajectory)).encode()
 
 
 def _offset(text: str) -> float | None:

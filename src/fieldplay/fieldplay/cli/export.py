@@ -6,9 +6,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fieldplay.cli.arguments import add_archive, add_jobs, add_json, add_selection, opened, require_place, selection_of
+from fieldplay.cli.arguments import (
+    add_archive,
+    add_jobs,
+    add_json,
+    add_selection,
+    open_archive,
+    require_output,
+    selection_of,
+)
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay.cli.terminal import print_line, print_message, progress_bar
 from fieldplay.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,8 +44,8 @@ def add_arguments(parser: CommandParser) -> None:
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
     add_archive(parser)
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder, which must not exist")
-    told = "; ".join(f"{name}: {text}" for name, text in FORMATS.items())
-    parser.add_argument("--format", choices=tuple(FORMATS), required=True, help=told)
+    formats = "; ".join(f"{name}: {text}" for name, text in FORMATS.items())
+    parser.add_argument("--format", choices=tuple(FORMATS), required=True, help=formats)
     add_selection(parser)
     parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish")
     parser.add_argument(
@@ -63,19 +71,19 @@ def run(chosen: argparse.Namespace) -> int:
     from fieldplay.topics.plain_bag_topics import warnings_of_chosen
 
     _require_fitting(chosen)
-    require_place(chosen.archive, chosen.out, overwrite=False)
+    require_output(chosen.archive, chosen.out, overwrite=False)
     make, types, what = _form(chosen)
     selection = selection_of(chosen)
-    with opened(chosen) as data:
+    with open_archive(chosen) as data:
         archive = data.archive
         try:
-            feeds = feeds_to_export(archive, selection, types, what=what, watch=_watched)
+            feeds = feeds_to_export(archive, selection, types, what=what, watch=_progress)
             with whole(chosen.out, is_folder=True) as folder:
                 topics = list(make(feeds, folder))
                 write_topics(folder, topics)
         finally:
             for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
-                tell(line)
+                print_message(line)
     if chosen.json:
         print_line(as_json(topics))
         return 0
@@ -119,6 +127,6 @@ def _form(
 
 
 @contextmanager
-def _watched(title: str) -> "Iterator[Progress]":
+def _progress(title: str) -> "Iterator[Progress]":
     with progress_bar(title, "messages") as bar:
         yield bar

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fieldplay.cli import summaries
-from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of, require_bags
+from fieldplay.cli.arguments import add_archive, add_json, open_archive, parameters_of, require_bags
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.timestamps import utc_text
 from fieldplay.datasets.archive import ParameterUpload
@@ -47,15 +47,15 @@ def run(chosen: argparse.Namespace) -> int:
             for line in text:
                 print_line(line)
         return 0
-    with opened(chosen) as data:
+    with open_archive(chosen) as data:
         archive = data.archive
         check_settings(archive)
         with progress_bar("reading", "blocks") as bar:
-            found = summaries.summaries(archive, Selection(), progress=bar)
+            streams = summaries.summaries(archive, Selection(), progress=bar)
         if chosen.json:
-            print_line(json.dumps(summaries.as_json(archive, found), indent=2))
+            print_line(json.dumps(summaries.as_json(archive, streams), indent=2))
             return 0
-        for line in summaries.as_lines(archive, found):
+        for line in summaries.as_lines(archive, streams):
             print_line(line)
         for line in archive.defects.in_short():
             print_line(f"  {line}")
@@ -66,7 +66,7 @@ def _show_parameters(chosen: argparse.Namespace) -> int:
     """The parameter files of an archive; 1 where it has none."""
     uploads: Sequence[ParameterUpload] = ()
     if not summaries.is_for_bags(chosen):
-        with opened(chosen) as data:
+        with open_archive(chosen) as data:
             uploads = data.archive.uploads
     if chosen.json:
         print_line(json.dumps({"parameters": list(_parameters_json(uploads))}, indent=2))

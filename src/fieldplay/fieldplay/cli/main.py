@@ -13,9 +13,9 @@ from typing import Any
 
 import argcomplete
 
-from fieldplay.cli.arguments import fault_of_place
+from fieldplay.cli.arguments import unreadable_reason
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import Interrupted, interrupts_at_once, note, print_line, tell
+from fieldplay.cli.terminal import Interrupted, interrupts_at_once, note, print_line, print_message
 from fieldplay.core.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
@@ -44,23 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
     os.environ.setdefault(*ONE_THREAD)
-    words = [*(sys.argv[1:] if arguments is None else arguments), *os.environ.get("COMP_LINE", "").split()]
-    known = commands(words)
-    parser = make_parser(next((word for word in words if word in known), ""))
+    tokens = [*(sys.argv[1:] if arguments is None else arguments), *os.environ.get("COMP_LINE", "").split()]
+    known = commands(tokens)
+    parser = make_parser(next((word for word in tokens if word in known), ""))
     argcomplete.autocomplete(parser)
-    if not words:
+    if not tokens:
         parser.print_help()
         return DONE
     chosen = parser.parse_args(arguments)
     for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
-        if isinstance(path, Path) and (issue := fault_of_place(path)):
+        if isinstance(path, Path) and (issue := unreadable_reason(path)):
             chosen.parser.error(issue)
     return _run(chosen)
 
 
-def commands(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
+def commands(tokens: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
     """All commands, those that packages register besides; ours alone where the first word is one of them."""
-    if words and words[0] in COMMANDS:
+    if tokens and tokens[0] in COMMANDS:
         return COMMANDS
     *most, last = COMMANDS.items()
     others = {name: row for entry in entry_points(group=GROUP) for name, row in entry.load().items()}
@@ -103,22 +103,22 @@ def _run(chosen: argparse.Namespace) -> int:
     except UserError as error:
         note(str(error))
     except Interrupted as end:
-        tell("\nfieldplay: interrupted; nothing was left behind")
+        print_message("\nfieldplay: interrupted; nothing was left behind")
         return 128 + end.number
     except BrokenPipeError:
         return DONE
     except OSError as error:
-        note(_words_of(error))
+        note(_error_text(error))
     finally:
         _forget_lost_output()
     failed: int = chosen.failed
     return failed
 
 
-def _words_of(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     """What the system says, without its number."""
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror}" if error.strerror else str(error)
+    file = f"{error.filename}: " if error.filename else ""
+    return f"{file}{error.strerror}" if error.strerror else str(error)
 
 
 def _forget_lost_output() -> None:

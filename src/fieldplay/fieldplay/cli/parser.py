@@ -8,8 +8,8 @@ AFTER_OPTIONS = "--"
 FINISH = "finish"  # the default of a parser that does with what was read what argparse cannot
 
 
-class _NotThisWayError(Exception):
-    """A reading of the words that does not work out; with what would be said of it."""
+class _ParseError(Exception):
+    """An attempt to parse the arguments that failed; with its error message."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -32,7 +32,7 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line, and exit with 2."""
         if self._is_trial:
-            raise _NotThisWayError(message)
+            raise _ParseError(message)
         self.exit(2, f"{self.prog}: error: {message} (see '{self.prog} --help')\n")
 
     def parse_known_args(  # type: ignore[override]
@@ -41,51 +41,51 @@ class CommandParser(argparse.ArgumentParser):
         """Read the words of this command; those of a command below it are that one's."""
         if args is None or self._is_inner or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
-        words, first = list(args), ""
-        for given_back in range(self._most_given_back(words) + 1):
+        arguments, first = list(args), ""
+        for returned_count in range(self._max_returned(arguments) + 1):
             try:
-                return self._tried(self._with_single_values(words, given_back), namespace)
-            except _NotThisWayError as error:
+                return self._parse(self._with_single_values(arguments, returned_count), namespace)
+            except _ParseError as error:
                 first = first or str(error)
         self.error(first)
 
-    def _tried(self, words: list[str], namespace: Any) -> tuple[argparse.Namespace, list[str]]:
+    def _parse(self, arguments: list[str], namespace: Any) -> tuple[argparse.Namespace, list[str]]:
         """One reading of the words, positional arguments and options in any order."""
         self._is_trial = self._is_inner = True
         try:
-            found, unknown = self.parse_known_intermixed_args(words, namespace)
+            parsed, unknown = self.parse_known_intermixed_args(arguments, namespace)
             if unknown:
                 self.error(f"unrecognized arguments: {' '.join(unknown)}")
-            if hasattr(found, FINISH):
-                getattr(found, FINISH)(found)
+            if hasattr(parsed, FINISH):
+                getattr(parsed, FINISH)(parsed)
         finally:
             self._is_trial = self._is_inner = False
-        return found, unknown
+        return parsed, unknown
 
-    def _groups(self, words: Sequence[str]) -> list[tuple[int, int]]:
+    def _groups(self, arguments: Sequence[str]) -> list[tuple[int, int]]:
         """Where the values of options that take several begin and end."""
         groups = []
-        for place, word in enumerate(words):
-            if word == AFTER_OPTIONS:
+        for index, argument in enumerate(arguments):
+            if argument == AFTER_OPTIONS:
                 break
-            if word in self._several:
-                end = place + 1
-                while end < len(words) and not words[end].startswith("-"):
+            if argument in self._several:
+                end = index + 1
+                while end < len(arguments) and not arguments[end].startswith("-"):
                     end += 1
-                groups.append((place + 1, end))
+                groups.append((index + 1, end))
         return groups
 
-    def _most_given_back(self, words: Sequence[str]) -> int:
-        return max((end - start - 1 for start, end in self._groups(words)), default=0)
+    def _max_returned(self, arguments: Sequence[str]) -> int:
+        return max((end - start - 1 for start, end in self._groups(arguments)), default=0)
 
-    def _with_single_values(self, words: Sequence[str], given_back: int) -> list[str]:
+    def _with_single_values(self, arguments: Sequence[str], returned_count: int) -> list[str]:
         """Each value of such an option with its name before it, but for the last ones of the last option."""
-        changed = list(words)
-        groups = self._groups(words)
+        changed = list(arguments)
+        groups = self._groups(arguments)
         for number, (start, end) in enumerate(reversed(groups)):
-            kept = max(end - (given_back if number == 0 else 0), start + 1)
+            last = max(end - (returned_count if number == 0 else 0), start + 1)
             if end > start:
-                name = words[start - 1]
-                values = [part for word in words[start:kept] for part in (name, word)]
-                changed[start - 1 : end] = [*values, *words[kept:end]]
+                name = arguments[start - 1]
+                values = [part for argument in arguments[start:last] for part in (name, argument)]
+                changed[start - 1 : end] = [*values, *arguments[last:end]]
         return changed

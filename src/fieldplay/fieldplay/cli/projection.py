@@ -5,13 +5,13 @@ from pathlib import Path
 
 import cv2
 
-from fieldplay.cli.arguments import add_archive, add_overwrite, opened, require_file_place
+from fieldplay.cli.arguments import add_archive, add_overwrite, open_archive, require_output_file
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
 from fieldplay.projection.motion import AUTO
 from fieldplay.projection.overlays import ColourScale, overlay
-from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected
+from fieldplay.projection.projection import OWN, TF, ProjectionRequest, caption_of, lines_of, project
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 LONGEST_S = 1e6
@@ -63,22 +63,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A laser's points in a camera's picture."""
     scale = _require_options(chosen)
-    with opened(chosen) as data, progress_bar("projecting", "steps") as bar:
-        found = projected(data.archive, _wanted(chosen), step=bar, tell=note)
-        ranges_m, caption = found.ranges_m, caption_of(found)
+    with open_archive(chosen) as data, progress_bar("projecting", "steps") as bar:
+        result = project(data.archive, _request(chosen), step=bar, report=note)
+        ranges_m, caption = result.ranges_m, caption_of(result)
         drawn = overlay(
-            found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
+            result.image.pixels, result.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
         )
         bar(1.0, 4)
     write_whole(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
-    for line in lines_of(found, str(chosen.out)):
+    for line in lines_of(result, str(chosen.out)):
         print_line(line)
     return 0
 
 
 def _require_options(chosen: argparse.Namespace) -> ColourScale | None:
     """UsageError where an option cannot be; the scale of the colours if one is wanted."""
-    require_file_place(chosen.archive, chosen.out, SUFFIXES, overwrite=chosen.overwrite)
+    require_output_file(chosen.archive, chosen.out, SUFFIXES, overwrite=chosen.overwrite)
     if not 0 <= chosen.within <= LONGEST_S:
         raise UsageError(f"--within: expected seconds, from 0 to {LONGEST_S:g}, got {chosen.within:g}")
     if not 1 <= chosen.scans <= MOST_SCANS:
@@ -91,8 +91,8 @@ def _require_options(chosen: argparse.Namespace) -> ColourScale | None:
         raise UsageError(f"--range: {error}") from None
 
 
-def _wanted(chosen: argparse.Namespace) -> Wanted:
-    return Wanted(
+def _request(chosen: argparse.Namespace) -> ProjectionRequest:
+    return ProjectionRequest(
         laser=chosen.laser,
         camera=chosen.camera,
         time=chosen.time,

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, add_jobs, opened_source
+from fieldplay.cli.arguments import add_archive, add_jobs, open_source
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import counted
 from fieldplay.core.number_text import size_text
@@ -21,11 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
     require_place(chosen.archive, chosen.out)
-    with opened_source(chosen) as source:
+    with open_source(chosen) as source:
         with progress_bar("reading", "messages") as bar:
             page = page_of(source, bar)
         size = write_page(chosen.out, page)
         problems = source.findings.total
-    found = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
-    print_line(f"{chosen.out}: {counted(len(source.topics), 'topic')}, {found}, {size_text(size)}")
+    text = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
+    print_line(f"{chosen.out}: {counted(len(source.topics), 'topic')}, {text}, {size_text(size)}")
     return 0

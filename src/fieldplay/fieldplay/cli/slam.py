@@ -23,15 +23,15 @@ from fieldplay.benchmark.slam.run import (
     RunConfig,
     Trial,
     is_ready,
-    provide,
-    skipped,
+    prepare_environment,
+    skipped_outcome,
 )
 from fieldplay.benchmark.slam.sensors import (
     Known,
     UnfitError,
     frames_of,
     sensors_of,
-    words_of,
+    template_values,
 )
 from fieldplay.cli.arguments import (
     add_archive,
@@ -39,8 +39,8 @@ from fieldplay.cli.arguments import (
     add_overwrite,
     add_window,
     number,
-    opened_data,
-    require_place,
+    open_recording,
+    require_output,
     seconds,
     source_of,
 )
@@ -114,8 +114,8 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError("expected ARCHIVE, METHOD and --out DIR; slam --list names the methods")
     methods = load_methods(chosen.methods)
     for method in methods:
-        require_place(chosen.archive, chosen.out / method.name, overwrite=chosen.overwrite)
-    with opened_data(chosen) as data:
+        require_output(chosen.archive, chosen.out / method.name, overwrite=chosen.overwrite)
+    with open_recording(chosen) as data:
         spec = data.spec
         fittings, unfit = _fitting(chosen, methods, data, spec)
         for outcome in unfit.values():
@@ -142,19 +142,19 @@ def _fitting(
     chosen: argparse.Namespace, methods: Sequence[Method], data: FieldData, spec: DatasetSpec | None
 ) -> tuple[list[RunConfig], dict[str, Outcome]]:
     """The methods that fit the archive, and what is to be said of the others."""
-    given = topics_by_input(chosen.input, {name for method in methods for name in method.needs})
-    told = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
-    known = Known(given=given, told=told, dataset=spec.name if spec else "", noise=_imu_noise(data))
+    requested = topics_by_input(chosen.input, {name for method in methods for name in method.needs})
+    described = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
+    known = Known(requested=requested, described=described, dataset=spec.name if spec else "", noise=_imu_noise(data))
     frames = frames_of(data)
     fittings, unfit = [], {}
     for method in methods:
         try:
             sensors = sensors_of(data, method, known)
-            words = words_of(method, sensors, frames)
+            values = template_values(method, sensors, frames)
         except UnfitError as error:
-            unfit[method.name] = skipped(method, str(error))
+            unfit[method.name] = skipped_outcome(method, str(error))
         else:
-            fittings.append(RunConfig(method=method, sensors=sensors, words=words))
+            fittings.append(RunConfig(method=method, sensors=sensors, values=values))
     return fittings, unfit
 
 
@@ -163,14 +163,14 @@ def _run(
 ) -> Mapping[str, Outcome]:
     truth = _truth(chosen, data, spec)
     part = _part(chosen, truth, spec)
-    found = {}
+    outcomes = {}
     for fitting in fittings:
         if fitting.method.untested:
             note(f"{fitting.method.name}: {fitting.method.untested}")
         with progress_bar(f"{fitting.method.name}: converting", "messages") as bar:
-            trial = Trial(data=data, truth=truth, out=chosen.out, part=part, tell=note, progress=bar)
-            found[fitting.method.name] = trial.of(fitting)
-    return found
+            trial = Trial(data=data, truth=truth, out=chosen.out, part=part, report=note, progress=bar)
+            outcomes[fitting.method.name] = trial.of(fitting)
+    return outcomes
 
 
 def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None) -> TrajectoryPair:
@@ -182,9 +182,9 @@ def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None
         if word is None:
             raise UsageError(f"{chosen.archive}: expected a truth to judge by, found none; --truth TOPIC or FILE tells")
         name = chosen_topic(word, source.topics)
-        (ways,) = load_trajectories(source, [name], name, files=PoseFiles(report=note), progress=bar, moving=True)
-    frame = ways.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")
-    return replace(ways, truth=replace(ways.truth, child=frame))
+        (pair,) = load_trajectories(source, [name], name, files=PoseFiles(report=note), progress=bar, moving=True)
+    frame = pair.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")
+    return replace(pair, truth=replace(pair.truth, child=frame))
 
 
 def _part(chosen: argparse.Namespace, truth: TrajectoryPair, spec: DatasetSpec | None) -> Part:
@@ -209,7 +209,7 @@ def _part(chosen: argparse.Namespace, truth: TrajectoryPair, spec: DatasetSpec |
 def _list(*, as_json: bool) -> int:
     methods = [load_method(name) for name in method_files()]
     if as_json:
-        told = [
+        entries = [
             {
                 "method": method.name,
                 "version": method.version,
@@ -220,7 +220,7 @@ def _list(*, as_json: bool) -> int:
             }
             for method in methods
         ]
-        print_line(json.dumps(told, indent=1))
+        print_line(json.dumps(entries, indent=1))
         return 0
     for method in methods:
         print_line(f"{method.name} {method.version}: {method.about}")
@@ -230,10 +230,10 @@ def _list(*, as_json: bool) -> int:
     return 0
 
 
-def _install(words: Sequence[str]) -> int:
-    methods = load_methods(words or list(method_files()))
+def _install(names: Sequence[str]) -> int:
+    methods = load_methods(names or list(method_files()))
     for method in methods:
-        if words or method.install.pip:
-            provide(method, tell=note)
+        if names or method.install.pip:
+            prepare_environment(method, report=note)
             print_line(f"{method.name} {method.version}: ready")
     return 0

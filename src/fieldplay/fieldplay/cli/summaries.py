@@ -19,7 +19,7 @@ from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import INFO, MOVING, archive_topic_streams
 from fieldplay.topics.selection import Selection
 
-BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
+ID_SUFFIXES = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 DAY_S = 86_400.0
 NEARLY_ALL = 0.9  # of the length of a recording
 PAUSE_NS = 3600 * NS_PER_S
@@ -97,7 +97,7 @@ def _times(archive: Archive, progress: Progress) -> dict[str, _Times]:
 
 def _summary(feed: TopicStream, times: _Times) -> StreamSummary:
     return StreamSummary(
-        id=feed.stream + BESIDE.get(feed.rank, ""),
+        id=feed.stream + ID_SUFFIXES.get(feed.rank, ""),
         topic=feed.topic,
         type=feed.msgtype,
         count=times.count,
@@ -108,48 +108,48 @@ def _summary(feed: TopicStream, times: _Times) -> StreamSummary:
     )
 
 
-def as_json(archive: Archive, found: Sequence[StreamSummary]) -> dict[str, Any]:
+def as_json(archive: Archive, streams: Sequence[StreamSummary]) -> dict[str, Any]:
     """The summary as plain data."""
     return {
         "dataset": archive.spec.name,
         "archive": str(archive.root),
-        "streams": [asdict(summary) for summary in found],
+        "streams": [asdict(summary) for summary in streams],
         "notes": archive.notes,
     }
 
 
-def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
+def as_lines(archive: Archive, streams: Sequence[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{archive.root}: {archive.spec.title}"
     skipped = archive.spec.skip_gaps_s
-    yield from stream_lines(found, f"  Hz are those between gaps of more than {skipped:g} s" if skipped else "")
+    yield from stream_lines(streams, f"  Hz are those between gaps of more than {skipped:g} s" if skipped else "")
     if archive.notes:
         yield ""
         yield from (f"  note: {note}" for note in archive.notes)
 
 
-def stream_lines(found: Sequence[StreamSummary], remark: str = "") -> Iterator[str]:
+def stream_lines(streams: Sequence[StreamSummary], remark: str = "") -> Iterator[str]:
     """How long it is, and a table of its topics."""
-    if not found:
+    if not streams:
         yield "  no messages that can be read"
         return
-    yield from _span_lines(found)
+    yield from _span_lines(streams)
     if remark:
         yield remark
     yield ""
-    width = max((len(summary.topic) for summary in found), default=0)
-    topics = Counter(summary.topic for summary in found)
+    width = max((len(summary.topic) for summary in streams), default=0)
+    topics = Counter(summary.topic for summary in streams)
     yield f"  {'topic':{width}}  {'messages':>9}  {'Hz':>8}  {'gap s':>8}  type"
-    for summary in found:
+    for summary in streams:
         rate = "-" if summary.rate_hz is None else f"{summary.rate_hz:.2f}"
         gap = "-" if summary.max_gap_s is None else _gap_text(summary.max_gap_s)
-        of = f" (with {summary.id.removesuffix(BESIDE[MOVING])})" if topics[summary.topic] > 1 else ""
+        of = f" (with {summary.id.removesuffix(ID_SUFFIXES[MOVING])})" if topics[summary.topic] > 1 else ""
         yield f"  {summary.topic:{width}}  {summary.count:>9}  {rate:>8}  {gap:>8}  {summary.type}{of}"
 
 
-def _span_lines(found: Sequence[StreamSummary]) -> Iterator[str]:
+def _span_lines(streams: Sequence[StreamSummary]) -> Iterator[str]:
     """How long it is, and from when to when, in seconds and as dates."""
-    known = [(s.first_ns, s.last_ns) for s in found if s.first_ns is not None and s.last_ns is not None]
+    known = [(s.first_ns, s.last_ns) for s in streams if s.first_ns is not None and s.last_ns is not None]
     first, last = min((a for a, _ in known), default=0), max((b for _, b in known), default=0)
     length_s = (last - first) / NS_PER_S
     days = f" ({length_s / DAY_S:.1f} d)" if length_s >= DAY_S else ""
@@ -174,11 +174,11 @@ def summaries_of_bag(data: BagData) -> list[StreamSummary]:
     """All topics that have messages, in the order of the bag."""
     with progress_bar("opening", "MB") as bar, watched_opening(bar):
         stamp_ns = np.concatenate([np.zeros(0, np.int64), *(data.stamps(name) for name in data.topics)])
-        length_ns = _recorded_ns(np.diff(np.sort(stamp_ns)))
+        length_ns = _recording_length_ns(np.diff(np.sort(stamp_ns)))
         return [_bag_summary(data, name, length_ns) for name in data.topics]
 
 
-def _recorded_ns(steps: NDArray[np.int64]) -> int:
+def _recording_length_ns(steps: NDArray[np.int64]) -> int:
     """How long messages came, by the times between them (n,), without pauses as between two recordings."""
     return int(steps[steps <= PAUSE_NS].sum())
 
@@ -207,9 +207,13 @@ def _rate_hz(steps: NDArray[np.int64], length_ns: int, longest_ns: int) -> float
     elsewhere pauses of more than an hour.
     """
     if longest_ns:
-        kept = steps[steps <= longest_ns]
-        return round(len(kept) * NS_PER_S / int(kept.sum()), 3) if kept.sum() > 0 else None
-    own_ns = _recorded_ns(steps)
+        steps_without_gaps = steps[steps <= longest_ns]
+        return (
+            round(len(steps_without_gaps) * NS_PER_S / int(steps_without_gaps.sum()), 3)
+            if steps_without_gaps.sum() > 0
+            else None
+        )
+    own_ns = _recording_length_ns(steps)
     if not len(steps) or not length_ns:
         return None
     is_short = own_ns < NEARLY_ALL * length_ns
@@ -217,18 +221,18 @@ def _rate_hz(steps: NDArray[np.int64], length_ns: int, longest_ns: int) -> float
     return round((len(steps) + 1) * NS_PER_S / length_ns if is_short else count * NS_PER_S / own_ns, 3)
 
 
-def info_json(data: BagData, found: list[StreamSummary]) -> dict[str, Any]:
+def info_json(data: BagData, streams: list[StreamSummary]) -> dict[str, Any]:
     """As of an archive, of no dataset."""
     notes = [*data.notes, *(str(defect) for defect in data.defects)]
     dataset = data.spec.name if data.spec else None
-    return {"dataset": dataset, "archive": str(data.path), "streams": [asdict(one) for one in found], "notes": notes}
+    return {"dataset": dataset, "archive": str(data.path), "streams": [asdict(one) for one in streams], "notes": notes}
 
 
-def info_lines(data: BagData, found: list[StreamSummary]) -> Iterator[str]:
+def info_lines(data: BagData, streams: list[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{data.path}: {data.title}"
     for name, text in data.origin.recording.items() if data.origin else ():
         yield f"  {name}: {text}"
-    yield from stream_lines(found)
+    yield from stream_lines(streams)
     yield from (f"  note: {note}" for note in data.notes)
     yield from (f"  {defect.kind}: {defect}" for defect in data.defects)

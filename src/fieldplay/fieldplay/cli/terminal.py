@@ -16,7 +16,7 @@ from fieldplay.core.errors import escape_control_chars
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Handler = Callable[[int, FrameType | None], None]
-KEPT = "\n\t"  # of the signs that steer a terminal
+ALLOWED_CONTROL_CHARS = "\n\t"  # of the control characters
 BAR_WIDTH = 30
 BAR_EVERY_S = 0.1
 LINE_EVERY_S = 10.0
@@ -42,7 +42,7 @@ def interrupts_at_once() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise Interrupted(number)
 
-    with _handled(interrupt):
+    with _signals_handled_by(interrupt):
         yield
 
 
@@ -51,16 +51,16 @@ def interrupts_held() -> Iterator[Callable[[], None]]:
     """A signal waits until the work calls what it is given here, which raises Interrupted then."""
     received: list[int] = []
 
-    def stop_if_wanted() -> None:
+    def stop_if_requested() -> None:
         if received:
             raise Interrupted(received[0])
 
-    with _handled(lambda number, frame: received.append(number)):
-        yield stop_if_wanted
+    with _signals_handled_by(lambda number, frame: received.append(number)):
+        yield stop_if_requested
 
 
 @contextmanager
-def _handled(handler: Handler) -> Iterator[None]:
+def _signals_handled_by(handler: Handler) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # which alone hears signals
         yield
         return
@@ -74,18 +74,18 @@ def _handled(handler: Handler) -> Iterator[None]:
 
 def print_line(text: str) -> None:
     """A line of output."""
-    sys.stdout.write(escape_control_chars(text, kept=KEPT) + "\n")
+    sys.stdout.write(escape_control_chars(text, kept=ALLOWED_CONTROL_CHARS) + "\n")
 
 
-def tell(text: str) -> None:
+def print_message(text: str) -> None:
     """A line beside the output; if nobody can read it the work still goes on."""
     with suppress(OSError):
-        sys.stderr.write(escape_control_chars(text, kept=KEPT) + "\n")
+        sys.stderr.write(escape_control_chars(text, kept=ALLOWED_CONTROL_CHARS) + "\n")
 
 
 def note(text: str) -> None:
     """What the program says of itself, beside the output."""
-    tell(f"fieldplay: {text}")
+    print_message(f"fieldplay: {text}")
 
 
 class ProgressBar:

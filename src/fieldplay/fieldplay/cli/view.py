@@ -13,19 +13,20 @@ from fieldplay.cli.arguments import (
     add_overwrite,
     add_selection,
     count,
-    opened,
-    require_file_place,
+    open_archive,
+    require_output_file,
     selection_of,
 )
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import Interrupted, interrupts_held, print_line, progress_bar, tell
+from fieldplay.cli.terminal import Interrupted, interrupts_held, print_line, print_message, progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.core.process_exit import exit_deadline
 
 if TYPE_CHECKING:
     import rerun as rr
 
-    from fieldplay.view.viewer import Started
+    from fieldplay.view.viewer import RunningViewer
+
 
 NEEDS = "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view, or pip install 'fieldplay[view]'"
 LOCAL = "127.0.0.1"
@@ -56,25 +57,25 @@ def run(chosen: argparse.Namespace) -> int:
         import rerun
     except ModuleNotFoundError:
         raise UsageError(NEEDS) from None
-    require_one_way(chosen)
+    require_one_output(chosen)
     if chosen.live:
         return run_live(chosen, rerun.RecordingStream("fieldplay"))
-    with opened(chosen) as data:
-        from fieldplay.view.show import Shown
+    with open_archive(chosen) as data:
+        from fieldplay.view.show import ArchiveShow
 
         stream = rerun.RecordingStream("fieldplay")
-        shown = Shown(data.archive, selection_of(chosen), stream, tell=tell, every=chosen.every)
+        shown = ArchiveShow(data.archive, selection_of(chosen), stream, report=print_message, every=chosen.every)
         try:
-            with way_out(chosen, stream) as started:
+            with open_output(chosen, stream) as started:
                 with progress_bar("sending", "messages") as bar:
                     shown.send(bar)
                 print_line(f"{chosen.save or 'sent'}: {shown.summary()}")
                 if started is not None:
-                    tell("Ctrl-C ends it" if started.page else "closing the viewer, or Ctrl-C, ends it")
+                    print_message("Ctrl-C ends it" if started.page else "closing the viewer, or Ctrl-C, ends it")
                     wait(started)
         finally:
             for line in (*data.archive.warnings, *data.archive.defects.in_short()):
-                tell(line)
+                print_message(line)
     return 0
 
 
@@ -88,10 +89,10 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
     from fieldplay.view.show import LiveShow, ReceiveQueue
 
     namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
-    show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
+    show = LiveShow(stream, print_message, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
     backlog = ReceiveQueue(LIVE_BYTES)
     received = listening(backlog, chosen.topics, exit_deadline)  # ends last: all else is done then
-    with received as listener, way_out(chosen, stream) as started, interrupts_held() as stop_if_requested:
+    with received as listener, open_output(chosen, stream) as started, interrupts_held() as stop_if_requested:
         try:
             while started is None or started.process.poll() is None:
                 stop_if_requested()
@@ -104,37 +105,37 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
         finally:
             print_line(f"shown: {show.summary()}")
             left = [f"{name} ({msgtype})" for name, msgtype in sorted(listener.left.items())]
-            for line in (backlog.told(), f"not shown: {', '.join(left)}" if left else ""):
+            for line in (backlog.drop_summary(), f"not shown: {', '.join(left)}" if left else ""):
                 if line:
-                    tell(line)
+                    print_message(line)
     return 0
 
 
-def require_one_way(chosen: argparse.Namespace) -> None:
-    """UsageError where it is to be shown in two ways, or two things are to be shown."""
+def require_one_output(chosen: argparse.Namespace) -> None:
+    """UsageError where two outputs, or two inputs, are requested."""
     if chosen.live and chosen.archive is not None:
         raise UsageError("--live: expected no ARCHIVE beside it")
     if not chosen.live and chosen.archive is None:
         raise UsageError("expected ARCHIVE, or --live")
-    ways = [name for name in ("save", "web", "connect") if getattr(chosen, name)]
-    if len(ways) > 1:
-        raise UsageError(f"--{ways[0]} and --{ways[1]}: expected one of them")
+    outputs = [name for name in ("save", "web", "connect") if getattr(chosen, name)]
+    if len(outputs) > 1:
+        raise UsageError(f"--{outputs[0]} and --{outputs[1]}: expected one of them")
     if chosen.save:
-        require_file_place(chosen.archive, chosen.save, (".rrd",), overwrite=chosen.overwrite)
+        require_output_file(chosen.archive, chosen.save, (".rrd",), overwrite=chosen.overwrite)
 
 
 @contextmanager
-def way_out(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> Iterator["Started | None"]:
+def open_output(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> Iterator["RunningViewer | None"]:
     """Where the recording goes."""
     from fieldplay.view import viewer
 
     if chosen.save:
-        with viewer.saved(stream, chosen.save):
+        with viewer.save_to_file(stream, chosen.save):
             yield None
     elif chosen.connect:
         url = viewer.url_of(chosen.connect)
         viewer.require_listener(url)
-        with viewer.connected(stream, url):
+        with viewer.connect_to(stream, url):
             yield None
     else:
         context = (
@@ -144,12 +145,12 @@ def way_out(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> Iterato
         )
         with context as started:
             if started.page:
-                tell(f"open {started.page}")
-            with viewer.connected(stream, started.url):
+                print_message(f"open {started.page}")
+            with viewer.connect_to(stream, started.url):
                 yield started
 
 
-def wait(started: "Started") -> None:
+def wait(started: "RunningViewer") -> None:
     """Until the viewer is closed, or a signal comes."""
     try:
         started.process.wait()

@@ -35,9 +35,9 @@ class Axis:
 
     def share(self, value: float) -> float:
         """Where a number lies, from 0 at the low end to 1 at the high one."""
-        return float(self.shares(np.array([value]))[0])
+        return float(self.fractions(np.array([value]))[0])
 
-    def shares(self, values: Array) -> Array:
+    def fractions(self, values: Array) -> Array:
         """Where numbers lie; those within a break at its begin."""
         if not self.breaks:
             return np.asarray((values - self.low) / (self.high - self.low), np.float64)

@@ -32,50 +32,50 @@ KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg", b"BM": ".bmp", b"II*\0": ".tif
 CLOUD_FILES = {".pcd": pcd_from_cloud, ".ply": ply_from_cloud}
 IN_PNG = {*PACKABLE, *MOSAICS, *RED_FIRST}
 
-Made = Callable[[Record, int], tuple[bytes, str]]  # a row as a file, and how its name ends
+MakeFile = Callable[[Record, int], tuple[bytes, str]]  # a row as a file, and how its name ends
 
 
 def export_images(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
     """A folder for each topic: the very files that are in an archive or message, or lossless ones of its pixels."""
-    return _export(feeds, folder, _picture, kind="damaged_picture")
+    return _export(feeds, folder, _image_file, kind="damaged_picture")
 
 
 def export_clouds(feeds: ExportedFeeds, folder: Path, suffix: str) -> Iterator[ExportedTopic]:
     """A folder for each topic: .pcd or .ply files with all fields of the points."""
-    return _export(feeds, folder, partial(_cloud, suffix=suffix), kind="damaged_cloud")
+    return _export(feeds, folder, partial(_cloud_file, suffix=suffix), kind="damaged_cloud")
 
 
-def _export(feeds: ExportedFeeds, folder: Path, make: Made, *, kind: str) -> Iterator[ExportedTopic]:
+def _export(feeds: ExportedFeeds, folder: Path, make: MakeFile, *, kind: str) -> Iterator[ExportedTopic]:
     for name, topic in zip(file_names(list(feeds.feeds), ""), feeds.feeds, strict=True):
-        place, count = folder / name, 0
-        place.mkdir()
-        with (place / TIMES).open("w", encoding="utf-8") as times:
+        topic_folder, count = folder / name, 0
+        topic_folder.mkdir()
+        with (topic_folder / TIMES).open("w", encoding="utf-8") as times:
             times.write("file,stamp_ns,log_time_ns\n")
             for record, row in feeds.rows(topic):
                 try:
                     data, suffix = make(record, row)
                 except (ArchiveError, OSError) as error:
-                    feeds.tell(topic, kind, error)
+                    feeds.report(topic, kind, error)
                     continue
                 stamp_ns = int(record.stamp_ns[row])
-                file = _free_name(place, stamp_ns, suffix)
-                (place / file).write_bytes(data)
+                file = _free_name(topic_folder, stamp_ns, suffix)
+                (topic_folder / file).write_bytes(data)
                 times.write(f"{file},{stamp_ns},{int(record.leaves_ns[row])}\n")
                 count += 1
         own = feeds.feeds[topic][0]
         yield ExportedTopic(topic=topic, type=own.msgtype, path=name, count=count, frame=own.frame)
 
 
-def _free_name(place: Path, stamp_ns: int, suffix: str) -> str:
+def _free_name(topic_folder: Path, stamp_ns: int, suffix: str) -> str:
     """A time in nanoseconds; the second file of one time has a number behind it."""
     name, number = f"{stamp_ns}{suffix}", 1
-    while (place / name).exists():
+    while (topic_folder / name).exists():
         number += 1
         name = f"{stamp_ns}_{number}{suffix}"
     return name
 
 
-def _picture(record: Record, row: int) -> tuple[bytes, str]:
+def _image_file(record: Record, row: int) -> tuple[bytes, str]:
     if not isinstance(record, Pictures) or isinstance(record, CameraInfos):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     image = record.load(row)
@@ -99,7 +99,7 @@ def _other_pixels(pixels: Pixels) -> tuple[bytes, str]:
     return cv2.imencode(suffix, values)[1].tobytes(), suffix
 
 
-def _cloud(record: Record, row: int, *, suffix: str) -> tuple[bytes, str]:
+def _cloud_file(record: Record, row: int, *, suffix: str) -> tuple[bytes, str]:
     if not isinstance(record, Clouds):
         raise ArchiveError(f"expected clouds, got {type(record).__name__}")
     return CLOUD_FILES[suffix](record.load(row)), suffix

@@ -37,7 +37,7 @@ class ExportedTopic:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedFeeds:
-    """What is exported: feeds by topic, a window of time, and who hears of progress and of what is wrong."""
+    """What is exported: feeds by topic, a window of time, and the progress."""
 
     archive: Archive
     selection: Selection
@@ -51,7 +51,7 @@ class ExportedFeeds:
         return next((s.units for s in streams if full_topic(self.archive, self.selection, s.topic) == topic), {})
 
     def records(self, topic: str) -> Iterator[tuple[Record, str, str]]:
-        """The rows of a topic with the frames they are about; those that cannot be read are told and left out."""
+        """The rows of a topic with the frames they are about; those that cannot be read are reported and left out."""
         feeds = self.feeds[topic]
         total, done = max(sum(span.count for feed in feeds for span in feed.spans), 1), 0
         with self.watch(f"exporting {topic}") as progress:
@@ -65,7 +65,7 @@ class ExportedFeeds:
         for record, *_ in self.records(topic):
             yield from ((record, row) for row in range(len(record)))
 
-    def tell(self, topic: str, kind: str, error: Exception, effect: str = "it is left out") -> None:
+    def report(self, topic: str, kind: str, error: Exception, effect: str = "it is left out") -> None:
         """Report a message, or a topic, that cannot be written as it should be."""
         self.archive.defects(Defect(file=topic, kind=kind, message=f"{error}; {effect}"))
 
@@ -76,10 +76,10 @@ def feeds_to_export(
     """The topics that are wanted and of some types, all if none are named; ArchiveError where there are none."""
     feeds = dict[str, list[TopicStream]]()
     window = window_of(archive, selection)
-    found, notes = feeds_with_latched_history(archive, archive_topic_streams(archive, selection), window)
+    all_feeds, notes = feeds_with_latched_history(archive, archive_topic_streams(archive, selection), window)
     archive.notes += [WARNING + note for note in notes]
-    requested = chosen_topics(selection, {feed.topic for feed in found})
-    for feed in found:
+    requested = chosen_topics(selection, {feed.topic for feed in all_feeds})
+    for feed in all_feeds:
         if feed.spans and feed.topic in requested and (not types or feed.msgtype in types):
             feeds.setdefault(feed.topic, []).append(feed)
     if not feeds:

@@ -40,7 +40,7 @@ def export_kitti(feeds: ExportedFeeds, folder: Path, poses: str) -> Iterator[Exp
         rows, note = None, ""
         if poses != NO_POSES and len(stamp_ns):
             rows, known, note = _pose_rows(feeds, topic, stamp_ns, poses)
-            stamp_ns = stamp_ns if rows is None else _only(scratch, stamp_ns, known)
+            stamp_ns = stamp_ns if rows is None else _keep_scans(scratch, stamp_ns, known)
         name = f"{number if rows is not None else FIRST_WITHOUT_POSES + number:02d}"
         scratch.rename(folder / "sequences" / name)
         if rows is not None:
@@ -52,22 +52,22 @@ def export_kitti(feeds: ExportedFeeds, folder: Path, poses: str) -> Iterator[Exp
         yield ExportedTopic(topic=topic, type=own.msgtype, path=path, count=len(stamp_ns), frame=own.frame, note=note)
 
 
-def _write_scans(feeds: ExportedFeeds, topic: str, place: Path) -> NDArray[np.int64]:
+def _write_scans(feeds: ExportedFeeds, topic: str, sequence_folder: Path) -> NDArray[np.int64]:
     """The scans with their times and calibration; the times (n,)."""
-    scans, stamps = place / SCANS, list[int]()
+    scans, stamps = sequence_folder / SCANS, list[int]()
     scans.mkdir(parents=True)
-    with (place / "times.txt").open("w", encoding="utf-8") as times:
+    with (sequence_folder / "times.txt").open("w", encoding="utf-8") as times:
         for record, row in feeds.rows(topic):
             try:
                 points = _points(record, row)
             except (ArchiveError, OSError) as error:
-                feeds.tell(topic, "damaged_cloud", error)
+                feeds.report(topic, "damaged_cloud", error)
                 continue
             (scans / _name(len(stamps))).write_bytes(points.tobytes())
             stamps.append(int(record.stamp_ns[row]))
             times.write(_seconds(stamps[-1]))
     names = [*(f"P{camera}" for camera in range(4)), "Tr"]
-    (place / "calib.txt").write_text("".join(f"{name}: {ONE}\n" for name in names), "utf-8")
+    (sequence_folder / "calib.txt").write_text("".join(f"{name}: {ONE}\n" for name in names), "utf-8")
     return np.array(stamps, np.int64)
 
 
@@ -81,14 +81,14 @@ def _seconds(stamp_ns: int) -> str:
     return f"{seconds}.{nanoseconds:09d}\n"
 
 
-def _only(place: Path, stamp_ns: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Take the other scans away, and number these anew; their times."""
-    for number in np.flatnonzero(~kept).tolist():
-        (place / SCANS / _name(number)).unlink()
-    for number, before in enumerate(np.flatnonzero(kept).tolist()):
-        (place / SCANS / _name(before)).rename(place / SCANS / _name(number))
-    (place / "times.txt").write_text("".join(map(_seconds, stamp_ns[kept].tolist())), "utf-8")
-    return stamp_ns[kept]
+def _keep_scans(sequence_folder: Path, stamp_ns: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Delete the other scans and renumber these; return their times."""
+    for number in np.flatnonzero(~is_kept).tolist():
+        (sequence_folder / SCANS / _name(number)).unlink()
+    for number, old_number in enumerate(np.flatnonzero(is_kept).tolist()):
+        (sequence_folder / SCANS / _name(old_number)).rename(sequence_folder / SCANS / _name(number))
+    (sequence_folder / "times.txt").write_text("".join(map(_seconds, stamp_ns[is_kept].tolist())), "utf-8")
+    return stamp_ns[is_kept]
 
 
 def _points(record: object, row: int) -> NDArray[np.float32]:
@@ -96,11 +96,11 @@ def _points(record: object, row: int) -> NDArray[np.float32]:
     if not isinstance(record, Clouds):
         raise ArchiveError(f"expected clouds, got {type(record).__name__}")
     points = record.load(row)
-    found = np.zeros((len(points), 4), "<f4")
+    values = np.zeros((len(points), 4), "<f4")
     for column, name in enumerate(("x", "y", "z", INTENSITY)):
         if name in (points.dtype.names or ()):
-            found[:, column] = points[name]
-    return found
+            values[:, column] = points[name]
+    return values
 
 
 def _pose_rows(
@@ -116,12 +116,24 @@ def _pose_rows(
         return None, none, "no true poses: the dataset names none, --poses TOPIC does"
     name = chosen_topic(truth, source.topics)
     with feeds.watch(f"reading {name}") as progress:
-        (ways,) = load_trajectories(source, [name], name, progress=progress)
-    way, frames = ways.truth, ways.frames
-    link = frames.transform(way.child, frame, np.zeros(1, np.int64)) if frames.are_fixed(way.child, frame) else None
-    if way.child != frame and link is None:
-        return None, none, f"no true poses: nothing fixed on tf joins {way.child or name} and {frame or topic}"
-    moved = way.trajectory if link is None else way.trajectory.of_frame(np.asarray(link[0][0], np.float64))
+        (pair,) = load_trajectories(source, [name], name, progress=progress)
+    truth_trajectory, frames = pair.truth, pair.frames
+    link = (
+        frames.transform(truth_trajectory.child, frame, np.zeros(1, np.int64))
+        if frames.are_fixed(truth_trajectory.child, frame)
+        else None
+    )
+    if truth_trajectory.child != frame and link is None:
+        return (
+            None,
+            none,
+            f"no true poses: nothing fixed on tf joins {truth_trajectory.child or name} and {frame or topic}",
+        )
+    moved = (
+        truth_trajectory.trajectory
+        if link is None
+        else truth_trajectory.trajectory.of_frame(np.asarray(link[0][0], np.float64))
+    )
     poses, known = poses_between(moved, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
     missing = f"{len(known) - int(known.sum())} of {len(known)} scans"
     if known.mean() < LEAST_KNOWN:

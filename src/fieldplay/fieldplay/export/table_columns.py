@@ -19,7 +19,7 @@ from fieldplay.core.errors import UsageError
 ENCODER = json.JSONEncoder(ensure_ascii=False)
 STRANGE = re.compile("NaN|-?Infinity")  # which JSON itself has not
 Cells = dict[str, Any]
-MOST_TOLD = 20
+MAX_LISTED = 20
 VALUE = "value"  # the column of samples that are no maps
 BOOLEAN, COUNT, INTEGER, LARGE, NUMBER, TEXT = "boolean", "count", "integer", "large integer", "number", "text"
 SINGLE, LIST = "number of 32 bits", "list of "  # of messages alone; a list of one of the kinds
@@ -91,9 +91,9 @@ class Lists:
         )
         if unknown:
             lists = list(dict.fromkeys(_name(path) for path in self._known))
-            more = f" and {len(lists) - MOST_TOLD} more" if len(lists) > MOST_TOLD else ""
-            told = ", ".join(lists[:MOST_TOLD]) + more if lists else "none"
-            raise UsageError(f"there is no list {', '.join(unknown)}; there are {told}")
+            more = f" and {len(lists) - MAX_LISTED} more" if len(lists) > MAX_LISTED else ""
+            text = ", ".join(lists[:MAX_LISTED]) + more if lists else "none"
+            raise UsageError(f"there is no list {', '.join(unknown)}; there are {text}")
 
     def item_paths(self, path: str, count: int) -> list[str]:
         """The names of a list's items, so many or more."""
@@ -174,14 +174,14 @@ def columns_of(values: Values) -> Columns:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Each name once, those below one field together, in the order of appearance; so pos.2 stands behind pos.1."""
-    places: dict[str, tuple[int, ...]] = {}
+    order: dict[str, tuple[int, ...]] = {}
     first: dict[str, int] = {}
     for name in names:
-        if name not in places:
+        if name not in order:
             parts = name.split(".")
             prefixes = [".".join(parts[: count + 1]) for count in range(len(parts))]
-            places[name] = tuple(first.setdefault(prefix, len(first)) for prefix in prefixes)
-    return sorted(places, key=places.__getitem__)
+            order[name] = tuple(first.setdefault(prefix, len(first)) for prefix in prefixes)
+    return sorted(order, key=order.__getitem__)
 
 
 def kind_of_values(values: Sequence[Any] | NDArray[Any]) -> str:
@@ -195,7 +195,7 @@ def kind_of_values(values: Sequence[Any] | NDArray[Any]) -> str:
         whole = [value for value in values if value is not None]
         return _kind_of_whole(min(whole), max(whole))
     if types == {int, float}:
-        return joined_kind(kind_of_values([value for value in values if type(value) is int]), NUMBER)
+        return common_kind(kind_of_values([value for value in values if type(value) is int]), NUMBER)
     return TEXT
 
 
@@ -207,13 +207,13 @@ def _kind_of_whole(low: int, high: int) -> str:
     return LARGE if low >= 0 and high <= LARGEST_UNSIGNED else TEXT
 
 
-def joined(columns: Columns, further: Columns) -> Columns:
+def merge_columns(columns: Columns, further: Columns) -> Columns:
     """Columns that hold what both do."""
     names = list(columns) if further.keys() <= columns.keys() else in_order([*columns, *further])
-    return {name: joined_kind(columns.get(name), further.get(name)) for name in names}
+    return {name: common_kind(columns.get(name), further.get(name)) for name in names}
 
 
-def joined_kind(kind: str | None, other: str | None) -> str:
+def common_kind(kind: str | None, other: str | None) -> str:
     """The kind that holds values of both exactly: of whole numbers that are too large for that, as texts."""
     if kind is None or other is None or kind == other:
         return kind or other or TEXT

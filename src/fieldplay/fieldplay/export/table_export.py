@@ -31,8 +31,8 @@ from fieldplay.export.table_columns import (
 )
 from fieldplay.export.table_file import (
     Block,
+    TableSummary,
     TooManyColumnsError,
-    Written,
     file_names,
     write_table,
 )
@@ -68,11 +68,11 @@ ROW_BYTES = 120.0
 
 
 @cache
-def known_units() -> Units:
+def field_units() -> Units:
     """The units of `config/units.yaml`."""
     file = next(folder / UNITS_FILE for folder in config_folders() if (folder / UNITS_FILE).is_file())
-    found: Units = yaml.safe_load(file.read_text("utf-8"))
-    return found
+    units: Units = yaml.safe_load(file.read_text("utf-8"))
+    return units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +129,13 @@ def _base(description: Any) -> str:
 
 def fields_of_kind(kind: MessageKind, own_units: Mapping[str, str]) -> list[MessageField]:
     """The fields of a message; a list is one. `own_units` are those of a topic, by the field's first name."""
-    found = list(_fields(kind, kind.msgtype, "", unit=""))
-    own = ((field, own_units.get(field.path.partition(".")[0])) for field in found)
+    message_fields = list(_fields(kind, kind.msgtype, "", unit=""))
+    own = ((field, own_units.get(field.path.partition(".")[0])) for field in message_fields)
     return [field if unit is None else MessageField(**{**vars(field), "unit": unit}) for field, unit in own]
 
 
 def _fields(kind: MessageKind, msgtype: str, before: str, *, unit: str) -> Iterator[MessageField]:
-    units = known_units().get(msgtype, {})
+    units = field_units().get(msgtype, {})
     for name, description in kind.definitions[msgtype][1]:
         yield from _of_member(kind, f"{before}{name}", description, unit=units.get(name, unit))
 
@@ -146,8 +146,8 @@ def _of_member(kind: MessageKind, path: str, description: Any, *, unit: str) -> 
         yield from _fields(kind, inner, f"{path}.", unit=unit)
         return
     is_number = node != Nodetype.NAME and _base(description if node == Nodetype.BASE else inner[0]) in NUMBERS
-    told = "ns" if node == Nodetype.NAME else unit if is_number else ""
-    yield MessageField(path=path, description=description, unit=told)
+    member_unit = "ns" if node == Nodetype.NAME else unit if is_number else ""
+    yield MessageField(path=path, description=description, unit=member_unit)
 
 
 def item_fields(kind: MessageKind, field: MessageField, index: int) -> list[MessageField]:
@@ -212,7 +212,7 @@ class MessageGroup:
         if fields[0].path.endswith("]"):  # a list of times
             return columns[0]
         names = [each.path.removeprefix(f"{field.path}[{index}].").split(".") for each in fields]
-        return [_nested(names, row) for row in zip(*columns, strict=True)]
+        return [_nest(names, row) for row in zip(*columns, strict=True)]
 
 
 def _plain_values(values: NDArray[Any] | list[Any]) -> list[Any]:
@@ -225,14 +225,14 @@ def _plain_values(values: NDArray[Any] | list[Any]) -> list[Any]:
     return plain
 
 
-def _nested(names: Sequence[Sequence[str]], values: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _nest(names: Sequence[Sequence[str]], values: Sequence[Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
     for (*outer, last), value in zip(names, values, strict=True):
-        place = found
+        level = nested
         for name in outer:
-            place = place.setdefault(name, {})
-        place[last] = value
-    return found
+            level = level.setdefault(name, {})
+        level[last] = value
+    return nested
 
 
 # The messages of a topic as the rows of a table: a column for each field, named as the field.
@@ -261,8 +261,8 @@ class MessageRows:
     @cached_property
     def fields(self) -> list[MessageField]:
         """Those that become columns; the bytes of pictures and clouds do not."""
-        found = fields_of_kind(kind_of_feed(self.feeds[0]), self.units)
-        return [each for each in found if not (each.is_bytes and self.feeds[0].msgtype in HEAVY)]
+        message_fields = fields_of_kind(kind_of_feed(self.feeds[0]), self.units)
+        return [each for each in message_fields if not (each.is_bytes and self.feeds[0].msgtype in HEAVY)]
 
     @property
     def units_of_columns(self) -> dict[str, str]:
@@ -287,11 +287,11 @@ class MessageRows:
                 progress(min(done / total, 1.0), done)
 
     def _block(self, messages: Messages, decoder: Decoder, report: Report) -> Block:
-        gathered: dict[str, _Column] = {each.name: _Column(each.kind) for each in self._standing}
+        gathered: dict[str, _Column] = {each.name: _Column(each.kind) for each in self._fixed_fields}
         for rows, data in of_one_size(messages):
             for own, layout in decoder.groups(data):
                 if isinstance(layout, ArchiveError):
-                    self._tell(messages.stamp_ns[rows[own]], layout, report)
+                    self._report_defects(messages.stamp_ns[rows[own]], layout, report)
                     continue
                 group = MessageGroup(decoder.kind, layout, layout.records(data[own]))
                 for each in self._columns(group, self.fields):
@@ -302,7 +302,7 @@ class MessageRows:
         return Block(messages.stamp_ns, values, columns)
 
     @cached_property
-    def _standing(self) -> list[MessageField]:
+    def _fixed_fields(self) -> list[MessageField]:
         """The fields that every message has as one column."""
         return [each for each in self.fields if not (each.is_list and self.lists.expands(each.name))]
 
@@ -315,7 +315,7 @@ class MessageRows:
             else:
                 yield each
 
-    def _tell(self, stamp_ns: NDArray[np.int64], error: ArchiveError, report: Report) -> None:
+    def _report_defects(self, stamp_ns: NDArray[np.int64], error: ArchiveError, report: Report) -> None:
         for stamp in stamp_ns.tolist():
             message = f"message at {stamp} ns: {error}; its row has a time alone"
             report(Defect(file=self.name, kind="damaged_message", message=message))
@@ -338,11 +338,11 @@ class _Column:
             for rows, part in self.parts:
                 whole[rows] = part
             return whole
-        found: list[Any] = [None] * count
+        column: list[Any] = [None] * count
         for rows, part in self.parts:
             for row, value in zip(rows.tolist(), part.tolist() if isinstance(part, np.ndarray) else part, strict=True):
-                found[row] = value
-        return found
+                column[row] = value
+        return column
 
 
 def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
@@ -354,10 +354,10 @@ def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[
     data = np.empty(int(ends[-1]), np.uint8)
     messages.payloads.place(data, starts)
     sizes, first = np.unique(messages.size[order], return_index=True)
-    place = 0
+    offset = 0
     for size, start, end in zip(sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
-        yield order[start:end], data[place : place + size * (end - start)].reshape(end - start, size)
-        place += size * (end - start)
+        yield order[start:end], data[offset : offset + size * (end - start)].reshape(end - start, size)
+        offset += size * (end - start)
 
 
 # The transforms of a topic of tf as the rows of a table: a row for each transform.
@@ -392,10 +392,10 @@ class TransformRows(MessageRows):
                     order.append(np.stack([rows[own], np.full(len(own), index)], axis=1))
                     for name, column in _columns(layout, data[own], index).items():
                         gathered[name].append(column)
-        places = np.concatenate(order)
-        sorting = np.lexsort((places[:, 1], places[:, 0]))
+        indices = np.concatenate(order)
+        sorting = np.lexsort((indices[:, 1], indices[:, 0]))
         values = {name: np.concatenate(parts)[sorting].tolist() for name, parts in gathered.items()}
-        return Block(messages.stamp_ns[places[sorting, 0]], values if len(sorting) else {}, COLUMNS)
+        return Block(messages.stamp_ns[indices[sorting, 0]], values if len(sorting) else {}, COLUMNS)
 
 
 def _count(layout: Layout) -> int:
@@ -414,7 +414,7 @@ def _columns(layout: Layout, data: NDArray[np.uint8], index: int) -> dict[str, N
 
 
 def export_tables(feeds: ExportedFeeds, folder: Path, suffix: str, lists: Lists) -> Iterator[ExportedTopic]:
-    """A file for each topic; what is known of its columns is told, and stands in a Parquet file too."""
+    """A file for each topic; the units of its columns are returned, and are stored in a Parquet file too."""
     topics = [topic for topic in feeds.feeds if _is_defined(feeds, topic)]
     if not topics:
         raise ArchiveError(f"{feeds.archive.root}: no topic whose messages can be read")
@@ -424,7 +424,7 @@ def export_tables(feeds: ExportedFeeds, folder: Path, suffix: str, lists: Lists)
         try:
             written = _write(feeds, rows, folder / name)
         except TooManyColumnsError as error:
-            feeds.tell(topic, "too_many_columns", error, "its lists stay in one column each")
+            feeds.report(topic, "too_many_columns", error, "its lists stay in one column each")
             rows = _rows_of_topic(feeds, topic, Lists())
             written = _write(feeds, rows, folder / name)
         columns = [written.time_name, *written.columns]
@@ -444,7 +444,7 @@ def _is_defined(feeds: ExportedFeeds, topic: str) -> bool:
     missing = undefined_types(kind_of_feed(feeds.feeds[topic][0]))
     if missing:
         what = f"expected a definition of {' and '.join(missing)}, got none; --msgs DIR takes a folder of .msg files"
-        feeds.tell(topic, "missing_definition", ArchiveError(what))
+        feeds.report(topic, "missing_definition", ArchiveError(what))
     return not missing
 
 
@@ -455,7 +455,7 @@ def _rows_of_topic(feeds: ExportedFeeds, topic: str, lists: Lists) -> MessageRow
     return MessageRows(feeds=own, window=feeds.window, lists=lists, units=feeds.units(topic))
 
 
-def _write(feeds: ExportedFeeds, rows: MessageRows, path: Path) -> Written:
+def _write(feeds: ExportedFeeds, rows: MessageRows, path: Path) -> TableSummary:
     facts = {"topic": rows.name, "type": rows.feeds[0].msgtype, "units": json.dumps(rows.units_of_columns)}
     with feeds.watch(f"exporting {rows.name}") as progress:
         return write_table(rows, path, progress=progress, report=feeds.archive.defects, facts=facts)

@@ -27,8 +27,8 @@ from fieldplay.export.table_columns import (
     Columns,
     Values,
     is_same_table,
-    joined,
     json_of,
+    merge_columns,
     series_of,
 )
 
@@ -43,7 +43,7 @@ MOST_COLUMNS = 20_000
 
 
 class _StoppedError(Exception):
-    """What the reader of blocks is told when the writing is given up."""
+    """Raised in the reader of blocks when writing is aborted."""
 
 
 class CsvWriter(AbstractContextManager["CsvWriter"]):
@@ -136,7 +136,7 @@ class ParquetWriter(AbstractContextManager["ParquetWriter"]):
         raise OSError(f"cannot write the table: {self._error or 'the writer has ended'}") from self._error
 
 
-class Written(NamedTuple):
+class TableSummary(NamedTuple):
     """What a table holds, and whether its rows were read twice for it."""
 
     rows: int
@@ -184,28 +184,28 @@ class _OtherColumnsError(Exception):
 
 def write_table(
     rows: Rows, out: Path, *, progress: Progress, report: Report, facts: Mapping[str, str] | None = None
-) -> Written:
+) -> TableSummary:
     """Write rows into a file whose name ends in .csv or .parquet; `facts` are texts that Parquet keeps beside them."""
-    first = next(rows.blocks(no_progress, _unheard), None)
+    first = next(rows.blocks(no_progress, _ignore), None)
     columns = first.columns if first else {}
     passes = 1
     while True:
         defects: list[Defect] = []
         try:
             count, time_name = _write(rows, out, columns, progress=progress, defects=defects, facts=facts or {})
-        except _OtherColumnsError as found:
-            columns, passes = found.columns, passes + 1
+        except _OtherColumnsError as error:
+            columns, passes = error.columns, passes + 1
             out.unlink(missing_ok=True)  # so that nothing that still writes there can reach the new one
-            for block in rows.blocks(progress, _unheard):
-                columns = joined(columns, block.columns)
+            for block in rows.blocks(progress, _ignore):
+                columns = merge_columns(columns, block.columns)
             continue
         for defect in defects:
             report(defect)
-        return Written(count, columns, time_name, passes)
+        return TableSummary(count, columns, time_name, passes)
 
 
-def _unheard(_: Defect) -> None:
-    """What is wrong is told by the pass that writes."""
+def _ignore(_: Defect) -> None:
+    """Ignore a defect: the pass that writes reports it."""
 
 
 def _write(
@@ -224,7 +224,7 @@ def _write(
     with CsvWriter(out) if out.suffix.lower() == CSV else ParquetWriter(out, schema, group, facts) as writer:
         known, count = columns, 0
         for block in rows.blocks(progress, defects.append):
-            known = joined(known, block.columns)
+            known = merge_columns(known, block.columns)
             if not is_same_table(known, columns):
                 raise _OtherColumnsError(known)
             writer.write(_frame(block, time_name, columns))
@@ -244,9 +244,9 @@ def _frame(block: Block, time_name: str, columns: Columns) -> pl.DataFrame:
 
 def file_names(names: Sequence[str], suffix: str) -> list[str]:
     """A file for each stream or topic, with _ in place of slashes; where two would have one name, with numbers."""
-    found: dict[str, Any] = {}
+    files: dict[str, Any] = {}
     for name in names:
-        plain = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name.strip("/")) or "stream"
+        plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in name.strip("/")) or "stream"
         names_of_one = (f"{plain}{n}{suffix}" for n in ("", *(f"_{each}" for each in range(2, len(names) + 2))))
-        found[next(each for each in names_of_one if each not in found)] = None
-    return list(found)
+        files[next(each for each in names_of_one if each not in files)] = None
+    return list(files)

@@ -27,11 +27,11 @@ def _write(feeds: ExportedFeeds, topic: str, path: Path) -> tuple[int, tuple[str
 
         def flush() -> None:
             nonlocal count, last_ns
-            way = rows.way().trajectory
-            way = way if last_ns is None else way.between(last_ns + 1, None)
-            out.writelines(tum_lines(way))
-            count += len(way)
-            last_ns = int(way.stamp_ns[-1]) if len(way) else last_ns
+            trajectory = rows.way().trajectory
+            trajectory = trajectory if last_ns is None else trajectory.between(last_ns + 1, None)
+            out.writelines(tum_lines(trajectory))
+            count += len(trajectory)
+            last_ns = int(trajectory.stamp_ns[-1]) if len(trajectory) else last_ns
             rows.rows.clear()
 
         for record, frame, child in feeds.records(topic):

@@ -53,7 +53,7 @@ class Tick(NamedTuple):
     stamp_ns: int
 
 
-class Out(NamedTuple):
+class Publish(NamedTuple):
     """Messages that leave together, what the times in each are moved by, and how late the first and the last are."""
 
     messages: Sequence[DueMessage]
@@ -66,33 +66,33 @@ class Jump(NamedTuple):
     """The play head has jumped, and what stands at the new place."""
 
     stamp_ns: int
-    standing: Run
+    static_messages: Run
 
 
-Action = Out | Tick | Jump
+Action = Publish | Tick | Jump
 
 
 class Playback:
     """`run` plays in the thread that calls it; everything else may be called from any thread, at any time.
 
     When a call that stops or moves the play head has returned, nothing leaves any more that was due before it.
-    `changed` guards the readers too. `tell` hears when playing falls behind.
+    `changed` guards the readers too. `report` is called when playing falls behind.
     """
 
     def __init__(
         self,
-        program: PlayPlan,
+        plan: PlayPlan,
         open_reader: Callable[[int], Reader],
         sink: Sink,
         options: PlayOptions,
         *,
         changed: Condition,
-        tell: Callable[[str], None] = lambda text: None,
+        report: Callable[[str], None] = lambda text: None,
         system: Time | None = None,
     ) -> None:
-        self._program, self._open_reader, self._sink, self._options = program, open_reader, sink, options
-        self._changed, self._tell, self._time = changed, tell, system or SystemTime()
-        self._clock = PlayerClock(self._time.now, program.first_ns, options.rate)
+        self._plan, self._open_reader, self._sink, self._options = plan, open_reader, sink, options
+        self._changed, self._report, self._time = changed, report, system or SystemTime()
+        self._clock = PlayerClock(self._time.now, plan.first_ns, options.rate)
         self._stamps = OutgoingStamps(options.stamps, self._time)
         self._watch = LagWatch()
         self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
@@ -101,24 +101,24 @@ class Playback:
         self._paused, self._held = options.paused, options.waits
         self._stopped = self._ended = False
         self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
-        self._asked = 0  # how often something was asked for that changes what is due, and when
-        self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
-        self._published = [0] * len(program.restamps)
-        self._skipped = [0] * len(program.restamps)
+        self._requests = 0  # how often something was asked for that changes what is due, and when
+        self._bound_ns = plan.first_ns  # the play head does not pass a message that has not left
+        self._published = [0] * len(plan.restamps)
+        self._skipped = [0] * len(plan.restamps)
         self._reader: Reader | None = None
         self._jump: Jump | None = None  # that nobody was told of yet
-        self._stands = {message.feed: message.data for message in program.standing}
+        self._stands = {message.feed: message.data for message in plan.static_messages}
 
     # --- the playing thread ------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Play to the end, or until stop."""
-        standing = self._program.standing
+        static_messages = self._plan.static_messages
         try:
             with self._changed:
-                self._move_to(self._program.first_ns)
+                self._move_to(self._plan.first_ns)
                 self._jump = None
-            self._act(Out(standing, [0] * len(standing)))
+            self._act(Publish(static_messages, [0] * len(static_messages)))
             while (action := self._next()) is not None:
                 self._act(action)
         finally:
@@ -141,7 +141,7 @@ class Playback:
     def _due(self) -> Action | None:
         """What is due now; else wait once."""
         if self._jump is not None and not self._busy:
-            return self._taken_jump()
+            return self._take_jump()
         stands = self._paused or self._held or self._busy  # busy: another thread sends a step
         ahead = ReadState.WAITING if stands else self._ahead()
         if ahead is ReadState.WAITING:
@@ -164,16 +164,16 @@ class Playback:
         if due_ns - now <= TOGETHER_NS:
             return self._leaving(self._together(ahead, now), now) if isinstance(ahead, DueMessage) else self._at_end()
         if isinstance(ahead, DueMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
-            return self._awaited(ahead, due_ns)
+            return self._wait_for_due(ahead, due_ns)
         self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
         return None
 
-    def _awaited(self, ahead: DueMessage, due_ns: int) -> Out | None:
+    def _wait_for_due(self, ahead: DueMessage, due_ns: int) -> Publish | None:
         """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
-        requested, messages = self._asked, self._together(ahead, due_ns)
+        requested, messages = self._requests, self._together(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
-        if self._asked != requested or now < due_ns:  # woken for something else: less is due now
+        if self._requests != requested or now < due_ns:  # woken for something else: less is due now
             return None
         return self._leaving(messages, now)
 
@@ -181,14 +181,14 @@ class Playback:
         """Whether a message is of what stands already where the play head is about to go on."""
         if self._clock.runs or not isinstance(ahead, DueMessage):
             return False
-        return ahead.feed in self._program.latched and ahead.stamp_ns <= self._position_ns
+        return ahead.feed in self._plan.latched and ahead.stamp_ns <= self._position_ns
 
-    def _before_time(self, now: int) -> Out:
+    def _before_time(self, now: int) -> Publish:
         """It leaves before time goes on, or what is due then would wait behind a map."""
         assert self._reader is not None
         messages = self._reader.ready(self._position_ns, 1)
         self._reader.take(1)
-        return Out(messages, self._stamps.deltas_ns(messages, lambda _: now))
+        return Publish(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
     def _together(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
         """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
@@ -198,12 +198,12 @@ class Playback:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
         return self._reader.ready(until_ns, MOST_TOGETHER)
 
-    def _leaving(self, messages: Sequence[DueMessage], now: int) -> Out:
+    def _leaving(self, messages: Sequence[DueMessage], now: int) -> Publish:
         assert self._reader is not None
         self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
-        return Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
+        return Publish(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
     def _ahead(self) -> DueMessage | ReadState:
         """The next message that is one; those without data are counted."""
@@ -213,7 +213,7 @@ class Playback:
             self._skipped[ahead.feed] += 1
         return ahead
 
-    def _taken_jump(self) -> Jump | None:
+    def _take_jump(self) -> Jump | None:
         jump, self._jump = self._jump, None
         return jump
 
@@ -221,24 +221,24 @@ class Playback:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
         if isinstance(ahead, DueMessage):
             return ahead.stamp_ns
-        return self._program.last_ns + self._program.gap_ns if self._options.loop else self._bound_ns
+        return self._plan.last_ns + self._plan.gap_ns if self._options.loop else self._bound_ns
 
     def _at_end(self) -> Tick | None:
         if self._options.loop:
-            self._begin_again()
+            self._restart()
             return None
         self._clock.stop_at(self._bound_ns)  # the last message may have left a little early
         self._ended = self._paused = True
         self._stopped = self._options.on_end == "exit"
         return self._tick() if self._tick_ns else None
 
-    def _begin_again(self) -> None:
-        program = self._program
+    def _restart(self) -> None:
+        plan = self._plan
         if self._options.loop_stamps == "continue":
-            self._stamps.shift_ns += program.last_ns + program.gap_ns - program.first_ns
-        self._move_to(program.first_ns, program.static_tf_at(program.first_ns))
+            self._stamps.shift_ns += plan.last_ns + plan.gap_ns - plan.first_ns
+        self._move_to(plan.first_ns, plan.static_tf_at(plan.first_ns))
 
-    def _move_to(self, position_ns: int, standing: Run | None = None) -> None:
+    def _move_to(self, position_ns: int, static_messages: Run | None = None) -> None:
         if self._reader is not None:
             self._reader.close()
         self._reader = self._open_reader(position_ns)
@@ -247,7 +247,7 @@ class Playback:
         self._clock.stop_at(position_ns)
         self._stamps.forget()
         self._ended = False
-        self._jump = Jump(position_ns + self._stamps.shift_ns, standing or [])
+        self._jump = Jump(position_ns + self._stamps.shift_ns, static_messages or [])
         self._notify()
 
     def _tick(self) -> Tick:
@@ -260,7 +260,7 @@ class Playback:
                 if isinstance(action, Tick):
                     self._sink.clock(action.stamp_ns)
                 elif isinstance(action, Jump):
-                    self._tell_of(action)
+                    self._publish_jump(action)
                 else:
                     self._send(action)
         finally:
@@ -268,25 +268,25 @@ class Playback:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _tell_of(self, jump: Jump) -> None:
+    def _publish_jump(self, jump: Jump) -> None:
         """Of what stands only what is different at the new place is sent again."""
         self._sink.jump(jump.stamp_ns)
-        for message in jump.standing:
+        for message in jump.static_messages:
             if self._stands.get(message.feed) != message.data:
                 self._stands[message.feed] = message.data
-                self._send(Out([message], [0]))
+                self._send(Publish([message], [0]))
 
-    def _send(self, out: Out) -> None:
-        publish, restamps, published = self._sink.publish, self._program.restamps, self._published
+    def _send(self, out: Publish) -> None:
+        publish, restamps, published = self._sink.publish, self._plan.restamps, self._published
         self._lag_ns = out.last_lag_ns
         for (feed, _, data), delta_ns in zip(out.messages, out.deltas_ns, strict=True):
             if data is not None:
                 restamp = restamps[feed] if delta_ns else None
                 publish(feed, restamp(data, delta_ns) if restamp else data)
                 published[feed] += 1
-        said = self._watch.hear(out.first_lag_ns, self._time.now())
-        if said:
-            self._tell(said)
+        line = self._watch.update(out.first_lag_ns, self._time.now())
+        if line:
+            self._report(line)
 
     # --- what may be asked for ---------------------------------------------------------------------------------
 
@@ -344,14 +344,14 @@ class Playback:
 
     def seek(self, stamp_ns: int) -> bool:
         """Move the play head to a time of the archive; False where it has none, or playing is over."""
-        if not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
+        if not self._plan.archive_ns <= stamp_ns <= self._plan.last_ns:
             return False
-        standing = self._program.static_tf_at(stamp_ns)  # without the lock: it may have to read
+        static_messages = self._plan.static_tf_at(stamp_ns)  # without the lock: it may have to read
         with self._changed:
             self._settle()
             if self._stopped:
                 return False
-            self._move_to(stamp_ns, standing)
+            self._move_to(stamp_ns, static_messages)
         return True
 
     def play_next(self) -> bool:
@@ -382,9 +382,9 @@ class Playback:
             assert self._reader is not None
             self._reader.take(1)
             now = self._time.now()
-            out = Out([message], self._stamps.deltas_ns([message], lambda _: now))
+            out = Publish([message], self._stamps.deltas_ns([message], lambda _: now))
             tick = self._tick() if self._tick_ns else None
-            steps: list[Action | None] = [self._taken_jump(), tick, out]
+            steps: list[Action | None] = [self._take_jump(), tick, out]
             self._busy = True
         self._act(*(step for step in steps if step is not None))
         return True
@@ -399,14 +399,14 @@ class Playback:
                 return None
             if ahead is ReadState.END:
                 goes_round = False
-                self._begin_again()
+                self._restart()
             else:
                 self._time.wait(self._changed, None)
         return None
 
     def _notify(self) -> None:
         """Wake who waits: what was to be next may not be."""
-        self._asked += 1
+        self._requests += 1
         self._changed.notify_all()
 
     def _settle(self) -> None:

@@ -15,8 +15,8 @@ from fieldplay.player.read_ahead import (
     ReadAhead,
     Run,
     Workers,
+    message_tasks,
     messages_of_span,
-    works,
 )
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import (
@@ -40,7 +40,7 @@ SILENCE_NS = 5 * NS_PER_S
 
 @dataclass(frozen=True, kw_only=True)
 class PlayPlan:
-    """What is played: `standing` before everything and once, then from first_ns to last_ns, then perhaps again.
+    """What is played: `static_messages` before everything and once, then from first_ns to last_ns, then perhaps again.
 
     `gap_ns` lies between the last message of a round and the first of the next. A seek may go back to archive_ns.
     What is `latched`, by feed, is kept for those who come late.
@@ -48,7 +48,7 @@ class PlayPlan:
     playing goes on from a time to which it has jumped: the odometry starts anew there, on the truth.
     """
 
-    standing: Run
+    static_messages: Run
     restamps: Sequence[Restamp | None]
     archive_ns: int
     first_ns: int
@@ -58,7 +58,7 @@ class PlayPlan:
     latched: frozenset[int] = frozenset()
 
 
-def program_of_archive(
+def play_plan(
     archive: Archive, selection: Selection, *, is_left_out: Callable[[TopicStream], bool] = lambda feed: False
 ) -> tuple[PlayPlan, list[TopicStream]]:
     """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
@@ -81,8 +81,10 @@ def program_of_archive(
         numbers = [number for number, feed in enumerate(feeds) if feed.standing]
         return _all(found, numbers[0]) if found is not None and numbers else []
 
-    program = PlayPlan(
-        standing=[message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)],
+    plan = PlayPlan(
+        static_messages=[
+            message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)
+        ],
         restamps=[restamp_of_type(feed.msgtype, kind_of_feed(feed).definitions) for feed in feeds],
         archive_ns=window.archive_ns,
         first_ns=window.first_ns,
@@ -91,14 +93,14 @@ def program_of_archive(
         static_tf_at=static_tf_at,
         latched=frozenset(number for number, feed in enumerate(feeds) if feed.latched),
     )
-    return program, feeds
+    return plan, feeds
 
 
-def reader_of_feeds(feeds: Sequence[TopicStream], program: PlayPlan, workers: Workers) -> Callable[[int], ReadAhead]:
+def reader_of_feeds(feeds: Sequence[TopicStream], plan: PlayPlan, workers: Workers) -> Callable[[int], ReadAhead]:
     """What opens a reader at some time of the archive."""
 
     def open_reader(first_ns: int) -> ReadAhead:
-        return workers.open(lambda check: works(feeds, first_ns, program.last_ns, check))
+        return workers.open(lambda check: message_tasks(feeds, first_ns, plan.last_ns, check))
 
     return open_reader
 
@@ -121,34 +123,34 @@ class Status:
 
 
 class LagWatch:
-    """Hears how late each message left, and gives a line when there is something to say."""
+    """Watches how late messages leave, and returns a line when that changes."""
 
     def __init__(self) -> None:
-        self._said = False
+        self._is_behind = False
         self._worst_ns = 0
         self._silent_until_ns: int | None = None
 
-    def hear(self, lag_ns: int, now_ns: int) -> str | None:
-        """What to say at a monotonic time, if anything."""
+    def update(self, lag_ns: int, now_ns: int) -> str | None:
+        """The line to log at a monotonic time, if any."""
         if lag_ns >= BEHIND_NS:
             return self._behind(lag_ns, now_ns)
         if lag_ns >= CAUGHT_UP_NS:
             return None
         worst_ns, self._worst_ns = self._worst_ns, 0
-        if not self._said:
+        if not self._is_behind:
             return None
-        self._said = False
+        self._is_behind = False
         return f"has caught up; it was up to {worst_ns / NS_PER_S:.2f} s behind"
 
     def _behind(self, lag_ns: int, now_ns: int) -> str | None:
         self._worst_ns = max(self._worst_ns, lag_ns)
         if self._silent_until_ns is not None and now_ns < self._silent_until_ns:
             return None
-        self._said, self._silent_until_ns = True, now_ns + SILENCE_NS
+        self._is_behind, self._silent_until_ns = True, now_ns + SILENCE_NS
         return f"is behind by {lag_ns / NS_PER_S:.2f} s; nothing is dropped, messages leave late"
 
 
-def awaited(options: PlayOptions) -> str:
+def wait_description(options: PlayOptions) -> str:
     """Whom playing waits for before it starts, and for how long."""
     requested = options.wait_for_subscribers
     who = [counted(requested, "subscriber")] if requested else []
@@ -158,10 +160,10 @@ def awaited(options: PlayOptions) -> str:
     return f"{' and '.join(who)}{limit}"
 
 
-def beginning(archive: Archive, program: PlayPlan, feeds: Sequence[TopicStream], options: PlayOptions) -> str:
+def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream], options: PlayOptions) -> str:
     """What is played, how long it is, on how many topics; and what the nodes beside it cannot compute of it."""
-    length_s = (program.last_ns - program.first_ns) / NS_PER_S
-    since = datetime.fromtimestamp(program.first_ns // NS_PER_S, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    length_s = (plan.last_ns - plan.first_ns) / NS_PER_S
+    since = datetime.fromtimestamp(plan.first_ns // NS_PER_S, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     topics = len({feed.topic for feed in feeds})
     how = f" at {options.rate:g} times its pace" if options.rate != 1 else ""
     how += ", again and again" if options.loop else ""
@@ -170,7 +172,7 @@ def beginning(archive: Archive, program: PlayPlan, feeds: Sequence[TopicStream],
     return "; ".join([plays, *missing_outputs(archive, options.selection)])
 
 
-def ending(status: Status, log: DefectLog) -> list[str]:
+def end_summary(status: Status, log: DefectLog) -> list[str]:
     """The counts, and what was left out with its place."""
     topics = sum(1 for count in status.published if count)
     published = f"{counted(sum(status.published), 'message')} on {counted(topics, 'topic')}"
@@ -183,11 +185,11 @@ def is_behind(status: Status) -> bool:
     return status.lag_ns >= BEHIND_NS
 
 
-def diagnostics(status: Status, program: PlayPlan, feeds: Sequence[TopicStream], defects: int) -> dict[str, str]:
+def diagnostics(status: Status, plan: PlayPlan, feeds: Sequence[TopicStream], defects: int) -> dict[str, str]:
     """The values of the player's diagnostics; position and lag in seconds, the position from the archive's begin."""
     values = {
         "state": status.state,
-        "position": f"{(status.position_ns - program.archive_ns) / NS_PER_S:.3f}",
+        "position": f"{(status.position_ns - plan.archive_ns) / NS_PER_S:.3f}",
         "stamp": f"{status.position_ns // NS_PER_S}.{status.position_ns % NS_PER_S:09d}",
         "rate": f"{status.rate:g}",
         "paused": str(status.paused).lower(),

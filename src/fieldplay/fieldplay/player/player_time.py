@@ -128,21 +128,21 @@ class OutgoingStamps:
         self._is_now = stamps == "now"
         self._time = system
         self._stamp_ns: int | None = None
-        self._given_ns = 0
+        self._last_outgoing_ns = 0
         self.shift_ns = 0
 
     def deltas_ns(self, messages: Sequence[DueMessage], deadline_ns: Callable[[int], int]) -> list[int]:
         """What is added to the times inside messages that are due at monotonic times by their own."""
         if not self._is_now:
             return [self.shift_ns] * len(messages)
-        return [self._given(message.stamp_ns, deadline_ns) - message.stamp_ns for message in messages]
+        return [self._outgoing_ns(message.stamp_ns, deadline_ns) - message.stamp_ns for message in messages]
 
-    def _given(self, stamp_ns: int, deadline_ns: Callable[[int], int]) -> int:
+    def _outgoing_ns(self, stamp_ns: int, deadline_ns: Callable[[int], int]) -> int:
         if stamp_ns != self._stamp_ns:
             now = self._time.now()
             due_by_day_ns = self._time.wall() - now + min(deadline_ns(stamp_ns), now)
-            self._stamp_ns, self._given_ns = stamp_ns, max(self._given_ns, due_by_day_ns)
-        return self._given_ns
+            self._stamp_ns, self._last_outgoing_ns = stamp_ns, max(self._last_outgoing_ns, due_by_day_ns)
+        return self._last_outgoing_ns
 
     def forget(self) -> None:
         """The play head has jumped: what comes at the same time of the archive is not the same moment."""

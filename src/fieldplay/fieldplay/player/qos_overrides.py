@@ -38,11 +38,11 @@ def use_profile() -> dict[str, str]:
     if any(os.environ.get(name) for name in FILES):
         return {}
     name, file = list(FILES.items())[_has_version_3()]
-    found = next((path for folder in config_folders() if (path := folder / file).is_file()), None)
-    if found is None:
+    profile = next((path for folder in config_folders() if (path := folder / file).is_file()), None)
+    if profile is None:
         return {}
-    os.environ[name] = str(found)
-    return {name: str(found)}
+    os.environ[name] = str(profile)
+    return {name: str(profile)}
 
 
 def _has_version_3() -> bool:
@@ -93,37 +93,37 @@ def _topic(path: Path, topic: object) -> str:
     return topic
 
 
-def _override(place: str, entries: object) -> Override:
+def _override(location: str, entries: object) -> Override:
     if not isinstance(entries, dict):
-        raise UsageError(f"qos_overrides: {place}: expected policies, got {entries!r}")
-    return dict(_policy(f"{place}.{name}", name, value) for name, value in entries.items())
+        raise UsageError(f"qos_overrides: {location}: expected policies, got {entries!r}")
+    return dict(_policy(f"{location}.{name}", name, value) for name, value in entries.items())
 
 
-def _policy(place: str, name: object, value: Any) -> tuple[str, Any]:
+def _policy(location: str, name: object, value: Any) -> tuple[str, Any]:
     if name in CHOICES:
         choices = CHOICES[str(name)]
-        return str(name), _good(place, value, value in choices, f"one of {', '.join(choices)}")
+        return str(name), _require(location, value, value in choices, f"one of {', '.join(choices)}")
     if name in DURATIONS:
-        return f"{name}_ns", _duration_ns(place, value)
+        return f"{name}_ns", _duration_ns(location, value)
     checks: dict[object, tuple[Callable[[Any], bool], str]] = {
         "depth": (lambda depth: type(depth) is int and depth >= 0, "a whole number, 0 or more"),
         "avoid_ros_namespace_conventions": (lambda flag: type(flag) is bool, "true or false"),
     }
     if name not in checks:
         known = ", ".join([*CHOICES, *DURATIONS, *map(str, checks)])
-        raise UsageError(f"qos_overrides: {place}: there is no such policy; there are {known}")
+        raise UsageError(f"qos_overrides: {location}: there is no such policy; there are {known}")
     is_good, expected = checks[name]
-    return str(name), _good(place, value, is_good(value), expected)
+    return str(name), _require(location, value, is_good(value), expected)
 
 
-def _duration_ns(place: str, value: Any) -> int:
+def _duration_ns(location: str, value: Any) -> int:
     numbers = value.values() if isinstance(value, dict) and set(value) == {"sec", "nsec"} else ()
     good = bool(numbers) and all(type(number) is int and number >= 0 for number in numbers)
-    _good(place, value, good, "sec and nsec, both whole numbers")
+    _require(location, value, good, "sec and nsec, both whole numbers")
     return int(value["sec"] * NS_PER_S + value["nsec"])
 
 
-def _good(place: str, value: Any, good: bool, expected: str) -> Any:
+def _require(location: str, value: Any, good: bool, expected: str) -> Any:
     if not good:
-        raise UsageError(f"qos_overrides: {place}: expected {expected}, got {value!r}")
+        raise UsageError(f"qos_overrides: {location}: expected {expected}, got {value!r}")
     return value

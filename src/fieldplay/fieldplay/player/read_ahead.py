@@ -51,10 +51,12 @@ class LazyMessage:
 
 
 Run = list[DueMessage]
-Work = Run | LazyMessage
+Task = Run | LazyMessage
 
 
-def works(feeds: Sequence[TopicStream], first_ns: int, last_ns: int, check: Callable[[], None]) -> Iterator[Work]:
+def message_tasks(
+    feeds: Sequence[TopicStream], first_ns: int, last_ns: int, check: Callable[[], None]
+) -> Iterator[Task]:
     """All messages with first_ns <= time <= last_ns in order, of feeds that are not standing.
 
     The numbers of the feeds are their places. At equal times pictures and clouds come last: small ones need not wait
@@ -63,31 +65,31 @@ def works(feeds: Sequence[TopicStream], first_ns: int, last_ns: int, check: Call
     order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE_TYPES)
     moving = [replace(feed, spans=()) if feed.standing else feed for feed in (feeds[number] for number in order)]
     count = FIRST_PART
-    for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
-        pieces = [replace(piece, source=order[piece.source]) for piece in stretch.pieces]
-        numbered, start = replace(stretch, pieces=pieces), 0
-        while start < len(stretch.stamp_ns):
-            yield from _works_of_part(numbered.part(start, min(start + count, len(stretch.stamp_ns))))
+    for merged in message_stretches(moving, first_ns, last_ns, before_span=check):
+        span_slices = [replace(span_slice, source=order[span_slice.source]) for span_slice in merged.pieces]
+        numbered, start = replace(merged, pieces=span_slices), 0
+        while start < len(merged.stamp_ns):
+            yield from _tasks_of_slice(numbered.part(start, min(start + count, len(merged.stamp_ns))))
             start, count = start + count, min(2 * count, PER_PART)
 
 
 def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:
     """All messages of one span."""
     stamp_ns, loaded = feed.load(index)
-    payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))
-    times = stamp_ns[kept].tolist()
+    payloads, is_valid = loaded.payloads(np.arange(len(stamp_ns)))
+    times = stamp_ns[is_valid].tolist()
     return [DueMessage(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
 
 
-def _works_of_part(part: MergedSlice[SpanMessages]) -> Iterator[Work]:
+def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
     """The light messages in runs, between the heavy ones."""
     heavy = {
-        int(position): _heavy(piece, row, int(part.stamp_ns[position]))
-        for piece in part.pieces
-        if piece.loaded.heavy
-        for row, position in enumerate(piece.positions)
+        int(position): _lazy_message(span_slice, row, int(merged.stamp_ns[position]))
+        for span_slice in merged.pieces
+        if span_slice.loaded.heavy
+        for row, position in enumerate(span_slice.positions)
     }
-    light, positions = _light(part)
+    light, positions = _light_messages(merged)
     done = 0
     for position in sorted(heavy):
         cut = int(np.searchsorted(positions, position))
@@ -99,20 +101,22 @@ def _works_of_part(part: MergedSlice[SpanMessages]) -> Iterator[Work]:
         yield light[done:]
 
 
-def _heavy(piece: SpanSlice[SpanMessages], row: int, stamp_ns: int) -> LazyMessage:
+def _lazy_message(span_slice: SpanSlice[SpanMessages], row: int, stamp_ns: int) -> LazyMessage:
     def make() -> Data | None:
-        payloads, kept = piece.loaded.payloads(piece.rows[row : row + 1])
-        return _bytes(payloads)[0] if kept.all() else None
+        payloads, is_valid = span_slice.loaded.payloads(span_slice.rows[row : row + 1])
+        return _bytes(payloads)[0] if is_valid.all() else None
 
-    return LazyMessage(piece.source, stamp_ns, make)
+    return LazyMessage(span_slice.source, stamp_ns, make)
 
 
-def _light(part: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
+def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
     """The light messages of a part, and their positions (n,) in it."""
-    source, good, payloads = made_messages(part, [piece for piece in part.pieces if not piece.loaded.heavy])
+    source, good, payloads = made_messages(
+        merged, [span_slice for span_slice in merged.pieces if not span_slice.loaded.heavy]
+    )
     data = iter(_bytes(payloads))
     there = source >= 0
-    columns = (column[there].tolist() for column in (source, part.stamp_ns, good))
+    columns = (column[there].tolist() for column in (source, merged.stamp_ns, good))
     run = [
         DueMessage(number, stamp, next(data) if is_good else None)
         for number, stamp, is_good in zip(*columns, strict=True)
@@ -130,7 +134,7 @@ def _bytes(payloads: Payloads) -> Sequence[Data]:
     return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]
 
 
-OpenWorks = Callable[[Check], Iterator[Work]]
+OpenTasks = Callable[[Check], Iterator[Task]]
 
 
 class ReadState(Enum):
@@ -141,7 +145,7 @@ class ReadState(Enum):
 
 
 class _Closed(Exception):
-    """The reading is no longer wanted."""
+    """The reading was cancelled."""
 
 
 @dataclass(eq=False)
@@ -181,9 +185,9 @@ class Workers(AbstractContextManager["Workers"]):
         self.sizes: dict[int, int] = {}
         self.opened: set[ReadAhead] = set()
 
-    def open(self, open_works: OpenWorks) -> "ReadAhead":
+    def open(self, open_tasks: OpenTasks) -> "ReadAhead":
         """Begin to read."""
-        reader = ReadAhead(self, open_works)
+        reader = ReadAhead(self, open_tasks)
         with self.lock:
             self.opened.add(reader)
         return reader
@@ -202,7 +206,7 @@ class Workers(AbstractContextManager["Workers"]):
 class ReadAhead:
     """One reading from some time on. All but `close` is called with the lock of the workers held."""
 
-    def __init__(self, workers: Workers, open_works: OpenWorks) -> None:
+    def __init__(self, workers: Workers, open_tasks: OpenTasks) -> None:
         self._workers = workers
         self._ahead_ns = AHEAD_NS
         self._changed = workers.changed
@@ -210,11 +214,11 @@ class ReadAhead:
         self._queue: deque[DueMessage | _Pending] = deque()
         self._hand: list[DueMessage] = []  # what was shown, and not taken yet
         self._needed: tuple[int, int] | None = None
-        self._wanted = False
+        self._is_awaited = False
         self._closed = False
         self.held = 0
-        self._reading = workers.readers.submit(self._read, open_works)
-        self._reading.add_done_callback(lambda _: self._tell())
+        self._reading = workers.readers.submit(self._read, open_tasks)
+        self._reading.add_done_callback(lambda _: self._notify())
 
     def peek(self) -> DueMessage | ReadState:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
@@ -261,25 +265,25 @@ class ReadAhead:
             if self._reading.done():
                 self._reading.result()
                 return ReadState.END
-            self._wanted = True
+            self._is_awaited = True
             return ReadState.WAITING
         entry = self._queue[0]
         if isinstance(entry, _Pending) and entry.future is not None:
-            self._wanted = True
+            self._is_awaited = True
             return ReadState.WAITING
         message = entry if isinstance(entry, DueMessage) else entry.message()
         self._queue.popleft()
         self._hand.append(message)
         return message
 
-    def _read(self, open_works: OpenWorks) -> None:
+    def _read(self, open_tasks: OpenTasks) -> None:
         """What the reading thread does."""
         try:
-            for work in open_works(self._check):
-                if isinstance(work, LazyMessage):
-                    self._put_heavy(work)
+            for task in open_tasks(self._check):
+                if isinstance(task, LazyMessage):
+                    self._put_heavy(task)
                 else:
-                    self._put_run(work)
+                    self._put_run(task)
         except _Closed:
             return
 
@@ -292,17 +296,17 @@ class ReadAhead:
         with self._changed:
             self._reserve(cost, run[0].stamp_ns)
             self._queue.extend(run)
-            self._tell()
+            self._notify()
 
-    def _put_heavy(self, work: LazyMessage) -> None:
+    def _put_heavy(self, lazy: LazyMessage) -> None:
         workers = self._workers
         with self._changed:
-            cost = workers.sizes.get(work.feed, workers.limit // GUESSES) + OVERHEAD
-            self._reserve(cost, work.stamp_ns)
-            future = workers.makers.submit(work.make)
-            entry = _Pending(work.feed, work.stamp_ns, cost, future)
+            cost = workers.sizes.get(lazy.feed, workers.limit // GUESSES) + OVERHEAD
+            self._reserve(cost, lazy.stamp_ns)
+            future = workers.makers.submit(lazy.make)
+            entry = _Pending(lazy.feed, lazy.stamp_ns, cost, future)
             self._queue.append(entry)
-            future.add_done_callback(lambda made: self._made(entry, made))
+            future.add_done_callback(lambda done: self._finish(entry, done))
 
     def _reserve(self, cost: int, stamp_ns: int) -> None:
         """Wait until there is room; whatever its size, a message passes when nothing else is held."""
@@ -326,7 +330,7 @@ class ReadAhead:
         if self._needed is not None and self._has_room(self._needed[0], self._needed[1] + self._ahead_ns // REFILLS):
             self._room.notify_all()
 
-    def _made(self, entry: _Pending, future: "Future[Data | None]") -> None:
+    def _finish(self, entry: _Pending, future: "Future[Data | None]") -> None:
         """A worker is done: now the size of the message is known."""
         with self._changed:
             entry.future = None
@@ -339,12 +343,12 @@ class ReadAhead:
                 self._workers.sizes[entry.feed] = size
                 guess, entry.cost = entry.cost, size + OVERHEAD
                 self._release(guess - entry.cost)
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._changed:
-            if self._wanted:
-                self._wanted = False
+            if self._is_awaited:
+                self._is_awaited = False
                 self._changed.notify_all()
 
 

@@ -59,7 +59,7 @@ class CameraModel:
 
         A tangent of the angle from the axis; of an equidistant camera the angle itself.
         """
-        return _fold_of_angle(self.distortion) if self.kind == FISHEYE else _fold_of_tangent(_padded(self.distortion))
+        return _fold_of_angle(self.distortion) if self.kind == FISHEYE else _fold_of_tangent(_pad(self.distortion))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def _plane_of_pinhole(camera: CameraModel, points: Array) -> tuple[Array, NDArra
     square = x * x + y * y
     has_pixel &= square < camera.fold**2
     square = np.where(has_pixel, square, 0.0)
-    k1, k2, p1, p2, k3, k4, k5, k6 = _padded(camera.distortion)
+    k1, k2, p1, p2, k3, k4, k5, k6 = _pad(camera.distortion)
     radial = (1 + square * (k1 + square * (k2 + square * k3))) / (1 + square * (k4 + square * (k5 + square * k6)))
     moved_x = x * radial + 2 * p1 * x * y + p2 * (square + 2 * x * x)
     moved_y = y * radial + p1 * (square + 2 * y * y) + 2 * p2 * x * y
@@ -147,7 +147,7 @@ def _plane_of_fisheye(camera: CameraModel, points: Array) -> tuple[Array, NDArra
     return points[:, :2] * scale[:, None], has_pixel
 
 
-def _padded(distortion: Array) -> Array:
+def _pad(distortion: Array) -> Array:
     return np.concatenate([distortion[:USED], np.zeros(max(0, USED - len(distortion)))])
 
 
@@ -156,8 +156,8 @@ def _fold_of_tangent(distortion: Array) -> float:
     k1, k2, _, _, k3, k4, k5, k6 = distortion
     over, under = np.array([1, k1, k2, k3]), np.array([1, k4, k5, k6])
     slope = polynomial.polysub(
-        polynomial.polymul(polynomial.polyadd(over, _twice_grown(over)), under),
-        polynomial.polymul(over, _twice_grown(under)),
+        polynomial.polymul(polynomial.polyadd(over, _doubled_derivative(over)), under),
+        polynomial.polymul(over, _doubled_derivative(under)),
     )
     return float(np.sqrt(min(_first_root(slope), _first_root(under))))
 
@@ -168,7 +168,7 @@ def _fold_of_angle(distortion: Array) -> float:
     return float(min(np.sqrt(_first_root(slope)), np.pi))
 
 
-def _twice_grown(coefficients: Array) -> Array:
+def _doubled_derivative(coefficients: Array) -> Array:
     """2 s p'(s) of a polynomial p."""
     return 2.0 * np.arange(len(coefficients)) * coefficients
 

@@ -55,25 +55,27 @@ def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: 
     if spec is None or stream is None:
         return None
     first_ns, last_ns = first_ns - AROUND_NS, last_ns + AROUND_NS
-    found = Frames()
-    for place, span in enumerate(stream.spans):
+    truth_frames = Frames()
+    for index, span in enumerate(stream.spans):
         if span.last_ns >= first_ns and span.first_ns <= last_ns:
-            _add_poses(found, spec, stream.load(place), (first_ns, last_ns))
-    if not found.edges:
+            _add_poses(truth_frames, spec, stream.load(index), (first_ns, last_ns))
+    if not truth_frames.edges:
         return None
-    found.edges |= {(edge.parent, edge.child): edge for edge in frames.edges.values() if edge.child != spec.child_frame}
-    return found
+    truth_frames.edges |= {
+        (edge.parent, edge.child): edge for edge in frames.edges.values() if edge.child != spec.child_frame
+    }
+    return truth_frames
 
 
 def _add_poses(frames: Frames, spec: StreamSpec, record: Record, window: tuple[int, int]) -> None:
     """Poses of a window whose orientations are known."""
     if isinstance(record, records.Odometry):
         variances = np.diagonal(record.pose_covariance, axis1=1, axis2=2)
-        kept = (record.stamp_ns >= window[0]) & (record.stamp_ns <= window[1])
-        kept &= (variances < UNKNOWN_VARIANCE / 2).all(axis=1)
-        if kept.any():
-            values = np.concatenate([record.position_m, record.orientation_xyzw], axis=1)[kept]
-            stamp_ns = record.stamp_ns[kept]
+        keep_mask = (record.stamp_ns >= window[0]) & (record.stamp_ns <= window[1])
+        keep_mask &= (variances < UNKNOWN_VARIANCE / 2).all(axis=1)
+        if keep_mask.any():
+            values = np.concatenate([record.position_m, record.orientation_xyzw], axis=1)[keep_mask]
+            stamp_ns = record.stamp_ns[keep_mask]
             frames.add(spec.frame, spec.child_frame, is_static=False, stamp_ns=stamp_ns, values=values)
 
 
@@ -93,8 +95,8 @@ def transform_at(frames: Frames, camera: str, sensor: str, stamp_ns: int) -> Arr
     """camera_T_sensor (4, 4) at a time by tf; ArchiveError says why there is none."""
     joined = frames.transform(camera, sensor, np.array([stamp_ns], np.int64))
     if joined is None:
-        ends = [frames.path_to_root(frame)[-1] for frame in (sensor, camera)]
-        message = f"nothing joins {sensor} (below {ends[0]}) and {camera} (below {ends[1]}) in tf"
+        roots = [frames.path_to_root(frame)[-1] for frame in (sensor, camera)]
+        message = f"nothing joins {sensor} (below {roots[0]}) and {camera} (below {roots[1]}) in tf"
         raise ArchiveError(f"{message}: the archive lacks what moves between them")
     transforms, known = joined
     if not known.all():
@@ -114,19 +116,19 @@ def motion_of_sensor(
     frame = fixed_frame(frames, sensor, fixed)
     if not frame or not len(then_ns):
         return no_motion(len(then_ns))
-    times, places = np.unique(np.append(then_ns, stamp_ns) // MILLISECOND_NS, return_inverse=True)
+    times, inverse = np.unique(np.append(then_ns, stamp_ns) // MILLISECOND_NS, return_inverse=True)
     joined = frames.transform(frame, sensor, times * MILLISECOND_NS)
     if joined is None or not joined[1].all():
         if fixed == AUTO:
             return no_motion(len(then_ns))
         raise ArchiveError(f"where {sensor} was in {fixed} is not known at all these times; --fixed-frame none goes on")
-    fixed_t_sensor = joined[0][places.reshape(-1)]
+    fixed_t_sensor = joined[0][inverse.reshape(-1)]
     moved = inverse_from_transform(fixed_t_sensor[-1]) @ fixed_t_sensor[:-1]
     return SensorMotion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
 
 
 def fixed_frame(frames: Frames, sensor: str, requested: str) -> str:
-    """The frame that does not move: as wanted, or the root of the tree if the sensor moves in it, else none."""
+    """The frame that does not move: as requested, or the root of the tree if the sensor moves in it, else none."""
     if requested == NONE:
         return ""
     if requested == AUTO:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from fieldplay.messages.image_pixels import colour_map
 from fieldplay.projection.cameras import Projection
 
-Picture = TypeVar("Picture")
+Image = TypeVar("Image")
 Scan = TypeVar("Scan")
-KEPT_SCANS = 200
+MAX_SCANS = 200
 PATIENCE = 4  # pictures that wait for scans which may not come
 MOST_WAITING = 8
 GRACE_S = 1.0  # for scans on their way, once an image has come that is later than any scan that could still be near
@@ -38,22 +38,22 @@ FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 @dataclass(frozen=True)
-class ImageAndScan(Generic[Picture, Scan]):
+class ImageAndScan(Generic[Image, Scan]):
     """A picture with the scan nearest to it, None where none is near enough."""
 
-    picture: Picture
+    image: Image
     scan: Scan | None
 
 
-class NearestPairs(Generic[Picture, Scan]):
+class NearestPairs(Generic[Image, Scan]):
     """Pictures and scans as they come, each in the order of its own times; where these run back all starts anew."""
 
     def __init__(self, within_ns: int, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._within_ns = within_ns
         self._clock_s = clock_s
-        self._scan_ns: deque[int] = deque(maxlen=KEPT_SCANS)
-        self._scans: deque[Scan] = deque(maxlen=KEPT_SCANS)
-        self._waiting: deque[tuple[int, Picture]] = deque(maxlen=MOST_WAITING)
+        self._scan_ns: deque[int] = deque(maxlen=MAX_SCANS)
+        self._scans: deque[Scan] = deque(maxlen=MAX_SCANS)
+        self._waiting: deque[tuple[int, Image]] = deque(maxlen=MOST_WAITING)
         self._image_ns: int | None = None  # of the last image
         self._image_s = 0.0  # when it came
 
@@ -70,7 +70,7 @@ class NearestPairs(Generic[Picture, Scan]):
         self._scan_ns.append(stamp_ns)
         self._scans.append(scan)
 
-    def add_image(self, stamp_ns: int, image: Picture) -> None:
+    def add_image(self, stamp_ns: int, image: Image) -> None:
         """A further picture; where too many wait the oldest is given up."""
         if self._image_ns is not None and stamp_ns < self._image_ns:
             self._waiting.clear()
@@ -81,7 +81,7 @@ class NearestPairs(Generic[Picture, Scan]):
         self._image_ns, self._image_s = stamp_ns, self._clock_s()
         self._waiting.append((stamp_ns, image))
 
-    def first(self) -> ImageAndScan[Picture, Scan] | None:
+    def first(self) -> ImageAndScan[Image, Scan] | None:
         """The first picture that waits with its scan, as soon as no scan to come can be nearer."""
         if not self._waiting:
             return None
@@ -99,10 +99,10 @@ class NearestPairs(Generic[Picture, Scan]):
 
     def _nearest(self, stamp_ns: int) -> Scan | None:
         after = bisect_left(self._scan_ns, stamp_ns)
-        near = [place for place in (after - 1, after) if 0 <= place < len(self._scan_ns)]
-        apart = {place: abs(self._scan_ns[place] - stamp_ns) for place in near}
-        best = min(near, key=lambda place: apart[place], default=None)
-        return None if best is None or apart[best] > self._within_ns else self._scans[best]
+        near = [index for index in (after - 1, after) if 0 <= index < len(self._scan_ns)]
+        gap_ns = {index: abs(self._scan_ns[index] - stamp_ns) for index in near}
+        best = min(near, key=lambda index: gap_ns[index], default=None)
+        return None if best is None or gap_ns[best] > self._within_ns else self._scans[best]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class ColourScale:
     def is_log(self) -> bool:
         return self.low_m > 0 and self.high_m / self.low_m >= LOG_RATIO
 
-    def shares(self, ranges_m: Array) -> Array:
+    def fractions(self, ranges_m: Array) -> Array:
         """Where ranges (n,) lie on the scale, from 0 to 1."""
         ranges_m = np.clip(ranges_m, self.low_m, self.high_m)
         if self.is_log:
@@ -136,7 +136,7 @@ def scale_of_ranges(ranges_m: Array) -> ColourScale:
     return ColourScale(low, high) if high - low >= LEAST_SPAN_M else ColourScale(max(low - 0.5, 0.0), high + 0.5)
 
 
-def colours_from_shares(fractions: Array) -> Pixels:
+def colours_from_fractions(fractions: Array) -> Pixels:
     """BGR (n, 3) of shares (n,): from bright near to dark far, in steps that look alike, also to the colour-blind."""
     return colour_map(1 - fractions, cv2.COLORMAP_PLASMA)
 
@@ -162,7 +162,7 @@ def overlay(
         image,
         projection.pixels[shown],
         projection.depths[shown],
-        colours=colours_from_shares(scale.shares(ranges_m[shown])),
+        colours=colours_from_fractions(scale.fractions(ranges_m[shown])),
         size_px=size_px or size_of_points(image.shape[1], int(shown.sum())),
     )
     return with_legend(drawn, scale, caption)
@@ -174,21 +174,21 @@ def with_points(image: Pixels, pixels: Array, depths: Array, *, colours: Pixels,
         return np.array(image, np.uint8)
     height, width = image.shape[:2]
     order = np.argsort(-depths, kind="stable")
-    places, owner = _discs((pixels[order] + 0.5) * FINE - 0.5, size_px * FINE / 2, (height * FINE, width * FINE))
+    indices, owner = _discs((pixels[order] + 0.5) * FINE - 0.5, size_px * FINE / 2, (height * FINE, width * FINE))
     opaque = np.concatenate([colours[order], np.full((len(order), 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
     fine = np.zeros(height * width * FINE**2, np.uint32)  # four bytes at once: BGR and how much is covered
-    fine[places] = opaque[owner]  # of equal places the last one stays
+    fine[indices] = opaque[owner]  # of equal places the last one stays
     fine_bytes = fine.view(np.uint8).reshape(height * FINE, width * FINE, 4)
     drawn = np.asarray(cv2.resize(fine_bytes, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
-    return _laid_over(image, np.ascontiguousarray(drawn[..., :3]), np.ascontiguousarray(drawn[..., 3]))
+    return _blend(image, np.ascontiguousarray(drawn[..., :3]), np.ascontiguousarray(drawn[..., 3]))
 
 
-def _laid_over(image: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
+def _blend(image: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
     """Colours (h, w, 3) that fill a share (h, w) of each pixel, of 255, over a picture, with a dark rim around them."""
     rim = cv2.convertScaleAbs(cv2.dilate(cover, np.ones((3, 3), np.uint8)), alpha=RIM)
     light = cv2.multiply(255 - rim, 255 - cover, scale=1 / 255)
-    behind = cv2.multiply(image, cv2.merge([light, light, light]), scale=1 / 255)
-    return np.asarray(cv2.add(behind, drawn), np.uint8)
+    background = cv2.multiply(image, cv2.merge([light, light, light]), scale=1 / 255)
+    return np.asarray(cv2.add(background, drawn), np.uint8)
 
 
 def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -198,8 +198,8 @@ def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArr
     inside = np.hypot(down - 0.5, right - 0.5) <= max(radius, 0.8)  # the middles lie between four places
     corner = np.floor(centres).astype(np.intp)
     columns, rows = corner[:, :1] + right[inside], corner[:, 1:] + down[inside]
-    kept = (rows >= 0) & (rows < shape[0]) & (columns >= 0) & (columns < shape[1])
-    return (rows * shape[1] + columns)[kept], np.nonzero(kept)[0]
+    is_inside = (rows >= 0) & (rows < shape[0]) & (columns >= 0) & (columns < shape[1])
+    return (rows * shape[1] + columns)[is_inside], np.nonzero(is_inside)[0]
 
 
 def with_legend(image: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
@@ -225,10 +225,10 @@ def _draw_bar(drawn: Pixels, scale: ColourScale, unit: float) -> None:
     left = right - bar
     _darken(drawn, (left - margin, top - margin, width - margin // 2, top + long + margin))
     fractions = np.linspace(1.0, 0.0, max(long, 1))
-    strip = colours_from_shares(fractions)[:, None]
+    strip = colours_from_fractions(fractions)[:, None]
     target = drawn[max(top, 0) : top + long, max(left, 0) : right]
     target[:] = strip[: target.shape[0]]
-    for label, fraction in zip(labels, scale.shares(np.array(ticks)).tolist(), strict=True):
+    for label, fraction in zip(labels, scale.fractions(np.array(ticks)).tolist(), strict=True):
         row = top + round((1 - fraction) * (long - 1))
         cv2.line(drawn, (right, row), (right + tick, row), WHITE, max(1, round(unit)), cv2.LINE_AA)
         below = _text_size(label, unit)[1] // 2
@@ -251,8 +251,8 @@ def _darken(drawn: Pixels, box: tuple[int, int, int, int]) -> None:
     part[:] = np.rint(part * (1 - PANEL)).astype(np.uint8)
 
 
-def _write(drawn: Pixels, text: str, place: tuple[int, int], unit: float) -> None:
-    cv2.putText(drawn, text, place, FONT, _font_scale(unit), WHITE, max(1, round(unit)), cv2.LINE_AA)
+def _write(drawn: Pixels, text: str, position: tuple[int, int], unit: float) -> None:
+    cv2.putText(drawn, text, position, FONT, _font_scale(unit), WHITE, max(1, round(unit)), cv2.LINE_AA)
 
 
 def _text_size(text: str, unit: float) -> tuple[int, int]:

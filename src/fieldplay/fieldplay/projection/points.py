@@ -42,8 +42,8 @@ def points_from_cloud(cloud: NDArray[np.void]) -> SensorPoints:
     names: Sequence[str] = cloud.dtype.names or ()
     points = np.stack([_numbers(cloud[axis]) for axis in "xyz"], axis=-1)
     offsets = _numbers(cloud["time"]) if "time" in names else np.zeros(len(points))
-    kept = np.isfinite(points).all(axis=1) & np.isfinite(offsets) & points.any(axis=1)
-    return SensorPoints(points[kept], offsets[kept])
+    is_valid = np.isfinite(points).all(axis=1) & np.isfinite(offsets) & points.any(axis=1)
+    return SensorPoints(points[is_valid], offsets[is_valid])
 
 
 def _numbers(column: NDArray[Any]) -> Array:

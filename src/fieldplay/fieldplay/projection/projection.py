@@ -51,7 +51,7 @@ from fieldplay.topics.selection import Selection
 TRIED = 16  # rows beside those wanted, where some are damaged
 ROUNDS, CLOSE_NS = 8, NS_PER_S // 10  # of the search in a bag whose headers have another clock than its recorder
 Pixels = NDArray[np.uint8]
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 OWN, TF = "own", "tf"
 Step = Callable[[float, int], None]
 
@@ -75,8 +75,8 @@ def log_delay_ns(stream: Stream) -> int:
     if not isinstance(record, Serialized):
         return 0
     rows = np.arange(min(len(record), TRIED))
-    found = (framed.record for row in rows for framed in record.framed(rows[row : row + 1]))
-    return next((int(one.leaves_ns[0] - one.stamp_ns[0]) for one in found), 0)
+    framed_records = (framed.record for row in rows for framed in record.framed(rows[row : row + 1]))
+    return next((int(one.leaves_ns[0] - one.stamp_ns[0]) for one in framed_records), 0)
 
 
 def nearest_rows(stream: Stream, stamp_ns: int, count: int) -> list[NearRow]:
@@ -85,35 +85,35 @@ def nearest_rows(stream: Stream, stamp_ns: int, count: int) -> list[NearRow]:
     A bag is ordered by log time, and its headers may have another clock, which may even run at another rate, as in a
     simulation: the search is repeated with the delay of the message that is found.
     """
-    delay_ns, found = log_delay_ns(stream), list[NearRow]()
+    delay_ns, rows = log_delay_ns(stream), list[NearRow]()
     for _ in range(ROUNDS):
-        found = _nearest_logged(stream, stamp_ns, count, delay_ns=delay_ns)
-        if not found or abs(found[0].delay_ns - delay_ns) <= CLOSE_NS:
+        rows = _nearest_logged(stream, stamp_ns, count, delay_ns=delay_ns)
+        if not rows or abs(rows[0].delay_ns - delay_ns) <= CLOSE_NS:
             break
-        delay_ns = found[0].delay_ns
-    return found
+        delay_ns = rows[0].delay_ns
+    return rows
 
 
 def _nearest_logged(stream: Stream, stamp_ns: int, count: int, *, delay_ns: int) -> list[NearRow]:
     """The same among the messages that were logged about so much later."""
-    found: list[NearRow] = []
+    rows: list[NearRow] = []
     log_ns = stamp_ns + delay_ns
     for index in sorted(range(len(stream.spans)), key=lambda index: _distance(stream.spans[index], log_ns)):
-        is_full = len(found) == count
-        if is_full and _distance(stream.spans[index], log_ns) > abs(found[-1].stamp_ns - stamp_ns):
+        is_full = len(rows) == count
+        if is_full and _distance(stream.spans[index], log_ns) > abs(rows[-1].stamp_ns - stamp_ns):
             break
-        found = sorted(
-            [*found, *_nearest_of(stream.load(index), log_ns, count)],
+        rows = sorted(
+            [*rows, *_nearest_of(stream.load(index), log_ns, count)],
             key=lambda row: (abs(row.stamp_ns - stamp_ns), row.stamp_ns),
         )[:count]
-    return found
+    return rows
 
 
 def _nearest_of(record: Record, log_ns: int, count: int) -> list[NearRow]:
     order = np.argsort(np.abs(record.stamp_ns - log_ns), kind="stable")[:count]
     if isinstance(record, Serialized):  # the times in the messages of a bag are those that count
-        found = [framed.record for framed in record.framed(order)]
-        rows = [(one, row, *times) for one in found for row, times in enumerate(_times_of(one))]
+        framed_records = [framed.record for framed in record.framed(order)]
+        rows = [(one, row, *times) for one in framed_records for row, times in enumerate(_times_of(one))]
         return [NearRow(stamp_ns, one, row, delay_ns=logged_ns - stamp_ns) for one, row, stamp_ns, logged_ns in rows]
     return [NearRow(int(record.stamp_ns[row]), record, row) for row in order.tolist()]
 
@@ -149,39 +149,39 @@ class Scan:
         return self.stamp_ns + np.rint(self.points.offsets_s * NS_PER_S).astype(np.int64)
 
 
-def image_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> CameraImage:
+def image_at(camera: Sensor, stamp_ns: int, within_s: float, report: Report) -> CameraImage:
     """The picture nearest to a time."""
     rows = _near(camera, stamp_ns, within_s, count=1, other="the time asked for")
     for row in rows:
         try:
             return CameraImage(row.stamp_ns, _pixels_of(row), row.delay_ns)
         except (ArchiveError, OSError) as error:
-            tell(f"{_name_of(row)}: {error}; the next nearest picture is taken")
+            report(f"{_name_of(row)}: {error}; the next nearest picture is taken")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")
 
 
-def scans_at(laser: Sensor, stamp_ns: int, within_s: float, *, count: int, tell: Tell) -> list[Scan]:
+def scans_at(laser: Sensor, stamp_ns: int, within_s: float, *, count: int, report: Report) -> list[Scan]:
     """The scans nearest to a time, in the order of time; the nearest of them must be within some seconds."""
     rows = _near(laser, stamp_ns, within_s, count=count, other="the picture")
-    found: list[Scan] = []
+    scans: list[Scan] = []
     for row in rows:
         try:
-            found.append(Scan(row.stamp_ns, _points_of(row)))
+            scans.append(Scan(row.stamp_ns, _points_of(row)))
         except (ArchiveError, OSError) as error:
-            tell(f"{_name_of(row)}: {error}; it is left out")
-        if len(found) == count:
+            report(f"{_name_of(row)}: {error}; it is left out")
+        if len(scans) == count:
             break
-    if not found:
+    if not scans:
         raise ArchiveError(f"{laser.spec.topic}: none of {len(rows)} scans about the picture can be read")
-    return sorted(found, key=lambda scan: scan.stamp_ns)
+    return sorted(scans, key=lambda scan: scan.stamp_ns)
 
 
 def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: str) -> Sequence[NearRow]:
     rows = nearest_rows(sensor.stream, stamp_ns, count + TRIED)
     near = [row for row in rows if abs(row.stamp_ns - stamp_ns) <= within_s * NS_PER_S]
     if not near:
-        apart = distance_text(rows[0].stamp_ns, stamp_ns, other) if rows else ""
-        nearest = f"the nearest is at {time_text(rows[0].stamp_ns)}, {apart}" if rows else "there is none"
+        distance = distance_text(rows[0].stamp_ns, stamp_ns, other) if rows else ""
+        nearest = f"the nearest is at {time_text(rows[0].stamp_ns)}, {distance}" if rows else "there is none"
         raise ArchiveError(f"{sensor.spec.topic}: nothing within {within_s:g} s of {other}; {nearest}")
     return rows if count > 1 else near
 
@@ -198,13 +198,13 @@ def _points_of(row: NearRow) -> SensorPoints:
     if isinstance(record, records.Clouds):
         return points_from_cloud(record.load(row.row))
     if isinstance(record, records.LaserScans):
-        place = row.row
+        index = row.row
         return points_from_scan(
-            record.ranges_m[place, : record.count[place]],
-            angle_min_rad=float(record.angle_min_rad[place]),
-            angle_increment_rad=float(record.angle_increment_rad[place]),
-            time_increment_s=float(record.time_increment_s[place]),
-            limits_m=(float(record.range_min_m[place]), float(record.range_max_m[place])),
+            record.ranges_m[index, : record.count[index]],
+            angle_min_rad=float(record.angle_min_rad[index]),
+            angle_increment_rad=float(record.angle_increment_rad[index]),
+            time_increment_s=float(record.time_increment_s[index]),
+            limits_m=(float(record.range_min_m[index]), float(record.range_max_m[index])),
         )
     raise TypeError(f"expected scans or clouds, got {type(record).__name__}")
 
@@ -216,7 +216,7 @@ def _name_of(row: NearRow) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ProjectionRequest:
     """What is to be projected: names and time as people write them."""
 
     laser: str
@@ -229,14 +229,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Projected:
+class ProjectionResult:
     """A picture and the points that it may show, with their ranges (n,) in m from the sensor."""
 
     laser: Sensor
     camera: Sensor
-    wanted_ns: int
+    requested_ns: int
     start_ns: int
-    picture: CameraImage
+    image: CameraImage
     scans: Sequence[Scan]
     projection: Projection
     ranges_m: Array
@@ -244,7 +244,7 @@ class Projected:
     motion: SensorMotion
 
 
-def projected(archive: Archive, requested: Wanted, *, step: Step, tell: Tell) -> Projected:
+def project(archive: Archive, requested: ProjectionRequest, *, step: Step, report: Report) -> ProjectionResult:
     """Find, read and project; `step` hears the share that is done, `tell` what is noticed."""
     if archive.bag is not None:
         archive.spec = spec_with_sensors(archive)
@@ -253,9 +253,9 @@ def projected(archive: Archive, requested: Wanted, *, step: Step, tell: Tell) ->
     start_ns = window_of(archive, Selection()).archive_ns - log_delay_ns(camera.stream)
     requested_ns = _time_in_stamps(requested.time, start_ns, camera)
     own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, requested.extrinsics)
-    image = image_at(camera, requested_ns, requested.within_s, tell)
+    image = image_at(camera, requested_ns, requested.within_s, report)
     step(0.3, 1)
-    scans = scans_at(laser, image.stamp_ns, requested.within_s, count=requested.scans, tell=tell)
+    scans = scans_at(laser, image.stamp_ns, requested.within_s, count=requested.scans, report=report)
     step(0.6, 2)
     first_ns, last_ns = min(image.stamp_ns, scans[0].stamp_ns), max(image.stamp_ns, scans[-1].stamp_ns)
     frames = frames_about(archive, first_ns, last_ns, delay_ns=image.delay_ns)
@@ -263,16 +263,16 @@ def projected(archive: Archive, requested: Wanted, *, step: Step, tell: Tell) ->
     still = own
     if still is None:
         still = transform_at(frames, camera.spec.frame, laser.spec.frame, image.stamp_ns)
-    ways = frames, frames_with_truth(archive, frames, first_ns, last_ns)
-    motion = _motion(ways, requested.fixed_frame, image, sensor=laser.spec.frame, scans=scans)
+    trees = frames, frames_with_truth(archive, frames, first_ns, last_ns)
+    motion = _motion(trees, requested.fixed_frame, image, sensor=laser.spec.frame, scans=scans)
     points = np.concatenate([scan.points.points for scan in scans])
-    model = _model_for(image, numbers, camera.spec.topic, tell)
-    return Projected(
+    model = _model_for(image, numbers, camera.spec.topic, report)
+    return ProjectionResult(
         laser=laser,
         camera=camera,
-        wanted_ns=requested_ns,
+        requested_ns=requested_ns,
         start_ns=start_ns,
-        picture=image,
+        image=image,
         scans=scans,
         projection=projection_from_points(model, still @ motion.now_t_then, points),
         ranges_m=np.linalg.norm(points, axis=1),
@@ -294,10 +294,10 @@ def _time_in_stamps(text: str, start_ns: int, camera: Sensor) -> int:
 
 
 def _motion(
-    ways: tuple[Frames, Frames | None], fixed: str, image: CameraImage, *, sensor: str, scans: Sequence[Scan]
+    trees: tuple[Frames, Frames | None], fixed: str, image: CameraImage, *, sensor: str, scans: Sequence[Scan]
 ) -> SensorMotion:
     """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
-    frames, truth = ways
+    frames, truth = trees
     then_ns = np.concatenate([scan.then_ns for scan in scans])
     if truth is not None and fixed in (AUTO, truth.path_to_root(sensor)[-1]):
         motion = motion_of_sensor(truth, sensor, image.stamp_ns, then_ns=then_ns, fixed=AUTO)
@@ -313,14 +313,14 @@ def own_transform(spec: DatasetSpec, camera: str, laser: str) -> Array | None:
 
 
 def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Array | None:
-    found = own_transform(spec, camera, laser) if extrinsics != TF else None
-    if extrinsics == OWN and found is None:
+    transform = own_transform(spec, camera, laser) if extrinsics != TF else None
+    if extrinsics == OWN and transform is None:
         pairs = ", ".join(f"{row.child} in {row.parent}" for row in spec.projections) or "none"
         raise UsageError(f"{spec.name} has no row of its own for {laser} in {camera}; it has {pairs}")
-    return found
+    return transform
 
 
-def _model_for(image: CameraImage, camera: Camera, topic: str, tell: Tell) -> CameraModel:
+def _model_for(image: CameraImage, camera: Camera, topic: str, report: Report) -> CameraModel:
     """The camera for a picture, which may be a smaller one than its numbers are for."""
     matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
     model = camera_from_numbers(
@@ -332,56 +332,57 @@ def _model_for(image: CameraImage, camera: Camera, topic: str, tell: Tell) -> Ca
         return model
     sizes = f"{topic}: its numbers are for {camera.width} x {camera.height} pixels, the picture has {width} x {height}"
     if fitted is None:
-        tell(f"{sizes}, another shape: they are used as they are, and the points may be off")
+        report(f"{sizes}, another shape: they are used as they are, and the points may be off")
         return camera_from_numbers(matrix, camera.distortion, camera.distortion_model, width=width, height=height)
-    tell(f"{sizes}: they are scaled")
+    report(f"{sizes}: they are scaled")
     return fitted
 
 
-def lines_of(found: Projected, out: str) -> Iterator[str]:
+def lines_of(result: ProjectionResult, out: str) -> Iterator[str]:
     """The points, the stamps and how far apart they are, and by what the points were placed."""
-    laser, camera = found.laser.spec.topic, found.camera.spec.topic
-    shown, points = int(found.projection.is_visible.sum()), len(found.projection.is_visible)
+    laser, camera = result.laser.spec.topic, result.camera.spec.topic
+    shown, points = int(result.projection.is_visible.sum()), len(result.projection.is_visible)
     yield f"{out}: {shown} of {points} points of {laser} in {camera}"
-    stamp_ns = found.picture.stamp_ns
-    start = f"{(stamp_ns - found.start_ns) / NS_PER_S:.6f} s"
-    yield f"  picture  {time_text(stamp_ns)}, {start}, {distance_text(stamp_ns, found.wanted_ns, 'the time asked for')}"
-    nearest = min(found.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
+    stamp_ns = result.image.stamp_ns
+    start = f"{(stamp_ns - result.start_ns) / NS_PER_S:.6f} s"
+    distance = distance_text(stamp_ns, result.requested_ns, "the time asked for")
+    yield f"  picture  {time_text(stamp_ns)}, {start}, {distance}"
+    nearest = min(result.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
     yield f"  scan     {time_text(nearest.stamp_ns)}, {distance_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
-    if len(found.scans) > 1:
-        ends = (distance_text(found.scans[place].stamp_ns, stamp_ns, "it") for place in (0, -1))
-        yield f"           with {len(found.scans) - 1} more, from {' to '.join(ends)}"
-    yield f"  placed   {_placed(found)}"
+    if len(result.scans) > 1:
+        distances = (distance_text(result.scans[index].stamp_ns, stamp_ns, "it") for index in (0, -1))
+        yield f"           with {len(result.scans) - 1} more, from {' to '.join(distances)}"
+    yield f"  placed   {_placement_text(result)}"
 
 
-def _placed(found: Projected) -> str:
-    laser, camera = found.laser.spec.frame, found.camera.spec.frame
+def _placement_text(result: ProjectionResult) -> str:
+    laser, camera = result.laser.spec.frame, result.camera.spec.frame
     own, tf = f"by the dataset's own row for {laser} in {camera}", f"by tf from {laser} to {camera}"
-    way = own if found.extrinsics == OWN else tf
-    if not found.motion.frame:
-        return f"{way}; motion between scan and picture is left out"
-    return f"{way}; motion of up to {found.motion.moved_m:.3f} m in {found.motion.frame} is made up for"
+    text = own if result.extrinsics == OWN else tf
+    if not result.motion.frame:
+        return f"{text}; motion between scan and picture is left out"
+    return f"{text}; motion of up to {result.motion.moved_m:.3f} m in {result.motion.frame} is made up for"
 
 
-def caption_of(found: Projected) -> str:
+def caption_of(result: ProjectionResult) -> str:
     """A line in the picture, without signs that its letters lack."""
-    stamp_ns = found.picture.stamp_ns
-    nearest = min((scan.stamp_ns - stamp_ns for scan in found.scans), key=abs) / NS_PER_S
-    scans = f"{len(found.scans)} scans" if len(found.scans) > 1 else "scan"
-    seconds = (stamp_ns - found.start_ns) / NS_PER_S
-    return f"{found.laser.spec.frame} in {found.camera.spec.frame}, {seconds:.3f} s, {scans} {nearest * 1e3:+.0f} ms"
+    stamp_ns = result.image.stamp_ns
+    nearest = min((scan.stamp_ns - stamp_ns for scan in result.scans), key=abs) / NS_PER_S
+    scans = f"{len(result.scans)} scans" if len(result.scans) > 1 else "scan"
+    seconds = (stamp_ns - result.start_ns) / NS_PER_S
+    return f"{result.laser.spec.frame} in {result.camera.spec.frame}, {seconds:.3f} s, {scans} {nearest * 1e3:+.0f} ms"
 
 
-def overlay_parameters(spec: DatasetSpec, pair: str, *, images: str) -> dict[str, Any]:
+def overlay_parameters(spec: DatasetSpec, pair: str, *, image_format: str) -> dict[str, Any]:
     """The node's parameters for a pair `LASER,CAMERA`, the pictures sent as raw, compressed or both."""
     laser, comma, camera = (word.strip() for word in pair.partition(","))
     if not (laser and comma and camera):
         raise UsageError(f"overlay: expected LASER,CAMERA, got '{pair}'")
     ids = {stream.id for stream in spec.streams}
-    points, pictures = laser_stream(spec, laser, ids), camera_stream(spec, camera, ids)
+    points, images = laser_stream(spec, laser, ids), camera_stream(spec, camera, ids)
     parameters: dict[str, Any] = {
         "scan" if points.type == SCAN else "cloud": points.topic,
-        "image": f"{pictures.topic}/compressed" if images == "compressed" else pictures.topic,
+        "image": f"{images.topic}/compressed" if image_format == "compressed" else images.topic,
     }
-    own = own_transform(spec, pictures.frame, points.frame)
+    own = own_transform(spec, images.frame, points.frame)
     return parameters if own is None else {**parameters, "camera_t_sensor": own.reshape(-1).tolist()}

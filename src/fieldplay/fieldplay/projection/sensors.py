@@ -46,20 +46,20 @@ def camera_of_name(archive: Archive, name: str) -> tuple[Sensor, Camera]:
 def laser_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
     """The description of the scans or clouds of that name among the streams that are there, by their ids."""
     known = [stream for stream in spec.streams if stream.type in (SCAN, CLOUD)]
-    return _named(spec, "laser", name, known=known, there=there)
+    return _find_stream(spec, "laser", name, known=known, there=there)
 
 
 def camera_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
     """The same of pictures that a camera with known numbers took."""
     known = [stream for stream in spec.streams if stream.type in (RAW, COMPRESSED) and stream.camera in spec.cameras]
-    return _named(spec, "camera", name, known=known, there=there)
+    return _find_stream(spec, "camera", name, known=known, there=there)
 
 
 def _ids_with_rows(archive: Archive) -> set[str]:
     return {name for name, stream in archive.streams.items() if stream.spans}
 
 
-def _named(
+def _find_stream(
     spec: DatasetSpec, kind: str, name: str, *, known: Sequence[StreamSpec], there: Collection[str]
 ) -> StreamSpec:
     """The first stream of a full name, else of a short one."""
@@ -71,7 +71,7 @@ def _named(
                 return stream
     missing = [stream for stream in known if requested in (*_full_names(stream), *_short_names(stream))]
     what = f"there is nothing of {missing[0].topic}" if missing else f"there is no {kind} '{name}'"
-    raise UsageError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_listed(able)}")
+    raise UsageError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_list_topics(able)}")
 
 
 def _full_names(spec: StreamSpec) -> tuple[str, ...]:
@@ -84,15 +84,15 @@ def _short_names(spec: StreamSpec) -> tuple[str, ...]:
     return before, before.rpartition("/")[2], spec.frame
 
 
-def _listed(specs: Sequence[StreamSpec]) -> str:
+def _list_topics(specs: Sequence[StreamSpec]) -> str:
     """Each topic with its short name; of several with one short name the first alone has it."""
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for spec in specs:
         short = spec.topic.rpartition("/")[0]
-        told.setdefault(short, f"{short} ({spec.topic})" if short else spec.topic)
-        if spec.topic not in told[short]:
-            told[spec.topic] = spec.topic
-    return ", ".join(told.values()) or NONE
+        texts.setdefault(short, f"{short} ({spec.topic})" if short else spec.topic)
+        if spec.topic not in texts[short]:
+            texts[spec.topic] = spec.topic
+    return ", ".join(texts.values()) or NONE
 
 
 # Lasers and cameras of a bag, by what their messages say: the frames, and the cameras by their CameraInfo.
@@ -130,4 +130,4 @@ def _first(stream: Stream) -> FramedRecord | None:
     if not isinstance(record, Serialized):
         return None
     rows = np.arange(min(len(record), TRIED))
-    return next((found for row in rows for found in record.framed(rows[row : row + 1])), None)
+    return next((framed for row in rows for framed in record.framed(rows[row : row + 1])), None)

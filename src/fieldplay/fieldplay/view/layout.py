@@ -26,7 +26,11 @@ ROBOT = "robot"
 FOLDER = "views"
 FIX, SCAN, DIAGNOSTICS = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/LaserScan", "diagnostic_msgs/msg/DiagnosticArray"
 CURVES = {*QUANTITIES, "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"}
-WITH_WAY = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/PoseWithCovarianceStamped")
+WITH_TRAJECTORY = (
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/PoseStamped",
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+)
 MOST_CAMERAS, MOST_PLOTS = 4, 12
 SPACE_SHARE, CAMERA_SHARE, PLOT_SHARE = 3.0, 1.4, 0.5
 
@@ -68,12 +72,12 @@ def edges_of_model(text: str, known: Collection[str], prefix: str = "") -> Itera
 
 def _shape(visual: ElementTree.Element, named: dict[str, tuple[float, ...] | None]) -> Any:
     origin, material = visual.find("origin"), visual.find("material")
-    place = _numbers(origin, "xyz", (0.0, 0.0, 0.0))
-    turn = quaternion_from_rotation(rotation_from_fixed_xyz(_numbers(origin, "rpy", (0.0, 0.0, 0.0))))
+    position = _numbers(origin, "xyz", (0.0, 0.0, 0.0))
+    orientation = quaternion_from_rotation(rotation_from_fixed_xyz(_numbers(origin, "rpy", (0.0, 0.0, 0.0))))
     own = _colour(material) if material is not None else None
     colour = own or named.get("" if material is None else material.get("name", "")) or GREY
     common = {
-        "centers": [place], "quaternions": [rr.Quaternion(xyzw=turn)], "fill_mode": "solid",
+        "centers": [position], "quaternions": [rr.Quaternion(xyzw=orientation)], "fill_mode": "solid",
         "colors": [tuple(round(255 * part) for part in colour)],
     }  # fmt: skip
     geometry = visual.find("geometry")
@@ -137,11 +141,11 @@ class ViewSpec:
 
 def view_files() -> dict[str, Path]:
     """The views that there are, by the namespace of the topics that they are for."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in config_folders():
         for path in sorted((folder / FOLDER).glob("*.yaml")):
-            found.setdefault(path.stem, path)
-    return found
+            files.setdefault(path.stem, path)
+    return files
 
 
 def view_of(topics: Sequence[Topic], dataset: str = "", namespace: str = "") -> tuple[ViewSpec, str]:
@@ -172,7 +176,7 @@ class Layout:
         above = [*self._cameras(), self._space(root), *self._maps()]
         fractions = [SPACE_SHARE if isinstance(part, rrb.Spatial3DView) else CAMERA_SHARE for part in above]
         parts: list[Any] = [rrb.Horizontal(*above, column_shares=fractions)]
-        below = [*self._plots(), *self._words()]
+        below = [*self._plots(), *self._log_views()]
         if below:
             parts.append(rrb.Tabs(*below, active_tab=0))
         content = rrb.Vertical(*parts, row_shares=[1.0, PLOT_SHARE][: len(parts)])
@@ -181,26 +185,26 @@ class Layout:
         return rrb.Blueprint(content, time, collapse_panels=True)
 
     def _space(self, root: str) -> rrb.Spatial3DView:
-        flat = [image for image in self._pictures() if not self._has_camera(image)]
-        ways = [topic.name for topic in self._topics if topic.msgtype in WITH_WAY]
-        place: dict[str, Any] = {}
+        flat = [image for image in self._image_topics() if not self._has_camera(image)]
+        trajectories = [topic.name for topic in self._topics if topic.msgtype in WITH_TRAJECTORY]
+        options: dict[str, Any] = {}
         if root:
             axes = rr.components.ViewCoordinates.FLU
-            place["spatial_information"] = rrb.SpatialInformation(root, axes=axes)
+            options["spatial_information"] = rrb.SpatialInformation(root, axes=axes)
         eye = self._spec.eye
         if eye is not None and root in self._spec.root[:1]:
-            place["eye_controls"] = rrb.EyeControls3D(position=eye.position, look_target=eye.target)
+            options["eye_controls"] = rrb.EyeControls3D(position=eye.position, look_target=eye.target)
         return rrb.Spatial3DView(
             name=root or "space",
             contents=["+ /**", *(f"- {image}/**" for image in flat)],
-            overrides={f"{way}/way": _until_now() for way in ways},
-            **place,
+            overrides={f"{name}/way": _until_now() for name in trajectories},
+            **options,
         )
 
     def _cameras(self) -> list[Any]:
         views = []
-        for camera in (*self._spec.cameras, *([] if self._spec.cameras else self._found_cameras())):
-            image = self._picture(camera.picture)
+        for camera in (*self._spec.cameras, *([] if self._spec.cameras else self._default_cameras())):
+            image = self._image_topic(camera.picture)
             if image:
                 points = [self._full(name) for name in camera.points if self._full(name) in self._types]
                 if not self._has_camera(image):
@@ -210,35 +214,35 @@ class Layout:
                 ))  # fmt: skip
         return [rrb.Vertical(*views[:MOST_CAMERAS])] if views else []
 
-    def _found_cameras(self) -> Iterator[CameraView]:
+    def _default_cameras(self) -> Iterator[CameraView]:
         points = tuple(topic.name for topic in self._topics if topic.msgtype in (CLOUD, SCAN))
-        for image in self._pictures():
+        for image in self._image_topics():
             yield CameraView(picture=image, points=points)
 
     def _maps(self) -> list[Any]:
-        found = [topic.name for topic in self._topics if topic.msgtype == FIX]
-        chosen = [self._full(name) for name in self._spec.map if self._full(name) in found] or found
+        topics = [topic.name for topic in self._topics if topic.msgtype == FIX]
+        chosen = [self._full(name) for name in self._spec.map if self._full(name) in topics] or topics
         return [rrb.MapView(origin="/", contents=chosen, name="map")] if chosen else []
 
     def _plots(self) -> list[Any]:
         plots = self._spec.plots or tuple(
             PlotView(title=topic.name, of=(topic.name,)) for topic in self._topics if topic.msgtype in CURVES
         )
-        made = []
+        views = []
         for plot in plots:
             there = [self._full(name) for name in plot.of if self._holds(self._full(name))]
             if there:
-                made.append(rrb.TimeSeriesView(name=plot.title, origin="/", contents=[f"{name}/**" for name in there]))
-        return made[:MOST_PLOTS]
+                views.append(rrb.TimeSeriesView(name=plot.title, origin="/", contents=[f"{name}/**" for name in there]))
+        return views[:MOST_PLOTS]
 
-    def _words(self) -> list[Any]:
+    def _log_views(self) -> list[Any]:
         diagnostics = [topic.name for topic in self._topics if topic.msgtype == DIAGNOSTICS]
         return [rrb.TextLogView(name="log", origin="/", contents=[*diagnostics, f"/{DEFECTS}"])]
 
-    def _pictures(self) -> list[str]:
+    def _image_topics(self) -> list[str]:
         return [topic.name for topic in self._topics if topic.msgtype in (RAW, COMPRESSED)]
 
-    def _picture(self, name: str) -> str:
+    def _image_topic(self, name: str) -> str:
         """The topic of a picture, raw or compressed; "" where there is none."""
         full = self._full(name)
         return next((topic for topic in (full, f"{full}/compressed") if topic in self._types), "")

@@ -40,22 +40,22 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 PLAIN = ("value", "vector")  # what has no better name than its topic
 LEVELS = ("INFO", "WARN", "ERROR", "WARN")  # of diagnostics, by their number; the last is stale
 ARROW_M = 0.5
-POINT_UI, WAY_UI = -1.5, -1.5  # negative radii are points of the screen
+POINT_UI, PATH_UI = -1.5, -1.5  # negative radii are points of the screen
 IMAGE_PLANE_M = 0.5
-MOST_OF_A_WAY = 1000  # poses that are drawn of a path; each message has all of it again
-WAY_STEP_M = 0.05
+MAX_PATH_POSES = 1000  # poses that are drawn of a path; each message has all of it again
+PATH_STEP_M = 0.05
 COLOURED_BY = ("intensity", "intensities", "reflectivity")
 PERCENTILES = (2, 98)
 THINNED = 2000  # points that the range of colours is taken from
 Array = NDArray[np.float64]
 TIMELINE, STAMPS = "time", "stamp"
-KEPT_NS, KEPT_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes
-FIRST_KEPT_NS = NS_PER_S // 32  # of the very first, then twice as much each time, so that something soon is there
+BUFFER_NS, BUFFER_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes
+FIRST_BUFFER_NS = NS_PER_S // 32  # of the very first, then twice as much each time, so that something soon is there
 BYTES_PER_ROW = 200  # of what is not large
 DEFECTS = "defects"
 NAMED = ("parents", "children", "camera")
 Key = tuple[Any, ...]
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 # What becomes of records in Rerun: columns of an entity, with the rows that have them.
@@ -77,7 +77,7 @@ class Entry:
     frame: str = ""
 
 
-def split(columns: Any, lengths: ArrayLike) -> Any:
+def partition_columns(columns: Any, lengths: ArrayLike) -> Any:
     """Columns of which each row has its own number of values."""
     return columns.partition(np.asarray(lengths, np.int64))
 
@@ -85,21 +85,21 @@ def split(columns: Any, lengths: ArrayLike) -> Any:
 # Pictures: the bytes of their files where Rerun knows these, else their pixels.
 
 
-def pictures(parts: Sequence[records.Pictures], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
+def image_entries(parts: Sequence[records.Pictures], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
     """Pictures with which of the parts' rows (k,) they are; those of one kind in an entry.
 
     ArchiveError of one that no picture can be made of.
     """
     by_kind: dict[str, list[tuple[int, Any]]] = {}
-    row = 0
+    number = 0
     for part in parts:
-        for place in range(len(part)):
-            kind, data = _kind(part.load(place))
-            by_kind.setdefault(kind, []).append((row, data))
-            row += 1
-    for kind, found in by_kind.items():
-        rows = np.array([row for row, _ in found])
-        columns = _columns(kind, [data for _, data in found])
+        for index in range(len(part)):
+            kind, data = _kind(part.load(index))
+            by_kind.setdefault(kind, []).append((number, data))
+            number += 1
+    for kind, images in by_kind.items():
+        rows = np.array([number for number, _ in images])
+        columns = _columns(kind, [data for _, data in images])
         yield rows, Entry(columns=columns, rows=rows, is_placed=bool(plane), frame=plane)
 
 
@@ -127,14 +127,14 @@ def _numbers(data: records.Pixels) -> NDArray[Any]:
     return values if channels == 1 else values.reshape(data.height, data.width, channels)
 
 
-def _columns(kind: str, found: list[Any]) -> Any:
+def _columns(kind: str, images: list[Any]) -> Any:
     if kind.startswith("image/"):
-        return rr.EncodedImage.columns(blob=found, media_type=[kind] * len(found))
-    formats = [_format(kind, values) for values in found]
-    buffers = [values.tobytes() for values in found]
+        return rr.EncodedImage.columns(blob=images, media_type=[kind] * len(images))
+    formats = [_format(kind, values) for values in images]
+    buffers = [values.tobytes() for values in images]
     if kind != "depth":
         return rr.Image.columns(buffer=buffers, format=formats)
-    meters = [METRES if values.dtype.kind == "f" else MILLIMETRES for values in found]
+    meters = [METRES if values.dtype.kind == "f" else MILLIMETRES for values in images]
     return rr.DepthImage.columns(buffer=buffers, format=formats, meter=meters)
 
 
@@ -177,10 +177,10 @@ def clock(record: records.ClockReading) -> Iterator[Entry]:
 
 def fixes(record: records.Fix) -> Iterator[Entry]:
     """Places on the map, and the altitude; where the place is not known there is none."""
-    places = np.stack([record.latitude_deg, record.longitude_deg], axis=1)
-    known = np.isfinite(places).all(axis=1)
+    positions = np.stack([record.latitude_deg, record.longitude_deg], axis=1)
+    known = np.isfinite(positions).all(axis=1)
     still = (rr.GeoPoints.from_fields(radii=rr.Radius.ui_points(4.0)),)
-    yield Entry(columns=split(rr.GeoPoints.columns(positions=places[known]), known), still=still)
+    yield Entry(columns=partition_columns(rr.GeoPoints.columns(positions=positions[known]), known), still=still)
     yield _series(record.altitude_m[:, None], ("altitude [m]",), "altitude")
 
 
@@ -188,8 +188,8 @@ def states(record: records.Diagnostics) -> Iterator[Entry]:
     """A line for each message: what is worst in it."""
     lines = [_line(states) for states in record.states]
     levels, texts = [level for level, _ in lines], [text for _, text in lines]
-    place = record.place.tolist()
-    yield Entry(columns=rr.TextLog.columns(text=[texts[k] for k in place], level=[levels[k] for k in place]))
+    index = record.place.tolist()
+    yield Entry(columns=rr.TextLog.columns(text=[texts[k] for k in index], level=[levels[k] for k in index]))
 
 
 def _line(states: tuple[records.State, ...]) -> tuple[str, str]:
@@ -202,7 +202,7 @@ def _series(values: NDArray[np.float64], names: tuple[str, ...], below: str) -> 
     """Curves (n, names)."""
     columns = rr.Scalars.columns(scalars=np.ascontiguousarray(values, np.float64).reshape(-1))
     still = (rr.SeriesLines(names=list(names)),)
-    return Entry(columns=split(columns, np.full(len(values), values.shape[1])), below=below, still=still)
+    return Entry(columns=partition_columns(columns, np.full(len(values), values.shape[1])), below=below, still=still)
 
 
 def _names(quantity: Quantity) -> tuple[str, ...]:
@@ -222,25 +222,25 @@ def transforms(record: records.Transforms, parent_of: dict[str, str]) -> Iterato
     for index, (parent, child) in enumerate(zip(record.parents, record.children, strict=True)):
         if parent_of.get(child) != parent:
             continue
-        places, turns = record.translation_m[:, index], record.rotation_xyzw[:, index]
-        good = are_transforms(places, turns)
+        positions, orientations = record.translation_m[:, index], record.rotation_xyzw[:, index]
+        good = are_transforms(positions, orientations)
         if record.known is not None:
             good &= record.known[:, index]
         rows = np.flatnonzero(good)
         columns = rr.Transform3D.columns(
-            translation=places[rows].astype(np.float32),
-            quaternion=turns[rows].astype(np.float32),
+            translation=positions[rows].astype(np.float32),
+            quaternion=orientations[rows].astype(np.float32),
             parent_frame=[parent] * len(rows),
             child_frame=[child] * len(rows),
         )
         yield child, Entry(columns=columns, entity=rr.new_entity_path(["tf", child]), rows=rows)
 
 
-def are_transforms(places: Array, turns: Array) -> NDArray[np.bool_]:
+def are_transforms(positions: Array, orientations: Array) -> NDArray[np.bool_]:
     """Which places (n, 3) and quaternions (n, 4) are such (n,)."""
-    numbers = np.concatenate([places, turns], axis=1)
+    numbers = np.concatenate([positions, orientations], axis=1)
     good: NDArray[np.bool_] = (np.abs(numbers) < LARGEST).all(axis=1)
-    good &= np.abs(turns).max(axis=1) > LEAST_QUATERNION
+    good &= np.abs(orientations).max(axis=1) > LEAST_QUATERNION
     return good
 
 
@@ -254,47 +254,47 @@ def pose_lists(record: records.Poses) -> Iterator[Entry]:
     yield _arrows(record.position_m, record.orientation_xyzw)
 
 
-def _arrows(places: Array, turns: Array) -> Entry:
+def _arrows(positions: Array, orientations: Array) -> Entry:
     """Places (n, k, 3) with quaternions (n, k, 4)."""
-    known = np.isfinite(places).all(axis=2)
-    has_turn = np.isfinite(turns).all(axis=2) & (np.abs(turns).max(axis=2, initial=0) > LEAST_QUATERNION)
-    usable = np.where(has_turn[..., None], turns, (0.0, 0.0, 0.0, 1.0))
+    known = np.isfinite(positions).all(axis=2)
+    has_turn = np.isfinite(orientations).all(axis=2) & (np.abs(orientations).max(axis=2, initial=0) > LEAST_QUATERNION)
+    usable = np.where(has_turn[..., None], orientations, (0.0, 0.0, 0.0, 1.0))
     ahead = rotation_from_quaternion(usable)[..., 0] * np.where(has_turn, ARROW_M, 0.0)[..., None]
-    columns = rr.Arrows3D.columns(vectors=ahead[known].astype(np.float32), origins=places[known].astype(np.float32))
-    return Entry(columns=split(columns, known.sum(axis=1)), is_placed=True)
+    columns = rr.Arrows3D.columns(vectors=ahead[known].astype(np.float32), origins=positions[known].astype(np.float32))
+    return Entry(columns=partition_columns(columns, known.sum(axis=1)), is_placed=True)
 
 
-class Trail:
+class TrajectoryStrip:
     """The way of an odometry as it grows: a piece of it for each step that is long enough to be seen."""
 
     def __init__(self) -> None:
         self._last: Array | None = None
 
-    def grown(self, record: records.Pose | records.Odometry) -> Iterator[Entry]:
+    def extend(self, record: records.Pose | records.Odometry) -> Iterator[Entry]:
         """The pieces of further poses."""
         rows, strips = [], []
         for row in np.flatnonzero(np.isfinite(record.position_m).all(axis=1)).tolist():
-            place = record.position_m[row]
+            position = record.position_m[row]
             if self._last is None:
-                self._last = place
-            elif np.linalg.norm(place - self._last) >= WAY_STEP_M:
+                self._last = position
+            elif np.linalg.norm(position - self._last) >= PATH_STEP_M:
                 rows.append(row)
-                strips.append(np.stack([self._last, place]))
-                self._last = place
+                strips.append(np.stack([self._last, position]))
+                self._last = position
         if rows:
             columns = rr.LineStrips3D.columns(strips=np.array(strips, np.float32))
-            still = (rr.LineStrips3D.from_fields(radii=WAY_UI),)
+            still = (rr.LineStrips3D.from_fields(radii=PATH_UI),)
             yield Entry(columns=columns, below="way", rows=np.array(rows), still=still, is_placed=True)
 
 
 def paths(record: records.Paths) -> Iterator[Entry]:
     """Each message's way, of a long one some poses, the first and the last among them."""
     strips = []
-    for place, count in zip(record.place.tolist(), record.count.tolist(), strict=True):
-        way = record.ways[place].position_m[:count]
-        chosen = np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST_OF_A_WAY)).astype(int))
-        strips.append(np.asarray(way[chosen], np.float32).reshape(-1, 3))
-    still = (rr.LineStrips3D.from_fields(radii=WAY_UI),)
+    for index, count in zip(record.place.tolist(), record.count.tolist(), strict=True):
+        positions = record.ways[index].position_m[:count]
+        chosen = np.unique(np.linspace(0, max(count - 1, 0), min(count, MAX_PATH_POSES)).astype(int))
+        strips.append(np.asarray(positions[chosen], np.float32).reshape(-1, 3))
+    still = (rr.LineStrips3D.from_fields(radii=PATH_UI),)
     yield Entry(columns=rr.LineStrips3D.columns(strips=strips), still=still, is_placed=True)
 
 
@@ -324,14 +324,14 @@ def scans(record: records.LaserScans) -> Iterator[Entry]:
         ranges = record.ranges_m[row, : record.count[row]]
         limits = float(record.range_min_m[row]), float(record.range_max_m[row])
         angle, step = float(record.angle_min_rad[row]), float(record.angle_increment_rad[row])
-        found = points_from_scan(ranges, angle_min_rad=angle, angle_increment_rad=step, limits_m=limits).points
-        parts.append((found.astype(np.float32), colours(np.linalg.norm(found, axis=1))))
+        points = points_from_scan(ranges, angle_min_rad=angle, angle_increment_rad=step, limits_m=limits).points
+        parts.append((points.astype(np.float32), colours(np.linalg.norm(points, axis=1))))
     yield _points(parts)
 
 
 def _points(parts: Sequence[tuple[NDArray[np.float32], NDArray[np.uint32]]]) -> Entry:
     points, shades = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    columns = split(rr.Points3D.columns(positions=points, colors=shades), [len(part) for part, _ in parts])
+    columns = partition_columns(rr.Points3D.columns(positions=points, colors=shades), [len(part) for part, _ in parts])
     return Entry(columns=columns, still=(rr.Points3D.from_fields(radii=POINT_UI),), is_placed=True)
 
 
@@ -376,8 +376,8 @@ class FrameTree:
                 continue
             above = self.above(parent)
             if child in above:
-                way = " -> ".join([*reversed(above[: above.index(child) + 1]), child])
-                self._loops[way] += len(record)
+                loop = " -> ".join([*reversed(above[: above.index(child) + 1]), child])
+                self._loops[loop] += len(record)
             else:
                 self.parents[child] = parent
 
@@ -393,28 +393,28 @@ class FrameTree:
         roots = Counter(self.above(frame)[-1] for frame in self.parents)
         return max(roots, key=lambda root: roots[root]) if roots else ""
 
-    def faults(self) -> Iterator[str]:
+    def issues(self) -> Iterator[str]:
         """Loops, in words."""
-        for way, count in self._loops.items():
-            yield f"tf: the frames {way} make a loop: {count} transforms that close it are left out"
+        for loop, count in self._loops.items():
+            yield f"tf: the frames {loop} make a loop: {count} transforms that close it are left out"
 
 
 class Recording:
     """Takes records in the order of time, and sends them as entities with the topics' names.
 
-    `every` is one of how many pictures and clouds of a topic that are sent; `tell` hears what is noticed, once.
+    `every` is one of how many pictures and clouds of a topic that are sent; `report` is called with each message once.
     """
 
-    def __init__(self, stream: rr.RecordingStream, topics: Sequence[str], tell: Tell, every: int = 1) -> None:
+    def __init__(self, stream: rr.RecordingStream, topics: Sequence[str], report: Report, every: int = 1) -> None:
         self._stream, self._every = stream, every
         self._topics = set(topics)
-        self._tell = tell
-        self._told: set[str] = set()
-        self._kept: dict[Key, list[FramedRecord]] = {}
-        self._kept_bytes, self._first_ns, self._keep_ns = 0, 0, FIRST_KEPT_NS
+        self._report = report
+        self._reported: set[str] = set()
+        self._buffered: dict[Key, list[FramedRecord]] = {}
+        self._buffered_bytes, self._first_ns, self._buffer_ns = 0, 0, FIRST_BUFFER_NS
         self._defects: list[tuple[int, str]] = []
         self._still: dict[str, tuple[str, ...]] = {}
-        self._trails: dict[str, Trail] = {}
+        self._trajectories: dict[str, TrajectoryStrip] = {}
         self._turn: Counter[str] = Counter()
         self._now_ns = 0
         self.tree = FrameTree()
@@ -432,8 +432,8 @@ class Recording:
             self.take(batch.topic, framed)
         if len(batch.stamp_ns):
             self._now_ns = int(batch.stamp_ns[-1])  # not of all batches: those of numbers come a long while at once
-        if self._now_ns - self._first_ns >= self._keep_ns or self._kept_bytes >= KEPT_BYTES:
-            self._keep_ns = min(2 * self._keep_ns, KEPT_NS)
+        if self._now_ns - self._first_ns >= self._buffer_ns or self._buffered_bytes >= BUFFER_BYTES:
+            self._buffer_ns = min(2 * self._buffer_ns, BUFFER_NS)
             self.flush()
 
     def take(self, topic: Topic, framed: FramedRecord) -> None:
@@ -445,10 +445,10 @@ class Recording:
             self._turn[topic.name] += 1
             if (self._turn[topic.name] - 1) % self._every:
                 return
-        if not self._kept:
+        if not self._buffered:
             self._first_ns = int(record.leaves_ns[0])
-        self._kept.setdefault(_key(topic, framed), []).append(framed)
-        self._kept_bytes += _size(record)
+        self._buffered.setdefault(_key(topic, framed), []).append(framed)
+        self._buffered_bytes += _size(record)
 
     def defect(self, defect: Defect) -> None:
         """Something wrong with the data, as a line at the time that is being sent."""
@@ -457,22 +457,22 @@ class Recording:
     @np.errstate(over="ignore", invalid="ignore")  # damaged messages may hold any number
     def flush(self) -> None:
         """Send what is kept; what was sent before is away then, so that little waits in Rerun."""
-        kept, self._kept, self._kept_bytes = self._kept, {}, 0
+        buffered, self._buffered, self._buffered_bytes = self._buffered, {}, 0
         self._stream.flush()
-        for (topic, *_), found in kept.items():
-            self._send_kept(topic, found)
+        for (topic, *_), parts in buffered.items():
+            self._send_buffered(topic, parts)
         self._send_defects()
 
     def close(self) -> None:
         """Send the rest; it is away when this returns."""
         self.flush()
         self._stream.flush()
-        for line in self.tree.faults():
+        for line in self.tree.issues():
             self._once(line)
 
-    def _send_kept(self, topic: Topic, found: list[FramedRecord]) -> None:
-        frame, child = found[0].frame.lstrip("/"), found[0].child_frame
-        parts = [framed.record for framed in found]
+    def _send_buffered(self, topic: Topic, framed_records: list[FramedRecord]) -> None:
+        frame, child = framed_records[0].frame.lstrip("/"), framed_records[0].child_frame
+        parts = [framed.record for framed in framed_records]
         if type(parts[0]) is records.Pictures:
             self._send_images(topic, [part for part in parts if isinstance(part, records.Pictures)])
             return
@@ -494,7 +494,7 @@ class Recording:
             yield from cameras(record, _plane(topic.name), frame)
         elif isinstance(record, records.Pose | records.Odometry):
             yield from poses(record)
-            yield from self._trails.setdefault(topic.name, Trail()).grown(record)
+            yield from self._trajectories.setdefault(topic.name, TrajectoryStrip()).extend(record)
         else:
             for kind, entries_of in ENTRIES.items():
                 if isinstance(record, kind):
@@ -514,11 +514,11 @@ class Recording:
             self.counts[topic.name] += len(record)
 
     def _send_static(self, child: str, record: records.Transforms) -> None:
-        place = record.children.index(child)
+        index = record.children.index(child)
         transform = rr.Transform3D(
-            translation=record.translation_m[-1, place],
-            quaternion=rr.Quaternion(xyzw=record.rotation_xyzw[-1, place]),
-            parent_frame=record.parents[place],
+            translation=record.translation_m[-1, index],
+            quaternion=rr.Quaternion(xyzw=record.rotation_xyzw[-1, index]),
+            parent_frame=record.parents[index],
             child_frame=child,
         )
         self._stream.log(rr.new_entity_path([STATIC, child]), transform, static=True)
@@ -527,26 +527,28 @@ class Recording:
         folder, rectified = _folder(topic.name), _is_rectified(topic.name)
         infos = [f"{folder}/{CAMERA_INFO_RECT}"] * rectified + [f"{folder}/{CAMERA_INFO}"]
         plane = next((_plane(info) for info in infos if info in self._topics), "")
-        leaves, stamps = (np.concatenate([getattr(part, name) for part in parts]) for name in ("leaves_ns", "stamp_ns"))
+        log_times, stamps = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("leaves_ns", "stamp_ns")
+        )
         try:
-            for rows, entry in pictures(parts, plane):
-                self._send_columns(topic.name, entry, leaves[rows], stamps[rows])
+            for rows, entry in image_entries(parts, plane):
+                self._send_columns(topic.name, entry, log_times[rows], stamps[rows])
                 self.counts[topic.name] += len(rows)
         except ArchiveError as error:
-            self._defects.append((int(leaves[0]), f"{topic.name}: {error}"))
+            self._defects.append((int(log_times[0]), f"{topic.name}: {error}"))
             self._once(f"{topic.name}: {error}: left out")
 
     def _send(self, topic: Topic, entry: Entry, record: Record, frame: str) -> None:
         entity = entry.entity or "/".join(filter(None, (topic.name, entry.below)))
-        leaves, stamps = record.leaves_ns, record.stamp_ns
+        log_times, stamps = record.leaves_ns, record.stamp_ns
         if entry.rows is not None:
-            leaves, stamps = leaves[entry.rows], stamps[entry.rows]
+            log_times, stamps = log_times[entry.rows], stamps[entry.rows]
         if entry.is_placed and not frame:
             self._once(f"{topic.name}: its messages name no frame: it stands apart from the other frames")
-        self._send_columns(entity, entry, leaves, stamps, frame)
+        self._send_columns(entity, entry, log_times, stamps, frame)
 
     def _send_columns(
-        self, entity: str, entry: Entry, leaves: NDArray[np.int64], stamps: NDArray[np.int64], frame: str = ""
+        self, entity: str, entry: Entry, log_times: NDArray[np.int64], stamps: NDArray[np.int64], frame: str = ""
     ) -> None:
         frame = (entry.frame or frame) if entry.is_placed else ""
         known = (frame, repr(entry.still))
@@ -555,22 +557,22 @@ class Recording:
             framed = (rr.CoordinateFrame(frame),) if frame else ()
             for archetype in (*entry.still, *framed):
                 self._stream.log(entity, archetype, static=True)
-        times = [_times(TIMELINE, leaves)]
-        if (leaves != stamps).any():
+        times = [_times(TIMELINE, log_times)]
+        if (log_times != stamps).any():
             times.append(_times(STAMPS, stamps))
         self._stream.send_columns(entity, times, entry.columns)
 
     def _send_defects(self) -> None:
-        found, self._defects = self._defects, []
-        if found:
-            stamps, texts = zip(*found, strict=True)
+        defects, self._defects = self._defects, []
+        if defects:
+            stamps, texts = zip(*defects, strict=True)
             columns = rr.TextLog.columns(text=texts, level=["WARN"] * len(texts))
             self._stream.send_columns(DEFECTS, [_times(TIMELINE, np.array(stamps))], columns)
 
     def _once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._tell(text)
+        if text not in self._reported:
+            self._reported.add(text)
+            self._report(text)
 
 
 ENTRIES: dict[type[Record], Callable[[Any], Iterator[Entry]]] = {
@@ -607,8 +609,8 @@ def _size(record: Record) -> int:
     if isinstance(record, records.Clouds):
         return sum(record.load(row).nbytes for row in range(len(record)))
     if type(record) is records.Pictures:
-        found = [record.load(row) for row in range(len(record))]
-        return sum(len(data.data if isinstance(data, records.Pixels) else data) for data in found)
+        images = [record.load(row) for row in range(len(record))]
+        return sum(len(data.data if isinstance(data, records.Pixels) else data) for data in images)
     return len(record) * BYTES_PER_ROW
 
 

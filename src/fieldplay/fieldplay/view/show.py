@@ -31,7 +31,7 @@ class LiveMessage(NamedTuple):
 
     topic: str
     msgtype: str
-    heard_ns: int
+    received_ns: int
     data: bytes
 
 
@@ -39,7 +39,7 @@ class ReceiveQueue:
     """Filled by one thread, emptied by another. Large messages go first where there is no room, the oldest first."""
 
     def __init__(self, most_bytes: int) -> None:
-        self.heard, self.dropped = Counter[str](), Counter[str]()
+        self.received, self.dropped = Counter[str](), Counter[str]()
         self._most, self._bytes = most_bytes, 0
         self._large: deque[tuple[int, LiveMessage]] = deque()
         self._small: deque[tuple[int, LiveMessage]] = deque()
@@ -49,7 +49,7 @@ class ReceiveQueue:
     def put(self, message: LiveMessage) -> None:
         """One more."""
         with self._changed:
-            self.heard[message.topic] += 1
+            self.received[message.topic] += 1
             self._number += 1
             (self._large if len(message.data) >= LARGE else self._small).append((self._number, message))
             self._bytes += len(message.data)
@@ -63,15 +63,15 @@ class ReceiveQueue:
         """All that wait, in the order in which they came; none where none comes in time."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._large or self._small), patience_s)
-            found = sorted((*self._large, *self._small), key=lambda numbered: numbered[0])
+            messages = sorted((*self._large, *self._small), key=lambda numbered: numbered[0])
             self._large.clear()
             self._small.clear()
             self._bytes = 0
-        return [message for _, message in found]
+        return [message for _, message in messages]
 
-    def told(self) -> str:
+    def drop_summary(self) -> str:
         """What was dropped, in words; nothing where nothing was."""
-        parts = [f"{count} of {self.heard[topic]} on {topic}" for topic, count in sorted(self.dropped.items())]
+        parts = [f"{count} of {self.received[topic]} on {topic}" for topic, count in sorted(self.dropped.items())]
         return f"dropped, as the viewer was slower: {', '.join(parts)}" if parts else ""
 
 
@@ -82,10 +82,10 @@ class LiveShow:
     """
 
     def __init__(
-        self, stream: rr.RecordingStream, tell: Callable[[str], None], *, dataset: str, namespace: str, every: int
+        self, stream: rr.RecordingStream, report: Callable[[str], None], *, dataset: str, namespace: str, every: int
     ) -> None:
         self._stream, self._dataset, self._namespace = stream, dataset, namespace
-        self._recording = Recording(stream, [], tell, every)
+        self._recording = Recording(stream, [], report, every)
         self._decoders: dict[str, RecordDecoder] = {}
         self._topics: list[Topic] = []
         self._now_ns = 0
@@ -112,12 +112,12 @@ class LiveShow:
     def summary(self) -> str:
         """What was shown, in words."""
         counts = self._recording.counts
-        told = f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
-        return f"{told}, {self.unreadable} could not be read" if self.unreadable else told
+        text = f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
+        return f"{text}, {self.unreadable} could not be read" if self.unreadable else text
 
     def _records(self, message: LiveMessage) -> Iterable[FramedRecord]:
         decoder = self._decoders.setdefault(message.msgtype, RecordDecoder(message.msgtype))
-        log_ns = self._now_ns or message.heard_ns
+        log_ns = self._now_ns or message.received_ns
         for framed in decoder.records(parts_of_lengths(np.array([log_ns]), [message.data])):
             self._now_ns = int(framed.record.stamp_ns[-1]) or self._now_ns
             yield framed._replace(record=replace(framed.record, order_ns=None))
@@ -137,8 +137,8 @@ class LiveShow:
         self._stream.send_blueprint(layout.blueprint(state[0], is_followed=True), make_active=True, make_default=True)
 
 
-class Shown:
-    """What is sent of an archive. `tell` hears what is noticed."""
+class ArchiveShow:
+    """What is sent of an archive. `report` is called with each message."""
 
     def __init__(
         self,
@@ -146,17 +146,17 @@ class Shown:
         selection: Selection,
         stream: rr.RecordingStream,
         *,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         every: int = 1,
     ) -> None:
-        self._archive, self._prefix, self._stream, self._tell = archive, selection.frame_prefix, stream, tell
+        self._archive, self._prefix, self._stream, self._report = archive, selection.frame_prefix, stream, report
         self._source = ArchiveSource(archive, selection)
         topics = self._source.topics
         dataset = "" if archive.bag is not None else archive.spec.name
         namespace = selection.namespace if selection.namespace is not None else archive.spec.namespace
         spec, namespace = view_of(topics, dataset, namespace if dataset else "")
         self._layout = Layout(spec, namespace, topics)
-        self._recording = Recording(stream, [topic.name for topic in topics], tell, every)
+        self._recording = Recording(stream, [topic.name for topic in topics], report, every)
         self._root: str | None = None
         self._defects = 0  # that were sent
         stream.send_recording_name(archive.root.resolve().name)
@@ -165,7 +165,7 @@ class Shown:
         """All of it, in the order of time."""
         left = not_shown(self._source.topics)
         if left:
-            self._tell(left)
+            self._report(left)
         recording = self._recording
         for batch in self._source.batches(progress):
             recording.add(batch)
@@ -183,10 +183,10 @@ class Shown:
         return f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
 
     def _send_defects(self) -> None:
-        kept = self._archive.defects.listed
-        for defect in kept[self._defects :]:
+        defects = self._archive.defects.listed
+        for defect in defects[self._defects :]:
             self._recording.defect(defect)
-        self._defects = len(kept)
+        self._defects = len(defects)
 
     def _lay_out(self) -> None:
         """The robot, and what is shown where; as soon as the frames are known."""

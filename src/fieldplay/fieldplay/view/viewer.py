@@ -104,7 +104,7 @@ class ViewerError(UserError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Started:
+class RunningViewer:
     """A viewer, or a server of one, that runs as a process of its own."""
 
     process: subprocess.Popen[bytes]
@@ -113,7 +113,7 @@ class Started:
 
 
 @contextmanager
-def saved(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
+def save_to_file(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
     """Into a file, which is there when it is complete."""
     with whole(out) as partial:
         stream.save(str(partial))
@@ -124,7 +124,7 @@ def saved(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def connected(stream: rr.RecordingStream, url: str) -> Iterator[None]:
+def connect_to(stream: rr.RecordingStream, url: str) -> Iterator[None]:
     """To a viewer that listens; ViewerError where it does not, or goes in the middle."""
     stream.connect_grpc(url)
     try:
@@ -158,17 +158,17 @@ def require_listener(url: str) -> None:
 
 
 @contextmanager
-def desktop(memory: str, bind: str) -> Iterator[Started]:
+def desktop(memory: str, bind: str) -> Iterator[RunningViewer]:
     """A window with the viewer."""
     if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise ViewerError("there is no display to open a window on: --web shows it in a browser, --save writes a file")
     port = free_port(bind, GRPC_PORT)
-    with _started(bind, port, "--memory-limit", memory, "--expect-data-soon") as started:
+    with _start_viewer(bind, port, "--memory-limit", memory, "--expect-data-soon") as started:
         yield started
 
 
 @contextmanager
-def browser(memory: str, bind: str, port: int) -> Iterator[Started]:
+def browser(memory: str, bind: str, port: int) -> Iterator[RunningViewer]:
     """A page with the viewer, and the server of its data."""
     require_free(bind, port)
     data_port, inner_port = free_port(bind, GRPC_PORT), free_port(LOCAL, 0)
@@ -177,14 +177,14 @@ def browser(memory: str, bind: str, port: int) -> Iterator[Started]:
     options = ["--serve-web", "--web-viewer-port", str(inner_port), "--server-memory-limit", memory]
     options += ["--cors-allow-origin", f"http://{host}:{port}"]
     data = " ".join(f"http://{name}:{data_port}" for name in {host, "localhost"})
-    with _started(bind, data_port, *options) as started:
+    with _start_viewer(bind, data_port, *options) as started:
         _wait_for(started.process, _host(bind), inner_port)
         with Page(bind, port, inner=(_host(bind), inner_port), data=data, query=f"url={quote(url, safe='')}"):
-            yield Started(process=started.process, url=url, page=f"http://{host}:{port}/")
+            yield RunningViewer(process=started.process, url=url, page=f"http://{host}:{port}/")
 
 
 @contextmanager
-def _started(bind: str, port: int, *options: str) -> Iterator[Started]:
+def _start_viewer(bind: str, port: int, *options: str) -> Iterator[RunningViewer]:
     """The viewer's program, ended with what it was started for."""
     import rerun_cli
 
@@ -197,7 +197,7 @@ def _started(bind: str, port: int, *options: str) -> Iterator[Started]:
         )  # fmt: skip
         try:
             _wait_for(process, _host(bind), port)
-            yield Started(process=process, url=f"rerun+http://{_host(bind)}:{port}/proxy")
+            yield RunningViewer(process=process, url=f"rerun+http://{_host(bind)}:{port}/proxy")
         finally:
             process.terminate()
             process.wait()
@@ -207,8 +207,8 @@ def _quiet(folder: Path) -> Mapping[str, str]:
     """An environment in which the viewer sends and fetches nothing; its settings stand in a folder of their own."""
     settings = folder / "rerun"
     settings.mkdir()
-    told = {"analytics_enabled": False, "analytics_id": "", "metadata": {}}
-    (settings / "analytics.json").write_text(json.dumps(told))
+    analytics = {"analytics_enabled": False, "analytics_id": "", "metadata": {}}
+    (settings / "analytics.json").write_text(json.dumps(analytics))
     proxies = {name: NOWHERE for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")}
     own = {"XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder), "NO_PROXY": "127.0.0.1,localhost"}
     return {**os.environ, **proxies, **own, "no_proxy": own["NO_PROXY"]}
@@ -228,7 +228,7 @@ def _wait_for(process: subprocess.Popen[bytes], host: str, port: int) -> None:
 def require_free(bind: str, port: int) -> None:
     """ViewerError where a port is in use, or the address is not of this machine."""
     try:
-        with closing(_bound(bind, port)):
+        with closing(_bind(bind, port)):
             pass
     except OSError as error:
         raise ViewerError(f"{bind}:{port} cannot be used ({error.strerror}); --port and --bind name another") from None
@@ -237,12 +237,12 @@ def require_free(bind: str, port: int) -> None:
 def free_port(bind: str, requested: int) -> int:
     """The port that is wanted, or another where it is in use."""
     for port in (requested, 0):
-        with suppress(OSError), closing(_bound(bind, port)) as found:
-            return int(found.getsockname()[1])
+        with suppress(OSError), closing(_bind(bind, port)) as listener:
+            return int(listener.getsockname()[1])
     raise ViewerError(f"{bind} cannot be listened at: --bind names an address of this machine")
 
 
-def _bound(bind: str, port: int) -> socket.socket:
+def _bind(bind: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -23,10 +23,10 @@ from fieldplay.player.read_ahead import (
     LazyMessage,
     ReadAhead,
     ReadState,
-    Work,
+    Task,
     Workers,
     _Pending,
-    works,
+    message_tasks,
 )
 from fieldplay.streams.message_block import PiecePayloads
 from fieldplay.streams.stream import Span
@@ -57,7 +57,7 @@ def all_messages(workers: Workers, reader: ReadAhead) -> list[DueMessage]:
     return found
 
 
-def opener(*made: Work) -> Callable[[Check], Iterator[Work]]:
+def opener(*made: Task) -> Callable[[Check], Iterator[Task]]:
     return lambda check: iter(made)
 
 
@@ -92,7 +92,7 @@ def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
     size, limit = 1_000, 10_000
     most = 0
 
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         for stamp in range(200):
             yield LazyMessage(0, stamp, lambda: bytes(size)) if heavy else light(stamp, size)
 
@@ -129,7 +129,7 @@ def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
     stamps = range(0, 10 * AHEAD_NS, AHEAD_NS // 10)
     read: list[int] = []
 
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         for stamp in stamps:
             read.append(stamp)
             yield light(stamp)
@@ -151,14 +151,14 @@ def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
 
 def test_a_message_larger_than_the_limit_passes() -> None:
     with Workers(limit=1_000) as workers:
-        made: list[Work] = [light(1), LazyMessage(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
+        made: list[Task] = [light(1), LazyMessage(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
         reader = workers.open(opener(*made))
         sizes = [len(message.data or b"") for message in all_messages(workers, reader)]
     assert sizes == [10, 50_000, 70_000, 10]
 
 
 def test_a_fault_comes_after_all_that_was_read_before_it() -> None:
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         yield light(1)
         raise OSError("the disk is gone")
 
@@ -184,7 +184,7 @@ def test_a_fault_of_a_worker_comes_in_its_place() -> None:
 def test_closing_ends_a_reading_that_waits_for_room() -> None:
     is_full = Event()
 
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         yield light(1, 900)
         is_full.set()
         yield light(2, 900)
@@ -207,7 +207,7 @@ def test_leaving_the_workers_ends_a_reading_that_waits_for_room() -> None:
 def test_closing_ends_a_reading_before_its_next_span() -> None:
     has_started, is_closed = Event(), Event()
 
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         has_started.set()
         assert is_closed.wait(PATIENCE_S)
         check()
@@ -238,7 +238,7 @@ def test_another_reading_begins_while_a_worker_of_the_last_is_at_it() -> None:
 
 
 def test_many_changes_of_place_end_in_time() -> None:
-    def produce(check: Check) -> Iterator[Work]:
+    def produce(check: Check) -> Iterator[Task]:
         for stamp in range(1_000):
             check()
             yield LazyMessage(0, stamp, lambda: bytes(100)) if stamp % 3 else light(stamp, 100)
@@ -310,7 +310,7 @@ def test_feeds_become_messages_in_the_order_of_time_then_of_feeds_clouds_last(fi
         key=lambda each: (each[0], each[1] == 1, each[1]),
     )
     with Workers(limit=10**6, makers=2) as workers:
-        found = all_messages(workers, workers.open(lambda check: works(feeds, first, 2_900, check)))
+        found = all_messages(workers, workers.open(lambda check: message_tasks(feeds, first, 2_900, check)))
     assert [(message.stamp_ns, message.feed, message.data) for message in found] == expected
 
 
@@ -323,7 +323,7 @@ def test_a_defective_light_row_is_a_message_without_data() -> None:
             return PiecePayloads([b"%d" % row for row in rows[kept]]), kept
 
     feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), Holed()))
-    (run,) = works([feed], 0, 2, lambda: None)
+    (run,) = message_tasks([feed], 0, 2, lambda: None)
     assert run == [DueMessage(0, 0, b"0"), DueMessage(0, 1, None), DueMessage(0, 2, b"2")]
 
 

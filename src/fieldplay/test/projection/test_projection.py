@@ -115,10 +115,10 @@ def test_frames_that_nothing_joins_are_named() -> None:
 
 def test_the_live_node_is_told_the_topics_and_the_dataset_s_own_row() -> None:
     acfr, ameds = (spec_from_file(dataset_files()[name]) for name in ("acfr", "ameds"))
-    told = overlay_parameters(acfr, "laser_port, visual_camera", images="raw")
+    told = overlay_parameters(acfr, "laser_port, visual_camera", image_format="raw")
     assert (told["scan"], told["image"]) == ("laser_port/scan", "visual_camera/image_raw")
     assert len(told["camera_t_sensor"]) == 16
-    told = overlay_parameters(ameds, "lidar,main_cam", images="compressed")
+    told = overlay_parameters(ameds, "lidar,main_cam", image_format="compressed")
     assert told == {"cloud": "lidar/points", "image": "main_cam/image_raw/compressed"}
     with pytest.raises(UsageError, match="expected LASER,CAMERA, got 'lidar'"):
-        overlay_parameters(ameds, "lidar", images="raw")
+        overlay_parameters(ameds, "lidar", image_format="raw")

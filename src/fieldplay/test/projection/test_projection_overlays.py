@@ -7,7 +7,7 @@ import pytest
 from fieldplay.projection.cameras import Projection
 from fieldplay.projection.overlays import (
     ColourScale,
-    colours_from_shares,
+    colours_from_fractions,
     overlay,
     scale_of_ranges,
     size_of_points,
@@ -58,7 +58,7 @@ def test_no_points_are_no_change() -> None:
 
 
 def test_colours_run_from_bright_and_near_to_dark_and_far_in_steps_that_look_alike() -> None:
-    colours = colours_from_shares(np.linspace(0, 1, 33))
+    colours = colours_from_fractions(np.linspace(0, 1, 33))
     lightness = cv2.cvtColor(colours[:, None].astype(np.float32) / 255, cv2.COLOR_BGR2LAB)[:, 0, 0]
     steps = np.diff(lightness)
     assert (steps < 0).all()
@@ -68,12 +68,12 @@ def test_colours_run_from_bright_and_near_to_dark_and_far_in_steps_that_look_ali
 
 def test_ranges_beyond_the_ends_have_the_colours_of_the_ends() -> None:
     scale = ColourScale(2.0, 10.0)
-    np.testing.assert_allclose(scale.shares(np.array([1.0, 2.0, 6.0, 10.0, 80.0])), [0, 0, 0.5, 1, 1])
+    np.testing.assert_allclose(scale.fractions(np.array([1.0, 2.0, 6.0, 10.0, 80.0])), [0, 0, 0.5, 1, 1])
 
 
 def test_a_wide_scale_follows_the_logarithm() -> None:
-    np.testing.assert_allclose(ColourScale(1.0, 100.0).shares(np.array([1.0, 10.0, 100.0])), [0, 0.5, 1])
-    np.testing.assert_allclose(ColourScale(0.0, 100.0).shares(np.array([25.0])), [0.25])  # which 0 m cannot
+    np.testing.assert_allclose(ColourScale(1.0, 100.0).fractions(np.array([1.0, 10.0, 100.0])), [0, 0.5, 1])
+    np.testing.assert_allclose(ColourScale(0.0, 100.0).fractions(np.array([25.0])), [0.25])  # which 0 m cannot
 
 
 @pytest.mark.parametrize("ends", [(5.0, 5.0), (9.0, 3.0), (-1.0, 3.0), (0.0, np.inf), (np.nan, 1.0)])
@@ -109,7 +109,7 @@ def test_the_legend_shows_all_colours_and_leaves_most_of_the_image_alone() -> No
     changed = (with_bar != 100).any(axis=2)
     assert changed[:, : 960 // 2].sum() > 500  # the words
     assert changed.mean() < 0.15
-    requested = colours_from_shares(np.linspace(0, 1, 9)).astype(int)
+    requested = colours_from_fractions(np.linspace(0, 1, 9)).astype(int)
     pixels = with_bar[changed].astype(int)
     assert all((np.abs(pixels - colour).max(axis=1) <= 2).any() for colour in requested)
     assert (with_bar >= 230).all(axis=2).sum() > 50  # the metres; older releases of OpenCV draw no full white
@@ -129,7 +129,7 @@ def test_an_overlay_has_the_visible_points_in_the_colours_of_their_ranges() -> N
     projection = Projection(pixels, np.array([1.0, 2.0, 3.0]), np.array([True, True, False]))
     ranges_m, scale = np.array([2.0, 10.0, 5.0]), ColourScale(2.0, 10.0)
     image = overlay(GREY, projection, ranges_m, scale=scale, size_px=6.0)
-    near, far = colours_from_shares(np.array([0.0, 1.0]))
+    near, far = colours_from_fractions(np.array([0.0, 1.0]))
     assert (image[20, 20].tolist(), image[50, 60].tolist()) == (near.tolist(), far.tolist())
     assert image[80, 40].tolist() == [100] * 3
 

@@ -16,7 +16,7 @@ from fieldplay.datasets.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay.messages import records
 from fieldplay.messages.restamp import moved_transforms
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.player.player_state import program_of_archive
+from fieldplay.player.player_state import play_plan
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import batches
 from fieldplay.streams.topic_stream import TopicStream
@@ -167,7 +167,7 @@ def test_it_begins_where_the_selection_begins_and_has_the_stamp_of_its_row() -> 
 
 
 def test_played_again_its_times_can_be_moved() -> None:
-    program, feeds = program_of_archive(argo(), Selection())
+    program, feeds = play_plan(argo(), Selection())
     (number,) = (number for number, feed in enumerate(feeds) if feed.topic == "/tf")
     assert program.restamps[number] is moved_transforms
     assert not feeds[number].latched and not feeds[number].standing

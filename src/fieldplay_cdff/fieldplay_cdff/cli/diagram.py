@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fieldplay.cli.arguments import require_file_place
+from fieldplay.cli.arguments import require_output_file
 from fieldplay.cli.terminal import note, print_line
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
@@ -63,7 +63,7 @@ def diagram(chosen: argparse.Namespace) -> int:
 def _require_places(chosen: argparse.Namespace) -> None:
     if chosen.archive.is_dir():
         raise UsageError(f"{chosen.archive}: expected a description, got a folder")
-    require_file_place(chosen.archive, chosen.out, (SVG, PNG), overwrite=chosen.overwrite)
+    require_output_file(chosen.archive, chosen.out, (SVG, PNG), overwrite=chosen.overwrite)
 
 
 def _png(image: Drawing) -> bytes:

@@ -18,10 +18,10 @@ from fieldplay.cli.arguments import (
     count,
     number,
     parameters,
-    require_file_place,
-    require_place,
+    require_output,
+    require_output_file,
 )
-from fieldplay.cli.terminal import interrupts_held, note, print_line, progress_bar, tell
+from fieldplay.cli.terminal import interrupts_held, note, print_line, print_message, progress_bar
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError, counted
 from fieldplay.core.number_text import many
@@ -176,7 +176,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     with ProductStore(chosen.products, is_written=True, tell=note) as store:
         keeper = ProductKeeper(store, graph, outputs, sources)
         yield keeper
-        tell(f"{chosen.products}: {counted(keeper.kept, 'product')} kept")
+        print_message(f"{chosen.products}: {counted(keeper.kept, 'product')} kept")
 
 
 def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:
@@ -193,7 +193,7 @@ def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> An
 
 def _require_places(chosen: argparse.Namespace) -> None:
     """UsageError where an output cannot be."""
-    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    require_output(chosen.archive, chosen.out, overwrite=chosen.overwrite)
     files = {
         chosen.tum: (".tum", ".txt"),
         chosen.ply: (".ply",),
@@ -203,7 +203,7 @@ def _require_places(chosen: argparse.Namespace) -> None:
     }
     for path, suffixes in files.items():
         if path is not None:
-            require_file_place(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
+            require_output_file(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
     if chosen.dem_cell <= 0:
         raise UsageError(f"--dem-cell: expected metres above 0, got {chosen.dem_cell:g}")
     if chosen.dem is None and (chosen.dem_truth or chosen.dem_by or any(chosen.dem_origin)):
@@ -277,7 +277,7 @@ def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: A
         note("--dem-by: the pipeline's map is in the frame of the poses that made it, and stays there")
     grid = shifted(grid, chosen.dem_origin)
     write_whole(chosen.dem, geotiff_bytes(grid))
-    tell(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {place}")
+    print_message(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {place}")
     if chosen.dem_truth is not None:
         result.heights = height_error(grid, chosen.dem_truth)
 
@@ -313,7 +313,7 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
         print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
         return
     for line in pipeline.statistics.table():
-        tell(line)
+        print_message(line)
     messages = sum(result.counts.values())
     print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
     if result.poses:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from fieldplay.cli.arguments import fault_of_place, require_place
+from fieldplay.cli.arguments import require_output, unreadable_reason
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
@@ -203,7 +203,7 @@ def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_
     if chosen.out.is_dir():
         raise UsageError(f"{chosen.out} is a folder")
     for log in logs:
-        require_place(log, chosen.out, overwrite=chosen.overwrite)
+        require_output(log, chosen.out, overwrite=chosen.overwrite)
     if not chosen.out.absolute().parent.is_dir():
         raise UsageError(f"{chosen.out.parent}: there is no such folder")
 
@@ -237,7 +237,7 @@ def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect
 
 def require_there(paths: Sequence[Path]) -> None:
     """UsageError where a path leads to nothing that can be read."""
-    for issue in filter(None, map(fault_of_place, paths)):
+    for issue in filter(None, map(unreadable_reason, paths)):
         raise UsageError(issue)
 
 

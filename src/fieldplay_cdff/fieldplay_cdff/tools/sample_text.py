@@ -15,7 +15,7 @@ from fieldplay.export.table_columns import (
     columns_of,
     values_of,
 )
-from fieldplay.export.table_file import Block, Written, write_table
+from fieldplay.export.table_file import Block, TableSummary, write_table
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.tools.times import utc_text
@@ -69,7 +69,7 @@ class _Samples:
 
 def export_stream(
     stream: LogStream, out: Path, options: TableOptions, *, progress: Progress, report: Report
-) -> Written:
+) -> TableSummary:
     """Write the table of a stream into a file whose name ends in .csv or .parquet."""
     return write_table(_Samples(stream, options), out, progress=progress, report=report)
 

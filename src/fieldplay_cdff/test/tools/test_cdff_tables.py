@@ -14,9 +14,9 @@ from fieldplay.export.table_columns import (
     columns_of,
     in_order,
     is_same_table,
-    joined,
     json_of,
     lists_of_word,
+    merge_columns,
     series_of,
     values_of,
 )
@@ -36,9 +36,9 @@ def is_as_it_was(value: Any, found: Any, dtype: pl.DataType) -> bool:
 @given(st.lists(numbers, min_size=1, max_size=4), st.lists(numbers, min_size=1, max_size=4))
 def test_values_of_two_blocks_stay_exact_in_one_column(first: list[Any], second: list[Any]) -> None:
     blocks = [values_of([{"n": value} for value in own]) for own in (first, second)]
-    columns = joined(*map(columns_of, blocks))
+    columns = merge_columns(*map(columns_of, blocks))
     for values, own in zip(blocks, (first, second), strict=True):
-        assert is_same_table(joined(columns, columns_of(values)), columns)
+        assert is_same_table(merge_columns(columns, columns_of(values)), columns)
         series = series_of("n", columns["n"], values["n"], count=len(own))
         for value, found in zip(own, series.to_list(), strict=True):
             assert is_as_it_was(value, found, series.dtype), (value, found, series.dtype)

@@ -76,7 +76,7 @@ def play(playing: Playing) -> int:
             sink = _Sink(node, bags, feeds, overrides, with_clock=playing.clock_hz > 0)
             reader = reader_of_feeds(feeds, program, workers)
             tell = node.get_logger().warning
-            playback = Playback(program, reader, sink, options, changed=workers.changed, tell=tell)
+            playback = Playback(program, reader, sink, options, changed=workers.changed, report=tell)
             offer_services(node, playback, ReentrantCallbackGroup())
             names = ", ".join(str(path) for path, _ in playing.inputs)
             node.get_logger().info(

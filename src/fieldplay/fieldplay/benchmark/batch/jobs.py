@@ -21,10 +21,10 @@ INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "eval
 OUTPUTS = {CONVERT: "bag", REPORT: "report.html", SLAM: "slam"}  # what a command writes; of the others, their JSON
 DESCRIPTION = ".yaml"  # how the file of a method ends
 DONE, FAILED, SKIPPED = "done", "failed", "skipped"  # the last two also of methods
-MOST_SAID = 4000  # characters of what a command says that are kept
-ONE_AT_A_TIME = Lock()  # in a process: what a command prints is caught, and all threads share this
+MAX_MESSAGE_LENGTH = 4000  # characters of what a command says that are kept
+CAPTURE_LOCK = Lock()  # in a process: what a command prints is caught, and all threads share this
 Command = Callable[[Sequence[str]], int]
-LACKING = "batch needs the extra 'batch' (Dask): ./ws setup --with batch, or pip install 'fieldplay[batch]'"
+MISSING_DASK = "batch needs the extra 'batch' (Dask): ./ws setup --with batch, or pip install 'fieldplay[batch]'"
 MOST_DEATHS = 2  # of workers with the same job: it is tried three times
 CONNECT_S = 10.0
 HERE = "127.0.0.1"
@@ -56,8 +56,8 @@ class Job:
     @property
     def key(self) -> str:
         """The same for the same inputs, words and version."""
-        told = [self.step.command, self.step.words, str(self.archive), self.digest, own_version()]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        inputs = [self.step.command, self.step.words, str(self.archive), self.digest, own_version()]
+        return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
 
     @property
     def record(self) -> Path:
@@ -67,10 +67,10 @@ class Job:
     @property
     def output(self) -> Path | None:
         """What it writes beside its record."""
-        place = OUTPUTS.get(self.step.command)
-        if place is None:
+        folder = OUTPUTS.get(self.step.command)
+        if folder is None:
             return None
-        return self.out / place / method_name(self.step) if self.step.command == SLAM else self.out / place
+        return self.out / folder / method_name(self.step) if self.step.command == SLAM else self.out / folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +92,11 @@ class Outcome:
     @property
     def output(self) -> str | None:
         """The path below the batch's folder of what it writes beside its record."""
-        place = OUTPUTS.get(self.command)
-        if place is None:
+        folder = OUTPUTS.get(self.command)
+        if folder is None:
             return None
         method = f"/{self.step.removeprefix(f'{SLAM}_')}" if self.command == SLAM else ""
-        return f"{self.name}/{place}{method}"
+        return f"{self.name}/{folder}{method}"
 
     @property
     def reason(self) -> str:
@@ -110,17 +110,17 @@ def method_name(step: Step) -> str:
     return Path(step.words[0]).name.removesuffix(DESCRIPTION)
 
 
-def steps_of(words: Mapping[str, Sequence[str]], methods: Sequence[str]) -> list[Step]:
+def steps_of(arguments: Mapping[str, Sequence[str]], methods: Sequence[str]) -> list[Step]:
     """The steps of commands with their words; of slam one for each method, so that one that fails leaves the others."""
     steps = []
-    for command, options in words.items():
-        told = tuple(str(Path(word).resolve()) if Path(word).is_file() else word for word in options)
+    for command, options in arguments.items():
+        resolved = tuple(str(Path(word).resolve()) if Path(word).is_file() else word for word in options)
         if command != SLAM:
-            steps.append(Step(name=command, command=command, words=told))
+            steps.append(Step(name=command, command=command, words=resolved))
             continue
         for method in methods:
-            place = str(Path(method).resolve()) if method.endswith(DESCRIPTION) else method
-            step = Step(name=SLAM, command=SLAM, words=(place, *told))
+            method_path = str(Path(method).resolve()) if method.endswith(DESCRIPTION) else method
+            step = Step(name=SLAM, command=SLAM, words=(method_path, *resolved))
             steps.append(Step(name=f"{SLAM}_{method_name(step)}", command=SLAM, words=step.words))
     return steps
 
@@ -157,11 +157,11 @@ def names_of(archives: Sequence[Path]) -> list[str]:
 
 def digest_of(path: Path) -> str:
     """Of the names, sizes and times of change of an archive's files: what was read is not read again."""
-    found = hashlib.sha256()
-    for place, name in sorted(_files(path)):
-        state = place.stat()
-        found.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+    digest = hashlib.sha256()
+    for file, name in sorted(_files(path)):
+        state = file.stat()
+        digest.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _files(path: Path) -> Iterator[tuple[Path, str]]:
@@ -169,16 +169,16 @@ def _files(path: Path) -> Iterator[tuple[Path, str]]:
         yield path, path.name
     for folder, _, names in os.walk(path):
         for name in names:
-            place = Path(folder, name)
-            if place.is_file():
-                yield place, str(place.relative_to(path))
+            file = Path(folder, name)
+            if file.is_file():
+                yield file, str(file.relative_to(path))
 
 
 def done_before(job: Job) -> Outcome | None:
     """What came of the same job in an earlier run, where that was well and its output is still there."""
     try:
-        told = json.loads(job.record.read_text())
-        outcome = Outcome(**{**told, "words": tuple(told["words"])})
+        data = json.loads(job.record.read_text())
+        outcome = Outcome(**{**data, "words": tuple(data["words"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
     is_unfit = job.step.command == SLAM and all(one["status"] == SKIPPED for one in outcome.result or ())
@@ -191,8 +191,8 @@ def run_job(job: Job, command: Command, requested_version: str) -> Outcome:
     if own_version() != requested_version:
         raise UserError(f"expected a worker of fieldplay {requested_version}, got one of {own_version()}")
     start = time.monotonic()
-    with ONE_AT_A_TIME:
-        code, printed, said = _ran(job, command)
+    with CAPTURE_LOCK:
+        code, printed, messages = _run_captured(job, command)
     try:
         result = json.loads(printed)
     except ValueError:
@@ -200,9 +200,9 @@ def run_job(job: Job, command: Command, requested_version: str) -> Outcome:
     outcome = outcome_of(
         job,
         code=code,
-        is_well=code == 0 or (code == 1 and _is_told(job, result)),
+        is_well=code == 0 or (code == 1 and _is_expected_failure(job, result)),
         seconds=round(time.monotonic() - start, 3),
-        said=said[-MOST_SAID:].strip() or _first_fault(result),
+        said=messages[-MAX_MESSAGE_LENGTH:].strip() or _first_issue(result),
         result=result,
     )
     write_whole(job.record, json.dumps(asdict(outcome), indent=1).encode())
@@ -214,11 +214,11 @@ def failure_of(job: Job, reason: str) -> Outcome:
     return outcome_of(job, code=1, is_well=False, seconds=0.0, said=reason)
 
 
-def outcome_of(job: Job, **told: Any) -> Outcome:
+def outcome_of(job: Job, **values: Any) -> Outcome:
     """What came of a job, with what is told of every job."""
     step = job.step
     known: dict[str, Any] = {"name": job.name, "archive": str(job.archive), "step": step.name, "command": step.command}
-    return Outcome(**known, words=step.words, key=job.key, **told)
+    return Outcome(**known, words=step.words, key=job.key, **values)
 
 
 def clean_up_after(job: Job) -> None:
@@ -241,43 +241,43 @@ def odometries_of(archive: Path) -> list[str]:
         return odometries_and_truth(topics, data.spec)
 
 
-def _ran(job: Job, command: Command) -> tuple[int, str, str]:
+def _run_captured(job: Job, command: Command) -> tuple[int, str, str]:
     """The exit code of a command, what it printed, and what it said beside."""
-    printed, said = io.StringIO(), io.StringIO()
-    with redirect_stdout(printed), redirect_stderr(said):
+    printed, messages = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(messages):
         try:
-            words = list(job.step.words)
-            if job.step.command == EVALUATE and not words:
-                words = odometries_of(job.archive)
-                if not words:
+            arguments = list(job.step.words)
+            if job.step.command == EVALUATE and not arguments:
+                arguments = odometries_of(job.archive)
+                if not arguments:
                     return 0, "[]", "it has no odometry and truth of it"
-            code = command(_command_line(job, words))
+            code = command(_command_line(job, arguments))
         except UserError as error:
             return 1, "", str(error)
         except SystemExit as end:  # of wrong words
             code = end.code if isinstance(end.code, int) else 1
-    return code, printed.getvalue(), said.getvalue()
+    return code, printed.getvalue(), messages.getvalue()
 
 
-def _command_line(job: Job, words: Sequence[str]) -> list[str]:
+def _command_line(job: Job, arguments: Sequence[str]) -> list[str]:
     command, archive, out = job.step.command, str(job.archive), job.output
     if command == CONVERT:
-        return [command, archive, str(out), "--overwrite", *words]
+        return [command, archive, str(out), "--overwrite", *arguments]
     if command == REPORT:
-        return [command, archive, str(out), *words]
+        return [command, archive, str(out), *arguments]
     if command == SLAM and out is not None:
-        return [command, archive, *words, "--out", str(out.parent), "--overwrite", "--json"]
-    return [command, archive, *words, "--json"]
+        return [command, archive, *arguments, "--out", str(out.parent), "--overwrite", "--json"]
+    return [command, archive, *arguments, "--json"]
 
 
-def _is_told(job: Job, result: Any) -> bool:
+def _is_expected_failure(job: Job, result: Any) -> bool:
     """Whether an end with 1 is well: defects, odometry that cannot be judged, a method that does not fit."""
     if job.step.command == SLAM:
         return isinstance(result, list) and all(one["status"] != FAILED for one in result)
     return job.step.command in (CHECK, EVALUATE) and result is not None
 
 
-def _first_fault(result: Any) -> str:
+def _first_issue(result: Any) -> str:
     """What `check` and `slam` say, as JSON, of an archive that cannot be opened and of a method that failed."""
     if isinstance(result, dict) and result.get("defects"):
         return str(result["defects"][0]["message"])
@@ -289,7 +289,7 @@ def _first_fault(result: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ClusterConfig:
     """Where jobs run: so many processes here, or the cluster of a scheduler by its address.
 
     Workers here keep what is temporary in `scratch`, which whoever gives it removes: Dask leaves some of it.
@@ -309,19 +309,19 @@ def address_in(path: Path) -> str:
 
 
 @contextmanager
-def connected(place: Place) -> Iterator[Any]:
+def connect(config: ClusterConfig) -> Iterator[Any]:
     """A client of Dask whose workers have our version; UserError where none can be had."""
     distributed, dask = _dask()
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
-    scratch = {} if place.scratch is None else {"temporary-directory": str(place.scratch)}
-    with dask.config.set(SETTINGS | scratch), _cluster(distributed, place) as where:
+    scratch = {} if config.scratch is None else {"temporary-directory": str(config.scratch)}
+    with dask.config.set(SETTINGS | scratch), _cluster(distributed, config) as where:
         try:
             client = distributed.Client(where, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            told = place.scheduler or "the local cluster"
-            raise UserError(f"{told}: no scheduler of Dask answers: {error or type(error).__name__}") from None
+            address = config.scheduler or "the local cluster"
+            raise UserError(f"{address}: no scheduler of Dask answers: {error or type(error).__name__}") from None
         try:
-            if place.scheduler is not None:
+            if config.scheduler is not None:
                 require_version(client.run(own_version, on_error="return"))
             yield client
         finally:
@@ -343,34 +343,34 @@ def outcomes(client: Any, jobs: Sequence[Job], run: Callable[[Job], Outcome]) ->
         for future in distributed.as_completed(futures, loop=client.loop):
             if future.status == "cancelled":  # as all are whose scheduler is lost
                 raise distributed.CancelledError
-            outcome = ended(future, futures[future])
+            outcome = outcome_of_future(future, futures[future])
             done += 1
             yield outcome
     except (distributed.CancelledError, distributed.client.ClosedClientError, OSError) as error:
-        told = f"{done} of {len(jobs)} were done; the same command goes on with the others"
-        raise UserError(f"the scheduler has gone away: {told}") from error
+        text = f"{done} of {len(jobs)} were done; the same command goes on with the others"
+        raise UserError(f"the scheduler has gone away: {text}") from error
 
 
-def ended(future: Any, job: Job) -> Outcome:
+def outcome_of_future(future: Any, job: Job) -> Outcome:
     """What came of a job, if only that its workers died."""
     error = future.exception()
     if error is None:
-        found: Outcome = future.result()
-        return found
+        outcome: Outcome = future.result()
+        return outcome
     if type(error).__name__ == "KilledWorker":
         return failure_of(job, f"{MOST_DEATHS + 1} workers died of it, one after the other")
     return failure_of(job, str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}")
 
 
 @contextmanager
-def _cluster(distributed: Any, place: Place) -> Iterator[Any]:
+def _cluster(distributed: Any, config: ClusterConfig) -> Iterator[Any]:
     """What a client is told of where the scheduler is."""
-    if place.scheduler is not None:
-        yield place.scheduler
+    if config.scheduler is not None:
+        yield config.scheduler
         return
     try:
         started = distributed.LocalCluster(
-            n_workers=place.workers,
+            n_workers=config.workers,
             threads_per_worker=1,
             processes=True,
             host=HERE,
@@ -390,9 +390,9 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def require_version(found: Mapping[str, object]) -> None:
+def require_version(versions: Mapping[str, object]) -> None:
     """Every worker that is there has the version that asks; those that come later are asked by their first job."""
-    for address, other in found.items():
+    for address, other in versions.items():
         if other != own_version():
             raise UserError(f"worker {address}: expected fieldplay {own_version()}, got {other}")
 
@@ -402,5 +402,5 @@ def _dask() -> tuple[Any, Any]:
         import dask
         import distributed
     except ModuleNotFoundError:
-        raise UsageError(LACKING) from None
+        raise UsageError(MISSING_DASK) from None
     return distributed, dask

@@ -66,22 +66,22 @@ for (const table of document.querySelectorAll("table"))
 """
 
 Row = dict[str, Any]
-Found = Mapping[str, Sequence[Outcome]]  # what came of the steps of each archive, by its name
+StepsByName = Mapping[str, Sequence[Outcome]]  # what came of the steps of each archive, by its name
 
 
 def write_results(out: Path, outcomes: Sequence[Outcome]) -> None:
     """The files, of the archives and steps in this order."""
-    found: dict[str, list[Outcome]] = {}
+    steps_by_name: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        found.setdefault(outcome.name, []).append(outcome)
-    rows = [row_of(name, steps) for name, steps in found.items()]
-    methods = [row for steps in found.values() for row in sorted(_method_rows(steps), key=_by_error)]
-    entries = [entry for steps in found.values() for entry in entries_of(out, steps)]
+        steps_by_name.setdefault(outcome.name, []).append(outcome)
+    rows = [row_of(name, steps) for name, steps in steps_by_name.items()]
+    methods = [row for steps in steps_by_name.values() for row in sorted(_method_rows(steps), key=_by_error)]
+    entries = [entry for steps in steps_by_name.values() for entry in entries_of(out, steps)]
     write_whole(out / JSON, (json.dumps(entries, indent=1) + "\n").encode())
     write_whole(out / CSV, _csv(rows))
     if methods:
         write_whole(out / METHODS, _csv(methods))
-    write_whole(out / PAGE, page_of(rows, methods, found).encode())
+    write_whole(out / PAGE, page_of(rows, methods, steps_by_name).encode())
 
 
 def row_of(name: str, steps: Sequence[Outcome]) -> Row:
@@ -108,7 +108,7 @@ def estimates_of(result: Any) -> Iterator[Row]:
         last = {ATE: ates[-1:], RPE: fractions[-1:]}
         yield {
             "name": one["estimate"]["topic"].lstrip("/"),
-            **{key: next(iter(found), None) for key, found in last.items()},
+            **{key: next(iter(values), None) for key, values in last.items()},
         }
 
 
@@ -195,9 +195,9 @@ def headings_of(rows: Sequence[Row]) -> list[str]:
     return sorted(there, key=lambda head: head == FAILED)
 
 
-def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
+def page_of(rows: Sequence[Row], methods: Sequence[Row], steps_by_name: StepsByName) -> Html:
     """One page without anything from elsewhere: the tables, and what failed and why."""
-    links = {name: _links(name, steps) for name, steps in found.items()}
+    links = {name: _links(name, steps) for name, steps in steps_by_name.items()}
     sections = [
         Section("archives", "Archives", _table([row | {"archive": links[row["archive"]]} for row in rows]), LEAD)
     ]
@@ -205,13 +205,13 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
         logs = [row | {"log": row["log"] and _link("log", row["archive"], *row["log"].split("/"))} for row in methods]
         sections.append(Section("methods", "Methods", _table(logs), METHODS_LEAD))
     issues: dict[tuple[str, str], list[str]] = {}
-    for one in (each for steps in found.values() for each in steps if not each.is_well):
+    for one in (each for steps in steps_by_name.values() for each in steps if not each.is_well):
         issues.setdefault((one.name, one.reason), []).append(one.step)
     if issues:
-        told = (
+        items = (
             element("li", element("b", f"{name}, {', '.join(steps)}: "), why) for (name, why), steps in issues.items()
         )
-        sections.append(Section("failed", "What failed", element("ul", *told, class_="notes")))
+        sections.append(Section("failed", "What failed", element("ul", *items, class_="notes")))
     many = f"{len(rows)} archive{'' if len(rows) == 1 else 's'}"
     head = element("header", element("div", "fieldplay batch", class_="eyebrow"), element("h1", many))
     return page_of_sections(f"{many}: fieldplay batch", head, sections, script=SORTING)
@@ -219,11 +219,11 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
 
 def _table(rows: Sequence[Row]) -> Html:
     heads = [head for head in headings_of(rows) if any(row.get(head) not in (None, "") for row in rows)]
-    cells = ([_shown(row.get(head)) for head in heads] for row in rows)
+    cells = ([_cell_text(row.get(head)) for head in heads] for row in rows)
     return element("div", plain_table(heads, cells), class_="card")
 
 
-def _shown(value: object) -> object:
+def _cell_text(value: object) -> object:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else value
 
 

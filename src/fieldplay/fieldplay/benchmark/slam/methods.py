@@ -15,7 +15,7 @@ from fieldplay.evaluation.pose_files import FORMS
 
 FOLDER = "methods"
 SUFFIX = ".yaml"
-WORD = re.compile(r"\{([A-Za-z_]\w*(?:\.\w+)?)\}")  # in commands and files: a word that is replaced
+PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*(?:\.\w+)?)\}")  # in commands and files: a word that is replaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Installation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosePlace:
+class PoseOutput:
     """Where poses come out: a file (a pattern below the method's folder), its form; of a bag the topic, or tf:A.B."""
 
     path: str
@@ -76,7 +76,7 @@ class Method:
     version: str
     needs: Mapping[str, Need]
     command: tuple[str, ...]
-    trajectory: PosePlace
+    trajectory: PoseOutput
     frame: str
     scans: str
     install: Installation = field(default_factory=Installation)
@@ -97,28 +97,28 @@ class Method:
 
     @property
     def templates(self) -> list[str]:
-        """All texts in which words are replaced."""
-        texts = [*self.command, *(word for words in self.background for word in words), self.frame]
+        """All texts with placeholders."""
+        texts = [*self.command, *(argument for command in self.background for argument in command), self.frame]
         return [*texts, *self.files.values(), *self.environment.values(), self.trajectory.topic]
 
     @property
-    def words(self) -> list[str]:
-        """The words that are replaced."""
-        return list(dict.fromkeys(word for text in self.templates for word in WORD.findall(text)))
+    def placeholders(self) -> list[str]:
+        """The names of the placeholders."""
+        return list(dict.fromkeys(word for text in self.templates for word in PLACEHOLDER.findall(text)))
 
 
-def filled(text: str, words: Mapping[str, str]) -> str:
-    """A text with its words replaced."""
-    return WORD.sub(lambda found: words[found[1]], text)
+def fill_template(text: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders of a text."""
+    return PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def method_files() -> dict[str, Path]:
     """The descriptions that there are, by name."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in config_folders():
         for path in sorted(Path(folder, FOLDER).glob(f"*{SUFFIX}")):
-            found.setdefault(path.stem, path)
-    return dict(sorted(found.items()))
+            files.setdefault(path.stem, path)
+    return dict(sorted(files.items()))
 
 
 def load_method(word: str) -> Method:
@@ -134,11 +134,11 @@ def load_method(word: str) -> Method:
     return replace(build(Method, data, str(path)), name=path.stem)
 
 
-def load_methods(words: Sequence[str]) -> list[Method]:
+def load_methods(names: Sequence[str]) -> list[Method]:
     """Methods that are asked for, each once."""
-    found = [load_method(word) for word in dict.fromkeys(words)]
-    names = [method.name for method in found]
-    twice = next((name for name in names if names.count(name) > 1), "")
+    methods = [load_method(word) for word in dict.fromkeys(names)]
+    method_names = [method.name for method in methods]
+    twice = next((name for name in method_names if method_names.count(name) > 1), "")
     if twice:
         raise UsageError(f"two methods are called {twice}")
-    return found
+    return methods

@@ -40,15 +40,15 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class ProgramResult:
     """How a program ended: empty where well, else in words; and what it and those beside it took."""
 
-    fault: str
+    error: str
     cost: Cost
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ProcessSettings:
     """Where programs run, with which variables, and the file that their output goes to."""
 
     folder: Path
@@ -59,13 +59,14 @@ class Place:
 class _Program:
     """A program with all that it starts, in a group of its own."""
 
-    def __init__(self, command: Sequence[str], place: Place) -> None:
+    def __init__(self, command: Sequence[str], settings: ProcessSettings) -> None:
         self._command = command[0]
-        with place.log.open("ab") as out:
+        with settings.log.open("ab") as out:
             out.write(f"$ {' '.join(command)}\n".encode())
             out.flush()
             self._process = subprocess.Popen(
-                command, cwd=place.folder, env=dict(place.variables), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                command, cwd=settings.folder, env=dict(settings.variables), stdin=subprocess.DEVNULL,
+                stdout=out, stderr=out,
                 start_new_session=True,
             )  # fmt: skip
         self._watch = os.pidfd_open(self._process.pid)
@@ -110,7 +111,7 @@ class _Program:
             os.killpg(self._process.pid, number)
 
     @property
-    def fault(self) -> str:
+    def error(self) -> str:
         code = self._process.returncode
         if not code:
             return ""
@@ -118,25 +119,27 @@ class _Program:
         return f"{name} ended with code {code}" if code > 0 else f"{name} was ended by {_signal_name(-code)}"
 
 
-def run_programs(command: Sequence[str], background: Sequence[Sequence[str]], place: Place, *, limit_s: float) -> Ended:
-    """Run a program to its end while others go on beside it, and end them all; what does not start is a fault, too."""
+def run_programs(
+    command: Sequence[str], background: Sequence[Sequence[str]], settings: ProcessSettings, *, limit_s: float
+) -> ProgramResult:
+    """Run a program to its end beside others, and stop them all; one that does not start is an error, too."""
     start, issue = time.monotonic(), ""
     programs: list[_Program] = []
     try:
-        with _closed(programs):
-            programs += [_Program(words, place) for words in background]
-            programs.append(_Program(command, place))
+        with _closing_all(programs):
+            programs += [_Program(arguments, settings) for arguments in background]
+            programs.append(_Program(command, settings))
             late = f"not done after {limit_s:g} s (--time-limit)"
-            issue = programs[-1].fault if programs[-1].wait(limit_s) else late
+            issue = programs[-1].error if programs[-1].wait(limit_s) else late
             seconds = time.monotonic() - start
     except (FileNotFoundError, PermissionError) as error:
-        return Ended(fault=f"cannot start {error.filename}: {error.strerror}", cost=Cost())
+        return ProgramResult(error=f"cannot start {error.filename}: {error.strerror}", cost=Cost())
     cpu_s, rss_mb = sum(each.cpu_s for each in programs), max(each.rss_mb for each in programs)
-    return Ended(fault=issue, cost=Cost(seconds=seconds, cpu_s=cpu_s, rss_mb=rss_mb))
+    return ProgramResult(error=issue, cost=Cost(seconds=seconds, cpu_s=cpu_s, rss_mb=rss_mb))
 
 
 @contextmanager
-def _closed(programs: list[_Program]) -> Iterator[None]:
+def _closing_all(programs: list[_Program]) -> Iterator[None]:
     """Whatever happens, nothing goes on."""
     try:
         yield
@@ -183,13 +186,13 @@ class Outcome:
     poses: int = 0
     data_s: float = 0.0
     cost: Cost = field(default_factory=Cost)
-    found: Comparison | None = None
+    comparison: Comparison | None = None
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """All of it for programs, with units in the names; errors are root mean squares."""
     cost, data_s = outcome.cost, outcome.data_s
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "method": outcome.name,
         "version": outcome.version,
         "status": outcome.status,
@@ -204,38 +207,38 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "seconds_per_s": cost.seconds / data_s if data_s else None,
         "cpu_s_per_s": cost.cpu_s / data_s if data_s else None,
     }
-    return {**told, **_errors(outcome)}
+    return {**values, **_errors(outcome)}
 
 
 def _errors(outcome: Outcome) -> dict[str, Any]:
-    if outcome.found is None:
+    if outcome.comparison is None:
         return {"ate_rmse_m": None, "drift_percent": None, "rpe": []}
-    evaluation = outcome.found.evaluation
+    evaluation = outcome.comparison.evaluation
     ate = statistics_of(evaluation.absolute.translation)
     lengths = [one for one in evaluation.over_lengths if len(one.errors)]
     fractions = np.concatenate([np.zeros(0), *(one.errors.translation for one in lengths)])
     return {
-        "truth": outcome.found.pair.truth.topic,
+        "truth": outcome.comparison.pair.truth.topic,
         "pairs": len(evaluation.pairs),
         "way_m": float(evaluation.travelled_m[-1]),
         "alignment": evaluation.settings.alignment,
         "offset_s": evaluation.settings.offset_s,
         "ate_rmse_m": ate.rmse,
         "ate_max_m": ate.most,
-        "ate_rotation_rmse_deg": _turned(evaluation.absolute.rotation),
+        "ate_rotation_rmse_deg": _rms_degrees(evaluation.absolute.rotation),
         "drift_percent": statistics_of(fractions).rmse * PERCENT if len(fractions) else None,
         "rpe": [
             {
                 "length_m": one.length_m,
                 "translation_percent": statistics_of(one.errors.translation).rmse * PERCENT,
-                "rotation_deg_per_m": _turned(one.errors.rotation),
+                "rotation_deg_per_m": _rms_degrees(one.errors.rotation),
             }
             for one in lengths
         ],
     }
 
 
-def _turned(errors: Any) -> float | None:
+def _rms_degrees(errors: Any) -> float | None:
     """The root mean square of angles in degrees; None where no rotation is known."""
     rmse = statistics_of(errors).rmse * RADIAN
     return None if np.isnan(rmse) else rmse
@@ -243,13 +246,13 @@ def _turned(errors: Any) -> float | None:
 
 def lines_of(outcomes: Sequence[Outcome], title: str) -> Iterator[str]:
     """The table, and below it what is to be said of some."""
-    told = [as_json(outcome) for outcome in outcomes]
-    lengths_m = sorted({over["length_m"] for one in told for over in one["rpe"]})
+    results = [as_json(outcome) for outcome in outcomes]
+    lengths_m = sorted({over["length_m"] for one in results for over in one["rpe"]})
     heads = ["", "status", "poses", "s per s", "CPU s per s", "MB", "ATE, m", "max, m", f"ATE, {DEGREES}", "drift, %"]
     heads += [f"% over {length:g} m" for length in lengths_m]
     yield title
-    yield from table_lines([heads, *(_row(one, lengths_m) for one in told)])
-    for one in told:
+    yield from table_lines([heads, *(_row(one, lengths_m) for one in results)])
+    for one in results:
         for text in [*([one["error"]] if one["error"] else []), *one["notes"]]:
             yield f"  {one['method']}: {text}"
 

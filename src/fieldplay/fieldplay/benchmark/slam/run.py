@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fieldplay.benchmark.slam.methods import Installation, Method, filled
+from fieldplay.benchmark.slam.methods import Installation, Method, fill_template
 from fieldplay.benchmark.slam.results import (
     DONE,
     FAILED,
     SKIPPED,
     Outcome,
-    Place,
+    ProcessSettings,
     as_json,
     run_programs,
 )
@@ -63,7 +63,7 @@ def methods_folder() -> Path:
     return Path(state) / "methods" if state else Path(str(root), ".ws", "methods")
 
 
-def lacking(install: Installation) -> str:
+def missing_requirements(install: Installation) -> str:
     """What of the machine a method lacks, in words; empty where nothing."""
     prefixes = [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
     index = Path("share", "ament_index", "resource_index", "packages")
@@ -72,59 +72,59 @@ def lacking(install: Installation) -> str:
         for name in install.ros_packages
         if not any((prefix / index / name).exists() for prefix in prefixes)
     ] + [f"the program {name}" for name in install.programs if shutil.which(name) is None]
-    told = f"; {install.told}" if install.told else ""
-    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed{told}" if missing else ""
+    hint = f"; {install.told}" if install.told else ""
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed{hint}" if missing else ""
 
 
 def is_ready(method: Method) -> bool:
     """Whether nothing has to be installed before it runs."""
     if not method.install.pip:
-        return not lacking(method.install)
+        return not missing_requirements(method.install)
     ready = methods_folder() / method.name / READY
-    return ready.is_file() and ready.read_text() == _print(method)
+    return ready.is_file() and ready.read_text() == _fingerprint(method)
 
 
-def provide(method: Method, *, tell: Callable[[str], None]) -> None:
+def prepare_environment(method: Method, *, report: Callable[[str], None]) -> None:
     """Make the method's environment where it is not there; UserError says what failed."""
-    missing = lacking(method.install)
+    missing = missing_requirements(method.install)
     if missing:
         raise UserError(f"{method.name}: {missing}")
     if is_ready(method):
         return
     folder = methods_folder() / method.name
-    with _alone(folder):
+    with _locked(folder):
         if is_ready(method):
             return
-        tell(f"{method.name}: making its environment in {folder}, once: pip install {' '.join(method.install.pip)}")
+        report(f"{method.name}: making its environment in {folder}, once: pip install {' '.join(method.install.pip)}")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         python = folder / "bin" / "python"
         pip = ["-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *method.install.pip]
         for command in ([sys.executable, "-I", "-m", "venv", str(folder)], [str(python), *pip]):
-            _logged(method, command, folder / INSTALL_LOG)
-        (folder / READY).write_text(_print(method))
+            _run_logged(method, command, folder / INSTALL_LOG)
+        (folder / READY).write_text(_fingerprint(method))
 
 
 def environment_of(method: Method) -> dict[str, str]:
     """The variables with which a method's programs run: of an own environment, without traces of ours."""
-    found = dict(os.environ)
+    variables = dict(os.environ)
     if method.install.pip:
         ours = [Path(os.environ[name]) for name in ("VIRTUAL_ENV",) if os.environ.get(name)]
-        places = [place for place in found.get("PATH", os.defpath).split(os.pathsep) if Path(place).parent not in ours]
+        paths = [path for path in variables.get("PATH", os.defpath).split(os.pathsep) if Path(path).parent not in ours]
         own = methods_folder() / method.name
-        found = {name: value for name, value in found.items() if name not in OURS}
-        found |= {"PATH": os.pathsep.join([str(own / "bin"), *places]), "VIRTUAL_ENV": str(own)}
-    return found
+        variables = {name: value for name, value in variables.items() if name not in OURS}
+        variables |= {"PATH": os.pathsep.join([str(own / "bin"), *paths]), "VIRTUAL_ENV": str(own)}
+    return variables
 
 
-def _print(method: Method) -> str:
+def _fingerprint(method: Method) -> str:
     """What an environment rests on."""
-    told = "\n".join([*method.install.pip, sys.version, str(methods_folder() / method.name)])
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = "\n".join([*method.install.pip, sys.version, str(methods_folder() / method.name)])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """One makes it, the others wait."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _alone(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder}: no environment can be made there: {error.strerror}") from None
 
 
-def _logged(method: Method, command: list[str], log: Path) -> None:
+def _run_logged(method: Method, command: list[str], log: Path) -> None:
     variables = {name: value for name, value in os.environ.items() if name not in OURS}
     with log.open("ab") as out:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=variables, check=False)
@@ -151,7 +151,7 @@ class RunConfig:
 
     method: Method
     sensors: Mapping[str, Sensor]
-    words: Mapping[str, str]
+    values: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ class Trial:
     truth: TrajectoryPair
     out: Path
     part: Part
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     progress: Progress = no_progress
 
     def of(self, fitting: RunConfig) -> Outcome:
@@ -184,7 +184,7 @@ class Trial:
         try:
             folder = partial.path
             (folder / LOG).touch()
-            outcome = self._tried(fitting, folder)
+            outcome = self._attempt(fitting, folder)
             (folder / RESULT).write_text(json.dumps(as_json(outcome), indent=1) + "\n")
             partial.commit()
         except BaseException:  # an interrupt leaves nothing behind either
@@ -192,17 +192,17 @@ class Trial:
             raise
         return outcome
 
-    def _tried(self, fitting: RunConfig, folder: Path) -> Outcome:
-        method, work = fitting.method, folder / WORK
-        work.mkdir()
+    def _attempt(self, fitting: RunConfig, folder: Path) -> Outcome:
+        method, work_folder = fitting.method, folder / WORK
+        work_folder.mkdir()
         try:
-            provide(method, tell=self.tell)
-            bag = self._bag(fitting, work / BAG)
+            prepare_environment(method, report=self.report)
+            bag = self._bag(fitting, work_folder / BAG)
             outcome = self._run(fitting, folder, bag)
         except UserError as error:
             outcome = Outcome(name=method.name, version=method.version, status=FAILED, error=str(error))
         if not self.part.keeps_work:
-            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(work_folder, ignore_errors=True)
         return outcome
 
     def _bag(self, fitting: RunConfig, path: Path) -> Path:
@@ -221,65 +221,66 @@ class Trial:
         return path
 
     def _run(self, fitting: RunConfig, folder: Path, bag: Path) -> Outcome:
-        method, work = fitting.method, folder / WORK
+        method, work_folder = fitting.method, folder / WORK
         scans, data_s = _scans_of(bag, fitting.sensors[method.scans].topic)
-        words = {**fitting.words, "work": str(work.resolve()), "bag": str(bag.resolve())}
+        values = {**fitting.values, "work": str(work_folder.resolve()), "bag": str(bag.resolve())}
         for name, text in method.files.items():
-            (work / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / name).write_text(filled(text, words))
-        own = {name: filled(text, words) for name, text in method.environment.items()}
-        place = Place(folder=work, variables={**environment_of(method), **own}, log=folder / LOG)
-        command = [filled(word, words) for word in method.command]
-        beside = [[filled(word, words) for word in each] for each in method.background]
+            (work_folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (work_folder / name).write_text(fill_template(text, values))
+        own = {name: fill_template(text, values) for name, text in method.environment.items()}
+        settings = ProcessSettings(folder=work_folder, variables={**environment_of(method), **own}, log=folder / LOG)
+        command = [fill_template(argument, values) for argument in method.command]
+        background = [[fill_template(argument, values) for argument in each] for each in method.background]
         usual_s = max(LEAST_LIMIT_S, LIMIT_PER_S * data_s)
         limit_s = usual_s if self.part.limit_s is None else self.part.limit_s
-        self.tell(f"{method.name}: runs on {scans} messages of {fitting.sensors[method.scans].topic}, {data_s:.1f} s")
-        ended = run_programs(command, beside, place, limit_s=limit_s)
+        self.report(f"{method.name}: runs on {scans} messages of {fitting.sensors[method.scans].topic}, {data_s:.1f} s")
+        ended = run_programs(command, background, settings, limit_s=limit_s)
         outcome = Outcome(
             name=method.name, version=method.version, status=DONE, scans=scans, data_s=data_s, cost=ended.cost
         )
-        if ended.fault:
+        if ended.error:
             last = _last_line(folder / LOG)
-            return replace(outcome, status=FAILED, error=f"{ended.fault}{f': {last}' if last else ''}")
-        return self._judged(outcome, fitting, folder)
+            return replace(outcome, status=FAILED, error=f"{ended.error}{f': {last}' if last else ''}")
+        return self._evaluate(outcome, fitting, folder)
 
-    def _judged(self, outcome: Outcome, fitting: RunConfig, folder: Path) -> Outcome:
+    def _evaluate(self, outcome: Outcome, fitting: RunConfig, folder: Path) -> Outcome:
         """The outcome with the method's poses and their errors."""
         notes: list[str] = []
         method = fitting.method
         try:
-            way = _way(method, fitting.words, folder / WORK, notes.append)
-            (folder / TRAJECTORY).write_text("".join(tum_lines(way.trajectory)))
-            poses = len(way.trajectory)
+            estimate = _load_poses(method, fitting.values, folder / WORK, notes.append)
+            (folder / TRAJECTORY).write_text("".join(tum_lines(estimate.trajectory)))
+            poses = len(estimate.trajectory)
             if poses < outcome.scans:
                 notes.append(f"{poses} poses for {outcome.scans} scans")
             outcome = replace(outcome, poses=poses, notes=tuple(notes))
-            ways = replace(
-                self.truth, estimate=replace(way, child=filled(method.frame, fitting.words), topic=method.name)
+            pair = replace(
+                self.truth,
+                estimate=replace(estimate, child=fill_template(method.frame, fitting.values), topic=method.name),
             )
-            add_rectified_frames(ways.frames, fitting.sensors)
-            found = self._compared(ways, method, notes.append)
+            add_rectified_frames(pair.frames, fitting.sensors)
+            comparison = self._compare(pair, method, notes.append)
         except UserError as error:
             return replace(outcome, status=FAILED, error=str(error), notes=tuple(notes))
-        return replace(outcome, found=found, notes=tuple(notes))
+        return replace(outcome, comparison=comparison, notes=tuple(notes))
 
-    def _compared(self, ways: TrajectoryPair, method: Method, tell: Callable[[str], None]) -> Comparison:
+    def _compare(self, pair: TrajectoryPair, method: Method, report: Callable[[str], None]) -> Comparison:
         """The method's poses beside the truth, by the offset asked for, else by its own as far as that can be found."""
-        ways = ways.exclude_uncertain(self.part.truth_max_std_m)
+        pair = pair.exclude_uncertain(self.part.truth_max_std_m)
         offset = method.offset if self.part.offset_s is None else self.part.offset_s
         if isinstance(offset, str):
             try:
-                return compare(ways, self.part.settings, lever_arm=None, report=tell, finds_offset=True)
+                return compare(pair, self.part.settings, lever_arm=None, report=report, finds_offset=True)
             except FusionError as error:
                 if self.part.offset_s is not None:
                     raise
-                tell(f"{error}; its times are taken as they are")
+                report(f"{error}; its times are taken as they are")
                 offset = 0.0
         settings = replace(self.part.settings, offset_s=offset)
-        return compare(ways, settings, lever_arm=None, report=tell)
+        return compare(pair, settings, lever_arm=None, report=report)
 
 
-def skipped(method: Method, error: str) -> Outcome:
+def skipped_outcome(method: Method, error: str) -> Outcome:
     """Of a method that does not fit."""
     return Outcome(name=method.name, version=method.version, status=SKIPPED, error=error)
 
@@ -293,22 +294,24 @@ def _scans_of(bag: Path, topic: str) -> tuple[int, float]:
         return info.count, (info.last_ns - info.first_ns) / NS_PER_S
 
 
-def _way(method: Method, words: Mapping[str, str], work: Path, tell: Callable[[str], None]) -> TopicTrajectory:
+def _load_poses(
+    method: Method, values: Mapping[str, str], work_folder: Path, report: Callable[[str], None]
+) -> TopicTrajectory:
     """The poses that a method has written."""
-    place = method.trajectory
-    paths = {path.resolve() for path in work.glob(place.path)}
+    output = method.trajectory
+    paths = {path.resolve() for path in work_folder.glob(output.path)}
     if len(paths) != 1:
-        told = " and ".join(sorted(path.name for path in paths)) or "none"
-        raise ArchiveError(f"expected one file {place.path} of poses, got {told}")
+        names = " and ".join(sorted(path.name for path in paths)) or "none"
+        raise ArchiveError(f"expected one file {output.path} of poses, got {names}")
     (path,) = paths
     try:
-        if place.form:
-            files = PoseFiles(forms=PoseForms(of_all=place.form), report=lambda text: tell(_without(path, text)))
+        if output.form:
+            files = PoseFiles(forms=PoseForms(of_all=output.form), report=lambda text: report(_without(path, text)))
             return files.load(path)
-        topic = filled(place.topic, words)
+        topic = fill_template(output.topic, values)
         with closing(BagSource(path)) as source:
-            (ways,) = load_trajectories(source, [topic], topic, progress=no_progress)
-        return ways.estimate
+            (pair,) = load_trajectories(source, [topic], topic, progress=no_progress)
+        return pair.estimate
     except UserError as error:
         raise ArchiveError(_without(path, str(error))) from None
 

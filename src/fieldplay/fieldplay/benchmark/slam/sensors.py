@@ -25,7 +25,7 @@ from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 ROUND = 9  # digits after the point
-FOLDER_WORDS = ("work", "bag")  # told when it runs
+FOLDER_KEYS = ("work", "bag")  # told when it runs
 
 
 class UnfitError(UserError):
@@ -51,30 +51,30 @@ class Sensor:
 class Known:
     """What is known of topics beside what an archive holds: as asked for, and as its dataset says."""
 
-    given: Mapping[str, str]
-    told: Mapping[str, tuple[str, ...]]
+    requested: Mapping[str, str]
+    described: Mapping[str, tuple[str, ...]]
     dataset: str = ""  # empty for a bag
     noise: ImuNoise | None = None  # of its IMU
 
 
 def sensors_of(data: FieldData, method: Method, known: Known) -> dict[str, Sensor]:
     """What feeds each need; UnfitError says why nothing can."""
-    found = {}
+    sensors = {}
     for name, need in method.needs.items():
         try:
-            found[name] = _sensor(data, need, _topic(data, name, need, known), known)
+            sensors[name] = _sensor(data, need, _topic(data, name, need, known), known)
         except UserError as error:
             raise UnfitError(f"{method.name} does not fit: {error}") from None
-    return found
+    return sensors
 
 
 def _topic(data: FieldData, name: str, need: Need, known: Known) -> TopicInfo:
-    if name in known.given:
-        topic = data.topic(known.given[name], suffix=COMPRESSED)
-    elif name in known.told:
-        there = [found for each in known.told[name] if (found := find_topic(data, each)) is not None]
+    if name in known.requested:
+        topic = data.topic(known.requested[name], suffix=COMPRESSED)
+    elif name in known.described:
+        there = [info for each in known.described[name] if (info := find_topic(data, each)) is not None]
         if not there:
-            raise ArchiveError(f"expected {name} on {' or '.join(known.told[name])}, this archive has none")
+            raise ArchiveError(f"expected {name} on {' or '.join(known.described[name])}, this archive has none")
         topic = there[0]
     elif known.dataset:
         raise ArchiveError(f"it needs {name} ({' or '.join(need.types)}), and {known.dataset} has none")
@@ -98,21 +98,23 @@ def _sensor(data: FieldData, need: Need, topic: TopicInfo, known: Known) -> Sens
     frame = topic.frame or _frame(data, topic)
     sensor = Sensor(topic=name, frame=frame, rate_hz=rate_hz, info=info, camera=camera, noise=known.noise or need.noise)
     is_rectified = sensor.topic.removesuffix(COMPRESSED).rpartition("/")[2].startswith(IMAGE_RECT)
-    return _rectified(sensor) if need.rectified and not is_rectified else sensor
+    return _rectify(sensor) if need.rectified and not is_rectified else sensor
 
 
-def _rectified(sensor: Sensor) -> Sensor:
+def _rectify(sensor: Sensor) -> Sensor:
     """The same of rectified images, which the bag of the method has beside those of the camera."""
     assert sensor.camera is not None
-    found, folder = Rectification(sensor.camera), sensor.info.rpartition("/")[0]
+    rectification, folder = Rectification(sensor.camera), sensor.info.rpartition("/")[0]
     packed = COMPRESSED if sensor.topic.endswith(COMPRESSED) else ""
-    made = replace(
-        sensor, topic=f"{folder}/{IMAGE_RECT}{packed}", info=f"{folder}/{CAMERA_INFO_RECT}", camera=found.rectified,
-        is_made=True,
+    rectified = replace(
+        sensor, topic=f"{folder}/{IMAGE_RECT}{packed}", info=f"{folder}/{CAMERA_INFO_RECT}",
+        camera=rectification.rectified, is_made=True,
     )  # fmt: skip
-    if not found.is_rotated:
-        return made
-    return replace(made, frame=found.frame(sensor.frame), camera_frame=sensor.frame, rotation=found.rotation)
+    if not rectification.is_rotated:
+        return rectified
+    return replace(
+        rectified, frame=rectification.frame(sensor.frame), camera_frame=sensor.frame, rotation=rectification.rotation
+    )
 
 
 def add_rectified_frames(frames: Frames, sensors: Mapping[str, Sensor]) -> None:
@@ -166,32 +168,32 @@ def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
     return info, camera_of_images(topic.name, framed.record.camera)
 
 
-def words_of(method: Method, sensors: Mapping[str, Sensor], frames: Frames) -> dict[str, str]:
+def template_values(method: Method, sensors: Mapping[str, Sensor], frames: Frames) -> dict[str, str]:
     """The words that the method's command and files hold, except those of its folder; UnfitError where one is not."""
-    there = dict(_words(sensors))
+    there = dict(_sensor_values(sensors))
     add_rectified_frames(frames, sensors)
-    for word in method.words:
+    for word in method.placeholders:
         pair, _, part = word.partition(".")
         one, joined, other = pair.partition("_T_")
         if joined and {one, other} <= set(sensors) and part in FORMATS:
-            there[word] = FORMATS[part](_fixed(method, frames, sensors[one].frame, sensors[other].frame))
-        elif word not in {*there, *FOLDER_WORDS}:
-            known = ", ".join(sorted({*there, *FOLDER_WORDS}))
+            there[word] = FORMATS[part](_static_transform(method, frames, sensors[one].frame, sensors[other].frame))
+        elif word not in {*there, *FOLDER_KEYS}:
+            known = ", ".join(sorted({*there, *FOLDER_KEYS}))
             raise ArchiveError(f"{method.name}: there is no word {{{word}}}; there are {known}, and A_T_B.matrix")
     return there
 
 
-def _fixed(method: Method, frames: Frames, one: str, other: str) -> Array:
+def _static_transform(method: Method, frames: Frames, one: str, other: str) -> Array:
     """one_T_other (4, 4) by static transforms."""
     if one == other:
         return np.eye(4)
-    found = frames.transform(one, other, np.zeros(1, np.int64)) if frames.are_fixed(one, other) else None
-    if found is None:
+    transform = frames.transform(one, other, np.zeros(1, np.int64)) if frames.are_fixed(one, other) else None
+    if transform is None:
         raise UnfitError(f"{method.name} does not fit: tf_static does not join {one} and {other}")
-    return np.asarray(found[0][0], np.float64)
+    return np.asarray(transform[0][0], np.float64)
 
 
-def _words(sensors: Mapping[str, Sensor]) -> Iterator[tuple[str, str]]:
+def _sensor_values(sensors: Mapping[str, Sensor]) -> Iterator[tuple[str, str]]:
     for name, sensor in sensors.items():
         yield f"{name}.topic", sensor.topic
         yield f"{name}.frame", sensor.frame

@@ -148,7 +148,7 @@ def _round_times(start: float, end: float, step: float, *, origin_s: float) -> l
 def _with_room(axis: Axis, candidates: list[float], room: float) -> list[float]:
     """Of some numbers those, in order, whose labels have room on the axis; the earlier in the list go first."""
     kept: list[tuple[float, float]] = []
-    for value, fraction in zip(candidates, axis.shares(np.array(candidates)).tolist(), strict=True):
+    for value, fraction in zip(candidates, axis.fractions(np.array(candidates)).tolist(), strict=True):
         if all(abs(fraction - other) >= room for other, _ in kept):
             kept.append((fraction, value))
     return [value for _, value in sorted(kept)]
@@ -337,7 +337,7 @@ def _curve(curve: Curve, index: int, *, axes: tuple[Axis, Axis]) -> Html:
     made: list[Html] = []
     curve = held(curve, x_axis) if curve.is_held else curve
     for run in runs(curve, x_axis):
-        x = UNITS * x_axis.shares(curve.x[run])
+        x = UNITS * x_axis.fractions(curve.x[run])
         if curve.low is not None and curve.high is not None:
             low, high = _units_up(curve.low[run], y_axis), _units_up(curve.high[run], y_axis)
             if (low - high).max(initial=0) > UNITS / 200:
@@ -360,7 +360,7 @@ def _alone(curve: Curve, row: NDArray[np.intp], point: Array, *, y_axis: Axis, p
 
 
 def _units_up(values: Array, axis: Axis) -> Array:
-    return UNITS * (1 - axis.shares(values))
+    return UNITS * (1 - axis.fractions(values))
 
 
 # A piece of a plane seen from above, in metres and to scale: routes, clouds and scans are drawn on it.

@@ -100,7 +100,7 @@ def cells_of_shares(fractions: Array, flagged: NDArray[np.bool_] | None = None) 
 
 def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], place: str) -> Html:
     """A line through values (n,), broken where there are none."""
-    points = np.stack([axes[0].shares(x), 1 - axes[1].shares(y)], axis=-1) * UNITS
+    points = np.stack([axes[0].fractions(x), 1 - axes[1].fractions(y)], axis=-1) * UNITS
     there = np.asarray(np.isfinite(points).all(axis=1), bool)
     runs = np.split(np.arange(len(points)), np.flatnonzero(np.diff(there)) + 1)
     lines = (path_of_points(points[run]) for run in runs if len(run) > 1 and there[run[0]])

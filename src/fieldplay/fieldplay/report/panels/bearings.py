@@ -170,7 +170,7 @@ class ReferenceObjects:
         seen = self.position_m @ found[0][0, :3, :3].T + found[0][0, :3, 3]
         own_deg, range_m = np.degrees(np.arctan2(seen[:, 1], seen[:, 0])), np.hypot(seen[:, 0], seen[:, 1])
         bearing_deg = (level.sense * own_deg + level.yaw_deg + 180.0) % 360.0 - 180.0
-        fractions = axes[0].shares(bearing_deg), axes[1].shares(range_m)
+        fractions = axes[0].fractions(bearing_deg), axes[1].fractions(range_m)
         inside = np.all([(fraction >= 0) & (fraction <= 1) for fraction in fractions], axis=0)
         places = np.flatnonzero(inside & level.is_level).tolist()
         labels = [label_over(float(bearing_deg[i]), float(range_m[i]), axes, str(i + 1)) for i in places]

@@ -195,7 +195,7 @@ class _Kept:
     numbers: list[Numbers] = field(default_factory=list)
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
 
-    def shares(self, note: str) -> str:
+    def fractions(self, note: str) -> str:
         """How often each code came, with its name in the note; empty where there are none, one, or too many."""
         found = np.flatnonzero(self.codes)
         if not 0 < len(found) <= FEW_CODES:
@@ -250,7 +250,7 @@ class SignalPanel:
                     curves = _held(overview, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
                     note = overview.subject.notes.get(topic.name, "")
-                    fractions = kept.shares(note)
+                    fractions = kept.fractions(note)
                     note = "; ".join(part for part in (note and f"({note})", fractions) if part)
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:

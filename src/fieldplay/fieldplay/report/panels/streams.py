@@ -187,8 +187,8 @@ def _track(overview: Overview, topic: Topic, times: StreamTimes, *, axis: Axis) 
 def _density(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) -> Html:
     stamps = times.stamps
     if stamps is not None and times.count < most:
-        return _moments(UNITS * axis.shares(overview.seconds(stamps)))
-    skylines = (_skyline(UNITS * axis.shares(edges), heights) for edges, heights in densities(overview, times, most))
+        return _moments(UNITS * axis.fractions(overview.seconds(stamps)))
+    skylines = (_skyline(UNITS * axis.fractions(edges), heights) for edges, heights in densities(overview, times, most))
     return element("path", d=joined(skylines), class_="density")
 
 
@@ -210,7 +210,7 @@ def _skyline(x: Array, heights: Array) -> Html:
 def _pauses(overview: Overview, times: StreamTimes, axis: Axis) -> Html:
     made = []
     for pause in pauses_of(overview, times):
-        start, end = UNITS * axis.shares(overview.seconds(np.array(pause)))
+        start, end = UNITS * axis.fractions(overview.seconds(np.array(pause)))
         width = max(end - start, LEAST_PAUSE)
         made.append(f"M{start:.1f} {HEIGHT}v-40h{width:.1f}v40z")
     return element("path", d=Html("".join(made)), class_="pause") if made else Html("")

@@ -48,7 +48,7 @@ def text_of(body: str) -> str:
 
 def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
-    starts, ends = axis.shares(SESSIONS[:, 0]), axis.shares(SESSIONS[:, 1])
+    starts, ends = axis.fractions(SESSIONS[:, 0]), axis.fractions(SESSIONS[:, 1])
     assert (starts[0], ends[-1]) == (0.0, 1.0)
     lengths = ends - starts
     assert lengths / lengths[0] == pytest.approx([1.0, 1.0, 2.0])
@@ -97,22 +97,22 @@ def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tup
     ends = np.cumsum([part / SECOND for pair in lengths for part in pair])
     borders = np.append(0.0, ends)[:-1].reshape(-1, 2)
     axis = cut_time_axis(borders, start_ns=start, most=4)
-    fractions = axis.shares(np.sort(borders.reshape(-1)))
+    fractions = axis.fractions(np.sort(borders.reshape(-1)))
     assert (np.diff(fractions) >= -1e-12).all() and fractions[0] >= 0 and fractions[-1] <= 1 + 1e-9
-    labelled = axis.shares(np.array([value for value, label in axis.ticks if label]))
+    labelled = axis.fractions(np.array([value for value, label in axis.ticks if label]))
     assert len(labelled) >= 1 and (np.diff(labelled) >= 0.29).all()
     inner = np.linspace(0.0, 1.0, 101)
     values = axis.values(inner)
     there = np.isfinite(values)
     assert np.diff(values[there]).min(initial=0.0) >= 0
     if ends[-1] < 1e6 and (borders[:, 1] - borders[:, 0]).min() > 1:
-        assert axis.shares(values[there]) == pytest.approx(inner[there], abs=1e-6)
+        assert axis.fractions(values[there]) == pytest.approx(inner[there], abs=1e-6)
 
 
 def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
     times = np.array([0.0, 5.0, 190 * DAY_S, 400 * DAY_S + 40])
-    assert axis.turned().shares(times) == pytest.approx(1.0 - axis.shares(times))
+    assert axis.turned().fractions(times) == pytest.approx(1.0 - axis.fractions(times))
     middle = np.mean(axis.breaks[0].shares)
     assert np.isnan(axis.turned().values(np.array([1.0 - middle, 0.5]))).tolist() == [True, False]
 
