@@ -69,7 +69,7 @@ def list_times(path: str, out: str) -> None:
 
     with open_dataset(Path(path)) as opened:
         feeds = archive_topic_streams(opened, Selection(images=None if is_bag(path) else "compressed"))
-        moving = [feed for feed in feeds if not feed.standing]
+        moving = [feed for feed in feeds if not feed.static]
         times = {f.topic: [f.records(i).leaves_ns for i in range(len(f.spans))] for f in moving}
         np.savez(out, **{topic: np.concatenate(spans) for topic, spans in times.items()})
 
@@ -88,7 +88,7 @@ def listen(path: str, out: str) -> None:
 
     with open_dataset(Path(path)) as opened:
         feeds = archive_topic_streams(opened, Selection(images=None if is_bag(path) else "compressed"))
-        offers = {f.topic: (message_class(f.msgtype), profile(channel_of_feed(f).qos)) for f in feeds if not f.standing}
+        offers = {f.topic: (message_class(f.msgtype), profile(channel_of_feed(f).qos)) for f in feeds if not f.static}
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     node = rclpy.create_node("listener")
     taken: dict[str, list[tuple[int, int]]] = {}

@@ -410,7 +410,7 @@ def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
     with open_archive_data(root, None, parameters) as data:
         spec = data.archive.spec
         told = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
-        known = Known(given={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
+        known = Known(known={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
         sensors = sensors_of(data, method, known)
         words = template_values(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
     texts = {"command": " ".join(word for words in (*method.background, method.command) for word in words)}

@@ -196,7 +196,7 @@ def test_images_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkey
     read, sent = [], []
     whole, send = image_topics.whole_image, Recording._send_images
 
-    def counted(self: Recording, topic: Topic, parts: list[records.Pictures]) -> None:
+    def counted(self: Recording, topic: Topic, parts: list[records.Images]) -> None:
         sent.append(len(parts))
         send(self, topic, parts)
 

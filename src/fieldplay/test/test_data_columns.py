@@ -55,10 +55,10 @@ def test_transforms_have_a_row_each_where_they_are_known() -> None:
 
 def test_a_path_and_the_states_of_parts_are_told_row_by_row() -> None:
     way = records.Pose(stamp_ns=AT, position_m=np.ones((2, 3)), orientation_xyzw=np.ones((2, 4)))
-    paths = records.Paths(stamp_ns=AT, ways=(way,), place=np.zeros(2, int), count=np.array([1, 2]))
+    paths = records.Paths(stamp_ns=AT, paths=(way,), path_index=np.zeros(2, int), count=np.array([1, 2]))
     assert [each.shape for each in columns_of_records([paths])["position_m"]] == [(1, 3), (2, 3)]
     states = ((records.State("arm", 0, "fine"), records.State("cam", 2, "lost", (("since", "9"),))), ())
-    told = columns_of_records([records.Diagnostics(stamp_ns=AT, states=states, place=np.array([0, 1]))])
+    told = columns_of_records([records.Diagnostics(stamp_ns=AT, states=states, state_index=np.array([0, 1]))])
     assert (told["stamp_ns"].tolist(), told["name"].tolist(), told["level"].tolist()) == (
         [3, 3],
         ["arm", "cam"],

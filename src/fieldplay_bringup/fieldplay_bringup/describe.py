@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fieldplay.core.errors import ArchiveError, UsageError, unknown_name
-from fieldplay.core.process_exit import ENDS_WITH
+from fieldplay.core.process_exit import EXIT_WITH_ENV
 from fieldplay.core.resources import config_folders
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import chosen_parameters
@@ -155,7 +155,7 @@ def _place(values: Values) -> str:
 
 def _environment() -> list[LaunchDescriptionEntity]:
     fast_dds = [SetEnvironmentVariable(name, value) for name, value in use_profile().items()]
-    return [*fast_dds, SetEnvironmentVariable(ENDS_WITH, str(os.getpid()))]
+    return [*fast_dds, SetEnvironmentVariable(EXIT_WITH_ENV, str(os.getpid()))]
 
 
 def _player(spec: DatasetSpec, values: Values) -> Node:

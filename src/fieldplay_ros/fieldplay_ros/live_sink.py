@@ -119,9 +119,7 @@ class RosPublisherSink:
         self._send = [sender_of(publisher) for publisher in self._publishers]
         self._send_large = [sender_of_large(publisher) for publisher in self._publishers]
         self._streams = [feed.stream for feed in feeds]
-        self._volatile = [
-            publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
-        ]
+        self._volatile = [publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.static]
         self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
 

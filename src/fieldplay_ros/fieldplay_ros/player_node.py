@@ -29,7 +29,7 @@ from rosbag2_interfaces import srv
 from std_msgs.msg import String
 
 from fieldplay.bags.storage import Qos
-from fieldplay.core.errors import UsageError, UserError, counted, unknown_name
+from fieldplay.core.errors import UsageError, UserError, pluralize, unknown_name
 from fieldplay.core.process_exit import end_with_launch, exit_deadline
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.core.yaml_safe import value_of_yaml
@@ -50,7 +50,7 @@ from fieldplay.player.player_state import (
 from fieldplay.player.player_time import wake_exactly
 from fieldplay.player.qos_overrides import overrides_from_file, use_profile
 from fieldplay.player.read_ahead import Workers
-from fieldplay.streams.image_topics import Images
+from fieldplay.streams.image_topics import ImageTransport
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.dynamic_tf import check_switches, live_switches
 from fieldplay.topics.selection import Selection, is_topic_name
@@ -214,8 +214,8 @@ PARAMETERS = {
 def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
     """What the values of all parameters ask for; UsageError names one that makes no sense."""
     given = {name: _typed(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
-    if given["images"] not in get_args(Images):
-        raise UsageError(f"images: expected one of {', '.join(get_args(Images))}, got {given['images']!r}")
+    if given["images"] not in get_args(ImageTransport):
+        raise UsageError(f"images: expected one of {', '.join(get_args(ImageTransport))}, got {given['images']!r}")
     selection = Selection(
         start_s=given["start"],
         duration_s=None if given["duration"] < 0 else given["duration"],
@@ -399,7 +399,7 @@ class Player(Node):
     def _say_not_installed(self) -> None:
         """Name the topics that are left out because their types are not installed, a line for each package."""
         for package, topics in self._not_installed.items():
-            what = f"{counted(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
+            what = f"{pluralize(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
             self.get_logger().warning(f"{package}: left out {what}")
 
     def _offer_description(self, urdf: Path | None) -> None:

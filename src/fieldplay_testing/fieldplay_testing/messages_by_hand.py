@@ -31,7 +31,7 @@ def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
     """Each message, cut out of the one buffer into which all are put."""
     ends = np.cumsum(payloads.size)
     buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    payloads.place(buffer, ends - payloads.size)
+    payloads.copy_to(buffer, ends - payloads.size)
     return [buffer[end - size : end].tobytes() for end, size in zip(ends, payloads.size, strict=True)]
 
 

@@ -59,7 +59,7 @@ from fieldplay.core.errors import (
     BagError,
     Defect,
     Report,
-    counted,
+    pluralize,
 )
 from fieldplay.core.progress import Progress
 from fieldplay.messages.cdr_layout import MessageKind, layout_of_message, typestore
@@ -219,7 +219,7 @@ class Ros2Bag(Bag):
         """What it is, for people."""
         if self.indexed or not self.strange:
             return "a bag of ROS 2"
-        found = " and ".join(f"{counted(count, 'message')} in {encoding}" for encoding, count in self.strange.items())
+        found = " and ".join(f"{pluralize(count, 'message')} in {encoding}" for encoding, count in self.strange.items())
         return f"{what_file_is(self.files[0])} with {found}, which is none of ROS 2"
 
     def close(self) -> None:
@@ -243,7 +243,7 @@ class Ros2Bag(Bag):
     def _compare_counts(self, found: int) -> None:
         expected = self.information.get("message_count")
         if isinstance(expected, int) and expected != found:
-            self._tell("message_count", METADATA, f"expected {counted(expected, 'message')} as it says, got {found}")
+            self._tell("message_count", METADATA, f"expected {pluralize(expected, 'message')} as it says, got {found}")
 
     def _tell(self, kind: str, file: str, message: str) -> None:
         """Report an issue of a file, once: it may be indexed and read through."""
@@ -424,7 +424,7 @@ class Ros2Bag(Bag):
     def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
         if count:
             self.strange.update({stored.encoding or "another form": count})
-            what = f"expected messages in CDR, got {counted(count, 'message')} in {stored.encoding or 'another form'}"
+            what = f"expected messages in CDR, got {pluralize(count, 'message')} in {stored.encoding or 'another form'}"
             self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:

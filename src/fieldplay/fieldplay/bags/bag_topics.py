@@ -23,7 +23,7 @@ from fieldplay.core.errors import (
     Defect,
     Report,
     UsageError,
-    counted,
+    pluralize,
 )
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import CDR_BIG_ENDIAN, MessageKind
@@ -142,7 +142,7 @@ class IndexedTopic:
 def mixed_types(file: str, name: str, topic: IndexedTopic, first: IndexedTopic) -> Defect:
     """Describe messages of a topic that are not read because an earlier publisher has another type."""
     count, msgtype, expected = len(topic.places.stamp_ns), topic.kind.msgtype, first.kind.msgtype
-    got = f"{counted(count, 'message')} of {msgtype}" + (" with other fields" if msgtype == expected else "")
+    got = f"{pluralize(count, 'message')} of {msgtype}" + (" with other fields" if msgtype == expected else "")
     return Defect(file=file, kind="mixed_types", message=f"{name}: expected {expected}, got {got}, which are left out")
 
 

@@ -44,7 +44,7 @@ from fieldplay.bags.storage import (
     UnpackedBlocks,
     offsets_by_time,
 )
-from fieldplay.core.errors import ArchiveError, counted
+from fieldplay.core.errors import ArchiveError, pluralize
 from fieldplay.messages.message_batches import Topic, full_type
 
 LARGEST_TIME_NS = (1 << 63) - 1
@@ -136,7 +136,7 @@ class McapReader:
             except BROKEN as error:
                 self.faults.append(f"the record at byte {record.place} is damaged: {error}")
         for number, count in self._strangers.items():
-            self.faults.append(f"{counted(count, 'message')} of channel {number}, which was not introduced")
+            self.faults.append(f"{pluralize(count, 'message')} of channel {number}, which was not introduced")
 
     def index(self) -> Mapping[int, MessageOffsets]:
         """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""

@@ -90,7 +90,7 @@ class Chunk:
         prefix["sequence"] = sequence
         prefix["log"] = prefix["publish"] = messages.stamp_ns
         scatter(prefix.view(np.uint8).reshape(len(messages), -1), self._buffer, starts)
-        messages.payloads.place(self._buffer, starts + MESSAGE_PREFIX.itemsize)
+        messages.payloads.copy_to(self._buffer, starts + MESSAGE_PREFIX.itemsize)
         self._remember(channel, messages.stamp_ns, starts)
         self.used = int(ends[-1])
         self.largest = max(self.largest, int(size.max()))

@@ -23,7 +23,7 @@ from fieldplay.bags.ros1 import (
 )
 from fieldplay.bags.serialized_stream import rows_of_topic
 from fieldplay.bags.storage import MessageOffsets, joined_places
-from fieldplay.core.errors import ArchiveError, Defect, Report, UsageError, counted
+from fieldplay.core.errors import ArchiveError, Defect, Report, UsageError, pluralize
 from fieldplay.core.progress import Progress
 from fieldplay.messages.message_batches import (
     Batch,
@@ -62,7 +62,7 @@ class Ros1AsRos2Bag(Bag):
             try:
                 conversion = conversion_of_kind(topic.kind)
             except ArchiveError as error:
-                message = f"{name}: {counted(count, 'message')} of {topic.kind.msgtype} left out: {error}"
+                message = f"{name}: {pluralize(count, 'message')} of {topic.kind.msgtype} left out: {error}"
                 self.report(Defect(file=self.name, kind="unconvertible_type", message=message))
                 continue
             if conversion.is_filled:
@@ -128,7 +128,7 @@ class JoinedBag(Bag):
     @property
     def title(self) -> str:  # type: ignore[override]
         """What it is, for people."""
-        return f"{counted(len(self._bags), 'bag')} as one"
+        return f"{pluralize(len(self._bags), 'bag')} as one"
 
     @property
     def files(self) -> Sequence[Path]:

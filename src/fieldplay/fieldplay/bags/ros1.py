@@ -44,7 +44,7 @@ from fieldplay.core.errors import (
     DamagedMessageError,
     Defect,
     Report,
-    counted,
+    pluralize,
 )
 from fieldplay.messages.cdr_layout import (
     Fields,
@@ -414,7 +414,7 @@ def _recovered(parts: Parts, why: str) -> Ros1Index:
     known = {number: _places(indexes[number]) for number in connections if number in indexes}
     if not known:
         raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
-    read = f"{counted(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
+    read = f"{pluralize(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
     got = f"one that is cut off, lacks a part or was not closed ({why})"
     issue = f"expected a bag with an index at its end, got {got}; {read}"
     return Ros1Index(connections=connections, places=known, chunks=chunks, fault=issue)

@@ -12,7 +12,7 @@ from fieldplay.core.errors import (
     ArchiveError,
     DamagedMessageError,
     Defect,
-    FaultPlace,
+    DefectLocation,
     Report,
 )
 from fieldplay.core.timestamps import NS_PER_S
@@ -21,7 +21,7 @@ from fieldplay.messages.decoders import DECODERS
 from fieldplay.messages.message_batches import parts_of_lengths
 from fieldplay.messages.message_columns import Decoder, FieldNumbers, numbers_of_messages
 from fieldplay.messages.record_decoder import SINGLE, FramedRecord, RecordDecoder
-from fieldplay.messages.records import Pictures, Pixels, Record
+from fieldplay.messages.records import Images, Pixels, Record
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import SingleMessages
 
@@ -132,7 +132,7 @@ class TopicNumbers:
             self._tell("no_covariance", message)
 
     def _tell_damaged(self, there_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
-        for row, issue in columns.faults:
+        for row, issue in columns.issues:
             at = f"the message at {int(there_ns[row]) / NS_PER_S:.6f} s"
             self._tell("damaged_message", f"{self.topic.name}, {at}: {issue}; it is left out")
 
@@ -169,10 +169,11 @@ class TopicImages:
         self.spans: Sequence[Span] = topic.spans
         self._bag = bag
 
-    def load(self, index: int) -> Pictures:
+    def load(self, index: int) -> Images:
         stamp_ns = self.topic.stamps(index)
-        names = tuple(FaultPlace(self._bag, f"{self.topic.name} at {ns / NS_PER_S:.6f} s") for ns in stamp_ns.tolist())
-        return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: self._pixels(index, row), packed=False)
+        name = self.topic.name
+        names = tuple(DefectLocation(self._bag, f"{name} at {ns / NS_PER_S:.6f} s") for ns in stamp_ns.tolist())
+        return Images(stamp_ns=stamp_ns, names=names, load=lambda row: self._pixels(index, row), packed=False)
 
     def _pixels(self, index: int, row: int) -> Pixels:
         data = self.topic.message(index, row)

@@ -29,7 +29,7 @@ from fieldplay.bags.storage import (
     StoredTopic,
     offsets_by_time,
 )
-from fieldplay.core.errors import ArchiveError, BagError, counted
+from fieldplay.core.errors import ArchiveError, BagError, pluralize
 from fieldplay.messages.message_batches import Topic, full_type
 from fieldplay.streams.message_block import Messages
 
@@ -122,7 +122,7 @@ class SqliteWriter:
         ends = np.cumsum(messages.size)
         starts = ends - messages.size
         buffer = np.empty(int(ends[-1]), np.uint8)
-        messages.payloads.place(buffer, starts)
+        messages.payloads.copy_to(buffer, starts)
         blobs = map(buffer.data.__getitem__, map(slice, starts.tolist(), ends.tolist()))
         rows = zip(messages.channel.tolist(), messages.stamp_ns.tolist(), blobs, strict=True)
         with _told():
@@ -252,4 +252,4 @@ class SqliteReader:
 
     def _tell_unusable(self, count: int) -> None:
         if count:
-            self.faults.append(f"expected messages of topics that are listed, got {counted(count, 'row')} of others")
+            self.faults.append(f"expected messages of topics that are listed, got {pluralize(count, 'row')} of others")

@@ -17,7 +17,7 @@ import yaml
 
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.core.errors import UsageError
-from fieldplay.core.progress import watched_opening
+from fieldplay.core.progress import track_opening
 from fieldplay.core.yaml_safe import value_of_yaml
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "A
     from fieldplay.io.parser_processes import parsers_started
     from fieldplay.recording.archive_data import open_archive_data, open_bags_data
 
-    with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
+    with progress_bar("opening", "MB") as bar, track_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         if len(bags := getattr(chosen, "archives", ())) > 1:
             return open_bags_data(bags, parameters_of(chosen))
         return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), allow_empty=allow_empty)
@@ -147,7 +147,7 @@ def open_recording(chosen: argparse.Namespace) -> "FieldData":
     import fieldplay
     from fieldplay.io.parser_processes import parsers_started
 
-    with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
+    with progress_bar("opening", "MB") as bar, track_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
 
 

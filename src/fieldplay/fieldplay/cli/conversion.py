@@ -17,7 +17,7 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import interrupts_held, print_line, print_message, progress_bar
-from fieldplay.core.errors import UsageError, counted
+from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
 from fieldplay.topics.plain_bag_topics import warnings_of_chosen
 from fieldplay.topics.topic_checks import check_settings, describe_tf_trees, missing_outputs
@@ -90,6 +90,6 @@ def run(chosen: argparse.Namespace) -> int:
         trees = describe_tf_trees(archive, selection)
         if trees:
             print_message(trees)
-        messages = counted(int(written.counts.sum()), "message")
-        print_line(f"{chosen.out}: {messages} on {counted(topics, 'topic')}")
+        messages = pluralize(int(written.counts.sum()), "message")
+        print_line(f"{chosen.out}: {messages} on {pluralize(topics, 'topic')}")
     return 0

@@ -12,7 +12,7 @@ from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import ProgressBar, progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.core.process_exit import exit_deadline
-from fieldplay.core.progress import watched_opening
+from fieldplay.core.progress import track_opening
 from fieldplay.player.options import PlayOptions
 
 STORAGES = ("mcap", "sqlite3")
@@ -78,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
     sys.setswitchinterval(node.SWITCH_S)
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
-        with progress_bar("opening", "MB") as bar, watched_opening(partial(_show, bar)):
+        with progress_bar("opening", "MB") as bar, track_opening(partial(_show, bar)):
             code: int = node.play(chosen.archive, chosen.dataset, options)
             return code
     finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fieldplay.cli.arguments import add_archive, add_jobs, open_source
 from fieldplay.cli.terminal import print_line, progress_bar
-from fieldplay.core.errors import counted
+from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import size_text
 from fieldplay.report.html.page import require_place, write_page
 from fieldplay.report.page import page_of
@@ -27,5 +27,5 @@ def run(chosen: argparse.Namespace) -> int:
         size = write_page(chosen.out, page)
         problems = source.findings.total
     text = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
-    print_line(f"{chosen.out}: {counted(len(source.topics), 'topic')}, {text}, {size_text(size)}")
+    print_line(f"{chosen.out}: {pluralize(len(source.topics), 'topic')}, {text}, {size_text(size)}")
     return 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay.core.progress import Progress, no_progress, watched_opening
+from fieldplay.core.progress import Progress, no_progress, track_opening
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import is_plain_bag
@@ -172,7 +172,7 @@ def is_for_bags(chosen: argparse.Namespace) -> bool:
 
 def summaries_of_bag(data: BagData) -> list[StreamSummary]:
     """All topics that have messages, in the order of the bag."""
-    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+    with progress_bar("opening", "MB") as bar, track_opening(bar):
         stamp_ns = np.concatenate([np.zeros(0, np.int64), *(data.stamps(name) for name in data.topics)])
         length_ns = _recording_length_ns(np.diff(np.sort(stamp_ns)))
         return [_bag_summary(data, name, length_ns) for name in data.topics]

@@ -74,13 +74,13 @@ def _signals_handled_by(handler: Handler) -> Iterator[None]:
 
 def print_line(text: str) -> None:
     """A line of output."""
-    sys.stdout.write(escape_control_chars(text, kept=ALLOWED_CONTROL_CHARS) + "\n")
+    sys.stdout.write(escape_control_chars(text, allowed=ALLOWED_CONTROL_CHARS) + "\n")
 
 
 def print_message(text: str) -> None:
     """A line beside the output; if nobody can read it the work still goes on."""
     with suppress(OSError):
-        sys.stderr.write(escape_control_chars(text, kept=ALLOWED_CONTROL_CHARS) + "\n")
+        sys.stderr.write(escape_control_chars(text, allowed=ALLOWED_CONTROL_CHARS) + "\n")
 
 
 def note(text: str) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fieldplay.bags.compression import Compression
 from fieldplay.bags.storage import Contents
 from fieldplay.bags.writer import BagWriter, StorageName
-from fieldplay.core.errors import BagError, Defect, UserError, counted
+from fieldplay.core.errors import BagError, Defect, UserError, pluralize
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.origins import custom_data_of
@@ -306,7 +306,7 @@ def convert(
                 report(done, int(batch.stamp_ns[-1]) - window.first_ns)
         _refuse_defects(archive, options)
         counts = writer.counts
-        static_topics = {feed.topic for feed in feeds if feed.standing}
+        static_topics = {feed.topic for feed in feeds if feed.static}
         if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in static_topics):
             raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
     return Converted(topics=tuple(numbers), counts=counts, notes=tuple(notes))
@@ -314,5 +314,5 @@ def convert(
 
 def _refuse_defects(archive: Archive, options: BagOptions) -> None:
     if options.strict and archive.defects.total:
-        defects = counted(archive.defects.total, "defect")
+        defects = pluralize(archive.defects.total, "defect")
         raise BagError(f"{archive.root}: {defects}, and none is allowed: nothing was written")

@@ -21,14 +21,14 @@ class Partial:
     def __init__(self, target: Path, *, is_folder: bool, check: Callable[[], None] | None = None) -> None:
         self._target = target
         self._check = check or (lambda: None)
-        self._made_parents = [path for path in target.parents if not path.exists()]
+        self._created_parents = [path for path in target.parents if not path.exists()]
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise UserError(f"cannot write {target}: {target.parent} is no folder") from None
         clean_up(target)
         self._check()
-        self.path = _beside(target, "partial", os.getpid(), "" if is_folder else target.suffix)
+        self.path = _sibling_path(target, "partial", os.getpid(), "" if is_folder else target.suffix)
         try:
             self.path.mkdir() if is_folder else self.path.touch(exist_ok=False)
         except FileExistsError:
@@ -40,7 +40,7 @@ class Partial:
         for path in (*(self.path.iterdir() if self.path.is_dir() else ()), self.path):
             _sync(path)
         self._check()
-        aside = _beside(self._target, "replaced", os.getpid())
+        aside = _sibling_path(self._target, "replaced", os.getpid())
         replaces = self._target.is_dir() and self.path.is_dir()
         try:
             if replaces:
@@ -60,7 +60,7 @@ class Partial:
         _remove(self.path)
         _unlock(self._lock)
         with suppress(OSError):
-            for parent in self._made_parents:
+            for parent in self._created_parents:
                 parent.rmdir()
 
 
@@ -70,7 +70,7 @@ def whole(out: Path, *, is_folder: bool = False) -> Iterator[Path]:
 
     A file that stands at OUT is replaced, a folder never.
     """
-    path = _beside(out, "partial", os.getpid())
+    path = _sibling_path(out, "partial", os.getpid())
     try:
         partial = Partial(out, is_folder=is_folder, check=lambda: _require_no_folder(out))
         try:
@@ -94,11 +94,11 @@ def write_whole(out: Path, data: bytes) -> None:
 
 def clean_up(target: Path) -> None:
     """Remove what killed runs have left beside a target; a folder they were about to replace gets its place back."""
-    for path in _left_behind(target, "replaced"):
+    for path in _stale_outputs(target, "replaced"):
         if not target.exists():
             os.rename(path, target)
         _remove(path)
-    for path in _left_behind(target, "partial"):
+    for path in _stale_outputs(target, "partial"):
         _remove(path)
 
 
@@ -114,12 +114,12 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _beside(target: Path, kind: str, pid: int | str, suffix: str = "") -> Path:
+def _sibling_path(target: Path, kind: str, pid: int | str, suffix: str = "") -> Path:
     return target.with_name(f".{target.name}.{kind}-{pid}{suffix}")
 
 
-def _left_behind(target: Path, kind: str) -> Iterator[Path]:
-    pattern = str(_beside(Path(glob.escape(str(target))), kind, "*"))
+def _stale_outputs(target: Path, kind: str) -> Iterator[Path]:
+    pattern = str(_sibling_path(Path(glob.escape(str(target))), kind, "*"))
     for path in map(Path, glob.glob(pattern)):
         pid = path.name.rpartition("-")[2].partition(".")[0]
         if pid.isdecimal() and not _lives(int(pid)) and not _is_locked(path):

@@ -15,7 +15,7 @@ class RowDecimator:
     def __init__(self, width: int, limit: int) -> None:
         self._stamp_ns = np.empty(2 * limit, np.int64)
         self._values = np.empty((2 * limit, width))
-        self._stride, self._kept = 1, 0
+        self._stride, self._count = 1, 0
         self._last: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
         self.seen = 0
 
@@ -25,17 +25,17 @@ class RowDecimator:
             return
         self._last = (stamp_ns[-1:].copy(), values[-1:].copy())
         chosen = self._chosen(len(stamp_ns))
-        while self._kept + len(chosen) > len(self._stamp_ns):
+        while self._count + len(chosen) > len(self._stamp_ns):
             self._halve()
             chosen = self._chosen(len(stamp_ns))
-        end = self._kept + len(chosen)
-        self._stamp_ns[self._kept : end], self._values[self._kept : end] = stamp_ns[chosen], values[chosen]
-        self._kept = end
+        end = self._count + len(chosen)
+        self._stamp_ns[self._count : end], self._values[self._count : end] = stamp_ns[chosen], values[chosen]
+        self._count = end
         self.seen += len(stamp_ns)
 
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Times (n,) and numbers (n, width), in the order of time."""
-        stamp_ns, values = self._stamp_ns[: self._kept], self._values[: self._kept]
+        stamp_ns, values = self._stamp_ns[: self._count], self._values[: self._count]
         if self._last is not None and (self.seen - 1) % self._stride:
             stamp_ns, values = np.append(stamp_ns, self._last[0]), np.append(values, self._last[1], axis=0)
         order = np.argsort(stamp_ns, kind="stable")
@@ -45,10 +45,10 @@ class RowDecimator:
         return np.arange(-self.seen % self._stride, count, self._stride)
 
     def _halve(self) -> None:
-        kept = (self._kept + 1) // 2
-        self._stamp_ns[:kept] = self._stamp_ns[: self._kept : 2].copy()
-        self._values[:kept] = self._values[: self._kept : 2].copy()
-        self._kept, self._stride = kept, 2 * self._stride
+        count = (self._count + 1) // 2
+        self._stamp_ns[:count] = self._stamp_ns[: self._count : 2].copy()
+        self._values[:count] = self._values[: self._count : 2].copy()
+        self._count, self._stride = count, 2 * self._stride
 
 
 class Decimator(Generic[Item]):
@@ -56,7 +56,7 @@ class Decimator(Generic[Item]):
 
     def __init__(self, limit: int) -> None:
         self._limit, self._stride = limit, 1
-        self._kept: list[tuple[int, Item]] = []
+        self._items: list[tuple[int, Item]] = []
         self._last: tuple[int, Callable[[], Item | None]] | None = None
         self.seen = 0
 
@@ -65,17 +65,17 @@ class Decimator(Generic[Item]):
         if self.seen % self._stride == 0:
             item = make()
             if item is not None:
-                self._kept.append((self.seen, item))
+                self._items.append((self.seen, item))
         self._last = (self.seen, make)
         self.seen += 1
-        if len(self._kept) > 2 * self._limit:
+        if len(self._items) > 2 * self._limit:
             self._stride *= 2
-            self._kept = [entry for entry in self._kept if entry[0] % self._stride == 0]
+            self._items = [entry for entry in self._items if entry[0] % self._stride == 0]
 
     def items(self) -> list[Item]:
         """What was kept, in the order in which it came, and the last."""
-        items = [item for _, item in self._kept]
-        if self._last is not None and (self._last[0] % self._stride or not self._kept):
+        items = [item for _, item in self._items]
+        if self._last is not None and (self._last[0] % self._stride or not self._items):
             last = self._last[1]()
             items += [] if last is None else [last]
         return items
@@ -84,4 +84,4 @@ class Decimator(Generic[Item]):
 def middle_of(stamp_ns: Sequence[int]) -> int:
     """The place of the time that is the nearest to the middle between the first and the last."""
     middle = (stamp_ns[0] + stamp_ns[-1]) // 2
-    return min(range(len(stamp_ns)), key=lambda place: abs(stamp_ns[place] - middle))
+    return min(range(len(stamp_ns)), key=lambda index: abs(stamp_ns[index] - middle))

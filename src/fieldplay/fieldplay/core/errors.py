@@ -10,12 +10,12 @@ from typing import Any
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def escape_control_chars(text: str, *, kept: str = "") -> str:
+def escape_control_chars(text: str, *, allowed: str = "") -> str:
     """A text that steers no terminal, though it hold names of files; of such signs some may be kept."""
-    return STEERING.sub(lambda found: found[0] if found[0] in kept else "\ufffd", text)
+    return STEERING.sub(lambda match: match[0] if match[0] in allowed else "\ufffd", text)
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """A count with its noun, which gets an s where it is not one."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
@@ -23,8 +23,8 @@ def counted(count: int, noun: str) -> str:
 def nearest(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
     """The known name that may have been meant, capitals aside; "" where none is near."""
     by_plain = {each.lower(): each for each in reversed(list(known))}
-    found = difflib.get_close_matches(name.lower(), by_plain, n=1, cutoff=cutoff)
-    return by_plain[found[0]] if found else ""
+    matches = difflib.get_close_matches(name.lower(), by_plain, n=1, cutoff=cutoff)
+    return by_plain[matches[0]] if matches else ""
 
 
 def unknown_name(name: str, known: Collection[str], *, what: str, owner: str) -> str:
@@ -54,7 +54,7 @@ class BagError(UserError):
     """A bag that cannot be written, or messages that no bag can hold."""
 
 
-class FaultPlace(str):
+class DefectLocation(str):
     """Where a row is that is one of many in its file, for people as a text, for programs its parts.
 
     `what` says it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
@@ -68,14 +68,14 @@ class FaultPlace(str):
 
     def __new__(
         cls, file: str, what: str, *, row: int | None = None, sample: int | None = None, byte: int | None = None
-    ) -> "FaultPlace":
-        place = super().__new__(cls, f"{file}: {what}")
-        place.file, place.what, place.row, place.sample, place.byte = file, what, row, sample, byte
-        return place
+    ) -> "DefectLocation":
+        location = super().__new__(cls, f"{file}: {what}")
+        location.file, location.what, location.row, location.sample, location.byte = file, what, row, sample, byte
+        return location
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How it is copied: a text alone would lose the parts."""
-        return FaultPlace, (self.file, self.what), self.__dict__
+        return DefectLocation, (self.file, self.what), self.__dict__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,19 +94,19 @@ class Defect:
     byte: int | None = None
 
     @classmethod
-    def at(cls, place: str, *, kind: str, message: str, stream: str | None = None) -> "Defect":
-        """A fault of a file, or of a FaultPlace in one."""
-        if not isinstance(place, FaultPlace):
-            return cls(file=place, kind=kind, message=message, stream=stream)
-        told = message if place.row is not None else f"{place.what}: {message}"
+    def at(cls, location: str, *, kind: str, message: str, stream: str | None = None) -> "Defect":
+        """A fault of a file, or of a DefectLocation in one."""
+        if not isinstance(location, DefectLocation):
+            return cls(file=location, kind=kind, message=message, stream=stream)
+        text = message if location.row is not None else f"{location.what}: {message}"
         return cls(
-            file=place.file, kind=kind, message=told,
-            row=place.row, stream=stream, sample=place.sample, byte=place.byte,
+            file=location.file, kind=kind, message=text,
+            row=location.row, stream=stream, sample=location.sample, byte=location.byte,
         )  # fmt: skip
 
     def __str__(self) -> str:
-        place = self.file if self.row is None else f"{self.file}:{self.row}"
-        return escape_control_chars(f"{place}: {self.message}")
+        location = self.file if self.row is None else f"{self.file}:{self.row}"
+        return escape_control_chars(f"{location}: {self.message}")
 
 
 Report = Callable[[Defect], None]

@@ -42,24 +42,24 @@ class GapFinder:
         return [(int(row), int(steps[row])) for row in np.flatnonzero(steps > limit)]
 
 
-def pieces_of_intervals(intervals: Intervals, *, skip_gaps_ns: int, usual_ns: float) -> Intervals:
+def split_at_gaps(intervals: Intervals, *, skip_gaps_ns: int, usual_ns: float) -> Intervals:
     """The pieces (k, 2), first to last time, between the gaps that an axis of time passes over.
 
     Intervals (n, 2) are where the topics have messages, in any order. Gaps longer than `skip_gaps_ns` are passed over;
     where that is 0, those longer than a minute and ten usual steps, if they make up a fifth of the whole or more.
     """
     longest_ns = skip_gaps_ns or max(LEAST_GAP_NS, GAP_STEPS * usual_ns)
-    pieces = joined_intervals(intervals, longest_ns)
-    if len(pieces) < 2:
-        return pieces
-    whole = float(pieces[-1, 1] - pieces[0, 0])
-    in_gaps = float((pieces[1:, 0] - pieces[:-1, 1]).astype(np.float64).sum())
+    spans = merge_intervals(intervals, longest_ns)
+    if len(spans) < 2:
+        return spans
+    whole = float(spans[-1, 1] - spans[0, 0])
+    in_gaps = float((spans[1:, 0] - spans[:-1, 1]).astype(np.float64).sum())
     if not skip_gaps_ns and in_gaps < LEAST_OF_WHOLE * whole:
-        return joined_intervals(pieces, whole)
-    return joined_intervals(pieces, max(longest_ns, LEAST_OF_RECORDED * (whole - in_gaps)))
+        return merge_intervals(spans, whole)
+    return merge_intervals(spans, max(longest_ns, LEAST_OF_RECORDED * (whole - in_gaps)))
 
 
-def joined_intervals(intervals: Intervals, longest_ns: float) -> Intervals:
+def merge_intervals(intervals: Intervals, longest_ns: float) -> Intervals:
     """Intervals (n, 2) in order (k, 2), those in one that overlap or are not farther apart than that."""
     if not len(intervals):
         return intervals
@@ -69,7 +69,7 @@ def joined_intervals(intervals: Intervals, longest_ns: float) -> Intervals:
     return np.stack([ordered[np.append(0, cuts + 1), 0], ends[np.append(cuts, len(ends) - 1)]], axis=-1)
 
 
-def clipped_intervals(intervals: Intervals, first: int, last: int) -> Intervals:
+def clip_intervals(intervals: Intervals, first: int, last: int) -> Intervals:
     """What of the intervals (n, 2) lies between two times."""
     within = np.clip(intervals, first, last)
     return within[(intervals[:, 0] <= last) & (intervals[:, 1] >= first)]
@@ -77,5 +77,5 @@ def clipped_intervals(intervals: Intervals, first: int, last: int) -> Intervals:
 
 def length_within(intervals: Intervals, first: int, last: int) -> int:
     """How much of the time between two moments lies in the intervals."""
-    within = clipped_intervals(intervals, first, last)
+    within = clip_intervals(intervals, first, last)
     return int((within[:, 1] - within[:, 0]).sum())

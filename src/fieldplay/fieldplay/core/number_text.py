@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 class Break:
     """A stretch of numbers that an axis passes over, what its mark says, and the shares between which the mark is."""
 
-    begin: float
+    start: float
     end: float
     label: str
-    shares: tuple[float, float]
+    fractions: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...]
     breaks: tuple[Break, ...] = ()
 
-    def share(self, value: float) -> float:
+    def fraction(self, value: float) -> float:
         """Where a number lies, from 0 at the low end to 1 at the high one."""
         return float(self.fractions(np.array([value]))[0])
 
@@ -41,8 +41,8 @@ class Axis:
         """Where numbers lie; those within a break at its begin."""
         if not self.breaks:
             return np.asarray((values - self.low) / (self.high - self.low), np.float64)
-        starts = np.array([each.begin for each in self.breaks])
-        after = self.pieces_of(values)
+        starts = np.array([each.start for each in self.breaks])
+        after = self.segment_indices(values)
         reached = np.append(starts, np.inf)[np.minimum(after, len(starts))]
         numbers, fractions = self._knots()
         return np.asarray(np.interp(np.minimum(values, reached), numbers, fractions), np.float64)
@@ -53,29 +53,29 @@ class Axis:
             return np.asarray(self.low + fractions * (self.high - self.low), np.float64)
         numbers, known = self._knots()
         order = np.argsort(known, kind="stable")
-        found: Array = np.interp(fractions, known[order], numbers[order])
+        result: Array = np.interp(fractions, known[order], numbers[order])
         for each in self.breaks:
-            found[(found > each.begin) & (found < each.end)] = np.nan
-        return found
+            result[(result > each.start) & (result < each.end)] = np.nan
+        return result
 
-    def pieces_of(self, values: Array) -> NDArray[np.intp]:
+    def segment_indices(self, values: Array) -> NDArray[np.intp]:
         """How many breaks lie before each number: lines do not go from one piece to another."""
         return np.asarray(np.searchsorted([each.end for each in self.breaks], values, side="right"), np.intp)
 
-    def turned(self) -> "Axis":
+    def flip(self) -> "Axis":
         """The same from the high end to the low one."""
-        breaks = (Break(each.begin, each.end, each.label, _turned(each.shares)) for each in self.breaks)
+        breaks = (Break(each.start, each.end, each.label, _flip_fractions(each.fractions)) for each in self.breaks)
         return Axis(self.high, self.low, self.ticks, tuple(breaks))
 
     def _knots(self) -> tuple[Array, Array]:
         """Numbers in order, and their shares, between which all others lie evenly."""
         ends = ((0.0, self.low), (1.0, self.high))
-        inner = [knot for each in self.breaks for knot in zip(each.shares, (each.begin, each.end), strict=True)]
+        inner = [knot for each in self.breaks for knot in zip(each.fractions, (each.start, each.end), strict=True)]
         knots = sorted([*ends, *inner], key=lambda knot: knot[1])
         return np.array([at for _, at in knots]), np.array([fraction for fraction, _ in knots])
 
 
-def _turned(fractions: tuple[float, float]) -> tuple[float, float]:
+def _flip_fractions(fractions: tuple[float, float]) -> tuple[float, float]:
     return 1.0 - fractions[0], 1.0 - fractions[1]
 
 

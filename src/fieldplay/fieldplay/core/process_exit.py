@@ -14,7 +14,7 @@ LAST_S = 0.2  # for what is said of it
 DONE, FAILED = 0, 1
 CLOCK_MONOTONIC, SIGEV_THREAD = 1, 2
 PR_SET_PDEATHSIG = 1
-ENDS_WITH = "FIELDPLAY_ENDS_WITH"  # the process whose end is to be that of all that it starts
+EXIT_WITH_ENV = "FIELDPLAY_ENDS_WITH"  # the process whose end is to be that of all that it starts
 
 
 class _Event(ctypes.Structure):
@@ -87,7 +87,7 @@ def end_with_launch() -> None:
 
     Whoever kills a launch would leave its programs behind, a player that plays again and again for ever.
     """
-    launch = os.environ.get(ENDS_WITH, "")
+    launch = os.environ.get(EXIT_WITH_ENV, "")
     if sys.platform != "linux" or not launch.isdecimal():
         return
     if os.getppid() == int(launch):

@@ -14,7 +14,7 @@ def no_progress(fraction: float, count: int) -> None:
 
 
 @contextmanager
-def watched_opening(progress: Progress) -> Iterator[None]:
+def track_opening(progress: Progress) -> Iterator[None]:
     """Within it, what is opened tells how far it is, with a count of megabytes."""
     token = _opening.set(progress)
     try:
@@ -23,7 +23,7 @@ def watched_opening(progress: Progress) -> Iterator[None]:
         _opening.reset(token)
 
 
-def tell_opening(fraction: float, megabytes: int) -> None:
+def report_opening(fraction: float, megabytes: int) -> None:
     """Tell whoever watches how far it is."""
     progress = _opening.get()
     if progress is not None:

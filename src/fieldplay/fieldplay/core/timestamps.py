@@ -88,9 +88,9 @@ def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], 
         digit = column.astype(np.int64) - ord("0")
         is_digit = (digit >= 0) & (digit <= 9)
         is_point = column == ord(".")
-        is_behind = column == 0
-        plain &= (is_digit & ~seen_end) | (is_point & ~seen_point & ~seen_end) | is_behind
-        seen_end |= is_behind
+        is_after = column == 0
+        plain &= (is_digit & ~seen_end) | (is_point & ~seen_point & ~seen_end) | is_after
+        seen_end |= is_after
         in_whole = is_digit & ~seen_point
         in_fraction = is_digit & seen_point & (decimals < DIGITS_NS)
         round_up = np.where(is_digit & seen_point & (decimals == DIGITS_NS), digit >= 5, round_up)
@@ -148,5 +148,5 @@ def time_text(stamp_ns: int) -> str:
 
 def distance_text(stamp_ns: int, other_ns: int, other: str) -> str:
     """How far a time is from another, in words."""
-    apart = (stamp_ns - other_ns) / NS_PER_S
-    return f"{abs(apart):.6f} s {'after' if apart > 0 else 'before'} {other}" if apart else f"at {other}"
+    gap_s = (stamp_ns - other_ns) / NS_PER_S
+    return f"{abs(gap_s):.6f} s {'after' if gap_s > 0 else 'before'} {other}" if gap_s else f"at {other}"

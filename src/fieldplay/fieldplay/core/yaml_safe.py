@@ -9,7 +9,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEEPEST = 100  # values within values; libyaml's composer ends the process at some tens of thousands
 MOST_VALUES = 1 << 20  # what an alias repeats is counted each time
 SURELY_SHALLOW = 4000  # brackets, and signs of a line: texts with fewer are not looked through
-FAULTS = (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)  # of values that are none
+ERRORS = (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)  # of values that are none
 
 
 def value_of_yaml(text: str | bytes) -> Any:
@@ -27,7 +27,7 @@ def value_of_yaml(text: str | bytes) -> Any:
             return loader.construct_document(node)
         finally:
             loader.dispose()
-    except FAULTS as error:
+    except ERRORS as error:
         raise yaml.YAMLError(f"a value that is none of its type: {error}") from None
 
 
@@ -61,10 +61,10 @@ def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
 def require_shallow(text: str | bytes, *, sure: int = SURELY_SHALLOW) -> None:
     """yaml.YAMLError where values lie too deep in each other, if a text has so many signs of that."""
     if isinstance(text, str):
-        signs = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
+        bracket_count = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
     else:
-        signs = text.count(b"[") + text.count(b"{") + max(map(len, text.splitlines()), default=0)
-    if signs <= sure:
+        bracket_count = text.count(b"[") + text.count(b"{") + max(map(len, text.splitlines()), default=0)
+    if bracket_count <= sure:
         return
     depth = 0
     for event in yaml.parse(text, LOADER):

@@ -16,7 +16,7 @@ from fieldplay.core.resources import own_version
 from fieldplay.datasets.archive import Archive, chosen_parameters
 from fieldplay.datasets.registry import dataset_files, spec_of_dataset
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.messages.records import LaserScans, Record, joined
+from fieldplay.messages.records import LaserScans, Record, concatenate
 
 DATASET, VERSION = "fieldplay.dataset", "fieldplay.version"
 PARAMETERS, RECORDING = "fieldplay.parameters", "fieldplay.recording"  # JSON
@@ -108,7 +108,7 @@ class DecodedStream:
         parts = [framed.record for framed in record.framed(np.arange(len(record)))]
         if not parts:
             return Record(stamp_ns=np.zeros(0, np.int64))
-        whole = joined([_of_width(part, parts) for part in parts])
+        whole = concatenate([_of_width(part, parts) for part in parts])
         order = np.argsort(whole.leaves_ns, kind="stable")
         return whole if (np.diff(order) == 1).all() else whole.only(order)
 

@@ -12,7 +12,7 @@ from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import DIGITS_NS, NS_PER_S, ns_from_texts
 from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
 from fieldplay.io.containers import Files
-from fieldplay.messages.records import Clouds, Pictures
+from fieldplay.messages.records import Clouds, Images
 from fieldplay.streams.stream import FileStream
 
 Fraction = Literal["auto", "decimal", "nanoseconds"]
@@ -152,8 +152,8 @@ def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -
 def image_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
     """Pictures, each read when it is asked for."""
 
-    def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Pictures:
-        return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
+    def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Images:
+        return Images(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
 
     return FileStream(names, stamp_ns, pictures)
 

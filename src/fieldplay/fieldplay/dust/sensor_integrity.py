@@ -152,7 +152,7 @@ class SensorIntegrity(Computation):
             for level, report in zip(levels, reports, strict=True)
         )
         stamp_ns = np.array([report.stamp_ns for report in reports], np.int64)
-        return Diagnostics(stamp_ns=stamp_ns, states=states, place=np.arange(len(reports)))
+        return Diagnostics(stamp_ns=stamp_ns, states=states, state_index=np.arange(len(reports)))
 
     def reset(self) -> None:
         super().reset()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.core.errors import counted
+from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import duration_text, number_text
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.trajectory_pair import Comparison, FailedComparison, TruthUncertainty
@@ -84,7 +84,7 @@ def lines_of(comparison: Comparison) -> Iterator[str]:
     gone, truly = evaluation.estimate_m, float(evaluation.travelled_m[-1])
     yield f"{pair.estimate.topic} against {pair.truth.topic}"
     yield (
-        f"  {counted(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
+        f"  {pluralize(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
         f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m; "
         f"ATE over length: {_percent_text(evaluation)} %"
     )

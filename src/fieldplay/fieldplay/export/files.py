@@ -16,7 +16,7 @@ from fieldplay.messages.image_pixels import SHAPES
 from fieldplay.messages.records import (
     CameraInfos,
     Clouds,
-    Pictures,
+    Images,
     Pixels,
     Record,
 )
@@ -76,7 +76,7 @@ def _free_name(topic_folder: Path, stamp_ns: int, suffix: str) -> str:
 
 
 def _image_file(record: Record, row: int) -> tuple[bytes, str]:
-    if not isinstance(record, Pictures) or isinstance(record, CameraInfos):
+    if not isinstance(record, Images) or isinstance(record, CameraInfos):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     image = record.load(row)
     if isinstance(image, Pixels):

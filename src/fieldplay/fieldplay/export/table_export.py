@@ -352,7 +352,7 @@ def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[
     starts = np.empty(len(order), np.int64)
     starts[order] = ends - messages.size[order]
     data = np.empty(int(ends[-1]), np.uint8)
-    messages.payloads.place(data, starts)
+    messages.payloads.copy_to(data, starts)
     sizes, first = np.unique(messages.size[order], return_index=True)
     offset = 0
     for size, start, end in zip(sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.decimation import RowDecimator
-from fieldplay.core.gaps import clipped_intervals
+from fieldplay.core.gaps import clip_intervals
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import (
     Array,
@@ -32,7 +32,7 @@ class FrameEdge:
 
     def rate_hz(self, pieces_ns: NDArray[np.int64]) -> float | None:
         """How often it was told in the pieces (k, 2) of a recording that has several, else from first to last."""
-        spans = clipped_intervals(pieces_ns, self.first_ns, self.last_ns)
+        spans = clip_intervals(pieces_ns, self.first_ns, self.last_ns)
         if len(pieces_ns) < 2 or not len(spans):
             spans = np.array([[self.first_ns, self.last_ns]])
         length_s = float(np.diff(spans).sum()) / NS_PER_S

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.image_headers import BmpHeader, whole_bmp
-from fieldplay.messages.image_pixels import decoded
+from fieldplay.messages.image_pixels import decode_image
 from fieldplay.messages.records import Pixels
 
 GREY, COLOUR = "mono8", "bgr8"
@@ -36,7 +36,7 @@ def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
 def _rows(data: bytes, header: BmpHeader) -> NDArray[np.uint8]:
     """The rows with what they are filled up with, from the top down."""
     count = abs(header.height)
-    rows = np.frombuffer(data, np.uint8, count * header.step, header.begin).reshape(count, header.step)
+    rows = np.frombuffer(data, np.uint8, count * header.step, header.start).reshape(count, header.step)
     return rows if header.height < 0 else rows[::-1]
 
 
@@ -56,7 +56,7 @@ def _pixels(rows: NDArray[np.uint8], width: int, encoding: str) -> Pixels:
 
 
 def _decoded(data: bytes, grey: str) -> Pixels:
-    image = decoded(data)
+    image = decode_image(data)
     if image is None or image.dtype != np.uint8:
         raise ArchiveError("expected a BMP picture, got one that does not decode")
     channels = 1 if image.ndim == 2 else image.shape[2]

@@ -172,8 +172,8 @@ def paths_record(growths: Sequence[PathThinner]) -> records.Paths:
     counts = [np.arange(growth.first, len(growth.kept.stamp_ns) + 1) for growth in growths]
     return records.Paths(
         stamp_ns=np.concatenate([np.zeros(0, np.int64), *(growth.stamp_ns for growth in growths)]),
-        ways=tuple(_way(growth.kept.stamp_ns, growth.kept.poses) for growth in growths),
-        place=np.repeat(np.arange(len(growths)), [len(count) for count in counts]),
+        paths=tuple(_way(growth.kept.stamp_ns, growth.kept.poses) for growth in growths),
+        path_index=np.repeat(np.arange(len(growths)), [len(count) for count in counts]),
         count=np.concatenate([np.zeros(0, np.int64), *counts]),
     )
 

@@ -28,7 +28,7 @@ LONGEST_LIST = 512  # of messages in a message, such as transforms, where column
 
 Constant = str | Sequence[str] | int
 Fields = Mapping[str, Any]  # as rosbags has them: constants and fields by message type
-Place = tuple[Any, int]  # the format of a number or a list of them, and its offset
+FieldFormat = tuple[Any, int]  # the format of a number or a list of them, and its offset
 
 
 @cache
@@ -64,7 +64,7 @@ class Layout:
     template: NDArray[np.uint8]
     dtype: np.dtype[np.void]
     constants: Mapping[str, Constant] = field(default_factory=dict)
-    stretches: Sequence[tuple[int, int]] = ()
+    spans: Sequence[tuple[int, int]] = ()
 
     def __len__(self) -> int:
         return self.dtype.itemsize
@@ -82,7 +82,7 @@ class Layout:
     @cached_property
     def shared(self) -> NDArray[np.intp]:
         """Where the bytes of texts and lengths stand."""
-        return np.concatenate([np.zeros(0, np.intp), *(np.arange(*stretch) for stretch in self.stretches)])
+        return np.concatenate([np.zeros(0, np.intp), *(np.arange(*span) for span in self.spans)])
 
     @cached_property
     def _shared_bytes(self) -> NDArray[np.uint8]:
@@ -92,8 +92,8 @@ class Layout:
         """Which of the messages (n, size of the template) have the texts and lengths of this layout."""
         if data.shape[1] != len(self.template):
             return np.zeros(len(data), bool)
-        found: NDArray[np.bool_] = (data[:, self.shared] == self._shared_bytes).all(axis=1)
-        return found
+        is_equal: NDArray[np.bool_] = (data[:, self.shared] == self._shared_bytes).all(axis=1)
+        return is_equal
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -118,8 +118,8 @@ class _Walk(ABC):
 
     kind: MessageKind
     order: str = "<"
-    place: int = 0
-    places: dict[str, Place] = field(default_factory=dict)
+    offset: int = 0
+    formats: dict[str, FieldFormat] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
     shared: list[tuple[int, int]] = field(default_factory=list)
 
@@ -141,7 +141,7 @@ class _Walk(ABC):
 
     def align(self, size: int) -> None:
         if self.kind.is_cdr:
-            self.skip((len(CDR_LITTLE_ENDIAN) - self.place) % size)
+            self.skip((len(CDR_LITTLE_ENDIAN) - self.offset) % size)
 
     def message(self, path: str, msgtype: str) -> None:
         if msgtype not in self.kind.definitions:
@@ -167,7 +167,7 @@ class _Walk(ABC):
             raise ArchiveError(f"{path}: expected a number or a text, got a {kind}")
         item = np.dtype(self.order + NUMBERS[kind])
         self.align(item.itemsize)
-        self.places[path] = ((item, shape), self.place)
+        self.formats[path] = ((item, shape), self.offset)
         self.skip(item.itemsize * (shape[0] if shape else 1))
 
     def elements(self, path: str, element: Any, count: int) -> None:
@@ -198,7 +198,7 @@ def _is_text(description: Any) -> bool:
 class _Writing(_Walk):
     """Makes the bytes of a message whose texts and lengths are given."""
 
-    given: Mapping[str, Constant] = field(default_factory=dict)
+    known: Mapping[str, Constant] = field(default_factory=dict)
     open_field: str | None = None
     data: bytearray = field(default_factory=lambda: bytearray(CDR_LITTLE_ENDIAN))
     used: set[str] = field(default_factory=set)
@@ -209,7 +209,7 @@ class _Writing(_Walk):
 
     def put(self, data: bytes) -> None:
         self.data += data
-        self.place += len(data)
+        self.offset += len(data)
 
     def member(self, path: str, description: Any) -> None:
         if path != self.open_field:
@@ -217,11 +217,11 @@ class _Writing(_Walk):
             return
         self.align(4)
         self.before = self.layout()
-        self.data, self.places, self.shared, self.place = bytearray(), {}, [], 0
+        self.data, self.formats, self.shared, self.offset = bytearray(), {}, [], 0
 
     def constant(self, path: str, default: Constant) -> Constant:
         self.used.add(path)
-        return self.given.get(path, default)
+        return self.known.get(path, default)
 
     def length(self, path: str) -> int:
         value = self.constant(path, 0)
@@ -240,7 +240,7 @@ class _Writing(_Walk):
         return value
 
     def sequence(self, path: str, element: Any) -> None:
-        value = self.given.get(path, 0)
+        value = self.known.get(path, 0)
         if not _is_text(element) and not isinstance(value, int):
             raise TypeError(f"{path}: expected a length, got {value!r}")
         super().sequence(path, element)
@@ -268,33 +268,33 @@ class _Reading(_Walk):
     strict: bool = True
 
     def whole(self, size: int) -> None:
-        if self.place + size > len(self.data):
+        if self.offset + size > len(self.data):
             got = f"{len(self.data)} bytes, which end before their last field"
             raise ArchiveError(f"expected a whole {self.kind.msgtype}, got {got}")
 
     def skip(self, size: int) -> None:
         self.whole(size)
-        self.place += size
+        self.offset += size
 
     def take(self, size: int) -> bytes:
         self.whole(size)
-        found = bytes(self.data[self.place : self.place + size])
-        self.shared.append((self.place, self.place + size))
-        self.place += size
-        return found
+        chunk = bytes(self.data[self.offset : self.offset + size])
+        self.shared.append((self.offset, self.offset + size))
+        self.offset += size
+        return chunk
 
     def length(self, path: str) -> int:
         self.align(4)
         return int.from_bytes(self.take(4), "little" if self.order == "<" else "big")
 
     def text(self, path: str, index: int | None = None) -> str:
-        found = self.take(self.length(path))
+        encoded = self.take(self.length(path))
         if not self.strict:
-            return found.rstrip(b"\0").decode("utf-8", "replace")
-        if self.kind.is_cdr and found[-1:] != b"\0":
+            return encoded.rstrip(b"\0").decode("utf-8", "replace")
+        if self.kind.is_cdr and encoded[-1:] != b"\0":
             raise ArchiveError(f"{path}: expected a text with a zero behind it, got none")
         try:
-            return (found[:-1] if self.kind.is_cdr else found).decode()
+            return (encoded[:-1] if self.kind.is_cdr else encoded).decode()
         except UnicodeDecodeError as error:
             raise ArchiveError(f"{path}: expected a text in UTF-8: {error}") from None
 
@@ -303,7 +303,7 @@ class _Reading(_Walk):
         if self.strict and count > LONGEST_LIST:
             raise ArchiveError(f"{path}: {count} elements are too many for columns")
 
-    def begin(self) -> None:
+    def start(self) -> None:
         if not self.kind.is_cdr:
             return
         head = self.take(2)
@@ -313,9 +313,9 @@ class _Reading(_Walk):
         self.skip(2)
 
     def end(self) -> None:
-        behind = len(self.data) - self.place
-        if self.strict and behind > 3:
-            raise ArchiveError(f"expected a {self.kind.msgtype} of {self.place} bytes, got {behind} more")
+        remaining = len(self.data) - self.offset
+        if self.strict and remaining > 3:
+            raise ArchiveError(f"expected a {self.kind.msgtype} of {self.offset} bytes, got {remaining} more")
 
 
 def layout_of(msgtype: str, constants: Mapping[str, Constant]) -> Layout:
@@ -338,10 +338,10 @@ def open_layout_of(msgtype: str, constants: Mapping[str, Constant], open_field: 
 def layout_of_message(data: bytes | memoryview, kind: MessageKind, *, strict: bool = False) -> Layout:
     """The layout that a message has; ArchiveError where it is cut off or of another form."""
     walk = _Reading(kind, data=data, strict=strict)
-    walk.begin()
+    walk.start()
     walk.message("", kind.msgtype)
     walk.end()
-    return _layout(data, walk, walk.place)
+    return _layout(data, walk, walk.offset)
 
 
 def _key(constants: Mapping[str, Constant]) -> tuple[tuple[str, Constant], ...]:
@@ -350,21 +350,21 @@ def _key(constants: Mapping[str, Constant]) -> tuple[tuple[str, Constant], ...]:
 
 @lru_cache(maxsize=512)
 def _closed_layout(msgtype: str, constants: tuple[tuple[str, Constant], ...]) -> Layout:
-    return _written(msgtype, dict(constants), None).layout()
+    return _write_layout(msgtype, dict(constants), None).layout()
 
 
 @lru_cache(maxsize=512)
 def _open_layout(msgtype: str, constants: tuple[tuple[str, Constant], ...], open_field: str) -> tuple[Layout, Layout]:
-    walk = _written(msgtype, dict(constants), open_field)
-    if any(np.dtype(place[0]).base.itemsize > 1 for place in walk.places.values()):
+    walk = _write_layout(msgtype, dict(constants), open_field)
+    if any(np.dtype(entry[0]).base.itemsize > 1 for entry in walk.formats.values()):
         raise TypeError(f"{msgtype}: what stands after {open_field} depends on its length")
     if walk.before is None:
         raise KeyError(f"{msgtype} has no list {open_field}")
     return walk.before, walk.layout()
 
 
-def _written(msgtype: str, constants: Mapping[str, Constant], open_field: str | None) -> _Writing:
-    walk = _Writing(kind_of_type(msgtype), place=len(CDR_LITTLE_ENDIAN), given=constants, open_field=open_field)
+def _write_layout(msgtype: str, constants: Mapping[str, Constant], open_field: str | None) -> _Writing:
+    walk = _Writing(kind_of_type(msgtype), offset=len(CDR_LITTLE_ENDIAN), known=constants, open_field=open_field)
     walk.message("", msgtype)
     unknown = set(constants) - walk.used
     if unknown:
@@ -375,11 +375,11 @@ def _written(msgtype: str, constants: Mapping[str, Constant], open_field: str | 
 def _layout(data: bytes | memoryview, walk: _Walk, size: int) -> Layout:
     dtype = np.dtype(
         {
-            "names": list(walk.places),
-            "formats": [place[0] for place in walk.places.values()],
-            "offsets": [place[1] for place in walk.places.values()],
+            "names": list(walk.formats),
+            "formats": [entry[0] for entry in walk.formats.values()],
+            "offsets": [entry[1] for entry in walk.formats.values()],
             "itemsize": size,
         }
     )
     constants, stretches = dict(walk.constants), tuple(walk.shared)
-    return Layout(template=np.frombuffer(data, np.uint8), dtype=dtype, constants=constants, stretches=stretches)
+    return Layout(template=np.frombuffer(data, np.uint8), dtype=dtype, constants=constants, spans=stretches)

@@ -150,19 +150,19 @@ def _pose(columns: Columns, times: Times) -> records.Record:
 
 @decodes("geometry_msgs/msg/PoseArray")
 def _poses(columns: Columns, times: Times) -> records.Record:
-    position, orientation = _members(columns, "poses", place="position", turn="orientation")
+    position, orientation = _members(columns, "poses", position="position", rotation="orientation")
     return records.Poses(**times, position_m=position, orientation_xyzw=orientation)
 
 
 @decodes("nav_msgs/msg/Path")
 def _path(columns: Columns, times: Times) -> records.Record:
-    position, orientation = _members(columns, "poses", place="pose.position", turn="pose.orientation")
+    position, orientation = _members(columns, "poses", position="pose.position", rotation="pose.orientation")
     count = position.shape[1]
     stamps = [columns.field_ns(f"poses[{index}].{STAMP}") for index in range(count)]
     stamp_ns = np.array(stamps, np.int64).T.reshape(-1, count)
     rows = zip(stamp_ns, position, orientation, strict=True)
-    ways = tuple(records.Pose(stamp_ns=ns, position_m=at, orientation_xyzw=turn) for ns, at, turn in rows)
-    return records.Paths(**times, ways=ways, place=np.arange(len(ways)), count=np.full(len(ways), count))
+    paths = tuple(records.Pose(stamp_ns=ns, position_m=at, orientation_xyzw=turn) for ns, at, turn in rows)
+    return records.Paths(**times, paths=paths, path_index=np.arange(len(paths)), count=np.full(len(paths), count))
 
 
 @decodes("tf2_msgs/msg/TFMessage")
@@ -171,7 +171,8 @@ def _transforms(columns: Columns, times: Times) -> records.Record:
     count, path = _length(columns, "transforms"), f"transforms[0].{STAMP}"
     if count:
         times = Times(stamp_ns=columns.time_ns(path), order_ns=times["order_ns"])
-    translation, rotation = _members(columns, "transforms", place="transform.translation", turn="transform.rotation")
+    members = {"position": "transform.translation", "rotation": "transform.rotation"}
+    translation, rotation = _members(columns, "transforms", **members)
     return records.Transforms(
         **times,
         parents=tuple(columns.text(f"transforms[{index}].header.frame_id") for index in range(count)),
@@ -187,7 +188,7 @@ def _markers(columns: Columns, times: Times) -> records.Record:
     count = _length(columns, "markers")
     if count:
         times = Times(stamp_ns=columns.time_ns(f"markers[0].{STAMP}"), order_ns=times["order_ns"])
-    position, orientation = _members(columns, "markers", place="pose.position", turn="pose.orientation")
+    position, orientation = _members(columns, "markers", position="pose.position", rotation="pose.orientation")
     paths = [f"markers[{index}]" for index in range(count)]
     size = [columns.axes(f"{path}.scale") for path in paths]
     colour = [columns.axes(f"{path}.color", "rgba") for path in paths]
@@ -204,18 +205,18 @@ def _markers(columns: Columns, times: Times) -> records.Record:
 
 
 def _length(columns: Columns, path: str) -> int:
-    found = columns.texts[path]
-    return found if isinstance(found, int) else len(found)
+    value = columns.texts[path]
+    return value if isinstance(value, int) else len(value)
 
 
-def _members(columns: Columns, path: str, *, place: str, turn: str) -> tuple[Array, Array]:
+def _members(columns: Columns, path: str, *, position: str, rotation: str) -> tuple[Array, Array]:
     """Places (n, k, 3) and turns (n, k, 4) of a list of k in each message."""
     count, rows = _length(columns, path), len(columns.rows)
     if not count:
         return np.zeros((rows, 0, 3)), np.zeros((rows, 0, 4))
-    places = [columns.axes(f"{path}[{index}].{place}") for index in range(count)]
-    turns = [columns.axes(f"{path}[{index}].{turn}", "xyzw") for index in range(count)]
-    return np.stack(places, axis=1), np.stack(turns, axis=1)
+    positions = [columns.axes(f"{path}[{index}].{position}") for index in range(count)]
+    rotations = [columns.axes(f"{path}[{index}].{rotation}", "xyzw") for index in range(count)]
+    return np.stack(positions, axis=1), np.stack(rotations, axis=1)
 
 
 @decodes("geometry_msgs/msg/Vector3Stamped")
@@ -259,8 +260,8 @@ def check_joints(columns: Columns) -> None:
 
 
 def _names(columns: Columns) -> tuple[str, ...]:
-    told = columns.texts["name"]
-    return () if isinstance(told, str | int) else tuple(told)
+    value = columns.texts["name"]
+    return () if isinstance(value, str | int) else tuple(value)
 
 
 def _per_joint(columns: Columns, path: str, count: int) -> Array | None:
@@ -305,10 +306,10 @@ def _laser_scans(columns: Columns, times: Times) -> records.Record:
 @decodes("diagnostic_msgs/msg/DiagnosticArray")
 def _diagnostics(columns: Columns, times: Times) -> records.Record:
     count = _length(columns, "status")
-    told = [columns.rows[f"status[{index}].level"].astype(int) for index in range(count)]
-    levels, place = np.unique(np.array(told).reshape(count, -1).T, axis=0, return_inverse=True)
+    rows = [columns.rows[f"status[{index}].level"].astype(int) for index in range(count)]
+    levels, state_index = np.unique(np.array(rows).reshape(count, -1).T, axis=0, return_inverse=True)
     states = tuple(tuple(_state(columns, f"status[{i}]", int(row[i])) for i in range(count)) for row in levels)
-    return records.Diagnostics(**times, states=states, place=place.reshape(-1).astype(np.int64))
+    return records.Diagnostics(**times, states=states, state_index=state_index.reshape(-1).astype(np.int64))
 
 
 def _state(columns: Columns, path: str, level: int) -> records.State:
@@ -346,13 +347,13 @@ def _clock(columns: Columns, times: Times) -> records.Record:
 # Types that no archive becomes, but that bags of others hold.
 
 
-def _measured(columns: Columns, times: Times, *, path: str) -> records.Record:
+def _measured_value(columns: Columns, times: Times, *, path: str) -> records.Record:
     return records.Scalars(**times, values=_column(columns, path))
 
 
-decodes("sensor_msgs/msg/RelativeHumidity")(partial(_measured, path="relative_humidity"))
-decodes("sensor_msgs/msg/Illuminance")(partial(_measured, path="illuminance"))
-decodes("sensor_msgs/msg/Range")(partial(_measured, path="range"))
+decodes("sensor_msgs/msg/RelativeHumidity")(partial(_measured_value, path="relative_humidity"))
+decodes("sensor_msgs/msg/Illuminance")(partial(_measured_value, path="illuminance"))
+decodes("sensor_msgs/msg/Range")(partial(_measured_value, path="range"))
 
 
 @decodes("geometry_msgs/msg/Twist")

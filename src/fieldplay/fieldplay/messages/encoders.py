@@ -247,7 +247,7 @@ def _has_intensities(record: records.LaserScans) -> NDArray[np.bool_]:
 def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
     """The rows of a record, parted by the size of their messages; each part is encoded on its own."""
     if isinstance(record, records.Diagnostics):
-        return [np.flatnonzero(record.place == place) for place in np.unique(record.place)]
+        return [np.flatnonzero(record.state_index == index) for index in np.unique(record.state_index)]
     if isinstance(record, records.LaserScans):
         size = 2 * record.count + _has_intensities(record)
         return [np.flatnonzero(size == own) for own in np.unique(size)]
@@ -262,17 +262,17 @@ def _transforms(record: records.Transforms, stream: StreamSpec) -> Bytes:
     known = np.ones(len(record.children), bool) if record.known is None else record.known[:1].all(axis=0)
     if record.known is not None and (record.known != known).any():
         raise ValueError("expected rows with the same frames: see parts_of_one_size")
-    places = np.flatnonzero(known).tolist()
-    texts: dict[str, Constant] = {"transforms": len(places)}
-    for index, place in enumerate(places):
-        texts[f"transforms[{index}].header.frame_id"] = record.parents[place]
-        texts[f"transforms[{index}].child_frame_id"] = record.children[place]
+    columns = np.flatnonzero(known).tolist()
+    texts: dict[str, Constant] = {"transforms": len(columns)}
+    for index, column in enumerate(columns):
+        texts[f"transforms[{index}].header.frame_id"] = record.parents[column]
+        texts[f"transforms[{index}].child_frame_id"] = record.children[column]
     data, rows = layout_of(stream.type, texts).rows(len(record))
-    for index, place in enumerate(places):
+    for index, column in enumerate(columns):
         path = f"transforms[{index}]"
         set_stamp(rows, f"{path}.header.stamp", record.stamp_ns)
-        set_axes(rows, f"{path}.transform.translation", record.translation_m[:, place])
-        set_axes(rows, f"{path}.transform.rotation", record.rotation_xyzw[:, place], "xyzw")
+        set_axes(rows, f"{path}.transform.translation", record.translation_m[:, column])
+        set_axes(rows, f"{path}.transform.rotation", record.rotation_xyzw[:, column], "xyzw")
     return data
 
 
@@ -296,10 +296,10 @@ def _markers(record: records.Markers, stream: StreamSpec) -> Bytes:
 
 @encodes(records.Diagnostics, "diagnostic_msgs/msg/DiagnosticArray")
 def _diagnostics(record: records.Diagnostics, stream: StreamSpec) -> Bytes:
-    places = np.unique(record.place)
-    if len(places) > 1:
-        raise ValueError(f"expected rows in one state, got {len(places)}: see parts_of_one_size")
-    states = record.states[places[0]] if len(places) else ()
+    indices = np.unique(record.state_index)
+    if len(indices) > 1:
+        raise ValueError(f"expected rows in one state, got {len(indices)}: see parts_of_one_size")
+    states = record.states[indices[0]] if len(indices) else ()
     texts: dict[str, Constant] = {"status": len(states)}
     for i, state in enumerate(states):
         path = f"status[{i}]"

@@ -35,7 +35,7 @@ BMP_BITS = (1, 2, 4, 8, 16, 24, 32)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class ImageHeader:
     """What the header of a picture says; a palette counts as the colours it holds."""
 
     format: Literal["jpeg", "png", "bmp"]
@@ -57,7 +57,7 @@ class BmpHeader(NamedTuple):
     bits: int  # of a pixel
     compression: int
     length: int  # bytes of compressed pixels
-    begin: int  # of the pixels
+    start: int  # of the pixels
     end: int  # of the header
     palette_entry: int  # bytes
 
@@ -68,23 +68,23 @@ class BmpHeader(NamedTuple):
 
     def palette(self, data: bytes) -> NDArray[np.uint8]:
         """Blue, green, red (n, 3)."""
-        entries = np.frombuffer(data[self.end : self.begin], np.uint8)
+        entries = np.frombuffer(data[self.end : self.start], np.uint8)
         whole = len(entries) // self.palette_entry * self.palette_entry
         return entries[:whole].reshape(-1, self.palette_entry)[:, :3]
 
 
 class _Format(NamedTuple):
     start: bytes
-    header: Callable[[bytes], Picture]
-    whole: Callable[[bytes], Picture]
+    header: Callable[[bytes], ImageHeader]
+    whole: Callable[[bytes], ImageHeader]
 
 
-def image_from_bytes(data: bytes) -> Picture:
+def image_from_bytes(data: bytes) -> ImageHeader:
     """The size and kind of a picture; the first bytes of a file do, as long as its header is among them."""
     return _format(data).header(data)
 
 
-def whole_image(data: bytes) -> Picture:
+def whole_image(data: bytes) -> ImageHeader:
     """The size and kind of a whole picture file; ArchiveError says what is wrong with it, as expected and got.
 
     This finds files of another type, cut off or partly overwritten; a change inside the packed pixels of a JPEG or BMP
@@ -101,7 +101,7 @@ def _format(data: bytes) -> _Format:
     raise ArchiveError(f"expected a JPEG, PNG or BMP picture, got {got}")
 
 
-def _unpacked(layout: struct.Struct, data: bytes, start: int) -> tuple[Any, ...]:
+def _unpack(layout: struct.Struct, data: bytes, start: int) -> tuple[Any, ...]:
     _need(data, start + layout.size)
     return layout.unpack_from(data, start)
 
@@ -111,11 +111,11 @@ def _need(data: bytes, size: int) -> None:
         raise ArchiveError(f"expected a picture of {size} bytes or more, got {len(data)}")
 
 
-def _jpeg_header(data: bytes) -> Picture:
+def _jpeg_header(data: bytes) -> ImageHeader:
     return _jpeg_beginning(data, _jpeg_segments(data))
 
 
-def _whole_jpeg(data: bytes) -> Picture:
+def _whole_jpeg(data: bytes) -> ImageHeader:
     segments = _jpeg_segments(data)
     image = _jpeg_beginning(data, segments)
     if not any([marker == SOS for marker, _ in segments]):  # a list: all of them are gone through
@@ -123,12 +123,12 @@ def _whole_jpeg(data: bytes) -> Picture:
     return image
 
 
-def _jpeg_beginning(data: bytes, segments: Iterator[tuple[int, int]]) -> Picture:
+def _jpeg_beginning(data: bytes, segments: Iterator[tuple[int, int]]) -> ImageHeader:
     """What the frame header says, the first segments up to it gone through."""
     for marker, start in segments:
         if 0xC0 <= marker <= 0xCF and marker not in NO_FRAMES:
-            bits, height, width, channels = _unpacked(FRAME, data, start)
-            return Picture(format="jpeg", width=width, height=height, channels=channels, bits=bits)
+            bits, height, width, channels = _unpack(FRAME, data, start)
+            return ImageHeader(format="jpeg", width=width, height=height, channels=channels, bits=bits)
         if marker in (SOS, EOI):
             break
     raise ArchiveError("expected a JPEG frame header before the pixels, got none")
@@ -140,74 +140,74 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
     Whatever a segment holds, such as a small picture, is skipped with it by its length.
     """
     after_pixels: NDArray[np.intp] | None = None
-    place = 2
+    offset = 2
     while True:
-        marker, place = _jpeg_marker(data, place)
-        yield marker, place + 2
+        marker, offset = _jpeg_marker(data, offset)
+        yield marker, offset + 2
         if marker == EOI:
             return
-        _need(data, place + 2)
-        length = int.from_bytes(data[place : place + 2], "big")
+        _need(data, offset + 2)
+        length = int.from_bytes(data[offset : offset + 2], "big")
         if length < 2:
-            raise ArchiveError(f"byte {place}: expected a JPEG segment of 2 bytes or more, got {length}")
-        place += length
-        _need(data, place)
+            raise ArchiveError(f"byte {offset}: expected a JPEG segment of 2 bytes or more, got {length}")
+        offset += length
+        _need(data, offset)
         if marker == SOS:
             if after_pixels is None:
-                after_pixels = _markers_after_pixels(data, place)
-            index = np.searchsorted(after_pixels, place)
+                after_pixels = _markers_after_pixels(data, offset)
+            index = np.searchsorted(after_pixels, offset)
             if index == len(after_pixels):
                 raise ArchiveError(f"expected a JPEG end marker FFD9 after the pixels, got none in {len(data)} bytes")
-            place = int(after_pixels[index])
+            offset = int(after_pixels[index])
 
 
-def _jpeg_marker(data: bytes, place: int) -> tuple[int, int]:
+def _jpeg_marker(data: bytes, offset: int) -> tuple[int, int]:
     """The marker at a place and the place after it; any number of 0xFF may precede it."""
-    start = place
-    while data[place : place + 1] == b"\xff":
-        place += 1
-    _need(data, place + 1)
-    marker = data[place]
-    if place == start or not FIRST_MARKER <= marker <= LAST_MARKER or FIRST_RESTART <= marker <= SOI:
-        raise ArchiveError(f"byte {start}: expected a JPEG marker, got {data[start : place + 1].hex().upper()}")
-    return marker, place + 1
+    start = offset
+    while data[offset : offset + 1] == b"\xff":
+        offset += 1
+    _need(data, offset + 1)
+    marker = data[offset]
+    if offset == start or not FIRST_MARKER <= marker <= LAST_MARKER or FIRST_RESTART <= marker <= SOI:
+        raise ArchiveError(f"byte {start}: expected a JPEG marker, got {data[start : offset + 1].hex().upper()}")
+    return marker, offset + 1
 
 
 def _markers_after_pixels(data: bytes, start: int) -> NDArray[np.intp]:
     """The places of all markers that end a run of pixels: not a stuffed 0xFF00, a restart or a fill byte."""
     codes = np.frombuffer(data, np.uint8)
-    places = np.flatnonzero(codes[start:-1] == 0xFF) + start
-    code = codes[places + 1]
+    offsets = np.flatnonzero(codes[start:-1] == 0xFF) + start
+    code = codes[offsets + 1]
     inside = (code == 0) | (code == 0xFF) | ((code >= FIRST_RESTART) & (code <= LAST_RESTART))
-    ends: NDArray[np.intp] = places[~inside]
+    ends: NDArray[np.intp] = offsets[~inside]
     return ends
 
 
-def _png_header(data: bytes) -> Picture:
+def _png_header(data: bytes) -> ImageHeader:
     start = len(PNG_START)
-    length, kind = _unpacked(PNG_CHUNK, data, start)
+    length, kind = _unpack(PNG_CHUNK, data, start)
     if kind != b"IHDR" or length != 13:
         raise ArchiveError(f"expected a PNG to begin with IHDR of 13 bytes, got {kind!r} of {length}")
-    width, height, bits, colour = _unpacked(PNG_HEADER, data, start + PNG_CHUNK.size)
+    width, height, bits, colour = _unpack(PNG_HEADER, data, start + PNG_CHUNK.size)
     if colour not in PNG_CHANNELS:
         raise ArchiveError(f"expected a PNG colour type of {', '.join(map(str, PNG_CHANNELS))}, got {colour}")
     bits = 8 if colour == PNG_PALETTE else bits
-    return Picture(format="png", width=width, height=height, channels=PNG_CHANNELS[colour], bits=bits)
+    return ImageHeader(format="png", width=width, height=height, channels=PNG_CHANNELS[colour], bits=bits)
 
 
-def _whole_png(data: bytes) -> Picture:
+def _whole_png(data: bytes) -> ImageHeader:
     image = _png_header(data)
-    view, place = memoryview(data), len(PNG_START)
+    view, offset = memoryview(data), len(PNG_START)
     kinds: set[bytes] = set()
     while b"IEND" not in kinds:
-        length, kind = _unpacked(PNG_CHUNK, data, place)
-        end = place + PNG_CHUNK.size + length
-        (expected,) = _unpacked(PNG_CRC, data, end)
-        got = zlib.crc32(view[place + 4 : end])
+        length, kind = _unpack(PNG_CHUNK, data, offset)
+        end = offset + PNG_CHUNK.size + length
+        (expected,) = _unpack(PNG_CRC, data, end)
+        got = zlib.crc32(view[offset + 4 : end])
         if got != expected:
-            raise ArchiveError(f"byte {place}: expected a PNG chunk of CRC {expected:08x}, got {got:08x}")
+            raise ArchiveError(f"byte {offset}: expected a PNG chunk of CRC {expected:08x}, got {got:08x}")
         kinds.add(kind)
-        place = end + PNG_CRC.size
+        offset = end + PNG_CRC.size
     if b"IDAT" not in kinds:
         raise ArchiveError("expected a PNG with pixels, got none")
     return image
@@ -217,30 +217,30 @@ def has_whole_chunks(data: bytes | memoryview) -> bool:
     """Whether no chunk of a PNG up to its end claims to be longer than the file; of another file True."""
     if bytes(data[: len(PNG_START)]) != PNG_START:
         return True
-    place, kind = len(PNG_START), b""
-    while kind != b"IEND" and place + PNG_CHUNK.size <= len(data):
-        length, kind = PNG_CHUNK.unpack_from(data, place)
-        place += PNG_CHUNK.size + length + PNG_CRC.size
-    return place <= len(data)
+    offset, kind = len(PNG_START), b""
+    while kind != b"IEND" and offset + PNG_CHUNK.size <= len(data):
+        length, kind = PNG_CHUNK.unpack_from(data, offset)
+        offset += PNG_CHUNK.size + length + PNG_CRC.size
+    return offset <= len(data)
 
 
-def whole_bmp(data: bytes) -> tuple[BmpHeader, Picture]:
+def whole_bmp(data: bytes) -> tuple[BmpHeader, ImageHeader]:
     """What the header of a whole BMP says; ArchiveError where it is none or cut off."""
     header = _bmp_header(data)
     image = _bmp_image(data, header)
     is_packed = header.compression in BMP_RUNS
-    _need(data, header.begin + (header.length if is_packed else header.step * image.height))
+    _need(data, header.start + (header.length if is_packed else header.step * image.height))
     return header, image
 
 
 def _bmp_header(data: bytes) -> BmpHeader:
     """The header, of either of its forms."""
-    *_, start, size = _unpacked(BMP_HEADER, data, 0)
+    *_, start, size = _unpack(BMP_HEADER, data, 0)
     compression = length = 0
     if size == BMP_SHORT_SIZE:
-        width, height, _, bits = _unpacked(BMP_SHORT, data, BMP_HEADER.size)
+        width, height, _, bits = _unpack(BMP_SHORT, data, BMP_HEADER.size)
     elif size >= BMP_LONG_SIZE:
-        width, height, _, bits, compression, length = _unpacked(BMP_LONG, data, BMP_HEADER.size)
+        width, height, _, bits, compression, length = _unpack(BMP_LONG, data, BMP_HEADER.size)
     else:
         raise ArchiveError(f"expected a BMP header of {BMP_SHORT_SIZE}, {BMP_LONG_SIZE} or more bytes, got {size}")
     if bits not in BMP_BITS and compression not in BMP_RUNS:
@@ -249,14 +249,14 @@ def _bmp_header(data: bytes) -> BmpHeader:
     return BmpHeader(width, height, bits, compression, length, start, BMP_TYPE_SIZE + size, entry)
 
 
-def _bmp_image(data: bytes, header: BmpHeader) -> Picture:
+def _bmp_image(data: bytes, header: BmpHeader) -> ImageHeader:
     channels, bits = 4 if header.bits == 32 else 3, 8
     if header.bits <= 8:
-        _need(data, header.begin)
+        _need(data, header.start)
         blue, green, red = header.palette(data).T
         channels = 1 if bool(((blue == green) & (green == red)).all()) else 3
         bits = header.bits if channels == 1 else bits
-    return Picture(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=bits)
+    return ImageHeader(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=bits)
 
 
 FORMATS = (

@@ -63,38 +63,38 @@ def pixels_from_compressed(message: Any) -> Pixels:
 
 def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
     """The bytes of a file: JPEG, PNG, BMP and what else OpenCV reads."""
-    values = decoded(data)
+    values = decode_image(data)
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
-    return shown(values)
+    return bgr_image(values)
 
 
 def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
     """The bytes of a file in BGR with a quarter of its width and height, which is quicker for JPEG."""
-    values = decoded(data, cv2.IMREAD_REDUCED_COLOR_4)
+    values = decode_image(data, cv2.IMREAD_REDUCED_COLOR_4)
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
-    return shown(values)
+    return bgr_image(values)
 
 
-def decoded(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
+def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
     """The pixels of a file as OpenCV reads them; None where it does not, or where memory would not hold them."""
     try:
-        said = image_from_bytes(bytes(data[:HEAD]))
-        if said.width * said.height > LARGEST_PIXELS:
+        header = image_from_bytes(bytes(data[:HEAD]))
+        if header.width * header.height > LARGEST_PIXELS:
             return None
     except ArchiveError:
         pass  # another format, or a head that is longer
     if not len(data) or not has_whole_chunks(data):  # for a chunk OpenCV takes as much memory as it claims
         return None
     try:
-        found = cv2.imdecode(np.frombuffer(data, np.uint8), how)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), how)
     except cv2.error:  # of sizes that cannot be
         return None
-    return None if found is None else np.asarray(found)
+    return None if pixels is None else np.asarray(pixels)
 
 
-def shown(values: NDArray[Any]) -> Pixels:
+def bgr_image(values: NDArray[Any]) -> Pixels:
     """Any picture as BGR of 8 bits: (h, w), (h, w, 1), (h, w, 3) or (h, w, 4)."""
     if values.ndim == 2:
         values = values[:, :, None]
@@ -125,7 +125,7 @@ def _colours(values: NDArray[Any], encoding: str) -> Pixels:
         return np.asarray(cv2.cvtColor(plain.astype(np.uint8), BAYER[encoding[:10]]), np.uint8)
     if encoding.startswith("rgb"):
         values = values[:, :, [2, 1, 0]]
-    return shown(values)
+    return bgr_image(values)
 
 
 def _false_colours(values: NDArray[Any]) -> Pixels:

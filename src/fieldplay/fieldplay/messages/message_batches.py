@@ -39,12 +39,12 @@ class Batch:
 
     def messages(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """The messages one by one, in the order of time: their time and their bytes (size,)."""
-        places = [
+        entries = [
             (int(stamp), number, row)
             for number, part in enumerate(self.parts)
             for row, stamp in enumerate(part.stamp_ns)
         ]
-        for stamp_ns, number, row in sorted(places):
+        for stamp_ns, number, row in sorted(entries):
             yield stamp_ns, self.parts[number].data[row]
 
 
@@ -64,7 +64,7 @@ def parts_of_lengths(stamp_ns: NDArray[np.int64], messages: list[bytes]) -> list
     sizes = np.array([len(message) for message in messages])
     parts = []
     for size in np.unique(sizes):
-        places = np.flatnonzero(sizes == size)
-        joined = b"".join(messages[place] for place in places)
-        parts.append(Part(stamp_ns[places], np.frombuffer(joined, np.uint8).reshape(len(places), int(size))))
+        indices = np.flatnonzero(sizes == size)
+        joined = b"".join(messages[index] for index in indices)
+        parts.append(Part(stamp_ns[indices], np.frombuffer(joined, np.uint8).reshape(len(indices), int(size))))
     return parts

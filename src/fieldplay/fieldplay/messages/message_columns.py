@@ -22,7 +22,7 @@ from fieldplay.messages.cdr_layout import (
 from fieldplay.messages.message_batches import Part
 
 UNREADABLE = (SerdeError, ValueError, IndexError, KeyError, AssertionError, OverflowError, struct.error)
-KEPT_LAYOUTS = 32
+CACHED_LAYOUTS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Decoder:
                 yield left[:1], error
                 left = left[1:]
                 continue
-            self._known = [layout, *self._known[: KEPT_LAYOUTS - 1]]
+            self._known = [layout, *self._known[: CACHED_LAYOUTS - 1]]
             fits = layout.fits(_rows(data, left))
             yield left[fits], layout
             left = left[~fits]
@@ -111,11 +111,12 @@ class FieldNumbers:
 
     values: Mapping[str, NDArray[Any]]
     rows: NDArray[np.intp]
-    faults: tuple[tuple[int, str], ...]  # messages that are none of their kind, and why
+    issues: tuple[tuple[int, str], ...]  # messages that are none of their kind, and why
 
-    def only(self, kept: NDArray[np.bool_]) -> "FieldNumbers":
+    def only(self, keep_mask: NDArray[np.bool_]) -> "FieldNumbers":
         """The messages of a mask (n,)."""
-        return FieldNumbers({path: values[kept] for path, values in self.values.items()}, self.rows[kept], self.faults)
+        values = {path: values[keep_mask] for path, values in self.values.items()}
+        return FieldNumbers(values, self.rows[keep_mask], self.issues)
 
     def finite(self, paths: Sequence[str]) -> NDArray[np.bool_]:
         """Which of the messages (n,) have numbers at these paths that are neither NaN nor infinite."""
@@ -128,7 +129,7 @@ class FieldNumbers:
         """The same with zeros at a path of some messages (n,)."""
         column = self.values[path].copy()
         column[wrong] = 0
-        return FieldNumbers({**self.values, path: column}, self.rows, self.faults)
+        return FieldNumbers({**self.values, path: column}, self.rows, self.issues)
 
     def __getitem__(self, path: str) -> NDArray[np.float64]:
         return self.values[path].astype(float)
@@ -148,7 +149,7 @@ def numbers_of_messages(messages: Sequence[bytes], decoder: Decoder, paths: Sequ
         joined = b"".join(messages[row] for row in members.tolist())
         data = np.frombuffer(joined, np.uint8).reshape(len(members), int(size))
         for rows, layout in decoder.groups(data):
-            issue = str(layout) if isinstance(layout, ArchiveError) else _lacking(layout, decoder, paths)
+            issue = str(layout) if isinstance(layout, ArchiveError) else _missing_field(layout, decoder, paths)
             if isinstance(layout, ArchiveError) or issue:
                 issues += [(int(row), issue) for row in members[rows]]
             else:
@@ -163,13 +164,13 @@ def _none() -> NDArray[np.float64]:
     return np.zeros(0)
 
 
-def _lacking(layout: Layout, decoder: Decoder, paths: Sequence[str]) -> str:
+def _missing_field(layout: Layout, decoder: Decoder, paths: Sequence[str]) -> str:
     """What is wrong with messages that lack a number, if they do."""
     missing = next((path for path in paths if path not in (layout.dtype.fields or {})), "")
     return f"expected {decoder.kind.msgtype} with {missing}, got none" if missing else ""
 
 
-def decoded(msgtype: str, data: NDArray[np.uint8]) -> Any | None:
+def decode_message(msgtype: str, data: NDArray[np.uint8]) -> Any | None:
     """One message (size,) as an object of rosbags, None where it cannot be read.
 
     This is for whoever draws single messages of many kinds: pictures, clouds, paths, states.

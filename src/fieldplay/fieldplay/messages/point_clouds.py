@@ -20,7 +20,7 @@ FARTHEST_M = 1e6
 def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> tuple[bytes, bytes, memoryview, bytes]:
     """The pieces of a dense PointCloud2 with the fields of the points, packed as they are."""
     names = points.dtype.names or ()
-    places: Mapping[str, Any] = points.dtype.fields or {}
+    fields: Mapping[str, Any] = points.dtype.fields or {}
     texts = {f"fields[{index}].name": name for index, name in enumerate(names)}
     before, after = open_layout_of(CLOUD, {"header.frame_id": frame, "fields": len(names), **texts}, "data")
     data, rows = before.rows(1)
@@ -28,7 +28,7 @@ def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> tuple[
     rows["height"], rows["width"], rows["point_step"] = 1, len(points), points.itemsize
     rows["row_step"] = points.nbytes
     for index, name in enumerate(names):
-        kind, offset = places[name][:2]
+        kind, offset = fields[name][:2]
         rows[f"fields[{index}].offset"], rows[f"fields[{index}].count"] = offset, 1
         rows[f"fields[{index}].datatype"] = DATATYPES[kind.str[1:]]
     tail, tail_rows = after.rows(1)
@@ -46,8 +46,8 @@ def points_from_rows(rows: NDArray[np.void]) -> NDArray[np.float32]:
     """The same of points (n,) with the fields x, y, z."""
     points = np.stack([rows[axis].astype(np.float32) for axis in "xyz"], axis=1)
     good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
-    kept: NDArray[np.float32] = points[good]
-    return kept
+    result: NDArray[np.float32] = points[good]
+    return result
 
 
 def rows_of_cloud(message: Any, *, only: str = "") -> NDArray[np.void]:

@@ -21,7 +21,7 @@ from fieldplay.messages.message_batches import Part
 from fieldplay.messages.message_columns import (
     Columns,
     Decoder,
-    decoded,
+    decode_message,
     time_of_header,
 )
 from fieldplay.messages.point_clouds import CLOUD, rows_of_cloud
@@ -76,10 +76,10 @@ class RecordDecoder:
         """Message by message, since their lengths may all differ."""
         for part in parts:
             for log_ns, data in zip(part.stamp_ns.tolist(), part.data, strict=True):
-                found = record_of_message(self._msgtype, data, log_ns)
-                self.failed += found is None
-                if found is not None:
-                    yield found
+                record = record_of_message(self._msgtype, data, log_ns)
+                self.failed += record is None
+                if record is not None:
+                    yield record
 
 
 def _stamps(columns: Columns) -> NDArray[np.int64]:
@@ -98,18 +98,18 @@ def _of_one_time(columns: Columns, record: records.Transforms) -> list[records.T
         replace(
             record,
             stamp_ns=stamp_ns,
-            parents=(record.parents[place],),
-            children=(record.children[place],),
-            translation_m=record.translation_m[:, [place]],
-            rotation_xyzw=record.rotation_xyzw[:, [place]],
+            parents=(record.parents[row],),
+            children=(record.children[row],),
+            translation_m=record.translation_m[:, [row]],
+            rotation_xyzw=record.rotation_xyzw[:, [row]],
         )
-        for place, stamp_ns in enumerate(stamps)
+        for row, stamp_ns in enumerate(stamps)
     ]
 
 
 def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> FramedRecord | None:
     """The record of one message (size,) of a type in SINGLE; None where it cannot be read."""
-    message = decoded(msgtype, data)
+    message = decode_message(msgtype, data)
     if message is None:
         return None
     times = Times(stamp_ns=np.array([time_of_header(message, log_ns)]), order_ns=np.array([log_ns]))
@@ -145,12 +145,12 @@ def _image(message: Any, times: Times) -> records.Record:
         data=message.data,
         is_bigendian=bool(message.is_bigendian),
     )
-    return records.Pictures(**times, names=("",), load=lambda _: pixels, packed=False)
+    return records.Images(**times, names=("",), load=lambda _: pixels, packed=False)
 
 
-def _compressed(message: Any, times: Times) -> records.Record:
+def _compressed_image(message: Any, times: Times) -> records.Record:
     start = DEPTH_HEADER if "compressedDepth" in str(message.format) else 0
-    return records.Pictures(**times, names=("",), load=lambda _: bytes(memoryview(message.data)[start:]))
+    return records.Images(**times, names=("",), load=lambda _: bytes(memoryview(message.data)[start:]))
 
 
 def _info(message: Any, times: Times) -> records.Record:
@@ -159,13 +159,13 @@ def _info(message: Any, times: Times) -> records.Record:
 
 def _path(message: Any, times: Times) -> records.Record:
     stamps = [pose.header.stamp.sec * NS_PER_S + pose.header.stamp.nanosec for pose in message.poses]
-    places = [(pose.pose.position, pose.pose.orientation) for pose in message.poses]
-    way = records.Pose(
+    poses = [(pose.pose.position, pose.pose.orientation) for pose in message.poses]
+    path = records.Pose(
         stamp_ns=np.array(stamps, np.int64),
-        position_m=np.array([[at.x, at.y, at.z] for at, _ in places], np.float64).reshape(-1, 3),
-        orientation_xyzw=np.array([[q.x, q.y, q.z, q.w] for _, q in places], np.float64).reshape(-1, 4),
+        position_m=np.array([[at.x, at.y, at.z] for at, _ in poses], np.float64).reshape(-1, 3),
+        orientation_xyzw=np.array([[q.x, q.y, q.z, q.w] for _, q in poses], np.float64).reshape(-1, 4),
     )
-    return records.Paths(**times, ways=(way,), place=np.zeros(1, np.int64), count=np.array([len(way)]))
+    return records.Paths(**times, paths=(path,), path_index=np.zeros(1, np.int64), count=np.array([len(path)]))
 
 
 def _diagnostics(message: Any, times: Times) -> records.Record:
@@ -173,13 +173,13 @@ def _diagnostics(message: Any, times: Times) -> records.Record:
         records.State(one.name, int(one.level), one.message, tuple((pair.key, pair.value) for pair in one.values))
         for one in message.status
     )
-    return records.Diagnostics(**times, states=(states,), place=np.zeros(1, np.int64))
+    return records.Diagnostics(**times, states=(states,), state_index=np.zeros(1, np.int64))
 
 
 SINGLE: Mapping[str, Callable[[Any, Times], records.Record]] = {
     CLOUD: _cloud,
     IMAGE: _image,
-    COMPRESSED: _compressed,
+    COMPRESSED: _compressed_image,
     INFO: _info,
     PATH: _path,
     DIAGNOSTICS: _diagnostics,

@@ -88,13 +88,13 @@ def _shapes(kind: type[object]) -> dict[str, Shape]:
     """The shapes of a record's columns, from their annotations; looked up once, as a live record is one row."""
     if kind in _SHAPES:
         return _SHAPES[kind]
-    found = _SHAPES[kind] = {}
+    shapes = _SHAPES[kind] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         for part in (hint, *get_args(hint)):
             for extra in getattr(part, "__metadata__", ()):
                 if isinstance(extra, Shape):
-                    found[name] = extra
-    return found
+                    shapes[name] = extra
+    return shapes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,14 +179,14 @@ class Poses(Record):
 class Paths(Record):
     """Ways as the poses along them: row i has the first `count[i]` of those in `ways[place[i]]`."""
 
-    ways: tuple[Pose, ...]
-    place: Counts
+    paths: tuple[Pose, ...]
+    path_index: Counts
     count: Counts
 
     def last(self) -> Pose:
         """The poses of the last row, of which there must be one."""
-        way: Pose = self.ways[self.place[-1]]
-        return way.only(np.arange(self.count[-1]))
+        path: Pose = self.paths[self.path_index[-1]]
+        return path.only(np.arange(self.count[-1]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -323,7 +323,7 @@ class Diagnostics(Record):
     """How the parts of a robot are: row i is in `states[place[i]]`."""
 
     states: tuple[tuple[State, ...], ...]
-    place: Counts
+    state_index: Counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -339,7 +339,7 @@ class Markers(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pictures(Record):
+class Images(Record):
     """Pictures as the archive holds them, each read when it is asked for.
 
     `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places. Pixels
@@ -353,7 +353,7 @@ class Pictures(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CameraInfos(Pictures):
+class CameraInfos(Images):
     """What is known of the camera that took each of these pictures."""
 
     camera: Camera
@@ -389,7 +389,7 @@ class Clouds(Record):
         return Clouds(stamp_ns=self.stamp_ns[chosen], order_ns=order_ns, names=names, load=lambda row: load(rows[row]))
 
 
-def joined(parts: Sequence[Kind]) -> Kind:
+def concatenate(parts: Sequence[Kind]) -> Kind:
     """Records of one kind, and of the same names where they have such, as one after the other."""
     first = parts[0]
     if len(parts) == 1:
@@ -402,13 +402,14 @@ def joined(parts: Sequence[Kind]) -> Kind:
     if isinstance(first, Diagnostics):
         states = [part.states for part in parts if isinstance(part, Diagnostics)]
         shifts = np.repeat(np.cumsum([0, *map(len, states)])[:-1], [len(part) for part in parts])
-        return replace(first, **{**whole, "place": whole["place"] + shifts, "states": tuple(chain(*states))})
+        whole["state_index"] = whole["state_index"] + shifts
+        return replace(first, **whole, states=tuple(chain(*states)))
     if isinstance(first, Clouds):
         clouds = [part for part in parts if isinstance(part, Clouds)]
 
         def load(row: int) -> NDArray[np.void]:
-            place = bisect_right(starts, row) - 1
-            return clouds[place].load(row - starts[place])
+            index = bisect_right(starts, row) - 1
+            return clouds[index].load(row - starts[index])
 
         return replace(first, **whole, names=tuple(chain(*(part.names for part in clouds))), load=load)
     return replace(first, **whole)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.image_pixels import SHAPES, decoded, pixels_from_image
+from fieldplay.messages.image_pixels import SHAPES, decode_image, pixels_from_image
 from fieldplay.messages.records import Pixels
 from fieldplay.messages.stream_spec import Camera
 
@@ -113,9 +113,9 @@ class Rectification:
         image, encoding = image_of_image(data)
         if encoding == "16UC1" and not isinstance(data, Pixels):
             encoding = "mono16"
-        found = np.ascontiguousarray(self.image(image))
-        height, width = found.shape[:2]
-        flat = found.reshape(-1).view(np.uint8).tobytes()
+        pixels = np.ascontiguousarray(self.image(image))
+        height, width = pixels.shape[:2]
+        flat = pixels.reshape(-1).view(np.uint8).tobytes()
         return Pixels(height=height, width=width, encoding=encoding, step=len(flat) // height, data=flat)
 
 
@@ -131,9 +131,9 @@ def image_of_image(data: bytes | Pixels) -> tuple[Image, str]:
                 image = np.ascontiguousarray(rows[:, :used]).view(np.dtype(kind))
                 return image if channels == 1 else image.reshape(data.height, data.width, channels), data.encoding
         return pixels_from_image(data), "bgr8"
-    found = decoded(data)
-    if found is None:
+    pixels = decode_image(data)
+    if pixels is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as a picture")
-    if found.ndim == 2:
-        return found, "mono8" if found.dtype == np.uint8 else "16UC1"
-    return np.ascontiguousarray(found[:, :, :3]), "bgr8"
+    if pixels.ndim == 2:
+        return pixels, "mono8" if pixels.dtype == np.uint8 else "16UC1"
+    return np.ascontiguousarray(pixels[:, :, :3]), "bgr8"

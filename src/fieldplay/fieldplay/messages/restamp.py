@@ -27,22 +27,22 @@ def restamp_of_type(msgtype: str, definitions: Fields | None = None) -> Restamp 
     a message, as TimeReference.time_ref, are data. A type without a definition is taken to hold none.
     """
     if msgtype == TF:
-        return moved_transforms
-    return moved_header if begins_with_header(msgtype, definitions) else None
+        return shift_transforms
+    return shift_header if starts_with_header(msgtype, definitions) else None
 
 
-def begins_with_header(msgtype: str, definitions: Fields | None = None) -> bool:
+def starts_with_header(msgtype: str, definitions: Fields | None = None) -> bool:
     """Whether the first member of a message type, of ROS 2 Jazzy or as defined, is a std_msgs/Header."""
     _, members = (typestore().fielddefs if definitions is None else definitions).get(msgtype, (None, []))
     return bool(members) and members[0][1] == (Nodetype.NAME, HEADER)
 
 
-def moved_header(message: Message, delta_ns: int) -> bytes:
+def shift_header(message: Message, delta_ns: int) -> bytes:
     """The message with another time in its first eight bytes."""
-    return b"".join((message[:BODY], _moved(message, BODY, delta_ns), message[BODY + TIME.size :]))
+    return b"".join((message[:BODY], _shift_time(message, BODY, delta_ns), message[BODY + TIME.size :]))
 
 
-def moved_transforms(message: Message, delta_ns: int) -> bytes:
+def shift_transforms(message: Message, delta_ns: int) -> bytes:
     """A TFMessage with the times of all its transforms moved."""
     data = np.frombuffer(message, np.uint8)[None].copy()
     for _, layout in _transforms().groups(data):
@@ -61,6 +61,6 @@ def _transforms() -> Decoder:
     return Decoder(TF, strict=False)
 
 
-def _moved(message: Message, place: int, delta_ns: int) -> bytes:
-    seconds, nanoseconds = TIME.unpack_from(message, place)
+def _shift_time(message: Message, offset: int, delta_ns: int) -> bytes:
+    seconds, nanoseconds = TIME.unpack_from(message, offset)
     return TIME.pack(*divmod(seconds * NS_PER_S + nanoseconds + delta_ns, NS_PER_S))

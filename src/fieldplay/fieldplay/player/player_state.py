@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache
 
-from fieldplay.core.errors import UsageError, counted
+from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, DefectLog
 from fieldplay.messages.restamp import Restamp, restamp_of_type
@@ -69,7 +69,7 @@ def play_plan(
     if not feeds:
         raise UsageError(f"{archive.root}: no topic of it can be played here")
     window = window_of(archive, chosen)
-    moving = [feed for feed in feeds if not feed.standing]
+    moving = [feed for feed in feeds if not feed.static]
     last_ns = max(span.last_ns for feed in moving for span in feed.spans)
     if window.first_ns > last_ns:
         length_s = (last_ns - window.archive_ns) / NS_PER_S
@@ -78,13 +78,11 @@ def play_plan(
     @lru_cache(maxsize=4)
     def static_tf_at(stamp_ns: int) -> Run:
         found = static_feed(archive, chosen, window.first_ns, stamp_ns)
-        numbers = [number for number, feed in enumerate(feeds) if feed.standing]
+        numbers = [number for number, feed in enumerate(feeds) if feed.static]
         return _all(found, numbers[0]) if found is not None and numbers else []
 
     plan = PlayPlan(
-        static_messages=[
-            message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)
-        ],
+        static_messages=[message for number, feed in enumerate(feeds) if feed.static for message in _all(feed, number)],
         restamps=[restamp_of_type(feed.msgtype, kind_of_feed(feed).definitions) for feed in feeds],
         archive_ns=window.archive_ns,
         first_ns=window.first_ns,
@@ -153,7 +151,7 @@ class LagWatch:
 def wait_description(options: PlayOptions) -> str:
     """Whom playing waits for before it starts, and for how long."""
     requested = options.wait_for_subscribers
-    who = [counted(requested, "subscriber")] if requested else []
+    who = [pluralize(requested, "subscriber")] if requested else []
     streams = [reading.stream for reading in options.wait_for_streams]
     who += [f"subscribers of {', '.join(streams)}"] if streams else []
     limit = f" (at most {options.wait_timeout_s:g} s)" if options.wait_timeout_s else ""
@@ -167,7 +165,7 @@ def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream]
     topics = len({feed.topic for feed in feeds})
     how = f" at {options.rate:g} times its pace" if options.rate != 1 else ""
     how += ", again and again" if options.loop else ""
-    what = f"{counted(topics, 'topic')}{how}"
+    what = f"{pluralize(topics, 'topic')}{how}"
     plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {what}"
     return "; ".join([plays, *missing_outputs(archive, options.selection)])
 
@@ -175,7 +173,7 @@ def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream]
 def end_summary(status: Status, log: DefectLog) -> list[str]:
     """The counts, and what was left out with its place."""
     topics = sum(1 for count in status.published if count)
-    published = f"{counted(sum(status.published), 'message')} on {counted(topics, 'topic')}"
+    published = f"{pluralize(sum(status.published), 'message')} on {pluralize(topics, 'topic')}"
     played = f"published {published}, skipped {sum(status.skipped)}"
     return [played, *log.in_short()]
 

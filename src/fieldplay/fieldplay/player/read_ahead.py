@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.streams.message_block import LARGE_BYTES, Payloads, PiecePayloads
-from fieldplay.streams.topic_batches import MergedSlice, SpanSlice, made_messages, message_stretches
+from fieldplay.streams.topic_batches import MergedSlice, SpanSlice, encode_messages, message_slices
 from fieldplay.streams.topic_stream import SpanMessages, TopicStream
 
 FIRST_PART, PER_PART = 64, 512  # messages that are made together: few at first, so that the first soon is there
@@ -63,11 +63,11 @@ def message_tasks(
     until these are copied. check is called before each span is loaded: it may raise to end this.
     """
     order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE_TYPES)
-    moving = [replace(feed, spans=()) if feed.standing else feed for feed in (feeds[number] for number in order)]
+    moving = [replace(feed, spans=()) if feed.static else feed for feed in (feeds[number] for number in order)]
     count = FIRST_PART
-    for merged in message_stretches(moving, first_ns, last_ns, before_span=check):
-        span_slices = [replace(span_slice, source=order[span_slice.source]) for span_slice in merged.pieces]
-        numbered, start = replace(merged, pieces=span_slices), 0
+    for merged in message_slices(moving, first_ns, last_ns, before_span=check):
+        span_slices = [replace(span_slice, source=order[span_slice.source]) for span_slice in merged.slices]
+        numbered, start = replace(merged, slices=span_slices), 0
         while start < len(merged.stamp_ns):
             yield from _tasks_of_slice(numbered.part(start, min(start + count, len(merged.stamp_ns))))
             start, count = start + count, min(2 * count, PER_PART)
@@ -85,7 +85,7 @@ def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
     """The light messages in runs, between the heavy ones."""
     heavy = {
         int(position): _lazy_message(span_slice, row, int(merged.stamp_ns[position]))
-        for span_slice in merged.pieces
+        for span_slice in merged.slices
         if span_slice.loaded.heavy
         for row, position in enumerate(span_slice.positions)
     }
@@ -111,8 +111,8 @@ def _lazy_message(span_slice: SpanSlice[SpanMessages], row: int, stamp_ns: int) 
 
 def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
     """The light messages of a part, and their positions (n,) in it."""
-    source, good, payloads = made_messages(
-        merged, [span_slice for span_slice in merged.pieces if not span_slice.loaded.heavy]
+    source, good, payloads = encode_messages(
+        merged, [span_slice for span_slice in merged.slices if not span_slice.loaded.heavy]
     )
     data = iter(_bytes(payloads))
     there = source >= 0
@@ -130,7 +130,7 @@ def _bytes(payloads: Payloads) -> Sequence[Data]:
         return payloads.whole()
     ends = np.cumsum(payloads.size)
     buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    payloads.place(buffer, ends - payloads.size)
+    payloads.copy_to(buffer, ends - payloads.size)
     return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]
 
 

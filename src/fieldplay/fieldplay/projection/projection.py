@@ -187,7 +187,7 @@ def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: 
 
 
 def _pixels_of(row: NearRow) -> Pixels:
-    if not isinstance(row.record, records.Pictures):
+    if not isinstance(row.record, records.Images):
         raise TypeError(f"expected pictures, got {type(row.record).__name__}")
     data = row.record.load(row.row)
     return pixels_from_image(data) if isinstance(data, records.Pixels) else pixels_from_file(data)
@@ -210,7 +210,7 @@ def _points_of(row: NearRow) -> SensorPoints:
 
 
 def _name_of(row: NearRow) -> str:
-    if isinstance(row.record, records.Pictures | records.Clouds):
+    if isinstance(row.record, records.Images | records.Clouds):
         return row.record.names[row.row]
     return f"the scan at {time_text(row.stamp_ns)}"
 

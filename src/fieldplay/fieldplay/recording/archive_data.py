@@ -31,7 +31,7 @@ from fieldplay.recording.record_source import (
     RecordingInfo,
     Single,
 )
-from fieldplay.streams.topic_batches import SpanSlice, Window, batches, record_stretches
+from fieldplay.streams.topic_batches import SpanSlice, Window, batches, record_slices
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics import topic_checks
 from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of
@@ -110,10 +110,10 @@ def batches_of_feeds(
     What is read row by row, as pictures, is read and checked in the order of time, so that topics which share it read
     it once; a row that is defective has no batch.
     """
-    for interval in record_stretches(feeds, first_ns, last_ns):
+    for interval in record_slices(feeds, first_ns, last_ns):
         light: dict[Topic, list[FramedRecord]] = {}
         heavy: list[tuple[int, int, SpanSlice[Record]]] = []
-        for part in interval.pieces:
+        for part in interval.slices:
             feed, record = feeds[part.source], part.loaded
             topic = Topic(feed.topic, feed.msgtype)
             if _is_heavy(record):
@@ -138,19 +138,19 @@ def _frame_rows(feed: TopicStream, record: Record, rows: NDArray[np.intp]) -> li
 
 
 def _is_heavy(record: Record) -> bool:
-    return record.heavy if isinstance(record, Serialized) else isinstance(record, records.Pictures | records.Clouds)
+    return record.heavy if isinstance(record, Serialized) else isinstance(record, records.Images | records.Clouds)
 
 
 def _read_row(feed: TopicStream, record: Record, row: int) -> list[FramedRecord]:
     """One row of what is heavy; nothing where it is defective."""
     if isinstance(record, Serialized):
         return list(record.framed(np.array([row])))
-    assert isinstance(record, records.Pictures | records.Clouds)
+    assert isinstance(record, records.Images | records.Clouds)
     one = _load_row(record, row)
     return [] if one is None else [FramedRecord(one, feed.frame, feed.child_frame)]
 
 
-def _load_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:
+def _load_row(record: records.Images | records.Clouds, row: int) -> Record | None:
     """One row, read; None where it is defective."""
     try:
         data = record.load(row)
@@ -247,7 +247,7 @@ class ArchiveData(FieldData):
         for batch in batches(feeds, range(len(feeds)), self._window(start, duration)):
             ends = np.cumsum(batch.size)
             data = np.empty(int(ends[-1]), np.uint8)
-            batch.payloads.place(data, ends - batch.size)
+            batch.payloads.copy_to(data, ends - batch.size)
             starts = (ends - batch.size).tolist()
             for channel, stamp_ns, first, end in zip(
                 batch.channel.tolist(), batch.stamp_ns.tolist(), starts, ends.tolist(), strict=True
@@ -267,10 +267,10 @@ class ArchiveData(FieldData):
                     yield feed.records(index)
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
-        for interval in record_stretches(self._feeds[topic], window.first_ns, window.last_ns):
+        for interval in record_slices(self._feeds[topic], window.first_ns, window.last_ns):
             events = [
                 (position, part.loaded, row)
-                for part in interval.pieces
+                for part in interval.slices
                 for position, row in zip(part.positions.tolist(), part.rows.tolist(), strict=True)
             ]
             for _, record, row in sorted(events, key=lambda event: event[0]):

@@ -19,7 +19,7 @@ from fieldplay.core.errors import (
     ArchiveError,
     Defect,
     UsageError,
-    counted,
+    pluralize,
 )
 from fieldplay.core.number_text import many
 from fieldplay.core.progress import Progress, no_progress
@@ -215,7 +215,7 @@ class DecodingCheck:
                 yield Defect(file=self._bag.name, kind="missing_definition", stream=name, message=f"{name}: {what}")
         for name, count in self._counts.items():
             if count > LISTED:
-                message = f"{name}: and {counted(count - LISTED, 'message')} more that cannot be read"
+                message = f"{name}: and {pluralize(count - LISTED, 'message')} more that cannot be read"
                 yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
 
 
@@ -315,7 +315,7 @@ class BagData(FieldData):
             parts = parts_of_lengths(stamps[[data is not None for data in read]], messages)
             yield from (framed.record for framed in decoder.records(parts))
         if decoder.failed:
-            text = f"{topic}: {counted(decoder.failed, 'message')} cannot be read as {self.topics[topic].type}"
+            text = f"{topic}: {pluralize(decoder.failed, 'message')} cannot be read as {self.topics[topic].type}"
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:

@@ -54,13 +54,13 @@ def _of_transforms(record: records.Transforms, times: Columns) -> Columns:
     }
 
 
-def _of_files(record: records.Pictures | records.Clouds, times: Columns) -> Columns:
+def _of_files(record: records.Images | records.Clouds, times: Columns) -> Columns:
     """Pictures and clouds are read one by one: here only the files they come from."""
     return {**times, "name": np.array(record.names)}
 
 
 def _of_paths(record: records.Paths, times: Columns) -> Columns:
-    poses = [record.ways[index] for index in record.place.tolist()]
+    poses = [record.paths[index] for index in record.path_index.tolist()]
     columns: Columns = {**times, "count": record.count}
     for name in ("position_m", "orientation_xyzw"):
         column = np.empty(len(record), object)
@@ -71,7 +71,7 @@ def _of_paths(record: records.Paths, times: Columns) -> Columns:
 
 
 def _of_states(record: records.Diagnostics, times: Columns) -> Columns:
-    states = [(row, state) for row, index in enumerate(record.place.tolist()) for state in record.states[index]]
+    states = [(row, state) for row, index in enumerate(record.state_index.tolist()) for state in record.states[index]]
     rows = np.array([row for row, _ in states], np.intp)
     return {
         **{name: column[rows] for name, column in times.items()},
@@ -88,10 +88,10 @@ def _objects(values: Sequence[object]) -> NDArray[Any]:
     return column
 
 
-HIDDEN = {"order_ns", "place"}
+HIDDEN = {"order_ns", "path_index", "state_index"}
 LONG: Mapping[type[Record], Callable[[Any, Columns], Columns]] = {
     records.Transforms: _of_transforms,
-    records.Pictures: _of_files,
+    records.Images: _of_files,
     records.Clouds: _of_files,
     records.Paths: _of_paths,
     records.Diagnostics: _of_states,

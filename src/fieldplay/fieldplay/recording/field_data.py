@@ -161,7 +161,7 @@ class FieldData(ABC):
         """The pictures of a topic as (stamp_ns, pixels in BGR (h, w, 3)); defective ones are among the defects."""
         name = self.topic(topic, suffix=COMPRESSED).name
         for record, row in self._rows(name, self._window(start, duration)):
-            if not isinstance(record, records.Pictures) or isinstance(record, records.CameraInfos):
+            if not isinstance(record, records.Images) or isinstance(record, records.CameraInfos):
                 raise UsageError(f"{name}: expected pictures, got {self.topics[name].type}")
             try:
                 image = record.load(row)

@@ -10,7 +10,7 @@ from fieldplay.messages.point_clouds import CLOUD, cloud_message
 from fieldplay.messages.records import Clouds
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Stream
-from fieldplay.streams.topic_stream import Pieces, SingleMessages, TopicStream
+from fieldplay.streams.topic_stream import Chunks, SingleMessages, TopicStream
 
 
 def feed_of_clouds(
@@ -19,7 +19,7 @@ def feed_of_clouds(
     """Clouds, each decoded when it is asked for; one that is damaged is reported, once, and left out."""
     reported: set[str] = set()
 
-    def checked(record: Clouds, row: int) -> NDArray[np.void]:
+    def load_or_report(record: Clouds, row: int) -> NDArray[np.void]:
         try:
             return record.load(row)
         except (ArchiveError, OSError) as error:
@@ -33,9 +33,9 @@ def feed_of_clouds(
         record = stream.load(index)
         if not isinstance(record, Clouds):
             raise TypeError(f"stream {spec.id}: expected clouds, got {type(record).__name__}")
-        return replace(record, load=lambda row: checked(record, row))
+        return replace(record, load=lambda row: load_or_report(record, row))
 
-    def make(record: Clouds, row: int) -> Pieces | None:
+    def make(record: Clouds, row: int) -> Chunks | None:
         try:
             return cloud_message(record.load(row), int(record.stamp_ns[row]), spec.frame)
         except ArchiveError:

@@ -14,28 +14,28 @@ from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import Layout, layout_of, open_layout_of
 from fieldplay.messages.image_headers import whole_image
-from fieldplay.messages.image_pixels import decoded
-from fieldplay.messages.records import CameraInfos, Pictures, Pixels
+from fieldplay.messages.image_pixels import decode_image
+from fieldplay.messages.records import CameraInfos, Images, Pixels
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
-    Pieces,
+    Chunks,
     SingleMessages,
     SpanMessages,
     TopicStream,
 )
 
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
-KEPT = 12  # pictures that several topics share, as the archive holds them
-KEPT_RECTIFIED = 3  # which are larger
+CACHED_IMAGES = 12  # pictures that several topics share, as the archive holds them
+CACHED_RECTIFIED = 3  # which are larger
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
 RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
 MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
 
 CAMERA_INFO, CAMERA_INFO_RECT = "camera_info", "camera_info_rect"
 
-Images = Literal["raw", "compressed", "both"]
+ImageTransport = Literal["raw", "compressed", "both"]
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,25 @@ class _Shared:
     report: Report
     stream: str
     camera: Camera | None
-    kept: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
+    cache: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
-    most: int = KEPT
+    most: int = CACHED_IMAGES
 
-    def checked(self, record: Pictures, row: int) -> bytes | Pixels:
+    def load(self, record: Images, row: int) -> bytes | Pixels:
         """A picture's file, or its pixels; ArchiveError where it is defective, which is reported once."""
         key = (int(record.stamp_ns[row]), record.names[row])
         with self.lock:
-            if key not in self.kept:
-                self.kept[key] = self._read(record, row)
-                if len(self.kept) > self.most:
-                    self.kept.popitem(last=False)
-            data = self.kept[key]
+            if key not in self.cache:
+                self.cache[key] = self._read(record, row)
+                if len(self.cache) > self.most:
+                    self.cache.popitem(last=False)
+            data = self.cache[key]
         if isinstance(data, ArchiveError):
             raise ArchiveError(*data.args)
         return data
 
-    def _read(self, record: Pictures, row: int) -> bytes | Pixels | ArchiveError:
+    def _read(self, record: Images, row: int) -> bytes | Pixels | ArchiveError:
         try:
             data = record.load(row)
             self._compare_size(_size_of(data), record.names[row])
@@ -87,7 +87,7 @@ class _Shared:
             self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=issue))
 
 
-Make = Callable[[_Shared, Pictures, int, str], Pieces | None]  # a message of a row, in a frame
+Make = Callable[[_Shared, Images, int, str], Chunks | None]  # a message of a row, in a frame
 
 
 def _size_of(image: bytes | Pixels) -> tuple[int, int]:
@@ -103,16 +103,16 @@ def _size_of(image: bytes | Pixels) -> tuple[int, int]:
     return image.width, image.height
 
 
-def natural_images(stream: Stream) -> Images:
+def natural_images(stream: Stream) -> ImageTransport:
     """How pictures are sent where nobody says: as the archive holds them."""
     record = stream.load(0) if len(stream.spans) else None
-    return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
+    return "raw" if isinstance(record, Images) and not record.packed else "compressed"
 
 
-def images_of(stream: Stream, requested: Images | None) -> Images:
+def images_of(stream: Stream, requested: ImageTransport | None) -> ImageTransport:
     """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
     record = stream.load(0) if len(stream.spans) else None
-    if isinstance(record, Pictures) and not record.packable:
+    if isinstance(record, Images) and not record.packable:
         return "raw"
     return requested or natural_images(stream)
 
@@ -123,7 +123,7 @@ def image_topic_streams(
     topic: str,
     *,
     camera: Camera | None,
-    images: Images,
+    images: ImageTransport,
     report: Report,
     ranks: tuple[int, int],
     rectify: bool = False,
@@ -135,30 +135,30 @@ def image_topic_streams(
     """
     shared = _Shared(report, spec.id, camera)
     topics = _ImageTopics(stream.spans, spec.id, images, ranks, shared)
-    beside = topic.rpartition("/")[0]
+    namespace = topic.rpartition("/")[0]
 
-    def records(index: int) -> Pictures:
+    def records(index: int) -> Images:
         record = stream.load(index)
-        if not isinstance(record, Pictures):
+        if not isinstance(record, Images):
             raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
-        return replace(record, load=lambda row: shared.checked(record, row))
+        return replace(record, load=lambda row: shared.load(record, row))
 
-    feeds = topics.feeds(topic, f"{beside}/{CAMERA_INFO}", records, camera=camera, frame=spec.frame)
+    feeds = topics.feeds(topic, f"{namespace}/{CAMERA_INFO}", records, camera=camera, frame=spec.frame)
     if camera is None or not rectify:
         return feeds
     rectification = Rectification(camera)
-    of_rectified = replace(shared, camera=None, kept=OrderedDict(), lock=Lock(), most=KEPT_RECTIFIED)
+    of_rectified = replace(shared, camera=None, cache=OrderedDict(), lock=Lock(), most=CACHED_RECTIFIED)
 
-    def rectified(index: int) -> Pictures:
+    def rectified_records(index: int) -> Images:
         record = records(index)
         if not rectification.is_needed:
             return record
-        made = replace(record, load=lambda row: rectification.pixels(record.load(row)), packed=False)
-        return replace(made, load=lambda row: of_rectified.checked(made, row))
+        rectified_images = replace(record, load=lambda row: rectification.pixels(record.load(row)), packed=False)
+        return replace(rectified_images, load=lambda row: of_rectified.load(rectified_images, row))
 
     topics, frame = replace(topics, shared=of_rectified), rectification.frame(spec.frame)
-    names = f"{beside}/{IMAGE_RECT}", f"{beside}/{CAMERA_INFO_RECT}"
-    return [*feeds, *topics.feeds(*names, rectified, camera=rectification.rectified, frame=frame)]
+    names = f"{namespace}/{IMAGE_RECT}", f"{namespace}/{CAMERA_INFO_RECT}"
+    return [*feeds, *topics.feeds(*names, rectified_records, camera=rectification.rectified, frame=frame)]
 
 
 @dataclass(frozen=True)
@@ -167,38 +167,38 @@ class _ImageTopics:
 
     spans: Sequence[Span]
     stream: str
-    images: Images
+    images: ImageTransport
     ranks: tuple[int, int]
     shared: _Shared
 
     def feeds(
-        self, topic: str, info: str, records: Callable[[int], Pictures], *, camera: Camera | None, frame: str
+        self, topic: str, info: str, records: Callable[[int], Images], *, camera: Camera | None, frame: str
     ) -> list[TopicStream]:
         """CameraInfo first, then compressed and raw pictures as wanted."""
         of_info, of_images = self.ranks
-        found = []
+        streams = []
         if camera is not None:
             make = partial(_info, camera_info_rows(camera, frame))
             feed = self._feed(info, INFO, records, make=make, frame=frame, rank=of_info)
-            found.append(replace(feed, records=lambda index: _infos(records(index), camera)))
+            streams.append(replace(feed, records=lambda index: _infos(records(index), camera)))
         if self.images in ("compressed", "both"):
             name = f"{topic}/compressed"
-            found.append(self._feed(name, COMPRESSED, records, make=_compressed, frame=frame, rank=of_images))
+            streams.append(self._feed(name, COMPRESSED, records, make=_compressed_image, frame=frame, rank=of_images))
         if self.images in ("raw", "both"):
-            found.append(self._feed(topic, RAW, records, make=_raw, frame=frame, rank=of_images))
-        return found
+            streams.append(self._feed(topic, RAW, records, make=_raw, frame=frame, rank=of_images))
+        return streams
 
     def _feed(
-        self, topic: str, msgtype: str, records: Callable[[int], Pictures], *, make: Make, frame: str, rank: int
+        self, topic: str, msgtype: str, records: Callable[[int], Images], *, make: Make, frame: str, rank: int
     ) -> TopicStream:
-        def messages(record: Pictures) -> SpanMessages:
+        def messages(record: Images) -> SpanMessages:
             return SingleMessages(lambda row: make(self.shared, record, row, frame))
 
-        made = TopicStream(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
-        return replace(made, frame=frame, rank=rank, stream=self.stream)
+        topic_stream = TopicStream(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
+        return replace(topic_stream, frame=frame, rank=rank, stream=self.stream)
 
 
-def _infos(images: Pictures, camera: Camera) -> CameraInfos:
+def _infos(images: Images, camera: Camera) -> CameraInfos:
     return CameraInfos(**{column.name: getattr(images, column.name) for column in fields(images)}, camera=camera)
 
 
@@ -221,7 +221,7 @@ def camera_info_message(layout: Layout, stamp_ns: int) -> bytes:
     return data.tobytes()
 
 
-def _data(record: Pictures, row: int) -> bytes | Pixels | None:
+def _data(record: Images, row: int) -> bytes | Pixels | None:
     """A picture's file, or its pixels; None where it is defective."""
     try:
         return record.load(row)
@@ -229,17 +229,17 @@ def _data(record: Pictures, row: int) -> bytes | Pixels | None:
         return None
 
 
-def _info(layout: Layout, shared: _Shared, record: Pictures, row: int, _: str) -> Pieces | None:
+def _info(layout: Layout, shared: _Shared, record: Images, row: int, _: str) -> Chunks | None:
     if _data(record, row) is None:
         return None
     return (camera_info_message(layout, int(record.stamp_ns[row])),)
 
 
-def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+def _compressed_image(shared: _Shared, record: Images, row: int, frame: str) -> Chunks | None:
     data = _data(record, row)
     encoding = data.encoding if isinstance(data, Pixels) else ""
     if isinstance(data, Pixels):
-        data = _packed(shared, data, record.names[row])
+        data = _encode_png(shared, data, record.names[row])
     if data is None:
         return None
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
@@ -253,7 +253,7 @@ def compressed_message(data: bytes, stamp_ns: int, frame: str, kind: str) -> tup
     return _head(COMPRESSED, stamp_ns, {"header.frame_id": frame, "format": kind}), _length(data), data
 
 
-def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
+def _encode_png(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
     """Pixels as a PNG, without loss; those that no PNG holds are reported."""
     try:
         return png_of_pixels(pixels)
@@ -279,13 +279,13 @@ def png_of_pixels(pixels: Pixels) -> bytes:
     return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
 
 
-def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+def _raw(shared: _Shared, record: Images, row: int, frame: str) -> Chunks | None:
     data = _data(record, row)
     if data is None:
         return None
     if isinstance(data, Pixels):
         return image_message(data, int(record.stamp_ns[row]), frame)
-    pixels = decoded(data)
+    pixels = decode_image(data)
     if pixels is None:
         shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
         return None

@@ -23,7 +23,7 @@ class Payloads(Protocol):
     def size(self) -> NDArray[np.int64]:
         """Bytes of each message (n,)."""
 
-    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
         """Copy message i to target[offset[i] : offset[i] + size[i]]."""
 
     def part(self, start: int, stop: int) -> "Payloads":
@@ -55,7 +55,7 @@ class RowPayloads:
     def size(self) -> NDArray[np.int64]:
         return np.full(len(self._rows), self._rows.shape[1], np.int64)
 
-    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
         scatter(self._rows, target, offset)
 
     def part(self, start: int, stop: int) -> "RowPayloads":
@@ -66,27 +66,27 @@ class PiecePayloads:
     """Messages of any size, each in one or more pieces that follow each other, as a picture's header and its pixels."""
 
     def __init__(self, messages: Sequence[BytesLike | Sequence[BytesLike]]) -> None:
-        self._messages = [tuple(_flat(piece) for piece in _pieces(message)) for message in messages]
-        self._size = np.array([sum(map(len, pieces)) for pieces in self._messages], np.int64)
+        self._messages = [tuple(_flat(chunk) for chunk in _chunks(message)) for message in messages]
+        self._size = np.array([sum(map(len, chunks)) for chunks in self._messages], np.int64)
 
     @property
     def size(self) -> NDArray[np.int64]:
         return self._size
 
-    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
         view = target.data
-        for pieces, start in zip(self._messages, offset.tolist(), strict=True):
-            for piece in pieces:
-                end = start + len(piece)
-                if len(piece) < LARGE_BYTES:
-                    view[start:end] = piece
+        for chunks, start in zip(self._messages, offset.tolist(), strict=True):
+            for chunk in chunks:
+                end = start + len(chunk)
+                if len(chunk) < LARGE_BYTES:
+                    view[start:end] = chunk
                 else:
-                    target[start:end] = np.frombuffer(piece, np.uint8)  # other threads go on meanwhile
+                    target[start:end] = np.frombuffer(chunk, np.uint8)  # other threads go on meanwhile
                 start = end
 
     def whole(self) -> list[bytes | memoryview]:
         """The messages as they are, each copied only where it is in pieces; large ones in memory of their own."""
-        return [_whole(pieces, size) for pieces, size in zip(self._messages, self._size.tolist(), strict=True)]
+        return [_whole(chunks, size) for chunks, size in zip(self._messages, self._size.tolist(), strict=True)]
 
     def part(self, start: int, stop: int) -> "PiecePayloads":
         part = PiecePayloads(())
@@ -108,9 +108,9 @@ class MergedPayloads:
     def size(self) -> NDArray[np.int64]:
         return self._size
 
-    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
         for payloads, position in self._sources:
-            payloads.place(target, offset[position])
+            payloads.copy_to(target, offset[position])
 
     def part(self, start: int, stop: int) -> "MergedPayloads":
         parts: list[tuple[Payloads, NDArray[np.int64]]] = []
@@ -121,26 +121,26 @@ class MergedPayloads:
         return MergedPayloads(parts)
 
 
-def _pieces(message: BytesLike | Sequence[BytesLike]) -> Sequence[BytesLike]:
+def _chunks(message: BytesLike | Sequence[BytesLike]) -> Sequence[BytesLike]:
     if isinstance(message, bytes | bytearray | memoryview | np.ndarray):
         return (message,)
     return message
 
 
-def _whole(pieces: Sequence[memoryview], size: int) -> bytes | memoryview:
-    if len(pieces) == 1 and isinstance(data := pieces[0].obj, bytes) and len(data) == size:
+def _whole(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
+    if len(chunks) == 1 and isinstance(data := chunks[0].obj, bytes) and len(data) == size:
         return data
     if size < LARGE_BYTES:
-        return b"".join(pieces)
-    buffer, message = np.empty(size, np.uint8), PiecePayloads((pieces,))
-    message.place(buffer, np.zeros(1, np.int64))
+        return b"".join(chunks)
+    buffer, message = np.empty(size, np.uint8), PiecePayloads((chunks,))
+    message.copy_to(buffer, np.zeros(1, np.int64))
     return buffer.data
 
 
-def _flat(piece: BytesLike) -> memoryview:
-    if isinstance(piece, np.ndarray):
-        return np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
-    return memoryview(piece).cast("B")
+def _flat(chunk: BytesLike) -> memoryview:
+    if isinstance(chunk, np.ndarray):
+        return np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
+    return memoryview(chunk).cast("B")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -190,7 +190,7 @@ def messages_of_channel(channel: int, stamp_ns: NDArray[np.int64], payloads: Pay
     return Messages(channel=np.full(len(stamp_ns), channel), stamp_ns=stamp_ns, payloads=payloads)
 
 
-def merged(batches: Sequence[Messages]) -> Messages:
+def merge_messages(batches: Sequence[Messages]) -> Messages:
     """Batches interleaved by time; at equal times in the order of the batches."""
     if len(batches) == 1:
         return batches[0]
@@ -201,7 +201,7 @@ def merged(batches: Sequence[Messages]) -> Messages:
     position[order] = np.arange(len(order))
     ends = np.cumsum([len(batch) for batch in batches])[:-1]
     sources = (
-        [(batch.payloads, places) for batch, places in zip(batches, np.split(position, ends), strict=True)]
+        [(batch.payloads, indices) for batch, indices in zip(batches, np.split(position, ends), strict=True)]
         if batches
         else []
     )

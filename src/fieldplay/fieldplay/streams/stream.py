@@ -73,12 +73,12 @@ class JoinedStream:
     """Several streams of one kind of record as one."""
 
     def __init__(self, streams: Sequence[Stream]) -> None:
-        self._places = [(stream, index) for stream in streams for index in range(len(stream.spans))]
-        self.spans = [stream.spans[index] for stream, index in self._places]
+        self._parts = [(stream, index) for stream in streams for index in range(len(stream.spans))]
+        self.spans = [stream.spans[index] for stream, index in self._parts]
 
     def load(self, index: int) -> Record:
-        stream, place = self._places[index]
-        return stream.load(place)
+        stream, span_index = self._parts[index]
+        return stream.load(span_index)
 
 
 class UntilStream:
@@ -90,8 +90,8 @@ class UntilStream:
         order = sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns)
         firsts = [stream.spans[index].first_ns for index in order]
         self._order = order[: bisect_right(firsts, last_ns)]
-        kept = (stream.spans[index] for index in self._order)
-        self.spans = [replace(span, last_ns=min(span.last_ns, last_ns)) for span in kept]
+        spans = (stream.spans[index] for index in self._order)
+        self.spans = [replace(span, last_ns=min(span.last_ns, last_ns)) for span in spans]
 
     def load(self, index: int) -> Record:
         record = self._stream.load(self._order[index])
@@ -107,20 +107,20 @@ class EvenStream:
         stamps = [stream.load(index).stamp_ns for index in self._order]
         self._first_ns = min((int(part[0]) for part in stamps if len(part)), default=0)
         self._length_ns = max((int(part[-1]) for part in stamps if len(part)), default=0) - self._first_ns
-        self._begins = [0, *accumulate(len(part) for part in stamps)]
-        ends = (self._times(start, end)[[0, -1]].tolist() for start, end in pairwise(self._begins) if end > start)
+        self._starts = [0, *accumulate(len(part) for part in stamps)]
+        bounds = (self._times(start, end)[[0, -1]].tolist() for start, end in pairwise(self._starts) if end > start)
         counts = [len(part) for part in stamps if len(part)]
-        self._filled = [place for place, part in enumerate(stamps) if len(part)]
-        self.spans = [Span(first, last, count) for (first, last), count in zip(ends, counts, strict=True)]
+        self._filled = [number for number, part in enumerate(stamps) if len(part)]
+        self.spans = [Span(first, last, count) for (first, last), count in zip(bounds, counts, strict=True)]
 
     def _times(self, start: int, end: int) -> NDArray[np.int64]:
         """The times of some rows by their number, without a product that does not fit 64 bits."""
-        steps = max(self._begins[-1] - 1, 1)
+        steps = max(self._starts[-1] - 1, 1)
         whole, rest = divmod(self._length_ns, steps)
         number = np.arange(start, end, dtype=np.int64)
         return self._first_ns + number * whole + number * rest // steps
 
     def load(self, index: int) -> Record:
-        place = self._filled[index]
-        record = self._stream.load(self._order[place])
-        return replace(record, stamp_ns=self._times(self._begins[place], self._begins[place + 1]))
+        number = self._filled[index]
+        record = self._stream.load(self._order[number])
+        return replace(record, stamp_ns=self._times(self._starts[number], self._starts[number + 1]))

@@ -47,19 +47,19 @@ class MergedSlice(Generic[Loaded]):
     """Consecutive events in the order of time: their times (n,), and the pieces that they come from."""
 
     stamp_ns: NDArray[np.int64]
-    pieces: list[SpanSlice[Loaded]]
+    slices: list[SpanSlice[Loaded]]
 
     def part(self, start: int, end: int) -> "MergedSlice[Loaded]":
         """The events begin <= i < end."""
         if (start, end) == (0, len(self.stamp_ns)):
             return self
-        pieces = []
-        for piece in self.pieces:
-            low, high = np.searchsorted(piece.positions, (start, end))
+        slices = []
+        for span_slice in self.slices:
+            low, high = np.searchsorted(span_slice.positions, (start, end))
             if low < high:
-                rows, positions = piece.rows[low:high], piece.positions[low:high] - start
-                pieces.append(replace(piece, rows=rows, positions=positions))
-        return MergedSlice(stamp_ns=self.stamp_ns[start:end], pieces=pieces)
+                rows, positions = span_slice.rows[low:high], span_slice.positions[low:high] - start
+                slices.append(replace(span_slice, rows=rows, positions=positions))
+        return MergedSlice(stamp_ns=self.stamp_ns[start:end], slices=slices)
 
 
 @dataclass
@@ -81,9 +81,9 @@ class Timeline(Generic[Loaded]):
 
     def __post_init__(self) -> None:
         self._order = sorted(
-            (span.first_ns, index, place)
+            (span.first_ns, index, number)
             for index, source in enumerate(self.sources)
-            for place, span in enumerate(source.spans)
+            for number, span in enumerate(source.spans)
         )
 
     @property
@@ -96,7 +96,7 @@ class Timeline(Generic[Loaded]):
         """The latest time that a row can have."""
         return max(span.last_ns for source in self.sources for span in source.spans)
 
-    def stretches(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[MergedSlice[Loaded]]:
+    def slices(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[MergedSlice[Loaded]]:
         """All events with first_ns <= time <= last_ns, stretch by stretch; starts at once, wherever that is."""
         first = self._order[0][0] if first_ns is None and self._order else first_ns or 0
         carried = self._carried(first)
@@ -104,16 +104,16 @@ class Timeline(Generic[Loaded]):
         if last_ns is not None:
             pending = pending[: bisect.bisect_right(pending, last_ns, key=lambda entry: entry[0])]
         opened: list[_Open[Loaded]] = []
-        for place, (_, source, span) in enumerate(pending):
+        for position, (_, source, span) in enumerate(pending):
             stamp_ns, loaded = self.sources[source].load(span)
             start = int(np.searchsorted(stamp_ns, first))
-            if start and pending[place] in carried and first not in stamp_ns[start : start + 1]:
+            if start and pending[position] in carried and first not in stamp_ns[start : start + 1]:
                 stamp_ns, start = _with_row_at(stamp_ns, start - 1, first), start - 1
             opened.append(_Open(source, stamp_ns, loaded, start))
-            is_last = place + 1 == len(pending)
-            limit = None if is_last else pending[place + 1][0]
-            if limit is None or limit > pending[place][0]:
-                yield from _merged(opened, limit, last_ns)
+            is_last = position + 1 == len(pending)
+            limit = None if is_last else pending[position + 1][0]
+            if limit is None or limit > pending[position][0]:
+                yield from _merge_open(opened, limit, last_ns)
                 opened = [item for item in opened if item.used < len(item.stamp_ns)]
 
     def _carried(self, first_ns: int) -> set[tuple[int, int, int]]:
@@ -132,7 +132,7 @@ def _with_row_at(stamp_ns: NDArray[np.int64], row: int, time_ns: int) -> NDArray
     return changed
 
 
-def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[MergedSlice[Loaded]]:
+def _merge_open(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[MergedSlice[Loaded]]:
     """What the open spans hold before the limit (nothing that is not open can come before it), up to last_ns."""
     taken: list[tuple[_Open[Loaded], int, int]] = []
     for item in sorted(opened, key=lambda item: item.source):
@@ -148,12 +148,12 @@ def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None)
     order = np.argsort(stamp_ns, kind="stable")
     positions = np.empty(len(order), np.intp)
     positions[order] = np.arange(len(order))
-    pieces, offset = [], 0
+    slices, offset = [], 0
     for item, start, end in taken:
         part = positions[offset : offset + end - start]
-        pieces.append(SpanSlice(source=item.source, loaded=item.loaded, rows=np.arange(start, end), positions=part))
+        slices.append(SpanSlice(source=item.source, loaded=item.loaded, rows=np.arange(start, end), positions=part))
         offset += end - start
-    yield MergedSlice(stamp_ns=stamp_ns[order], pieces=pieces)
+    yield MergedSlice(stamp_ns=stamp_ns[order], slices=slices)
 
 
 @dataclass(frozen=True)
@@ -172,18 +172,18 @@ def batches(
 
     Those before `from_ns` are passed over, and not made.
     """
-    for stretch in message_stretches(feeds, window.first_ns, window.last_ns):
+    for merged in message_slices(feeds, window.first_ns, window.last_ns):
         if from_ns is not None:
-            stretch = stretch.part(int(np.searchsorted(stretch.stamp_ns, from_ns)), len(stretch.stamp_ns))
-        for start, end in _cuts(stretch):
-            part = stretch.part(start, end)
-            source, good, payloads = made_messages(part, part.pieces)
+            merged = merged.part(int(np.searchsorted(merged.stamp_ns, from_ns)), len(merged.stamp_ns))
+        for start, end in _cuts(merged):
+            part = merged.part(start, end)
+            source, good, payloads = encode_messages(part, part.slices)
             if good.any():
                 channel = np.asarray(channels)[source[good]]
                 yield Messages(channel=channel, stamp_ns=part.stamp_ns[good], payloads=payloads)
 
 
-def message_stretches(
+def message_slices(
     feeds: Sequence[TopicStream], first_ns: int, last_ns: int | None, *, before_span: Callable[[], None] = lambda: None
 ) -> Iterator[MergedSlice[SpanMessages]]:
     """The messages of the feeds, by their places; `before_span` is called before each span is read: it may raise."""
@@ -195,10 +195,10 @@ def message_stretches(
 
         return TimelineSource(feed.spans, load, carries=feed.carries)
 
-    return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
+    return Timeline([source_of(feed) for feed in feeds]).slices(first_ns, last_ns)
 
 
-def record_stretches(
+def record_slices(
     feeds: Sequence[TopicStream], first_ns: int | None = None, last_ns: int | None = None
 ) -> Iterator[MergedSlice[Record]]:
     """The rows of the feeds, by their places: no message is made."""
@@ -210,29 +210,29 @@ def record_stretches(
 
         return TimelineSource(feed.spans, load, carries=feed.carries)
 
-    return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
+    return Timeline([source_of(feed) for feed in feeds]).slices(first_ns, last_ns)
 
 
-def made_messages(
-    stretch: MergedSlice[SpanMessages], pieces: Sequence[SpanSlice[SpanMessages]]
+def encode_messages(
+    merged: MergedSlice[SpanMessages], slices: Sequence[SpanSlice[SpanMessages]]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Payloads]:
     """Of some pieces of a stretch: whose each event is (n,), -1 of another piece; which have a message; the messages.
 
     A row that proves defective has none.
     """
-    source = np.full(len(stretch.stamp_ns), -1, np.int64)
-    good = np.zeros(len(stretch.stamp_ns), bool)
-    made: list[tuple[Payloads, NDArray[np.intp]]] = []
-    for piece in pieces:
-        payloads, kept = piece.loaded.payloads(piece.rows)
-        source[piece.positions], good[piece.positions] = piece.source, kept
-        made.append((payloads, piece.positions[kept]))
-    place = np.cumsum(good) - 1
-    return source, good, MergedPayloads([(payloads, place[positions]) for payloads, positions in made])
+    source = np.full(len(merged.stamp_ns), -1, np.int64)
+    good = np.zeros(len(merged.stamp_ns), bool)
+    parts: list[tuple[Payloads, NDArray[np.intp]]] = []
+    for span_slice in slices:
+        payloads, is_valid = span_slice.loaded.payloads(span_slice.rows)
+        source[span_slice.positions], good[span_slice.positions] = span_slice.source, is_valid
+        parts.append((payloads, span_slice.positions[is_valid]))
+    message_index = np.cumsum(good) - 1
+    return source, good, MergedPayloads([(payloads, message_index[positions]) for payloads, positions in parts])
 
 
-def _cuts(stretch: MergedSlice[SpanMessages]) -> Iterator[tuple[int, int]]:
+def _cuts(merged: MergedSlice[SpanMessages]) -> Iterator[tuple[int, int]]:
     """Parts of a stretch that hold only so many messages that are read on their own."""
-    heavy = [piece.positions for piece in stretch.pieces if piece.loaded.heavy]
+    heavy = [span_slice.positions for span_slice in merged.slices if span_slice.loaded.heavy]
     inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)
-    yield from pairwise([0, *inner.tolist(), len(stretch.stamp_ns)])
+    yield from pairwise([0, *inner.tolist(), len(merged.stamp_ns)])

@@ -23,7 +23,7 @@ from fieldplay.streams.stream import Span, Stream
 
 PATH = "nav_msgs/msg/Path"
 COUNT_SIZE = 4
-Pieces = Sequence[BytesLike]
+Chunks = Sequence[BytesLike]
 DERIVED = "derived"  # the stream of what is computed
 
 
@@ -32,12 +32,12 @@ DERIVED = "derived"  # the stream of what is computed
 
 def path_messages(record: Paths, frame: str) -> list[Sequence[BytesLike]]:
     """Each in two pieces: what ends with the first pose, since the count stands before that, and the other poses."""
-    others = [_others(frame, way) for way in record.ways]
+    others = [_others(frame, path) for path in record.paths]
     flat, width = [rows.reshape(-1).data for rows in others], _width(frame)
-    fronts, places, counts = _fronts(frame, record), record.place.tolist(), record.count.tolist()
+    fronts, indices, counts = _fronts(frame, record), record.path_index.tolist(), record.count.tolist()
     return [
-        (front.tobytes(), flat[place][: (count - 1) * width])
-        for front, place, count in zip(fronts, places, counts, strict=True)
+        (front.tobytes(), flat[index][: (count - 1) * width])
+        for front, index, count in zip(fronts, indices, counts, strict=True)
     ]
 
 
@@ -57,10 +57,10 @@ def _fronts(frame: str, record: Paths) -> NDArray[np.uint8]:
     layout = _layout(frame, 1)
     data, rows = layout.rows(len(record))
     set_stamp(rows, "header.stamp", record.stamp_ns)
-    for place, way in enumerate(record.ways):
-        mine = record.place == place
+    for index, path in enumerate(record.paths):
+        mine = record.path_index == index
         part = rows[mine]
-        _set_poses(part, 0, way.only(np.zeros(len(part), np.intp)))
+        _set_poses(part, 0, path.only(np.zeros(len(part), np.intp)))
         rows[mine] = part
     assert layout.dtype.fields is not None
     end = layout.dtype.fields["poses[0].header.stamp.sec"][1]  # the count stands right before it
@@ -68,18 +68,18 @@ def _fronts(frame: str, record: Paths) -> NDArray[np.uint8]:
     return data
 
 
-def _others(frame: str, way: Pose) -> NDArray[np.uint8]:
+def _others(frame: str, path: Pose) -> NDArray[np.uint8]:
     """All poses (k - 1, size) but the first."""
-    data, rows = _layout(frame, 2).rows(len(way) - 1)
-    _set_poses(rows, 1, way.only(np.arange(1, len(way))))
+    data, rows = _layout(frame, 2).rows(len(path) - 1)
+    _set_poses(rows, 1, path.only(np.arange(1, len(path))))
     return np.ascontiguousarray(data[:, len(_layout(frame, 1).template) :])
 
 
-def _set_poses(rows: NDArray[np.void], index: int, way: Pose) -> None:
+def _set_poses(rows: NDArray[np.void], index: int, pose: Pose) -> None:
     path = f"poses[{index}]"
-    set_stamp(rows, f"{path}.header.stamp", way.stamp_ns)
-    set_axes(rows, f"{path}.pose.position", way.position_m)
-    set_axes(rows, f"{path}.pose.orientation", way.orientation_xyzw, "xyzw")
+    set_stamp(rows, f"{path}.header.stamp", pose.stamp_ns)
+    set_axes(rows, f"{path}.pose.position", pose.position_m)
+    set_axes(rows, f"{path}.pose.orientation", pose.orientation_xyzw, "xyzw")
 
 
 class SpanMessages(Protocol):
@@ -114,7 +114,7 @@ class TopicStream:
     child_frame: str = ""
     rank: int = 0
     latched: bool = False
-    standing: bool = False
+    static: bool = False
     stream: str = ""
     is_carried: bool = True
 
@@ -150,31 +150,31 @@ class SizedMessages:
     heavy: bool = False
 
     def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        made: list[tuple[Payloads, NDArray[np.int64]]] = []
+        parts: list[tuple[Payloads, NDArray[np.int64]]] = []
         for messages, own in self.parts:
-            place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
-            requested = np.flatnonzero(own[place] == rows)
+            position = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+            requested = np.flatnonzero(own[position] == rows)
             if len(requested):
-                made.append((messages.payloads(place[requested])[0], requested))
-        return MergedPayloads(made), np.ones(len(rows), bool)
+                parts.append((messages.payloads(position[requested])[0], requested))
+        return MergedPayloads(parts), np.ones(len(rows), bool)
 
 
 @dataclass(frozen=True, eq=False)
 class SingleMessages:
     """SpanMessages that are made one by one; a row that gives none is defective."""
 
-    make: Callable[[int], Pieces | None]
+    make: Callable[[int], Chunks | None]
     heavy: bool = True
 
     def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        made = [self.make(int(row)) for row in rows]
-        return PiecePayloads([pieces for pieces in made if pieces is not None]), np.array(
-            [pieces is not None for pieces in made], bool
+        messages = [self.make(int(row)) for row in rows]
+        return PiecePayloads([chunks for chunks in messages if chunks is not None]), np.array(
+            [chunks is not None for chunks in messages], bool
         )
 
 
 def feed_of_numbers(
-    stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, standing: bool = False
+    stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, static: bool = False
 ) -> TopicStream:
     """Records of numbers, a span at a time."""
     return TopicStream(
@@ -187,7 +187,7 @@ def feed_of_numbers(
         child_frame=spec.child_frame,
         rank=rank,
         latched=latched,
-        standing=standing,
+        static=static,
         stream=spec.id,
     )
 
@@ -211,5 +211,5 @@ def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
     payloads, _ = messages_of_record(record, spec).payloads(np.arange(len(record)))
     ends = np.cumsum(payloads.size)
     data = np.empty(int(ends[-1]), np.uint8)
-    payloads.place(data, ends - payloads.size)
+    payloads.copy_to(data, ends - payloads.size)
     return [part.tobytes() for part in np.split(data, ends[:-1])]

@@ -82,7 +82,7 @@ def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicS
         feeds += feeds_of_joints(archive, replace(options, first_ns=window.archive_ns))
     names = {feed.topic for feed in feeds}
     requested = chosen_topics(selection, names)
-    requested |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
+    requested |= {feed.topic for feed in feeds if feed.static} - matching_topics(selection.exclude_topics, names)
     chosen = [feed for feed in feeds if feed.topic in requested]
     if not any(feed.stream for feed in chosen):
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")

@@ -26,7 +26,7 @@ from fieldplay.messages.records import (
     Clouds,
     Record,
     Transforms,
-    joined,
+    concatenate,
 )
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
@@ -253,7 +253,7 @@ class _Run:
         for name, record in self._rows(index, span.last_ns):
             for output, part in self.computation.step(name, record):
                 records.setdefault(output.topic, []).append(part)
-        return {topic: joined(parts) for topic, parts in records.items()}
+        return {topic: concatenate(parts) for topic, parts in records.items()}
 
     def _rows(self, index: int, last_ns: int) -> Iterator[tuple[str, Record]]:
         """What the rows of a span go with, and then these."""
@@ -281,7 +281,7 @@ class _PairedRows:
             parts.append(record if self._first_ns is None else _since(record, self._first_ns))
             self._next += 1
         parts = [record for record in parts if len(record)]
-        return [joined(parts)] if parts and isinstance(parts[0], Clouds) else parts
+        return [concatenate(parts)] if parts and isinstance(parts[0], Clouds) else parts
 
     def _span(self, position: int) -> Span:
         return self._stream.spans[self._order[position]]
@@ -315,7 +315,7 @@ def _feeds_of_periodic(
             for output, rows in computation.step(name, record):
                 if not output.live_only:
                     parts.setdefault(output.topic, []).append(rows)
-        return {topic: joined(those) for topic, those in parts.items()}
+        return {topic: concatenate(those) for topic, those in parts.items()}
 
     def load(topic: str, _: int) -> Record:
         return compute_all().get(topic, NOTHING)
@@ -333,7 +333,7 @@ def _in_time(computation: Computation, streams: Mapping[str, Stream], first_ns: 
     for name, stream in streams.items():
         parts = [computation.thinned(_since(stream.load(index), first_ns)) for index in range(len(stream.spans))]
         if parts:
-            record = joined(parts)
+            record = concatenate(parts)
             whole[name] = record.only(np.argsort(record.stamp_ns, kind="stable"))
     borders = np.unique(np.concatenate([record.stamp_ns // AT_ONCE_NS for record in whole.values()]))
     for part in borders.tolist():

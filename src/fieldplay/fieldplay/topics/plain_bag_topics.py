@@ -9,7 +9,7 @@ from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.qos import channel_of_indexed
 from fieldplay.bags.serialized_stream import SerializedStream, messages_as_they_are
 from fieldplay.bags.storage import Channel, Qos
-from fieldplay.core.errors import ArchiveError, UsageError, counted
+from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.kinematics.computation import TF
@@ -119,7 +119,8 @@ def feeds_with_latched_history(
         is_static = feed.topic == STATIC
         feed = replace(feed, is_carried=is_static or until == before)
         if before and feed.carries:
-            what = f"{counted(before, 'message')} from before the start" if is_static else "its last message before it"
+            count = pluralize(before, "message")
+            what = f"{count} from before the start" if is_static else "its last message before it"
             lines.append(f"{feed.topic}: {what} {'are' if is_static and before > 1 else 'is'} written at the start")
         carried.append(feed)
     return carried, lines

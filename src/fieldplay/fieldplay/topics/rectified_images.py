@@ -11,7 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.messages.record_decoder import record_of_message
-from fieldplay.messages.records import CameraInfos, Pictures
+from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification
 from fieldplay.streams.image_topics import (
     CAMERA_INFO,
@@ -138,7 +138,7 @@ def _feed(
 
 def _rectify(camera: BagCamera, msgtype: str, data: bytes, log_ns: int) -> bytes:
     framed = record_of_message(msgtype, np.frombuffer(data, np.uint8), log_ns)
-    if framed is None or not isinstance(framed.record, Pictures):
+    if framed is None or not isinstance(framed.record, Images):
         raise ArchiveError("expected an image, got a message that cannot be read")
     stamp_ns, frame = int(framed.record.stamp_ns[0]), camera.rectification.frame(framed.frame)
     pixels = camera.rectification.pixels(framed.record.load(0))

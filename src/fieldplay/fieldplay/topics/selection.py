@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fieldplay.core.errors import UsageError
-from fieldplay.streams.image_topics import Images
+from fieldplay.streams.image_topics import ImageTransport
 
 TOPIC_NAME = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)  # that ROS 2 allows
 LONGEST_NAME = 247
@@ -26,7 +26,7 @@ class Selection:
     topics: str | Sequence[str] = ""
     exclude_topics: Sequence[str] = ()
     remap: Mapping[str, str] = field(default_factory=dict)
-    images: Images | None = None
+    images: ImageTransport | None = None
     rectify: bool = False  # also rectified pictures, of every camera whose numbers are known
     namespace: str | None = None
     frame_prefix: str = ""

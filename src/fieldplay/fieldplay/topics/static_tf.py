@@ -252,4 +252,4 @@ def feed_of_static_frames(edges: list[Edge], stamp_ns: int, frame_prefix: str, r
     """/tf_static with the whole tree, once."""
     tree = HeldStream(record_of_edges(edges, stamp_ns, frame_prefix))
     spec = StreamSpec(id="", topic="/tf_static", type=TF)
-    return feed_of_numbers(tree, spec, spec.topic, rank=rank, latched=True, standing=True)
+    return feed_of_numbers(tree, spec, spec.topic, rank=rank, latched=True, static=True)

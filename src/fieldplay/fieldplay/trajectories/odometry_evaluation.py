@@ -348,7 +348,7 @@ class OdometryEvaluation(Computation):
         errors = np.array([report.position_error_m for report in reports])
         yield self._error, Scalars(stamp_ns=stamp_ns, values=errors)
         states = tuple(self._states(report) for report in reports)
-        yield self._statistics, Diagnostics(stamp_ns=stamp_ns, states=states, place=np.arange(len(states)))
+        yield self._statistics, Diagnostics(stamp_ns=stamp_ns, states=states, state_index=np.arange(len(states)))
         pairs = [report.evaluation.pairs for report in reports]
         yield self._path, _paths([(one.stamp_ns, one.estimate) for one in pairs])
         yield self._truth_path, _paths([(one.stamp_ns, one.truth) for one in pairs])
@@ -368,7 +368,7 @@ def _paths(ways: Sequence[tuple[NDArray[np.int64], Array]]) -> Paths:
     made = [pose_record(stamp_ns[rows], poses[rows]) for (stamp_ns, poses), rows in zip(ways, chosen, strict=True)]
     return Paths(
         stamp_ns=np.array([way.stamp_ns[-1] for way in made], np.int64),
-        ways=tuple(made),
-        place=np.arange(len(made)),
+        paths=tuple(made),
+        path_index=np.arange(len(made)),
         count=np.array([len(way) for way in made], np.int64),
     )

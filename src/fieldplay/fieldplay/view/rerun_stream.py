@@ -85,7 +85,7 @@ def partition_columns(columns: Any, lengths: ArrayLike) -> Any:
 # Pictures: the bytes of their files where Rerun knows these, else their pixels.
 
 
-def image_entries(parts: Sequence[records.Pictures], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
+def image_entries(parts: Sequence[records.Images], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
     """Pictures with which of the parts' rows (k,) they are; those of one kind in an entry.
 
     ArchiveError of one that no picture can be made of.
@@ -188,7 +188,7 @@ def states(record: records.Diagnostics) -> Iterator[Entry]:
     """A line for each message: what is worst in it."""
     lines = [_line(states) for states in record.states]
     levels, texts = [level for level, _ in lines], [text for _, text in lines]
-    index = record.place.tolist()
+    index = record.state_index.tolist()
     yield Entry(columns=rr.TextLog.columns(text=[texts[k] for k in index], level=[levels[k] for k in index]))
 
 
@@ -290,8 +290,8 @@ class TrajectoryStrip:
 def paths(record: records.Paths) -> Iterator[Entry]:
     """Each message's way, of a long one some poses, the first and the last among them."""
     strips = []
-    for index, count in zip(record.place.tolist(), record.count.tolist(), strict=True):
-        positions = record.ways[index].position_m[:count]
+    for index, count in zip(record.path_index.tolist(), record.count.tolist(), strict=True):
+        positions = record.paths[index].position_m[:count]
         chosen = np.unique(np.linspace(0, max(count - 1, 0), min(count, MAX_PATH_POSES)).astype(int))
         strips.append(np.asarray(positions[chosen], np.float32).reshape(-1, 3))
     still = (rr.LineStrips3D.from_fields(radii=PATH_UI),)
@@ -441,7 +441,7 @@ class Recording:
         record = framed.record
         if not len(record):
             return
-        if isinstance(record, records.Clouds) or type(record) is records.Pictures:
+        if isinstance(record, records.Clouds) or type(record) is records.Images:
             self._turn[topic.name] += 1
             if (self._turn[topic.name] - 1) % self._every:
                 return
@@ -473,10 +473,10 @@ class Recording:
     def _send_buffered(self, topic: Topic, framed_records: list[FramedRecord]) -> None:
         frame, child = framed_records[0].frame.lstrip("/"), framed_records[0].child_frame
         parts = [framed.record for framed in framed_records]
-        if type(parts[0]) is records.Pictures:
-            self._send_images(topic, [part for part in parts if isinstance(part, records.Pictures)])
+        if type(parts[0]) is records.Images:
+            self._send_images(topic, [part for part in parts if isinstance(part, records.Images)])
             return
-        whole = parts if isinstance(parts[0], records.Paths) else [records.joined(parts)]
+        whole = parts if isinstance(parts[0], records.Paths) else [records.concatenate(parts)]
         for record in whole:
             count = 0
             for entry in self._entries(topic, FramedRecord(record, frame, child)):
@@ -523,7 +523,7 @@ class Recording:
         )
         self._stream.log(rr.new_entity_path([STATIC, child]), transform, static=True)
 
-    def _send_images(self, topic: Topic, parts: list[records.Pictures]) -> None:
+    def _send_images(self, topic: Topic, parts: list[records.Images]) -> None:
         folder, rectified = _folder(topic.name), _is_rectified(topic.name)
         infos = [f"{folder}/{CAMERA_INFO_RECT}"] * rectified + [f"{folder}/{CAMERA_INFO}"]
         plane = next((_plane(info) for info in infos if info in self._topics), "")
@@ -608,7 +608,7 @@ def _size(record: Record) -> int:
     """Bytes that a record may have, so large that several together are not too many."""
     if isinstance(record, records.Clouds):
         return sum(record.load(row).nbytes for row in range(len(record)))
-    if type(record) is records.Pictures:
+    if type(record) is records.Images:
         images = [record.load(row) for row in range(len(record))]
         return sum(len(data.data if isinstance(data, records.Pixels) else data) for data in images)
     return len(record) * BYTES_PER_ROW

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import rerun as rr
 
-from fieldplay.core.errors import counted
+from fieldplay.core.errors import pluralize
 from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
@@ -112,7 +112,7 @@ class LiveShow:
     def summary(self) -> str:
         """What was shown, in words."""
         counts = self._recording.counts
-        text = f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
+        text = f"{pluralize(counts.total(), 'message')} on {pluralize(len(counts), 'topic')}"
         return f"{text}, {self.unreadable} could not be read" if self.unreadable else text
 
     def _records(self, message: LiveMessage) -> Iterable[FramedRecord]:
@@ -180,7 +180,7 @@ class ArchiveShow:
     def summary(self) -> str:
         """What was sent, in words."""
         counts = self._recording.counts
-        return f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
+        return f"{pluralize(counts.total(), 'message')} on {pluralize(len(counts), 'topic')}"
 
     def _send_defects(self) -> None:
         defects = self._archive.defects.listed

@@ -28,7 +28,7 @@ from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
-from fieldplay.streams.message_block import PiecePayloads, merged, messages_of_channel
+from fieldplay.streams.message_block import PiecePayloads, merge_messages, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
@@ -49,7 +49,7 @@ def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compre
             rows = range(place, count, 2)
             payloads = PiecePayloads([serialized(maker(row)) for row in rows])
             written.append(messages_of_channel(number, stamps[place::2], payloads))
-        writer.write(merged(written))
+        writer.write(merge_messages(written))
     return path
 
 

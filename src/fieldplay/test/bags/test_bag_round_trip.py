@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.message_block import Messages, PiecePayloads, RowPayloads, merged, messages_of_channel
+from fieldplay.streams.message_block import Messages, PiecePayloads, RowPayloads, merge_messages, messages_of_channel
 
 KINDS = [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")]
 TYPES = ["sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage"]
@@ -106,7 +106,7 @@ def test_many_messages_of_several_sources_come_back(tmp_path: Path, storage: str
             messages_of_channel(imu, stamps, RowPayloads(rows)),
             messages_of_channel(image, image_stamps, PiecePayloads([(b"head", pixels) for pixels in images])),
         ]
-        bag.write(merged(sources))
+        bag.write(merge_messages(sources))
     back: dict[str, list[tuple[int, bytes]]] = {"/imu": [], "/image": []}
     with Reader(tmp_path / "bag") as reader:
         for connection, stamp, data in reader.messages():

@@ -10,4 +10,4 @@ def test_a_defect_is_one_line_in_which_no_sign_steers_a_terminal(sign: str) -> N
     defect = Defect(file=f"a{sign}[2Jb.csv", kind="gap", message=f"no{sign}row", row=3)
     assert str(defect) == "a\ufffd[2Jb.csv:3: no\ufffdrow"
     assert (defect.file, defect.message) == (f"a{sign}[2Jb.csv", f"no{sign}row")  # for programs, as they are
-    assert escape_control_chars(f"°{sign}é", kept=sign) == f"°{sign}é"
+    assert escape_control_chars(f"°{sign}é", allowed=sign) == f"°{sign}é"

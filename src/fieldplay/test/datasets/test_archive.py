@@ -7,7 +7,7 @@ import pytest
 
 from fieldplay.core.errors import (
     Defect,
-    FaultPlace,
+    DefectLocation,
     UsageError,
     UserError,
 )
@@ -186,7 +186,7 @@ def test_each_file_has_a_line_however_many_defects_another_has() -> None:
 
 
 def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
-    place = FaultPlace("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
+    place = DefectLocation("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
     defect = Defect.at(place, kind="damaged_picture", message="cut", stream="cam")
     assert (defect.file, defect.stream, defect.sample, defect.byte, defect.row) == ("a.msg", "cam", 1, 4988, None)
     assert str(defect) == "a.msg: sample 1 of /cam.frame at byte 4988: cut"

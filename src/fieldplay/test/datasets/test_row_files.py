@@ -19,7 +19,7 @@ from fieldplay.datasets.row_files import (
 )
 from fieldplay.datasets.spec import DatasetSpec, RowFiles
 from fieldplay.io.containers import open_files
-from fieldplay.messages.records import Clouds, Pictures
+from fieldplay.messages.records import Clouds, Images
 from fieldplay.streams.stream import FileStream
 
 START = 1656931512
@@ -101,7 +101,7 @@ def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archi
     with open_files(archive.root, archive.defects) as files:
         stream = image_stream(files, names, np.array([2, 0, 1]) * S)
         images = stream.load(0)
-        assert isinstance(images, Pictures)
+        assert isinstance(images, Images)
         assert images.stamp_ns.tolist() == [0, S, 2 * S]
         assert [images.load(row).decode() for row in range(3)] == sorted(names)
         (archive.root / names[0]).unlink()
@@ -122,12 +122,12 @@ def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:
 def test_spans_cover_all_files_and_overlap_in_nothing() -> None:
     count = 2 * FileStream.SPAN + 5
     stamps = np.random.default_rng(1).permutation(count)
-    stream = FileStream([str(stamp) for stamp in stamps], stamps, lambda names, ns: Pictures(
+    stream = FileStream([str(stamp) for stamp in stamps], stamps, lambda names, ns: Images(
         stamp_ns=ns, names=names, load=lambda row: b""))  # fmt: skip
     assert [span.count for span in stream.spans] == [FileStream.SPAN, FileStream.SPAN, 5]
     assert [(span.first_ns, span.last_ns) for span in stream.spans] == [(0, 63), (64, 127), (128, count - 1)]
     loaded = stream.load(2)
-    assert isinstance(loaded, Pictures)
+    assert isinstance(loaded, Images)
     assert loaded.names == tuple(str(stamp) for stamp in range(128, count))
 
 

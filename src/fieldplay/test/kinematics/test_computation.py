@@ -24,7 +24,7 @@ from fieldplay.messages.records import (
     Scalars,
     State,
     Values,
-    joined,
+    concatenate,
 )
 
 
@@ -148,13 +148,13 @@ def test_an_output_may_be_in_the_frame_of_an_input() -> None:
 
 
 def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:
-    whole = joined([joints(1, 2), joints(3)])
+    whole = concatenate([joints(1, 2), joints(3)])
     assert whole.names == ("a",) and whole.stamp_ns.tolist() == [1, 2, 3]
     told = [
-        Diagnostics(stamp_ns=np.array([i]), states=((State("a", i, str(i)),),), place=np.zeros(1, np.int64))
+        Diagnostics(stamp_ns=np.array([i]), states=((State("a", i, str(i)),),), state_index=np.zeros(1, np.int64))
         for i in (1, 2)
     ]
-    assert [joined(told).states[place][0].message for place in joined(told).place] == ["1", "2"]
+    assert [concatenate(told).states[place][0].message for place in concatenate(told).state_index] == ["1", "2"]
 
 
 def test_clouds_are_joined_and_chosen_without_being_read() -> None:
@@ -164,7 +164,7 @@ def test_clouds_are_joined_and_chosen_without_being_read() -> None:
 
         return Clouds(stamp_ns=np.array(rows), names=tuple(map(str, rows)), load=load)
 
-    whole = joined([clouds(1, 2), clouds(3)])
+    whole = concatenate([clouds(1, 2), clouds(3)])
     chosen = whole.only(whole.stamp_ns > 1)
     assert (whole.names, chosen.names) == (("1", "2", "3"), ("2", "3"))
     assert [float(chosen.load(row)["x"][0]) for row in (0, 1)] == [2.0, 3.0]

@@ -28,7 +28,8 @@ WAY = records.Pose(
 STATES = ((records.State("arm", 0, "fine", (("load", "3 %"),)), records.State("leg", 1, "stiff")),)
 GIVEN: dict[str, Any] = {
     "names": ("left", "right"), "parents": ("odom", "base"), "children": ("base", "arm"), "source": "gps",
-    "shapes": (1, 3), "ways": (WAY,), "place": np.zeros(ROWS, np.int64), "count": np.full(ROWS, 3),
+    "shapes": (1, 3), "paths": (WAY,), "path_index": np.zeros(ROWS, np.int64),
+    "state_index": np.zeros(ROWS, np.int64), "count": np.full(ROWS, 3),
 }  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selectio
         assert kept.all() and len(kept) == len(rows)
         offset = np.concatenate([[0], np.cumsum(payloads.size)]).astype(np.int64)
         target = np.zeros(offset[-1], np.uint8)
-        payloads.place(target, offset[:-1])
+        payloads.copy_to(target, offset[:-1])
         for row, start, end in zip(rows, offset[:-1], offset[1:], strict=True):
             found = typestore().deserialize_cdr(target[start:end].tobytes(), SCAN)
             assert found.ranges.tolist() == [row + 1 + beam for beam in range(record.count[row])]
@@ -129,7 +129,7 @@ def test_a_wrench_has_force_and_torque() -> None:
 
 def test_diagnostics_are_encoded_state_by_state() -> None:
     fine, bad = records.State("a", 0, "fine"), records.State("b", 2, "bad", (("key", "value"), ("empty", "")))
-    record = records.Diagnostics(stamp_ns=STAMPS, states=((fine,), (bad, fine)), place=np.array([1, 0, 1]))
+    record = records.Diagnostics(stamp_ns=STAMPS, states=((fine,), (bad, fine)), state_index=np.array([1, 0, 1]))
     parts = parts_of_one_size(record)
     assert [part.tolist() for part in parts] == [[1], [0, 2]]
     first, second = (decoded(record.only(part), "diagnostic_msgs/msg/DiagnosticArray") for part in parts)

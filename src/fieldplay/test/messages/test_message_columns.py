@@ -146,7 +146,7 @@ def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> 
     messages = [*whole[:2], whole[2][:-9], whole[3]]
     columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position",))
     assert (columns["position"].tolist(), columns.rows.tolist()) == ([[0], [1], [3]], [0, 1, 3])
-    ((row, issue),) = columns.faults
+    ((row, issue),) = columns.issues
     assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in issue
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.image_headers import (
-    Picture,
+    ImageHeader,
     has_whole_chunks,
     image_from_bytes,
     whole_image,
 )
-from fieldplay.messages.image_pixels import decoded, pixels_from_file
+from fieldplay.messages.image_pixels import decode_image, pixels_from_file
 
 HEIGHT, WIDTH = 37, 53
 DRAW = np.random.default_rng(5)
@@ -75,7 +75,7 @@ def with_thumbnail(data: bytes) -> bytes:
 @EACH
 def test_size_and_kind_are_read_from_the_header(name: str) -> None:
     sample = SAMPLES[name]
-    assert image_from_bytes(sample.data) == Picture(
+    assert image_from_bytes(sample.data) == ImageHeader(
         format=sample.format, width=WIDTH, height=HEIGHT, channels=sample.channels, bits=sample.bits
     )
 
@@ -177,7 +177,7 @@ def png_of(*, colour: int, bits: int, pixels: bool = True) -> bytes:
 
 def test_a_png_palette_counts_as_its_colours() -> None:
     data = png_of(colour=3, bits=1)
-    assert image_from_bytes(data) == Picture(format="png", width=2, height=1, channels=3, bits=8)
+    assert image_from_bytes(data) == ImageHeader(format="png", width=2, height=1, channels=3, bits=8)
     assert fault_of_image(data) is None
 
 
@@ -211,7 +211,7 @@ def test_a_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> No
     head += struct.pack("<IiiHHIIiiII", 40, 5, height, 1, bits, 0, 0, 0, 0, 0, 0)
     whole = head + palette + bytes(3 * row)
     channels = {8: 1, 32: 4}.get(bits, 3)
-    assert image_from_bytes(whole) == Picture(format="bmp", width=5, height=3, channels=channels, bits=8)
+    assert image_from_bytes(whole) == ImageHeader(format="bmp", width=5, height=3, channels=channels, bits=8)
     assert fault_of_image(whole) is None
     assert fault_of_image(whole[:-1]) == f"expected a picture of {len(whole)} bytes or more, got {len(whole) - 1}"
 
@@ -242,18 +242,18 @@ def resized_png(width: int, height: int) -> bytes:
 
 @pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
 def test_an_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
-    assert decoded(resized_png(*size)) is None
+    assert decode_image(resized_png(*size)) is None
     with pytest.raises(ArchiveError, match="do not decode as a picture"):
         pixels_from_file(resized_png(*size))
     jpeg = encoded(".jpg", COLOUR)
     place = jpeg.index(struct.pack(">HH", HEIGHT, WIDTH))
-    assert decoded(jpeg[:place] + struct.pack(">HH", 60_000, 60_000) + jpeg[place + 4 :]) is None
+    assert decode_image(jpeg[:place] + struct.pack(">HH", 60_000, 60_000) + jpeg[place + 4 :]) is None
 
 
 def test_a_chunk_that_claims_more_than_there_is_takes_no_memory() -> None:
     data = encoded(".png", GREY)
     place = data.index(b"IDAT") - 4
-    assert decoded(data) is not None and has_whole_chunks(data) and has_whole_chunks(encoded(".jpg", GREY))
+    assert decode_image(data) is not None and has_whole_chunks(data) and has_whole_chunks(encoded(".jpg", GREY))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert decoded(data[:place] + struct.pack(">I", 1 << 30) + data[place + 4 :]) is None
+    assert decode_image(data[:place] + struct.pack(">I", 1 << 30) + data[place + 4 :]) is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB

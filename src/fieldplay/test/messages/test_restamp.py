@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.messages.restamp import begins_with_header, restamp_of_type
+from fieldplay.messages.restamp import restamp_of_type, starts_with_header
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STAMP_NS = 1_656_931_512_999_999_999
@@ -68,7 +68,7 @@ def test_which_types_begin_with_a_header_is_what_their_definitions_say() -> None
     for name, (_, members) in STORE.fielddefs.items():
         first = members[0][0] if members else ""
         kind = STORE.types[name]
-        assert begins_with_header(name) == (first == "header" and "Header" in str(kind.__annotations__["header"])), name
+        assert starts_with_header(name) == (first == "header" and "Header" in str(kind.__annotations__["header"])), name
 
 
 def test_a_large_message_keeps_its_data() -> None:

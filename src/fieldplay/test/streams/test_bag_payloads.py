@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import Messages, Payloads, PiecePayloads, RowPayloads, merged, messages_of_channel
+from fieldplay.streams.message_block import (
+    Messages,
+    Payloads,
+    PiecePayloads,
+    RowPayloads,
+    merge_messages,
+    messages_of_channel,
+)
 
 
 def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:
@@ -14,7 +21,7 @@ def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:
     ends = np.cumsum(payloads.size + gap)
     starts = ends - payloads.size
     target = np.full(int(ends[-1]) + gap if len(ends) else gap, 0xEE, np.uint8)
-    payloads.place(target, starts)
+    payloads.copy_to(target, starts)
     messages = [target[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
     for start, end in zip(starts, ends, strict=True):
         target[start:end] = 0xEE
@@ -67,7 +74,7 @@ def payloads_of(messages: list[bytes]) -> Payloads:
 def test_merged_batches_come_in_the_order_of_times_then_of_batches(
     sources: list[tuple[list[bytes], list[int]]], data: st.DataObject
 ) -> None:
-    whole = merged(
+    whole = merge_messages(
         [
             messages_of_channel(number, np.array(stamps, np.int64), payloads_of(messages))
             for number, (messages, stamps) in enumerate(sources)

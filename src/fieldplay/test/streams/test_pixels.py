@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.core.errors import Defect
 from fieldplay.messages.cdr_layout import typestore
-from fieldplay.messages.records import Pictures, Pixels
+from fieldplay.messages.records import Images, Pixels
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay.streams.image_topics import (
     COMPRESSED,
@@ -35,9 +35,9 @@ class Stream:
     def __init__(self, pixels: Pixels) -> None:
         self.pixels = pixels
 
-    def load(self, _: int) -> Pictures:
+    def load(self, _: int) -> Images:
         stamp_ns = np.array([5], np.int64)
-        return Pictures(stamp_ns=stamp_ns, names=("eye 1",), load=lambda row: self.pixels, packed=False)
+        return Images(stamp_ns=stamp_ns, names=("eye 1",), load=lambda row: self.pixels, packed=False)
 
 
 Sent = Callable[[Pixels], dict[str, Any]]
@@ -61,7 +61,7 @@ def sent(defects: list[Defect]) -> Sent:
             payloads, kept = feed.load(0)[1].payloads(np.array([0]))
             if kept.all():
                 buffer = np.zeros(int(payloads.size[0]), np.uint8)
-                payloads.place(buffer, np.zeros(1, np.int64))
+                payloads.copy_to(buffer, np.zeros(1, np.int64))
                 found[feed.msgtype] = typestore().deserialize_cdr(buffer.tobytes(), feed.msgtype)
         return found
 
@@ -136,7 +136,7 @@ def test_a_mosaic_is_packed_as_it_is_and_its_kind_told_as_image_transport_does(s
 
 def test_pixels_that_cannot_be_packed_go_out_as_they_are_whatever_is_wanted() -> None:
     class Floats(Stream):
-        def load(self, index: int) -> Pictures:
+        def load(self, index: int) -> Images:
             return replace(super().load(index), packable=False)
 
     assert [images_of(Floats(BGR), requested) for requested in (None, "compressed", "both")] == ["raw"] * 3

@@ -24,9 +24,9 @@ def source_of(spans: list[list[int]], loads: list[int] | None = None) -> Timelin
 def events(timeline: Timeline[list[int]], *limits: int | None) -> list[tuple[int, int]]:
     """Times and sources, in the order they come."""
     found = []
-    for stretch in timeline.stretches(*limits):
+    for stretch in timeline.slices(*limits):
         entries: dict[int, tuple[int, int]] = {}
-        for piece in stretch.pieces:
+        for piece in stretch.slices:
             for row, position in zip(piece.rows, piece.positions, strict=True):
                 assert piece.loaded[row] == stretch.stamp_ns[position]
                 entries[int(position)] = (piece.loaded[row], piece.source)
@@ -48,14 +48,14 @@ def test_all_events_come_in_the_order_of_time_then_source(spans: list[list[list[
 
 def test_rows_of_one_time_and_source_keep_their_order() -> None:
     timeline = Timeline([source_of([[5, 5, 5]])])
-    (stretch,) = timeline.stretches()
-    assert stretch.pieces[0].rows[np.argsort(stretch.pieces[0].positions)].tolist() == [0, 1, 2]
+    (stretch,) = timeline.slices()
+    assert stretch.slices[0].rows[np.argsort(stretch.slices[0].positions)].tolist() == [0, 1, 2]
 
 
 def test_no_more_is_open_than_overlaps_and_nothing_is_loaded_before_its_time() -> None:
     loads: list[list[int]] = [[], []]
     timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(100)], loads[k]) for k in range(2)])
-    stretches = timeline.stretches()
+    stretches = timeline.slices()
     next(stretches)
     assert [len(part) for part in loads] == [1, 1]
     next(stretches)
@@ -65,7 +65,7 @@ def test_no_more_is_open_than_overlaps_and_nothing_is_loaded_before_its_time() -
 def test_a_start_in_the_middle_loads_only_what_holds_it() -> None:
     loads: list[int] = []
     timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(1000)], loads)])
-    next(timeline.stretches(5_005))
+    next(timeline.slices(5_005))
     assert loads == [500]
 
 
@@ -89,7 +89,7 @@ def test_the_last_row_before_a_begin_comes_at_the_begin_where_a_source_carries(
 ) -> None:
     carrying = replace(source_of([[1, 4], [9]]), carries=True)
     found = []
-    for stretch in Timeline([carrying, source_of([[2, 5, 9]])]).stretches(first):
-        sources = {int(at): piece.source for piece in stretch.pieces for at in piece.positions}
+    for stretch in Timeline([carrying, source_of([[2, 5, 9]])]).slices(first):
+        sources = {int(at): piece.source for piece in stretch.slices for at in piece.positions}
         found += [(int(stamp), sources[at]) for at, stamp in enumerate(stretch.stamp_ns)]
     assert found == expected

@@ -71,7 +71,7 @@ def messages(
     for made in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):
         ends = np.cumsum(made.payloads.size)
         buffer = np.zeros(int(ends[-1]), np.uint8)
-        made.payloads.place(buffer, ends - made.payloads.size)
+        made.payloads.copy_to(buffer, ends - made.payloads.size)
         for channel, stamp_ns, data in zip(made.channel, made.stamp_ns, np.split(buffer, ends[:-1]), strict=True):
             feed = feeds[int(channel)]
             found[feed.topic].append((int(stamp_ns), STORE.deserialize_cdr(data.tobytes(), feed.msgtype)))

@@ -14,7 +14,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay.messages import records
-from fieldplay.messages.restamp import moved_transforms
+from fieldplay.messages.restamp import shift_transforms
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.player.player_state import play_plan
 from fieldplay.streams.stream import Span
@@ -169,8 +169,8 @@ def test_it_begins_where_the_selection_begins_and_has_the_stamp_of_its_row() -> 
 def test_played_again_its_times_can_be_moved() -> None:
     program, feeds = play_plan(argo(), Selection())
     (number,) = (number for number, feed in enumerate(feeds) if feed.topic == "/tf")
-    assert program.restamps[number] is moved_transforms
-    assert not feeds[number].latched and not feeds[number].standing
+    assert program.restamps[number] is shift_transforms
+    assert not feeds[number].latched and not feeds[number].static
     assert channel_of_feed(feeds[number]).qos.durability == "volatile"
 
 

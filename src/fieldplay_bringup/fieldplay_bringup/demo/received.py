@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
 
-from fieldplay.messages.restamp import begins_with_header
+from fieldplay.messages.restamp import starts_with_header
 
 NS_PER_S = 1_000_000_000
 RATE_OVER_S = 2.0
@@ -18,7 +18,7 @@ HEADER_BEGINS = 4
 
 def stamp_of(msgtype: str, data: bytes) -> int | None:
     """The first time in a serialized message that begins with a header, in ns; None of a type without a header."""
-    if msgtype not in STAMP_BEGINS and not begins_with_header(msgtype):
+    if msgtype not in STAMP_BEGINS and not starts_with_header(msgtype):
         return None
     seconds, nanoseconds = STAMP.unpack_from(data, STAMP_BEGINS.get(msgtype, HEADER_BEGINS))
     return int(seconds) * NS_PER_S + int(nanoseconds)

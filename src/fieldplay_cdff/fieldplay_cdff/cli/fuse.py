@@ -23,9 +23,9 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.terminal import interrupts_held, note, print_line, print_message, progress_bar
 from fieldplay.core.atomic_output import write_whole
-from fieldplay.core.errors import UsageError, counted
+from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.core.number_text import many
-from fieldplay.core.progress import watched_opening
+from fieldplay.core.progress import track_opening
 
 MOST_THREADS = 64
 EPILOG = """\
@@ -100,7 +100,7 @@ def run(chosen: argparse.Namespace) -> int:
     from fieldplay.recording import open_data
 
     settings, own = _settings(chosen)
-    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+    with progress_bar("opening", "MB") as bar, track_opening(bar):
         data = open_data(chosen.archive, chosen.dataset, own)
     with data:
         return _fuse(chosen, data, settings)
@@ -176,7 +176,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     with ProductStore(chosen.products, is_written=True, tell=note) as store:
         keeper = ProductKeeper(store, graph, outputs, sources)
         yield keeper
-        print_message(f"{chosen.products}: {counted(keeper.kept, 'product')} kept")
+        print_message(f"{chosen.products}: {pluralize(keeper.kept, 'product')} kept")
 
 
 def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:
@@ -292,7 +292,7 @@ def _tell_faults(pipeline: Any, result: Any) -> None:
         note(f"{topic}: {skipped} skipped")
     for topic, lost in result.points_lost.items():
         if lost:
-            note(f"{topic}: {counted(lost, 'point')} left out, which are no numbers or too far")
+            note(f"{topic}: {pluralize(lost, 'point')} left out, which are no numbers or too far")
     for line in pipeline.statistics.loose_ends():
         note(line)
     for failure in list(pipeline.failures)[:3]:
@@ -308,7 +308,7 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     _tell_faults(pipeline, result)
     if refused := pipeline.statistics.refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
-        note(f"no result for {counted(sum(refused.values()), 'set')} of inputs: {reasons}")
+        note(f"no result for {pluralize(sum(refused.values()), 'set')} of inputs: {reasons}")
     if chosen.json:
         print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
         return
@@ -318,7 +318,7 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
     if result.poses:
         way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
-        print_line(f"{counted(len(result.poses), 'pose')}, {way:.2f} m of way, {result.wall_s:.1f} s")
+        print_line(f"{pluralize(len(result.poses), 'pose')}, {way:.2f} m of way, {result.wall_s:.1f} s")
     if result.heights:
         print_line(f"{chosen.dem_truth}: {result.heights}")
 

@@ -13,7 +13,7 @@ from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.number_text import many, size_text
-from fieldplay.core.progress import watched_opening
+from fieldplay.core.progress import track_opening
 from fieldplay.export.table_columns import lists_of_word, plain_of
 from fieldplay.export.table_file import CSV, PARQUET, file_names
 from fieldplay.io.containers import FolderFiles
@@ -228,7 +228,7 @@ def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect
     issues: list[Defect] = []
     notes: list[str] = []
     with ExitStack() as stack:
-        with progress_bar("reading", "MB") as bar, watched_opening(bar):
+        with progress_bar("reading", "MB") as bar, track_opening(bar):
             log = stack.enter_context(opened_logs(paths, issues.append, notes.append))
         for text in notes:
             note(f"note: {text}")

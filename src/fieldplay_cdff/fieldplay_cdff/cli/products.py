@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fieldplay.cli.arguments import add_json, add_overwrite, count, number
 from fieldplay.cli.terminal import note, print_line, print_message
 from fieldplay.core.atomic_output import write_whole
-from fieldplay.core.errors import ArchiveError, UsageError, counted
+from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S, ns_from_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
         if not store.count(query):
             return _tell_nothing(chosen, store)
         if chosen.word == "delete":
-            print_message(f"{chosen.folder}: {counted(store.forget(query), 'product')} deleted, {store.count()} left")
+            print_message(f"{chosen.folder}: {pluralize(store.forget(query), 'product')} deleted, {store.count()} left")
         elif chosen.word == "get":
             _get(chosen, store, query)
         elif chosen.json:

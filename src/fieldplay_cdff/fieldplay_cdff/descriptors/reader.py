@@ -20,7 +20,7 @@ from fieldplay.core.errors import (
 )
 from fieldplay.core.yaml_safe import (
     DEEPEST,
-    FAULTS,
+    ERRORS,
     require_shallow,
     require_small,
 )
@@ -117,7 +117,7 @@ class YamlValue(NamedTuple):
         """All of it as Python's own values."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(self.node)
-        except (yaml.YAMLError, *FAULTS) as error:
+        except (yaml.YAMLError, *ERRORS) as error:
             told = " ".join(str(error).split())
             self.reader.complain(self.line, "wrong_form", f"expected values, got one that is none of its type: {told}")
             return None

@@ -212,7 +212,8 @@ def _way(value: Trajectory, stamp_ns: int) -> Record:
         stamp_ns=value.stamp_ns, position_m=value.positions_m, orientation_xyzw=turns,
         covariance=np.zeros((len(value), 6, 6)),
     )  # fmt: skip
-    return records.Paths(**_times(stamp_ns), ways=(way,), place=np.zeros(1, np.int64), count=np.array([len(value)]))
+    count = np.array([len(value)])
+    return records.Paths(**_times(stamp_ns), paths=(way,), path_index=np.zeros(1, np.int64), count=count)
 
 
 def _heights(grid: ElevationGrid) -> records.Pixels:

@@ -126,7 +126,7 @@ def _grey(frame: Frame) -> NDArray[Any]:
 
 def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Frame:
     """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
-    if not isinstance(record, records.Pictures):
+    if not isinstance(record, records.Images):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     data = record.load(0)
     image, encoding = image_of_image(data)

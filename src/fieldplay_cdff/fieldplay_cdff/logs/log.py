@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
-from fieldplay.core.progress import tell_opening
+from fieldplay.core.progress import report_opening
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.io.containers import (
     Files,
@@ -292,7 +292,7 @@ def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tup
             if path is not None and not any(kind == "unreadable_log" for kind, _ in index.faults):
                 keep_index(path, index, state)
         done += sizes[name]
-        tell_opening(done / total, done >> 20)
+        report_opening(done / total, done >> 20)
         yield name, index
 
 
@@ -302,7 +302,7 @@ def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
 
             def moved(place: int) -> None:
                 at = before + (file.source_place if isinstance(file, InflatedFile) else place)
-                tell_opening(min(at / total, 1.0), at >> 20)
+                report_opening(min(at / total, 1.0), at >> 20)
 
             index = index_of_log(file, moved)
             return _with_checksum(index, file) if index.faults and isinstance(file, InflatedFile) else index

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fieldplay.core.errors import ArchiveError, FaultPlace
+from fieldplay.core.errors import ArchiveError, DefectLocation
 from fieldplay_cdff.logs.asn1_uper.samples import Packing, packing_of
 from fieldplay_cdff.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
 from fieldplay_cdff.logs.index.file_index import Places
@@ -72,13 +72,13 @@ class LogStream(TimedRows):
             return
         yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
 
-    def place(self, row: int) -> FaultPlace:
+    def place(self, row: int) -> DefectLocation:
         """Where a sample is, for a message."""
         (rows,) = self._part_rows(row, row + 1)
         file, part = self.parts[rows.place]
         byte = None if part.columns else int(self._places(rows)[0])
         where = "" if byte is None else f" at byte {byte}"
-        return FaultPlace(file, f"sample {rows.low} of {self.name}{where}", sample=int(rows.low), byte=byte)
+        return DefectLocation(file, f"sample {rows.low} of {self.name}{where}", sample=int(rows.low), byte=byte)
 
     def sample(self, row: int, *, arrays: bool = False) -> Any:
         """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.ply import ply_from_cloud
 from fieldplay.messages.image_pixels import pixels_from_image
-from fieldplay.messages.message_columns import decoded
+from fieldplay.messages.message_columns import decode_message
 from fieldplay.messages.point_clouds import rows_of_cloud
 from fieldplay_cdff.io.outputs import METADATA
 from fieldplay_cdff.io.sources import CLOUD, IMAGE
@@ -52,7 +52,7 @@ def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -
 
 
 def _message(message: ProductMessage) -> Any:
-    found = decoded(message.msgtype, np.frombuffer(message.data, np.uint8))
+    found = decode_message(message.msgtype, np.frombuffer(message.data, np.uint8))
     if found is None:
         raise ArchiveError(f"its {len(message.data)} bytes cannot be read as {message.msgtype}")
     return found

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.progress import watched_opening
+from fieldplay.core.progress import track_opening
 from fieldplay_cdff.logs import log
 from fieldplay_cdff.logs.index import file_index as index_cache
 from fieldplay_cdff.logs.index.file_index import NO_TIME
@@ -344,7 +344,7 @@ def test_opening_tells_how_far_it_is(tmp_path: Path) -> None:
     tiny.write(tmp_path / "a.msg", tiny.log_of(STREAMS))
     tiny.write(tmp_path / "b.msg", tiny.log_of(STREAMS))
     told: list[float] = []
-    with watched_opening(lambda fraction, _: told.append(fraction)):
+    with track_opening(lambda fraction, _: told.append(fraction)):
         opened(tmp_path)
     assert told == sorted(told) and told[-1] == 1.0 and len(told) >= 4
 

@@ -132,7 +132,7 @@ def _program(feeds: Sequence[TopicStream], playing: Playing) -> PlayPlan:
     if playing.duration_s is not None:
         last_ns = min(end_ns, first_ns + round(playing.duration_s * NS_PER_S))
     return PlayPlan(
-        standing=[],
+        static_messages=[],
         restamps=[None] * len(feeds),
         archive_ns=begin_ns,
         first_ns=first_ns,

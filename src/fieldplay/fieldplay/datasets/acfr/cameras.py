@@ -19,8 +19,8 @@ from fieldplay.io.bmp import GREY, pixels_from_bmp
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.tagged_lines import MarkedTexts, texts_from_lines
-from fieldplay.messages.image_headers import Picture, image_from_bytes
-from fieldplay.messages.records import Pictures
+from fieldplay.messages.image_headers import ImageHeader, image_from_bytes
+from fieldplay.messages.records import Images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.streams.stream import FileStream, Stream
 
@@ -214,7 +214,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
 
 
 def _cameras(
-    archive: Archive, files: Files, found: Mapping[str, ListedImages], usual: Mapping[str, Picture | None]
+    archive: Archive, files: Files, found: Mapping[str, ListedImages], usual: Mapping[str, ImageHeader | None]
 ) -> dict[str, Camera]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
     sizes = {name: (image.width, image.height) for name, image in usual.items() if image is not None}
@@ -239,8 +239,8 @@ def _cameras(
 
 
 def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
-    def pictures(names: tuple[str, ...], stamp_ns: Stamps) -> Pictures:
-        return Pictures(
+    def pictures(names: tuple[str, ...], stamp_ns: Stamps) -> Images:
+        return Images(
             stamp_ns=stamp_ns,
             names=names,
             load=lambda row: pixels_from_bmp(files.read(names[row]), grey=grey),
@@ -250,9 +250,9 @@ def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
     return FileStream(listed.names, listed.stamp_ns, pictures)
 
 
-def _usual_image(files: Files, names: list[str]) -> Picture | None:
+def _usual_image(files: Files, names: list[str]) -> ImageHeader | None:
     """What the headers of most sound pictures say, of some from all over the stream."""
-    found: Counter[Picture] = Counter()
+    found: Counter[ImageHeader] = Counter()
     step = max(1, len(names) // LOOKED_AT)
     for name in [*names[::step], *names]:
         if found.total() >= LOOKED_AT:
@@ -265,7 +265,7 @@ def _usual_image(files: Files, names: list[str]) -> Picture | None:
     return found.most_common(1)[0][0] if found else None
 
 
-def _grey(archive: Archive, camera: str, first: Picture | None) -> str:
+def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
     """The encoding of one number for each pixel: a mosaic, of the visual camera."""
     kind = archive.parameters["bayer"]
     if camera != VISUAL or kind == NO_MOSAIC:

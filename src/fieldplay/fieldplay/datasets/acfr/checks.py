@@ -36,7 +36,7 @@ from fieldplay.datasets.archive import Archive, file_of_span, spread
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
-from fieldplay.messages.records import Clouds, Joints, LaserScans, Odometry, Pictures, Pixels
+from fieldplay.messages.records import Clouds, Images, Joints, LaserScans, Odometry, Pixels
 from fieldplay.streams.stream import Stream
 
 BLOCKS = 16  # of a table are looked at, spread over it
@@ -529,7 +529,7 @@ def _sampled(archive: Archive, camera: str) -> Iterator[Pixels]:
         return
     for index in spread(len(stream.spans), PICTURES):
         record = stream.load(index)
-        if not isinstance(record, Pictures):
+        if not isinstance(record, Images):
             continue
         try:
             pixels = record.load(0)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fieldplay.core.errors import Defect, FaultPlace, Report, UsageError
+from fieldplay.core.errors import Defect, DefectLocation, Report, UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Turning
 from fieldplay.io.csv_dialect import COUNT
 from fieldplay.io.row_cache import TableRows, joined
 from fieldplay.io.table import Table, Tables
-from fieldplay.messages.records import Clouds, Pictures, Pixels, Record
+from fieldplay.messages.records import Clouds, Images, Pixels, Record
 from fieldplay.streams.stream import Span, Stream
 
 PAUSE_NS = NS_PER_S // 2  # a turn does not go on behind a pause as long as this
@@ -145,7 +145,8 @@ class RevolutionStream:
     def load(self, index: int) -> Record:
         turns, table = self._parts[index]
         stamps = np.array([turn.first_ns for turn in turns], np.int64)
-        names = tuple(FaultPlace(table.name, f"the revolution at {turn.first_ns / NS_PER_S:.6f} s") for turn in turns)
+        texts = (f"the revolution at {turn.first_ns / NS_PER_S:.6f} s" for turn in turns)
+        names = tuple(DefectLocation(table.name, text) for text in texts)
         return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
 
 
@@ -282,9 +283,9 @@ class RadarConversions:
         """RadarRangeBearing: the strongest return of each bearing, within 0 m and the farthest range."""
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.cloud(rows_of(row)))
 
-    def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Pictures:
+    def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Images:
         """RadarSpectrum as pictures of floats: a row for each bearing, a column for each bin."""
-        return Pictures(
+        return Images(
             stamp_ns=stamp_ns, names=names, load=lambda row: spectrum_image(rows_of(row)), packed=False, packable=False
         )
 

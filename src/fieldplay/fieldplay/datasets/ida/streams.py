@@ -121,7 +121,8 @@ class IdaConversions:
         rows, codes = rows.only(changed), codes[changed]
         distinct, place = np.unique(codes, axis=0, return_inverse=True)
         states = tuple(self._states(*map(int, row)) for row in distinct.tolist())
-        return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, place=place.reshape(-1).astype(np.int64))
+        state_index = place.reshape(-1).astype(np.int64)
+        return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, state_index=state_index)
 
     def _states(self, stat: int, tool: int, phase: int) -> tuple[records.State, ...]:
         joints = () if stat == NO_CODE else tuple(joint_state(stat, joint) for joint in range(len(JOINTS)))
@@ -262,7 +263,8 @@ def _poses(place: str, angles: str) -> ConvertStates:
 def status_diagnostics(rows: StatusRows) -> records.Diagnostics:
     """Each state with all its entries as they stand in the file."""
     states = tuple((_state(row),) for row in rows.rows)
-    return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, place=np.arange(len(states), dtype=np.int64))
+    state_index = np.arange(len(states), dtype=np.int64)
+    return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, state_index=state_index)
 
 
 def _state(row: StatusRow) -> records.State:

@@ -49,7 +49,7 @@ from fieldplay.io.containers import (
     is_packed,
     open_files,
 )
-from fieldplay.messages.records import Pictures
+from fieldplay.messages.records import Images
 from fieldplay.streams.stream import Stream
 
 CALIBRATIONS = r"calibration_?\d*\.(ya?ml|txt)"
@@ -205,7 +205,7 @@ def _names_by_time(stream: Stream) -> dict[int, str]:
     found: dict[int, str] = {}
     for index in range(len(stream.spans)):
         record = stream.load(index)
-        if isinstance(record, Pictures):
+        if isinstance(record, Images):
             found |= dict(zip(record.stamp_ns.tolist(), record.names, strict=True))
     return found
 

@@ -43,7 +43,7 @@ def break_marks(axis: Axis, *, units: int, height: int, most: int = 4) -> Html:
     """Strips from the top to the bottom of a drawing that is so wide and high; of many, only the told ones are torn."""
 
     def strip(each: Break) -> str:
-        return f"M{units * each.shares[0]:.1f} 0V{height}H{units * each.shares[1]:.1f}V0Z"
+        return f"M{units * each.fractions[0]:.1f} 0V{height}H{units * each.fractions[1]:.1f}V0Z"
 
     return _marks(axis, strip, most=most)
 
@@ -52,7 +52,7 @@ def break_marks_across(axis: Axis, *, units: int, most: int = 4) -> Html:
     """Strips from the left to the right, of an axis that runs upwards."""
 
     def strip(each: Break) -> str:
-        return f"M0 {units * (1 - each.shares[0]):.1f}H{units}V{units * (1 - each.shares[1]):.1f}H0Z"
+        return f"M0 {units * (1 - each.fractions[0]):.1f}H{units}V{units * (1 - each.fractions[1]):.1f}H0Z"
 
     return _marks(axis, strip, most=most)
 
@@ -77,14 +77,14 @@ def break_labels(axis: Axis, *, most: int = 4, is_upright: bool = True) -> Html:
 
 def _breaks_with_room(breaks: Sequence[Break], room: float) -> list[Break]:
     kept: list[Break] = []
-    for each in sorted(breaks, key=lambda one: one.begin - one.end):
+    for each in sorted(breaks, key=lambda one: one.start - one.end):
         if all(abs(_middle(each) - _middle(other)) >= room for other in kept):
             kept.append(each)
-    return sorted(kept, key=lambda one: one.begin)
+    return sorted(kept, key=lambda one: one.start)
 
 
 def _middle(each: Break) -> float:
-    return (each.shares[0] + each.shares[1]) / 2
+    return (each.fractions[0] + each.fractions[1]) / 2
 
 
 def cut_time_axis(pieces_s: Array, *, start_ns: int, most: int = 4) -> Axis:
@@ -100,7 +100,7 @@ def cut_time_axis(pieces_s: Array, *, start_ns: int, most: int = 4) -> Axis:
     origin_s = start_ns / NS_PER_S if has_dates else 0.0
     lines = [line for start, end in pieces_s.tolist() for line in _round_times(start, end, step, origin_s=origin_s)]
     room = ROOM / most
-    inner = [line for line in lines if axis.share(line) <= 1.0 - room / 2]
+    inner = [line for line in lines if axis.fraction(line) <= 1.0 - room / 2]
     labelled = _with_room(axis, [*starts.tolist(), *inner], room)
     texts = _dated(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
     ticks = {**dict.fromkeys(lines, ""), **dict(zip(labelled, texts, strict=True))}
@@ -195,7 +195,7 @@ def held(curve: Curve, x_axis: Axis) -> Curve:
     """A curve as steps: each value up to the x of the next, in all pieces of the axis, and the last up to the end."""
     there = np.isfinite(curve.y)
     x, y = curve.x[there], curve.y[there]
-    borders = np.array([*(at for each in x_axis.breaks for at in (each.begin, each.end)), x_axis.high])
+    borders = np.array([*(at for each in x_axis.breaks for at in (each.start, each.end)), x_axis.high])
     last = np.searchsorted(x, borders, side="right") - 1
     at = np.concatenate([x, x[1:], borders[last >= 0]])
     row = np.concatenate([np.arange(len(x)), np.arange(len(x) - 1), last[last >= 0]])
@@ -208,7 +208,7 @@ def runs(curve: Curve, x_axis: Axis) -> list[NDArray[np.intp]]:
     there = np.flatnonzero(np.isfinite(curve.y))
     if len(there) < 2:
         return [there] if len(there) else []
-    steps, leaps = np.diff(curve.x[there]), np.diff(x_axis.pieces_of(curve.x[there])) != 0
+    steps, leaps = np.diff(curve.x[there]), np.diff(x_axis.segment_indices(curve.x[there])) != 0
     if curve.piece is not None:
         leaps |= np.diff(curve.piece[there]) != 0
     if curve.is_held or curve.piece is not None:
@@ -296,7 +296,7 @@ def _labels(axis: Axis, side: str) -> list[Html]:
             "span",
             label,
             class_="minor" if has_dates and "\n" not in label else None,
-            style=f"{side}:{percent(axis.share(value))}",
+            style=f"{side}:{percent(axis.fraction(value))}",
         )
         for value, label in axis.ticks
         if label
@@ -326,8 +326,8 @@ def _y_axis(curves: Sequence[Curve]) -> Axis:
 
 
 def _grid(x_axis: Axis, y_axis: Axis) -> Html:
-    across = "".join(f"M0 {UNITS * (1 - y_axis.share(value)):.0f}h{UNITS}" for value, _ in y_axis.ticks)
-    down = "".join(f"M{UNITS * x_axis.share(value):.0f} 0v{UNITS}" for value, _ in x_axis.ticks)
+    across = "".join(f"M0 {UNITS * (1 - y_axis.fraction(value)):.0f}h{UNITS}" for value, _ in y_axis.ticks)
+    down = "".join(f"M{UNITS * x_axis.fraction(value):.0f} 0v{UNITS}" for value, _ in x_axis.ticks)
     return element("path", d=Html(across + down), class_="grid")
 
 

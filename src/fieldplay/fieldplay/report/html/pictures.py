@@ -109,7 +109,7 @@ def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], place: str) -> Html:
 
 def label_over(x: float, y: float, axes: tuple[Axis, Axis], text: str) -> Html:
     """A short text with its middle at a point, for `labels` of a figure."""
-    style = f"left:{percent(axes[0].share(x))};top:{percent(1 - axes[1].share(y))}"
+    style = f"left:{percent(axes[0].fraction(x))};top:{percent(1 - axes[1].fraction(y))}"
     return element("span", text, class_="object", style=style)
 
 

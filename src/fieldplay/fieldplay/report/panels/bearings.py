@@ -239,7 +239,7 @@ def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m:
     pictured = _evenly(overview.seconds(stamp_ns), ranges, down)
     pixels = cells_of_shares(np.minimum(pictured / top_m, 1.0))
     told = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
-    return raster_figure(name, told, pixels, axes=(x_axis, down.turned()), foot=ramp("0 m", f"{number_text(top_m)} m"))
+    return raster_figure(name, told, pixels, axes=(x_axis, down.flip()), foot=ramp("0 m", f"{number_text(top_m)} m"))
 
 
 def number_axis_from_zero(top: float) -> Axis:
@@ -555,7 +555,7 @@ class BearingPanel:
         for _, make in batch.single():
             framed = make()
             if framed is not None and isinstance(framed.record, Diagnostics):
-                told.update(state.message for state in framed.record.states[framed.record.place[0]])
+                told.update(state.message for state in framed.record.states[framed.record.state_index[0]])
 
 
 def _partner(topic: Topic, ending: str) -> Topic:

@@ -25,7 +25,7 @@ from fieldplay.messages.record_decoder import (
     INFO,
     FramedRecord,
 )
-from fieldplay.messages.records import CameraInfos, Pictures
+from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.records import Pixels as ArchivePixels
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.record_source import Issues, RecordBatch, Single
@@ -275,7 +275,7 @@ class ImageLinePanel:
 def _line(stamp_ns: int, make: Single) -> _Line | None:
     """The middle line of an image; None where it has none, or no colours."""
     framed = make()
-    if framed is None or not isinstance(framed.record, Pictures):
+    if framed is None or not isinstance(framed.record, Images):
         return None
     try:
         data = framed.record.load(0)
@@ -315,7 +315,7 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     x_axis = Axis(0.0, float(width), tuple(tick for tick in number_axis(0.0, width).ticks if tick[0] <= width))
     told = f"the middle line over time, of {count_text(len(lines))} of {many(count, 'image')}"
     foot = element("div", "columns of the image", class_="legend")
-    return raster_figure(topic.name, told, pixels, axes=(x_axis, down.turned()), foot=foot)
+    return raster_figure(topic.name, told, pixels, axes=(x_axis, down.flip()), foot=foot)
 
 
 def _evenly(seconds: NDArray[np.float64], colours: Pixels, axis: Axis) -> Pixels:
@@ -442,7 +442,7 @@ def _pictures(topic: Topic, camera: _Camera) -> list[_Picture]:
 
 
 def _picture(topic: Topic, log_ns: int, framed: FramedRecord | None, *, widest: int) -> _Picture:
-    if framed is None or not isinstance(framed.record, Pictures):
+    if framed is None or not isinstance(framed.record, Images):
         return _Picture(log_ns, log_ns, "", fault=f"the message does not decode as {topic.msgtype}")
     frame, stamp_ns = framed.frame.lstrip("/"), int(framed.record.stamp_ns[0])
     data = framed.record.load(0)

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.gaps import GapFinder, clipped_intervals, pieces_of_intervals
+from fieldplay.core.gaps import GapFinder, clip_intervals, split_at_gaps
 from fieldplay.core.number_text import Axis, number_text, time_axis
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
@@ -173,7 +173,7 @@ def drawn_width_ns(buckets: Buckets, pieces_ns: Integers, limit: int) -> int:
     width, span = buckets.width_ns, buckets.span_ns
     if not len(span):
         return width
-    pieces = clipped_intervals(pieces_ns, int(span[0, 0]), int(span[-1, 1]))
+    pieces = clip_intervals(pieces_ns, int(span[0, 0]), int(span[-1, 1]))
     while int((pieces[:, 1] // width - pieces[:, 0] // width + 1).sum()) > max(limit, 2 * len(pieces)):
         width *= 2
     return width
@@ -286,7 +286,7 @@ class Overview:
         busiest = max(received, key=lambda times: times.count, default=StreamTimes())
         intervals = [np.zeros((0, 2), np.int64), *(times.buckets.span_ns for times in received)]
         skip_ns = round(self.subject.skip_gaps_s * NS_PER_S)
-        return pieces_of_intervals(np.concatenate(intervals), skip_gaps_ns=skip_ns, usual_ns=busiest.usual_ns)
+        return split_at_gaps(np.concatenate(intervals), skip_gaps_ns=skip_ns, usual_ns=busiest.usual_ns)
 
     @property
     def recorded_s(self) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.core.gaps import (
     GAP_NS,
     GAP_STEPS,
-    clipped_intervals,
+    clip_intervals,
     length_within,
 )
 from fieldplay.core.number_text import (
@@ -72,7 +72,7 @@ def _shares(piece: Steps, highest: float) -> Array:
 
 def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
     """Buckets of one width, as many in a step as all pieces allow."""
-    pieces = clipped_intervals(overview.pieces_ns, times.first_ns or 0, times.last_ns or 0)
+    pieces = clip_intervals(overview.pieces_ns, times.first_ns or 0, times.last_ns or 0)
     width = drawn_width_ns(times.buckets, pieces, DRAWN)
     buckets = times.buckets.widened(width)
     places = [np.arange(start // width, end // width + 1) for start, end in pieces.tolist()]
@@ -151,7 +151,7 @@ def _lead(overview: Overview, axis: Axis) -> str:
     )
     if not axis.breaks:
         return lead
-    longest = gap_text(max(each.end - each.begin for each in axis.breaks))
+    longest = gap_text(max(each.end - each.start for each in axis.breaks))
     step = gap_text(grid_step_s(overview.seconds(overview.pieces_ns)))
     return (
         f"{lead} All axes of time pass over {many(len(axis.breaks), 'stretch')} without messages, of up to "
@@ -172,7 +172,7 @@ def _axis_row(axis: Axis) -> Html:
 def _track(overview: Overview, topic: Topic, times: StreamTimes, *, axis: Axis) -> Html:
     grid = element(
         "path",
-        d=Html("".join(f"M{UNITS * axis.share(value):.0f} 0v{HEIGHT}" for value, _ in axis.ticks)),
+        d=Html("".join(f"M{UNITS * axis.fraction(value):.0f} 0v{HEIGHT}" for value, _ in axis.ticks)),
         class_="grid",
     )
     marks = break_marks(axis, units=UNITS, height=HEIGHT, most=MOST_DATES)

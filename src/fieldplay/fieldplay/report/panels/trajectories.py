@@ -148,7 +148,7 @@ def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
     if not is_told and length_s < 3 * SMOOTHED_S:
         return None
     steps = PROFILE_STEPS if is_told else min(PROFILE_STEPS, round(length_s / SMOOTHED_S))
-    grid = axis.values(np.linspace(axis.share(seconds[0]), axis.share(seconds[-1]), steps))
+    grid = axis.values(np.linspace(axis.fraction(seconds[0]), axis.fraction(seconds[-1]), steps))
     grid = grid[np.isfinite(grid)]
     speed = np.interp(grid, seconds[told], one.speed[told]) if is_told else _speed_of_way(one, seconds, grid, axis=axis)
     return Curve(one.label, grid, _but_pauses(one, seconds, grid, values=speed))
@@ -157,7 +157,7 @@ def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
 def _speed_of_way(one: Route, seconds: Array, grid: Array, *, axis: Axis) -> Array:
     """How fast the way grows at times (n,), for each piece of the axis; NaN where one has a single time."""
     way = np.interp(grid, seconds, distance_m(one))
-    cuts = np.flatnonzero(np.diff(axis.pieces_of(grid))) + 1
+    cuts = np.flatnonzero(np.diff(axis.segment_indices(grid))) + 1
     runs = zip(np.split(way, cuts), np.split(grid, cuts), strict=True)
     return np.concatenate([np.gradient(*run) if len(run[0]) > 1 else np.full(len(run[0]), np.nan) for run in runs])
 

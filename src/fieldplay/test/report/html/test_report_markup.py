@@ -96,7 +96,7 @@ def test_axes_have_round_numbers_with_the_decimals_they_need(low: float, high: f
 def test_every_axis_has_a_few_labels_that_differ_and_lie_on_it(low: float, length: float) -> None:
     axis = number_axis(low, low + length)
     assert 1 <= len(axis.ticks) <= 6
-    assert all(-1e-9 <= axis.share(value) <= 1 + 1e-9 for value, _ in axis.ticks)
+    assert all(-1e-9 <= axis.fraction(value) <= 1 + 1e-9 for value, _ in axis.ticks)
     assert axis.low <= low <= low + length <= axis.high
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.core.gaps import joined_intervals, length_within, pieces_of_intervals
+from fieldplay.core.gaps import length_within, merge_intervals, split_at_gaps
 from fieldplay.core.number_text import time_axis
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
@@ -53,7 +53,7 @@ def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
     lengths = ends - starts
     assert lengths / lengths[0] == pytest.approx([1.0, 1.0, 2.0])
     assert 0.9 < lengths.sum() < 1.0  # the marks take the rest
-    assert axis.share(10.0) == pytest.approx(lengths[0] / 2)
+    assert axis.fraction(10.0) == pytest.approx(lengths[0] / 2)
 
 
 def test_the_marks_of_gaps_say_how_long_they_are() -> None:
@@ -112,15 +112,15 @@ def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tup
 def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
     times = np.array([0.0, 5.0, 190 * DAY_S, 400 * DAY_S + 40])
-    assert axis.turned().fractions(times) == pytest.approx(1.0 - axis.fractions(times))
-    middle = np.mean(axis.breaks[0].shares)
-    assert np.isnan(axis.turned().values(np.array([1.0 - middle, 0.5]))).tolist() == [True, False]
+    assert axis.flip().fractions(times) == pytest.approx(1.0 - axis.fractions(times))
+    middle = np.mean(axis.breaks[0].fractions)
+    assert np.isnan(axis.flip().values(np.array([1.0 - middle, 0.5]))).tolist() == [True, False]
 
 
 def test_times_within_a_gap_are_put_at_its_begin() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
-    assert axis.share(100 * DAY_S) == axis.share(20.0)
-    assert axis.pieces_of(np.array([20.0, 100 * DAY_S, 190 * DAY_S])).tolist() == [0, 0, 1]
+    assert axis.fraction(100 * DAY_S) == axis.fraction(20.0)
+    assert axis.segment_indices(np.array([20.0, 100 * DAY_S, 190 * DAY_S])).tolist() == [0, 0, 1]
 
 
 def test_of_many_gaps_the_longest_are_told() -> None:
@@ -152,23 +152,23 @@ def test_few_far_values_of_other_pieces_do_not_hide_where_a_curve_breaks() -> No
 def test_a_state_holds_until_the_next_message_and_in_all_pieces() -> None:
     axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
     found = held(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
-    rows = [(round(axis.share(x), 3), y) for x, y in zip(found.x.tolist(), found.y.tolist(), strict=True)]
-    change = round(axis.share(190 * DAY_S + 8), 3)
-    assert rows[0] == (round(axis.share(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
-    assert (round(axis.share(20.0), 3), 2.0) in rows and (round(axis.share(190 * DAY_S), 3), 2.0) in rows
+    rows = [(round(axis.fraction(x), 3), y) for x, y in zip(found.x.tolist(), found.y.tolist(), strict=True)]
+    change = round(axis.fraction(190 * DAY_S + 8), 3)
+    assert rows[0] == (round(axis.fraction(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
+    assert (round(axis.fraction(20.0), 3), 2.0) in rows and (round(axis.fraction(190 * DAY_S), 3), 2.0) in rows
     assert [y for fraction, y in rows if fraction == change] == [2.0, 7.0]
 
 
 def test_intervals_are_joined_where_they_overlap_or_lie_near() -> None:
     intervals = np.array([[50, 60], [0, 10], [12, 20], [5, 14], [61, 61]])
-    assert joined_intervals(intervals, 5).tolist() == [[0, 20], [50, 61]]
+    assert merge_intervals(intervals, 5).tolist() == [[0, 20], [50, 61]]
     assert length_within(np.array([[0, 20], [50, 61]]), 15, 55) == 10
 
 
 def test_gaps_are_passed_over_from_the_length_on_that_the_dataset_says() -> None:
     intervals = np.array([[0, 20], [32, 52], [57, 77]]) * SECOND
-    assert len(pieces_of_intervals(intervals, skip_gaps_ns=10 * SECOND, usual_ns=SECOND / 10)) == 2
-    assert len(pieces_of_intervals(intervals, skip_gaps_ns=15 * SECOND, usual_ns=SECOND / 10)) == 1
+    assert len(split_at_gaps(intervals, skip_gaps_ns=10 * SECOND, usual_ns=SECOND / 10)) == 2
+    assert len(split_at_gaps(intervals, skip_gaps_ns=15 * SECOND, usual_ns=SECOND / 10)) == 1
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_where_nothing_is_said_only_gaps_that_make_up_much_are_passed_over(
     gap_s: float, recorded_s: float, pieces: int
 ) -> None:
     intervals = np.array([[0.0, recorded_s / 2], [recorded_s / 2 + gap_s, recorded_s + gap_s]]) * SECOND
-    found = pieces_of_intervals(intervals.astype(np.int64), skip_gaps_ns=0, usual_ns=SECOND / 10)
+    found = split_at_gaps(intervals.astype(np.int64), skip_gaps_ns=0, usual_ns=SECOND / 10)
     assert len(found) == pieces
 
 

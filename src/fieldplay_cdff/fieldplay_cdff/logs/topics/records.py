@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.records import (
     Clouds,
-    Pictures,
+    Images,
     Pixels,
     Record,
 )
@@ -93,9 +93,9 @@ class ImageStream(_Spans):
         super().__init__(log, times, rows=HEAVY_ROWS)
         self._picture, self._packed, self._packable = image, packed, packable
 
-    def load(self, index: int) -> Pictures:
+    def load(self, index: int) -> Images:
         part = self._part(index)
-        return Pictures(
+        return Images(
             stamp_ns=part.stamp_ns,
             names=_names(self._log, part),
             load=lambda row: self._picture(self._log.sample(int(part.row[row]), arrays=True)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import (
     ArchiveError,
     Defect,
-    FaultPlace,
+    DefectLocation,
     Report,
 )
 from fieldplay.datasets.archive import WARNING
@@ -266,5 +266,5 @@ def _tell_logged(log: LogStream, tell: StreamDefects) -> None:
                 broken += int(is_broken.sum())
         if broken:
             message = f"expected times of logging, {broken} of {count} are none; the samples' own stand in"
-            tell(FaultPlace(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
+            tell(DefectLocation(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
         first += len(part)
