@@ -84,7 +84,7 @@ def run_of(sample: Path, implementation: str, pairs: int, words: Sequence[str], 
     stats, tum, ply = (folder / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
     command = ["fuse", sample, NAME, folder / "run", "--implementation", implementation, "--duration", pairs - 0.5]
     command += ["--stats", stats, "--tum", tum, "--ply", ply, "--overwrite"]
-    steps = {node.id: node.given for node in graph_of(source_of(NAME), implementation, Configuration()).nodes}
+    steps = {node.id: node.parameters for node in graph_of(source_of(NAME), implementation, Configuration()).nodes}
     own = [word for word in words if word.partition(".")[0] in steps]
     largest_m = next(each["ReconstructionSpace"]["LimitZ"] for each in steps.values() if "ReconstructionSpace" in each)
     command += [word for each in own for word in ("--set", each)]

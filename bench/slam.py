@@ -27,7 +27,7 @@ from fieldplay.geometry.transforms import inverse_from_transform, vector_from_ro
 from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.map_files import load_map
-from fieldplay_cdff.steps.rigid import moved, rigid_fit
+from fieldplay_cdff.steps.rigid import rigid_fit, transform_points
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import make_scenario
@@ -101,7 +101,7 @@ def errors(found: Trajectory, true: Trajectory) -> str:
     truth = true_at(true, found.stamp_ns)
     truth = inverse_from_transform(truth[0]) @ truth
     off = np.linalg.norm(found.positions_m - truth[:, :3, 3], axis=1)
-    laid = moved(rigid_fit(found.positions_m, truth[:, :3, 3]), found.positions_m)
+    laid = transform_points(rigid_fit(found.positions_m, truth[:, :3, 3]), found.positions_m)
     ate = np.sqrt(np.mean(np.sum((laid - truth[:, :3, 3]) ** 2, axis=1)))
     way = np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum()
     return f"{off[-1]:.3f} | {np.sqrt(np.mean(off**2)):.3f} | {off.max():.3f} | {ate:.3f} | {100 * ate / way:.2f} %"

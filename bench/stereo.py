@@ -54,7 +54,7 @@ def pairs_of_sample(count: int, shrink: int) -> Iterator[tuple[Frame, Frame, np.
 def settings_of_chain() -> Given:
     """How ReconstructionFromStereo sets its stereo step."""
     graph = graph_of(source_of("Reconstruction3D"), "ReconstructionFromStereo", Configuration())
-    return next(node.given for node in graph.nodes if node.id == "reconstructor3D")
+    return next(node.parameters for node in graph.nodes if node.id == "reconstructor3D")
 
 
 def made_by(given: Given) -> Step:

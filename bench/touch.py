@@ -15,7 +15,7 @@ import numpy as np
 import fieldplay
 from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.offline.run import FusionPart, FusionRun, bindings, reader_of
-from fieldplay_cdff.pipeline import load_pipeline, settings_of_words
+from fieldplay_cdff.pipeline import load_pipeline, settings_of_arguments
 from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
 from fieldplay_samples.writers.ida.readings import TRUTH, below_ground_m
 
@@ -46,7 +46,7 @@ def main() -> None:
 def touched(path: Path, tare: int, threshold: float) -> np.ndarray:
     """The points (n, 3) that come of the sample."""
     words = [f"{GENERAL}.TareSamples={tare}", f"{GENERAL}.Threshold={threshold}"]
-    with fieldplay.open(path) as data, load_pipeline(DFPC, None, settings_of_words(words)) as pipeline:
+    with fieldplay.open(path) as data, load_pipeline(DFPC, None, settings_of_arguments(words)) as pipeline:
         found = bindings(data, pipeline.inputs, [], data.archive.spec.fusion)
         outputs = OutTopics(ports=pipeline.outputs, place="/scan", scene="payload")
         run = FusionRun(data, pipeline, reader_of(data, found), outputs, FusionPart())

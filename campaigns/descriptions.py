@@ -8,7 +8,7 @@ from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.resources import config_folders
 from fieldplay_cdff.descriptors.checks import check_description
-from fieldplay_cdff.descriptors.model import known
+from fieldplay_cdff.descriptors.model import known_catalogue
 from fieldplay_cdff.descriptors.reader import description_of_text
 
 BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
@@ -23,7 +23,7 @@ class Descriptions(Inputs):
     def __init__(self) -> None:
         folder = list(config_folders())[-1] / "dfpc"
         self._texts = [(folder / f"{name}.yaml").read_bytes() for name in NAMES]
-        self._known = known()
+        self._known = known_catalogue()
 
     def mutated(self, draw: random.Random) -> bytes:
         text = draw.choice(self._texts)

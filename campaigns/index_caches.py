@@ -15,7 +15,7 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.message_pack_logs import NUMBERS, plain_log
 from campaigns.mutations import INTEGERS, changed
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import SMALLEST, FileIndex, index_place, kept_index
+from fieldplay_cdff.logs.index.file_index import SMALLEST, FileIndex, cached_index, index_path
 from fieldplay_cdff.logs.log import open_log
 
 MEMORY = Path("/dev/shm")
@@ -36,7 +36,7 @@ class IndexCaches(Inputs):
         large = {"/camera.frame": ["x" * SMALLEST]}
         self._log.write_bytes(msgpack.packb(own | large, use_bin_type=False))
         open_log(self._log, lambda defect: None).close()  # which keeps its index
-        self._place = index_place(self._log)
+        self._place = index_path(self._log)
         self._kept = self._place.read_bytes()
         self._index = self._said()
         with np.load(io.BytesIO(self._kept)) as arrays:
@@ -73,7 +73,7 @@ class IndexCaches(Inputs):
     def _said(self) -> str | None:
         """All of an index that counts, as text."""
         with np.printoptions(threshold=1 << 20):
-            index = kept_index(self._log)
+            index = cached_index(self._log)
             return None if index is None else _text(index)
 
 

@@ -195,13 +195,13 @@ def test_an_existing_file_is_replaced_with_overwrite_alone_and_the_log_itself_ne
 def test_an_interrupted_cut_leaves_nothing_behind(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copied = cuts._copied
+    copied = cuts._copy_bytes
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return copied(*arguments, **options)
 
-    monkeypatch.setattr(cuts, "_copied", interrupted)
+    monkeypatch.setattr(cuts, "_copy_bytes", interrupted)
     code, _, err = run("chunk", log, tmp_path / "out.msg")
     assert (code, "nothing was left behind" in err) == (130, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

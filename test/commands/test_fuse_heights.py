@@ -23,7 +23,7 @@ from fieldplay_cdff.offline.elevation import (
     geotiff_bytes,
     height_error,
     root_t_frame,
-    shifted,
+    shift_grid,
 )
 from fieldplay_cdff.steps.values import Cloud
 
@@ -58,7 +58,7 @@ def ground() -> np.ndarray:
 
 def write_clouds(bag: Path, seen: list[tuple[np.ndarray, np.ndarray]]) -> Path:
     """A bag of clouds and of the poses from which they were seen, a second apart."""
-    outputs = OutTopics(ports={"cloud": "Pointcloud", "odom": "Pose"}, place="", scene="lidar", tf=False)
+    outputs = OutTopics(ports={"cloud": "Pointcloud", "odom": "Pose"}, prefix="", scene="lidar", tf=False)
     with BagWriter(bag) as writer:
         channels = {name: writer.add_channel(channel_of_type(name, kind)) for name, kind in outputs.topics().items()}
         for second, (points, pose) in enumerate(seen):
@@ -144,7 +144,7 @@ def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path
     often = np.where(hill().points[:, 0] < 2, 5.0, 4.0)
     grid = elevation_of(hill(often), np.eye(4), 0.1)
     origin = (400_000.0, 3_000_000.0, 850.0)
-    raised = shifted(grid, (*origin[:2], origin[2] + 0.03))
+    raised = shift_grid(grid, (*origin[:2], origin[2] + 0.03))
     found = height_error(raised, true_heights(tmp_path / "truth.tif", origin=origin))
     assert (found.seen, found.seen_often) == (600, pytest.approx(400 / 600))
     assert 300 < found.compared < 400, "the corner that is not known is left out"
@@ -162,7 +162,7 @@ def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path
 def test_heights_beside_the_true_ones_are_told_with_both_places(
     tmp_path: Path, origin: tuple[float, float, float], message: str
 ) -> None:
-    grid = shifted(elevation_of(hill(np.full(600, 9.0)), np.eye(4), 0.1), origin)
+    grid = shift_grid(elevation_of(hill(np.full(600, 9.0)), np.eye(4), 0.1), origin)
     with pytest.raises(ArchiveError, match=message):
         height_error(grid, true_heights(tmp_path / "truth.tif"))
 

@@ -32,7 +32,7 @@ def test_depths_are_as_near_to_the_truth_and_as_many_as_wanted() -> None:
         for side in ("left", "right")
     )  # fmt: skip
     graph = graph_of(source_of("Reconstruction3D"), "ReconstructionFromStereo", Configuration())
-    given = next(node.given for node in graph.nodes if node.id == "reconstructor3D")
+    given = next(node.parameters for node in graph.nodes if node.id == "reconstructor3D")
     whole = {**given, "GeneralParameters": {**given["GeneralParameters"], "PointCloudSamplingDensity": 1.0}}
     step = step_of("StereoReconstruction", "HirschmullerDisparityMapping")(whole)
     points = step.process(left=left, right=right)["pointcloud"].points

@@ -15,7 +15,7 @@ def test_it_shows_what_the_pipelines_of_the_plan_send() -> None:
     scenes = set()
     for own in plan_of_file(plan_file("sherpatt")).pipelines.values():
         graph = graph_of(source_of(own.dfpc), own.implementation or None, Configuration())
-        topics = OutTopics(ports=graph.outputs, place=graph.topic, scene=f"{graph.topic}/scene").topics()
+        topics = OutTopics(ports=graph.outputs, prefix=graph.topic, scene=f"{graph.topic}/scene").topics()
         sent |= {topic: msgtype.rpartition("/")[2] for topic, msgtype in topics.items()}
         scenes.add(f"{graph.topic}/scene")
     view = view_of("fusion")

@@ -194,7 +194,7 @@ def test_maps_and_images_become_files_that_others_open(tmp_path: Path) -> None:
 
 def files_of(kind: str, value: object) -> dict[str, bytes]:
     """The files of a value as it is kept."""
-    topics = OutTopics(ports={"value": kind}, place="/chain", scene="scene", tf=False)
+    topics = OutTopics(ports={"value": kind}, prefix="/chain", scene="scene", tf=False)
     types = topics.topics()
     out = topics.messages("value", value, STAMPS_NS[0], "camera")
     return product_files([ProductMessage(each.topic, types[each.topic], each.data) for each in out])

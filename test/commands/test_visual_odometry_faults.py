@@ -190,4 +190,4 @@ def test_a_pair_that_cannot_be_used_gives_success_false_and_quality_0_once(room:
     pipeline.feed("rightImage", right, right.stamp_ns)
     assert pipeline.finish() == [(port, value, 5 * PERIOD_NS) for port, value, _ in nothing]
     assert pipeline.statistics.refused == {"dark": 1, "unpaired": 1}
-    assert (pipeline.statistics.sets_given, pipeline.statistics.accepted) == (5, 3)
+    assert (pipeline.statistics.input_sets, pipeline.statistics.accepted) == (5, 3)

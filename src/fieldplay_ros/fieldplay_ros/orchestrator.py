@@ -72,7 +72,7 @@ class Orchestrator(Node):
         for name in self._states:
             self._ask_state(name, now_s)
             self._expire_change(name, now_s)
-        for step in self._orchestration.needed(now_s):
+        for step in self._orchestration.needed_transitions(now_s):
             self._change(step)
         while self._orchestration.news:
             self.get_logger().info(self._orchestration.news.pop(0))
@@ -81,7 +81,7 @@ class Orchestrator(Node):
         """Ask a pipeline for its state, unless it has been asked; who does not answer in time is gone."""
         client = self._states[name]
         if not client.service_is_ready() or now_s - self._answered_s.get(name, now_s) > GONE_S:
-            self._orchestration.hear_state(name, GONE)
+            self._orchestration.receive_state(name, GONE)
         if name in self._pending:
             future, since_s = self._pending[name]
             if now_s - since_s < ASK_AGAIN_S:
@@ -97,7 +97,7 @@ class Orchestrator(Node):
         self._pending.pop(name, None)
         if future.result() is not None:
             self._answered_s[name] = time.monotonic()
-            self._orchestration.hear_state(name, future.result().current_state.label)
+            self._orchestration.receive_state(name, future.result().current_state.label)
 
     def _expire_change(self, name: str, now_s: float) -> None:
         """Await a transition no longer whose answer does not come; the pipeline's state tells what became of it."""
@@ -109,7 +109,7 @@ class Orchestrator(Node):
 
     def _change(self, step: NeededTransition, then: list[NeededTransition] | None = None) -> None:
         """Ask for a transition, and for those behind it once it is done."""
-        self._orchestration.begin(step)
+        self._orchestration.start_transition(step)
         request = ChangeState.Request(transition=Transition(label=step.transition))
         client = self._changes[step.pipeline]
         future = client.call_async(request)
@@ -125,14 +125,14 @@ class Orchestrator(Node):
             self._change(then[0], then[1:])
 
     def _hear_quality(self, name: str, message: Float64) -> None:
-        self._orchestration.hear_quality(name, message.data, time.monotonic())
+        self._orchestration.receive_quality(name, message.data, time.monotonic())
 
     def _hear_failures(self, message: DiagnosticArray) -> None:
         """What pipelines say on /diagnostics of what stopped them."""
         for status in message.status:
             name = status.name.partition(":")[0]
             if status.message and name in self._orchestration.pipelines:
-                self._orchestration.hear_failure(name, status.message)
+                self._orchestration.receive_failure(name, status.message)
 
     def _list(self, request: Any, response: Any) -> Any:
         del request
@@ -146,9 +146,9 @@ class Orchestrator(Node):
             node=self.resolve_service_name(own.plan.name),
             state=own.state,
             threads=own.plan.threads,
-            is_wanted=own.is_wanted,
+            is_wanted=own.is_requested,
             quality=own.quality,
-            told=own.told,
+            told=own.message,
         )
 
     def _activate(self, request: Any, response: Any) -> Any:
@@ -179,7 +179,7 @@ class Orchestrator(Node):
         steps = [NeededTransition(name, CONFIGURE)]
         if self._orchestration.pipelines[name].state == INACTIVE:
             steps.insert(0, NeededTransition(name, CLEANUP))
-        self._orchestration.begin(steps[0])
+        self._orchestration.start_transition(steps[0])
         if request.settings:
             value = ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=request.settings)
             requested = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])

@@ -31,7 +31,7 @@ from fieldplay_cdff.pipeline import (
     PipelineStopped,
     configuration_of_file,
     load_pipeline,
-    settings_of_words,
+    settings_of_arguments,
 )
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.graph import RunnableGraph, graph_of
@@ -100,7 +100,7 @@ class LiveRun:
         setup = self._setup
         if not setup.products:
             return None, None
-        store = ProductStore(Path(setup.products).expanduser(), is_written=True, tell=self._warn)
+        store = ProductStore(Path(setup.products).expanduser(), is_written=True, report=self._warn)
         topics = {source.port: source.topic for source in setup.sources}
         try:
             return store, ProductKeeper(store, setup.graph, setup.outputs, topics, self._node.resolve_topic_name)
@@ -111,7 +111,7 @@ class LiveRun:
     def _subscribed(self, source: PortSource) -> Any:
         def callback(data: bytes, info: Any) -> None:
             try:
-                message = self._reader.opened(source.topic, data, int(info["source_timestamp"]))
+                message = self._reader.read(source.topic, data, int(info["source_timestamp"]))
             except ArchiveError as error:
                 self._warn(f"a message of {source.topic} is left out: {error}")
                 return
@@ -128,7 +128,7 @@ class LiveRun:
     def _take_camera(self, source: PortSource, data: bytes, info: Any) -> None:
         if source.port not in self._reader.cameras:
             try:
-                self._reader.hear_camera(source, data, int(info["source_timestamp"]))
+                self._reader.add_camera_info(source, data, int(info["source_timestamp"]))
             except ArchiveError as error:
                 self._warn(str(error))
 
@@ -142,10 +142,10 @@ class LiveRun:
             if found is None:
                 continue
             self._run(found)
-            while self._queue.told:
-                self._warn(self._queue.told.popleft())
-            while self._reader.told:
-                self._node.get_logger().warning(self._reader.told.pop(0))
+            while self._queue.notes:
+                self._warn(self._queue.notes.popleft())
+            while self._reader.notes:
+                self._node.get_logger().warning(self._reader.notes.pop(0))
 
     def _run(self, found: SyncedInputs) -> None:
         """Run the steps on a set, unless one of its messages is not what it should be."""
@@ -206,7 +206,7 @@ class LiveRun:
         if self._keeper is None:
             return
         for port, message in found.values.items():
-            self._keeper.hear(port, message.stamp_ns)
+            self._keeper.receive_input(port, message.stamp_ns)
         try:
             self._keeper.keep(outputs, self._reader.camera_frame, self._node.get_clock().now().nanoseconds)
         except StoreError as error:
@@ -226,8 +226,8 @@ class LiveRun:
         if self.pipeline is None:
             return None
         queue = self._queue
-        statistics = replace(self.pipeline.statistics, given=queue.heard, dropped=queue.dropped, skipped=queue.skipped)
-        told = {"failing": ", ".join(self.pipeline.failing), "stopped": self.stopped, **statistics.words()}
+        statistics = replace(self.pipeline.statistics, inputs=queue.heard, dropped=queue.dropped, skipped=queue.skipped)
+        told = {"failing": ", ".join(self.pipeline.failing), "stopped": self.stopped, **statistics.as_texts()}
         level = DiagnosticStatus.WARN if self.pipeline.failing else DiagnosticStatus.OK
         status = DiagnosticStatus(
             level=DiagnosticStatus.ERROR if self.stopped else level,
@@ -362,7 +362,7 @@ class PipelineNode(LifecycleNode):
         graph = graph_of(source_of(self._dfpc), self._implementation or None, settings)
         sources = _sources({name: port.type for name, port in graph.inputs.items()}, self._inputs)
         scene = self._scene or f"{graph.topic}/scene"
-        outputs = OutTopics(ports=graph.outputs, place=graph.topic, scene=scene, tf=self._tf, bodies=graph.bodies)
+        outputs = OutTopics(ports=graph.outputs, prefix=graph.topic, scene=scene, tf=self._tf, bodies=graph.bodies)
         senders = {
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in outputs.topics().items()
@@ -426,7 +426,7 @@ class PipelineNode(LifecycleNode):
 
 
 def _settings(words: list[str], config: str) -> Configuration:
-    own = settings_of_words(words)
+    own = settings_of_arguments(words)
     return configuration_of_file(Path(config)).and_then(own) if config else own
 
 

@@ -42,7 +42,7 @@ class ProductsNode(Node):
         folder = given(self, "store", "", "the folder of the store, which is made where there is none")
         if not folder:
             raise UsageError("store: expected the folder of a store of products")
-        self._store = ProductStore(Path(folder).expanduser(), is_written=True, tell=self.get_logger().warning)
+        self._store = ProductStore(Path(folder).expanduser(), is_written=True, report=self.get_logger().warning)
         self._senders: dict[tuple[str, str], Any] = {}
         self.create_service(srv.StoreProduct, "~/store", self._answers(self._keep))
         self.create_service(srv.FindProducts, "~/find", self._answers(self._find))

@@ -18,7 +18,7 @@ STREAM, TOPIC = "/weather.air", "weather/air"
 
 def temperatures_from_samples(rows: SampleRows, stamp_ns: Any) -> Record:
     kelvin = rows.numbers("kelvin")
-    rows.fault(no_numbers(kelvin[:, None]), "expected kelvin, got NaN")
+    rows.report_issue(no_numbers(kelvin[:, None]), "expected kelvin, got NaN")
     return Temperature(stamp_ns=stamp_ns, temperature_deg_c=kelvin - ZERO_DEG_C_IN_K)
 
 

@@ -96,7 +96,7 @@ def run(chosen: argparse.Namespace) -> int:
         return _list(as_json=chosen.json)
     if chosen.out is None:
         raise UsageError("expected ARCHIVE, DFPC and OUT; fuse --list names the pipelines")
-    _require_places(chosen)
+    _require_output_paths(chosen)
     from fieldplay.recording import open_data
 
     settings, own = _settings(chosen)
@@ -111,8 +111,8 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
         FusionPart,
         FusionRun,
         bindings,
-        fused,
         reader_of,
+        run_fusion,
     )
     from fieldplay_cdff.pipeline import load_pipeline
     from fieldplay_cdff.pipeline.chains import source_of
@@ -120,14 +120,14 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
     options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
-    models_of, words = _models(chosen.input, graph.inputs)
+    models_of, arguments = _models(chosen.input, graph.inputs)
     inputs = {name: port.type for name, port in graph.inputs.items() if name not in models_of}
     spec = data.spec
-    found = bindings(data, inputs, words, spec.fusion if spec else {})
-    reader = reader_of(data, found, chosen.every)
+    sources = bindings(data, inputs, arguments, spec.fusion if spec else {})
+    reader = reader_of(data, sources, chosen.every)
     models, baseline_m = reader.models()
     with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
-        part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passed=chosen.topics)
+        part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passthrough=chosen.topics)
         outputs = _outputs(chosen, pipeline, namespace=spec.namespace if spec else "")
         with (
             _keeper(chosen, graph, outputs, reader) as keeper,
@@ -140,27 +140,27 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
                 bar(fraction, done)
 
             run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper, models_of)
-            result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
+            result = run_fusion(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_besides(chosen, data, run_, result)
-        _tell(chosen, pipeline, found, result)
+        _print_summary(chosen, pipeline, sources, result)
     return 0
 
 
-def _models(words: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[str]]:
+def _models(arguments: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[str]]:
     """The models that are files, by the inputs that they feed, and what topics feed."""
     from fieldplay_cdff.offline.model_files import cloud_of_model, is_model_file
     from fieldplay_cdff.pipeline.graph import HOLD
 
-    found, others = {}, []
-    for word in words:
-        port, _, place = word.partition("=")
-        if not is_model_file(place) or port not in ports:
+    models, others = {}, []
+    for word in arguments:
+        port, _, path = word.partition("=")
+        if not is_model_file(path) or port not in ports:
             others.append(word)
         elif (ports[port].type, ports[port].policy) != ("Pointcloud", HOLD):
             raise UsageError(f"--input: a file can be a cloud that stays, which {port} is not")
         else:
-            found[port] = cloud_of_model(Path(place))
-    return found, others
+            models[port] = cloud_of_model(Path(path))
+    return models, others
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     from fieldplay_cdff.products.store import ProductStore
 
     sources = {source.port: topic for topic, source in reader.sources.items()}
-    with ProductStore(chosen.products, is_written=True, tell=note) as store:
+    with ProductStore(chosen.products, is_written=True, report=note) as store:
         keeper = ProductKeeper(store, graph, outputs, sources)
         yield keeper
         print_message(f"{chosen.products}: {pluralize(keeper.kept, 'product')} kept")
@@ -185,13 +185,13 @@ def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> An
     name = (namespace if chosen.namespace is None else chosen.namespace).strip("/")
     return OutTopics(
         ports=pipeline.outputs,
-        place="/" + "/".join(part for part in (name, pipeline.topic) if part),
+        prefix="/" + "/".join(part for part in (name, pipeline.topic) if part),
         scene=f"{pipeline.topic}/scene",
         bodies=pipeline.bodies,
     )
 
 
-def _require_places(chosen: argparse.Namespace) -> None:
+def _require_output_paths(chosen: argparse.Namespace) -> None:
     """UsageError where an output cannot be."""
     require_output(chosen.archive, chosen.out, overwrite=chosen.overwrite)
     files = {
@@ -216,11 +216,11 @@ def _require_places(chosen: argparse.Namespace) -> None:
 
 def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """What is set in steps, and in the dataset."""
-    from fieldplay_cdff.pipeline import configuration_of_file, settings_of_words
+    from fieldplay_cdff.pipeline import configuration_of_file, settings_of_arguments
 
     of_steps = [word for word in chosen.set if "." in word.partition("=")[0]]
     own = parameters([word for word in chosen.set if word not in of_steps])
-    configuration = settings_of_words(of_steps)
+    configuration = settings_of_arguments(of_steps)
     if chosen.config is not None:
         configuration = configuration_of_file(chosen.config).and_then(configuration)
     return configuration, own
@@ -233,7 +233,7 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
 
     if chosen.tum is not None:
         poses = np.array(result.poses).reshape(-1, 4, 4)
-        trajectory = result.way or Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
+        trajectory = result.trajectory or Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
         write_whole(chosen.tum, "".join(tum_lines(trajectory)).encode())
     if chosen.map is not None:
         if result.keyframes is None:
@@ -248,11 +248,11 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
     if chosen.dem is not None:
         _write_heights(chosen, data, run_.reader, result)
     if chosen.stats is not None:
-        statistics = {**run_.pipeline.statistics.as_dict(), **_heights_told(result)}
+        statistics = {**run_.pipeline.statistics.as_dict(), **_height_errors(result)}
         write_whole(chosen.stats, json.dumps(statistics, indent=1).encode())
 
 
-def _heights_told(result: Any) -> dict[str, Any]:
+def _height_errors(result: Any) -> dict[str, Any]:
     """The heights against true ones, where there are any."""
     return {"dem": result.heights.as_dict()} if result.heights else {}
 
@@ -260,40 +260,40 @@ def _heights_told(result: Any) -> dict[str, Any]:
 def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: Any) -> None:
     from fieldplay_cdff.offline.elevation import (
         HeightOptions,
+        elevation_in_frame,
         geotiff_bytes,
         height_error,
-        placed_elevation,
-        shifted,
+        shift_grid,
     )
 
-    grid, place = result.grid, "the frame of the poses"
+    grid, frame = result.grid, "the frame of the poses"
     if grid is None and result.cloud is None:
         note(f"{chosen.dem}: the pipeline gave neither cloud nor map, so there is none")
         return
     if grid is None:
         options = HeightOptions(cell_m=chosen.dem_cell, by=chosen.dem_by)
-        grid, place = placed_elevation(data, result.cloud, reader, result.scene_ns, options)
+        grid, frame = elevation_in_frame(data, result.cloud, reader, result.scene_ns, options)
     elif chosen.dem_by:
         note("--dem-by: the pipeline's map is in the frame of the poses that made it, and stays there")
-    grid = shifted(grid, chosen.dem_origin)
+    grid = shift_grid(grid, chosen.dem_origin)
     write_whole(chosen.dem, geotiff_bytes(grid))
-    print_message(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {place}")
+    print_message(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {frame}")
     if chosen.dem_truth is not None:
         result.heights = height_error(grid, chosen.dem_truth)
 
 
-def _tell_faults(pipeline: Any, result: Any) -> None:
+def _print_issues(pipeline: Any, result: Any) -> None:
     """What was skipped and what failed, each with its place, as far as it is not too much."""
     from fieldplay_cdff.pipeline.run import MOST_FAILURES
 
-    for line in result.told:
+    for line in result.notes:
         note(line)
     for topic, skipped in result.skipped.items():
         note(f"{topic}: {skipped} skipped")
     for topic, lost in result.points_lost.items():
         if lost:
             note(f"{topic}: {pluralize(lost, 'point')} left out, which are no numbers or too far")
-    for line in pipeline.statistics.loose_ends():
+    for line in pipeline.statistics.unmatched_inputs():
         note(line)
     for failure in list(pipeline.failures)[:3]:
         note(str(failure))
@@ -304,26 +304,26 @@ def _tell_faults(pipeline: Any, result: Any) -> None:
             note(f"{step.name} failed {step.most_in_a_row} times in a row")
 
 
-def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
-    _tell_faults(pipeline, result)
+def _print_summary(chosen: argparse.Namespace, pipeline: Any, sources: Sequence[Any], result: Any) -> None:
+    _print_issues(pipeline, result)
     if refused := pipeline.statistics.refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
         note(f"no result for {pluralize(sum(refused.values()), 'set')} of inputs: {reasons}")
     if chosen.json:
-        print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
+        print_line(json.dumps(_as_json(pipeline, sources, result), indent=1))
         return
     for line in pipeline.statistics.table():
         print_message(line)
     messages = sum(result.counts.values())
     print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
     if result.poses:
-        way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
-        print_line(f"{pluralize(len(result.poses), 'pose')}, {way:.2f} m of way, {result.wall_s:.1f} s")
+        length_m = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
+        print_line(f"{pluralize(len(result.poses), 'pose')}, {length_m:.2f} m of way, {result.wall_s:.1f} s")
     if result.heights:
         print_line(f"{chosen.dem_truth}: {result.heights}")
 
 
-def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]:
+def _as_json(pipeline: Any, sources: Sequence[Any], result: Any) -> dict[str, Any]:
     """What was done; --stats has more of each step."""
     statistics = pipeline.statistics.as_dict()
     steps = [
@@ -337,26 +337,26 @@ def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]
     return {
         "dfpc": pipeline.name,
         "implementation": pipeline.implementation,
-        "inputs": {source.port: source.topic for source in found},
-        "given": pipeline.statistics.sets_given,
+        "inputs": {source.port: source.topic for source in sources},
+        "given": pipeline.statistics.input_sets,
         "accepted": statistics["accepted"] if "success" in pipeline.outputs else statistics["sets"],
         "refused": statistics["refused"],
         "cpu_s": statistics["cpu_s"],
         "wall_s": result.wall_s,
         "steps": steps,
-        **_heights_told(result),
+        **_height_errors(result),
     }
 
 
 def _list(*, as_json: bool) -> int:
     from fieldplay_cdff.pipeline import pipelines
 
-    found = pipelines()
+    known = pipelines()
     if as_json:
-        print_line(json.dumps([info.as_dict() for info in found], indent=1))
+        print_line(json.dumps([info.as_dict() for info in known], indent=1))
         return 0
     width = shutil.get_terminal_size((120, 40)).columns
-    for info in found:
+    for info in known:
         ports = f"{', '.join(info.inputs)} -> {', '.join(info.outputs)}"
         print_line(f"{info.name}: {info.doc}"[:width])
         print_line(f"    {ports}")

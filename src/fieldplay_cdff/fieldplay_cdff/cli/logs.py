@@ -26,7 +26,7 @@ from fieldplay_cdff.tools.cuts import (
     rows_of_cut,
     write_cut,
 )
-from fieldplay_cdff.tools.log_choice import chosen_streams, opened_logs
+from fieldplay_cdff.tools.log_choice import chosen_streams, open_logs
 from fieldplay_cdff.tools.sample_text import (
     Limits,
     TableOptions,
@@ -36,7 +36,7 @@ from fieldplay_cdff.tools.sample_text import (
     named_entries,
     row_of,
 )
-from fieldplay_cdff.tools.times import begin_of, time_of_word
+from fieldplay_cdff.tools.times import start_of_log, time_of_word
 
 DONE, FAULTY = 0, 1
 LOG_SUFFIXES = (".msg", ".msg.zz")
@@ -45,7 +45,7 @@ OTHER_TABLES = (".xlsx", ".xls", ".ods", ".tsv", ".txt", ".json", ".feather", ".
 
 def info(chosen: argparse.Namespace) -> int:
     """What is in logs."""
-    with opened_with_faults(chosen.logs) as (log, issues):
+    with open_logs_with_issues(chosen.logs) as (log, issues):
         files, streams = summary.file_summaries(log), summary.stream_summaries(log)
     if chosen.json:
         print_line(json.dumps(summary.as_json(files, streams, issues), indent=2))
@@ -60,25 +60,25 @@ def info(chosen: argparse.Namespace) -> int:
 def show(chosen: argparse.Namespace) -> int:
     """One sample of a stream, or of each."""
     limits = Limits(depth=chosen.depth, items=chosen.max_list)
-    with opened_with_faults([chosen.archive]) as (log, issues):
+    with open_logs_with_issues([chosen.archive]) as (log, issues):
         if not log.streams and not chosen.stream:
             _show_settings(log.settings, limits, as_json=chosen.json)
             return DONE
         streams = [log.streams[name] for name in chosen_streams(log, [chosen.stream] if chosen.stream else [])]
-        time_ns = time_of_word(chosen.time, begin_of(log)) if chosen.time is not None else None
-        found = list(_rows(streams, chosen.index, time_ns, is_named=bool(chosen.stream)))
+        time_ns = time_of_word(chosen.time, start_of_log(log)) if chosen.time is not None else None
+        rows = list(_rows(streams, chosen.index, time_ns, is_named=bool(chosen.stream)))
         if chosen.json:
             samples = [
                 {"stream": each.name, "type": each.type, "index": row, "sample": plain_of(each.sample(row))}
-                for each, row in found
+                for each, row in rows
             ]  # fmt: skip
             print_line(json.dumps(samples[0] if chosen.stream else samples, indent=2, ensure_ascii=False))
         else:
-            for place, (stream, row) in enumerate(found):
-                for line in [""] * bool(place) + list(lines_of_sample(stream, row, limits)):
+            for number, (stream, row) in enumerate(rows):
+                for line in [""] * bool(number) + list(lines_of_sample(stream, row, limits)):
                     print_line(line)
-    tell_faults(issues)
-    return DONE if found else FAULTY
+    print_issues(issues)
+    return DONE if rows else FAULTY
 
 
 def _show_settings(settings: Mapping[str, Any], limits: Limits, *, as_json: bool) -> None:
@@ -114,7 +114,7 @@ def index(chosen: argparse.Namespace) -> int:
         gone = index_state.forget(files)
         print_line(f"{gone} index{'' if gone == 1 else 'es'} forgotten")
         return DONE
-    with opened_with_faults(chosen.logs) as (log, issues):
+    with open_logs_with_issues(chosen.logs) as (log, issues):
         if isinstance(log.files, FolderFiles):
             files = [log.files.root / name for name in log.names]
     states = [index_state.state_of(file) for file in files]
@@ -123,7 +123,7 @@ def index(chosen: argparse.Namespace) -> int:
     else:
         for line in index_state.as_lines(states):
             print_line(line)
-    tell_faults(issues)
+    print_issues(issues)
     return DONE
 
 
@@ -140,8 +140,8 @@ def join(chosen: argparse.Namespace) -> int:
 def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence[str], *, cut: Cut) -> int:
     if not chosen.out.name.lower().endswith(LOG_SUFFIXES):
         raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(LOG_SUFFIXES)}")
-    _require_file_place(chosen, logs)
-    with opened_with_faults(logs) as (log, issues):
+    _require_output_path(chosen, logs)
+    with open_logs_with_issues(logs) as (log, issues):
         if _is_refused(chosen, issues):
             return FAULTY
         streams = chosen_streams(log, names)
@@ -163,9 +163,9 @@ def export(chosen: argparse.Namespace) -> int:
     is_file = suffix in (CSV, PARQUET)
     if suffix in OTHER_TABLES:
         raise UsageError(f"{chosen.out}: expected a name that ends in {CSV} or {PARQUET}, or a new folder")
-    _require_file_place(chosen, [chosen.archive], is_folder=not is_file)
+    _require_output_path(chosen, [chosen.archive], is_folder=not is_file)
     options = TableOptions(lists=lists_of_word(chosen.lists), clock=chosen.time)
-    with opened_with_faults([chosen.archive]) as (log, issues):
+    with open_logs_with_issues([chosen.archive]) as (log, issues):
         if _is_refused(chosen, issues):
             return FAULTY
         names = chosen_streams(log, chosen.streams)
@@ -173,31 +173,31 @@ def export(chosen: argparse.Namespace) -> int:
             there = f"; there are {', '.join(log.streams)}" if not chosen.streams else ""
             raise UsageError(f"{chosen.out} is for one stream, and these are {len(names)}: name a folder{there}")
         with whole(chosen.out, is_folder=not is_file) as partial:
-            places = [partial] if is_file else [partial / each for each in file_names(names, f".{chosen.format}")]
+            paths = [partial] if is_file else [partial / each for each in file_names(names, f".{chosen.format}")]
             lines = [
-                _export_one(log.streams[name], place, options, issues=issues)
-                for name, place in zip(names, places, strict=True)
+                _export_one(log.streams[name], path, options, issues=issues)
+                for name, path in zip(names, paths, strict=True)
             ]
             options.lists.require_known()
             if chosen.strict and issues:
                 raise ArchiveError(f"--strict: {many(len(issues), 'fault')}; nothing is written")
-    for place, line in zip(places, lines, strict=True):
-        print_line(f"{chosen.out if is_file else chosen.out / place.name}: {line}")
+    for path, line in zip(paths, lines, strict=True):
+        print_line(f"{chosen.out if is_file else chosen.out / path.name}: {line}")
     return DONE
 
 
-def _export_one(stream: LogStream, place: Path, options: TableOptions, *, issues: list[Defect]) -> str:
+def _export_one(stream: LogStream, path: Path, options: TableOptions, *, issues: list[Defect]) -> str:
     def report(issue: Defect) -> None:
         issues.append(issue)
         note(str(issue))
 
     with progress_bar(f"exporting {stream.name}", "samples") as bar:
-        done = export_stream(stream, place, options, report=report, progress=bar)
+        done = export_stream(stream, path, options, report=report, progress=bar)
     twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
     return f"{many(done.rows, 'row')} of {many(len(done.columns) + 1, 'column')}{twice}"
 
 
-def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:
+def _require_output_path(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:
     if is_folder and os.path.lexists(chosen.out):
         raise UsageError(f"{chosen.out} exists; tables go into a new folder, none is replaced")
     if chosen.out.is_dir():
@@ -210,7 +210,7 @@ def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_
 
 def _is_refused(chosen: argparse.Namespace, issues: Sequence[Defect]) -> bool:
     """Faults are told; with --strict nothing is written then."""
-    tell_faults(issues)
+    print_issues(issues)
     if chosen.strict and issues:
         note(f"--strict: {many(len(issues), 'fault')}; nothing is written")
     return bool(chosen.strict and issues)
@@ -222,14 +222,14 @@ TOOLS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 @contextmanager
-def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
+def open_logs_with_issues(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
     """Logs, and what is wrong with them."""
     require_there(paths)
     issues: list[Defect] = []
     notes: list[str] = []
     with ExitStack() as stack:
         with progress_bar("reading", "MB") as bar, track_opening(bar):
-            log = stack.enter_context(opened_logs(paths, issues.append, notes.append))
+            log = stack.enter_context(open_logs(paths, issues.append, notes.append))
         for text in notes:
             note(f"note: {text}")
         yield log, issues
@@ -241,7 +241,7 @@ def require_there(paths: Sequence[Path]) -> None:
         raise UsageError(issue)
 
 
-def tell_faults(issues: Sequence[Defect]) -> None:
+def print_issues(issues: Sequence[Defect]) -> None:
     """A line for each."""
     for issue in issues:
         note(str(issue))

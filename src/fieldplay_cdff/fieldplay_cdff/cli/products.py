@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fieldplay_cdff.products.product import Product, ProductQuery
     from fieldplay_cdff.products.store import ProductStore
 
-WORDS = ("list", "show", "get", "delete")
+ACTIONS = ("list", "show", "get", "delete")
 EPILOG = """\
 DIR is a store of products, as fuse --products and the nodes make it; docs/fusion.md tells what is in it.
 
@@ -30,7 +30,7 @@ DIR is a store of products, as fuse --products and the nodes make it; docs/fusio
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is to be done, DIR, and which products are meant."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("word", choices=WORDS, metavar="|".join(WORDS), help="what is to be done")
+    parser.add_argument("word", choices=ACTIONS, metavar="|".join(ACTIONS), help="what is to be done")
     parser.add_argument("folder", metavar="DIR", type=Path, help="the store")
     parser.add_argument("--id", type=count, nargs="+", default=[], metavar="N", help="those of these numbers")
     parser.add_argument("--kind", action="append", default=[], metavar="K", help="those of a kind, such as cloud")
@@ -55,9 +55,9 @@ def run(chosen: argparse.Namespace) -> int:
     query = _query(chosen)
     if chosen.word == "delete" and query.is_all:
         raise UsageError("delete: expected which products, such as --kind, --time or --id; rm takes the whole folder")
-    with ProductStore(chosen.folder, is_written=chosen.word == "delete", tell=note) as store:
+    with ProductStore(chosen.folder, is_written=chosen.word == "delete", report=note) as store:
         if not store.count(query):
-            return _tell_nothing(chosen, store)
+            return _print_none(chosen, store)
         if chosen.word == "delete":
             print_message(f"{chosen.folder}: {pluralize(store.forget(query), 'product')} deleted, {store.count()} left")
         elif chosen.word == "get":
@@ -90,7 +90,7 @@ def _stamp(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _tell_nothing(chosen: argparse.Namespace, store: "ProductStore") -> int:
+def _print_none(chosen: argparse.Namespace, store: "ProductStore") -> int:
     """Nothing is meant: said with what there is; to list none is no fault."""
     kinds = ", ".join(f"{number} of kind {kind}" for kind, number in store.kinds.items())
     text = f"{chosen.folder}: no product is like this; it has {kinds or 'none'}"
@@ -116,12 +116,12 @@ def _lines(product: "Product", *, is_whole: bool) -> Iterator[str]:
         yield json.dumps(product.as_dict(), indent=1)
         return
     seconds, rest = divmod(product.stamp_ns, NS_PER_S)
-    words = [f"{product.id:6d}", f"{seconds}.{rest:09d}", product.kind, f"{product.size} bytes", product.frame]
-    words += [f"quality {product.quality:.3f}"] if product.quality is not None else []
+    fields = [f"{product.id:6d}", f"{seconds}.{rest:09d}", product.kind, f"{product.size} bytes", product.frame]
+    fields += [f"quality {product.quality:.3f}"] if product.quality is not None else []
     if product.extent is not None:
         low, high = (" ".join(f"{value:.2f}" for value in corner) for corner in product.extent)
-        words.append(f"[{low}, {high}]")
-    yield "  ".join([*words, product.producer.dfpc])
+        fields.append(f"[{low}, {high}]")
+    yield "  ".join([*fields, product.producer.dfpc])
 
 
 def _get(chosen: argparse.Namespace, store: "ProductStore", query: "ProductQuery") -> None:

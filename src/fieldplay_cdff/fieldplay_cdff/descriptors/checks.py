@@ -14,45 +14,47 @@ from fieldplay_cdff.descriptors.model import (
     End,
     ProcessingChain,
     Step,
-    named,
-    type_faults,
+    port_label,
+    type_issues,
 )
 from fieldplay_cdff.descriptors.reader import ON_INPUT
 
 NEAR = 0.75  # as difflib measures
 PREFIXES = ("in", "out")  # of ports' names in early versions
 
-Found = tuple[int, str, str]  # line, kind, message
+LineIssue = tuple[int, str, str]  # line, kind, message
 
 
 def check_description(file: str, description: Description, catalogue: Catalogue, *, report: Report) -> None:
     """Report what does not fit the catalogue, or itself; each thing once, though several implementations have it."""
     if description.kind != DFPC:
         return
-    found = dict.fromkeys(each for chain in description.chains for each in _faults(description, chain, catalogue))
-    for line, kind, message in sorted(found):
+    issues = dict.fromkeys(
+        each for chain in description.chains for each in _chain_issues(description, chain, catalogue)
+    )
+    for line, kind, message in sorted(issues):
         report(Defect(file=file, row=line or None, kind=kind, message=message))
 
 
-def _faults(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[Found]:
+def _chain_issues(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[LineIssue]:
     steps = {step.id: step for step in chain.steps}
     listed = [step.id for step in chain.steps if step.is_listed]
     for step in chain.steps:
-        yield from _faults_of_step(step, listed, catalogue, is_named=description.form == 2)
+        yield from _step_issues(step, listed, catalogue, is_named=description.form == 2)
     for connection in chain.connections:
-        yield from _faults_of_end(description, steps, connection, catalogue=catalogue, is_source=True)
-        yield from _faults_of_end(description, steps, connection, catalogue=catalogue, is_source=False)
+        yield from _end_issues(description, steps, connection, catalogue=catalogue, is_source=True)
+        yield from _end_issues(description, steps, connection, catalogue=catalogue, is_source=False)
     for (source, target), count in Counter((each.source, each.target) for each in chain.connections).items():
         if count > 1:
             line = [each.line for each in chain.connections if (each.source, each.target) == (source, target)][1]
-            yield line, "double_connection", f"{named(source)} is connected to {named(target)} {count} times"
-    for connection, message in type_faults(description, chain, catalogue):
+            yield line, "double_connection", f"{port_label(source)} is connected to {port_label(target)} {count} times"
+    for connection, message in type_issues(description, chain, catalogue):
         yield connection.line, TYPES_DIFFER, message
     if chain.connections:
-        yield from _unconnected(description, chain)
+        yield from _unconnected_ports(description, chain)
 
 
-def _faults_of_step(step: Step, listed: Collection[str], catalogue: Catalogue, *, is_named: bool) -> Iterator[Found]:
+def _step_issues(step: Step, listed: Collection[str], catalogue: Catalogue, *, is_named: bool) -> Iterator[LineIssue]:
     """Faults of one step; where steps have names, one that is not listed says nothing of what it is."""
     if not step.is_listed:
         there = f"; listed are {', '.join(listed)}" if listed else ", and there is no list of them"
@@ -86,9 +88,9 @@ def _is_done_by(implementation: str, dfn: Dfn, catalogue: Catalogue) -> bool:
     return {implementation, catalogue.implementation_aliases.get(implementation)} & {*dfn.implementations} != set()
 
 
-def _faults_of_end(
+def _end_issues(
     description: Description, steps: dict[str, Step], connection: Connection, *, catalogue: Catalogue, is_source: bool
-) -> Iterator[Found]:
+) -> Iterator[LineIssue]:
     end = connection.source if is_source else connection.target
     if end.step is None:
         side = "input" if is_source else "output"
@@ -122,7 +124,7 @@ def _hint(name: str, names: Collection[str]) -> str:
     return f": did you mean {meant}?" if meant else ""
 
 
-def _unconnected(description: Description, chain: ProcessingChain) -> Iterator[Found]:
+def _unconnected_ports(description: Description, chain: ProcessingChain) -> Iterator[LineIssue]:
     used = {end for each in chain.connections for end in (each.source, each.target)}
     for side, ports in (("input", description.inputs), ("output", description.outputs)):
         for port in ports:

@@ -174,13 +174,13 @@ class Catalogue:
 
 
 @lru_cache(maxsize=1)
-def published() -> Catalogue:
+def published_catalogue() -> Catalogue:
     """The steps that come with the framework."""
     return _catalogue("dfns")
 
 
 @lru_cache(maxsize=1)
-def known() -> Catalogue:
+def known_catalogue() -> Catalogue:
     """The steps that come with the framework, and those of our own that hold them together."""
     return _catalogue("dfns", "own")
 
@@ -230,18 +230,18 @@ def do_differ(one: str, other: str) -> bool:
     return is_known and _plain(one) != _plain(other)
 
 
-def type_faults(
+def type_issues(
     description: Description, chain: ProcessingChain, catalogue: Catalogue
 ) -> Iterator[tuple[Connection, str]]:
     """The connections of a chain whose ends have different types, with what is wrong in words."""
     for connection in chain.connections:
-        source, target = types_of_ends(description, chain, connection, catalogue)
+        source, target = end_types(description, chain, connection, catalogue)
         if do_differ(source, target):
-            ends = f"{named(connection.source)} is {source}", f"{named(connection.target)} takes {target}"
-            yield connection, ", but ".join(ends)
+            messages = f"{port_label(connection.source)} is {source}", f"{port_label(connection.target)} takes {target}"
+            yield connection, ", but ".join(messages)
 
 
-def feed_faults(description: Description, feeds: Mapping[str, InputFeed]) -> Iterator[tuple[int, str]]:
+def feed_issues(description: Description, feeds: Mapping[str, InputFeed]) -> Iterator[tuple[int, str]]:
     """The inputs of a chain, by their lines, that take another type than the stream of a log that feeds them."""
     for port in description.inputs:
         feed = feeds.get(port.name)
@@ -249,7 +249,7 @@ def feed_faults(description: Description, feeds: Mapping[str, InputFeed]) -> Ite
             yield port.line, f"{feed.stream} is {feed.type}, but {port.name} takes {port.shown_type}"
 
 
-def types_of_ends(
+def end_types(
     description: Description, chain: ProcessingChain, connection: Connection, catalogue: Catalogue
 ) -> tuple[str, str]:  # fmt: skip
     """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
@@ -262,19 +262,19 @@ def types_of_ends(
         dfn = dfns[end.step]
         types = {} if dfn is None else dfn.outputs if is_source else dfn.inputs
         name = "" if dfn is None else catalogue.port(dfn.name, end.port, is_source=is_source)
-        found = types.get(name, "")
-        if not found.startswith(ANY) or dfn is None or end.step in seen:
-            return found
-        alike = {port for port, kind in dfn.inputs.items() if kind == found}
+        type_name = types.get(name, "")
+        if not type_name.startswith(ANY) or dfn is None or end.step in seen:
+            return type_name
+        alike = {port for port, kind in dfn.inputs.items() if kind == type_name}
         others = (each for each in chain.connections if each is not connection and each.target.step == end.step)
         fed = (type_of(each.source, seen | {end.step}, is_source=True) for each in others if each.target.port in alike)
-        return next((kind for kind in fed if kind and not kind.startswith(ANY)), found)
+        return next((kind for kind in fed if kind and not kind.startswith(ANY)), type_name)
 
     none: frozenset[str] = frozenset()
     return type_of(connection.source, none, is_source=True), type_of(connection.target, none, is_source=False)
 
 
-def named(end: End) -> str:
+def port_label(end: End) -> str:
     """A port, with the step that it is of."""
     return f"{end.step}.{end.port}" if end.step else end.port
 

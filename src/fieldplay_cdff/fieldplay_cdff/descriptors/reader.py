@@ -53,7 +53,7 @@ FURTHER = ("topic",)  # of runnable descriptions
 FURTHER_OF_PORT = {"input": ("policy",), "output": ("frame", "child", "product")}
 PRODUCT = ("kind", "period")
 OPERATION = ("name", "doc", "output_type", "inputs")
-ENDS = ("input", "output")
+CONNECTION_ENDS = ("input", "output")
 NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
 MISSPELLED = "asnlScc"  # with the letter l
 
@@ -98,28 +98,30 @@ class YamlValue(NamedTuple):
         `further` ones are taken too, but are not what others should have written.
         """
         if not isinstance(self.node, yaml.MappingNode):
-            expected = f"expected {what} with {_listed(known)}"
+            expected = f"expected {what} with {_join_names(known)}"
             self.reader.complain(self.line, "wrong_form", f"{expected}, got {self.form}")
             return {}
-        found: dict[str, YamlValue] = {}
+        values: dict[str, YamlValue] = {}
         for name, line, value in self._pairs():
             usual = name if name in further else self._usual_name(name, line, what, known=known)
-            if usual in found:
+            if usual in values:
                 self.reader.complain(line, "double_field", f"{what} has two fields {usual}; the first counts")
             elif usual:
-                found[usual] = value
+                values[usual] = value
         for name in mandatory:
-            if name not in found or found[name].is_nothing:
+            if name not in values or values[name].is_nothing:
                 self.reader.complain(self.line, "missing_field", f"{what} has no {name}, which it must have")
-        return found
+        return values
 
     def plain(self) -> Any:
         """All of it as Python's own values."""
         try:
             return yaml.constructor.SafeConstructor().construct_document(self.node)
         except (yaml.YAMLError, *ERRORS) as error:
-            told = " ".join(str(error).split())
-            self.reader.complain(self.line, "wrong_form", f"expected values, got one that is none of its type: {told}")
+            message = " ".join(str(error).split())
+            self.reader.complain(
+                self.line, "wrong_form", f"expected values, got one that is none of its type: {message}"
+            )
             return None
 
     def _pairs(self) -> Iterator[tuple[str, int, "YamlValue"]]:
@@ -133,7 +135,7 @@ class YamlValue(NamedTuple):
         if name in known:
             return name
         meant = nearest(name, known)
-        unknown = f"{what} has a field '{name}', expected {_listed(known)}"
+        unknown = f"{what} has a field '{name}', expected {_join_names(known)}"
         self.reader.complain(line, "unknown_field", unknown + (f"; taken as {meant}" if meant else ""))
         return meant
 
@@ -171,14 +173,14 @@ class YamlReader:
     def content(self) -> YamlValue:
         """The whole, with tabs as spaces where YAML does not allow tabs; ArchiveError where all fails."""
         try:
-            node = self._composed(self._text)
+            node = self._compose(self._text)
         except yaml.MarkedYAMLError as error:
             rows = [row for row, line in enumerate(self._text.splitlines(), 1) if "\t" in _indent(line)]
             if not rows:
-                raise ArchiveError(self._told(error)) from None
+                raise ArchiveError(self._yaml_error(error)) from None
             for row in rows:
                 self.complain(row, "tab", "a tab stands before the text, where YAML allows spaces alone; taken as such")
-            node = self._composed_without_tabs()
+            node = self._compose_without_tabs()
         except yaml.YAMLError as error:
             raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
         if node is None:
@@ -189,13 +191,13 @@ class YamlReader:
             raise ArchiveError(f"{self.file}: {error}") from None
         return YamlValue(node, self)
 
-    def _composed_without_tabs(self) -> yaml.Node | None:
+    def _compose_without_tabs(self) -> yaml.Node | None:
         try:
-            return self._composed(self._text.expandtabs(TAB_WIDTH))
+            return self._compose(self._text.expandtabs(TAB_WIDTH))
         except yaml.MarkedYAMLError as error:
-            raise ArchiveError(self._told(error)) from None
+            raise ArchiveError(self._yaml_error(error)) from None
 
-    def _composed(self, text: str) -> yaml.Node | None:
+    def _compose(self, text: str) -> yaml.Node | None:
         with suppress(yaml.MarkedYAMLError):  # which is told below, by the parser that knows more of it
             require_shallow(text, sure=DEEPEST)
         try:
@@ -204,10 +206,10 @@ class YamlReader:
             raise ArchiveError(f"{self.file}: expected a description, got one that is nested too deep") from None
         return node
 
-    def _told(self, error: yaml.MarkedYAMLError) -> str:
+    def _yaml_error(self, error: yaml.MarkedYAMLError) -> str:
         mark = error.problem_mark or error.context_mark
-        place = f"{self.file}:{mark.line + 1}" if mark else self.file
-        return f"{place}: expected YAML: {error.problem or error.context}"
+        location = f"{self.file}:{mark.line + 1}" if mark else self.file
+        return f"{location}: expected YAML: {error.problem or error.context}"
 
 
 def text_of(fields: Fields, name: str) -> str:
@@ -224,7 +226,7 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
@@ -337,22 +339,22 @@ def _outer_connections(fields: Fields, end: str) -> Iterator[Connection]:
     for value in items_of(fields, f"{end}_connections"):
         own = value.fields(f"an {end} connection", needed, mandatory=needed)
         if all(text_of(own, name) for name in needed):
-            ends = End(None, text_of(own, outer)), end_of(own, "dfn_id")
-            source, target = ends if end == "input" else ends[::-1]
+            connection = End(None, text_of(own, outer)), end_of(own, "dfn_id")
+            source, target = connection if end == "input" else connection[::-1]
             yield Connection(source=source, target=target, line=value.line)
 
 
 def _inner_connections(fields: Fields) -> Iterator[Connection]:
     for value in items_of(fields, "internal_connections"):
         both = value.fields("an internal connection", ("from", "to"), mandatory=("from", "to"))
-        ends = []
+        connection = []
         for name in both:
             own = both[name].fields(f"'{name}' of a connection", ("dfn_id", "port"), mandatory=("dfn_id", "port"))
             end = end_of(own, "dfn_id")
-            ends += [(name, end)] if all(end) else []
-        found = dict(ends)
-        if len(found) == 2:  # of another it is told what is missing
-            yield Connection(source=found["from"], target=found["to"], line=value.line)
+            connection += [(name, end)] if all(end) else []
+        own_ends = dict(connection)
+        if len(own_ends) == 2:  # of another it is told what is missing
+            yield Connection(source=own_ends["from"], target=own_ends["to"], line=value.line)
 
 
 def _is_positive(text: str) -> bool:
@@ -388,7 +390,7 @@ def description_of_text(file: str, text: str, report: Report) -> Description:
 
 
 def _description(reader: YamlReader, top: Fields) -> Description:
-    outer = {end: items_of(top, f"{end}_ports") for end in ENDS}
+    outer = {end: items_of(top, f"{end}_ports") for end in CONNECTION_ENDS}
     implementations = items_of(top, "implementations")
     has_outer = "dfns" in top or any(port.has("connections") for ports in outer.values() for port in ports)
     has_inner = any(each.has(*CHAIN[1:]) for each in implementations)
@@ -427,7 +429,7 @@ def _ports(
     outer: dict[str, list[YamlValue]], *, with_connections: bool
 ) -> tuple[dict[str, tuple[Port, ...]], list[Connection]]:
     """The ports of both ends, and the connections that stand beside them."""
-    ports: dict[str, dict[str, Port]] = {end: {} for end in ENDS}
+    ports: dict[str, dict[str, Port]] = {end: {} for end in CONNECTION_ENDS}
     connections: list[Connection] = []
     for end, values in outer.items():
         for value in values:
@@ -440,7 +442,7 @@ def _ports(
             ports[end].setdefault(port.name, port)
             if with_connections:
                 connections += _connections_of_port(end, port.name, items_of(fields, "connections"))
-    return {end: tuple(found.values()) for end, found in ports.items()}, connections
+    return {end: tuple(found_ports.values()) for end, found_ports in ports.items()}, connections
 
 
 def _port(value: YamlValue, fields: Fields) -> Port:

@@ -33,12 +33,12 @@ from fieldplay_cdff.steps.values import (
 
 ODOMETRY, POSES, IMAGE = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray", "sensor_msgs/msg/Image"
 NUMBER, TRUTH, METADATA = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "nav_msgs/msg/MapMetaData"
-WAY = "nav_msgs/msg/Path"
+PATH_TYPE = "nav_msgs/msg/Path"
 CLOSURES = "closures"  # beside the keyframes of a map: two poses of each place that was known again
 TYPES = {  # of messages, by those of ports
     "Pose": ODOMETRY, "TransformWithCovariance": ODOMETRY, "RigidBodyState": ODOMETRY, "PosesSequence": POSES,
     "Pointcloud": CLOUD, "Frame": IMAGE, "Map": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,
-    "Trajectory": WAY, "KeyframeMap": POSES,
+    "Trajectory": PATH_TYPE, "KeyframeMap": POSES,
 }  # fmt: skip
 NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
 STATIC = "/tf_static"
@@ -63,7 +63,7 @@ class OutTopics:
     """
 
     ports: Mapping[str, str]
-    place: str  # the topics' beginning
+    prefix: str  # the topics' beginning
     scene: str
     tf: bool = True
     bodies: Mapping[str, PosedBody] = field(default_factory=dict)  # whose poses ports are, where not the camera's
@@ -74,15 +74,15 @@ class OutTopics:
 
     def topics(self) -> dict[str, str]:
         """Types of messages by topic."""
-        found = {self.topic(port): TYPES[kind] for port, kind in self.ports.items() if kind in TYPES}
-        found |= {f"{self.topic(port)}_metadata": METADATA for port, kind in self.ports.items() if kind == "Map"}
-        found |= {self._closures(port): POSES for port, kind in self.ports.items() if kind == "KeyframeMap"}
-        has_pose = ODOMETRY in found.values()
-        return {**found, TF: ON_TF.type} if self.tf and has_pose else found
+        topics = {self.topic(port): TYPES[kind] for port, kind in self.ports.items() if kind in TYPES}
+        topics |= {f"{self.topic(port)}_metadata": METADATA for port, kind in self.ports.items() if kind == "Map"}
+        topics |= {self._closures(port): POSES for port, kind in self.ports.items() if kind == "KeyframeMap"}
+        has_pose = ODOMETRY in topics.values()
+        return {**topics, TF: ON_TF.type} if self.tf and has_pose else topics
 
     def topic(self, port: str) -> str:
         """Where a port's messages go."""
-        return f"{self.place}/{NAMES.get(port, port)}"
+        return f"{self.prefix}/{NAMES.get(port, port)}"
 
     def _closures(self, port: str) -> str:
         return f"{self.topic(port).rpartition('/')[0]}/{CLOSURES}"
@@ -103,17 +103,17 @@ class OutTopics:
                 OutMessage(f"{topic}_metadata", metadata_bytes(value, stamp_ns), stamp_ns),
             ]
         if kind == "KeyframeMap":
-            both = ((topic, value.poses), (self._closures(port), value.ends_of_closures()))
+            both = ((topic, value.poses), (self._closures(port), value.closure_poses()))
             spec = StreamSpec(id=port, topic=topic, type=POSES, frame=self.scene)
             return [OutMessage(at, data, stamp_ns) for at, poses in both
                     for data in message_bytes(_poses(poses, stamp_ns), spec)]  # fmt: skip
         record = RECORDS[kind](value, stamp_ns)
         frame, child, on_tf = self._frames(port, camera)
         spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=frame, child_frame=child)
-        found = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
+        messages = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
         if self.tf and isinstance(record, records.Odometry):
-            found += [OutMessage(TF, data, stamp_ns) for data in message_bytes(_edge(record, frame, on_tf), ON_TF)]
-        return found
+            messages += [OutMessage(TF, data, stamp_ns) for data in message_bytes(_edge(record, frame, on_tf), ON_TF)]
+        return messages
 
     def _frames(self, port: str, camera: str) -> tuple[str, str, str]:
         """The frame of a pose, what it is the pose of, and what that is called on tf."""
@@ -130,13 +130,13 @@ def _edge(record: records.Odometry, parent: str, child: str) -> records.Transfor
 
 def static_messages(edges: Sequence[Edge], stamp_ns: int) -> list[OutMessage]:
     """Transforms that do not move, for /tf_static."""
-    found = []
+    messages = []
     for edge in edges:
         turn = quaternion_from_rotation(edge.parent_t_child[None, :3, :3])
         at_ns = np.array([stamp_ns], np.int64)
         record = transforms(edge.parent, edge.child, edge.parent_t_child[None, :3, 3], turn, at_ns)
-        found += [OutMessage(STATIC, data, stamp_ns) for data in message_bytes(record, ON_TF)]
-    return found
+        messages += [OutMessage(STATIC, data, stamp_ns) for data in message_bytes(record, ON_TF)]
+    return messages
 
 
 def transforms(
@@ -152,7 +152,7 @@ def transforms(
 def cloud_bytes(cloud: Cloud, stamp_ns: int, frame: str) -> bytes:
     """A dense sensor_msgs/PointCloud2 of a cloud."""
     good = np.asarray(np.isfinite(cloud.points).all(axis=1))
-    cloud = cloud if good.all() else cloud.taken(good)
+    cloud = cloud if good.all() else cloud.subset(good)
     fields = [(axis, "<f4") for axis in "xyz"]
     fields += [("intensity", "<f4")] if cloud.intensity is not None else []
     fields += [("rgb", "<u4")] if cloud.colors is not None else []
@@ -164,7 +164,7 @@ def cloud_bytes(cloud: Cloud, stamp_ns: int, frame: str) -> bytes:
     if cloud.colors is not None:
         red, green, blue = cloud.colors.T.astype(np.uint32)
         rows["rgb"] = red << 16 | green << 8 | blue
-    return b"".join(bytes(piece) for piece in cloud_message(rows, stamp_ns, frame))
+    return b"".join(bytes(block) for block in cloud_message(rows, stamp_ns, frame))
 
 
 def _times(stamp_ns: int) -> dict[str, NDArray[np.int64]]:
@@ -192,13 +192,13 @@ def _state(value: State, stamp_ns: int) -> Record:
     pose = transform_from_rotation(rotation_from_vector(value.values[:3]), value.values[3:6])
     order = [3, 4, 5, 0, 1, 2]
     known = value.covariance[:6, :6][np.ix_(order, order)]
-    found = _odometry(pose, stamp_ns, known if known.any() else None)
-    assert isinstance(found, records.Odometry)
-    found.angular_velocity_rad_s[0], found.linear_velocity_m_s[0] = value.values[6:9], value.values[9:]
+    odometry = _odometry(pose, stamp_ns, known if known.any() else None)
+    assert isinstance(odometry, records.Odometry)
+    odometry.angular_velocity_rad_s[0], odometry.linear_velocity_m_s[0] = value.values[6:9], value.values[9:]
     of_twist = value.covariance[6:, 6:][np.ix_(order, order)]
     if of_twist.any():
-        found.twist_covariance[0] = of_twist
-    return found
+        odometry.twist_covariance[0] = of_twist
+    return odometry
 
 
 def _poses(value: NDArray[np.float64], stamp_ns: int) -> Record:
@@ -206,14 +206,14 @@ def _poses(value: NDArray[np.float64], stamp_ns: int) -> Record:
     return records.Poses(**_times(stamp_ns), position_m=value[None, :, :3, 3], orientation_xyzw=turns[None])
 
 
-def _way(value: Trajectory, stamp_ns: int) -> Record:
+def _path(value: Trajectory, stamp_ns: int) -> Record:
     turns = quaternion_from_rotation(value.poses[:, :3, :3])
-    way = records.Pose(
+    path = records.Pose(
         stamp_ns=value.stamp_ns, position_m=value.positions_m, orientation_xyzw=turns,
         covariance=np.zeros((len(value), 6, 6)),
     )  # fmt: skip
     count = np.array([len(value)])
-    return records.Paths(**_times(stamp_ns), paths=(way,), path_index=np.zeros(1, np.int64), count=count)
+    return records.Paths(**_times(stamp_ns), paths=(path,), path_index=np.zeros(1, np.int64), count=count)
 
 
 def _heights(grid: ElevationGrid) -> records.Pixels:
@@ -248,5 +248,5 @@ def _number(value: float, stamp_ns: int) -> Record:
 
 RECORDS: Mapping[str, Callable[[Any, int], Record]] = {
     "Pose": _odometry, "TransformWithCovariance": _estimate, "RigidBodyState": _state, "PosesSequence": _poses,
-    "bool": _truth, "float": _number, "double": _number, "Trajectory": _way,
+    "bool": _truth, "float": _number, "double": _number, "Trajectory": _path,
 }  # fmt: skip

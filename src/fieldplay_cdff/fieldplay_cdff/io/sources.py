@@ -57,7 +57,7 @@ def reason_of(error: ArchiveError) -> str:
     return error.reason if isinstance(error, UnusableInputError) else DAMAGED
 
 
-class StereoFaults:
+class StereoIssues:
     """Refuses pictures that show nothing, and measures once whether a pair is rectified."""
 
     def __init__(self) -> None:
@@ -68,10 +68,10 @@ class StereoFaults:
         """ArchiveError where a picture is black, or all of one grey."""
         small = frame.image[::8, ::8]
         if small.dtype == np.uint8 and (small.mean() < DARK or small.std() < SPREAD):
-            told = f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}"
-            raise UnusableInputError(told, reason=DARK_IMAGE)
+            message = f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}"
+            raise UnusableInputError(message, reason=DARK_IMAGE)
 
-    def hear(self, port: str, frame: Frame) -> str:
+    def add(self, port: str, frame: Frame) -> str:
         """What is to be told once both pictures of a pair are there; "" where nothing is."""
         if not self._left:
             return ""
@@ -80,23 +80,23 @@ class StereoFaults:
         if len(pair) != 2 or pair[0] is None or pair[1] is None or pair[0].stamp_ns != pair[1].stamp_ns:
             return ""
         self._left -= 1
-        found = feature_shifts(pair[0], pair[1])
-        if len(found) < LEAST:
+        shifts = feature_shifts(pair[0], pair[1])
+        if len(shifts) < LEAST:
             if self._left:
                 return ""
-            return f"left and right show little of the same: {len(found)} features of the {LOOKS}th pair are in both"
+            return f"left and right show little of the same: {len(shifts)} features of the {LOOKS}th pair are in both"
         self._left = 0
-        aside, middle = float(np.median(found[:, 0])), float(np.median(np.abs(found[:, 1])))
-        told = f"(the middle of {len(found)} features; expected"
+        aside, middle = float(np.median(shifts[:, 0])), float(np.median(np.abs(shifts[:, 1])))
+        basis = f"(the middle of {len(shifts)} features; expected"
         if aside > MOST_PX:
             return (
-                f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {told} 0)"
+                f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {basis} 0)"
             )
         if middle <= MOST_PX:
             return ""
         return (
-            f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {told} {MOST_PX:g} "
-            "at most)"
+            f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {basis} "
+            f"{MOST_PX:g} at most)"
         )
 
 
@@ -131,7 +131,7 @@ def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Fram
     data = record.load(0)
     image, encoding = image_of_image(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
-    return frame if camera is None else camera.seen(frame)
+    return frame if camera is None else camera.rectify(frame)
 
 
 class StereoCamera:
@@ -149,7 +149,7 @@ class StereoCamera:
             matrix=projection[:, :3].copy(), distortion=np.zeros(0), model="", width=info.width, height=info.height
         )
 
-    def seen(self, frame: Frame) -> Frame:
+    def rectify(self, frame: Frame) -> Frame:
         """The frame with its camera, rectified if it is not."""
         image = self._rectification.image(frame.image)
         return replace(frame, image=image, camera=self.camera, baseline_m=self.baseline_m)
@@ -273,16 +273,16 @@ class PortReader:
     def __init__(self, sources: Sequence[PortSource], every: int = 1) -> None:
         self.sources = {source.topic: source for source in sources}
         self.cameras: dict[str, StereoCamera] = {}
-        self.told: list[str] = []  # what was found out of the pictures
+        self.notes: list[str] = []  # what was found out of the pictures
         self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
         self.camera_frame = ""  # of the pictures of the first port, as they are rectified
         self.edges: list[Edge] = []  # from the camera to its rectified self, where that looks another way
-        self._nth, self._stereo = EveryNth(every), StereoFaults()
+        self._nth, self._stereo = EveryNth(every), StereoIssues()
         self._decoders: dict[str, RecordDecoder] = {}
 
-    def hear_camera(self, source: PortSource, data: bytes, log_ns: int) -> None:
+    def add_camera_info(self, source: PortSource, data: bytes, log_ns: int) -> None:
         """A CameraInfo; ArchiveError names what is wrong with it."""
-        framed = self._framed(INFO, data, log_ns)
+        framed = self._record_with_frame(INFO, data, log_ns)
         if framed is None or not isinstance(framed.record, CameraInfos):
             raise ArchiveError(f"{source.info}: its bytes cannot be read as {INFO}")
         try:
@@ -307,37 +307,37 @@ class PortReader:
         names = [sides[side].info for side in SIDES]
         sizes = [(each.info.width, each.info.height) for each in (left, right)]
         if sizes[0] != sizes[1]:
-            told = " and ".join(
+            text = " and ".join(
                 f"{name} {width} x {height}" for name, (width, height) in zip(names, sizes, strict=True)
             )
-            raise ArchiveError(f"expected pictures of one size, got {told}")
+            raise ArchiveError(f"expected pictures of one size, got {text}")
         if not right.baseline_m > 0:
             raise ArchiveError(
                 f"{names[1]}: expected P[3] = -fx * baseline below 0 of the right camera of a rectified pair, "
                 f"got a baseline of {right.baseline_m + 0.0:g} m"
             )
         if right.baseline_m > LONGEST_BASELINE_M:
-            self.told.append(f"{names[1]}: a baseline of {right.baseline_m:g} m: is its P in pixels and metres?")
+            self.notes.append(f"{names[1]}: a baseline of {right.baseline_m:g} m: is its P in pixels and metres?")
 
     def models(self) -> tuple[dict[str, CameraModel], float]:
         """The cameras as pipelines know them, `left` and `right`, and the baseline of the pair."""
-        found = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
-        baseline_m = found["right"].baseline_m if "right" in found else 0.0
-        return {side: each.camera for side, each in found.items() if side}, baseline_m
+        models = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
+        baseline_m = models["right"].baseline_m if "right" in models else 0.0
+        return {side: each.camera for side, each in models.items() if side}, baseline_m
 
-    def opened(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
+    def read(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
         """A message and its stamp; None where it is not taken."""
         source = self.sources[topic]
         if source.kind == FRAME and not self._nth.takes(source.port):
             return None
-        framed = self._framed(source.msgtype, data, log_ns)
+        framed = self._record_with_frame(source.msgtype, data, log_ns)
         if framed is None:
             raise ArchiveError("its bytes cannot be read")
         if source is next(iter(self.sources.values())):
-            self._hear_frame(source, framed.frame)
+            self._add_transforms(source, framed.frame)
         return PortMessage(source, framed.record, int(framed.record.stamp_ns[0]))
 
-    def _hear_frame(self, source: PortSource, frame: str) -> None:
+    def _add_transforms(self, source: PortSource, frame: str) -> None:
         camera = self.cameras.get(source.port)
         if camera is None or camera.turn is None:
             self.camera_frame = frame
@@ -355,10 +355,10 @@ class PortReader:
             return value
         frame = frame_of_image(record, self.cameras.get(source.port))
         self._stereo.require_light(frame)
-        warning = self._stereo.hear(source.port, frame)
-        self.told += [warning] if warning else []
+        warning = self._stereo.add(source.port, frame)
+        self.notes += [warning] if warning else []
         return frame
 
-    def _framed(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:
+    def _record_with_frame(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:
         decoder = self._decoders.setdefault(msgtype, RecordDecoder(msgtype))
         return next(decoder.records([Part(np.array([log_ns]), np.frombuffer(data, np.uint8)[None])]), None)

@@ -24,10 +24,18 @@ from fieldplay.io.containers import (
     begins_as_zip,
 )
 from fieldplay.io.file_names import last_part
-from fieldplay_cdff.logs.index.file_index import CHUNK, NO_TIME, FileIndex, Places, keep_index, kept_index, state_of_log
-from fieldplay_cdff.logs.index.scan import byte_of_fault, index_of_log
+from fieldplay_cdff.logs.index.file_index import (
+    CHUNK,
+    NO_TIME,
+    FileIndex,
+    Int64Array,
+    cached_index,
+    keep_index,
+    state_of_log,
+)
+from fieldplay_cdff.logs.index.scan import index_of_log, issue_offset
 from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
-from fieldplay_cdff.logs.msgpack_decode.values import FAULTS, settings_from_bytes
+from fieldplay_cdff.logs.msgpack_decode.values import DECODE_ERRORS, settings_from_bytes
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.timed_rows import FilePart
 
@@ -68,18 +76,20 @@ def notes_of_recordings(streams: Iterable[LogStream]) -> Iterator[str]:
 def _gap(stream: LogStream, row: int, first: int) -> str:
     """The time between the part that begins at a row and that before it."""
     before = max((int(stream.logged_ns(*rows).max()) for rows in stream.ranges(first, row)), default=NO_TIME)
-    behind = next((int(known[0]) for rows in stream.ranges(row) if len(known := _known(stream.logged_ns(*rows)))), None)
-    if before == NO_TIME or behind is None:
+    after = next(
+        (int(known[0]) for rows in stream.ranges(row) if len(known := _known_times(stream.logged_ns(*rows)))), None
+    )
+    if before == NO_TIME or after is None:
         return "one after the other"
-    gap_s = (behind - before) / NS_PER_S
+    gap_s = (after - before) / NS_PER_S
     return f"the second {abs(gap_s):.3f} s {'after the end of' if gap_s >= 0 else 'before the end of'} the first"
 
 
-def _known(times_ns: Places) -> Places:
+def _known_times(times_ns: Int64Array) -> Int64Array:
     return np.asarray(times_ns[times_ns != NO_TIME], np.int64)
 
 
-def settings_beside(path: Path, note: Note) -> list[str]:
+def settings_files(path: Path, note: Note) -> list[str]:
     """The files of settings that belong to a log: those that are called as it is, else the only ones of its folder."""
     return [name for kind in KINDS for name in _chosen(path, kind, note)]
 
@@ -89,7 +99,7 @@ def note_other_parts(path: Path, note: Note) -> None:
     part = PART.fullmatch(_stem(path.name))
     if part is None:
         return
-    stems = {_stem(name) for name in _names_beside(path)}
+    stems = {_stem(name) for name in _sibling_names(path)}
     others = [match for stem in stems if (match := PART.fullmatch(stem)) and match[1] == part[1]]
     if len(others) > 1:
         note(f"{path.name} is one of {len(others)} parts of {part[1]}: it alone is read, the folder has them all")
@@ -97,18 +107,18 @@ def note_other_parts(path: Path, note: Note) -> None:
 
 def _chosen(path: Path, kind: str, note: Note) -> list[str]:
     """The file of settings of a kind that belongs to a log, if any."""
-    found: dict[str, list[str]] = {}
-    for name in _names_beside(path):
+    settings: dict[str, list[str]] = {}
+    for name in _sibling_names(path):
         match = SETTINGS.fullmatch(_stem(name))
         if match and match[2].lower() == kind and name != path.name:
-            found.setdefault(match[1], []).append(name)
-    own = next((prefix for prefix in _prefixes(_stem(path.name)) if prefix in found), None)
-    if own is None and len(found) == 1:
-        (own,) = found
-    if own is None and found:
-        names = ", ".join(name for names in found.values() for name in names)
+            settings.setdefault(match[1], []).append(name)
+    own = next((prefix for prefix in _prefixes(_stem(path.name)) if prefix in settings), None)
+    if own is None and len(settings) == 1:
+        (own,) = settings
+    if own is None and settings:
+        names = ", ".join(name for names in settings.values() for name in names)
         note(f"{names}: by their names none is of {path.name}, so they are not read; give the folder to read all")
-    return found[own][:1] if own is not None else []
+    return settings[own][:1] if own is not None else []
 
 
 def _prefixes(stem: str) -> Iterator[str]:
@@ -119,7 +129,7 @@ def _prefixes(stem: str) -> Iterator[str]:
         stem = shorter if shorter != stem else ""
 
 
-def _names_beside(path: Path) -> list[str]:
+def _sibling_names(path: Path) -> list[str]:
     """The logs and settings of a log's folder, itself among them; none where nobody may look."""
     try:
         return sorted(name for name in os.listdir(path.parent) if LOG.fullmatch(name))
@@ -155,16 +165,16 @@ class Log(AbstractContextManager["Log"]):
         self.names = tuple(names)
         self.settings: dict[str, Any] = {}
         self._open_files = LogFiles(files)
-        found: dict[str, list[FilePart]] = {}
+        by_stream: dict[str, list[FilePart]] = {}
         for name, index in _indexes(files, names, report):
-            if index.is_settings and not index.faults:
+            if index.is_settings and not index.issues:
                 self._read_settings(name, report)
-            for kind, message in index.faults:
-                report(Defect(file=name, kind=kind, message=message, byte=byte_of_fault(message)))
+            for kind, message in index.issues:
+                report(Defect(file=name, kind=kind, message=message, byte=issue_offset(message)))
             for part in index.parts:
-                found.setdefault(part.stream, []).append(FilePart(name, part))
+                by_stream.setdefault(part.stream, []).append(FilePart(name, part))
                 _compare_lengths(name, part.stream, len(part), part.logged.count if part.has_meta else None, report)
-        self.streams = {name: LogStream(name, parts, self._open_files) for name, parts in found.items()}
+        self.streams = {name: LogStream(name, parts, self._open_files) for name, parts in by_stream.items()}
         self.notes = list(notes_of_recordings(self.streams.values()))
 
     def _read_settings(self, name: str, report: Report) -> None:
@@ -245,9 +255,9 @@ def log_names(files: Files, note: Callable[[str], None] = lambda text: None) -> 
     return sorted(chosen)
 
 
-def read_settings_beside(log: Log, path: Path, report: Report, note: Callable[[str], None]) -> None:
+def add_settings_files(log: Log, path: Path, report: Report, note: Callable[[str], None]) -> None:
     """Take the settings that lie beside a log which is given alone as if they had been given with it."""
-    names = settings_beside(path, note)
+    names = settings_files(path, note)
     if not names:
         return
     files = ListedFiles(path.parent, names)
@@ -272,11 +282,11 @@ def is_log(files: Files, name: str) -> bool:
             unpacker.feed(file.read(HEAD))
         unpacker.read_map_header()
         key = unpacker.unpack()
-    except (ArchiveError, OSError, *FAULTS):
+    except (ArchiveError, OSError, *DECODE_ERRORS):
         return False
     if isinstance(key, list):
         return len(key) == 2 and all(isinstance(part, str) for part in key)
-    return isinstance(key, str) and any(sign in key for sign in "./")
+    return isinstance(key, str) and any(char in key for char in "./")
 
 
 def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tuple[str, FileIndex]]:
@@ -285,11 +295,11 @@ def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tup
     total, done = max(sum(sizes.values()), 1), 0
     for name in names:
         path = files.root / name if isinstance(files, FolderFiles) else None
-        index = kept_index(path) if path is not None else None
+        index = cached_index(path) if path is not None else None
         if index is None:
             state = state_of_log(path) if path is not None else []
             index = _index(files, name, before=done, total=total)
-            if path is not None and not any(kind == "unreadable_log" for kind, _ in index.faults):
+            if path is not None and not any(kind == "unreadable_log" for kind, _ in index.issues):
                 keep_index(path, index, state)
         done += sizes[name]
         report_opening(done / total, done >> 20)
@@ -300,25 +310,25 @@ def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
     try:
         with open_log_file(files, name) as file:
 
-            def moved(place: int) -> None:
-                at = before + (file.source_place if isinstance(file, InflatedFile) else place)
+            def report_progress(offset: int) -> None:
+                at = before + (file.source_position if isinstance(file, InflatedFile) else offset)
                 report_opening(min(at / total, 1.0), at >> 20)
 
-            index = index_of_log(file, moved)
-            return _with_checksum(index, file) if index.faults and isinstance(file, InflatedFile) else index
+            index = index_of_log(file, report_progress)
+            return _with_checksum(index, file) if index.issues and isinstance(file, InflatedFile) else index
     except (ArchiveError, OSError) as error:
-        return FileIndex(faults=(("unreadable_log", str(error)),))
+        return FileIndex(issues=(("unreadable_log", str(error)),))
 
 
 def _with_checksum(index: FileIndex, file: InflatedFile) -> FileIndex:
     """Add to the last fault of a packed log what zlib says of the rest of it, its checksum above all."""
-    kind, message = index.faults[-1]
+    kind, message = index.issues[-1]
     try:
         while file.read(CHUNK):
             pass
     except (ArchiveError, OSError) as error:
         if str(error) not in message:
-            return replace(index, faults=(*index.faults[:-1], (kind, f"{message}; {error}")))
+            return replace(index, issues=(*index.issues[:-1], (kind, f"{message}; {error}")))
     return index
 
 

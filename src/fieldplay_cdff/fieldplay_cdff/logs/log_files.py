@@ -12,10 +12,10 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.seekable_zip import InflateError, RunningSum, SeekableDeflate
-from fieldplay_cdff.logs.index.blocks import KeptBlocks
+from fieldplay_cdff.logs.index.blocks import BlockCache
 
 PACKED = ".zz"
-MOST_KEPT = 24  # open files
+MAXIMUM_CACHED = 24  # open files
 HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and behind its data
 NEEDS_DICTIONARY = 0x20
 OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
@@ -34,7 +34,7 @@ class LogFiles:
     """
 
     def __init__(self, files: Files) -> None:
-        self.blocks = KeptBlocks()  # of samples of these files
+        self.blocks = BlockCache()  # of samples of these files
         self._files = files
         self._kept: OrderedDict[tuple[str, Hashable], list[BinaryIO]] = OrderedDict()
         self._count = 0
@@ -42,7 +42,7 @@ class LogFiles:
 
     def read(self, name: str, start: int, size: int, *, reader: Hashable) -> bytes:
         """Some bytes of a log; ArchiveError where it has not so many."""
-        with self._taken(name, reader) as file:
+        with self._take_file(name, reader) as file:
             try:
                 file.seek(start)
                 data = _all_of(file, size)
@@ -53,7 +53,7 @@ class LogFiles:
         return data
 
     @contextmanager
-    def _taken(self, name: str, reader: Hashable) -> Iterator[BinaryIO]:
+    def _take_file(self, name: str, reader: Hashable) -> Iterator[BinaryIO]:
         try:
             file = self._take((name, reader)) or open_log_file(self._files, name)
         except ArchiveError as error:
@@ -67,18 +67,18 @@ class LogFiles:
 
     def _take(self, key: tuple[str, Hashable]) -> BinaryIO | None:
         with self._lock:
-            kept = self._kept.get(key)
-            if not kept:
+            file = self._kept.get(key)
+            if not file:
                 return None
             self._count -= 1
-            return kept.pop()
+            return file.pop()
 
     def _put_back(self, key: tuple[str, Hashable], file: BinaryIO) -> None:
         with self._lock:
             self._kept.setdefault(key, []).append(file)
             self._kept.move_to_end(key)
             self._count += 1
-            while self._count > MOST_KEPT:
+            while self._count > MAXIMUM_CACHED:
                 oldest = next(iter(self._kept.values()))
                 if oldest:
                     oldest.pop().close()
@@ -121,7 +121,7 @@ class InflatedFile(io.RawIOBase):
         self._expected_sum: bytes | None = None
 
     @property
-    def source_place(self) -> int:
+    def source_position(self) -> int:
         """How far the packed file is read."""
         return self._file.tell()
 
@@ -145,7 +145,7 @@ class InflatedFile(io.RawIOBase):
         try:
             return self._data.seek(offset)
         except InflateError as error:
-            raise self._damaged(str(error)) from None
+            raise self._damage_error(str(error)) from None
 
     def readinto(self, buffer: Any, /) -> int:
         self._require_header()
@@ -153,7 +153,7 @@ class InflatedFile(io.RawIOBase):
         try:
             data = self._data.read(len(buffer))
         except InflateError as error:
-            raise self._damaged(str(error)) from None
+            raise self._damage_error(str(error)) from None
         if len(buffer) and not data:
             self._require_end()
         self._sum.add(start, data)
@@ -164,9 +164,9 @@ class InflatedFile(io.RawIOBase):
         try:
             zlib.decompressobj().decompress(self._header)
         except zlib.error as error:
-            raise self._damaged(str(error)) from None
+            raise self._damage_error(str(error)) from None
         if len(self._header) == HEADER and self._header[1] & NEEDS_DICTIONARY:
-            raise self._damaged("it needs a dictionary")
+            raise self._damage_error("it needs a dictionary")
 
     def _require_end(self) -> None:
         """The data are whole, and have their checksum if they were read in order."""
@@ -176,7 +176,7 @@ class InflatedFile(io.RawIOBase):
         if len(expected) < CHECKSUM:
             raise ArchiveError(f"{self.name}: cut off, it ends after {self._data.position} plain bytes")
         if self._sum.count == self._data.position and self._sum.value != int.from_bytes(expected, "big"):
-            raise self._damaged(OTHER_SUM)
+            raise self._damage_error(OTHER_SUM)
 
-    def _damaged(self, why: str) -> ArchiveError:
+    def _damage_error(self, why: str) -> ArchiveError:
         return ArchiveError(f"{self.name}: damaged: {why}, behind {self._data.position} plain bytes")

@@ -9,7 +9,7 @@ import numpy as np
 from fieldplay.core.errors import ArchiveError, DefectLocation
 from fieldplay_cdff.logs.asn1_uper.samples import Packing, packing_of
 from fieldplay_cdff.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
-from fieldplay_cdff.logs.index.file_index import Places
+from fieldplay_cdff.logs.index.file_index import Int64Array
 from fieldplay_cdff.logs.log_files import LogFiles
 from fieldplay_cdff.logs.msgpack_decode.values import TemplateMatch, arrays_from_bytes, plain_from_bytes, template_of
 from fieldplay_cdff.logs.timed_rows import (
@@ -29,7 +29,7 @@ class Extent(NamedTuple):
     """Rows begin <= row < end in one file, and their bytes; None of a flattened log, where these lie apart."""
 
     file: str
-    begin: int
+    start: int
     end: int
     where: tuple[int, int] | None
 
@@ -51,15 +51,15 @@ class LogStream(TimedRows):
 
     def _first(self) -> tuple[int, Any]:
         """The first sample that has fields, and its row; where none near the begin has any, the very first."""
-        found: list[Any] = []
+        first: list[Any] = []
         for row in chain(range(min(len(self), LOOKED_AT)), self._later_rows()):
             try:
-                found.append(self.sample(row, arrays=True))
+                first.append(self.sample(row, arrays=True))
             except ArchiveError:
-                found.append(None)
-            if isinstance(found[-1], dict) and found[-1]:
-                return row, found[-1]
-        return 0, found[0] if found else None
+                first.append(None)
+            if isinstance(first[-1], dict) and first[-1]:
+                return row, first[-1]
+        return 0, first[0] if first else None
 
     def _later_rows(self) -> Iterator[int]:
         """Rows to look at if the first ones have no fields; none where the type says that they have none."""
@@ -72,11 +72,11 @@ class LogStream(TimedRows):
             return
         yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
 
-    def place(self, row: int) -> DefectLocation:
+    def sample_location(self, row: int) -> DefectLocation:
         """Where a sample is, for a message."""
         (rows,) = self._part_rows(row, row + 1)
-        file, part = self.parts[rows.place]
-        byte = None if part.columns else int(self._places(rows)[0])
+        file, part = self.parts[rows.part_index]
+        byte = None if part.columns else int(self._offsets(rows)[0])
         where = "" if byte is None else f" at byte {byte}"
         return DefectLocation(file, f"sample {rows.low} of {self.name}{where}", sample=int(rows.low), byte=byte)
 
@@ -86,54 +86,54 @@ class LogStream(TimedRows):
 
     def samples(self, start: int, end: int, *, arrays: bool = False) -> list[Any]:
         """Samples in the order of the files; ArchiveError where they cannot be read."""
-        found = [sample for rows in self._part_rows(start, end) for sample in self._samples(rows, arrays=arrays)]
-        return found if self.packing is None else [self.packing.sample(sample) for sample in found]
+        samples = [sample for rows in self._part_rows(start, end) for sample in self._samples(rows, arrays=arrays)]
+        return samples if self.packing is None else [self.packing.sample(sample) for sample in samples]
 
     def _samples(self, rows: PartRows, *, arrays: bool) -> list[Any]:
-        file, part = self.parts[rows.place]
+        file, part = self.parts[rows.part_index]
         if part.columns:
             return samples_of_columns(part, rows.low, rows.high, self._read(file), arrays=arrays)
         unpack = arrays_from_bytes if arrays else plain_from_bytes
-        places = self._places(rows).tolist()
-        found: list[Any] = []
-        for first, last in _runs(places):
-            base = places[first]
-            data = self._readers[rows.place].data(base, places[last] - base)
-            found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
-        return found
+        offsets = self._offsets(rows).tolist()
+        samples: list[Any] = []
+        for first, last in _runs(offsets):
+            base = offsets[first]
+            data = self._readers[rows.part_index].data(base, offsets[last] - base)
+            samples += [unpack(data[offsets[i] - base : offsets[i + 1] - base]) for i in range(first, last)]
+        return samples
 
     def alike(self, start: int, end: int) -> TemplateMatch | None:
         """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
         parts = list(self._part_rows(start, end))
-        if len(parts) != 1 or self.parts[parts[0].place].part.columns or self.packing is not None:
+        if len(parts) != 1 or self.parts[parts[0].part_index].part.columns or self.packing is not None:
             return None
-        places = self._places(parts[0])
-        whole, size = int(places[-1] - places[0]), int(places[1] - places[0])
-        if whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
+        offsets = self._offsets(parts[0])
+        whole, size = int(offsets[-1] - offsets[0]), int(offsets[1] - offsets[0])
+        if whole > READ_AT_ONCE or bool((np.diff(offsets) != size).any()):
             return None
-        data = self._readers[parts[0].place].data(int(places[0]), whole)
+        data = self._readers[parts[0].part_index].data(int(offsets[0]), whole)
         rows = np.frombuffer(data, np.uint8).reshape(-1, size)
         template = template_of(data[:size])
         return TemplateMatch(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
 
     def columns(self, start: int, end: int) -> ColumnRows | None:
         """Samples of a flattened log as its columns; None where they are of none, or of two files."""
-        place, low, high = next(self._part_rows(start, end))
-        file, part = self.parts[place]
+        number, low, high = next(self._part_rows(start, end))
+        file, part = self.parts[number]
         is_one = bool(part.columns) and high - low == end - start
         return rows_of_columns(part, low, high, self._read(file)) if is_one else None
 
     def extents(self, start: int, end: int) -> Iterator[Extent]:
         """Where rows lie, file by file."""
         for rows in self._part_rows(start, end):
-            file, part = self.parts[rows.place]
-            row = int(self._first_rows[rows.place])
+            file, part = self.parts[rows.part_index]
+            row = int(self._first_rows[rows.part_index])
             where = None if part.columns else self._extent(rows)
             yield Extent(file, row + rows.low, row + rows.high, where)
 
-    def sizes(self, start: int, end: int) -> Places:
+    def sizes(self, start: int, end: int) -> Int64Array:
         """How many bytes each sample (n,) has; of a flattened log, about."""
-        parts = [np.diff(self._places(rows)) for rows in self._part_rows(start, end)]
+        parts = [np.diff(self._offsets(rows)) for rows in self._part_rows(start, end)]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def byte_count(self, start: int = 0, end: int | None = None) -> int:
@@ -155,23 +155,23 @@ class LogStream(TimedRows):
 
     def _extent(self, rows: PartRows) -> tuple[int, int]:
         """Where the first sample begins, and where the last ends."""
-        first, last = (self._places(rows._replace(low=row, high=row + 1)) for row in (rows.low, rows.high - 1))
+        first, last = (self._offsets(rows._replace(low=row, high=row + 1)) for row in (rows.low, rows.high - 1))
         return int(first[0]), int(last[-1])
 
-    def _places(self, rows: PartRows) -> Places:
+    def _offsets(self, rows: PartRows) -> Int64Array:
         """Where samples begin, and where the last ends (n + 1,); of a flattened log, as if they were in rows."""
-        part = self.parts[rows.place].part
+        part = self.parts[rows.part_index].part
         if part.columns:
             return mean_bytes(part) * np.arange(rows.low, rows.high + 1)
-        return self._readers[rows.place].places(rows.low, rows.high)
+        return self._readers[rows.part_index].offsets(rows.low, rows.high)
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+def _runs(offsets: Sequence[int]) -> list[tuple[int, int]]:
     """The first of samples that are read at once, and that behind the last."""
     runs: list[tuple[int, int]] = []
     first = 0
-    for index in range(1, len(places)):
-        if index + 1 == len(places) or places[index + 1] - places[first] > READ_AT_ONCE:
+    for index in range(1, len(offsets)):
+        if index + 1 == len(offsets) or offsets[index + 1] - offsets[first] > READ_AT_ONCE:
             runs.append((first, index))
             first = index
     return runs

@@ -12,7 +12,7 @@ from fieldplay_cdff.logs.index.file_index import (
     BLOCK_ROWS,
     NO_TIME,
     GrowingBlocks,
-    Places,
+    Int64Array,
     StreamPart,
     Table,
     blocks_of,
@@ -34,7 +34,7 @@ class FilePart(NamedTuple):
 class PartRows(NamedTuple):
     """Rows of one part, by the part's place among all, and by their numbers in it."""
 
-    place: int
+    part_index: int
     low: int
     high: int
 
@@ -50,12 +50,12 @@ class TimedRows:
         self._files = files
         self._first_rows = np.cumsum([0, *(len(part) for _, part in parts)])
         self._readers = [
-            BlockReader(part.samples, self._read(file), kept=files.blocks, key=(name, place))
-            for place, (file, part) in enumerate(parts)
+            BlockReader(part.samples, self._read(file), cache=files.blocks, key=(name, index))
+            for index, (file, part) in enumerate(parts)
         ]
         tables = [self._blocks_of_part(rows) for rows in self._part_rows(0, len(self))]
         self.blocks: Table = np.concatenate([blocks_of(np.zeros(0, np.int64), np.zeros(0, np.int64)), *tables])
-        self.block_bytes = _joined([self._bytes_of_blocks(place) for place in range(len(parts))])
+        self.block_bytes = _concatenate([self._bytes_of_blocks(index) for index in range(len(parts))])
         self._own_unit = _unit(tables)
         self._to_ns()
         self.logged_unit = _unit([part.logged.table for _, part in parts])
@@ -70,7 +70,7 @@ class TimedRows:
         return bool(self.blocks["known"].any())
 
     @property
-    def first_rows(self) -> Places:
+    def first_rows(self) -> Int64Array:
         """The first row of each block, and the number of all (b + 1,)."""
         return np.append(self.blocks["row"], len(self))
 
@@ -83,23 +83,25 @@ class TimedRows:
             cuts = cuts[(cuts > start) & (cuts < end)].tolist()
             yield from zip([start, *cuts], [*cuts, end], strict=True)
 
-    def own_ns(self, start: int = 0, end: int | None = None) -> Places:
+    def own_ns(self, start: int = 0, end: int | None = None) -> Int64Array:
         """The rows' own times (n,), NO_TIME where one has none."""
         parts = self._part_rows(start, len(self) if end is None else end)
-        return _in_ns(_joined([self._own(rows) for rows in parts]), self._own_unit)
+        return _in_ns(_concatenate([self._own(rows) for rows in parts]), self._own_unit)
 
-    def logged_ns(self, start: int = 0, end: int | None = None) -> Places:
+    def logged_ns(self, start: int = 0, end: int | None = None) -> Int64Array:
         """When the rows (n,) were logged; where that is missing, their own times."""
         end = len(self) if end is None else end
-        times = _in_ns(_joined([self._logged(rows) for rows in self._part_rows(start, end)]), self.logged_unit)
+        times = _in_ns(
+            _concatenate([self._logged_times(rows) for rows in self._part_rows(start, end)]), self.logged_unit
+        )
         unlogged = times == NO_TIME
         if bool(unlogged.any()):
             times[unlogged] = self.own_ns(start, end)[unlogged]
         return times
 
-    def logged_raw(self, start: int, end: int) -> Places:
+    def logged_raw(self, start: int, end: int) -> Int64Array:
         """The times of logging (n,) as the files have them; NO_TIME where there is none."""
-        return _joined([self._logged(rows) for rows in self._part_rows(start, end)])
+        return _concatenate([self._logged_times(rows) for rows in self._part_rows(start, end)])
 
     def first_ns(self) -> int:
         """The earliest of all times, when logged or the rows' own; NO_TIME where there is none."""
@@ -112,32 +114,34 @@ class TimedRows:
         counts = [(len(part), part.logged.count) for _, part in self.parts]
         is_whole = all(own == logged for own, logged in counts)
         if is_whole and sum(int(table["known"].sum()) for table in tables) == len(self):
-            lows = _in_ns(_joined([table["low"] for table in tables]), self.logged_unit)
+            lows = _in_ns(_concatenate([table["low"] for table in tables]), self.logged_unit)
         else:
-            lows = _joined([_least(self.logged_ns(*rows)) for rows in self.ranges()])
+            lows = _concatenate([_least(self.logged_ns(*rows)) for rows in self.ranges()])
         known = lows[lows != NO_TIME]
         return int(known.min()) if len(known) else NO_TIME
 
     def _blocks_of_part(self, rows: PartRows) -> Table:
         """The blocks of a part; those of a flattened log are made of its column of times."""
-        part, first_row = self.parts[rows.place].part, int(self._first_rows[rows.place])
+        part, first_row = self.parts[rows.part_index].part, int(self._first_rows[rows.part_index])
         if part.columns:
             growing, size = GrowingBlocks(), mean_bytes(part)
             for low in range(0, len(part), BLOCK_ROWS):
                 high = min(low + BLOCK_ROWS, len(part))
-                growing.extend(size * np.arange(low, high), self._own(PartRows(rows.place, low, high)), size * high)
+                growing.extend(
+                    size * np.arange(low, high), self._own(PartRows(rows.part_index, low, high)), size * high
+                )
             table = growing.blocks().table
         else:
             table = part.samples.table.copy()
         table["row"] += first_row
         return table
 
-    def _bytes_of_blocks(self, place: int) -> Places:
-        part = self.parts[place].part
+    def _bytes_of_blocks(self, index: int) -> Int64Array:
+        part = self.parts[index].part
         if not part.columns:
-            return np.diff(part.samples.places)
+            return np.diff(part.samples.offsets)
         rows = self.first_rows
-        first, last = np.searchsorted(rows, self._first_rows[place : place + 2])
+        first, last = np.searchsorted(rows, self._first_rows[index : index + 2])
         return np.diff(rows[first : last + 1]) * mean_bytes(part)
 
     def _to_ns(self) -> None:
@@ -155,26 +159,26 @@ class TimedRows:
     def _part_rows(self, start: int, end: int) -> Iterator[PartRows]:
         """The parts that hold rows begin <= row < end."""
         first = int(np.searchsorted(self._first_rows, start, side="right")) - 1
-        for place in range(max(first, 0), len(self.parts)):
-            row = int(self._first_rows[place])
-            low, high = max(start - row, 0), min(end - row, len(self.parts[place].part))
+        for index in range(max(first, 0), len(self.parts)):
+            row = int(self._first_rows[index])
+            low, high = max(start - row, 0), min(end - row, len(self.parts[index].part))
             if row >= end:
                 return
             if low < high:
-                yield PartRows(place, low, high)
+                yield PartRows(index, low, high)
 
-    def _own(self, rows: PartRows) -> Places:
+    def _own(self, rows: PartRows) -> Int64Array:
         """The own times (n,) of rows as the file has them."""
-        file, part = self.parts[rows.place]
+        file, part = self.parts[rows.part_index]
         if not part.columns:
-            return self._readers[rows.place].times(rows.low, rows.high)
+            return self._readers[rows.part_index].times(rows.low, rows.high)
         try:
             return own_times(part, rows.low, rows.high, self._read(file, "times"))
         except ArchiveError:
             return np.full(rows.high - rows.low, NO_TIME, np.int64)
 
-    def _logged(self, rows: PartRows) -> Places:
-        file, part = self.parts[rows.place]
+    def _logged_times(self, rows: PartRows) -> Int64Array:
+        file, part = self.parts[rows.part_index]
         times = np.full(rows.high - rows.low, NO_TIME, np.int64)
         high = min(rows.high, part.logged.count)
         if rows.low < high:
@@ -192,13 +196,13 @@ def mean_bytes(part: StreamPart) -> int:
     return total // max(len(part), 1)
 
 
-def _least(times: Places) -> Places:
+def _least(times: Int64Array) -> Int64Array:
     """The least (1,) of times that are known; (0,) where there is none."""
     known = times[times != NO_TIME]
     return np.asarray(known[[int(np.argmin(known))]] if len(known) else known, np.int64)
 
 
-def _joined(parts: Sequence[Places]) -> Places:
+def _concatenate(parts: Sequence[Int64Array]) -> Int64Array:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
@@ -208,13 +212,13 @@ def _unit(tables: Sequence[Table]) -> str:
     return "" if not known else NANOSECONDS if 2 * surely_ns >= known else MICROSECONDS
 
 
-def _in_ns(times: Places, unit: str) -> Places:
+def _in_ns(times: Int64Array, unit: str) -> Int64Array:
     """Times (n,) in nanoseconds; what is none, or too large, is NO_TIME."""
     is_known = times > 0
     if unit == NANOSECONDS:
         return np.where(is_known, times, NO_TIME)
     is_known &= times <= LATEST_US
-    found = times * is_known
-    found *= 1000
-    found[~is_known] = NO_TIME
-    return found
+    result = times * is_known
+    result *= 1000
+    result[~is_known] = NO_TIME
+    return result

@@ -69,23 +69,23 @@ class HeightError:
 
 def root_t_frame(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     """The root of the static tree above a frame, and where the frame is in it; ArchiveError where it is in none."""
-    root, found = _placed(edges, frame)
+    root, transform = _transform_to_root(edges, frame)
     if root == frame:
         raise ArchiveError(f"--dem: nothing in the static tree is above '{frame}', so it is not known which way is up")
-    return root, found
+    return root, transform
 
 
 def frame_t_root(edges: Sequence[Edge], frame: str) -> Array:
     """Where the root of the static tree is in a frame."""
-    return inverse_from_transform(_placed(edges, frame)[1])
+    return inverse_from_transform(_transform_to_root(edges, frame)[1])
 
 
-def _placed(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
+def _transform_to_root(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     above: Mapping[str, Edge] = {edge.child: edge for edge in edges}
-    found, name = np.eye(4), frame
+    transform, name = np.eye(4), frame
     while name in above:
-        found, name = above[name].parent_t_child @ found, above[name].parent
-    return name, found
+        transform, name = above[name].parent_t_child @ transform, above[name].parent
+    return name, transform
 
 
 def frame_t_camera(
@@ -100,14 +100,14 @@ def frame_t_camera(
     poses, is_there = poses_between(known, np.array([at_ns]), longest_gap_ns=LONGEST_GAP_NS)
     if not is_there[0]:
         raise ArchiveError(f"--dem-by: {info.name} has no pose at {at_ns / 1e9:.3f} s, the time of the scene")
-    own, root_t_child = _placed(edges or data.tf_static, info.child_frame)
-    root, root_t_camera = _placed(edges or data.tf_static, camera)
+    own, root_t_child = _transform_to_root(edges or data.tf_static, info.child_frame)
+    root, root_t_camera = _transform_to_root(edges or data.tf_static, camera)
     if own != root:
         raise ArchiveError(f"--dem-by: no static tree has both {info.child_frame} of {info.name} and {camera}")
     return info.frame, poses[0] @ inverse_from_transform(root_t_child) @ root_t_camera
 
 
-def placed_elevation(
+def elevation_in_frame(
     data: FieldData, cloud: Cloud, reader: PortReader, at_ns: int, options: HeightOptions
 ) -> tuple[ElevationGrid, str]:
     """Heights of a cloud in the frame that a camera had at a time, and in which frame they are, in words."""
@@ -123,13 +123,13 @@ def placed_elevation(
 def elevation_of(cloud: Cloud, up_t_scene: Array, cell_m: float) -> ElevationGrid:
     """Heights of a cloud in the scene, in a frame whose z is up."""
     step = ElevationMap({"GeneralParameters": {"Resolution": cell_m}})
-    found: ElevationGrid | None = step.process(pointCloud=cloud, pose=up_t_scene).get("map")
-    if found is None:
+    grid: ElevationGrid | None = step.process(pointCloud=cloud, pose=up_t_scene).get("map")
+    if grid is None:
         raise ArchiveError("--dem: the cloud is empty")
-    return found
+    return grid
 
 
-def shifted(grid: ElevationGrid, origin: Sequence[float]) -> ElevationGrid:
+def shift_grid(grid: ElevationGrid, origin: Sequence[float]) -> ElevationGrid:
     """The grid where its frame's origin is at east, north and up of another."""
     layers = {name: getattr(grid, name) + origin[2] for name in ("mean", "lowest", "highest")}
     return replace(grid, x_m=grid.x_m + origin[0], y_m=grid.y_m + origin[1], **layers)
@@ -176,22 +176,22 @@ def _heights_at(raster: Raster, x: Array, y: Array) -> Array:
         raise ArchiveError(f"expected {MOST_PIXELS} of its pixels at most below the heights, got more")
     heights = raster.heights(np.arange(first[0], last[0] + 1), np.arange(first[1], last[1] + 1))
     left, top = np.floor(column).astype(np.intp), np.floor(row).astype(np.intp)
-    found = np.zeros(len(x))
+    result = np.zeros(len(x))
     for down in (0, 1):
         for aside in (0, 1):
             fraction = np.abs(1 - down - (row - top)) * np.abs(1 - aside - (column - left))
-            found += np.where(
-                fraction > 0, fraction * _taken(heights, top + down - first[0], left + aside - first[1]), 0.0
+            result += np.where(
+                fraction > 0, fraction * _values_at(heights, top + down - first[0], left + aside - first[1]), 0.0
             )
-    return found
+    return result
 
 
-def _taken(heights: Array, rows: Any, columns: Any) -> Array:
+def _values_at(heights: Array, rows: Any, columns: Any) -> Array:
     """Heights (n,) at rows and columns; NaN beyond the edges."""
     inside = (rows >= 0) & (rows < heights.shape[0]) & (columns >= 0) & (columns < heights.shape[1])
-    found = np.full(len(rows), np.nan)
-    found[inside] = heights[rows[inside], columns[inside]]
-    return found
+    values = np.full(len(rows), np.nan)
+    values[inside] = heights[rows[inside], columns[inside]]
+    return values
 
 
 def geotiff_bytes(grid: ElevationGrid, bands: Sequence[str] = BANDS) -> bytes:

@@ -10,7 +10,7 @@ from fieldplay.geometry.transforms import Array
 from fieldplay_cdff.steps.cad_model import LARGEST_M, Body, read_body
 from fieldplay_cdff.steps.values import Cloud
 
-ENDS = (".ply", ".obj")
+SUFFIXES = (".ply", ".obj")
 POINTS = 6000  # that are taken of a mesh
 HEAD_BYTES = 1 << 16
 KINDS = {
@@ -23,7 +23,7 @@ FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 
 def is_model_file(word: str) -> bool:
     """Whether what feeds an input is a file, and no topic."""
-    return word.lower().endswith(ENDS)
+    return word.lower().endswith(SUFFIXES)
 
 
 def cloud_of_model(path: Path) -> Cloud:
@@ -57,9 +57,9 @@ def points_on_faces(body: Body, count: int = POINTS) -> Array:
 
 def _points_of_ply(path: Path) -> Array:
     data = path.read_bytes()
-    head, ends, body = data.partition(b"end_header")
+    head, end, body = data.partition(b"end_header")
     lines = [line.split() for line in head[:HEAD_BYTES].decode("ascii", "replace").splitlines() if line.strip()]
-    if not ends or lines[0] != ["ply"] or len(lines) < 3 or lines[1][0] != "format" or lines[1][1] not in FORMATS:
+    if not end or lines[0] != ["ply"] or len(lines) < 3 or lines[1][0] != "format" or lines[1][1] not in FORMATS:
         raise UsageError(f"{path}: expected a PLY file with its head, got {data[:12]!r}")
     body = re.sub(rb"^\r?\n", b"", body)
     kind, count = _rows_of_ply(path, lines)
@@ -75,7 +75,7 @@ def _points_of_ply(path: Path) -> Array:
 
 def _rows_of_ply(path: Path, lines: list[list[str]]) -> tuple[list[tuple[str, str]], int]:
     """Names and types of a point's numbers, and how many points there are; they stand first."""
-    elements = [place for place, line in enumerate(lines) if line[0] == "element"]
+    elements = [index for index, line in enumerate(lines) if line[0] == "element"]
     first = lines[elements[0]] if elements else []
     if len(first) != 3 or first[1] != "vertex" or not first[2].isdigit():
         raise UsageError(f"{path}: expected points (element vertex) first, got {' '.join(first) or 'none'}")

@@ -26,11 +26,11 @@ NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers ar
 def ply_bytes(cloud: Cloud) -> bytes:
     """Binary PLY: x, y, z, and intensity or colours where the cloud has them."""
     columns: list[tuple[str, str, NDArray[Any]]] = []
-    columns += [(axis, "<f4", cloud.points[:, place]) for place, axis in enumerate("xyz")]
+    columns += [(axis, "<f4", cloud.points[:, index]) for index, axis in enumerate("xyz")]
     if cloud.intensity is not None:
         columns.append(("intensity", "<f4", cloud.intensity))
     if cloud.colors is not None:
-        columns += [(name, "|u1", cloud.colors[:, place]) for place, name in enumerate(("red", "green", "blue"))]
+        columns += [(name, "|u1", cloud.colors[:, index]) for index, name in enumerate(("red", "green", "blue"))]
     rows = np.zeros(len(cloud), np.dtype([(name, kind) for name, kind, _ in columns]))
     for name, _, values in columns:
         rows[name] = values
@@ -45,17 +45,17 @@ def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -
     if not is_raw and types == [IMAGE, METADATA]:
         return {".tif": geotiff_bytes(_grid(*map(_message, messages)), bands=("mean",))}
     if not is_raw and types == [IMAGE]:
-        return _picture(_message(messages[0]))
+        return _image_files(_message(messages[0]))
     if len(messages) == 1:
         return {".cdr": messages[0].data}
     return {f"_{number}.cdr": message.data for number, message in enumerate(messages)}
 
 
 def _message(message: ProductMessage) -> Any:
-    found = decode_message(message.msgtype, np.frombuffer(message.data, np.uint8))
-    if found is None:
+    record = decode_message(message.msgtype, np.frombuffer(message.data, np.uint8))
+    if record is None:
         raise ArchiveError(f"its {len(message.data)} bytes cannot be read as {message.msgtype}")
-    return found
+    return record
 
 
 def _cloud(message: Any) -> Cloud:
@@ -70,16 +70,17 @@ def _cloud(message: Any) -> Cloud:
     return Cloud(points=points, intensity=intensity, colors=colors)
 
 
-def _grid(image: Any, place: Any) -> ElevationGrid:
+def _grid(image: Any, grid_position: Any) -> ElevationGrid:
     heights = np.frombuffer(image.data, "<f4").reshape(image.height, image.width).astype(np.float64)
     nothing = np.full_like(heights, np.nan)
     return ElevationGrid(
-        x_m=place.origin.position.x, y_m=place.origin.position.y, resolution_m=float(np.float32(place.resolution)),
+        x_m=grid_position.origin.position.x, y_m=grid_position.origin.position.y,
+        resolution_m=float(np.float32(grid_position.resolution)),
         mean=heights, deviation=nothing, lowest=nothing, highest=nothing, count=np.isfinite(heights).astype(np.int64),
     )  # fmt: skip
 
 
-def _picture(message: Any) -> dict[str, bytes]:
+def _image_files(message: Any) -> dict[str, bytes]:
     """A PNG; a TIFF of numbers that PNG does not have."""
     if message.encoding in NUMBERS and not message.is_bigendian:
         kind = np.dtype(NUMBERS[message.encoding])

@@ -42,20 +42,20 @@ from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 BATCH = 500  # messages, or so many bytes, that are written at once
 BATCH_BYTES = 16 << 20
 SUCCESS = "success"
-TOLD = 3  # of a topic's inputs that are skipped
+MAXIMUM_REPORTED = 3  # of a topic's inputs that are skipped
 
 
 def bindings(
-    data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
+    data: FieldData, ports: Mapping[str, str], arguments: Sequence[str], known: Mapping[str, str]
 ) -> list[PortSource]:
     """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
-    given = topics_by_input(words, ports)
-    found: list[PortSource] = []
+    requested = topics_by_input(arguments, ports)
+    sources: list[PortSource] = []
     for port, kind in ports.items():
         if kind not in VALUES:
             raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
-        if port in given:
-            topic = data.topic(given[port], suffix=COMPRESSED)
+        if port in requested:
+            topic = data.topic(requested[port], suffix=COMPRESSED)
         elif port in known and (topic_or_none := find_topic(data, known[port])) is not None:
             topic = topic_or_none
         else:
@@ -65,12 +65,12 @@ def bindings(
             raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
         if not topic.count:
             raise ArchiveError(f"{topic.name}: expected messages for the input {port}, got none")
-        twin = next((other.port for other in found if other.topic == topic.name), "")
+        twin = next((other.port for other in sources if other.topic == topic.name), "")
         if twin:
             raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
         info = info_of(data, topic) if kind == FRAME else ""
-        found.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
-    return found
+        sources.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
+    return sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class FusionPart:
 
     start_s: float = 0.0
     duration_s: float | None = None
-    passed: str = ""
+    passthrough: str = ""
 
 
 @dataclass
@@ -90,13 +90,13 @@ class FusionResult:
     poses: list[Array] = field(default_factory=list)
     cloud: Cloud | None = None
     cloud_ns: int = 0
-    way: Trajectory | None = None  # all poses as they are known at the end, where the pipeline tells that
+    trajectory: Trajectory | None = None  # all poses as they are known at the end, where the pipeline tells that
     keyframes: KeyframeMap | None = None
     grid: ElevationGrid | None = None
     heights: HeightError | None = None  # of those that were compared
     skipped: Counter[str] = field(default_factory=Counter)
     points_lost: Counter[str] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     wall_s: float = 0.0
 
@@ -106,13 +106,13 @@ class FusionResult:
         return self.stamps_ns[0] if self.stamps_ns else self.cloud_ns
 
 
-def reader_of(data: FieldData, found: Sequence[PortSource], every: int = 1) -> PortReader:
+def reader_of(data: FieldData, sources: Sequence[PortSource], every: int = 1) -> PortReader:
     """What reads the inputs, with the cameras of their pictures; ArchiveError names what is wrong with them."""
-    reader = PortReader(found, every)
+    reader = PortReader(sources, every)
     for source in reader.awaited:
         message = next(iter(data.messages(source.info)), None)
         if message is not None:
-            reader.hear_camera(source, message.data, message.stamp_ns)
+            reader.add_camera_info(source, message.data, message.stamp_ns)
     reader.require_stereo()
     return reader
 
@@ -123,7 +123,7 @@ class BatchedBag:
     def __init__(self, writer: BagWriter, types: Mapping[str, str]) -> None:
         self._writer = writer
         self._channels = {
-            topic: writer.add_channel(channel_of_type(topic, kind, latched() if topic == STATIC else None))
+            topic: writer.add_channel(channel_of_type(topic, kind, latched_qos() if topic == STATIC else None))
             for topic, kind in types.items()
         }
         self._waiting: list[OutMessage] = []
@@ -151,7 +151,7 @@ class BatchedBag:
         self._waiting, self._bytes = [], 0
 
 
-def latched() -> Qos:
+def latched_qos() -> Qos:
     """The quality of service of what late listeners are given too."""
     return Qos(durability="transient_local", depth=1)
 
@@ -173,19 +173,19 @@ class FusionRun:
         self.result = FusionResult()
         self._has_edges = False
 
-    def passed(self) -> dict[str, str]:
+    def passthrough(self) -> dict[str, str]:
         """The topics that are written as they are: those asked for; else the static tree and all odometry."""
-        requested = re.compile(self.part.passed)
+        requested = re.compile(self.part.passthrough)
         return {
             name: topic.type
             for name, topic in self.data.topics.items()
-            if name == STATIC or (requested.search(name) if self.part.passed else topic.type == ODOMETRY)
+            if name == STATIC or (requested.search(name) if self.part.passthrough else topic.type == ODOMETRY)
         }
 
     def into(self, bag: BatchedBag | None) -> FusionResult:
         """Run all of it; what comes out is written where there is a bag."""
         start = time.monotonic()
-        passed = self.passed() if bag else {}
+        passed = self.passthrough() if bag else {}
         requested = list(dict.fromkeys([*passed, *self.reader.sources]))
         spans = [
             topic for topic in map(self.data.topics.__getitem__, self.reader.sources) if topic.first_ns is not None
@@ -200,19 +200,19 @@ class FusionRun:
             if bag and message.topic in passed:
                 bag.add(OutMessage(message.topic, message.data, message.stamp_ns))
             if message.topic in self.reader.sources:
-                for out in self._fed(message):
+                for out in self._feed(message):
                     if bag:
                         bag.add(out)
                 done += 1
                 fraction = (message.stamp_ns - first_ns - round(self.part.start_s * 1e9)) / length_ns
                 self.progress(min(max(fraction, 0.0), 1.0), done)
-        for out in self._ended():
+        for out in self._finish():
             if bag:
                 bag.add(out)
         if bag:
             bag.flush()
             self.result.counts = dict(bag.counts)
-        self.result.told += self.reader.told
+        self.result.notes += self.reader.notes
         self.result.points_lost += self.reader.points_lost
         self.result.wall_s = time.monotonic() - start
         return self.result
@@ -227,17 +227,17 @@ class FusionRun:
             topic for topic, source in self.reader.sources.items()
             if self.pipeline.graph.inputs[source.port].policy == HOLD
         }  # fmt: skip
-        found = self.data.messages(*topics, start=self.part.start_s, duration=self.part.duration_s)
+        messages = self.data.messages(*topics, start=self.part.start_s, duration=self.part.duration_s)
         if not held:  # then nothing has to wait for others of its time, of which there may be many
-            yield from found
+            yield from messages
             return
-        for _, together in groupby(found, key=lambda message: message.stamp_ns):
+        for _, together in groupby(messages, key=lambda message: message.stamp_ns):
             yield from sorted(together, key=lambda message: message.topic not in held)
 
-    def _fed(self, message: Message) -> Iterator[OutMessage]:
+    def _feed(self, message: Message) -> Iterator[OutMessage]:
         at_ns = message.stamp_ns
         try:
-            opened = self.reader.opened(message.topic, message.data, at_ns)
+            opened = self.reader.read(message.topic, message.data, at_ns)
             if opened is None:
                 return
             at_ns = opened.stamp_ns
@@ -245,26 +245,26 @@ class FusionRun:
         except ArchiveError as error:
             self._skip(message.topic, f"{message.topic} at {at_ns / 1e9:.3f} s: {error}")
             port = self.reader.sources[message.topic].port
-            yield from self._taken(self.pipeline.refuse(port, at_ns, reason_of(error)))
+            yield from self._output_messages(self.pipeline.refuse(port, at_ns, reason_of(error)))
             return
         if self.reader.edges and not self._has_edges:
             self._has_edges = True
             yield from static_messages(self.reader.edges, at_ns)
         if self.keeper:
-            self.keeper.hear(opened.source.port, at_ns)
-        yield from self._taken(self.pipeline.feed(opened.source.port, value, at_ns))
+            self.keeper.receive_input(opened.source.port, at_ns)
+        yield from self._output_messages(self.pipeline.feed(opened.source.port, value, at_ns))
 
-    def _ended(self) -> Iterator[OutMessage]:
-        yield from self._taken(self.pipeline.finish())
+    def _finish(self) -> Iterator[OutMessage]:
+        yield from self._output_messages(self.pipeline.finish())
         if self.keeper:
             self.keeper.finish()
 
     def _skip(self, topic: str, text: str) -> None:
         self.result.skipped[topic] += 1
-        if self.result.skipped[topic] <= TOLD:
-            self.result.told.append(text)
+        if self.result.skipped[topic] <= MAXIMUM_REPORTED:
+            self.result.notes.append(text)
 
-    def _taken(self, outputs: Sequence[PipelineOutput]) -> Iterator[OutMessage]:
+    def _output_messages(self, outputs: Sequence[PipelineOutput]) -> Iterator[OutMessage]:
         if self.keeper:
             self.keeper.keep(outputs, self.reader.camera_frame)
         for port, value, stamp_ns in outputs:
@@ -276,7 +276,7 @@ class FusionRun:
                 self.result.stamps_ns.append(stamp_ns)
                 self.result.poses.append(value.pose)
             elif kind == "Trajectory":
-                self.result.way = value
+                self.result.trajectory = value
             elif kind == "KeyframeMap":
                 self.result.keyframes = value
             elif kind == "Pointcloud":
@@ -286,15 +286,15 @@ class FusionRun:
             yield from self.outputs.messages(port, value, stamp_ns, self.reader.camera_frame)
 
 
-def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> FusionResult:
+def run_fusion(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> FusionResult:
     """Run a pipeline, and write a bag of what comes out and of what is passed on."""
     pipeline = run.pipeline
     with BagWriter(out, overwrite=overwrite, custom_data=run.data.custom_data) as writer:
-        result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passed(), **run.outputs.topics()}))
-        own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.place}/"))
+        result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passthrough(), **run.outputs.topics()}))
+        own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.prefix}/"))
         if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):
-            last = [failure.message for failure in pipeline.failures][-1:] or result.told[-1:]
-            why = "".join(last or pipeline.statistics.loose_ends()) or "no input was accepted"
+            last = [failure.message for failure in pipeline.failures][-1:] or result.notes[-1:]
+            why = "".join(last or pipeline.statistics.unmatched_inputs()) or "no input was accepted"
             raise ArchiveError(f"{pipeline.name} gave nothing: {why}")
         issues = result.skipped.total() + len(pipeline.failures)
         if strict and issues:

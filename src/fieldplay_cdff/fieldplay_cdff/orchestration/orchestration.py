@@ -100,91 +100,93 @@ def plan_of_file(path: Path) -> PipelinePlan:
     return plan_of_values(content, str(path))
 
 
-def plan_of_values(content: Any, told: str = "plan") -> PipelinePlan:
-    """The plan of plain values; `told` is where they stand, for messages."""
-    top = _fields(content, TOP, told)
+def plan_of_values(content: Any, label: str = "plan") -> PipelinePlan:
+    """The plan of plain values; `label` says in messages where they are."""
+    top = _fields(content, TOP, label)
     if not isinstance(top["pipelines"], dict) or not top["pipelines"]:
-        raise UsageError(f"{told}: expected pipelines by their names")
-    pipelines = {str(name): _pipeline(str(name), value, told) for name, value in top["pipelines"].items()}
-    threads = _number(top["threads"], 1, f"{told}: threads")
-    policies = tuple(_policy(value, pipelines, told) for value in _list(top["policies"], f"{told}: policies"))
-    active = tuple(str(name) for name in _list(top["active"], f"{told}: active"))
+        raise UsageError(f"{label}: expected pipelines by their names")
+    pipelines = {str(name): _pipeline(str(name), value, label) for name, value in top["pipelines"].items()}
+    threads = _number(top["threads"], 1, f"{label}: threads")
+    policies = tuple(_policy(value, pipelines, label) for value in _list(top["policies"], f"{label}: policies"))
+    active = tuple(str(name) for name in _list(top["active"], f"{label}: active"))
     for name in active:
-        require_known(name, pipelines, f"{told}: active")
+        require_known(name, pipelines, f"{label}: active")
     for pipeline in pipelines.values():
         if pipeline.threads > threads:
-            raise UsageError(f"{told}: {pipeline.name} needs {pipeline.threads} threads, all together have {threads}")
+            raise UsageError(f"{label}: {pipeline.name} needs {pipeline.threads} threads, all together have {threads}")
     needed = sum(pipelines[name].threads for name in dict.fromkeys(active))
     if needed > threads:
-        raise UsageError(f"{told}: {', '.join(active)} need {needed} threads, all together have {threads}")
+        raise UsageError(f"{label}: {', '.join(active)} need {needed} threads, all together have {threads}")
     for policy in policies:
         both = pipelines[policy.prefer].threads + pipelines[policy.fallback].threads
         if policy.keep and both > threads:
             raise UsageError(
-                f"{told}: {policy.prefer} and {policy.fallback} need {both} threads, all together have {threads}: "
+                f"{label}: {policy.prefer} and {policy.fallback} need {both} threads, all together have {threads}: "
                 "keep: false lets the first rest"
             )
     return PipelinePlan(threads=int(threads), pipelines=pipelines, active=active, policies=policies)
 
 
-def require_known(name: str, pipelines: Mapping[str, Any], told: str) -> None:
+def require_known(name: str, pipelines: Mapping[str, Any], label: str) -> None:
     """UsageError where there is no pipeline of that name, with the near one."""
     if name not in pipelines:
         near = nearest(name, pipelines)
         hint = f": did you mean {near}?" if near else f"; there are {', '.join(pipelines)}"
-        raise UsageError(f"{told}: there is no pipeline {name}{hint}")
+        raise UsageError(f"{label}: there is no pipeline {name}{hint}")
 
 
-def _pipeline(name: str, value: Any, told: str) -> PlannedPipeline:
-    told = f"{told}: {name}"
+def _pipeline(name: str, value: Any, label: str) -> PlannedPipeline:
+    label = f"{label}: {name}"
     if not name.isidentifier():
-        raise UsageError(f"{told}: expected a name of letters, digits and _")
-    own = _fields(value, PIPELINE, told)
-    lists = {key: tuple(map(str, _list(own[key], f"{told}: {key}"))) for key in ("settings", "inputs")}
+        raise UsageError(f"{label}: expected a name of letters, digits and _")
+    own = _fields(value, PIPELINE, label)
+    lists = {key: tuple(map(str, _list(own[key], f"{label}: {key}"))) for key in ("settings", "inputs")}
     return PlannedPipeline(
         name=name, dfpc=str(own["dfpc"]), implementation=str(own["implementation"]), config=str(own["config"]),
-        threads=int(_number(own["threads"], 1, f"{told}: threads")), tf=bool(own["tf"]), **lists,
+        threads=int(_number(own["threads"], 1, f"{label}: threads")), tf=bool(own["tf"]), **lists,
     )  # fmt: skip
 
 
-def _policy(value: Any, pipelines: Mapping[str, PlannedPipeline], told: str) -> PreferencePolicy:
-    told = f"{told}: policies"
-    own = _fields(value, POLICY, told)
+def _policy(value: Any, pipelines: Mapping[str, PlannedPipeline], label: str) -> PreferencePolicy:
+    label = f"{label}: policies"
+    own = _fields(value, POLICY, label)
     prefer, fallback = str(own["prefer"]), str(own["fallback"])
     for name in (prefer, fallback):
-        require_known(name, pipelines, told)
+        require_known(name, pipelines, label)
     if prefer == fallback:
-        raise UsageError(f"{told}: {prefer} cannot stand in for itself")
+        raise UsageError(f"{label}: {prefer} cannot stand in for itself")
     return PreferencePolicy(
-        prefer=prefer, fallback=fallback, quality=_number(own["quality"], None, f"{told}: quality"),
-        seconds=_number(own["seconds"], 0, f"{told}: seconds"), keep=bool(own["keep"]),
-        retry_s=_number(own["retry_s"], 0, f"{told}: retry_s"),
+        prefer=prefer, fallback=fallback, quality=_number(own["quality"], None, f"{label}: quality"),
+        seconds=_number(own["seconds"], 0, f"{label}: seconds"), keep=bool(own["keep"]),
+        retry_s=_number(own["retry_s"], 0, f"{label}: retry_s"),
     )  # fmt: skip
 
 
-def _fields(value: Any, known: Fields, told: str) -> dict[str, Any]:
+def _fields(value: Any, known: Fields, label: str) -> dict[str, Any]:
     """The fields of a map; those that are None among the known ones must be there."""
     if not isinstance(value, dict):
-        raise UsageError(f"{told}: expected {', '.join(known)}, got {value!r:.60}")
+        raise UsageError(f"{label}: expected {', '.join(known)}, got {value!r:.60}")
     for name in value:
         if name not in known:
             near = nearest(str(name), known)
-            raise UsageError(f"{told}: unknown field {name}{f': did you mean {near}?' if near else ''}")
+            raise UsageError(f"{label}: unknown field {name}{f': did you mean {near}?' if near else ''}")
     missing = [name for name, usual in known.items() if usual is None and name not in value]
     if missing:
-        raise UsageError(f"{told}: expected {', '.join(missing)}")
+        raise UsageError(f"{label}: expected {', '.join(missing)}")
     return {**known, **value}
 
 
-def _list(value: Any, told: str) -> list[Any]:
+def _list(value: Any, label: str) -> list[Any]:
     if not isinstance(value, list):
-        raise UsageError(f"{told}: expected a list, got {value!r:.60}")
+        raise UsageError(f"{label}: expected a list, got {value!r:.60}")
     return value
 
 
-def _number(value: Any, least: float | None, told: str) -> float:
+def _number(value: Any, least: float | None, label: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or (least is not None and value < least):
-        raise UsageError(f"{told}: expected a number{f' from {least}' if least is not None else ''}, got {value!r:.60}")
+        raise UsageError(
+            f"{label}: expected a number{f' from {least}' if least is not None else ''}, got {value!r:.60}"
+        )
     return value
 
 
@@ -201,12 +203,12 @@ class Preference:
         self._bad_s = 0.0  # when it was last bad, or silent
         self._since_s = 0.0  # of the present choice
 
-    def begin(self, now_s: float) -> None:
+    def start(self, now_s: float) -> None:
         """The preferred one begins, and has as long as is given to it to be good."""
         self.is_fallen_back = False
         self._good_s = self._bad_s = self._since_s = now_s
 
-    def hear(self, quality: float, now_s: float) -> None:
+    def receive_quality(self, quality: float, now_s: float) -> None:
         """What the preferred pipeline says of its quality; NaN is bad."""
         if now_s - max(self._good_s, self._bad_s) > self.policy.seconds:
             self._bad_s = now_s  # it was silent until now
@@ -227,16 +229,16 @@ class Preference:
             is_good = self._good_s > self._bad_s and now_s - self._good_s < max(policy.seconds, 1.0)
             if not is_good or now_s - self._bad_s < policy.seconds or now_s - self._since_s < policy.seconds:
                 return ""
-            told = f"{policy.prefer} was at {policy.quality:g} and above for {policy.seconds:g} s: it takes over again"
+            news = f"{policy.prefer} was at {policy.quality:g} and above for {policy.seconds:g} s: it takes over again"
         else:
             if not policy.retry_s or now_s - self._since_s < policy.retry_s:
                 return ""
-            told = f"{policy.prefer} has rested for {policy.retry_s:g} s: it is tried again"
-        self.begin(now_s)
-        return told
+            news = f"{policy.prefer} has rested for {policy.retry_s:g} s: it is tried again"
+        self.start(now_s)
+        return news
 
     @property
-    def wanted(self) -> dict[str, bool]:
+    def requested(self) -> dict[str, bool]:
         """Which of both are to be active."""
         policy = self.policy
         return {policy.prefer: not self.is_fallen_back or policy.keep, policy.fallback: self.is_fallen_back}
@@ -255,15 +257,15 @@ class ManagedPipeline:
 
     plan: PlannedPipeline
     state: str = UNKNOWN
-    is_wanted: bool = False
-    under_way: str = ""
+    is_requested: bool = False
+    transition: str = ""
     quality: float = math.nan
-    told: str = ""
+    message: str = ""
 
     @property
     def has_threads(self) -> bool:
         """Whether it uses its threads, or will when what is under way is done."""
-        return self.state == ACTIVE or self.under_way == ACTIVATE
+        return self.state == ACTIVE or self.transition == ACTIVATE
 
 
 class Orchestration:
@@ -279,14 +281,14 @@ class Orchestration:
         self._running: set[str] = set()  # preferred ones that are watched
         self.news: list[str] = []  # what is worth telling
         for name in plan.active:
-            self.pipelines[name].is_wanted = True
+            self.pipelines[name].is_requested = True
 
     def switch_on(self, name: str) -> None:
         """Want a pipeline; UsageError where it is there already, or has no threads."""
-        own = self._known(name)
-        if own.is_wanted:
+        own = self._pipeline(name)
+        if own.is_requested:
             raise UsageError(f"{name} is active already" if own.state == ACTIVE else f"{name} is being activated")
-        others = [other for other in self.pipelines.values() if other is not own and other.is_wanted]
+        others = [other for other in self.pipelines.values() if other is not own and other.is_requested]
         used = sum(other.plan.threads for other in others)
         if used + own.plan.threads > self.plan.threads:
             names = ", ".join(other.plan.name for other in others)
@@ -294,118 +296,118 @@ class Orchestration:
                 f"{name} needs {own.plan.threads} of {self.plan.threads} threads, {names} have {used}: "
                 "deactivate another first"
             )
-        own.is_wanted, own.told = True, ""
+        own.is_requested, own.message = True, ""
 
     def switch_off(self, name: str) -> None:
         """Want a pipeline no more; UsageError where it is not wanted anyway."""
-        own = self._known(name)
-        if not own.is_wanted and own.state != ACTIVE:
+        own = self._pipeline(name)
+        if not own.is_requested and own.state != ACTIVE:
             raise UsageError(f"{name} is not active")
-        own.is_wanted = False
+        own.is_requested = False
         self._running.discard(name)
 
     def require_idle(self, name: str) -> None:
         """UsageError where a pipeline cannot be configured now."""
-        own = self._known(name)
-        if own.is_wanted or own.state == ACTIVE or own.under_way:
+        own = self._pipeline(name)
+        if own.is_requested or own.state == ACTIVE or own.transition:
             raise UsageError(f"{name} is active: deactivate it before it is configured")
         if own.state in (GONE, UNKNOWN):
             raise UsageError(f"{name} does not answer: is its node there?")
 
-    def _known(self, name: str) -> ManagedPipeline:
+    def _pipeline(self, name: str) -> ManagedPipeline:
         require_known(name, self.pipelines, "orchestrator")
         return self.pipelines[name]
 
-    def hear_state(self, name: str, state: str) -> None:
+    def receive_state(self, name: str, state: str) -> None:
         """What a pipeline says of its state, or that it does not answer."""
         own = self.pipelines[name]
-        if own.under_way and state != GONE:
+        if own.transition and state != GONE:
             return  # how that ends is told besides
-        if state != own.state and own.state == ACTIVE and own.is_wanted:
-            own.told = f"it became {state} by itself"
-            self.news.append(f"{name}: {own.told}")
-            own.is_wanted = state == GONE  # one that comes again is wanted still
+        if state != own.state and own.state == ACTIVE and own.is_requested:
+            own.message = f"it became {state} by itself"
+            self.news.append(f"{name}: {own.message}")
+            own.is_requested = state == GONE  # one that comes again is wanted still
             own.quality = math.nan
         if state == GONE:
-            own.under_way = ""
+            own.transition = ""
         own.state = state
 
-    def hear_failure(self, name: str, told: str) -> None:
+    def receive_failure(self, name: str, message: str) -> None:
         """What a pipeline says of a failure, such as which step hangs."""
         own = self.pipelines[name]
-        if told and told != own.told:
-            own.told = told
-            self.news.append(f"{name}: {told}")
+        if message and message != own.message:
+            own.message = message
+            self.news.append(f"{name}: {message}")
 
-    def hear_quality(self, name: str, quality: float, now_s: float) -> None:
+    def receive_quality(self, name: str, quality: float, now_s: float) -> None:
         """What a pipeline says of its quality."""
         self.pipelines[name].quality = quality
         for preference in self._preferences:
             if preference.policy.prefer == name and self.pipelines[name].state == ACTIVE:
-                preference.hear(quality, now_s)
+                preference.receive_quality(quality, now_s)
 
-    def begin(self, step: NeededTransition) -> None:
+    def start_transition(self, step: NeededTransition) -> None:
         """A transition is under way."""
-        self.pipelines[step.pipeline].under_way = step.transition
+        self.pipelines[step.pipeline].transition = step.transition
 
     def forget(self, name: str) -> None:
         """How a transition ends does not become known: nothing more is asked until the pipeline tells its state."""
         own = self.pipelines[name]
-        own.under_way, own.state = "", UNKNOWN
+        own.transition, own.state = "", UNKNOWN
 
     def finish(self, step: NeededTransition, *, is_done: bool, now_s: float) -> None:
         """A transition has ended; a pipeline that refuses it is wanted no more."""
         own = self.pipelines[step.pipeline]
-        own.under_way = ""
+        own.transition = ""
         if is_done:
             own.state = GIVES[step.transition]
             return
-        own.told = f"it refuses to {step.transition}"
-        self.news.append(f"{step.pipeline}: {own.told}")
-        own.is_wanted = False
+        own.message = f"it refuses to {step.transition}"
+        self.news.append(f"{step.pipeline}: {own.message}")
+        own.is_requested = False
         for preference in self._preferences:
             if preference.policy.prefer == step.pipeline and step.pipeline not in self._running:
                 self._running.add(step.pipeline)
-                preference.begin(now_s)
+                preference.start(now_s)
 
-    def needed(self, now_s: float) -> list[NeededTransition]:
+    def needed_transitions(self, now_s: float) -> list[NeededTransition]:
         """The transitions that are to be asked for now: first those that make room."""
         for preference in self._preferences:
             self._apply(preference, now_s)
-        found = [
+        transitions = [
             NeededTransition(name, DEACTIVATE)
             for name, own in self.pipelines.items()
-            if own.state == ACTIVE and not own.is_wanted and not own.under_way
+            if own.state == ACTIVE and not own.is_requested and not own.transition
         ]
         used = sum(own.plan.threads for own in self.pipelines.values() if own.has_threads)
         for name, own in self.pipelines.items():
-            if not own.is_wanted or own.under_way:
+            if not own.is_requested or own.transition:
                 continue
             if own.state == UNCONFIGURED:
-                found.append(NeededTransition(name, CONFIGURE))
+                transitions.append(NeededTransition(name, CONFIGURE))
             elif own.state == INACTIVE and used + own.plan.threads <= self.plan.threads:
                 used += own.plan.threads
-                found.append(NeededTransition(name, ACTIVATE))
-        return found
+                transitions.append(NeededTransition(name, ACTIVATE))
+        return transitions
 
     def _apply(self, preference: Preference, now_s: float) -> None:
         """Let a policy choose, once its first choice runs."""
         prefer, fallback = (self.pipelines[n] for n in (preference.policy.prefer, preference.policy.fallback))
         name = prefer.plan.name
         if name not in self._running:
-            if not (prefer.is_wanted and prefer.state == ACTIVE):
+            if not (prefer.is_requested and prefer.state == ACTIVE):
                 return
             self._running.add(name)
-            preference.begin(now_s)
+            preference.start(now_s)
         reason = preference.decide(now_s)
         if not reason:
             return
         self.news.append(reason)
-        for choice, is_requested in preference.wanted.items():
+        for choice, is_requested in preference.requested.items():
             own = self.pipelines[choice]
-            if is_requested and own is prefer and not own.is_wanted and preference.is_fallen_back:
+            if is_requested and own is prefer and not own.is_requested and preference.is_fallen_back:
                 continue  # it was stopped, and is not to be kept
-            own.is_wanted = is_requested
-        fallback.told = reason if preference.is_fallen_back else ""
+            own.is_requested = is_requested
+        fallback.message = reason if preference.is_fallen_back else ""
         if not preference.is_fallen_back and not preference.policy.keep:
             self._running.discard(name)  # its time begins when it is active again

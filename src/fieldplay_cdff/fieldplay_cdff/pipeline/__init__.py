@@ -5,7 +5,7 @@ its steps, `inputs.py` pairs what comes by its stamps, `run.py` runs the steps, 
 """
 
 from fieldplay_cdff.pipeline.chains import PipelineInfo, pipelines
-from fieldplay_cdff.pipeline.configuration import Configuration, configuration_of_file, settings_of_words
+from fieldplay_cdff.pipeline.configuration import Configuration, configuration_of_file, settings_of_arguments
 from fieldplay_cdff.pipeline.run import (
     Failure,
     Pipeline,
@@ -24,5 +24,5 @@ __all__ = [
     "configuration_of_file",
     "load_pipeline",
     "pipelines",
-    "settings_of_words",
+    "settings_of_arguments",
 ]

@@ -20,7 +20,7 @@ from fieldplay_cdff.descriptors.model import (
     Port,
     ProcessingChain,
     Step,
-    known,
+    known_catalogue,
     with_own,
 )
 from fieldplay_cdff.descriptors.reader import description_of_file
@@ -28,7 +28,7 @@ from fieldplay_cdff.descriptors.reader import description_of_file
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
 DEEPEST = 8  # chains that stand in each other
-TELLS = 20  # faults of a description
+MAXIMUM_REPORTED = 20  # faults of a description
 
 
 # What a description of form 1 lacks: the form 2 that it would need, as far as form 1 tells.
@@ -51,7 +51,7 @@ def _port(port: Port) -> dict[str, str]:
 
 
 def _implementation(chain: ProcessingChain) -> dict[str, object]:
-    catalogue = known()
+    catalogue = known_catalogue()
     dfns, fed = [], {(each.target.step, each.target.port) for each in chain.connections}
     unfed = []
     for step in chain.steps:
@@ -109,36 +109,36 @@ class Source:
     def chain(self, implementation: str | None) -> ProcessingChain:
         """An implementation, the first where none is named."""
         chains = self.description.chains
-        found = next((chain for chain in chains if implementation in (None, "", chain.name)), None)
-        if found is None:
+        match = next((chain for chain in chains if implementation in (None, "", chain.name)), None)
+        if match is None:
             names = [chain.name for chain in chains]
             near = nearest(str(implementation), names)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(names)}"
             raise UsageError(f"{self.description.name} has no implementation {implementation}{hint}")
-        return found
+        return match
 
 
 def topic_of(description: Description) -> str:
     """Below which topic the outputs stand: the one that is said, else the name in snake_case."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", description.name).lower()
-    return description.topic or re.sub(r"[^a-z0-9_]+", "_", words)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", description.name).lower()
+    return description.topic or re.sub(r"[^a-z0-9_]+", "_", name)
 
 
 def pipeline_files() -> dict[str, Path]:
     """The descriptions that come with the workspace by name: those installed, else those of the source."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in config_folders():
         for path in sorted((folder / FOLDER).glob("*.yaml")):
-            found.setdefault(path.stem, path)
-    return found
+            files.setdefault(path.stem, path)
+    return files
 
 
 def pipelines() -> list[PipelineInfo]:
     """The pipelines that come with the workspace, in the order of their names."""
-    found = []
+    result = []
     for _, file in sorted(pipeline_files().items()):
         own = source_of(file).description
-        found.append(
+        result.append(
             PipelineInfo(
                 name=own.name,
                 doc=own.doc,
@@ -149,65 +149,67 @@ def pipelines() -> list[PipelineInfo]:
                 file=file,
             )
         )
-    return found
+    return result
 
 
-def source_of(path_or_name: str | Path, depth: int = 0, beside: Path | None = None) -> Source:
+def source_of(path_or_name: str | Path, depth: int = 0, sibling: Path | None = None) -> Source:
     """The description in a file or of a name; UsageError tells all that is wrong in it, with lines.
 
     `beside` is the file that names another one.
     """
     if depth > DEEPEST:
         raise UsageError(f"{path_or_name}: more than {DEEPEST} DFPCs stand in each other: does one hold itself?")
-    file = _file_of(path_or_name, beside)
+    file = _file_of(path_or_name, sibling)
     issues: list[Defect] = []
     description = description_of_file(file, issues.append)
     if description.kind != DFPC:
         raise UsageError(f"{file}: {description.name} is a DFN: expected a DFPC, with implementations of several")
     if description.form == 1:
-        told = "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
-        raise UsageError(f"{file}: {told}, as here, with what is missing:\n{form_2_of(description)}")
+        message = (
+            "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
+        )
+        raise UsageError(f"{file}: {message}, as here, with what is missing:\n{form_2_of(description)}")
     check_description(file.name, description, catalogue_with_inner(description, file, depth), report=issues.append)
-    raise_faults(issues)
+    raise_issues(issues)
     return Source(file=file, description=description)
 
 
-def raise_faults(issues: list[Defect]) -> None:
+def raise_issues(issues: list[Defect]) -> None:
     """A UsageError of all faults, in the order of their lines."""
     if issues:
-        told = [str(issue) for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0))]
-        more = [f"and {len(told) - TELLS} more"] if len(told) > TELLS else []
-        raise UsageError("\n".join([*told[:TELLS], *more]))
+        messages = [str(issue) for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0))]
+        more = [f"and {len(messages) - MAXIMUM_REPORTED} more"] if len(messages) > MAXIMUM_REPORTED else []
+        raise UsageError("\n".join([*messages[:MAXIMUM_REPORTED], *more]))
 
 
 def catalogue_with_inner(description: Description, file: Path, depth: int = 0) -> Catalogue:
     """The known steps, and the chains that are steps of the description in a file, by the names or files it says."""
     names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps if step.is_dfpc)
     inner = [replace(source_of(name, depth + 1, file).description, name=name) for name in names]
-    return with_own(known(), inner)
+    return with_own(known_catalogue(), inner)
 
 
-def flat_chain(chain: ProcessingChain, file: Path, given: Mapping[str, str]) -> ProcessingChain:
-    """The chain of a file with those of the chains that are its steps; `given` are implementations by the step."""
+def flat_chain(chain: ProcessingChain, file: Path, implementations: Mapping[str, str]) -> ProcessingChain:
+    """The chain of a file with those of the chains that are its steps; implementations are by the step."""
     for step in [each for each in chain.steps if each.is_dfpc]:
-        source = source_of(step.dfn, beside=file)
-        inner = source.chain(given.get(step.id) or step.implementation)
-        own = {name: impl for name, impl in given.items() if name.startswith(f"{step.id}.")}
+        source = source_of(step.dfn, sibling=file)
+        inner = source.chain(implementations.get(step.id) or step.implementation)
+        own = {name: impl for name, impl in implementations.items() if name.startswith(f"{step.id}.")}
         own = {name.removeprefix(f"{step.id}."): impl for name, impl in own.items()}
         chain = _with_inner(chain, step, flat_chain(inner, source.file, own))
     return chain
 
 
-def _file_of(path_or_name: str | Path, beside: Path | None) -> Path:
+def _file_of(path_or_name: str | Path, sibling: Path | None) -> Path:
     """A file, beside the one that names it or among those that come with the workspace; or one of these by its name."""
     name = str(path_or_name)
     if name.endswith(ENDS) or "/" in name:
-        folders = [Path()] if beside is None else [beside.parent, *(folder / FOLDER for folder in config_folders())]
+        folders = [Path()] if sibling is None else [sibling.parent, *(folder / FOLDER for folder in config_folders())]
         path = next((folder / name for folder in folders if (folder / name).is_file()), None)
         if path is None:
-            told = f"{beside.name} names {name}" if beside else name
-            where = f" in {' or '.join(map(str, folders))}" if beside else ""
-            raise UsageError(f"{told}: there is no such file{where}")
+            label = f"{sibling.name} names {name}" if sibling else name
+            where = f" in {' or '.join(map(str, folders))}" if sibling else ""
+            raise UsageError(f"{label}: there is no such file{where}")
         return path
     files = pipeline_files()
     if name not in files:
@@ -220,7 +222,7 @@ def _file_of(path_or_name: str | Path, beside: Path | None) -> Path:
 def _with_inner(chain: ProcessingChain, step: Step, inner: ProcessingChain) -> ProcessingChain:
     """The chain with the steps of an inner one in the place of the step that it is."""
 
-    def named(end: End) -> End:
+    def outer_end(end: End) -> End:
         return End(f"{step.id}.{end.step}", end.port)
 
     steps = [
@@ -228,7 +230,7 @@ def _with_inner(chain: ProcessingChain, step: Step, inner: ProcessingChain) -> P
         for each in inner.steps
     ]
     feeds = {each.target.port: each.source for each in chain.connections if each.target.step == step.id}
-    gives = {each.target.port: named(each.source) for each in inner.connections if each.target.step is None}
+    gives = {each.target.port: outer_end(each.source) for each in inner.connections if each.target.step is None}
     connections = [each for each in chain.connections if step.id not in (each.source.step, each.target.step)]
     for each in chain.connections:
         if each.source.step == step.id and each.target.step != step.id and each.source.port in gives:
@@ -237,10 +239,10 @@ def _with_inner(chain: ProcessingChain, step: Step, inner: ProcessingChain) -> P
         if each.source.step is None and each.source.port in feeds:
             source = feeds[each.source.port]
             own = gives.get(source.port) if source.step == step.id else source
-            connections += [Connection(source=own, target=named(each.target), line=each.line)] if own else []
+            connections += [Connection(source=own, target=outer_end(each.target), line=each.line)] if own else []
         elif each.source.step is not None and each.target.step is not None:
-            connections.append(replace(each, source=named(each.source), target=named(each.target)))
-    place = chain.steps.index(step)
+            connections.append(replace(each, source=outer_end(each.source), target=outer_end(each.target)))
+    index = chain.steps.index(step)
     return replace(
-        chain, steps=(*chain.steps[:place], *steps, *chain.steps[place + 1 :]), connections=tuple(connections)
+        chain, steps=(*chain.steps[:index], *steps, *chain.steps[index + 1 :]), connections=tuple(connections)
     )

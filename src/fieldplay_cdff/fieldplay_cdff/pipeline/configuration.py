@@ -9,7 +9,7 @@ import yaml
 
 from fieldplay.core.errors import UsageError, nearest
 from fieldplay.core.yaml_safe import value_of_yaml
-from fieldplay_cdff.descriptors.model import known
+from fieldplay_cdff.descriptors.model import known_catalogue
 from fieldplay_cdff.steps.step import parameters as known_parameters
 
 CHAIN = "DFNsChain"  # as the authors' files call the chain itself
@@ -31,7 +31,7 @@ class Configuration:
         """Whether anything is said of a step."""
         return step in self.settings or step in self.implementations
 
-    def place(self, step: str) -> str:
+    def location(self, step: str) -> str:
         """Where something is said of a step, for a message."""
         return f"{self.file}: " if self.file and self.names(step) else ""
 
@@ -39,49 +39,49 @@ class Configuration:
         """Both, of which the other counts where both say something."""
         steps = dict.fromkeys((*self.settings, *other.settings))
         return Configuration(
-            settings={step: merged(self.settings.get(step, {}), other.settings.get(step, {})) for step in steps},
+            settings={step: merge_groups(self.settings.get(step, {}), other.settings.get(step, {})) for step in steps},
             implementations={**self.implementations, **other.implementations},
             file=self.file or other.file,
         )
 
     def with_chain(self, parameters: Groups, name: str) -> "Configuration":
         """What is set of the chain itself as what that means for its steps, which what is said of those precedes."""
-        own = merged(self.settings.get(CHAIN, {}), self.settings.get(name, {}))
-        found = Configuration()
+        own = merge_groups(self.settings.get(CHAIN, {}), self.settings.get(name, {}))
+        result = Configuration()
         for group, values in own.items():
             for key, value in values.items():
-                for target in _targets(parameters, group, key, f"{self.place(CHAIN)}{name}"):
+                for target in _targets(parameters, group, key, f"{self.location(CHAIN)}{name}"):
                     step, inner, parameter = target.rsplit(".", 2)
                     done_by = known_parameters().get(self.implementations.get(step, ""))
                     if done_by is not None and parameter not in done_by.get(inner, {}):
                         continue  # the implementation that is named has nothing of the kind
-                    found = found.and_then(Configuration(settings={step: {inner: {parameter: value}}}))
+                    result = result.and_then(Configuration(settings={step: {inner: {parameter: value}}}))
         rest = {step: groups for step, groups in self.settings.items() if step not in (CHAIN, name)}
-        return replace(found.and_then(replace(self, settings=rest)), file=self.file)
+        return replace(result.and_then(replace(self, settings=rest)), file=self.file)
 
 
-def merged(first: Groups, then: Groups) -> dict[str, dict[str, Any]]:
+def merge_groups(first: Groups, then: Groups) -> dict[str, dict[str, Any]]:
     """Parameters of both, by group and name; the latter's count."""
     return {group: {**first.get(group, {}), **then.get(group, {})} for group in dict.fromkeys((*first, *then))}
 
 
-def settings_of_words(words: Iterable[str]) -> Configuration:
+def settings_of_arguments(arguments: Iterable[str]) -> Configuration:
     """STEP.GROUP.NAME=VALUE, each; a value is written as in YAML. STEP=IMPLEMENTATION names who does a step."""
-    found = Configuration()
-    for word in words:
+    configuration = Configuration()
+    for word in arguments:
         name, equals, text = word.partition("=")
         parts = name.rsplit(".", 2)
         if not equals or not all(parts):
             raise UsageError(f"--set {word}: expected STEP.GROUP.NAME=VALUE, or STEP=IMPLEMENTATION")
         if len(parts) < 3:
-            found = found.and_then(Configuration(implementations={name: text}))
+            configuration = configuration.and_then(Configuration(implementations={name: text}))
             continue
         try:
             value = value_of_yaml(text)
         except yaml.YAMLError:
             value = text
-        found = found.and_then(Configuration(settings={parts[0]: {parts[1]: {parts[2]: value}}}))
-    return found
+        configuration = configuration.and_then(Configuration(settings={parts[0]: {parts[1]: {parts[2]: value}}}))
+    return configuration
 
 
 def configuration_of_file(path: Path) -> Configuration:
@@ -101,55 +101,55 @@ def configuration_of_file(path: Path) -> Configuration:
         raise UsageError(f"{path}: expected a list of steps with {', '.join(ITEM)}, got {type(content).__name__}")
     settings: dict[str, Groups] = {}
     implementations: dict[str, str] = {}
-    for place, item in enumerate(content, 1):
-        told = f"{path}: item {place}"
+    for number, item in enumerate(content, 1):
+        label = f"{path}: item {number}"
         if not isinstance(item, dict) or not isinstance(item.get("Name"), str):
-            raise UsageError(f"{told}: expected a step with {', '.join(ITEM)}, got {item!r:.60}")
-        _require_known(item, ITEM, told)
+            raise UsageError(f"{label}: expected a step with {', '.join(ITEM)}, got {item!r:.60}")
+        _require_known(item, ITEM, label)
         name = item["Name"]
         if name in settings:
-            raise UsageError(f"{told}: {name} is there twice")
-        settings[name] = _groups(item.get("Parameters") or [], f"{told} ({name})")
+            raise UsageError(f"{label}: {name} is there twice")
+        settings[name] = _groups(item.get("Parameters") or [], f"{label} ({name})")
         if "Implementation" in item:
-            implementations[name] = _implementation(item, told)
+            implementations[name] = _implementation(item, label)
     return Configuration(settings=settings, implementations=implementations, file=path.name)
 
 
-def _implementation(item: Mapping[str, Any], told: str) -> str:
+def _implementation(item: Mapping[str, Any], label: str) -> str:
     """Who does a step; the type that is said must be one of those that it does."""
-    name, dfn = str(item["Implementation"]), known().meant(str(item.get("Type", "")))
-    name = known().implementation_aliases.get(name, name)
+    name, dfn = str(item["Implementation"]), known_catalogue().meant(str(item.get("Type", "")))
+    name = known_catalogue().implementation_aliases.get(name, name)
     if item.get("Type") and dfn is None:
-        raise UsageError(f"{told}: {item['Type']} is no published DFN")
+        raise UsageError(f"{label}: {item['Type']} is no published DFN")
     if dfn is not None and name not in dfn.implementations:
         near = nearest(name, dfn.implementations) or ", ".join(dfn.implementations)
-        raise UsageError(f"{told}: {dfn.name} has no implementation {name}; there is {near}")
+        raise UsageError(f"{label}: {dfn.name} has no implementation {name}; there is {near}")
     return name
 
 
-def _groups(given: Any, told: str) -> dict[str, dict[str, Any]]:
-    if not isinstance(given, list) or not all(isinstance(group, dict) and "Name" in group for group in given):
-        raise UsageError(f"{told}: expected Parameters as a list of groups, each with its Name, got {given!r:.60}")
-    return {str(group["Name"]): {key: value for key, value in group.items() if key != "Name"} for group in given}
+def _groups(content: Any, label: str) -> dict[str, dict[str, Any]]:
+    if not isinstance(content, list) or not all(isinstance(group, dict) and "Name" in group for group in content):
+        raise UsageError(f"{label}: expected Parameters as a list of groups, each with its Name, got {content!r:.60}")
+    return {str(group["Name"]): {key: value for key, value in group.items() if key != "Name"} for group in content}
 
 
-def _require_known(item: Mapping[str, Any], names: tuple[str, ...], told: str) -> None:
+def _require_known(item: Mapping[str, Any], names: tuple[str, ...], label: str) -> None:
     for name in item:
         if name not in names:
             near = nearest(str(name), names)
-            raise UsageError(f"{told}: unknown {name}{f': did you mean {near}?' if near else ''}")
+            raise UsageError(f"{label}: unknown {name}{f': did you mean {near}?' if near else ''}")
 
 
-def _targets(parameters: Groups, group: str, name: str, told: str) -> list[str]:
+def _targets(parameters: Groups, group: str, name: str, label: str) -> list[str]:
     """The parameters of steps, as STEP.GROUP.NAME, that a parameter of the chain sets."""
     own = parameters.get(group)
     if own is None:
         near = nearest(group, parameters)
         hint = f": did you mean {near}?" if near else f"; it has {', '.join(parameters) or 'none'}"
-        raise UsageError(f"{told} has no group {group}{hint}")
+        raise UsageError(f"{label} has no group {group}{hint}")
     if name not in own:
         near = nearest(name, own)
         hint = f": did you mean {near}?" if near else f"; it has {', '.join(own)}"
-        raise UsageError(f"{told}: {group} has no parameter {name}{hint}")
+        raise UsageError(f"{label}: {group} has no parameter {name}{hint}")
     target = own[name]
     return [] if target is None else [target] if isinstance(target, str) else list(target)

@@ -17,21 +17,21 @@ from fieldplay_cdff.descriptors.model import (
     End,
     ProcessingChain,
     ProductMark,
-    known,
-    named,
-    type_faults,
+    known_catalogue,
+    port_label,
+    type_issues,
 )
 from fieldplay_cdff.descriptors.model import Step as StepInChain
 from fieldplay_cdff.descriptors.reader import AT_FREQUENCY, ON_INPUT
 from fieldplay_cdff.pipeline.chains import (
     Source,
     flat_chain,
-    raise_faults,
+    raise_issues,
     topic_of,
 )
-from fieldplay_cdff.pipeline.configuration import CHAIN, Configuration, merged
+from fieldplay_cdff.pipeline.configuration import CHAIN, Configuration, merge_groups
 from fieldplay_cdff.steps.step import (
-    Given,
+    ParameterGroups,
     Step,
     settings_of,
     step_of,
@@ -58,10 +58,10 @@ class GraphNode:
 
     id: str
     kind: type[Step]
-    given: Given
+    parameters: ParameterGroups
     inputs: Mapping[str, End]
     constants: Mapping[str, Any] = field(default_factory=dict)
-    place: str = ""  # where it stands, for a message
+    location: str = ""  # where it stands, for a message
     trigger: str = ""
     hz: float = 0.0
     reset_on: str = ""
@@ -110,7 +110,7 @@ class RunnableGraph:
     def digest(self) -> str:
         """Of all that is set in its steps: equal where these are, 16 hexadecimal digits."""
         steps = [
-            (node.id, node.kind.dfn, node.kind.implementation, node.given, node.constants, node.trigger, node.hz)
+            (node.id, node.kind.dfn, node.kind.implementation, node.parameters, node.constants, node.trigger, node.hz)
             for node in self.nodes
         ]
         text = json.dumps(steps, sort_keys=True, default=str)
@@ -121,15 +121,15 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
     """What can be run of a description; UsageError tells what cannot, with lines."""
     description, file = source.description, source.file.name
     outer = source.chain(implementation or configuration.implementations.get(CHAIN))
-    chain = _usual(flat_chain(outer, source.file, configuration.implementations), known())
+    chain = _usual(flat_chain(outer, source.file, configuration.implementations), known_catalogue())
     configuration = configuration.with_chain(chain.parameters, description.name)
     _require_steps(chain, configuration)
-    chain = _without_optional(_configured(chain, configuration), configuration, known())
+    chain = _without_optional(_configure_chain(chain, configuration), configuration, known_catalogue())
     issues = [
         Defect(file=file, row=line or None, kind="not_runnable", message=message)
-        for line, message in _faults(description, chain, known())
+        for line, message in _chain_issues(description, chain, known_catalogue())
     ]
-    raise_faults(issues)
+    raise_issues(issues)
     nodes = [_node(file, step, chain, configuration) for step in chain.steps]
     return RunnableGraph(
         name=description.name,
@@ -171,7 +171,7 @@ def _usual(chain: ProcessingChain, catalogue: Catalogue) -> ProcessingChain:
     return replace(chain, steps=tuple(steps), connections=tuple(connections))
 
 
-def _configured(chain: ProcessingChain, configuration: Configuration) -> ProcessingChain:
+def _configure_chain(chain: ProcessingChain, configuration: Configuration) -> ProcessingChain:
     """The chain with what is set from outside; parameters of another implementation have no meaning for this one."""
     there = {step.id: step for step in chain.steps}
     steps = []
@@ -179,18 +179,18 @@ def _configured(chain: ProcessingChain, configuration: Configuration) -> Process
         models = [there[step.like]] if step.like in there else []
         set_by = [each.id for each in (*models, step)]
         usual = step.implementation or next((each.implementation for each in models), "")
-        usual = usual or known().dfns[step.dfn].implementations[0]
+        usual = usual or known_catalogue().dfns[step.dfn].implementations[0]
         name = next(
             (configuration.implementations[each] for each in set_by[::-1] if each in configuration.implementations),
             usual,
         )
-        name = known().implementation_aliases.get(name, name)
-        given: Given = {}
+        name = known_catalogue().implementation_aliases.get(name, name)
+        parameters: ParameterGroups = {}
         for each in (*models, step):
-            given = merged(given, each.parameters if name == (each.implementation or usual) else {})
+            parameters = merge_groups(parameters, each.parameters if name == (each.implementation or usual) else {})
         for each_id in set_by:
-            given = merged(given, configuration.settings.get(each_id, {}))
-        steps.append(replace(step, implementation=name, parameters=given))
+            parameters = merge_groups(parameters, configuration.settings.get(each_id, {}))
+        steps.append(replace(step, implementation=name, parameters=parameters))
     return replace(chain, steps=tuple(steps))
 
 
@@ -201,7 +201,7 @@ def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None
         if name not in there and name != CHAIN and not any(each.startswith(f"{name}.") for each in there):
             near = nearest(name, there)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(there)}"
-            raise UsageError(f"{configuration.place(name)}{chain.name} has no step {name}{hint}")
+            raise UsageError(f"{configuration.location(name)}{chain.name} has no step {name}{hint}")
 
 
 def _without_optional(chain: ProcessingChain, configuration: Configuration, catalogue: Catalogue) -> ProcessingChain:
@@ -211,27 +211,27 @@ def _without_optional(chain: ProcessingChain, configuration: Configuration, cata
             continue
         dfn = catalogue.dfns[step.dfn]
         fed = {each.target.port: each.source for each in chain.connections if each.target.step == step.id}
-        kept = []
+        inputs = []
         for each in chain.connections:
             if each.source.step == step.id and each.target.step != step.id:
                 kind = dfn.outputs.get(each.source.port)
                 source = next((fed[port] for port, own in dfn.inputs.items() if own == kind and port in fed), None)
-                kept += [replace(each, source=source)] if source else []
+                inputs += [replace(each, source=source)] if source else []
             elif each.target.step != step.id:
-                kept.append(each)
+                inputs.append(each)
         steps = tuple(each for each in chain.steps if each.id != step.id)
-        chain = replace(chain, steps=steps, connections=tuple(kept))
+        chain = replace(chain, steps=steps, connections=tuple(inputs))
     return chain
 
 
-def _faults(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
+def _chain_issues(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
     """What keeps a chain from being run, by lines."""
-    for connection, message in type_faults(description, chain, catalogue):
+    for connection, message in type_issues(description, chain, catalogue):
         yield connection.line, message
     for target, count in Counter(each.target for each in chain.connections).items():
         if count > 1:
             lines = [each.line for each in chain.connections if each.target == target]
-            yield lines[-1], f"{named(target)} is fed {count} times: expected one connection"
+            yield lines[-1], f"{port_label(target)} is fed {count} times: expected one connection"
     for port in (*description.inputs, *description.outputs):
         if any(word in port.shown_type for word in INNER_TYPES):
             yield port.line, f"{port.name} is {port.shown_type}, which does not leave a DFPC"
@@ -240,12 +240,12 @@ def _faults(description: Description, chain: ProcessingChain, catalogue: Catalog
             yield port.line, f"{port.name}: expected a policy of {', '.join(POLICIES)}, got {port.policy}"
     for port in (port for port in description.outputs if port.frame not in ("", SCENE, CAMERA)):
         yield port.line, f"{port.name}: expected a frame of {SCENE} or {CAMERA}, got {port.frame}"
-    yield from _faults_of_products(description)
+    yield from _product_issues(description)
     for step in chain.steps:
-        yield from _faults_of_step(step, chain, catalogue.dfns[step.dfn])
+        yield from _step_issues(step, chain, catalogue.dfns[step.dfn])
 
 
-def _faults_of_products(description: Description) -> Iterator[tuple[int, str]]:
+def _product_issues(description: Description) -> Iterator[tuple[int, str]]:
     """What is wrong with how outputs are kept."""
     for port in description.outputs:
         mark = port.product
@@ -257,10 +257,10 @@ def _faults_of_products(description: Description) -> Iterator[tuple[int, str]]:
             yield port.line, f"{port.name}: expected the period of a product in seconds, got '{mark.period}'"
 
 
-def _faults_of_step(step: StepInChain, chain: ProcessingChain, dfn: Dfn) -> Iterator[tuple[int, str]]:
+def _step_issues(step: StepInChain, chain: ProcessingChain, dfn: Dfn) -> Iterator[tuple[int, str]]:
     connected = {each.target.port for each in chain.connections if each.target.step == step.id}
     fed = connected | set(step.constants)
-    kind = step_of(step.dfn, step.implementation) if step.implementation in _made(step.dfn) else None
+    kind = step_of(step.dfn, step.implementation) if step.implementation in _available_ports(step.dfn) else None
     optional = kind.optional if kind else ()
     for port in dfn.inputs:
         if port not in fed and port not in optional:
@@ -280,23 +280,23 @@ def _faults_of_step(step: StepInChain, chain: ProcessingChain, dfn: Dfn) -> Iter
         yield step.line, f"{step.id} gives what came before: it cannot have an activation"
 
 
-def _made(dfn: str) -> set[str]:
+def _available_ports(dfn: str) -> set[str]:
     return {implementation for name, implementation in steps() if name == dfn}
 
 
 def _node(file: str, step: StepInChain, chain: ProcessingChain, configuration: Configuration) -> GraphNode:
     when, value = step.activation
-    place = configuration.place(step.id) or f"{file}:{step.line}: "
+    location = configuration.location(step.id) or f"{file}:{step.line}: "
     try:
         kind = step_of(step.dfn, step.implementation)
         settings_of(kind.implementation, step.parameters)
     except UsageError as error:
-        raise UsageError(f"{place}{step.id}: {error}") from None
+        raise UsageError(f"{location}{step.id}: {error}") from None
     return GraphNode(
         id=step.id,
         kind=kind,
-        place=place,
-        given=step.parameters,
+        location=location,
+        parameters=step.parameters,
         constants=step.constants,
         inputs={each.target.port: each.source for each in chain.connections if each.target.step == step.id},
         trigger=value if when == ON_INPUT else "",
@@ -308,7 +308,7 @@ def _node(file: str, step: StepInChain, chain: ProcessingChain, configuration: C
 def _levels(file: str, chain: ProcessingChain, nodes: Sequence[GraphNode]) -> list[list[GraphNode]]:
     """Nodes that do not need each other, level by level; what gives later stands first, since it needs none."""
     later = {node.id for node in nodes if node.kind.gives_later}
-    order = {node.id: place for place, node in enumerate(nodes)}
+    order = {node.id: index for index, node in enumerate(nodes)}
     by_id = {node.id: node for node in nodes}
     needs = {
         node.id: {source.step for source in node.inputs.values() if source.step} if node.id not in later else set()
@@ -320,8 +320,10 @@ def _levels(file: str, chain: ProcessingChain, nodes: Sequence[GraphNode]) -> li
     except CycleError as error:
         circle = [str(name) for name in reversed(error.args[1])]
         line = min(step.line for step in chain.steps if step.id in circle)
-        told = "a circle of connections without a step Previous"
-        raise UsageError(f"{file}:{line}: {' -> '.join(circle)}: {told}, which gives what was there before") from None
+        message = "a circle of connections without a step Previous"
+        raise UsageError(
+            f"{file}:{line}: {' -> '.join(circle)}: {message}, which gives what was there before"
+        ) from None
     levels = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=order.__getitem__)

@@ -20,7 +20,7 @@ WAITING = 16  # of a port, for what belongs to them
 PERIODS = 20  # of which the middle one is the period
 RECENT = 64  # sets that are remembered, so that one whose parts come apart is refused once
 UNPAIRED = "unpaired"  # the reason of a refusal
-MOST_TOLD = 100
+MAXIMUM_REPORTED = 100
 MOST_REFUSED = 16  # sets without values that wait
 
 
@@ -54,7 +54,7 @@ class StampValidator:
         self._last: int | None = None
         self._suspect: int | None = None
 
-    def fault(self, stamp_ns: int) -> str:
+    def issue(self, stamp_ns: int) -> str:
         """What is wrong with the next stamp; "" where nothing is."""
         last, suspect = self._last, self._suspect
         if last is None or 0 < stamp_ns - last <= JUMP_NS:
@@ -121,11 +121,11 @@ class PairedInputs:
 
     def finish(self) -> list[SyncedInputs]:
         """What belongs together, now that nothing more comes; the rest is dropped."""
-        found = self._sets(is_end=True)
+        sets = self._sets(is_end=True)
         for port, waiting in self.waiting.items():
             self._drop(port, waiting)
             waiting.clear()
-        return self._with_refused(found)
+        return self._with_refused(sets)
 
     def _with_refused(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
         """The sets, and in the order of time those that lack a part.
@@ -146,17 +146,17 @@ class PairedInputs:
         return median_low(self._periods) // 2 if self._periods else None
 
     def _sets(self, *, is_end: bool) -> list[SyncedInputs]:
-        found = []
+        sets = []
         first = self.waiting[self.ports[0]]
         while first:
             chosen = self._chosen(first[0], is_end=is_end)
             if chosen is None:
                 break
             if len(chosen) == len(self.ports):
-                found.append(self._taken(chosen))
+                sets.append(self._take_set(chosen))
             else:
                 self._drop(self.ports[0], [first.popleft()])
-        return found
+        return sets
 
     def _chosen(self, pivot: Arrival, *, is_end: bool) -> dict[str, Arrival] | None:
         """What belongs to an arrival at the first port; incomplete where something never will; None: not known yet."""
@@ -175,7 +175,7 @@ class PairedInputs:
                 chosen[port] = nearest
         return chosen
 
-    def _taken(self, chosen: Mapping[str, Arrival]) -> SyncedInputs:
+    def _take_set(self, chosen: Mapping[str, Arrival]) -> SyncedInputs:
         for port, arrival in chosen.items():
             waiting = self.waiting[port]
             while waiting[0].stamp_ns != arrival.stamp_ns:
@@ -220,14 +220,14 @@ class PipelineInputs:
         policy = self._ports[port].policy
         if policy == HOLD:
             return [SyncedInputs({port: value}, stamp_ns, time.monotonic(), is_held=True)]
-        issue = self._clocks[port].fault(stamp_ns)
+        issue = self._clocks[port].issue(stamp_ns)
         if issue == JUMPED:
             self._jump(stamp_ns)
         elif issue:
             self._refuse(port, issue, stamp_ns)
             return []
         alone = [SyncedInputs({port: value}, stamp_ns, time.monotonic())]
-        return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
+        return self._report_sets(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
 
     def refuse(self, port: str, stamp_ns: int, reason: str) -> list[SyncedInputs]:
         """Something came at a port that cannot be used: its set, refused, unless it is already."""
@@ -238,7 +238,7 @@ class PipelineInputs:
 
     def finish(self) -> list[SyncedInputs]:
         """The sets that are whole now that nothing more comes."""
-        return self._told(self._paired.finish()) if self._paired.ports else []
+        return self._report_sets(self._paired.finish()) if self._paired.ports else []
 
     def _jump(self, stamp_ns: int) -> None:
         """Time is another now, at the first port that says so: what waits is over."""
@@ -246,7 +246,7 @@ class PipelineInputs:
             self._jumped_ns, self._jumps = stamp_ns, True
             self._paired.clear()
 
-    def _told(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
+    def _report_sets(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
         if sets and self._jumps:
             sets[0], self._jumps = sets[0]._replace(jumped=True), False
         return sets
@@ -264,7 +264,7 @@ class LiveQueue:
 
     def __init__(self, inputs: Mapping[str, InputPort], most: int) -> None:
         self.heard, self.dropped, self.skipped = Counter[str](), Counter[str](), Counter[str]()
-        self.told: deque[str] = deque(maxlen=MOST_TOLD)  # stamps that cannot be
+        self.notes: deque[str] = deque(maxlen=MAXIMUM_REPORTED)  # stamps that cannot be
         self._most = max(1, most)
         self._inputs = PipelineInputs(inputs, self._drop, self._refuse)
         self._waiting: deque[SyncedInputs] = deque()
@@ -286,13 +286,13 @@ class LiveQueue:
             return self._waiting.popleft() if there else None
 
     def _make_room(self) -> None:
-        refused = [place for place, each in enumerate(self._waiting) if each.refused]
+        refused = [index for index, each in enumerate(self._waiting) if each.refused]
         if len(refused) > MOST_REFUSED:
             del self._waiting[refused[0]]
-        places = [place for place, each in enumerate(self._waiting) if not each.is_held and not each.refused]
-        if len(places) <= self._most:
+        indices = [index for index, each in enumerate(self._waiting) if not each.is_held and not each.refused]
+        if len(indices) <= self._most:
             return
-        oldest, following = places[:2]
+        oldest, following = indices[:2]
         if self._waiting[oldest].jumped:  # which is then true of the next
             self._waiting[following] = self._waiting[following]._replace(jumped=True)
         for port in self._waiting[oldest].values:
@@ -304,4 +304,4 @@ class LiveQueue:
 
     def _refuse(self, port: str, issue: str, stamp_ns: int) -> None:
         self.skipped[port] += 1
-        self.told.append(f"{port}: {issue}")
+        self.notes.append(f"{port}: {issue}")

@@ -15,7 +15,7 @@ from fieldplay.core.errors import UsageError, UserError, nearest
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.descriptors.model import End
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.configuration import Configuration, merged
+from fieldplay_cdff.pipeline.configuration import Configuration, merge_groups
 from fieldplay_cdff.pipeline.graph import GraphNode, RunnableGraph, graph_of
 from fieldplay_cdff.pipeline.inputs import PipelineInputs, SyncedInputs
 from fieldplay_cdff.pipeline.statistics import (
@@ -24,15 +24,22 @@ from fieldplay_cdff.pipeline.statistics import (
     RunStatistics,
     StepStatistics,
 )
-from fieldplay_cdff.steps.step import Given, Ports, Step, parameters
+from fieldplay_cdff.steps.step import ParameterGroups, Ports, Step, parameters
 
-PLACES: Mapping[str, tuple[int, int]] = MappingProxyType({  # of the parameters in the camera's matrix, by their ends
+MATRIX_INDICES: Mapping[str, tuple[int, int]] = MappingProxyType({  # in the camera's matrix, by the parameter's suffix
     "FocalLengthX": (0, 0), "FocalLengthY": (1, 1), "FocalLength": (0, 0), "PointX": (0, 2), "PointY": (1, 2),
 })  # fmt: skip
 BASELINE = "Baseline"
 MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
-KEPT_FAILURES = 1000
-FAULTS = (ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, cv2.error)  # of what a step is given
+MAXIMUM_FAILURES = 1000
+STEP_ERRORS = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    RuntimeError,
+    MemoryError,
+    cv2.error,
+)  # of what a step is given
 SUCCESS = "success"
 QUALITY = "quality"
 
@@ -43,26 +50,26 @@ QUALITY = "quality"
 def with_cameras(node: GraphNode, cameras: Mapping[str, CameraModel], baseline_m: float) -> dict[str, dict[str, Any]]:
     """What is set of a step, and of its cameras what is not; UsageError names the camera that is not there."""
     known = parameters().get(node.kind.implementation, {})
-    found: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for group, name in node.kind.camera_groups.items():
-        own = [each for each in known.get(group, {}) if each not in node.given.get(group, {})]
+        own = [each for each in known.get(group, {}) if each not in node.parameters.get(group, {})]
         if any(_is_of_camera(each) for each in own) and name not in cameras:
             there = ", ".join(cameras) or "none"
             raise UsageError(
-                f"{node.place}{node.id} takes the camera {name}, of which nothing is known; known: {there}"
+                f"{node.location}{node.id} takes the camera {name}, of which nothing is known; known: {there}"
             )
         if BASELINE in own and not baseline_m > 0:
-            raise UsageError(f"{node.place}{node.id} takes a baseline above 0 m, got {baseline_m}")
-        found[group] = {each: _value(each, cameras.get(name), baseline_m) for each in own if _is_known(each)}
-    return merged(found, node.given)
+            raise UsageError(f"{node.location}{node.id} takes a baseline above 0 m, got {baseline_m}")
+        groups[group] = {each: _value(each, cameras.get(name), baseline_m) for each in own if _is_known(each)}
+    return merge_groups(groups, node.parameters)
 
 
-def _place(parameter: str) -> tuple[int, int] | None:
-    return next((place for end, place in PLACES.items() if parameter.endswith(end)), None)
+def _matrix_index(parameter: str) -> tuple[int, int] | None:
+    return next((index for end, index in MATRIX_INDICES.items() if parameter.endswith(end)), None)
 
 
 def _is_of_camera(parameter: str) -> bool:
-    return _place(parameter) is not None
+    return _matrix_index(parameter) is not None
 
 
 def _is_known(parameter: str) -> bool:
@@ -70,8 +77,8 @@ def _is_known(parameter: str) -> bool:
 
 
 def _value(parameter: str, camera: CameraModel | None, baseline_m: float) -> float:
-    place = _place(parameter)
-    return float(baseline_m) if place is None or camera is None else float(camera.matrix[place])
+    index = _matrix_index(parameter)
+    return float(baseline_m) if index is None or camera is None else float(camera.matrix[index])
 
 
 class PipelineStopped(UserError):
@@ -105,7 +112,7 @@ class Call(NamedTuple):
     node: GraphNode
     inputs: Mapping[str, Any]
     outputs: Ports
-    fault: str
+    issue: str
     wall_s: float
     own_cpu_s: float  # of the thread that called it
 
@@ -141,18 +148,18 @@ class Pipeline:
         self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
         self.inputs = {name: port.type for name, port in graph.inputs.items()}
         self.outputs, self.bodies = dict(graph.outputs), graph.bodies
-        self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
+        self.failures: deque[Failure] = deque(maxlen=MAXIMUM_FAILURES)
         self._stop_after = stop_after
         self._running: dict[str, float] = {}  # steps that run, and since when
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
         self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
         self.statistics = self._statistics()
-        self._begin()
+        self._start_run()
         for name, step in self.steps.items():
-            for text in step.told:
+            for text in step.notes:
                 self._note(name, text, {})
 
-    def _begin(self) -> None:
+    def _start_run(self) -> None:
         self._arrivals = PipelineInputs(self.graph.inputs, self.statistics.drop, self._refuse)
         self._held: dict[End, Any] = {}  # of inputs that are held
         self._later: dict[End, Any] = {}  # what steps gave before
@@ -174,7 +181,7 @@ class Pipeline:
         """Forget all that came before; the statistics go on."""
         for step in self.steps.values():
             step.reset()
-        self._begin()
+        self._start_run()
 
     def close(self) -> None:
         """End the threads."""
@@ -194,31 +201,31 @@ class Pipeline:
             near = nearest(port, self.inputs)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(self.inputs)}"
             raise UsageError(f"{self.name} has no input {port}{hint}")
-        self.statistics.given[port] = self.statistics.given.get(port, 0) + 1
-        found = self.run(self._arrivals.add(port, stamp_ns, value))
+        self.statistics.inputs[port] = self.statistics.inputs.get(port, 0) + 1
+        outputs = self.run(self._arrivals.add(port, stamp_ns, value))
         self.statistics.unequal = self._arrivals.unequal
-        return found
+        return outputs
 
     def refuse(self, port: str, stamp_ns: int, reason: str) -> list[PipelineOutput]:
         """Something came at an input that cannot be used: success is false and quality 0, once for its set."""
-        self.statistics.given[port] = self.statistics.given.get(port, 0) + 1
+        self.statistics.inputs[port] = self.statistics.inputs.get(port, 0) + 1
         return self.run(self._arrivals.refuse(port, stamp_ns, reason))
 
     def finish(self) -> list[PipelineOutput]:
         """What comes out, now that nothing more comes."""
-        found = self.run(self._arrivals.finish())
+        results = self.run(self._arrivals.finish())
         self.statistics.unequal = self._arrivals.unequal
         last = {End(node.id, port): value for node in self.graph.nodes
                 for port, value in self.steps[node.id].finish().items()}  # fmt: skip
         outputs = ((port, self.graph.sources[port]) for port in self.outputs if port in self.graph.sources)
-        return found + [PipelineOutput(port, last[end], self._last_ns) for port, end in outputs if end in last]
+        return results + [PipelineOutput(port, last[end], self._last_ns) for port, end in outputs if end in last]
 
     def run(self, sets: Sequence[SyncedInputs]) -> list[PipelineOutput]:
         """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
-        found: list[PipelineOutput] = []
+        outputs: list[PipelineOutput] = []
         for each in sets:
             if each.refused:
-                found += self._refused(each)
+                outputs += self._refusal_outputs(each)
                 continue
             new = {End(None, port): value for port, value in each.values.items()}
             if each.is_held:
@@ -228,13 +235,13 @@ class Pipeline:
                 self._forget()
             stamps = dict.fromkeys(each.values, each.stamp_ns)
             for due_ns, due in self._due(each.stamp_ns):
-                found += self._wave(Activation(due_ns, each.at_s, {}, due=due, stamps=stamps))
-            found += self._wave(Activation(each.stamp_ns, each.at_s, new, stamps=stamps))
+                outputs += self._wave(Activation(due_ns, each.at_s, {}, due=due, stamps=stamps))
+            outputs += self._wave(Activation(each.stamp_ns, each.at_s, new, stamps=stamps))
             self._last_ns = each.stamp_ns
             self.statistics.waves += 1
-        return found
+        return outputs
 
-    def _refused(self, refused: SyncedInputs) -> list[PipelineOutput]:
+    def _refusal_outputs(self, refused: SyncedInputs) -> list[PipelineOutput]:
         self.statistics.refuse(refused.refused)
         values = [(SUCCESS, False), (QUALITY, 0.0)]
         return [PipelineOutput(port, value, refused.stamp_ns) for port, value in values if port in self.outputs]
@@ -271,17 +278,17 @@ class Pipeline:
         for level in self.graph.levels:
             ready = [(node, values) for node in level if (values := self._inputs(node, wave)) is not None]
             ready = [each for each in ready if not self._is_as_before(*each, wave)]
-            for call in self._called(ready):
+            for call in self._call_steps(ready):
                 self._take(call, wave)
             self._check_rows(wave)
         later = [node for node in self.graph.nodes if node.kind.gives_later]
-        given: dict[End, Any] = {}
+        port_values: dict[End, Any] = {}
         for node in later:
             values = self._values(node, wave.new)
             if len(values) == len(node.inputs):  # what it may do without is awaited where it is connected
-                (call,) = self._called([(node, values)])
-                given.update(self._counted(call, wave))
-        self._later.update(given)
+                (call,) = self._call_steps([(node, values)])
+                port_values.update(self._count_outputs(call, wave))
+        self._later.update(port_values)
         return self._outputs(wave)
 
     def _inputs(self, node: GraphNode, wave: Activation) -> dict[str, Any] | None:
@@ -326,7 +333,7 @@ class Pipeline:
     def _has_mandatory(node: GraphNode, values: Mapping[str, Any]) -> bool:
         return bool(values) and all(port in values for port in node.mandatory)
 
-    def _called(self, ready: Sequence[tuple[GraphNode, Mapping[str, Any]]]) -> list[Call]:
+    def _call_steps(self, ready: Sequence[tuple[GraphNode, Mapping[str, Any]]]) -> list[Call]:
         """Steps called, at the same time where there are threads; CPU time is that of all threads."""
         if not ready:
             return []
@@ -348,14 +355,14 @@ class Pipeline:
         issue = ""
         try:
             outputs = self.steps[node.id].process(**node.constants, **values)
-        except FAULTS as error:
+        except STEP_ERRORS as error:
             issue = " ".join(str(error).split()) or type(error).__name__
         finally:
             self._running.pop(node.id, None)
         return Call(node, values, outputs, issue, time.perf_counter() - start, time.thread_time() - cpu)
 
     def _take(self, call: Call, wave: Activation) -> None:
-        new = self._counted(call, wave)
+        new = self._count_outputs(call, wave)
         if self._is_new(call.node, wave):
             wave.new.update(new)
         else:
@@ -363,18 +370,18 @@ class Pipeline:
             self._last_calls[call.node.id] = (call.inputs, new)
         self._latest.update({end: value for end, value in new.items() if end in self._kept})
 
-    def _counted(self, call: Call, wave: Activation) -> dict[End, Any]:
+    def _count_outputs(self, call: Call, wave: Activation) -> dict[End, Any]:
         """What came out of a call, which is counted."""
         own = self.statistics.steps[call.node.id]
         own.calls += 1
         own.wall_s.add(call.wall_s)
         own.cpu_s.add(call.own_cpu_s)
         own.gave(call.outputs)
-        if call.fault:
+        if call.issue:
             own.failures += 1
             self._in_a_row[call.node.id] += 1
             own.most_in_a_row = max(own.most_in_a_row, self._in_a_row[call.node.id])
-            self._note(call.node.id, call.fault, wave.stamps, self._in_a_row[call.node.id])
+            self._note(call.node.id, call.issue, wave.stamps, self._in_a_row[call.node.id])
         else:
             self._in_a_row[call.node.id] = 0
         return {End(call.node.id, port): value for port, value in call.outputs.items()}
@@ -388,11 +395,11 @@ class Pipeline:
             for step, count in self._in_a_row.items():
                 if count >= self._stop_after:
                     last = self.failures[-1]
-                    told = f"{self.name}: {step} failed {count} times in a row, at last: {last.message}"
-                    raise PipelineStopped(f"{told}, at {wave.stamp_ns}")
+                    message = f"{self.name}: {step} failed {count} times in a row, at last: {last.message}"
+                    raise PipelineStopped(f"{message}, at {wave.stamp_ns}")
 
     def _outputs(self, wave: Activation) -> list[PipelineOutput]:
-        found = []
+        outputs = []
         age_s = time.monotonic() - wave.at_s
         if SUCCESS in self.outputs and not wave.due:  # where nothing came of it
             wave.new.setdefault(self.graph.sources[SUCCESS], False)
@@ -403,15 +410,15 @@ class Pipeline:
         for port in self.outputs:
             source = self.graph.sources.get(port)
             if source in wave.new:
-                found.append(PipelineOutput(port, wave.new[source], wave.stamp_ns))
+                outputs.append(PipelineOutput(port, wave.new[source], wave.stamp_ns))
                 self.statistics.age_s.setdefault(port, NumberSeries()).add(age_s)
-        self.statistics.accepted += any(each.port == SUCCESS and each.value for each in found)
-        return found
+        self.statistics.accepted += any(each.port == SUCCESS and each.value for each in outputs)
+        return outputs
 
     def hanging(self, limit_s: float, now_s: float) -> dict[str, float]:
         """Steps that have run for longer than so many seconds, and how long; `now_s` is the monotonic clock."""
-        found = {step: now_s - start_s for step, start_s in list(self._running.items())}
-        return {step: spent_s for step, spent_s in found.items() if spent_s > limit_s}
+        hanging = {step: now_s - start_s for step, start_s in list(self._running.items())}
+        return {step: spent_s for step, spent_s in hanging.items() if spent_s > limit_s}
 
     @property
     def failing(self) -> list[str]:
@@ -422,7 +429,7 @@ class Pipeline:
 def load_pipeline(
     path_or_name: str | Path,
     implementation: str | None = None,
-    settings: Mapping[str, Given] | Configuration | None = None,
+    settings: Mapping[str, ParameterGroups] | Configuration | None = None,
     cameras: Mapping[str, CameraModel] | None = None,
     baseline_m: float = 0.0,
     *,
@@ -440,17 +447,17 @@ def load_pipeline(
     cv2.setNumThreads(threads)
     steps = {}
     for node in graph.nodes:
-        given = with_cameras(node, cameras or {}, baseline_m)
+        parameters = with_cameras(node, cameras or {}, baseline_m)
         try:
-            _require_files(node, given)
-            steps[node.id] = node.kind(given, threads=threads, seed=seed)
+            _require_files(node, parameters)
+            steps[node.id] = node.kind(parameters, threads=threads, seed=seed)
         except UserError as error:
-            raise UsageError(f"{node.place}{node.id}: {error}") from None
+            raise UsageError(f"{node.location}{node.id}: {error}") from None
     return Pipeline(graph, steps, threads=threads, stop_after=stop_after)
 
 
-def _require_files(node: GraphNode, given: Given) -> None:
+def _require_files(node: GraphNode, parameters: ParameterGroups) -> None:
     for name, what in node.kind.files.items():
         group, _, parameter = name.partition(".")
-        if not given.get(group, {}).get(parameter):
+        if not parameters.get(group, {}).get(parameter):
             raise UsageError(f"{name}: expected {what}, got nothing (--set {node.id}.{name}=FILE)")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 NO_RESULT = "no result"  # why a set is refused where the steps ran, and gave none
-KEPT = 10_000  # times of which the middle and the 95th part are told
+MAXIMUM_TIMES = 10_000  # times of which the middle and the 95th part are told
 
 
 @dataclass
@@ -18,7 +18,7 @@ class NumberSeries:
     count: int = 0
     total: float = 0.0
     most: float = 0.0
-    last: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    last: deque[float] = field(default_factory=lambda: deque(maxlen=MAXIMUM_TIMES))
 
     def add(self, value: float) -> None:
         """One more."""
@@ -69,8 +69,8 @@ class StepStatistics:
 
     def __str__(self) -> str:
         counts = f"{self.calls} calls, {self.failures} failures"
-        given = "".join(f", {port} {count / 1e6:.1f} MB" for port, count in dict(self.bytes).items())
-        return f"{counts}, wall {self.wall_s}, CPU {self.cpu_s}{given}"
+        sizes = "".join(f", {port} {count / 1e6:.1f} MB" for port, count in dict(self.bytes).items())
+        return f"{counts}, wall {self.wall_s}, CPU {self.cpu_s}{sizes}"
 
 
 @dataclass
@@ -81,7 +81,7 @@ class RunStatistics:
     """
 
     steps: Mapping[str, StepStatistics]
-    given: dict[str, int] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)  # sets without a result, by the reason
@@ -103,10 +103,10 @@ class RunStatistics:
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     @property
-    def sets_given(self) -> int:
+    def input_sets(self) -> int:
         """Sets of inputs that came, those that could not be used among them."""
         unused = sum(count for reason, count in self.refused.items() if reason != NO_RESULT)
-        return max([self.waves + unused, *self.given.values()])
+        return max([self.waves + unused, *self.inputs.values()])
 
     @property
     def cpu_s(self) -> float:
@@ -121,31 +121,33 @@ class RunStatistics:
     def as_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
-            "given": dict(self.given), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
+            "given": dict(self.inputs), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
             "refused": dict(self.refused),
             "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
             "age_s": {port: series.as_dict() for port, series in list(self.age_s.items())},
             "steps": [step.as_dict() for step in self.steps.values()],
         }  # fmt: skip
 
-    def loose_ends(self) -> list[str]:
+    def unmatched_inputs(self) -> list[str]:
         """What is to be told of how inputs were put together: what had no partner, and whose stamps differ."""
-        found = []
+        lines = []
         if self.dropped:
-            told = ", ".join(f"{count} of {self.given.get(port, 0)} of {port}" for port, count in self.dropped.items())
-            found.append(f"nothing belongs by its stamp to {told}")
+            counts = ", ".join(
+                f"{count} of {self.inputs.get(port, 0)} of {port}" for port, count in self.dropped.items()
+            )
+            lines.append(f"nothing belongs by its stamp to {counts}")
         if self.unequal:
-            found.append(f"the stamps of {self.unequal} of {self.waves} sets differ within half a period")
-        return found
+            lines.append(f"the stamps of {self.unequal} of {self.waves} sets differ within half a period")
+        return lines
 
-    def words(self) -> dict[str, str]:
+    def as_texts(self) -> dict[str, str]:
         """As names and texts, for diagnostics."""
-        found = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
-        named = {"given": self.given, "dropped": self.dropped, "skipped": self.skipped, "refused": self.refused}
+        texts = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
+        named = {"given": self.inputs, "dropped": self.dropped, "skipped": self.skipped, "refused": self.refused}
         for name, counts in named.items():
-            found |= {f"{name} {key}": str(count) for key, count in dict(counts).items()}
-        found |= {f"age {port}": str(series) for port, series in list(self.age_s.items())}
-        return found | {name: str(step) for name, step in self.steps.items()}
+            texts |= {f"{name} {key}": str(count) for key, count in dict(counts).items()}
+        texts |= {f"age {port}": str(series) for port, series in list(self.age_s.items())}
+        return texts | {name: str(step) for name, step in self.steps.items()}
 
     def table(self) -> list[str]:
         """Lines of a table, times in ms, and of how old the inputs were at the outputs."""
@@ -153,7 +155,7 @@ class RunStatistics:
         head = ("step", "calls", "failures", "wall mean", *quantiles, "CPU mean", *quantiles, "MB out")
         rows = [_row(step) for step in self.steps.values()]
         ages = [f"output {port}: {series.count} times, age {series}" for port, series in self.age_s.items()]
-        return [*_aligned([head, *rows]), *ages]
+        return [*_align([head, *rows]), *ages]
 
 
 def size_of(value: Any) -> int:
@@ -174,7 +176,7 @@ def _row(step: StepStatistics) -> tuple[str, ...]:
     return (*counts, *(f"{1e3 * each:.1f}" for each in times), f"{sum(step.bytes.values()) / 1e6:.1f}")
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
+def _align(rows: list[tuple[str, ...]]) -> Iterable[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *numbers in rows:
         shown = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))

@@ -32,10 +32,10 @@ TABLES = (
     "CREATE INDEX IF NOT EXISTS by_stamp ON products(stamp_ns, id)",
     "CREATE INDEX IF NOT EXISTS by_part ON products(part)",
 )
-Place = tuple[int, int]  # the block of a message in its bag, and where it begins there
+Location = tuple[int, int]  # the block of a message in its bag, and where it begins there
 
 
-class IndexFault(StoreError):
+class ProductIndexError(StoreError):
     """An index that does not serve: damaged, or of another version."""
 
 
@@ -45,7 +45,7 @@ class IndexedProduct:
 
     product: Product
     part: str
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +57,17 @@ class KnownPart:
 
 
 class ProductIndex:
-    """The database. `place` is its file, or None for one in memory, where the store cannot be written to."""
+    """The database. `path` is its file, or None for one in memory, where the store cannot be written to."""
 
-    def __init__(self, place: Path | None, *, is_read_only: bool = False) -> None:
-        self._name = str(place or "the index in memory")
-        with self._told():
-            if place is None:
+    def __init__(self, path: Path | None, *, is_read_only: bool = False) -> None:
+        self._name = str(path or "the index in memory")
+        with self._database_errors():
+            if path is None:
                 self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             else:
                 mode = "?mode=ro" if is_read_only else ""
                 self._database = sqlite3.connect(
-                    f"file:{quote(str(place))}{mode}", uri=True, isolation_level=None, timeout=PATIENCE_S,
+                    f"file:{quote(str(path))}{mode}", uri=True, isolation_level=None, timeout=PATIENCE_S,
                     check_same_thread=False,
                 )  # fmt: skip
             try:
@@ -80,10 +80,10 @@ class ProductIndex:
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version != VERSION and (tables or is_read_only):
-            raise IndexFault(f"{self._name}: expected an index of version {VERSION}, got {version}")
+            raise ProductIndexError(f"{self._name}: expected an index of version {VERSION}, got {version}")
         (issue,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
         if issue != "ok":
-            raise IndexFault(f"{self._name} is damaged: {issue}")
+            raise ProductIndexError(f"{self._name} is damaged: {issue}")
         if is_read_only:
             return
         for pragma in PRAGMAS:
@@ -97,18 +97,18 @@ class ProductIndex:
         self._database.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _database_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:  # full, locked, read-only: the index itself is sound
             raise StoreError(f"{self._name}: {error}") from None
         except sqlite3.DatabaseError as error:
-            raise IndexFault(f"{self._name} is damaged: {error}") from None
+            raise ProductIndexError(f"{self._name} is damaged: {error}") from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing of what is done inside; other processes wait."""
-        with self._told():
+        with self._database_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -123,22 +123,22 @@ class ProductIndex:
         row = self._database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'products'").fetchone()
         return (row[0] if row else 0) + 1
 
-    def add(self, product: Product, part: str, places: Sequence[Place]) -> Product:
+    def add(self, product: Product, part: str, locations: Sequence[Location]) -> Product:
         """Put a product in; where its number is another's it gets a new one."""
         taken = self._database.execute("SELECT 1 FROM products WHERE id = ?", (product.id,)).fetchone()
         product = replace(product, id=self.next_id()) if taken or not product.id else product
         corners = [None] * 6 if product.extent is None else [*product.extent.least, *product.extent.most]
-        row = (product.id, part, json.dumps(places), product.kind, product.stamp_ns, *corners, product.text())
+        row = (product.id, part, json.dumps(locations), product.kind, product.stamp_ns, *corners, product.text())
         self._database.execute(f"INSERT INTO products VALUES ({', '.join('?' * len(row))})", row)
         return product
 
-    def move(self, id_: int, places: Sequence[Place]) -> None:
+    def move(self, id_: int, locations: Sequence[Location]) -> None:
         """Where a product lies now, in the same part."""
-        self._database.execute("UPDATE products SET places = ? WHERE id = ?", (json.dumps(places), id_))
+        self._database.execute("UPDATE products SET places = ? WHERE id = ?", (json.dumps(locations), id_))
 
     def parts(self) -> dict[str, KnownPart]:
         """The parts that are known by their names."""
-        with self._told():
+        with self._database_errors():
             rows = self._database.execute("SELECT name, size, is_open FROM parts ORDER BY name").fetchall()
         return {name: KnownPart(size=size, is_open=bool(is_open)) for name, size, is_open in rows}
 
@@ -169,7 +169,7 @@ class ProductIndex:
         """The products of a part, in the order of their numbers."""
         yield from self._read("SELECT part, places, record, id FROM products WHERE part = ? ORDER BY id", (part,))
 
-    def found(self, query: ProductQuery) -> Iterator[IndexedProduct]:
+    def query(self, query: ProductQuery) -> Iterator[IndexedProduct]:
         """The products that are asked for, by their stamps."""
         where, values = _condition(query)
         columns = "part, places, record, id"
@@ -182,46 +182,46 @@ class ProductIndex:
     def count(self, query: ProductQuery) -> int:
         """How many products are asked for."""
         where, values = _condition(query)
-        with self._told():
-            (found,) = self._database.execute(f"SELECT count(*) FROM products WHERE {where}", values).fetchone()
-        return int(found if query.newest is None else min(found, query.newest))
+        with self._database_errors():
+            (number,) = self._database.execute(f"SELECT count(*) FROM products WHERE {where}", values).fetchone()
+        return int(number if query.newest is None else min(number, query.newest))
 
     def kinds(self) -> dict[str, int]:
         """How many products there are of each kind."""
-        with self._told():
+        with self._database_errors():
             return dict(self._database.execute("SELECT kind, count(*) FROM products GROUP BY kind ORDER BY kind"))
 
     def _read(self, statement: str, values: Sequence[object]) -> Iterator[IndexedProduct]:
-        with self._told():
+        with self._database_errors():
             cursor = self._database.execute(statement, values)
         while True:
-            with self._told():
+            with self._database_errors():
                 rows = cursor.fetchmany(ROWS)
             if not rows:
                 return
-            for part, places, record, id_ in rows:
-                own = tuple((block, offset) for block, offset in json.loads(places))
-                yield IndexedProduct(product=replace(product_of_text(record), id=id_), part=part, places=own)
+            for part, locations, record, id_ in rows:
+                own = tuple((block, offset) for block, offset in json.loads(locations))
+                yield IndexedProduct(product=replace(product_of_text(record), id=id_), part=part, locations=own)
 
 
 def _condition(query: ProductQuery) -> tuple[str, list[object]]:
     """What SQLite is to find, and the values in it."""
-    found: list[tuple[str, Sequence[object]]] = [("1", ())]
+    conditions: list[tuple[str, Sequence[object]]] = [("1", ())]
     for column, requested in (("id", query.ids), ("kind", query.kinds)):
         if requested:
-            found.append((f"{column} IN ({', '.join('?' * len(requested))})", requested))
+            conditions.append((f"{column} IN ({', '.join('?' * len(requested))})", requested))
     if query.start_ns is not None:
-        found.append(("stamp_ns >= ?", [query.start_ns]))
+        conditions.append(("stamp_ns >= ?", [query.start_ns]))
     if query.end_ns is not None:
-        found.append(("stamp_ns <= ?", [query.end_ns]))
+        conditions.append(("stamp_ns <= ?", [query.end_ns]))
     if query.box is not None:
-        found += [(f"{axis}_max >= ?", [low]) for axis, low in zip("xyz", query.box.least, strict=True)]
-        found += [(f"{axis}_min <= ?", [high]) for axis, high in zip("xyz", query.box.most, strict=True)]
+        conditions += [(f"{axis}_max >= ?", [low]) for axis, low in zip("xyz", query.box.least, strict=True)]
+        conditions += [(f"{axis}_min <= ?", [high]) for axis, high in zip("xyz", query.box.most, strict=True)]
     if query.centre is not None:
         squares, values = [], []
         for axis, at in zip("xyz", query.centre, strict=True):
             outside = f"max({axis}_min - ?, 0, ? - {axis}_max)"
             squares.append(f"{outside} * {outside}")
             values += [at] * 4
-        found.append((f"{' + '.join(squares)} <= ?", [*values, query.radius_m**2]))
-    return " AND ".join(text for text, _ in found), [value for _, values in found for value in values]
+        conditions.append((f"{' + '.join(squares)} <= ?", [*values, query.radius_m**2]))
+    return " AND ".join(text for text, _ in conditions), [value for _, values in conditions for value in values]

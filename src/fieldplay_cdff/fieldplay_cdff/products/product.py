@@ -83,10 +83,10 @@ class Product:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
-        found = {"form": FORM, "id": self.id, **asdict(self)}
-        found["messages"] = [{"topic": topic, "type": msgtype} for topic, msgtype in self.messages]
-        found["extent"] = None if self.extent is None else {"least": self.extent.least, "most": self.extent.most}
-        return found
+        fields = {"form": FORM, "id": self.id, **asdict(self)}
+        fields["messages"] = [{"topic": topic, "type": msgtype} for topic, msgtype in self.messages]
+        fields["extent"] = None if self.extent is None else {"least": self.extent.least, "most": self.extent.most}
+        return fields
 
     def text(self) -> str:
         """As JSON on one line."""
@@ -96,26 +96,26 @@ class Product:
 def product_of_text(text: str | bytes) -> Product:
     """The product of a record; StoreError where it is none, or one of another form."""
     try:
-        found = json.loads(text)
-        if found.pop("form") != FORM:
+        fields = json.loads(text)
+        if fields.pop("form") != FORM:
             raise StoreError(f"expected a record of form {FORM}")
-        pose, extent = found["pose"], found["extent"]
-        found["messages"] = tuple((each["topic"], each["type"]) for each in found["messages"])
-        found["producer"] = Producer(**found["producer"])
-        found["inputs"] = {port: InputSpan(**span) for port, span in found["inputs"].items()}
-        found["pose"] = None if pose is None else SensorPose(**{name: tuple(row) for name, row in pose.items()})
-        found["extent"] = None if extent is None else Extent(tuple(extent["least"]), tuple(extent["most"]))
-        return Product(**found)
+        pose, extent = fields["pose"], fields["extent"]
+        fields["messages"] = tuple((each["topic"], each["type"]) for each in fields["messages"])
+        fields["producer"] = Producer(**fields["producer"])
+        fields["inputs"] = {port: InputSpan(**span) for port, span in fields["inputs"].items()}
+        fields["pose"] = None if pose is None else SensorPose(**{name: tuple(row) for name, row in pose.items()})
+        fields["extent"] = None if extent is None else Extent(tuple(extent["least"]), tuple(extent["most"]))
+        return Product(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"expected the record of a product, got {text!r:.60}: {error}") from None
 
 
 def digest_of(messages: Sequence[ProductMessage]) -> str:
     """SHA-256 of the messages' bytes, one behind the other."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for message in messages:
-        found.update(message.data)
-    return found.hexdigest()
+        digest.update(message.data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

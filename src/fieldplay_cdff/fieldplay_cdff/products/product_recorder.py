@@ -89,7 +89,7 @@ class ProductKeeper:
         self._last_ns: dict[str, int] = {}
         self._held: dict[str, OutputSet] = {}
 
-    def hear(self, port: str, stamp_ns: int) -> None:
+    def receive_input(self, port: str, stamp_ns: int) -> None:
         """Something went in at a port."""
         for spans in self._spans.values():
             first_ns, last_ns = spans.get(port, (stamp_ns, stamp_ns))
@@ -99,47 +99,47 @@ class ProductKeeper:
         """Keep what is marked of what came out; `now_ns` is the clock, without one it is that of the data."""
         for stamp_ns, group in groupby(outputs, key=lambda each: each.stamp_ns):
             values = {each.port: each.value for each in group}
-            found = OutputSet(
+            output_set = OutputSet(
                 stamp_ns=stamp_ns, values=values, camera=camera, stored_ns=stamp_ns if now_ns is None else now_ns
             )
             for port, mark in self._marks.items():
                 if port in values:
-                    self._take(port, mark, found)
+                    self._take(port, mark, output_set)
 
-    def _take(self, port: str, mark: ProductMark, found: OutputSet) -> None:
-        since_ns = found.stamp_ns - self._last_ns.get(port, found.stamp_ns)
+    def _take(self, port: str, mark: ProductMark, outputs: OutputSet) -> None:
+        since_ns = outputs.stamp_ns - self._last_ns.get(port, outputs.stamp_ns)
         if port in self._last_ns and 0 <= since_ns < float(mark.period or 0) * NS_PER_S:
-            self._held[port] = found
+            self._held[port] = outputs
             return
-        self._put(port, found)
+        self._store_product(port, outputs)
 
     def finish(self) -> None:
         """Keep what was held back: the last of each."""
-        for port, found in list(self._held.items()):
-            self._put(port, found)
+        for port, outputs in list(self._held.items()):
+            self._store_product(port, outputs)
 
-    def _put(self, port: str, found: OutputSet) -> None:
-        value, mark = found.values[port], self._marks[port]
-        out = self._outputs.messages(port, value, found.stamp_ns, found.camera)
+    def _store_product(self, port: str, outputs: OutputSet) -> None:
+        value, mark = outputs.values[port], self._marks[port]
+        out = self._outputs.messages(port, value, outputs.stamp_ns, outputs.camera)
         types = self._outputs.topics()
         own = [(each, types[each.topic]) for each in out if each.topic != TF]
         messages = [ProductMessage(self._full_name(each.topic), msgtype, each.data) for each, msgtype in own]
         if not messages:
             raise StoreError(f"{port} is a {self._outputs.ports.get(port)}, which no message holds: it cannot be kept")
-        pose = next((pose for name in self._poses if (pose := _pose_of(found.values.get(name)))), None)
-        quality = found.values.get(QUALITY)
+        pose = next((pose for name in self._poses if (pose := _pose_of(outputs.values.get(name)))), None)
+        quality = outputs.values.get(QUALITY)
         product = Product(
             kind=mark.kind,
-            stamp_ns=found.stamp_ns,
-            stored_ns=found.stored_ns,
-            frame=found.camera if self._outputs.ports[port] == "Frame" else self._outputs.scene,
+            stamp_ns=outputs.stamp_ns,
+            stored_ns=outputs.stored_ns,
+            frame=outputs.camera if self._outputs.ports[port] == "Frame" else self._outputs.scene,
             messages=tuple((each.topic, each.msgtype) for each in messages),
             size=sum(len(each.data) for each in messages),
             digest=digest_of(messages),
             producer=self._producer,
             inputs={
                 name: InputSpan(
-                    topic=self._sources.get(name, ""), first_ns=first_ns, last_ns=min(last_ns, found.stamp_ns)
+                    topic=self._sources.get(name, ""), first_ns=first_ns, last_ns=min(last_ns, outputs.stamp_ns)
                 )
                 for name, (first_ns, last_ns) in self._spans[port].items()
             },
@@ -149,9 +149,9 @@ class ProductKeeper:
         )
         self._store.add(product, messages)
         self._held.pop(port, None)
-        self._last_ns[port] = found.stamp_ns
+        self._last_ns[port] = outputs.stamp_ns
         self._spans[port] = {  # of what is there already of the next
-            name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > found.stamp_ns
+            name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > outputs.stamp_ns
         }
         self.kept += 1
 
@@ -168,10 +168,10 @@ def _transform(value: Any) -> tuple[Array, Array] | None:
 
 
 def _pose_of(value: Any) -> SensorPose | None:
-    found = _transform(value)
-    if found is None:
+    transform = _transform(value)
+    if transform is None:
         return None
-    pose, covariance = found
+    pose, covariance = transform
     return SensorPose(
         position=tuple(pose[:3, 3].tolist()),
         orientation=tuple(quaternion_from_rotation(pose[:3, :3]).reshape(4).tolist()),

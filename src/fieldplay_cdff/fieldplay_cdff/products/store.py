@@ -19,7 +19,7 @@ from fieldplay.bags.storage import Contents, channel_of_type
 from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import ArchiveError
 from fieldplay.streams.message_block import Messages, PiecePayloads
-from fieldplay_cdff.products.index import FILE, IndexedProduct, IndexFault, Place, ProductIndex
+from fieldplay_cdff.products.index import FILE, IndexedProduct, Location, ProductIndex, ProductIndexError
 from fieldplay_cdff.products.product import (
     EVERYTHING,
     Product,
@@ -35,7 +35,7 @@ PREFIX = "part_"
 TEXT_HEAD = struct.Struct("<BBHI")  # of CDR, little endian, and the length with the 0 at the end
 FIRST_ROOM = 64 << 10
 PART_BYTES, PART_PRODUCTS = 256 << 20, 1000  # after which the next part begins
-TOLD = 3  # faults of a part
+MAXIMUM_REPORTED = 3  # faults of a part
 
 
 # The bags of a store, its parts: each a folder that is a rosbag2 bag (MCAP), written product by product.
@@ -100,7 +100,7 @@ class PartWriter:
                 remove_part(store, name)
                 raise
 
-    def add(self, product: Product, messages: Sequence[ProductMessage]) -> list[Place]:
+    def add(self, product: Product, messages: Sequence[ProductMessage]) -> list[Location]:
         """Put a product behind those before, in a chunk of its own; where its messages lie."""
         text = product.text().encode()
         record = TEXT_HEAD.pack(0, 1, 0, len(text) + 1) + text + b"\0"
@@ -155,12 +155,12 @@ class PartReader:
         """Whether its end is missing, once it was gone through."""
         return self._storage.is_cut
 
-    def messages(self, found: IndexedProduct, *, as_they_are: bool = False) -> list[ProductMessage]:
+    def messages(self, indexed: IndexedProduct, *, as_they_are: bool = False) -> list[ProductMessage]:
         """The messages of a product; StoreError where they are damaged, or cannot be read at all."""
-        product = found.product
+        product = indexed.product
         read: list[ProductMessage] = []
         try:
-            for (topic, msgtype), (block, offset) in zip(product.messages, found.places, strict=True):
+            for (topic, msgtype), (block, offset) in zip(product.messages, indexed.locations, strict=True):
                 (data,) = self._storage.read(block, [offset])
                 read.append(ProductMessage(topic, msgtype, data))
         except ArchiveError as error:
@@ -173,7 +173,7 @@ class PartReader:
             )
         return read
 
-    def products(self, issues: list[str]) -> Iterator[tuple[Product, list[Place]]]:
+    def products(self, issues: list[str]) -> Iterator[tuple[Product, list[Location]]]:
         """All products whose record is there, in the order of the file; what cannot be read is told."""
         index = self._storage.index()
         nowhere: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -181,14 +181,14 @@ class PartReader:
         numbers = np.concatenate([np.full(len(own.stamp_ns), number) for number, own in index.items()] or [nowhere])
         blocks = np.concatenate([own.block for own in index.values()] or [nowhere])
         offsets = np.concatenate([own.offset for own in index.values()] or [nowhere])
-        before: list[tuple[str, Place]] = []
+        before: list[tuple[str, Location]] = []
         for row in np.lexsort((offsets, blocks)):
-            topic, place = self._storage.topics[int(numbers[row])].topic.name, (int(blocks[row]), int(offsets[row]))
+            topic, location = self._storage.topics[int(numbers[row])].topic.name, (int(blocks[row]), int(offsets[row]))
             if topic != RECORDS:
-                before.append((topic, place))
+                before.append((topic, location))
                 continue
             try:
-                (data,) = self._storage.read(place[0], [place[1]])
+                (data,) = self._storage.read(location[0], [location[1]])
                 product = product_of_text(data[TEXT_HEAD.size : -1])
                 own = before[len(before) - len(product.messages) :]
                 if [name for name, _ in own] != [name for name, _ in product.messages]:
@@ -200,22 +200,22 @@ class PartReader:
 
 
 def rewritten(
-    store: Path, name: str, kept: Iterator[IndexedProduct], issues: list[str]
-) -> tuple[int, dict[int, list[Place]]]:
+    store: Path, name: str, products: Iterator[IndexedProduct], issues: list[str]
+) -> tuple[int, dict[int, list[Location]]]:
     """Write a part anew with these products alone; how many bytes it has, and where they lie now."""
     target = store / name
     reader = PartReader(store, name)
     partial = Partial(target, is_folder=True)
     try:
         writer = PartWriter(partial.path, name)
-        places = {}
-        for found in kept:
+        locations = {}
+        for product in products:
             try:
-                messages = reader.messages(found, as_they_are=True)
+                messages = reader.messages(product, as_they_are=True)
             except StoreError as error:
                 issues.append(f"{error}; it is left out")
                 continue
-            places[found.product.id] = writer.add(found.product, messages)
+            locations[product.product.id] = writer.add(product.product, messages)
         size = writer.finish()
         partial.commit()
     except BaseException:
@@ -223,7 +223,7 @@ def rewritten(
         raise
     finally:
         reader.close()
-    return size, places
+    return size, locations
 
 
 def remove_part(store: Path, name: str) -> None:
@@ -239,7 +239,7 @@ def _silent(text: str) -> None:
 
 
 class ProductStore:
-    """A store that is read, and with `is_written` written to. `tell` hears what was found wrong and made good.
+    """A store that is read, and with `is_written` written to. `report` receives what was wrong and is repaired.
 
     Several processes may write to one, each into parts of its own, and others read meanwhile. A part begins with the
     first product, and after so many bytes or products; what a killed process has left is made whole at the next start.
@@ -250,11 +250,11 @@ class ProductStore:
         folder: Path,
         *,
         is_written: bool = False,
-        tell: Callable[[str], None] = _silent,
+        report: Callable[[str], None] = _silent,
         part_bytes: int = PART_BYTES,
         part_products: int = PART_PRODUCTS,
     ) -> None:
-        self.folder, self._tell = folder, tell
+        self.folder, self._tell = folder, report
         self._most_bytes, self._most_products = part_bytes, part_products
         self._writer: PartWriter | None = None
         self._reader: PartReader | None = None
@@ -289,22 +289,22 @@ class ProductStore:
 
     def _open_index(self) -> ProductIndex:
         """The index; one that does not serve is made anew, in memory where nothing can be written."""
-        place = self.folder / FILE
+        path = self.folder / FILE
         try:
-            return ProductIndex(place)
-        except IndexFault as error:
+            return ProductIndex(path)
+        except ProductIndexError as error:
             issue = str(error)
             self._tell(f"{error}; it is made anew of the bags")
             with suppress(OSError, StoreError):
-                place.unlink()
-                place.with_name(f"{FILE}-journal").unlink(missing_ok=True)
-                return ProductIndex(place)
+                path.unlink()
+                path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+                return ProductIndex(path)
         except StoreError as error:
             issue = str(error)
         if self._is_writable:
             raise StoreError(f"products cannot be kept in {self.folder}: {issue}")
         with suppress(StoreError):
-            return ProductIndex(place, is_read_only=True)
+            return ProductIndex(path, is_read_only=True)
         return ProductIndex(None)
 
     def _bring_up_to_date(self) -> None:
@@ -358,23 +358,23 @@ class ProductStore:
         reader = PartReader(self.folder, name)
         try:
             count = 0
-            for product, places in reader.products(issues):
-                self._index.add(product, name, places)
+            for product, locations in reader.products(issues):
+                self._index.add(product, name, locations)
                 count += 1
         finally:
             reader.close()
         self._index.set_part(name, self._size(name), is_open=is_open)
-        self._tell_faults(name, issues)
+        self._report_issues(name, issues)
         if reader.is_cut and not is_open:
             self._tell(f"{reader.path} was cut off: {count} products in it are whole")
             if self._is_writable:
                 self._rewrite(name)
 
-    def _tell_faults(self, name: str, issues: Sequence[str]) -> None:
-        for issue in issues[:TOLD]:
+    def _report_issues(self, name: str, issues: Sequence[str]) -> None:
+        for issue in issues[:MAXIMUM_REPORTED]:
             self._tell(issue)
-        if len(issues) > TOLD:
-            self._tell(f"{part_file(self.folder, name)}: {len(issues) - TOLD} more faults")
+        if len(issues) > MAXIMUM_REPORTED:
+            self._tell(f"{part_file(self.folder, name)}: {len(issues) - MAXIMUM_REPORTED} more faults")
 
     def _rewrite(self, name: str) -> None:
         """Write a part anew with what the index has of it; without a product it goes."""
@@ -384,12 +384,12 @@ class ProductStore:
             return
         issues: list[str] = []
         try:
-            size, places = rewritten(self.folder, name, self._index.of_part(name), issues)
+            size, locations = rewritten(self.folder, name, self._index.of_part(name), issues)
         except OSError as error:
-            raise StoreError(f"{part_file(self.folder, name)} cannot be written anew: {_words(error)}") from None
-        self._tell_faults(name, issues)
-        self._index.drop(name, [e.product.id for e in self._index.of_part(name) if e.product.id not in places])
-        for id_, own in places.items():
+            raise StoreError(f"{part_file(self.folder, name)} cannot be written anew: {_describe(error)}") from None
+        self._report_issues(name, issues)
+        self._index.drop(name, [e.product.id for e in self._index.of_part(name) if e.product.id not in locations])
+        for id_, own in locations.items():
             self._index.move(id_, own)
         self._index.set_part(name, size, is_open=False)
         self._index.settle(name)
@@ -416,7 +416,7 @@ class ProductStore:
             size = writer.finish()
         except OSError as error:
             writer.abandon()
-            raise StoreError(f"{writer.path} cannot be finished: {_words(error)}; the next start will") from None
+            raise StoreError(f"{writer.path} cannot be finished: {_describe(error)}; the next start will") from None
         with self._index.transaction():
             self._index.set_part(writer.name, size, is_open=False)
             if self._index.has_forgotten(writer.name):
@@ -438,7 +438,7 @@ class ProductStore:
             if self._writer is not None:  # the next product begins another part
                 self._writer.abandon()
                 self._writer = None
-            raise StoreError(f"a product cannot be kept in {self.folder}: {_words(error)}") from None
+            raise StoreError(f"a product cannot be kept in {self.folder}: {_describe(error)}") from None
 
     def _next_part(self) -> PartWriter:
         names = [*self._index.parts(), *part_names(self.folder)]
@@ -448,7 +448,7 @@ class ProductStore:
 
     def query(self, query: ProductQuery = EVERYTHING) -> Iterator[Product]:
         """The products that are asked for, by their stamps, one by one."""
-        return (found.product for found in self._index.found(query))
+        return (indexed.product for indexed in self._index.query(query))
 
     def count(self, query: ProductQuery = EVERYTHING) -> int:
         """How many products are asked for."""
@@ -468,16 +468,16 @@ class ProductStore:
             return self._read(id_)
 
     def _read(self, id_: int) -> list[ProductMessage]:
-        found = next(self._index.found(ProductQuery(ids=(id_,))), None)
-        if found is None:
+        indexed = next(self._index.query(ProductQuery(ids=(id_,))), None)
+        if indexed is None:
             raise StoreError(f"{self.folder} has no product {id_}")
-        if self._reader is None or self._reader.name != found.part:
+        if self._reader is None or self._reader.name != indexed.part:
             self._release_reader()
             try:
-                self._reader = PartReader(self.folder, found.part)
+                self._reader = PartReader(self.folder, indexed.part)
             except FileNotFoundError:
-                raise StoreError(f"{part_file(self.folder, found.part)} is gone, with product {id_}") from None
-        return self._reader.messages(found)
+                raise StoreError(f"{part_file(self.folder, indexed.part)} is gone, with product {id_}") from None
+        return self._reader.messages(indexed)
 
     def forget(self, query: ProductQuery) -> int:
         """Delete the products that are asked for; how many there were.
@@ -489,8 +489,8 @@ class ProductStore:
             raise StoreError(f"{self.folder} is open for reading")
         self._release_reader()
         by_part: dict[str, list[int]] = {}
-        for found in self._index.found(query):
-            by_part.setdefault(found.part, []).append(found.product.id)
+        for indexed in self._index.query(query):
+            by_part.setdefault(indexed.part, []).append(indexed.product.id)
         if self._writer is not None and self._writer.name in by_part:
             self._finish_part()
         with self._index.transaction():
@@ -502,5 +502,5 @@ class ProductStore:
         return sum(map(len, by_part.values()))
 
 
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

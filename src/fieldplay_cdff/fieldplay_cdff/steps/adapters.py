@@ -53,8 +53,8 @@ class Either(Step):
     optional = ("first", "second")
 
     def process(self, *, first: Any = None, second: Any = None) -> Ports:
-        found = (second, first) if self.general["PreferSecond"] else (first, second)
-        value = next((each for each in found if each is not None), None)
+        choice = (second, first) if self.general["PreferSecond"] else (first, second)
+        value = next((each for each in choice if each is not None), None)
         return {} if value is None else {"value": value}
 
 
@@ -89,10 +89,10 @@ class PoseOfSequence(Step):
     """One of several poses, or its inverse."""
 
     def process(self, *, poses: Array) -> Ports:
-        place = self.general["Index"]
-        if place >= len(poses):
-            raise ValueError(f"expected more than {place} poses, got {len(poses)}")
-        pose = poses[place]
+        index = self.general["Index"]
+        if index >= len(poses):
+            raise ValueError(f"expected more than {index} poses, got {len(poses)}")
+        pose = poses[index]
         if not np.isfinite(pose).all():  # which of several may be
             return {}
         return {"pose": inverse_from_transform(pose) if self.general["Invert"] else pose}

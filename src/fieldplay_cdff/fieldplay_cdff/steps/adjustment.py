@@ -14,10 +14,10 @@ from fieldplay.geometry.transforms import inverse_from_transform, transform_from
 from fieldplay_cdff.steps.pose_graph import Dampings, minimise_residuals
 from fieldplay_cdff.steps.poses import frames_of
 from fieldplay_cdff.steps.rigid import (
-    leaves_a_turn_free,
-    moved,
+    leaves_rotation_free,
     robust_fit,
     transform_of_step,
+    transform_points,
 )
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Matches2D
@@ -25,7 +25,7 @@ from fieldplay_cdff.steps.values import Array, Cloud, Matches2D
 NEAREST_M = 1e-3
 SOLVED = 1e-12  # by which share a sum of squares still falls at the end
 DAMPINGS = Dampings(1e-4, 1e-9, 1e6)
-NEAR_SHARE = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
+NEAR_FRACTION = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
 TRIES = 200
 Mask = NDArray[np.bool_]
 NUMBERS = ("FocalLengthX", "FocalLengthY", "PrincipalPointX", "PrincipalPointY")
@@ -67,9 +67,9 @@ class StereoRig:
         x, y, z = np.moveaxis(points, -1, 0)
         z = np.maximum(z, NEAREST_M)
         pixels, changes = np.empty((*z.shape, 4)), np.zeros((*z.shape, 4, 3))
-        for place, (camera, shift) in enumerate(((self.left, 0.0), (self.right, self.baseline_m))):
+        for index, (camera, shift) in enumerate(((self.left, 0.0), (self.right, self.baseline_m))):
             fx, fy, cx, cy = camera
-            row = 2 * place
+            row = 2 * index
             pixels[..., row], pixels[..., row + 1] = fx * (x - shift) / z + cx, fy * y / z + cy
             changes[..., row, 0], changes[..., row + 1, 1] = fx / z, fy / z
             changes[..., row, 2], changes[..., row + 1, 2] = -fx * (x - shift) / z**2, -fy * y / z**2
@@ -80,8 +80,8 @@ class StereoRig:
         rays = (pixels - np.concatenate([self.left[2:], self.right[2:]])) / np.concatenate(
             [self.left[:2], self.right[:2]]
         )
-        apart = rays[..., 0] - rays[..., 2]
-        depth = self.baseline_m / np.where(apart > 0, apart, np.nan)
+        disparities = rays[..., 0] - rays[..., 2]
+        depth = self.baseline_m / np.where(disparities > 0, disparities, np.nan)
         return np.stack([rays[..., 0] * depth, (rays[..., 1] + rays[..., 3]) / 2 * depth, depth], axis=-1)
 
 
@@ -98,7 +98,7 @@ class Bundle:
         inner = self.errors[self.errors <= limit]
         return float(np.sqrt(np.mean(inner**2) / numbers)) if len(inner) else np.inf
 
-    def share(self, limit: float) -> float:
+    def inlier_fraction(self, limit: float) -> float:
         """The share of all that is seen which is off by no more than a limit."""
         seen = np.isfinite(self.errors)
         return float(np.mean(self.errors[seen] <= limit)) if seen.any() else 0.0
@@ -115,15 +115,15 @@ def tracks_of(maps: Sequence[Matches2D], images: int) -> Array:
     What would be seen twice in a picture is left out.
     """
     pairs = list(combinations(range(images), 2))
-    maps = [each.taken(are_numbers(each.source) & are_numbers(each.sink)) for each in maps]
+    maps = [each.subset(are_numbers(each.source) & are_numbers(each.sink)) for each in maps]
     counts = [len(each) for each in maps]
     pixels = np.concatenate(
         [np.concatenate([each.source for each in maps]), np.concatenate([each.sink for each in maps])]
     )
     pictured = np.concatenate([np.repeat([pair[end] for pair in pairs], counts) for end in (0, 1)])
-    seen, places = np.unique(np.column_stack([pictured, pixels]), axis=0, return_inverse=True)
-    ends = places.reshape(2, -1)
-    links = sparse.coo_matrix((np.ones(ends.shape[1]), tuple(ends)), shape=(len(seen), len(seen)))
+    seen, indices = np.unique(np.column_stack([pictured, pixels]), axis=0, return_inverse=True)
+    nodes = indices.reshape(2, -1)
+    links = sparse.coo_matrix((np.ones(nodes.shape[1]), tuple(nodes)), shape=(len(seen), len(seen)))
     count, track = connected_components(links, directed=False)
     image = seen[:, 0].astype(int)
     times_seen = np.bincount(track * images + image, minlength=count * images).reshape(count, images)
@@ -146,16 +146,16 @@ def first_poses(points: Array, *, seed: int) -> tuple[Array, Mask]:
         earlier = int(np.argmax(shared))
         both = is_seen[:, earlier] & is_seen[:, later]
         source, sink = points[both, earlier], points[both, later]
-        if leaves_a_turn_free(source):
+        if leaves_rotation_free(source):
             continue
-        distance = NEAR_SHARE * float(np.median(sink[:, 2]))
+        distance = NEAR_FRACTION * float(np.median(sink[:, 2]))
         transform, is_near = robust_fit(source, sink, distance=distance, rounds=TRIES, random=random)
         poses[later] = transform @ poses[earlier]
         fits[both, later] &= is_near
     return poses, fits
 
 
-def adjusted(
+def adjust_bundle(
     rig: StereoRig, pixels: Array, poses: Array, points: Array, *, huber_px: float, most_steps: int = 50
 ) -> Bundle:
     """Poses and points from which pixels (n, k, 4) follow best; what is off by more than `huber_px` weighs less.
@@ -174,21 +174,21 @@ class _System:
     def __init__(self, rig: StereoRig, pixels: Array, poses: Array, points: Array, huber_px: float) -> None:
         self.rig, self.pixels, self.poses, self.points, self.huber_px = rig, pixels, poses, points, huber_px
         self.is_seen = are_numbers(pixels)
-        self.at = np.swapaxes(moved(poses, points[None]), 0, 1)
+        self.at = np.swapaxes(transform_points(poses, points[None]), 0, 1)
         expected, self.changes = rig.pixels(self.at)
         self.residuals = np.where(self.is_seen[:, :, None], (expected - np.nan_to_num(pixels)) * rig.weights, 0.0)
         self.errors = np.linalg.norm(self.residuals, axis=2)
         beyond = np.maximum(self.errors - huber_px, 0)
         self.cost = float(np.sum(self.errors**2 - beyond**2))
 
-    def stepped(self, damping: float) -> "_System":
+    def advance(self, damping: float) -> "_System":
         """The system one step further."""
         root = np.sqrt(np.minimum(1.0, self.huber_px / np.maximum(self.errors, 1e-12)))
         weights = (root * self.is_seen)[:, :, None, None] * self.rig.weights[:, None]
-        of_places = self.changes * weights
-        of_points = of_places @ self.poses[:, :3, :3]
-        crossed = np.cross(self.at[:, :, None], of_places)  # turns before the camera: row . (w x p) = (p x row) . w
-        of_poses = np.concatenate([crossed, of_places], axis=3)[:, 1:]
+        of_positions = self.changes * weights
+        of_points = of_positions @ self.poses[:, :3, :3]
+        crossed = np.cross(self.at[:, :, None], of_positions)  # turns before the camera: row . (w x p) = (p x row) . w
+        of_poses = np.concatenate([crossed, of_positions], axis=3)[:, 1:]
         left = self.residuals * root[:, :, None]
         count, moving = len(self.points), len(self.poses) - 1
 
@@ -204,8 +204,8 @@ class _System:
         inverses = np.linalg.inv(scaled)
         through = mixed @ inverses
         whole = np.zeros((6 * moving, 6 * moving))
-        for place, block in enumerate(blocks):
-            whole[6 * place : 6 * place + 6, 6 * place : 6 * place + 6] = block * (1 + damping * np.eye(6))
+        for index, block in enumerate(blocks):
+            whole[6 * index : 6 * index + 6, 6 * index : 6 * index + 6] = block * (1 + damping * np.eye(6))
         whole -= np.einsum("nai,nbi->ab", through, mixed, optimize=True)
         steps = -np.linalg.solve(
             whole + 1e-12 * np.eye(len(whole)), pulls - np.einsum("nai,ni->a", through, own_pulls, optimize=True)
@@ -217,7 +217,7 @@ class _System:
         return _System(self.rig, self.pixels, poses, self.points + own_steps, self.huber_px)
 
 
-class Begun(NamedTuple):
+class InitialPoints(NamedTuple):
     """What an adjustment begins with: poses k_T_first (k, 4, 4), points (n, 3), and how far off they are in pixels."""
 
     poses: Array
@@ -280,12 +280,12 @@ class StereoAdjustment(Step):
             "posesSequence": inverse_from_transform(bundle.poses),
             "success": True,
             "error": bundle.rms(self.rig.numbers, limit),
-            "quality": bundle.share(limit),
+            "quality": bundle.inlier_fraction(limit),
         }
 
     def is_good(self, bundle: Bundle) -> bool:
         """Whether poses are to be believed: enough is seen where it should be."""
-        fraction = bundle.share(self.general["MaximumReprojectionError"])
+        fraction = bundle.inlier_fraction(self.general["MaximumReprojectionError"])
         return fraction >= float(self.general["MinimumInlierShare"])
 
     def bundle(self, pixels: Array, guess: Array | None) -> Bundle | None:
@@ -309,33 +309,33 @@ class CeresAdjustment(StereoAdjustment):
         seen = self.rig.points(pixels)
         own, fits = first_poses(seen, seed=self.seed)
         guesses = [own] if guess is None else [inverse_from_transform(guess) @ guess[0], own]
-        started = [self._begun(pixels, seen, fits, poses) for poses in guesses if np.isfinite(poses).all()]
+        started = [self._initial_points(pixels, seen, fits, poses) for poses in guesses if np.isfinite(poses).all()]
         if not started or len(pixels) < self.general["MinimumTracks"]:
             return None
         poses, points = min(started, key=lambda each: each.error)[:2]
         huber, limit = self.general["HuberPixels"], self.general["MaximumReprojectionError"]
-        bundle = adjusted(self.rig, pixels, poses, points, huber_px=huber)
+        bundle = adjust_bundle(self.rig, pixels, poses, points, huber_px=huber)
         is_inner = bundle.errors <= limit
         is_inner &= is_inner.sum(axis=1, keepdims=True) >= 2
         if is_inner.all() or is_inner.any(axis=1).sum() < self.general["MinimumTracks"]:
             return bundle
-        inner = adjusted(
+        inner = adjust_bundle(
             self.rig, np.where(is_inner[:, :, None], pixels, np.nan), bundle.poses, bundle.points, huber_px=huber
         )
-        expected, _ = self.rig.pixels(np.swapaxes(moved(inner.poses, inner.points[None]), 0, 1))
+        expected, _ = self.rig.pixels(np.swapaxes(transform_points(inner.poses, inner.points[None]), 0, 1))
         errors = np.linalg.norm((expected - pixels) * self.rig.weights, axis=2)
         return Bundle(poses=inner.poses, points=inner.points, errors=errors)
 
-    def _begun(self, pixels: Array, seen: Array, fits: Mask, poses: Array) -> Begun:
+    def _initial_points(self, pixels: Array, seen: Array, fits: Mask, poses: Array) -> InitialPoints:
         """Points where the nearest place saw them, and how far off they then are for the other places."""
         nearest = np.argmin(np.where(fits, seen[:, :, 2], np.inf), axis=1)
         backs = inverse_from_transform(poses)[nearest]
-        points = moved(backs, seen[np.arange(len(seen)), nearest][:, None])[:, 0]
-        expected, _ = self.rig.pixels(np.swapaxes(moved(poses, points[None]), 0, 1))
+        points = transform_points(backs, seen[np.arange(len(seen)), nearest][:, None])[:, 0]
+        expected, _ = self.rig.pixels(np.swapaxes(transform_points(poses, points[None]), 0, 1))
         errors = np.linalg.norm(expected - pixels, axis=2)
         errors[np.arange(len(seen)), nearest] = np.nan
         known = errors[np.isfinite(errors)]
-        return Begun(poses, points, float(np.median(known)) if len(known) else np.inf)
+        return InitialPoints(poses, points, float(np.median(known)) if len(known) else np.inf)
 
 
 @implements("BundleAdjustment")
@@ -347,7 +347,7 @@ class SvdDecomposition(StereoAdjustment):
         _, fits = first_poses(seen, seed=self.seed)
         whole = fits.all(axis=1)
         points = np.swapaxes(seen[whole], 0, 1)
-        if len(points[0]) < self.general["MinimumTracks"] or leaves_a_turn_free(points[0]):
+        if len(points[0]) < self.general["MinimumTracks"] or leaves_rotation_free(points[0]):
             return None
         centers = points.mean(axis=1)
         rows = np.swapaxes(points - centers[:, None], 1, 2).reshape(-1, points.shape[1])
@@ -358,7 +358,7 @@ class SvdDecomposition(StereoAdjustment):
         mirror[:, 2] = np.sign(np.linalg.det(one @ other))
         turns = one * mirror[:, None] @ other
         poses = transform_from_rotation(turns, centers - turns @ centers[0])
-        found = moved(inverse_from_transform(poses), points).mean(axis=0)
-        expected, _ = self.rig.pixels(np.swapaxes(moved(poses, found[None]), 0, 1))
+        centre = transform_points(inverse_from_transform(poses), points).mean(axis=0)
+        expected, _ = self.rig.pixels(np.swapaxes(transform_points(poses, centre[None]), 0, 1))
         errors = np.linalg.norm((expected - pixels[whole]) * self.rig.weights, axis=2)
-        return Bundle(poses=poses, points=found, errors=errors)
+        return Bundle(poses=poses, points=centre, errors=errors)

@@ -41,10 +41,10 @@ class Background(Step):
         grey = grey_of(frame, "image")
         if grey.shape != self._shape:
             self._shape = grey.shape
-            self.begin(grey)
+            self.start(grey)
         return grey
 
-    def begin(self, grey: NDArray[np.uint8]) -> None:
+    def start(self, grey: NDArray[np.uint8]) -> None:
         """Learn from a first picture."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ class Background(Step):
 class BackgroundSubtractorMOG2(Background):
     """The largest thing that moves (255), by a mixture of bell curves for each pixel; the first picture tells none."""
 
-    def begin(self, grey: NDArray[np.uint8]) -> None:
+    def start(self, grey: NDArray[np.uint8]) -> None:
         own = self.general
         self._model = cv2.createBackgroundSubtractorMOG2(history=own["History"], detectShadows=own["DetectShadows"])
         self._model.setNMixtures(own["NMixtures"])
@@ -81,7 +81,7 @@ class BackgroundExtraction(Background):
         super().reset()
         self._random = np.random.default_rng(self.seed)
 
-    def begin(self, grey: NDArray[np.uint8]) -> None:
+    def start(self, grey: NDArray[np.uint8]) -> None:
         count = self.general["SamplesPerPixel"]
         rows, columns = self._near(np.indices(grey.shape).reshape(2, 1, *grey.shape), count)
         self._samples = grey[rows, columns]
@@ -101,16 +101,16 @@ class BackgroundExtraction(Background):
     def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:
         """Some pixels of the background replace a sample of theirs, some one of a pixel beside them."""
         fraction = 1 / self.general["SubsamplingFactor"]
-        for is_beside in (False, True):
+        for is_neighbour in (False, True):
             rows, columns = np.nonzero(is_background & (self._random.random(grey.shape) < fraction))
             which = self._random.integers(0, len(self._samples), len(rows))
             values = grey[rows, columns]
-            if is_beside:
+            if is_neighbour:
                 rows, columns = self._near(np.stack([rows, columns])[:, None], 1)[:, 0]
             self._samples[which, rows, columns] = values
 
-    def _near(self, places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    def _near(self, indices: NDArray[np.intp], count: int) -> NDArray[np.intp]:
         """Rows and columns (2, count, ...) of pixels at most one beside those (2, 1, ...)."""
-        steps = self._random.integers(-1, 2, (2, count, *places.shape[2:]))
-        limits = np.reshape(np.array(self._shape) - 1, (2, *[1] * (places.ndim - 1)))
-        return np.asarray(np.clip(places + steps, 0, limits), np.intp)
+        steps = self._random.integers(-1, 2, (2, count, *indices.shape[2:]))
+        limits = np.reshape(np.array(self._shape) - 1, (2, *[1] * (indices.ndim - 1)))
+        return np.asarray(np.clip(indices + steps, 0, limits), np.intp)

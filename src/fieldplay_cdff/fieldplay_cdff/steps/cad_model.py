@@ -57,7 +57,7 @@ class Body:
         second = np.where(counts > 1, owners[order[np.minimum(starts + 1, len(order) - 1)]], -1)
         return known, np.stack([first, second], axis=1)
 
-    def seen_edges(self, eye: Array, crease_rad: float) -> NDArray[np.intp]:
+    def visible_edges(self, eye: Array, crease_rad: float) -> NDArray[np.intp]:
         """Those edges (k, 2), by their corners, that may be seen from a place: creases, and the outline."""
         corners, sides = self.edges
         starts = self.corners[self.triangles[:, 0]]
@@ -75,18 +75,18 @@ class Body:
         which = np.repeat(np.arange(len(edges)), counts)
         number = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         fraction = (number + 0.5) / counts[which]
-        starts, ends = self.corners[edges[:, 0]], self.corners[edges[:, 1]]
-        way = ends - starts
-        along = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), SAME_M)
-        return EdgePoints(starts[which] + fraction[:, None] * way[which], along[which])
+        starts, stops = self.corners[edges[:, 0]], self.corners[edges[:, 1]]
+        edge_vectors = stops - starts
+        along = edge_vectors / np.maximum(np.linalg.norm(edge_vectors, axis=1, keepdims=True), SAME_M)
+        return EdgePoints(starts[which] + fraction[:, None] * edge_vectors[which], along[which])
 
     def is_hidden(self, points: Array, eye: Array) -> NDArray[np.bool_]:
         """Whether a triangle stands between points (n, 3) and a place."""
-        found = np.zeros(len(points), bool)
+        is_hidden = np.zeros(len(points), bool)
         step = max(1, AT_ONCE // max(1, len(self.triangles)))
         for start in range(0, len(points), step):
-            found[start : start + step] = self._is_hidden(points[start : start + step], eye)
-        return found
+            is_hidden[start : start + step] = self._is_hidden(points[start : start + step], eye)
+        return is_hidden
 
     def _is_hidden(self, points: Array, eye: Array) -> NDArray[np.bool_]:
         a, b, c = np.moveaxis(self.corners[self.triangles], 1, 0)
@@ -95,11 +95,11 @@ class Body:
         across = np.cross(one, two)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = -1.0 / (rays @ across.T)  # (points, triangles)
-            way = scale * np.einsum("ij,ij->i", back, across)
+            distance = scale * np.einsum("ij,ij->i", back, across)
             sides = np.cross(back, rays[:, None])
             u = scale * np.einsum("nmj,mj->nm", sides, two)
             v = -scale * np.einsum("nmj,mj->nm", sides, one)
-            meets = (u >= 0) & (v >= 0) & (u + v <= 1) & (way > 0) & (way < 1 - NEARER)
+            meets = (u >= 0) & (v >= 0) & (u + v <= 1) & (distance > 0) & (distance < 1 - NEARER)
         return np.asarray(meets.any(axis=1))
 
 
@@ -113,7 +113,7 @@ def read_body(path: Path, *, scale: float = 1.0, may_be_open: bool = False) -> B
     if lowest < 0 or highest >= len(corners):
         worst = lowest if lowest < 0 else highest
         raise UsageError(f"{path}: a face has the corner {worst + 1}, there are {len(corners)}")
-    body = _joined(np.array(corners, float) * scale, triangles)
+    body = _join_corners(np.array(corners, float) * scale, triangles)
     if not SMALLEST_M <= body.size_m <= LARGEST_M:
         raise UsageError(
             f"{path}: expected a body of {SMALLEST_M:g} to {LARGEST_M:g} m, got one of {body.size_m:g} m: "
@@ -121,15 +121,15 @@ def read_body(path: Path, *, scale: float = 1.0, may_be_open: bool = False) -> B
         )
     open_edges = int((body.edges[1][:, 1] < 0).sum())
     if open_edges and not may_be_open:
-        told = "expected a closed body, got one with"
-        raise UsageError(f"{path}: {told} {open_edges} open edges: Model.MayBeOpen true takes it as it is")
+        message = "expected a closed body, got one with"
+        raise UsageError(f"{path}: {message} {open_edges} open edges: Model.MayBeOpen true takes it as it is")
     return body
 
 
-def _joined(corners: Array, triangles: NDArray[np.intp]) -> Body:
+def _join_corners(corners: Array, triangles: NDArray[np.intp]) -> Body:
     """With equal corners as one, without triangles that have no area, and turned outwards."""
-    kept, which = np.unique(np.rint(corners / SAME_M).astype(np.int64), axis=0, return_inverse=True)
-    corners, triangles = np.asarray(kept * SAME_M, np.float64), which.ravel()[triangles]
+    corners_kept, which = np.unique(np.rint(corners / SAME_M).astype(np.int64), axis=0, return_inverse=True)
+    corners, triangles = np.asarray(corners_kept * SAME_M, np.float64), which.ravel()[triangles]
     a, b, c = np.moveaxis(corners[triangles], 1, 0)
     has_area = np.linalg.norm(np.cross(b - a, c - a), axis=1) > SAME_M**2
     triangles = triangles[has_area]
@@ -146,13 +146,13 @@ def _rows_of_obj(path: Path) -> tuple[list[list[float]], list[list[int]]]:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     for number, line in enumerate(lines, start=1):
-        kind, *words = line.split() or [""]
+        kind, *fields = line.split() or [""]
         try:
             if kind == "v":
-                corners.append([float(word) for word in words[:3]])
+                corners.append([float(word) for word in fields[:3]])
             elif kind == "f":
-                places = [int(word.partition("/")[0]) for word in words]
-                faces.append([place - 1 if place > 0 else len(corners) + place for place in places])
+                indices = [int(word.partition("/")[0]) for word in fields]
+                faces.append([index - 1 if index > 0 else len(corners) + index for index in indices])
         except ValueError:
             raise UsageError(f"{path}:{number}: expected numbers, got '{line.strip()[:60]}'") from None
     if not all(len(corner) == 3 for corner in corners) or not np.isfinite(list(chain(*corners))).all():

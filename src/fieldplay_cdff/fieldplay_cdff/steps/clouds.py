@@ -8,9 +8,9 @@ from scipy.spatial import cKDTree
 
 from fieldplay_cdff.steps.neighbours import (
     NEAR,
-    Places,
+    Indices,
+    concatenate_clouds,
     finite,
-    joined,
     surfaces_of,
     voxel_means,
 )
@@ -43,7 +43,7 @@ class StatisticalOutlierRemoval(Step):
         means = distances.mean(axis=1)
         limit = means.mean() + self.general["StandardDeviationMultiplier"] * means.std(ddof=1)
         is_outlier = means > limit
-        return {"filteredPointCloud": cloud.taken(is_outlier == self.general["TakeOutliersOnly"])}
+        return {"filteredPointCloud": cloud.subset(is_outlier == self.general["TakeOutliersOnly"])}
 
 
 class Assembly(Step):
@@ -74,15 +74,15 @@ class Assembly(Step):
             first, second = firstPointCloud, secondPointCloud
         parts = [finite(cloud, "cloud", least=0) for cloud in (first, second) if cloud is not None]
         parts = [cloud for cloud in parts if len(cloud)] or parts[:1]
-        whole = self.merged(*parts) if len(parts) == 2 else self.alone(parts[0])
+        whole = self.merge(*parts) if len(parts) == 2 else self.alone(parts[0])
         if self.general["UseIncrementalMode"]:
             self._stored = whole
         if self.general["UseDistanceFilter"]:
             center = np.zeros(3) if viewCenter is None else viewCenter[:3, 3]
-            whole = whole.taken(np.linalg.norm(whole.points - center, axis=1) < viewRadius)
+            whole = whole.subset(np.linalg.norm(whole.points - center, axis=1) < viewRadius)
         return {"assembledCloud": whole}
 
-    def merged(self, stored: Cloud, new: Cloud) -> Cloud:
+    def merge(self, stored: Cloud, new: Cloud) -> Cloud:
         """Both clouds, which have points, in one."""
         raise NotImplementedError
 
@@ -95,8 +95,8 @@ class Assembly(Step):
 class VoxelBinning(Assembly):
     """All points of a cell in one, their mean."""
 
-    def merged(self, stored: Cloud, new: Cloud) -> Cloud:
-        return self.alone(joined([stored, new]))
+    def merge(self, stored: Cloud, new: Cloud) -> Cloud:
+        return self.alone(concatenate_clouds([stored, new]))
 
     def alone(self, cloud: Cloud) -> Cloud:
         return voxel_means(cloud, self.general["VoxelResolution"]) if len(cloud) else cloud
@@ -106,11 +106,11 @@ class VoxelBinning(Assembly):
 class NeighbourPointAverage(Assembly):
     """Stored points move half way to the new ones nearest to them, and all others as those next to them do."""
 
-    def merged(self, stored: Cloud, new: Cloud) -> Cloud:
+    def merge(self, stored: Cloud, new: Cloud) -> Cloud:
         radius = self.general["MaxNeighbourDistance"]
         nearest, is_new = _nearest_within(stored.points, new.points, radius, self.threads)
         if not is_new.any():
-            return joined([stored, new])
+            return concatenate_clouds([stored, new])
         matched, follows = np.unique(nearest[is_new], return_inverse=True)
         sums = np.stack([np.bincount(follows, column) for column in new.points[is_new].T], axis=1)
         before = stored.points[matched]
@@ -118,13 +118,13 @@ class NeighbourPointAverage(Assembly):
         rest = np.delete(np.arange(len(stored)), matched)
         points = np.concatenate([
             after,
-            self._moved(stored.points[rest], before, after),
-            self._moved(new.points[~is_new], new.points[is_new], after[follows]),
+            self._move_points(stored.points[rest], before, after),
+            self._move_points(new.points[~is_new], new.points[is_new], after[follows]),
         ])  # fmt: skip
-        whole = joined([stored.taken(matched), stored.taken(rest), new.taken(~is_new)])
+        whole = concatenate_clouds([stored.subset(matched), stored.subset(rest), new.subset(~is_new)])
         return replace(whole, points=points, stamp_ns=max(stored.stamp_ns, new.stamp_ns))
 
-    def _moved(self, points: Array, before: Array, after: Array) -> Array:
+    def _move_points(self, points: Array, before: Array, after: Array) -> Array:
         """Points moved as the one of those before that is nearest to each."""
         limit = self.general["ShiftedWithinRadii"] * self.general["MaxNeighbourDistance"] or np.inf
         distances, nearest = cKDTree(before).query(points, workers=self.threads)
@@ -136,27 +136,27 @@ class NeighbourPointAverage(Assembly):
 class NeighbourSinglePointAverage(Assembly):
     """Points of both clouds that are nearest to each other become their mean; all others stay, or go."""
 
-    def merged(self, stored: Cloud, new: Cloud) -> Cloud:
+    def merge(self, stored: Cloud, new: Cloud) -> Cloud:
         radius = self.general["MaxNeighbourDistance"]
         of_new, is_near = _nearest_within(stored.points, new.points, radius, self.threads)
         of_stored, _ = _nearest_within(new.points, stored.points, radius, self.threads)
-        places = np.flatnonzero(is_near)
-        pairs = places[of_stored[of_new[places]] == places]
+        indices = np.flatnonzero(is_near)
+        pairs = indices[of_stored[of_new[indices]] == indices]
         own = of_new[pairs]
-        whole = [replace(stored.taken(own), points=(stored.points[own] + new.points[pairs]) / 2)]
+        whole = [replace(stored.subset(own), points=(stored.points[own] + new.points[pairs]) / 2)]
         if not self.general["IgnoreUnmatchedPointsOnFirstCloud"]:
-            whole.append(stored.taken(np.delete(np.arange(len(stored)), own)))
+            whole.append(stored.subset(np.delete(np.arange(len(stored)), own)))
         if not self.general["IgnoreUnmatchedPointsOnSecondCloud"]:
-            whole.append(new.taken(np.delete(np.arange(len(new)), pairs)))
-        return joined(whole)
+            whole.append(new.subset(np.delete(np.arange(len(new)), pairs)))
+        return concatenate_clouds(whole)
 
 
 @implements("PointCloudAssembly")
 class MatcherAssembly(Assembly):
     """Both clouds, thinned at random where more points lie in a cubic metre than are wanted."""
 
-    def merged(self, stored: Cloud, new: Cloud) -> Cloud:
-        return self.alone(joined([stored, new]))
+    def merge(self, stored: Cloud, new: Cloud) -> Cloud:
+        return self.alone(concatenate_clouds([stored, new]))
 
     def alone(self, cloud: Cloud) -> Cloud:
         own = self.settings["SurfaceNormalPrefilter"]
@@ -168,13 +168,13 @@ class MatcherAssembly(Assembly):
         )
         density = count / (4 / 3 * np.pi * np.maximum(distances[:, 0], 1e-9) ** 3)
         fraction = np.random.default_rng(self.seed).uniform(size=len(cloud))
-        kept = cloud.taken(fraction * density < self.general["MaximumSamplingDensity"])
-        if own["KeepNormals"] and len(kept) >= 3:
-            kept = replace(kept, normals=surfaces_of(kept.points, nearest=count, threads=self.threads)[0])
-        return kept
+        points = cloud.subset(fraction * density < self.general["MaximumSamplingDensity"])
+        if own["KeepNormals"] and len(points) >= 3:
+            points = replace(points, normals=surfaces_of(points.points, nearest=count, threads=self.threads)[0])
+        return points
 
 
-def _nearest_within(points: Array, requested: Array, radius: float, threads: int) -> tuple[Places, NDArray[np.bool_]]:
+def _nearest_within(points: Array, requested: Array, radius: float, threads: int) -> tuple[Indices, NDArray[np.bool_]]:
     """The place of the nearest point for each one asked for, and whether it is within the radius."""
     distances, nearest = cKDTree(points).query(requested, distance_upper_bound=radius * NEAR, workers=threads)
     return nearest, np.isfinite(distances)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fieldplay_cdff.steps.rigid import moved
+from fieldplay_cdff.steps.rigid import transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Wrench
 
@@ -40,7 +40,7 @@ class ThresholdForce(Step):
         size = float(np.linalg.norm(touch))
         if size > self.general["Threshold"]:
             tip = -self.general["ToolRadius"] * touch / size
-            point = moved(base @ armEndEffectorPose, tip[None])
+            point = transform_points(base @ armEndEffectorPose, tip[None])
             self._points = np.concatenate([self._points, point])[-self.general["MaximumPoints"] :]
         return {"outputPointCloud": Cloud(points=self._points.copy(), stamp_ns=armEndEffectorWrench.stamp_ns)}
 

@@ -4,13 +4,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from fieldplay_cdff.steps.histograms import NOT_KNOWN
-from fieldplay_cdff.steps.neighbours import NEAR, Places
+from fieldplay_cdff.steps.neighbours import NEAR, Indices
 from fieldplay_cdff.steps.rigid import (
     LEAST_PAIRS,
-    leaves_a_turn_free,
-    moved,
+    leaves_rotation_free,
     rigid_fit,
     robust_fit,
+    transform_points,
 )
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Features3D
@@ -26,22 +26,22 @@ MUCH_LARGER = 20.0  # than the scene no model is, of which a part is to be found
 
 def unit(features: Features3D) -> Array:
     """Descriptors (n, k) of length 1, so that a distance means the same for all kinds."""
-    found: Array = features.descriptors.astype(float)
-    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.finfo(float).tiny)
-    return found
+    descriptors: Array = features.descriptors.astype(float)
+    descriptors /= np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), np.finfo(float).tiny)
+    return descriptors
 
 
-def described_alike(source: Array, sink: Array, count: int) -> tuple[Places, Array]:
+def most_similar(source: Array, sink: Array, count: int) -> tuple[Indices, Array]:
     """The places (n, count) of the descriptors most like each one, nearest first, and their distances."""
-    places, distances = np.zeros((len(source), count), np.intp), np.zeros((len(source), count))
+    indices, distances = np.zeros((len(source), count), np.intp), np.zeros((len(source), count))
     for first in range(0, len(source), ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
         alike = source[rows] @ sink.T
         best = np.sort(np.argpartition(-alike, count - 1, axis=1)[:, :count], axis=1)
         order = np.argsort(-np.take_along_axis(alike, best, axis=1), axis=1, kind="stable")
-        places[rows] = np.take_along_axis(best, order, axis=1)
-        distances[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(alike, places[rows], axis=1), 0))
-    return places, distances
+        indices[rows] = np.take_along_axis(best, order, axis=1)
+        distances[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(alike, indices[rows], axis=1), 0))
+    return indices, distances
 
 
 def usable(features: Features3D) -> Features3D:
@@ -61,14 +61,14 @@ class DescribedMatch(Step):
     def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
         source, sink = usable(sourceFeatures), usable(sinkFeatures)
         _require_one_unit(source.points, sink.points)
-        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points):
+        if leaves_rotation_free(source.points) or leaves_rotation_free(sink.points):
             return {"success": False}
         widths = [features.descriptors.shape[1] for features in (source, sink)]
         if widths[0] != widths[1]:
             raise ValueError(f"expected descriptors of one kind, got some of {widths[0]} and of {widths[1]} numbers")
-        return self.matched(source, sink)
+        return self.match(source, sink)
 
-    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+    def match(self, source: Features3D, sink: Features3D) -> Ports:
         """The transform, if there is one that is to be believed."""
         raise NotImplementedError
 
@@ -84,20 +84,20 @@ def _require_one_unit(model: Array, scene: Array) -> None:
 class BestDescriptorMatch(DescribedMatch):
     """From points that are each other's best match; most of these must agree."""
 
-    def matched(self, source: Features3D, sink: Features3D) -> Ports:
-        there, distances = described_alike(unit(source), unit(sink), 1)
-        back, _ = described_alike(unit(sink), unit(source), 1)
+    def match(self, source: Features3D, sink: Features3D) -> Ports:
+        there, distances = most_similar(unit(source), unit(sink), 1)
+        back, _ = most_similar(unit(sink), unit(source), 1)
         own = np.arange(len(there))
         is_pair = (back[there[:, 0], 0] == own) & (distances[:, 0] <= self.general["MaxCorrespondenceDistance"])
         points, others = source.points[is_pair], sink.points[there[is_pair, 0]]
-        if leaves_a_turn_free(points):
+        if leaves_rotation_free(points):
             return {"success": False}
         transform, is_near = robust_fit(
             points, others, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
             random=np.random.default_rng(self.seed),
         )  # fmt: skip
         fraction = float(is_near.mean())
-        if leaves_a_turn_free(points[is_near]) or fraction < self.general["MinimumInlierShare"]:
+        if leaves_rotation_free(points[is_near]) or fraction < self.general["MinimumInlierShare"]:
             return {"success": False}
         return {"transform": transform, "success": True, "quality": fraction}
 
@@ -106,19 +106,19 @@ class BestDescriptorMatch(DescribedMatch):
 class Ransac3D(DescribedMatch):
     """From a few points at a time, as far apart in both, until enough of the model lies on the scene."""
 
-    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+    def match(self, source: Features3D, sink: Features3D) -> Ports:
         general, scene = self.general, sink.points
         count = min(general["CorrespondenceRandomness"], len(scene))
-        alike, _ = described_alike(unit(source), unit(sink), count)
+        alike, _ = most_similar(unit(source), unit(sink), count)
         self._model, self._tree = source.points, cKDTree(scene)
         transform, fraction = self._best(alike)
         for _ in range(REFITS):
-            distances, near = self._nearest(moved(transform, self._model))
+            distances, near = self._nearest(transform_points(transform, self._model))
             is_near = np.isfinite(distances)
-            if leaves_a_turn_free(self._model[is_near]):
+            if leaves_rotation_free(self._model[is_near]):
                 break
             refitted = rigid_fit(self._model[is_near], scene[near[is_near]])
-            better = float(np.isfinite(self._nearest(moved(refitted, self._model))[0]).mean())
+            better = float(np.isfinite(self._nearest(transform_points(refitted, self._model))[0]).mean())
             if better < fraction:
                 break
             transform, fraction = refitted, better
@@ -126,7 +126,7 @@ class Ransac3D(DescribedMatch):
             return {"success": False}
         return {"transform": transform, "success": True, "quality": fraction}
 
-    def _best(self, alike: Places) -> tuple[Array, float]:
+    def _best(self, alike: Indices) -> tuple[Array, float]:
         """The transform that brings most of the model onto the scene, and which share."""
         general, scene = self.general, self._tree.data
         random = np.random.default_rng(self.seed)
@@ -136,32 +136,32 @@ class Ransac3D(DescribedMatch):
             rounds = min(TRIED_AT_ONCE, requested - tried)
             picked = random.integers(len(alike), size=(rounds, general["NumberOfSamples"]))
             there = alike[picked, random.integers(alike.shape[1], size=picked.shape)]
-            kept = _are_alike(self._model[picked], scene[there], general["SimilarityThreshold"])
+            is_similar = _are_alike(self._model[picked], scene[there], general["SimilarityThreshold"])
             tried += rounds
-            if not kept.any():
+            if not is_similar.any():
                 continue
-            transforms = rigid_fit(self._model[picked[kept]], scene[there[kept]])
-            first = self._shares(transforms, judges)
+            transforms = rigid_fit(self._model[picked[is_similar]], scene[there[is_similar]])
+            first = self._inlier_fractions(transforms, judges)
             order = np.argsort(-first, kind="stable")[:JUDGED_WHOLLY]
-            fractions = self._shares(transforms[order], np.arange(len(self._model)))
+            fractions = self._inlier_fractions(transforms[order], np.arange(len(self._model)))
             if fractions.max() > fraction:
                 best, fraction = transforms[order[np.argmax(fractions)]], float(fractions.max())
             hit = (fraction / alike.shape[1]) ** general["NumberOfSamples"]
             requested = min(requested, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else requested)
         return best, fraction
 
-    def _shares(self, transforms: Array, places: Places) -> Array:
+    def _inlier_fractions(self, transforms: Array, indices: Indices) -> Array:
         """Which share of points of the model each transform brings onto the scene."""
-        at_once = max(ROWS_AT_ONCE * 200 // len(places), 1)
+        at_once = max(ROWS_AT_ONCE * 200 // len(indices), 1)
         parts = [
-            np.isfinite(self._nearest(moved(transforms[first : first + at_once], self._model[places][None]))[0]).mean(
-                axis=1
-            )
+            np.isfinite(
+                self._nearest(transform_points(transforms[first : first + at_once], self._model[indices][None]))[0]
+            ).mean(axis=1)
             for first in range(0, len(transforms), at_once)
         ]
         return np.concatenate(parts)
 
-    def _nearest(self, points: Array) -> tuple[Array, Places]:
+    def _nearest(self, points: Array) -> tuple[Array, Indices]:
         limit = self.general["MaxCorrespondenceDistance"] * NEAR
         distances, near = self._tree.query(points, distance_upper_bound=limit, workers=self.threads)
         return distances, near

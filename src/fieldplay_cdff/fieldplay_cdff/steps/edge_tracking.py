@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.geometry.transforms import vector_from_rotation
 from fieldplay_cdff.steps.cad_model import Body, EdgePoints, read_body
 from fieldplay_cdff.steps.intrinsics import camera_of, grey_of
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame, State
 
@@ -28,7 +28,7 @@ class View(NamedTuple):
     `shift` (3,) leads from the left camera's frame to that of the picture.
     """
 
-    picture: NDArray[np.uint8]
+    image: NDArray[np.uint8]
     edges: NDArray[np.uint8]
     right: NDArray[np.uint8]
     down: NDArray[np.uint8]
@@ -101,23 +101,23 @@ class EdgeModelContourMatching(Step):
         if rightImage and rightEdges and rightGradientX and rightGradientY:
             views.append(_view(rightImage, rightEdges, rightGradientX, rightGradientY, "rightImage"))
         expected = transform_of_step(predictedState.values[:3], predictedState.values[3:MEASURED])
-        pose, fraction = self._followed(views, expected)
+        pose, fraction = self._track(views, expected)
         if pose is None:
             return {"success": False, "quality": fraction}
         values = np.concatenate([vector_from_rotation(pose[:3, :3]), pose[:3, 3], np.zeros(MEASURED)])
         state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=leftImage.stamp_ns)
         return {"measurement": state, "success": True, "quality": fraction}
 
-    def _followed(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
+    def _track(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
         """The pose that fits the edges best, and the share of points that agree with it; None where it got lost."""
         own, accepted, pose = self.settings["Iterations"], self.settings["Acceptance"], expected
         for _ in range(own["Maximum"]):
-            found = self._residuals(views, pose)
-            is_there = np.isfinite(found.distances)
+            residuals = self._residuals(views, pose)
+            is_there = np.isfinite(residuals.distances)
             fraction = float(is_there.mean()) if len(is_there) else 0.0
             if is_there.sum() < accepted["MinimumPoints"] or fraction < accepted["MinimumShareMeanwhile"]:
                 return None, fraction
-            step = _robust_step(found.rows[is_there], found.distances[is_there])
+            step = _robust_step(residuals.rows[is_there], residuals.distances[is_there])
             pose = transform_of_step(step[:3], step[3:]) @ pose
             pose[:3, :3] = _nearest_rotation(pose[:3, :3])
             if _is_beyond(expected, pose, turn_deg=own["DivergedTurn"], shift_m=own["DivergedShift"]):
@@ -131,14 +131,14 @@ class EdgeModelContourMatching(Step):
         return pose if is_sure and quality >= accepted["MinimumShareMeanwhile"] else None, quality
 
     def _residuals(self, views: Sequence[View], pose: Array) -> Residuals:
-        found = [self._residuals_of_view(number, view, pose) for number, view in enumerate(views)]
+        residuals = [self._residuals_of_view(number, view, pose) for number, view in enumerate(views)]
         return Residuals(
-            np.concatenate([each.distances for each in found]), np.concatenate([each.rows for each in found])
+            np.concatenate([each.distances for each in residuals]), np.concatenate([each.rows for each in residuals])
         )
 
     def _residuals_of_view(self, number: int, view: View, pose: Array) -> Residuals:
         contour = self._contour(number, view, pose)
-        points = moved(pose, contour.points.points)
+        points = transform_points(pose, contour.points.points)
         pixels = _pixels(view, points)
         along = _pixels(view, points + 1e-3 * contour.points.along @ pose[:3, :3].T) - pixels
         normals = np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -150,32 +150,34 @@ class EdgeModelContourMatching(Step):
     def _contour(self, number: int, view: View, pose: Array) -> Contour:
         """What of the edges is seen, looked at anew after some motion."""
         assert self._body is not None
-        own, kept = self.settings["Sampling"], self._contours.get(number)
+        own, cached = self.settings["Sampling"], self._contours.get(number)
         turn, shift = own["VisibilityTurn"], own["VisibilityShift"]
-        if kept is None or _is_beyond(kept.pose, pose, turn_deg=turn, shift_m=shift):
-            kept = self._contours[number] = Contour(
-                seen_points(
+        if cached is None or _is_beyond(cached.pose, pose, turn_deg=turn, shift_m=shift):
+            cached = self._contours[number] = Contour(
+                visible_points(
                     self._body, view, pose, crease_deg=self.settings["Model"]["CreaseAngle"],
                     distance_px=own["Distance"], most=own["MaximumPoints"],
                 ), pose,
             )  # fmt: skip
-        return kept
+        return cached
 
 
-def seen_points(body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, most: int) -> EdgePoints:
+def visible_points(
+    body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, most: int
+) -> EdgePoints:
     """Points of a body's edges that a view shows, so far apart, at most so many of all edges."""
     eye = pose[:3, :3].T @ (-view.shift - pose[:3, 3])
-    edges = body.seen_edges(eye, np.radians(crease_deg))
-    ends = moved(pose, body.corners)
-    ends[:, 2] = np.maximum(ends[:, 2], NEAREST_M)
-    pixels = _pixels(view, ends)
+    edges = body.visible_edges(eye, np.radians(crease_deg))
+    corners = transform_points(pose, body.corners)
+    corners[:, 2] = np.maximum(corners[:, 2], NEAREST_M)
+    pixels = _pixels(view, corners)
     lengths = np.linalg.norm(pixels[edges[:, 0]] - pixels[edges[:, 1]], axis=1)
     distance = max(distance_px, lengths.sum() / most)
     is_long = lengths > distance
     points = body.points_on_edges(edges[is_long], lengths[is_long] / distance)
-    before = moved(pose, points.points)
+    before = transform_points(pose, points.points)
     at = _pixels(view, before)
-    height, width = view.picture.shape
+    height, width = view.image.shape
     shown = (before[:, 2] > NEAREST_M) & (at >= 0).all(axis=1) & (at[:, 0] <= width - 1) & (at[:, 1] <= height - 1)
     shown[shown] = ~body.is_hidden(points.points[shown], eye)
     return EdgePoints(points.points[shown], points.along[shown])
@@ -197,11 +199,11 @@ def edge_distances(view: View, pixels: Array, normals: Array, reach: int, angle_
     agrees = across >= np.cos(np.radians(angle_deg)) * np.hypot(right, down)
     is_edge = edges & agrees & (across > 0)
     is_edge[:, [0, -1]] = False
-    grey = cv2.remap(view.picture.astype(np.float32), x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    grey = cv2.remap(view.image.astype(np.float32), x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     change = np.abs(np.gradient(grey, axis=1))
-    found = np.argmin(np.where(is_edge, np.abs(offsets), np.inf), axis=1)
+    nearest = np.argmin(np.where(is_edge, np.abs(offsets), np.inf), axis=1)
     rows = np.arange(len(pixels))
-    best = np.clip(found[:, None] + [-1, 0, 1], 1, len(offsets) - 2)
+    best = np.clip(nearest[:, None] + [-1, 0, 1], 1, len(offsets) - 2)
     best = np.take_along_axis(best, np.argmax(change[rows[:, None], best], axis=1)[:, None], axis=1)[:, 0]
     before, middle, after = (change[rows, best + side] for side in (-1, 0, 1))
     bend = before - 2 * middle + after

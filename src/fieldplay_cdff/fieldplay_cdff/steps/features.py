@@ -32,7 +32,7 @@ MOST_CORNERS = 1024  # of a picture: the limit of the published type
 BRIGHTEST = 255.0  # that responses are scaled to
 ROWS_AT_ONCE = 64  # of features that are compared with those of the same lines
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 class Orb(Step):
@@ -71,12 +71,12 @@ class SpreadCorners(Step):
     def process(self, *, frame: Frame) -> Ports:
         own, grey = self.general, grey_of(frame, "frame")
         everywhere = np.full(grey.shape, 255, np.uint8)
-        found, strength = cv2.goodFeaturesToTrackWithQuality(
+        corners, strength = cv2.goodFeaturesToTrackWithQuality(
             grey, own["MaxFeaturesNumber"], own["Quality"], own["MinimumDistance"], everywhere,
             blockSize=own["BlockSize"],
         )  # fmt: skip
-        points = np.asarray([] if found is None else found, np.float64).reshape(-1, 2)
-        response = np.asarray([] if found is None else strength, np.float64).ravel()
+        points = np.asarray([] if corners is None else corners, np.float64).reshape(-1, 2)
+        response = np.asarray([] if corners is None else strength, np.float64).ravel()
         strong = response >= own["LeastStrength"]
         return {"features": Features2D(points=points[strong], response=response[strong])}
 
@@ -99,10 +99,12 @@ class OrbDescriptor(Orb):
             cv2.KeyPoint(u, v, wide, turned, 0.0, level, row)
             for (u, v, wide, turned), level, row in zip(columns, octave[rows].tolist(), rows.tolist(), strict=True)
         ]
-        kept, descriptors = self.orb.compute(grey, points)
-        order = np.argsort([point.class_id for point in kept], kind="stable").astype(np.intp)
+        keypoints, descriptors = self.orb.compute(grey, points)
+        order = np.argsort([point.class_id for point in keypoints], kind="stable").astype(np.intp)
         return {
-            "features": features_of([kept[row] for row in order], None if descriptors is None else descriptors[order])
+            "features": features_of(
+                [keypoints[row] for row in order], None if descriptors is None else descriptors[order]
+            )
         }
 
 
@@ -129,17 +131,17 @@ class HarrisDetector2D(Step):
         response = cv2.cornerHarris(grey, own["BlockSize"], own["ApertureSize"], own["ParameterK"])
         scaled = cv2.normalize(response, np.empty_like(response), 0, BRIGHTEST, cv2.NORM_MINMAX)
         is_best = response >= cv2.dilate(response, np.ones((3, 3), np.uint8))
-        places = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
-        strongest = np.argsort(-response.flat[places], kind="stable")[:MOST_CORNERS]
-        places = np.sort(places[strongest])
-        rows, columns = np.unravel_index(places, response.shape)
+        indices = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
+        strongest = np.argsort(-response.flat[indices], kind="stable")[:MOST_CORNERS]
+        indices = np.sort(indices[strongest])
+        rows, columns = np.unravel_index(indices, response.shape)
         return {
             "features": Features2D(
                 points=np.stack([columns, rows], axis=-1).astype(np.float64),
-                size=np.full(len(places), float(own["BlockSize"])),
-                angle_deg=np.zeros(len(places)),
-                response=response.flat[places].astype(np.float64),
-                octave=np.zeros(len(places), np.int32),
+                size=np.full(len(indices), float(own["BlockSize"])),
+                angle_deg=np.zeros(len(indices)),
+                response=response.flat[indices].astype(np.float64),
+                octave=np.zeros(len(indices), np.int32),
             )
         }
 
@@ -152,24 +154,27 @@ class FlannMatcher(Step):
     """
 
     def process(self, *, sourceFeatures: Features2D, sinkFeatures: Features2D) -> Ports:
-        source, sink = _described(sourceFeatures, "sourceFeatures"), _described(sinkFeatures, "sinkFeatures")
+        source, sink = (
+            _with_descriptors(sourceFeatures, "sourceFeatures"),
+            _with_descriptors(sinkFeatures, "sinkFeatures"),
+        )
         if not len(source) or len(sink) < 2:
             nothing = np.zeros((0, 2))
             empty = Matches2D(source=nothing, sink=nothing, probability=np.zeros(0), distances=np.zeros(0))
             return {"matches": empty, "quality": 0.0}
         if source.descriptors.shape[1:] != sink.descriptors.shape[1:] or _is_binary(source) != _is_binary(sink):
-            shown = [f"{found.descriptors.shape[1]} {found.descriptors.dtype}" for found in (source, sink)]
+            shown = [f"{side.descriptors.shape[1]} {side.descriptors.dtype}" for side in (source, sink)]
             raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
         distances, nearest = self._nearest(source, sink, 2)
         least, nearest = distances[:, 0], nearest[:, 0]
         rows = np.flatnonzero(least < self.general["AcceptanceRatio"] * distances[:, 1])
         if self.general["MutualOnly"] and len(rows):
-            found = nearest[rows]
-            ends = Features2D(points=sink.points[found], descriptors=sink.descriptors[found])
-            rows = rows[self._nearest(ends, source, 1)[1][:, 0] == rows]
+            side = nearest[rows]
+            partners = Features2D(points=sink.points[side], descriptors=sink.descriptors[side])
+            rows = rows[self._nearest(partners, source, 1)[1][:, 0] == rows]
         if self.general["MaximumTurn"] and len(source.angle_deg) and len(sink.angle_deg):
             turns = sink.angle_deg[nearest[rows]] - source.angle_deg[rows]
-            rows = rows[turned_alike(turns, self.general["MaximumTurn"])]
+            rows = rows[agreeing_rotations(turns, self.general["MaximumTurn"])]
         rows = rows[_first_of_each(source.points[rows])]
         rows = rows[_first_of_each(sink.points[nearest[rows]])]
         return {
@@ -182,7 +187,7 @@ class FlannMatcher(Step):
             "quality": len(rows) / len(source),
         }
 
-    def _nearest(self, source: Features2D, sink: Features2D, count: int) -> tuple[Array, Places]:
+    def _nearest(self, source: Features2D, sink: Features2D, count: int) -> tuple[Array, Indices]:
         within = self.general["MaximumRowDifference"]
         if within:
             return nearest_in_rows(source, sink, count, within)
@@ -197,7 +202,7 @@ class FlannMatcher(Step):
 
 def nearest_of(
     source: NDArray[Any], sink: NDArray[Any], count: int, allowed: NDArray[np.uint8] | None = None
-) -> tuple[Array, Places]:
+) -> tuple[Array, Indices]:
     """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2.
 
     Where fewer are allowed, by a mask (n, m), they are -1.
@@ -207,10 +212,10 @@ def nearest_of(
     return np.asarray(distances, np.float64), np.asarray(nearest, np.intp)
 
 
-def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: float) -> tuple[Array, Places]:
+def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: float) -> tuple[Array, Indices]:
     """The same of the sinks whose rows differ by so many pixels at most; distances are 0 where there are fewer."""
     distances, nearest = np.zeros((len(source), count)), np.full((len(source), count), -1)
-    own, order = (np.argsort(found.points[:, 1], kind="stable") for found in (source, sink))
+    own, order = (np.argsort(side.points[:, 1], kind="stable") for side in (source, sink))
     lines = sink.points[order, 1]
     for start in range(0, len(own), ROWS_AT_ONCE):
         some = own[start : start + ROWS_AT_ONCE]
@@ -220,13 +225,13 @@ def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: fl
             continue
         allowed = (np.abs(at[:, None] - lines[None, first:end]) <= within).astype(np.uint8)
         there = order[first:end]
-        least, found = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
-        is_known = (found >= 0).all(axis=1)
-        distances[some[is_known]], nearest[some[is_known]] = least[is_known], there[found[is_known]]
+        least, side = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
+        is_known = (side >= 0).all(axis=1)
+        distances[some[is_known]], nearest[some[is_known]] = least[is_known], there[side[is_known]]
     return distances, nearest
 
 
-def turned_alike(turns_deg: Array, within: float) -> NDArray[np.bool_]:
+def agreeing_rotations(turns_deg: Array, within: float) -> NDArray[np.bool_]:
     """Which turns (n,) differ by so many degrees at most from that with which most agree so: a picture turns as one."""
     turns = turns_deg % 360
     if not len(turns):
@@ -241,7 +246,7 @@ def _is_binary(features: Features2D) -> bool:
     return features.descriptors.dtype == np.uint8
 
 
-def _described(features: Features2D, port: str) -> Features2D:
+def _with_descriptors(features: Features2D, port: str) -> Features2D:
     """Those with a descriptor of numbers."""
     if len(features.descriptors) != len(features):
         raise ValueError(

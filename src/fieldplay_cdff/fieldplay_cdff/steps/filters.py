@@ -10,7 +10,7 @@ from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_cdff.descriptors.reader import GENERAL
 from fieldplay_cdff.steps.neighbours import finite
 from fieldplay_cdff.steps.registration import Icp3D
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,
@@ -26,7 +26,7 @@ NEAREST_POINTS = 10  # of a model, that are enough to follow it
 NS = 1e-9
 
 
-def predicted(values: Array, covariance: Array, step_s: float, *, turns: float, shifts: float) -> tuple[Array, Array]:
+def predict(values: Array, covariance: Array, step_s: float, *, turns: float, shifts: float) -> tuple[Array, Array]:
     """A state (12,) and its covariance a while later, with random accelerations (rad/s^2, m/s^2) meanwhile."""
     change = np.eye(2 * MEASURED) + np.diag(np.full(MEASURED, step_s), MEASURED)
     deviations = np.repeat([turns, shifts], 3)
@@ -34,7 +34,7 @@ def predicted(values: Array, covariance: Array, step_s: float, *, turns: float, 
     return change @ values, change @ covariance @ change.T + noise @ noise.T
 
 
-def corrected(
+def correct(
     values: Array, covariance: Array, measured: Array, *, turns: float, shifts: float, gate: float = 0.0
 ) -> tuple[Array, Array]:
     """A state and its covariance after turn and place (6,) were measured with these deviations (rad, m).
@@ -79,12 +79,12 @@ class KalmanPredictor(Step):
             return {"predictedState": state, "predictedStateCovariance": state}
         _check(previousState, "previousState")
         start = _without_turn(previousState.values) if own["Increments"] else previousState.values
-        values, covariance = predicted(
+        values, covariance = predict(
             start, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
             turns=own["StandardDeviationtdOrientation"], shifts=own["StandardDeviationtdTranslation"],
         )  # fmt: skip
         if own["Increments"]:
-            values = _turned_further(values, previousState.values)
+            values = _rotate_state(values, previousState.values)
         state = State(values=values, covariance=covariance, stamp_ns=currentTime)
         return {"predictedState": state, "predictedStateCovariance": state}
 
@@ -105,17 +105,17 @@ class KalmanCorrector(Step):
         expected, turn = predictedState.values, measurement.values[:3]
         if own["Increments"]:
             expected = _without_turn(expected)
-            apart = rotation_from_vector(turn) @ rotation_from_vector(predictedState.values[:3]).T
-            turn = vector_from_rotation(apart)
+            difference = rotation_from_vector(turn) @ rotation_from_vector(predictedState.values[:3]).T
+            turn = vector_from_rotation(difference)
         turn = nearest_turn(turn, expected[:3])
         covariance = (predictedStateCovariance or predictedState).covariance
-        values, covariance = corrected(
+        values, covariance = correct(
             expected, covariance, np.concatenate([turn, measurement.values[3:MEASURED]]),
             turns=own["MeasurementNoiseStandardDeviationOrientation"],
             shifts=own["MeasurementNoiseStandardDeviationTranslation"], gate=own["MahalanobisGate"],
         )  # fmt: skip
         if own["Increments"]:
-            values = _turned_further(values, predictedState.values)
+            values = _rotate_state(values, predictedState.values)
         state = State(values=values, covariance=covariance, stamp_ns=predictedState.stamp_ns)
         return {"correctedState": state, "stateCovariance": state}
 
@@ -124,7 +124,7 @@ def _without_turn(values: Array) -> Array:
     return np.concatenate([np.zeros(3), values[3:]])
 
 
-def _turned_further(values: Array, before: Array) -> Array:
+def _rotate_state(values: Array, before: Array) -> Array:
     """A state (12,) whose turn counts from that of another."""
     turn = rotation_from_vector(values[:3]) @ rotation_from_vector(before[:3])
     return np.concatenate([vector_from_rotation(turn), values[3:]])
@@ -144,10 +144,10 @@ class StateTransformation(Step):
         turn, shift = rotation_from_vector(frame.values[:3]), frame.values[3:MEASURED]
         if self.general["Invert"]:
             turn, shift = turn.T, -turn.T @ shift
-        rotation, place, *rates = state.values.reshape(4, 3)
+        rotation, position, *rates = state.values.reshape(4, 3)
         rotation = vector_from_rotation(turn @ rotation_from_vector(rotation))
         whole = np.kron(np.eye(4), turn)
-        values = np.concatenate([rotation, turn @ place + shift, *(turn @ rate for rate in rates)])
+        values = np.concatenate([rotation, turn @ position + shift, *(turn @ rate for rate in rates)])
         covariance = whole @ state.covariance @ whole.T
         same = np.isclose(covariance, state.covariance, rtol=1e-9, atol=0.0)  # what is not known stays exactly that
         return {"state": replace(state, values=values, covariance=np.where(same, state.covariance, covariance))}
@@ -165,8 +165,8 @@ class NewerState(Step):
         own = self.general
         names = ("BeginTurn", "BeginShift", "BeginTurnRate", "BeginSpeed")
         usual = np.repeat([own[name] ** 2 for name in names], 3)
-        told = np.diag(second.covariance)
-        known = np.where((told > 0) & (told < UNKNOWN_VARIANCE), told, usual)
+        deviations = np.diag(second.covariance)
+        known = np.where((deviations > 0) & (deviations < UNKNOWN_VARIANCE), deviations, usual)
         return {"state": replace(second, covariance=np.diag(known))}
 
 
@@ -191,13 +191,13 @@ class KalmanFilter(Step):
     def process(self, *, poses: Array | Sequence[PoseEstimate]) -> Ports:
         if len(poses) and isinstance(poses[0], PoseEstimate):
             return {"pose": weighted_mean([each for each in poses if isinstance(each, PoseEstimate)])}
-        given = np.asarray(poses, float).reshape(-1, 4, 4)
-        known = given[np.isfinite(given).all(axis=(1, 2))]
+        known_poses = np.asarray(poses, float).reshape(-1, 4, 4)
+        known = known_poses[np.isfinite(known_poses).all(axis=(1, 2))]
         if not len(known):
-            raise ValueError(f"poses: expected one or more, got {len(known)} of {len(given)} that are known")
-        places = known[:, :2, 3]
-        last = np.median(places, axis=0) if self._last is None else self._last[:2, 3]
-        distances = np.linalg.norm(places - last, axis=1)
+            raise ValueError(f"poses: expected one or more, got {len(known)} of {len(known_poses)} that are known")
+        positions = known[:, :2, 3]
+        last = np.median(positions, axis=0) if self._last is None else self._last[:2, 3]
+        distances = np.linalg.norm(positions - last, axis=1)
         nearest = int(np.argmin(distances))
         if self._last is not None and distances[nearest] > self.general["MaxDistance"]:
             self._missed += 1
@@ -235,11 +235,11 @@ class LidarBasedTracking(Step):
     def configure(self) -> None:
         own = self.settings[TRACKING]
         names = ("MaxCorrespondenceDistance", "MaximumIterations", "TransformationEpsilon", "EuclideanFitnessEpsilon")
-        given = {
+        values = {
             GENERAL: {name: own[name] for name in names},
             "Acceptance": {"MinimumInlierShare": own["MinimumInlierShare"]},
         }
-        self._icp = Icp3D(given, threads=self.threads, seed=self.seed)
+        self._icp = Icp3D(values, threads=self.threads, seed=self.seed)
         self.reset()
 
     def reset(self) -> None:
@@ -253,23 +253,23 @@ class LidarBasedTracking(Step):
         self, *, sourceCloud: Cloud, modelCloud: Cloud | None = None, initialState: State | None = None
     ) -> Ports:
         if initialState is not None:
-            self._begin(initialState)
+            self._start(initialState)
         if modelCloud is not None:
             self._model = finite(modelCloud, "modelCloud", least=NEAREST_POINTS)
         if self._model is None:
             raise ValueError("modelCloud: expected the cloud of a model before the first cloud, got none")
         own = self.settings[TRACKING]
         step_s = _step_s(self._stamp_ns, sourceCloud.stamp_ns) if self._stamp_ns != NO_TIME else 0.0
-        values, covariance = predicted(
+        values, covariance = predict(
             np.concatenate([np.zeros(MEASURED), self._speeds]), self._covariance, step_s,
             turns=own["StandardDeviationtdOrientationProcess"], shifts=own["StandardDeviationtdTranslationProcess"],
         )  # fmt: skip
         expected = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
-        measured = self._measured(finite(sourceCloud, "sourceCloud", least=0), self._model, expected)
+        measured = self._measure(finite(sourceCloud, "sourceCloud", least=0), self._model, expected)
         if measured is not None:
-            apart = inverse_from_transform(self._pose) @ measured
-            values, covariance = corrected(
-                values, covariance, np.concatenate([vector_from_rotation(apart[:3, :3]), apart[:3, 3]]),
+            difference = inverse_from_transform(self._pose) @ measured
+            values, covariance = correct(
+                values, covariance, np.concatenate([vector_from_rotation(difference[:3, :3]), difference[:3, 3]]),
                 turns=own["StandardDeviationtdOrientationMeasurement"],
                 shifts=own["StandardDeviationtdTranslationMeasurement"],
             )  # fmt: skip
@@ -277,22 +277,22 @@ class LidarBasedTracking(Step):
         self._speeds, self._covariance, self._stamp_ns = values[MEASURED:], covariance, sourceCloud.stamp_ns
         return {"state": self._state()}
 
-    def _begin(self, state: State) -> None:
+    def _start(self, state: State) -> None:
         _check(state, "initialState")
         self._pose = transform_of_step(state.values[:3], state.values[3:MEASURED])
         self._speeds = (state.values[MEASURED:].reshape(2, 3) @ self._pose[:3, :3]).ravel()
         self._stamp_ns = state.stamp_ns
 
-    def _measured(self, cloud: Cloud, model: Cloud, expected: Array) -> Array | None:
+    def _measure(self, cloud: Cloud, model: Cloud, expected: Array) -> Array | None:
         """sensor_T_model by the points near to where the model is expected; None where it is not there."""
-        there = moved(expected, model.points)
+        there = transform_points(expected, model.points)
         margin = self.settings[TRACKING]["MaxCorrespondenceDistance"]
         low, high = there.min(axis=0) - margin, there.max(axis=0) + margin
-        near = cloud.taken(((cloud.points >= low) & (cloud.points <= high)).all(axis=1))
+        near = cloud.subset(((cloud.points >= low) & (cloud.points <= high)).all(axis=1))
         if len(near) < NEAREST_POINTS:
             return None
-        found = self._icp.registered(near, model, inverse_from_transform(expected))
-        return inverse_from_transform(found["transform"]) if found["success"] else None
+        registration = self._icp.register(near, model, inverse_from_transform(expected))
+        return inverse_from_transform(registration["transform"]) if registration["success"] else None
 
     def _state(self) -> State:
         turn = self._pose[:3, :3]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_cdff.steps.neighbours import cells_of
-from fieldplay_cdff.steps.rigid import moved
+from fieldplay_cdff.steps.rigid import transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,
@@ -25,7 +25,7 @@ MM = 1e-3
 class CellHeights(NamedTuple):
     """Row and column of cells (n, 2), and of the heights in each: count, mean, sum of squares about it, least, most."""
 
-    places: NDArray[np.int64]
+    cells: NDArray[np.int64]
     counts: Array
     mean: Array
     squares: Array
@@ -33,22 +33,22 @@ class CellHeights(NamedTuple):
     most: Array
 
 
-def merged(parts: CellHeights) -> CellHeights:
+def merge_cells(parts: CellHeights) -> CellHeights:
     """The same with one row for each cell, in the order of rows and columns."""
-    if not len(parts.places):
+    if not len(parts.cells):
         return parts
-    cells = cells_of(parts.places)
+    cells = cells_of(parts.cells)
 
     def sums(values: Array) -> Array:
-        found: Array = np.add.reduceat(values[cells.order], cells.starts)
-        return found
+        sums: Array = np.add.reduceat(values[cells.order], cells.starts)
+        return sums
 
     count = sums(parts.counts)
     mean = sums(parts.counts * parts.mean) / count
-    of_cell = np.empty(len(parts.places), np.intp)
+    of_cell = np.empty(len(parts.cells), np.intp)
     of_cell[cells.order] = np.repeat(np.arange(len(count)), cells.counts)
     return CellHeights(
-        parts.places[cells.order[cells.starts]],
+        parts.cells[cells.order[cells.starts]],
         count,
         mean,
         sums(parts.squares + parts.counts * (parts.mean - mean[of_cell]) ** 2),
@@ -75,25 +75,25 @@ class ElevationMap(Step):
     def process(self, *, pointCloud: Cloud, pose: Array | None = None) -> Ports:
         if pose is not None and not np.isfinite(pose).all():
             raise ValueError("pose: expected numbers, got NaN")
-        points = pointCloud.points if pose is None else moved(pose, pointCloud.points)
+        points = pointCloud.points if pose is None else transform_points(pose, pointCloud.points)
         inside = (np.abs(points) < FARTHEST_M).all(axis=1)  # which NaN is not
         points, z = points[inside], points[inside, 2]
         counts = np.ones(len(z)) if pointCloud.counts is None else pointCloud.counts[inside]
         origin = np.array([self.general["OriginX"], self.general["OriginY"]])
-        places = np.floor((points[:, :2] - origin) / self.general["Resolution"]).astype(np.int64)[:, ::-1]
-        new = merged(CellHeights(places, counts, z, 0 * z, z, z))
+        cells = np.floor((points[:, :2] - origin) / self.general["Resolution"]).astype(np.int64)[:, ::-1]
+        new = merge_cells(CellHeights(cells, counts, z, 0 * z, z, z))
         both = CellHeights(*(np.concatenate(pair) for pair in zip(self._known, new, strict=True)))
-        whole = merged(both)
-        if len(whole.places):
-            self._check(whole.places)
+        whole = merge_cells(both)
+        if len(whole.cells):
+            self._check(whole.cells)
         self._known = whole
         self._clouds += 1
-        if (self._clouds - 1) % self.general["OutputEvery"] or not len(whole.places):
+        if (self._clouds - 1) % self.general["OutputEvery"] or not len(whole.cells):
             return {}
         return {"map": self.grid(pointCloud.stamp_ns)}
 
-    def _check(self, places: NDArray[np.int64]) -> None:
-        rows, columns = np.ptp(places, axis=0) + 1
+    def _check(self, cells: NDArray[np.int64]) -> None:
+        rows, columns = np.ptp(cells, axis=0) + 1
         if rows * columns > self.general["MaximumCells"]:
             raise ValueError(
                 f"pointCloud: expected points within {self.general['MaximumCells']} cells with all before, got {rows} x"
@@ -103,8 +103,8 @@ class ElevationMap(Step):
     def grid(self, stamp_ns: int = NO_TIME) -> ElevationGrid:
         """All heights so far; row 0 and column 0 hold the lowest y and x."""
         known, size = self._known, self.general["Resolution"]
-        first = known.places.min(axis=0)
-        rows, columns = (known.places - first).T
+        first = known.cells.min(axis=0)
+        rows, columns = (known.cells - first).T
         shape = (int(rows.max()) + 1, int(columns.max()) + 1)
 
         def layer(values: Array) -> Array:
@@ -152,8 +152,8 @@ class OctreeOfDepth(Step):
         z = z[v, u]
         matrix, size = depth.camera.matrix, general["Resolution"]
         points = np.stack([(u - matrix[0, 2]) * z / matrix[0, 0], (v - matrix[1, 2]) * z / matrix[1, 1], z], axis=1)
-        places = np.floor(points / size).astype(np.int64)
-        if len(places):
-            cells = cells_of(places)
-            places = places[cells.order[cells.starts]]
-        return {"octree": Octree(resolution_m=size, centres=(places + 0.5) * size)}
+        indices = np.floor(points / size).astype(np.int64)
+        if len(indices):
+            cells = cells_of(indices)
+            indices = indices[cells.order[cells.starts]]
+        return {"octree": Octree(resolution_m=size, centres=(indices + 0.5) * size)}

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 from fieldplay.core.errors import UsageError
 from fieldplay_cdff.steps.neighbours import (
     Edges,
-    Places,
+    Indices,
     edges_within,
     starts_of,
     surfaces_of,
@@ -29,9 +29,9 @@ def pair_features(
     points: Array, normals: Array, others: Array, other_normals: Array
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Two angles and a cosine (n, 3) of pairs of points with normals, and which pairs have them."""
-    apart = others - points
-    length = np.sqrt(np.einsum("ni,ni->n", apart, apart))
-    along = apart / np.maximum(length, np.finfo(float).tiny)[:, None]
+    offsets = others - points
+    length = np.sqrt(np.einsum("ni,ni->n", offsets, offsets))
+    along = offsets / np.maximum(length, np.finfo(float).tiny)[:, None]
     first, second = np.einsum("ni,ni->n", normals, along), np.einsum("ni,ni->n", other_normals, along)
     swaps = np.abs(first) < np.abs(second)
     one = np.where(swaps[:, None], other_normals, normals)
@@ -59,27 +59,27 @@ class Descriptor3D(Step):
             )
 
     def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
-        found = self._normals(pointcloud, normals)
-        solid = np.flatnonzero(np.isfinite(np.hstack([pointcloud.points, found])).all(axis=1))
+        estimated = self._normals(pointcloud, normals)
+        solid = np.flatnonzero(np.isfinite(np.hstack([pointcloud.points, estimated])).all(axis=1))
         if len(solid) < LEAST_POINTS:
             raise ValueError(f"pointcloud: expected {LEAST_POINTS} or more points with normals, got {len(solid)}")
         if not np.isfinite(features.points).all():
             raise ValueError("features: expected points that are numbers")
         points, tree = pointcloud.points[solid], cKDTree(pointcloud.points[solid])
         centers = tree.query(features.points)[1] if len(features) else np.zeros(0, np.intp)
-        descriptors = self.described(points, found[solid], tree, centers)
-        kept: NDArray[np.float32] = np.where(np.isfinite(descriptors), descriptors, NOT_KNOWN).astype(np.float32)
+        descriptors = self.describe(points, estimated[solid], tree, centers)
+        result: NDArray[np.float32] = np.where(np.isfinite(descriptors), descriptors, NOT_KNOWN).astype(np.float32)
         is_referred = self.general["OutputFormat"] == "References"
         references = (solid[centers] if features.references is None else features.references) if is_referred else None
-        return {"features": Features3D(points=features.points, references=references, descriptors=kept)}
+        return {"features": Features3D(points=features.points, references=references, descriptors=result)}
 
-    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+    def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
         """Descriptors (m, k) of the points at these places (m,); NaN where a point has no neighbours."""
         raise NotImplementedError
 
-    def _normals(self, cloud: Cloud, given: Cloud | None) -> Array:
+    def _normals(self, cloud: Cloud, cloud_normals: Cloud | None) -> Array:
         """Normals (n, 3) as given, of the cloud itself, or estimated."""
-        known = cloud.normals if given is None else given.normals
+        known = cloud.normals if cloud_normals is None else cloud_normals.normals
         if known is not None and not self.general["ForceNormalsEstimation"]:
             if known.shape != cloud.points.shape:
                 raise ValueError(f"normals: expected {len(cloud)} of them, got {len(known)}")
@@ -88,30 +88,30 @@ class Descriptor3D(Step):
             raise ValueError("normals: expected a cloud with normals, got none (EnableNormalsEstimation is false)")
         own = self.settings["NormalEstimationParameters"]
         is_number = np.isfinite(cloud.points).all(axis=1)
-        found = np.full(cloud.points.shape, np.nan)
-        found[is_number], _ = surfaces_of(
+        result = np.full(cloud.points.shape, np.nan)
+        result[is_number], _ = surfaces_of(
             cloud.points[is_number], nearest=own["NeighboursSetSize"], radius=own["SearchRadius"], threads=self.threads
         )
-        return found
+        return result
 
 
 @implements("FeaturesDescription3D")
 class FpfhDescriptor3D(Descriptor3D):
     """Three histograms (33 numbers): the pairs of a point with its neighbours, and those of these, nearer ones more."""
 
-    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+    def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
         radius = self.general["SearchRadius"]
         edges = _others(edges_within(tree, points[centers], radius), centers)
-        used, places = np.unique(np.concatenate([centers, edges.to]), return_inverse=True)
-        own, near = places[: len(centers)], places[len(centers) :]
+        used, indices = np.unique(np.concatenate([centers, edges.to]), return_inverse=True)
+        own, near = indices[: len(centers)], indices[len(centers) :]
         simple = self._simple(points, normals, tree, used)
         weights = sparse.csr_matrix((1 / edges.distances, (edges.of, near)), shape=(len(centers), len(used)))
         sums = (simple[own] + weights @ simple).reshape(len(centers), 3, FPFH_BINS)
         whole = sums.sum(axis=2, keepdims=True)
-        found: Array = np.divide(100 * sums, whole, out=np.full_like(sums, np.nan), where=whole > 0)
-        return found.reshape(len(centers), 3 * FPFH_BINS)
+        result: Array = np.divide(100 * sums, whole, out=np.full_like(sums, np.nan), where=whole > 0)
+        return result.reshape(len(centers), 3 * FPFH_BINS)
 
-    def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Places) -> Array:
+    def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Indices) -> Array:
         """The histograms of pairs with the neighbours alone (m, 33), each third 100 in all."""
         edges = _others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
         sums = np.zeros(3 * FPFH_BINS * len(used))
@@ -122,8 +122,8 @@ class FpfhDescriptor3D(Descriptor3D):
             bins = _bins(features[is_known], FPFH_BINS) + FPFH_BINS * np.arange(3)
             start = 3 * FPFH_BINS * edges.of[first]
             keys = 3 * FPFH_BINS * edges.of[some][is_known][:, None] + bins - start
-            found = np.bincount(keys.ravel())
-            sums[start : start + len(found)] += found
+            histogram = np.bincount(keys.ravel())
+            sums[start : start + len(histogram)] += histogram
         counts: Array = sums.reshape(len(used), 3 * FPFH_BINS)
         counts *= 100 / np.maximum(counts[:, :FPFH_BINS].sum(axis=1, keepdims=True), 1)
         return counts
@@ -141,10 +141,10 @@ class PfhDescriptor3D(Descriptor3D):
                 f"PfhDescriptor3D: expected a radius of normals below {radius:g}, that of descriptors, got {own:g}"
             )
 
-    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+    def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
         edges = edges_within(tree, points[centers], self.general["SearchRadius"])
-        ends = starts_of(edges, len(centers))[1:][edges.of]
-        pairs = ends - np.arange(len(ends)) - 1  # each with those that come after it
+        stops = starts_of(edges, len(centers))[1:][edges.of]
+        pairs = stops - np.arange(len(stops)) - 1  # each with those that come after it
         last = np.cumsum(pairs)
         counts = np.zeros(len(centers) * PFH_BINS**3)
         first = 0
@@ -163,13 +163,13 @@ class PfhDescriptor3D(Descriptor3D):
             bins = _bins(features[is_known], PFH_BINS) @ (PFH_BINS ** np.arange(3))
             counts += np.bincount(edges.of[one][is_known] * PFH_BINS**3 + bins, minlength=len(counts))
             first = until
-        found = counts.reshape(len(centers), PFH_BINS**3)
-        whole = found.sum(axis=1, keepdims=True)
-        fractions: Array = np.divide(100 * found, whole, out=np.full_like(found, np.nan), where=whole > 0)
+        result = counts.reshape(len(centers), PFH_BINS**3)
+        whole = result.sum(axis=1, keepdims=True)
+        fractions: Array = np.divide(100 * result, whole, out=np.full_like(result, np.nan), where=whole > 0)
         return fractions
 
 
-def _others(edges: Edges, own: Places) -> Edges:
+def _others(edges: Edges, own: Indices) -> Edges:
     """Edges to other places, not where the point itself lies, or one just there."""
     other = (own[edges.of] != edges.to) & (edges.distances > 0)
     return Edges(edges.of[other], edges.to[other], edges.distances[other])

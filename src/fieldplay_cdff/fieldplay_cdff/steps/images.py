@@ -162,8 +162,8 @@ class DerivativeEdgeDetection(Step):
             ksize=cv2.FILTER_SCHARR if kernel["KernelType"] == SCHARR else size,
             scale=kernel["Scale"], delta=kernel["Delta"],
         )[rim:-rim, rim:-rim]  # fmt: skip
-        found = np.clip(np.rint(np.abs(changes.astype(np.float64))), 0, 255).astype(np.uint8)
-        return {"image": replace(image, image=found, encoding="mono8")}
+        edges = np.clip(np.rint(np.abs(changes.astype(np.float64))), 0, 255).astype(np.uint8)
+        return {"image": replace(image, image=edges, encoding="mono8")}
 
 
 @implements("ImageFiltering")
@@ -174,11 +174,11 @@ class KMeansClustering(Step):
         own, depths = self.settings["KMeansClustering"], depths_of(image, "image")
         is_known = np.isfinite(depths) & (depths > 0)
         known = np.sort(depths[is_known])
-        found = np.zeros(depths.shape, np.float32)
+        clusters = np.zeros(depths.shape, np.float32)
         if len(known):
             centres = group_means(known, own["NumCenters"], most=own["MaxIterations"], tolerance=own["Tolerance"])
-            found[is_known] = centres[np.searchsorted(between(centres), depths[is_known])]
-        return {"image": replace(image, image=found, encoding="32FC1")}
+            clusters[is_known] = centres[np.searchsorted(between(centres), depths[is_known])]
+        return {"image": replace(image, image=clusters, encoding="32FC1")}
 
 
 def between(centres: Array) -> Array:
@@ -192,9 +192,9 @@ def group_means(ordered: Array, count: int, *, most: int, tolerance: float) -> A
     centres: Array = np.unique(np.quantile(ordered, (np.arange(count) + 0.5) / count))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     for _ in range(most):
-        ends = np.concatenate([[0], np.searchsorted(ordered, between(centres)), [len(ordered)]])
-        counts = np.diff(ends)
-        means = np.where(counts > 0, np.diff(sums[ends]) / np.maximum(counts, 1), centres)
+        borders = np.concatenate([[0], np.searchsorted(ordered, between(centres)), [len(ordered)]])
+        counts = np.diff(borders)
+        means = np.where(counts > 0, np.diff(sums[borders]) / np.maximum(counts, 1), centres)
         moved = np.abs(means - centres).max()
         centres = np.sort(means)
         if moved < tolerance:
@@ -219,9 +219,9 @@ class NormalVectorExtraction(Step):
         normals = [
             _unit(np.cross(edge, following)) for edge, following in zip(edges, edges[1:] + edges[:1], strict=True)
         ]
-        found = np.full(points.shape, np.nan, np.float32)
-        found[1:-1, 1:-1] = _unit(sum(normals[1:], normals[0]))
-        return {"image": replace(image, image=found, encoding="32FC3")}
+        result = np.full(points.shape, np.nan, np.float32)
+        result[1:-1, 1:-1] = _unit(sum(normals[1:], normals[0]))
+        return {"image": replace(image, image=result, encoding="32FC3")}
 
 
 def _unit(vectors: Array) -> Array:

@@ -56,13 +56,15 @@ def stereo_camera(
     frame: Frame, port: str, *, baseline_m: float, group: Mapping[str, Any] | None = None
 ) -> StereoCamera:
     """The camera of a left picture at a baseline, as far as a group of settings (StereoCamera) tells no other."""
-    told = {} if group is None else group
-    baseline = told.get("Baseline", UNSET) if told.get("Baseline", UNSET) != UNSET else baseline_m
+    parameters = {} if group is None else group
+    baseline = parameters.get("Baseline", UNSET) if parameters.get("Baseline", UNSET) != UNSET else baseline_m
     if not baseline > 0:
         raise ValueError(f"{port}: expected a baseline above 0, got {baseline:g} m")
-    focal = told.get("LeftFocalLength", UNSET)
+    focal = parameters.get("LeftFocalLength", UNSET)
     if focal != UNSET:
-        return StereoCamera(focal, focal, told["LeftPrinciplePointX"], told["LeftPrinciplePointY"], baseline)
+        return StereoCamera(
+            focal, focal, parameters["LeftPrinciplePointX"], parameters["LeftPrinciplePointY"], baseline
+        )
     matrix = camera_of(frame, port).matrix
     focal_x, focal_y, center_x, center_y = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
     return StereoCamera(focal_x, focal_y, center_x, center_y, baseline)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.intrinsics import StereoCamera, camera_of, grey_pair, stereo_camera
-from fieldplay_cdff.steps.pose_graph import GraphEdges, carried
-from fieldplay_cdff.steps.rigid import moved
+from fieldplay_cdff.steps.pose_graph import GraphEdges, transport_covariance
+from fieldplay_cdff.steps.rigid import transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     Array,
@@ -39,13 +39,13 @@ LEAST_PX = 1.0  # of disparity: what is further away tells no distance
 FEW = 1e-9
 METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
 _DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
-SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS).astype(np.float32) * 2 - 1
+BIT_SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS).astype(np.float32) * 2 - 1
 
 
 # Steps of our own that find points of a picture in another by their surroundings, without descriptors.
 
 
-def followed(
+def track_flow(
     source: Grey, sink: Grey, points: Array, *, window: int, levels: int, expected: Array | None = None
 ) -> tuple[Array, Array]:
     """Where points (n, 2) of a picture are in another (n, 2), and how far (n,) the way back ends from where it began.
@@ -56,17 +56,17 @@ def followed(
     start = np.array(points, np.float32).reshape(-1, 1, 2)
     aim = start if expected is None else np.array(expected, np.float32).reshape(-1, 1, 2)
     size, starts = (window, window), cv2.OPTFLOW_USE_INITIAL_FLOW
-    there, is_found, _ = cv2.calcOpticalFlowPyrLK(
+    there, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
         source, sink, start, aim.copy(), winSize=size, maxLevel=levels, flags=starts
     )
     home = start + np.asarray(there) - aim
     back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, home, winSize=size, maxLevel=levels, flags=starts)
-    places = there[:, 0].astype(np.float64)
+    pixels = there[:, 0].astype(np.float64)
     height, width = source.shape
     is_there = (
-        (is_found[:, 0] > 0) & (is_back[:, 0] > 0) & ((places >= 0) & (places <= [width - 1, height - 1])).all(axis=1)
+        (is_tracked[:, 0] > 0) & (is_back[:, 0] > 0) & ((pixels >= 0) & (pixels <= [width - 1, height - 1])).all(axis=1)
     )
-    return places, np.where(is_there, np.linalg.norm((back - start)[:, 0], axis=1), np.inf)
+    return pixels, np.where(is_there, np.linalg.norm((back - start)[:, 0], axis=1), np.inf)
 
 
 def as_bright_as(source: Grey, sink: Grey) -> Grey:
@@ -80,13 +80,13 @@ def as_bright_as(source: Grey, sink: Grey) -> Grey:
     return np.asarray(cv2.convertScaleAbs(sink, None, gain, mean - gain * own_mean), np.uint8)
 
 
-def _expected(pixels: Array, points: Array, step: Array, matrix: Array) -> Array:
+def _project(pixels: Array, points: Array, step: Array, matrix: Array) -> Array:
     """Where points (n, 3) are seen by a camera (3, 3) with a pose in their frame; their own pixels where not."""
-    seen = moved(inverse_from_transform(step), points)
+    seen = transform_points(inverse_from_transform(step), points)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (seen / seen[:, 2:]) @ matrix[:2].T
-        good = (seen[:, 2] > 0) & (np.abs(found - pixels) < FARTHEST_PX).all(axis=1)  # which NaN is not
-    return np.where(good[:, None], found, pixels)
+        projected = (seen / seen[:, 2:]) @ matrix[:2].T
+        good = (seen[:, 2] > 0) & (np.abs(projected - pixels) < FARTHEST_PX).all(axis=1)  # which NaN is not
+    return np.where(good[:, None], projected, pixels)
 
 
 @implements("FeaturesTracking2D")
@@ -113,15 +113,15 @@ class PyramidTracker(Step):
         if not len(pixels):
             return {"matches": Matches2D(source=pixels, sink=pixels, probability=np.zeros(0)), "quality": 0.0}
         if points is not None and step is not None:
-            guess = _expected(pixels, points.points[known], step, camera_of(sinkFrame, PORTS[1]).matrix)
+            guess = _project(pixels, points.points[known], step, camera_of(sinkFrame, PORTS[1]).matrix)
         window, levels = own["WindowSize"], own["PyramidLevels"]
-        sinks, off = followed(source, sink, pixels, window=window, levels=levels, expected=guess)
-        kept = off < own["MaximumReturnError"]
+        sinks, off = track_flow(source, sink, pixels, window=window, levels=levels, expected=guess)
+        is_valid = off < own["MaximumReturnError"]
         if own["MaximumRowError"] > 0:  # of a rectified pair
-            kept &= np.abs(sinks[:, 1] - pixels[:, 1]) <= own["MaximumRowError"]
-        probability = np.exp(-(off[kept] ** 2) / 2)
-        matches = Matches2D(source=pixels[kept], sink=sinks[kept], probability=probability)
-        return {"matches": matches, "quality": float(kept.mean())}
+            is_valid &= np.abs(sinks[:, 1] - pixels[:, 1]) <= own["MaximumRowError"]
+        probability = np.exp(-(off[is_valid] ** 2) / 2)
+        matches = Matches2D(source=pixels[is_valid], sink=sinks[is_valid], probability=probability)
+        return {"matches": matches, "quality": float(is_valid.mean())}
 
 
 @implements("MatchRefinement")
@@ -136,16 +136,16 @@ class LucasKanade(Step):
         if not len(matches):
             return {"matches": matches, "quality": 0.0}
         started = matches.sink.astype(np.float32)
-        found, is_found, _ = cv2.calcOpticalFlowPyrLK(
+        pixels, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
             source, sink, matches.source.astype(np.float32), started.copy(),
             winSize=(own["WindowSize"], own["WindowSize"]), maxLevel=own["PyramidLevels"],
             criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, own["Iterations"], own["LeastStep"]),
             flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
         )  # fmt: skip
-        is_near = np.linalg.norm(found - started, axis=1) <= own["MaximumShift"]
-        rows = np.flatnonzero(np.asarray(is_found).ravel().astype(np.bool_) & is_near)
-        kept = replace(matches.taken(rows), sink=np.asarray(found, np.float64)[rows])
-        return {"matches": kept, "quality": len(rows) / len(matches)}
+        is_near = np.linalg.norm(pixels - started, axis=1) <= own["MaximumShift"]
+        rows = np.flatnonzero(np.asarray(is_tracked).ravel().astype(np.bool_) & is_near)
+        tracked = replace(matches.subset(rows), sink=np.asarray(pixels, np.float64)[rows])
+        return {"matches": tracked, "quality": len(rows) / len(matches)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,24 +173,24 @@ class ViewFinder:
         camera = stereo_camera(pair.left, "imagePair", baseline_m=pair.baseline_m)
         shrink = max(1, round(left.shape[1] / self._width))
         small = cv2.resize(left, None, fx=1 / shrink, fy=1 / shrink, interpolation=cv2.INTER_AREA)
-        found, descriptors = self._sift.detectAndCompute(small if shrink > 1 else left, None)
-        if descriptors is None or not len(found):
+        keypoints, descriptors = self._sift.detectAndCompute(small if shrink > 1 else left, None)
+        if descriptors is None or not len(keypoints):
             return _empty(), camera
-        pixels = (np.array([point.pt for point in found], np.float64) + 0.5) * shrink - 0.5
-        moved, off = followed(left, right, pixels, window=WINDOW, levels=LEVELS)
-        apart = pixels - moved
-        kept = (off < RETURN_PX) & (np.abs(apart[:, 1]) <= ROW_PX) & (apart[:, 0] > LEAST_PX)
-        pixels, depth = pixels[kept], camera.focal_x * camera.baseline_m / apart[kept, 0]
+        pixels = (np.array([point.pt for point in keypoints], np.float64) + 0.5) * shrink - 0.5
+        moved, off = track_flow(left, right, pixels, window=WINDOW, levels=LEVELS)
+        disparities = pixels - moved
+        is_valid = (off < RETURN_PX) & (np.abs(disparities[:, 1]) <= ROW_PX) & (disparities[:, 0] > LEAST_PX)
+        pixels, depth = pixels[is_valid], camera.focal_x * camera.baseline_m / disparities[is_valid, 0]
         across = (pixels - [camera.center_x, camera.center_y]) / [camera.focal_x, camera.focal_y]
         points = np.column_stack([across * depth[:, None], depth])
-        codes = codes_of(np.asarray(descriptors)[kept])
+        codes = codes_of(np.asarray(descriptors)[is_valid])
         return View(pixels=pixels.astype(np.float32), points=points.astype(np.float32), codes=codes), camera
 
 
 def codes_of(descriptors: NDArray[np.float32]) -> Codes:
     """Codes (n, 32) of SIFT descriptors (n, 128)."""
     roots = np.sqrt(descriptors / np.maximum(descriptors.sum(axis=1, keepdims=True), FEW))
-    return np.packbits((roots - roots.mean(axis=1, keepdims=True)) @ SIGNS > 0, axis=1)
+    return np.packbits((roots - roots.mean(axis=1, keepdims=True)) @ BIT_SIGNS > 0, axis=1)
 
 
 def _empty() -> View:
@@ -221,16 +221,20 @@ class KeyframeEdge:
     covariance: Array
     is_closure: bool = False
 
-    def turned(self) -> "KeyframeEdge":
+    def inverse(self) -> "KeyframeEdge":
         """The same, from the other end."""
         back = inverse_from_transform(self.measured)
         return replace(
-            self, first=self.second, second=self.first, measured=back, covariance=carried(self.covariance, back)
+            self,
+            first=self.second,
+            second=self.first,
+            measured=back,
+            covariance=transport_covariance(self.covariance, back),
         )
 
     def then(self, other: "KeyframeEdge") -> "KeyframeEdge":
         """From the first of this to the second of the other, by way of what they share."""
-        covariance = carried(self.covariance, other.measured) + other.covariance
+        covariance = transport_covariance(self.covariance, other.measured) + other.covariance
         closes = self.is_closure or other.is_closure
         whole = self.measured @ other.measured
         return KeyframeEdge(
@@ -270,16 +274,16 @@ class KeyframeMap:
         """Edges of places that were known again."""
         return [edge for edge in self.edges if edge.is_closure]
 
-    def ends_of_closures(self) -> Array:
+    def closure_poses(self) -> Array:
         """Poses (2 n, 4, 4) of both keyframes of each closure."""
-        ends = [number for edge in self.closures for number in (edge.first, edge.second)]
-        return np.array([self.keyframes[number].pose for number in ends]).reshape(-1, 4, 4)
+        numbers = [number for edge in self.closures for number in (edge.first, edge.second)]
+        return np.array([self.keyframes[number].pose for number in numbers]).reshape(-1, 4, 4)
 
     def graph(self) -> GraphEdges:
         """The edges between rows of poses."""
         rows = {number: row for row, number in enumerate(self.keyframes)}
         return GraphEdges(
-            ends=np.array([(rows[edge.first], rows[edge.second]) for edge in self.edges], np.intp).reshape(-1, 2),
+            nodes=np.array([(rows[edge.first], rows[edge.second]) for edge in self.edges], np.intp).reshape(-1, 2),
             measured=np.array([edge.measured for edge in self.edges]).reshape(-1, 4, 4),
             covariance=np.array([edge.covariance for edge in self.edges]).reshape(-1, 6, 6),
             is_doubted=np.array([edge.is_closure for edge in self.edges], bool),
@@ -290,7 +294,7 @@ class KeyframeMap:
         for (number, keyframe), pose in zip(list(self.keyframes.items()), poses, strict=True):
             self.keyframes[number] = replace(keyframe, pose=pose)
 
-    def way(self) -> tuple[Numbers, Array]:
+    def trajectory(self) -> tuple[Numbers, Array]:
         """Times (n,) that grow, and map_T_left (n, 4, 4) then, of keyframes and of all that hangs on them."""
         hung = [(each.stamp_ns, self.keyframes[each.keyframe].pose @ each.pose) for each in self.frames]
         own = [(each.stamp_ns, each.pose) for each in self.keyframes.values()]
@@ -307,13 +311,13 @@ class KeyframeMap:
         """Keyframes within a shift and a turn of a pose in the map (4, 4), the nearest first."""
         if not self.keyframes:
             return []
-        shifts, turns = _apart(pose, self.poses)
+        shifts, turns = _pose_differences(pose, self.poses)
         far = shifts + METRES_PER_RAD * turns
         numbers = list(self.keyframes)
         rows = np.flatnonzero((shifts <= shift_m) & (turns <= turn_rad))
         return [numbers[row] for row in rows[np.argsort(far[rows], kind="stable")]]
 
-    def spare(self, kept: Sequence[int]) -> int:
+    def spare(self, kept_numbers: Sequence[int]) -> int:
         """The keyframe that is nearest to another one, which tells least; those to be kept and the first one stay."""
         poses, numbers = self.poses, list(self.keyframes)
         shifts = np.linalg.norm(poses[:, None, :3, 3] - poses[None, :, :3, 3], axis=-1)
@@ -321,14 +325,14 @@ class KeyframeMap:
         far = shifts + METRES_PER_RAD * np.arccos(np.clip(cosines, -1, 1))
         far[np.arange(len(far)), np.arange(len(far))] = np.inf
         nearest = far.min(axis=1)
-        nearest[[row for row, number in enumerate(numbers) if row == 0 or number in kept]] = np.inf
+        nearest[[row for row, number in enumerate(numbers) if row == 0 or number in kept_numbers]] = np.inf
         return numbers[int(np.argmin(nearest))]
 
     def drop(self, number: int) -> None:
         """Forget a keyframe; what hangs on it hangs on that of its neighbours to which the way is best known."""
-        own = [edge if edge.first == number else edge.turned() for edge in self._edges_of(number)]
+        own = [edge if edge.first == number else edge.inverse() for edge in self._edges_of(number)]
         heir = min(own, key=lambda edge: (float(np.trace(edge.covariance)), edge.second))
-        back = heir.turned()
+        back = heir.inverse()
         self.edges = [edge for edge in self.edges if number not in (edge.first, edge.second)]
         self.edges += [back.then(edge) for edge in own if edge is not heir and edge.second != heir.second]
         self.frames = [
@@ -343,7 +347,9 @@ class KeyframeMap:
         return (edge for edge in self.edges if number in (edge.first, edge.second))
 
 
-def _apart(pose: Array, poses: Array) -> tuple[Array, Array]:
+def _pose_differences(pose: Array, poses: Array) -> tuple[Array, Array]:
     """Shifts (k,) in m and turns (k,) in rad of poses (k, 4, 4) from one (4, 4)."""
-    apart = inverse_from_transform(pose) @ poses
-    return np.linalg.norm(apart[:, :3, 3], axis=1), np.linalg.norm(vector_from_rotation(apart[:, :3, :3]), axis=1)
+    differences = inverse_from_transform(pose) @ poses
+    return np.linalg.norm(differences[:, :3, 3], axis=1), np.linalg.norm(
+        vector_from_rotation(differences[:, :3, :3]), axis=1
+    )

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from fieldplay_cdff.steps.neighbours import (
     NEAR,
     Edges,
-    Places,
+    Indices,
     edges_within,
     finite,
     neighbourhood,
@@ -36,17 +36,17 @@ class Detector3D(Step):
 
     def process(self, *, pointcloud: Cloud) -> Ports:
         cloud = finite(pointcloud, "pointcloud", least=LEAST_POINTS)
-        places = np.flatnonzero(np.isfinite(pointcloud.points).all(axis=1))
-        found, points = self.found(cloud.points)
+        indices = np.flatnonzero(np.isfinite(pointcloud.points).all(axis=1))
+        selected, points = self.detect(cloud.points)
         is_referred = self.general["OutputFormat"] == "References"
-        return {"features": Features3D(points=points, references=places[found] if is_referred else None)}
+        return {"features": Features3D(points=points, references=indices[selected] if is_referred else None)}
 
-    def found(self, points: Array) -> tuple[Places, Array]:
+    def detect(self, points: Array) -> tuple[Indices, Array]:
         """Which of the points (n, 3) stand out, and where exactly."""
         raise NotImplementedError
 
 
-def largest(responses: Array, points: Array, candidates: Places, radius: float) -> Places:
+def largest(responses: Array, points: Array, candidates: Indices, radius: float) -> Indices:
     """The candidates (n,) whose response no other one within the radius exceeds; of equal ones the first."""
     pairs = cKDTree(points[candidates]).query_pairs(radius * NEAR, output_type="ndarray")  # the earlier one first
     own = responses[candidates]
@@ -87,7 +87,7 @@ RESPONSES: Mapping[str, Callable[[Array], Array]] = {
 class HarrisDetector3D(Detector3D):
     """Points about which normals turn in all directions."""
 
-    def found(self, points: Array) -> tuple[Places, Array]:
+    def detect(self, points: Array) -> tuple[Indices, Array]:
         general = self.general
         radius = general["SearchRadius"]
         around = neighbourhood(cKDTree(points), general["Radius"])
@@ -103,16 +103,16 @@ class HarrisDetector3D(Detector3D):
         else:
             means, spreads = around.moments(normals)
             responses = RESPONSES[general["HarrisMethod"]](spreads + means[:, :, None] * means[:, None])
-        found = np.flatnonzero(responses > general["DetectionThreshold"] + NOISE)
+        candidates_above = np.flatnonzero(responses > general["DetectionThreshold"] + NOISE)
         if general["NonMaxSuppression"]:
-            found = largest(responses, points, found, radius)
-        corners = points[found]
+            candidates_above = largest(responses, points, candidates_above, radius)
+        corners = points[candidates_above]
         if general["EnableRefinement"]:
-            corners = _refined(corners, points, normals, cKDTree(points), radius)
-        return solid[found], corners
+            corners = _refine_corners(corners, points, normals, cKDTree(points), radius)
+        return solid[candidates_above], corners
 
 
-def _refined(corners: Array, points: Array, normals: Array, tree: cKDTree, radius: float) -> Array:
+def _refine_corners(corners: Array, points: Array, normals: Array, tree: cKDTree, radius: float) -> Array:
     """Corners where the planes of all points about them meet best."""
     for _ in range(REFINEMENTS if len(corners) else 0):
         edges = edges_within(tree, corners, radius)
@@ -128,22 +128,22 @@ def _refined(corners: Array, points: Array, normals: Array, tree: cKDTree, radiu
 class IssDetector3D(Detector3D):
     """Points about which others spread differently in three directions (intrinsic shape signatures)."""
 
-    def found(self, points: Array) -> tuple[Places, Array]:
+    def detect(self, points: Array) -> tuple[Indices, Array]:
         general = self.general
         tree = cKDTree(points)
         around = neighbourhood(tree, general["SalientRadius"])
         means, spreads = around.moments(points)
-        apart = means - points
-        small, middle, large = np.linalg.eigvalsh(spreads + apart[:, :, None] * apart[:, None]).T
+        offsets = means - points
+        small, middle, large = np.linalg.eigvalsh(spreads + offsets[:, :, None] * offsets[:, None]).T
         is_salient = (middle < general["FirstThreshold"] * large) & (small < general["SecondThreshold"] * middle)
         is_salient &= (around.counts > general["MinNumberOfNeighbours"]) & (small > NOISE * large)
         candidates = np.flatnonzero(is_salient)
         if general["NormalRadius"]:
             candidates = candidates[~self._on_rim(points, tree, candidates)]
-        found = largest(small, points, candidates, general["NonMaximaSupressionRadius"])
-        return found, points[found]
+        selected = largest(small, points, candidates, general["NonMaximaSupressionRadius"])
+        return selected, points[selected]
 
-    def _on_rim(self, points: Array, tree: cKDTree, requested: Places) -> Mask:
+    def _on_rim(self, points: Array, tree: cKDTree, requested: Indices) -> Mask:
         """Whether the neighbours leave a wide angle free, seen along the normal."""
         if not len(requested):
             return np.zeros(0, bool)
@@ -167,7 +167,7 @@ class IssDetector3D(Detector3D):
 class CornerDetector3D(Detector3D):
     """Points of a smooth region next to another one, with neighbours all around: not on the rim of the cloud."""
 
-    def found(self, points: Array) -> tuple[Places, Array]:
+    def detect(self, points: Array) -> tuple[Indices, Array]:
         general = self.general
         nearest = general["NumberOfNeighboursNormalEstimation"]
         normals, curvatures = surfaces_of(points, nearest=nearest, threads=self.threads)
@@ -190,10 +190,10 @@ class CornerDetector3D(Detector3D):
         slot = np.floor(turns * slots + QUARTER).astype(int) % slots
         is_filled = np.zeros((len(requested), slots), bool)
         is_filled[edges.of, slot] = True
-        found = requested[slots - is_filled.sum(axis=1) <= general["MaximumNumberOfEmptySlots"]]
-        return found, points[found]
+        candidates = requested[slots - is_filled.sum(axis=1) <= general["MaximumNumberOfEmptySlots"]]
+        return candidates, points[candidates]
 
-    def _regions(self, tree: cKDTree, normals: Array, curvatures: Array) -> Places:
+    def _regions(self, tree: cKDTree, normals: Array, curvatures: Array) -> Indices:
         """The number of the smooth region that each point belongs to, -1 for none.
 
         Even points that are neighbours with normals alike are of one region; others join that of the nearest of these.
@@ -208,16 +208,16 @@ class CornerDetector3D(Detector3D):
         links = sparse.coo_matrix((np.ones(len(of)), (of, near[of, column])), shape=(tree.n, tree.n))
         _, regions = connected_components(links, directed=False)
         nearest = near[np.arange(tree.n), np.argmax(joins, axis=1)]
-        found: Places = np.where(is_even, regions, np.where(joins.any(axis=1), regions[nearest], -1))
-        return found
+        regions_of_cells: Indices = np.where(is_even, regions, np.where(joins.any(axis=1), regions[nearest], -1))
+        return regions_of_cells
 
 
-def _without_self(edges: Edges, requested: Places) -> Edges:
+def _without_self(edges: Edges, requested: Indices) -> Edges:
     other = requested[edges.of] != edges.to
     return Edges(edges.of[other], edges.to[other], edges.distances[other])
 
 
-def _angles(points: Array, normals: Array, edges: Edges, requested: Places) -> Array:
+def _angles(points: Array, normals: Array, edges: Edges, requested: Indices) -> Array:
     """In which direction (rad) along the surface neighbours lie, from any that each point has of its own."""
     normal = normals[requested]
     along = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal), axis=1)])

@@ -13,7 +13,7 @@ from fieldplay_cdff.steps.slam import (
     FAILED,
     AmongKeyframes,
     angle,
-    fused,
+    fuse_poses,
 )
 from fieldplay_cdff.steps.step import Ports, implements
 from fieldplay_cdff.steps.values import Array, FramePair, PoseEstimate
@@ -32,7 +32,7 @@ class InMapOfKeyframes(AmongKeyframes):
     def configure(self) -> None:
         super().configure()
         if self.general["MapFile"]:
-            self._map, self._index = load_map(Path(self.general["MapFile"]), self.told.append)
+            self._map, self._index = load_map(Path(self.general["MapFile"]), self.notes.append)
         self._forget()
 
     def reset(self) -> None:
@@ -45,10 +45,10 @@ class InMapOfKeyframes(AmongKeyframes):
 
     def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
         self._require_size(imagePair)
-        stamp_ns, told = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
-        is_known = self._is_held(imagePair, told, stamp_ns) if self._is_found else False
+        stamp_ns, odometry_pose = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
+        is_known = self._is_held(imagePair, odometry_pose, stamp_ns) if self._is_found else False
         if not self._is_found:
-            is_known = self._is_found = self._search(imagePair, told, stamp_ns)
+            is_known = self._is_found = self._search(imagePair, odometry_pose, stamp_ns)
         if not is_known:
             return FAILED
         return {"pose": self._estimate(self._known, stamp_ns), "success": True}
@@ -86,7 +86,7 @@ class InMapOfKeyframes(AmongKeyframes):
         known = self._known if odometry is not None else self._known + self._gap(stamp_ns)
         near = self._map.near(pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"])
         for number in near[: own["Neighbours"]]:
-            seen = self._sighted(view, number)
+            seen = self._match_keyframe(view, number)
             if seen is None:
                 continue
             expected = inverse_from_transform(self._map.keyframes[number].pose) @ pose
@@ -94,7 +94,7 @@ class InMapOfKeyframes(AmongKeyframes):
                 self._refused += 1
                 return False
             self._stand(number, seen, odometry, stamp_ns)
-            self._pose, self._known = fused(expected, known, seen.pose, seen.covariance)
+            self._pose, self._known = fuse_poses(expected, known, seen.pose, seen.covariance)
             self._fixed, self._refused, self._moved_m = self._pose, 0, 0.0
             return True
         return False
@@ -106,10 +106,10 @@ class InMapOfKeyframes(AmongKeyframes):
             return False
         self._waits = self.settings["Fixes"]["SearchEvery"]
         view = self._finder.view(pair)[0]
-        found = self._agreeing(view, self._alike(view, frozenset()))
-        if not found:
+        candidates = self._agreeing(view, self._alike(view, frozenset()))
+        if not candidates:
             return False
-        best = max(found, key=lambda number: (found[number].points, -number))
-        self._stand(best, found[best], odometry, stamp_ns)
+        best = max(candidates, key=lambda number: (candidates[number].points, -number))
+        self._stand(best, candidates[best], odometry, stamp_ns)
         self._fixed, self._failed, self._refused, self._moved_m = self._pose, 0, 0, 0.0
         return True

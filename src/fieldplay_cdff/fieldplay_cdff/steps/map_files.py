@@ -50,25 +50,25 @@ KINDS: Mapping[str, tuple[str, str, tuple[int, ...]]] = {  # of each array: whos
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def map_bytes(kept: KeyframeMap) -> bytes:
+def map_bytes(keyframe_map: KeyframeMap) -> bytes:
     """A map as the bytes of a file; the same map gives the same bytes."""
-    keyframes = list(kept.keyframes.values())
+    keyframes = list(keyframe_map.keyframes.values())
     views = [each.view for each in keyframes]
     header = {
-        "format": FORMAT, "version": VERSION, "camera": kept.camera._asdict(), "size": list(kept.size),
+        "format": FORMAT, "version": VERSION, "camera": keyframe_map.camera._asdict(), "size": list(keyframe_map.size),
     }  # fmt: skip
     columns: dict[str, list[Any]] = {
         "keyframe_id": [each.id for each in keyframes],
         "keyframe_stamp_ns": [each.stamp_ns for each in keyframes],
         "keyframe_pose": [each.pose for each in keyframes],
         "keyframe_points": [len(view) for view in views],
-        "edge_ends": [(edge.first, edge.second) for edge in kept.edges],
-        "edge_pose": [edge.measured for edge in kept.edges],
-        "edge_covariance": [edge.covariance for edge in kept.edges],
-        "edge_is_closure": [edge.is_closure for edge in kept.edges],
-        "frame_stamp_ns": [each.stamp_ns for each in kept.frames],
-        "frame_keyframe": [each.keyframe for each in kept.frames],
-        "frame_pose": [each.pose for each in kept.frames],
+        "edge_ends": [(edge.first, edge.second) for edge in keyframe_map.edges],
+        "edge_pose": [edge.measured for edge in keyframe_map.edges],
+        "edge_covariance": [edge.covariance for edge in keyframe_map.edges],
+        "edge_is_closure": [edge.is_closure for edge in keyframe_map.edges],
+        "frame_stamp_ns": [each.stamp_ns for each in keyframe_map.frames],
+        "frame_keyframe": [each.keyframe for each in keyframe_map.frames],
+        "frame_pose": [each.pose for each in keyframe_map.frames],
     }
     arrays = {name: np.array(rows, KINDS[name][1]).reshape(-1, *KINDS[name][2]) for name, rows in columns.items()}
     for name in ("pixels", "points", "codes"):
@@ -81,12 +81,12 @@ def map_bytes(kept: KeyframeMap) -> bytes:
     return out.getvalue()
 
 
-def save_map(path: Path, kept: KeyframeMap) -> None:
+def save_map(path: Path, keyframe_map: KeyframeMap) -> None:
     """Write a map; what stood there is replaced once it is whole."""
-    write_whole(path, map_bytes(kept))
+    write_whole(path, map_bytes(keyframe_map))
 
 
-def load_map(path: Path, told: Callable[[str], None]) -> tuple[KeyframeMap, PlaceIndex]:
+def load_map(path: Path, report: Callable[[str], None]) -> tuple[KeyframeMap, PlaceIndex]:
     """A map of a file, and the index of its places, which is made anew where it does not fit, and that is told.
 
     ArchiveError tells what is wrong with the rest.
@@ -101,7 +101,7 @@ def load_map(path: Path, told: Callable[[str], None]) -> tuple[KeyframeMap, Plac
         ) from None
     header = _header(path, arrays)
     _check(path, arrays)
-    kept = _map_of(path, header, arrays)
+    keyframe_map = _map_of(path, header, arrays)
     rows = arrays.get(ROWS)
     shape = (WORDS, len(arrays["points"]))
     if (
@@ -110,13 +110,13 @@ def load_map(path: Path, told: Callable[[str], None]) -> tuple[KeyframeMap, Plac
         and rows.shape == shape
         and bool((rows[:, 1:] >= rows[:, :-1]).all())
     ):
-        return kept, PlaceIndex(rows)
-    told(f"{path}: expected an index of places ({shape[0]}, {shape[1]}) in order; it is made anew")
-    return kept, PlaceIndex.of([(number, keyframe.view) for number, keyframe in kept.keyframes.items()])
+        return keyframe_map, PlaceIndex(rows)
+    report(f"{path}: expected an index of places ({shape[0]}, {shape[1]}) in order; it is made anew")
+    return keyframe_map, PlaceIndex.of([(number, keyframe.view) for number, keyframe in keyframe_map.keyframes.items()])
 
 
 def _arrays(path: Path) -> Arrays:
-    found = {}
+    arrays = {}
     with path.open("rb") as opened:
         file = np.load(opened, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
@@ -124,11 +124,11 @@ def _arrays(path: Path) -> Arrays:
         with file:
             for name in file.files:
                 try:
-                    found[name] = file[name]
+                    arrays[name] = file[name]
                 except DAMAGED:
                     if name != ROWS:  # which can be made anew
                         raise
-    return found
+    return arrays
 
 
 def _header(path: Path, arrays: Arrays) -> Mapping[str, Any]:
@@ -177,23 +177,25 @@ def _map_of(path: Path, header: Mapping[str, Any], arrays: Arrays) -> KeyframeMa
         raise ArchiveError(f"{path}: expected camera and size in the header, got {header}") from None
     if not min(camera.focal_x, camera.focal_y, camera.baseline_m, width, height) > 0:
         raise ArchiveError(f"{path}: expected a camera with focal lengths and baseline above 0, got {camera}")
-    ends = np.cumsum(arrays["keyframe_points"])[:-1]
-    parts = zip(*(np.split(arrays[name], ends) for name in ("pixels", "points", "codes")), strict=True)
+    stops = np.cumsum(arrays["keyframe_points"])[:-1]
+    parts = zip(*(np.split(arrays[name], stops) for name in ("pixels", "points", "codes")), strict=True)
     views = [View(pixels=pixels, points=points, codes=codes) for pixels, points, codes in parts]
     numbers, stamps = arrays["keyframe_id"].tolist(), arrays["keyframe_stamp_ns"].tolist()
     columns = zip(numbers, stamps, arrays["keyframe_pose"], views, strict=True)
-    found = KeyframeMap(camera=camera, size=(width, height))
-    found.keyframes = {
+    keyframe_map = KeyframeMap(camera=camera, size=(width, height))
+    keyframe_map.keyframes = {
         number: Keyframe(id=number, stamp_ns=stamp_ns, pose=pose, view=view) for number, stamp_ns, pose, view in columns
     }
     edges = (arrays[f"edge_{name}"] for name in ("ends", "pose", "covariance", "is_closure"))
-    found.edges = [
-        KeyframeEdge(first=int(ends[0]), second=int(ends[1]), measured=pose, covariance=known, is_closure=bool(closes))
-        for ends, pose, known, closes in zip(*edges, strict=True)
+    keyframe_map.edges = [
+        KeyframeEdge(
+            first=int(stops[0]), second=int(stops[1]), measured=pose, covariance=known, is_closure=bool(closes)
+        )
+        for stops, pose, known, closes in zip(*edges, strict=True)
     ]
     frames = (arrays[f"frame_{name}"] for name in ("stamp_ns", "keyframe", "pose"))
-    found.frames = [
+    keyframe_map.frames = [
         RelativeFrame(stamp_ns=int(stamp_ns), keyframe=int(number), pose=pose)
         for stamp_ns, number, pose in zip(*frames, strict=True)
     ]
-    return found
+    return keyframe_map

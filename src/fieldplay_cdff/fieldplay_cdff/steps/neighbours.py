@@ -18,23 +18,23 @@ NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is a
 UPPER = np.triu_indices(3)
 SYMMETRIC = np.array([0, 1, 2, 1, 3, 4, 2, 4, 5])  # where a matrix's numbers stand in its upper half
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 class Edges(NamedTuple):
     """Pairs of a point (its place among those asked for) and a neighbour, in this order, and their distances in m."""
 
-    of: Places
-    to: Places
+    of: Indices
+    to: Indices
     distances: Array
 
 
 class Cells(NamedTuple):
     """Points by the cell they lie in, cells in lexicographic order: places, and where each cell's begin among them."""
 
-    order: Places
-    starts: Places
-    counts: Places
+    order: Indices
+    starts: Indices
+    counts: Indices
 
 
 def finite(cloud: Cloud, name: str, least: int = 1) -> Cloud:
@@ -44,10 +44,10 @@ def finite(cloud: Cloud, name: str, least: int = 1) -> Cloud:
         raise ValueError(
             f"{name}: expected {least} or more points, got {np.count_nonzero(is_number)} of {len(cloud)} with numbers"
         )
-    return cloud if is_number.all() else cloud.taken(is_number)
+    return cloud if is_number.all() else cloud.subset(is_number)
 
 
-def joined(clouds: Sequence[Cloud]) -> Cloud:
+def concatenate_clouds(clouds: Sequence[Cloud]) -> Cloud:
     """The points of all; of what is known of points only what all have."""
     names = [
         name for name in ("normals", "intensity", "colors") if all(getattr(cloud, name) is not None for cloud in clouds)
@@ -75,8 +75,8 @@ def voxel_means(cloud: Cloud, size: float) -> Cloud:
 
     def mean(values: NDArray[np.generic]) -> Array:
         counts = cells.counts.reshape(-1, *[1] * (values.ndim - 1))
-        found: Array = np.add.reduceat(values[cells.order].astype(float), cells.starts) / counts
-        return found
+        means: Array = np.add.reduceat(values[cells.order].astype(float), cells.starts) / counts
+        return means
 
     normals = None if cloud.normals is None else mean(cloud.normals)
     return Cloud(
@@ -90,30 +90,30 @@ def voxel_means(cloud: Cloud, size: float) -> Cloud:
 
 def edges_within(tree: cKDTree, points: Array, radius: float) -> Edges:
     """All points of a tree within a radius of each of these points, itself too where it is one of them."""
-    found = cKDTree(points).sparse_distance_matrix(tree, radius * NEAR, output_type="ndarray")
-    rows = sparse.coo_matrix((found["v"], (found["i"], found["j"])), shape=(len(points), tree.n)).tocsr()
+    distances = cKDTree(points).sparse_distance_matrix(tree, radius * NEAR, output_type="ndarray")
+    rows = sparse.coo_matrix((distances["v"], (distances["i"], distances["j"])), shape=(len(points), tree.n)).tocsr()
     rows.sort_indices()
     return Edges(np.repeat(np.arange(len(points)), np.diff(rows.indptr)), rows.indices.astype(np.intp), rows.data)
 
 
-def starts_of(edges: Edges, count: int) -> Places:
+def starts_of(edges: Edges, count: int) -> Indices:
     """Where the edges of each of `count` points begin, and the end."""
-    places: Places = np.searchsorted(edges.of, np.arange(count + 1))
-    return places
+    starts: Indices = np.searchsorted(edges.of, np.arange(count + 1))
+    return starts
 
 
-def sums_of(values: Array, places: Places, starts: Places) -> Array:
+def sums_of(values: Array, indices: Indices, starts: Indices) -> Array:
     """Sums (n, k) of the values (m, k) at these places, from one start to the next (n + 1,)."""
-    matrix = sparse.csr_matrix((np.ones(len(places)), places, starts), shape=(len(starts) - 1, len(values)))
-    found: Array = matrix @ values
-    return found
+    matrix = sparse.csr_matrix((np.ones(len(indices)), indices, starts), shape=(len(starts) - 1, len(values)))
+    sums: Array = matrix @ values
+    return sums
 
 
 class Neighbourhood(NamedTuple):
     """Which points of a cloud lie within a radius of each other."""
 
     pairs: sparse.csr_matrix  # of each two one
-    counts: Places  # how many lie about each point, itself too
+    counts: Indices  # how many lie about each point, itself too
 
     def moments(self, values: Array) -> tuple[Array, Array]:
         """Means (n, 3) and covariances (n, 3, 3) of the values (n, 3) about each point."""
@@ -153,8 +153,8 @@ def surfaces_of(
     They follow from the points within the radius, or from the nearest ones; a point with fewer than 3 has NaN.
     """
     if around is not None or radius > 0:
-        found = around or neighbourhood(cKDTree(points), radius)
-        enough, covariances = found.counts >= LEAST_POINTS, found.moments(points)[1]
+        surfaces = around or neighbourhood(cKDTree(points), radius)
+        enough, covariances = surfaces.counts >= LEAST_POINTS, surfaces.moments(points)[1]
     else:
         count = min(nearest, len(points))
         enough, covariances = np.full(len(points), count >= LEAST_POINTS), np.zeros((len(points), 3, 3))

@@ -15,7 +15,7 @@ from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_
 from fieldplay_cdff.steps.features import nearest_of
 from fieldplay_cdff.steps.intrinsics import StereoCamera
 from fieldplay_cdff.steps.keyframes import Codes, View
-from fieldplay_cdff.steps.rigid import moved
+from fieldplay_cdff.steps.rigid import transform_points
 from fieldplay_cdff.steps.two_views import EXACT
 from fieldplay_cdff.steps.values import Array
 
@@ -30,7 +30,7 @@ LEAST_M, LEAST_RAD = 0.005, 0.001  # no view tells a pose better
 NEAREST_M = 0.05
 
 
-def words_of(codes: Codes) -> NDArray[np.uint32]:
+def code_words(codes: Codes) -> NDArray[np.uint32]:
     """The words (8, n) of codes (n, 32)."""
     whole = np.ascontiguousarray(codes).view("<u4").T
     return np.asarray(whole & np.uint32((1 << WORD_BITS) - 1), np.uint32)
@@ -57,31 +57,31 @@ class PlaceIndex:
 
     def remove(self, number: int) -> None:
         """Forget a keyframe."""
-        kept: NDArray[np.bool_] = (self.rows & np.uint64((1 << OWNER_BITS) - 1)) != np.uint64(number)
-        self.rows = self.rows[kept].reshape(WORDS, -1)
+        keep_mask: NDArray[np.bool_] = (self.rows & np.uint64((1 << OWNER_BITS) - 1)) != np.uint64(number)
+        self.rows = self.rows[keep_mask].reshape(WORDS, -1)
 
     def scores(self, view: View, count: int) -> dict[int, float]:
         """How much of a view each keyframe has, of so many in all: words that few have tell more."""
-        found: dict[int, float] = {}
-        own = words_of(view.codes).astype(np.uint64) << np.uint64(OWNER_BITS)
+        scores: dict[int, float] = {}
+        own = code_words(view.codes).astype(np.uint64) << np.uint64(OWNER_BITS)
         for row, words in zip(self.rows, own, strict=True):
             start = np.searchsorted(row, words)
             lengths = np.searchsorted(row, words + np.uint64(1 << OWNER_BITS)) - start
             rare = (lengths > 0) & (lengths <= max(2.0, MOST_COMMON * count))
             start, lengths = start[rare], lengths[rare]
             first = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if len(start) else start
-            places = first + np.arange(int(lengths.sum()))
-            owners = (row[places] & np.uint64((1 << OWNER_BITS) - 1)).astype(np.int64)
+            indices = first + np.arange(int(lengths.sum()))
+            owners = (row[indices] & np.uint64((1 << OWNER_BITS) - 1)).astype(np.int64)
             weights = np.repeat(np.log(1 + count / np.maximum(lengths, 1)), lengths)
             numbers, which = np.unique(owners, return_inverse=True)
             sums = np.bincount(which.ravel(), weights, len(numbers))
             for number, score in zip(numbers.tolist(), sums.tolist(), strict=True):
-                found[number] = found.get(number, 0.0) + score
-        return found
+                scores[number] = scores.get(number, 0.0) + score
+        return scores
 
 
 def _rows(number: int, view: View) -> Rows:
-    words = words_of(view.codes).astype(np.uint64)
+    words = code_words(view.codes).astype(np.uint64)
     return np.asarray((words << np.uint64(OWNER_BITS)) | np.uint64(number), np.uint64)
 
 
@@ -95,7 +95,7 @@ class LoopCandidate:
     pose: Array
     covariance: Array
     points: int
-    share: float
+    inlier_fraction: float
     cells: int
 
 
@@ -104,7 +104,7 @@ class SightingLimits:
     """What is believed: points that agree, their share, cells of the picture; how alike codes are; px of an error."""
 
     points: int
-    share: float
+    inlier_fraction: float
     cells: int
     ratio: float
     error_px: float
@@ -136,15 +136,18 @@ def sighting(
         return None
     second_t_first = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
     pose = inverse_from_transform(second_t_first)
-    ahead, back = moved(second_t_first, points), moved(pose, second.points[other].astype(np.float64))
+    ahead, back = (
+        transform_points(second_t_first, points),
+        transform_points(pose, second.points[other].astype(np.float64)),
+    )
     agrees = _is_seen(matrix, ahead, pixels, limits.error_px)
     agrees &= _is_seen(matrix, back, first.pixels[one].astype(np.float64), 2 * limits.error_px)
     cells = _cells(pixels[agrees], size)
     count = int(agrees.sum())
-    if count < limits.points or count < limits.share * len(one) or cells < limits.cells:
+    if count < limits.points or count < limits.inlier_fraction * len(one) or cells < limits.cells:
         return None
     covariance = _covariance(camera, ahead[agrees])
-    return LoopCandidate(pose=pose, covariance=covariance, points=count, share=count / len(one), cells=cells)
+    return LoopCandidate(pose=pose, covariance=covariance, points=count, inlier_fraction=count / len(one), cells=cells)
 
 
 def _alike(first: Codes, second: Codes, ratio: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -153,10 +156,10 @@ def _alike(first: Codes, second: Codes, ratio: float) -> tuple[NDArray[np.intp],
     rows = np.flatnonzero(distances[:, 0] < ratio * distances[:, 1])
     if not len(rows):
         return rows, rows
-    found = nearest[rows, 0].astype(np.intp)
-    back = nearest_of(second[found], first, 1)[1][:, 0]
+    indices = nearest[rows, 0].astype(np.intp)
+    back = nearest_of(second[indices], first, 1)[1][:, 0]
     mutual = back == rows
-    return rows[mutual], found[mutual]
+    return rows[mutual], indices[mutual]
 
 
 def _is_seen(matrix: Array, points: Array, pixels: Array, error_px: float) -> NDArray[np.bool_]:
@@ -168,8 +171,8 @@ def _is_seen(matrix: Array, points: Array, pixels: Array, error_px: float) -> ND
 
 def _cells(pixels: Array, size: tuple[int, int]) -> int:
     """In how many of 16 cells of a picture there are pixels (n, 2)."""
-    places = np.clip((pixels / size * CELLS).astype(np.intp), 0, CELLS - 1)
-    return len(np.unique(places[:, 0] * CELLS + places[:, 1]))
+    cells = np.clip((pixels / size * CELLS).astype(np.intp), 0, CELLS - 1)
+    return len(np.unique(cells[:, 0] * CELLS + cells[:, 1]))
 
 
 def _covariance(camera: StereoCamera, points: Array) -> Array:
@@ -181,5 +184,5 @@ def _covariance(camera: StereoCamera, points: Array) -> Array:
     rows[:, :, 3:] = np.cross(points[:, None], rows[:, :, :3])  # a turn of the camera shifts points by point x turn
     flat = rows.reshape(-1, 6) / PIXEL
     known = flat.T @ flat + 1e-9 * np.eye(6)
-    found: Array = np.linalg.inv(known) + np.diag([LEAST_M**2] * 3 + [LEAST_RAD**2] * 3)
-    return found
+    covariance: Array = np.linalg.inv(known) + np.diag([LEAST_M**2] * 3 + [LEAST_RAD**2] * 3)
+    return covariance

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
 from fieldplay_cdff.steps.intrinsics import matrix_of
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D
 
@@ -35,7 +35,7 @@ class Sights(NamedTuple):
     pixels: Array
     matrix: Array
 
-    def taken(self, which: NDArray[np.generic]) -> "Sights":
+    def subset(self, which: NDArray[np.generic]) -> "Sights":
         return Sights(self.points[which], self.spreads[which], self.pixels[which], self.matrix)
 
 
@@ -48,13 +48,13 @@ class Misses(NamedTuple):
 
     @property
     def lengths(self) -> Array:
-        found: Array = np.linalg.norm(self.errors, axis=-1)
-        return found
+        result: Array = np.linalg.norm(self.errors, axis=-1)
+        return result
 
 
 def misses(sights: Sights, poses: Array) -> Misses:
     """Of cameras camera_T_points (.., 4, 4); what the points' own uncertainty may cause weighs less."""
-    seen = moved(poses, sights.points)
+    seen = transform_points(poses, sights.points)
     depth = np.where(seen[..., 2] > NEAREST_M, seen[..., 2], np.nan)[..., None]
     focal, centre = np.diag(sights.matrix)[:2], sights.matrix[:2, 2]
     across = seen[..., :2] / depth
@@ -83,7 +83,7 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
         if not len(poses):
             continue
         start = poses[np.argmin(_costs(sights, poses, threshold))]
-        pose, inside = refined(sights, start, threshold, rounds=FEW_ROUNDS)
+        pose, inside = refine_pose(sights, start, threshold, rounds=FEW_ROUNDS)
         cost = float(_costs(sights, pose, threshold))
         if cost < least:
             best, least = pose, cost
@@ -95,8 +95,8 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
 
 def _costs(sights: Sights, poses: Array, threshold: float) -> Array:
     """What matches do not agree with poses (.., 4, 4), and those that do not at all as much as the threshold."""
-    found: Array = np.sum(np.minimum(misses(sights, poses).lengths, threshold) ** 2, axis=-1)
-    return found
+    costs: Array = np.sum(np.minimum(misses(sights, poses).lengths, threshold) ** 2, axis=-1)
+    return costs
 
 
 def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
@@ -105,19 +105,19 @@ def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
     for _ in range(AT_ONCE):
         some = random.choice(len(sights.points), SAMPLED, replace=False)
         points, pixels = sights.points[some], sights.pixels[some]
-        found, turn, shift = cv2.solvePnP(points, pixels, sights.matrix, np.zeros(0), flags=cv2.SOLVEPNP_AP3P)
-        if found and np.isfinite(turn).all() and np.isfinite(shift).all():
+        is_solved, turn, shift = cv2.solvePnP(points, pixels, sights.matrix, np.zeros(0), flags=cv2.SOLVEPNP_AP3P)
+        if is_solved and np.isfinite(turn).all() and np.isfinite(shift).all():
             poses.append(transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())[None])
     return np.concatenate(poses)
 
 
-def refined(sights: Sights, pose: Array, threshold: float, *, rounds: int = ROUNDS) -> tuple[Array, Mask]:
+def refine_pose(sights: Sights, pose: Array, threshold: float, *, rounds: int = ROUNDS) -> tuple[Array, Mask]:
     """The pose of least squares by the matches that agree with it, and which they are."""
     inside = misses(sights, pose).lengths <= threshold
     for _ in range(rounds):
         if np.count_nonzero(inside) < SAMPLED:
             break
-        rows, errors = _linear(sights.taken(inside), pose)
+        rows, errors = _linear(sights.subset(inside), pose)
         step: Array = -np.linalg.pinv(rows.T @ rows, hermitian=True) @ (rows.T @ errors)
         pose = transform_of_step(step[:3], step[3:]) @ pose
         inside = misses(sights, pose).lengths <= threshold
@@ -136,10 +136,10 @@ def deviation(sights: Sights, pose: Array) -> float:
 
 def _linear(sights: Sights, pose: Array) -> tuple[Array, Array]:
     """Rows (2 n, 6) by a turn and a shift of the camera, and the errors (2 n,)."""
-    found, seen = misses(sights, pose), moved(pose, sights.points)
+    residuals, seen = misses(sights, pose), transform_points(pose, sights.points)
     turned = np.cross(np.eye(3)[:, None], seen[None])  # (3, n, 3), by a turn about each axis
-    rows = np.concatenate([np.einsum("nij,knj->nik", found.slopes, turned), found.slopes], axis=2)
-    return rows.reshape(-1, 6), found.errors.ravel()
+    rows = np.concatenate([np.einsum("nij,knj->nik", residuals.slopes, turned), residuals.slopes], axis=2)
+    return rows.reshape(-1, 6), residuals.errors.ravel()
 
 
 def log_chance(inside: int, count: int, one: float) -> float:
@@ -174,11 +174,11 @@ class StereoPnpSolver(Step):
             return FAILED
         random = np.random.default_rng(self.seed)
         some = np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(np.intp))
-        pose = best_of_samples(sights.taken(some), threshold=threshold, rounds=own["Iterations"], random=random)
+        pose = best_of_samples(sights.subset(some), threshold=threshold, rounds=own["Iterations"], random=random)
         if pose is None:
             return FAILED
-        pose, inside = refined(sights, pose, threshold)
-        agreeing, certain = int(np.count_nonzero(inside)), sights.taken(inside)
+        pose, inside = refine_pose(sights, pose, threshold)
+        agreeing, certain = int(np.count_nonzero(inside)), sights.subset(inside)
         if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(own["MaximumChance"]):
             return FAILED
         if deviation(certain, pose) > own["MaximumDeviation"] / float(np.mean(1 / certain.points[:, 2])):

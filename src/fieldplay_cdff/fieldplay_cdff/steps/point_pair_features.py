@@ -12,12 +12,12 @@ from scipy.spatial import cKDTree
 from fieldplay_cdff.steps.correspondences import DescribedMatch
 from fieldplay_cdff.steps.keypoints import Detector3D
 from fieldplay_cdff.steps.neighbours import (
-    Places,
+    Indices,
     cells_of,
     finite,
     surfaces_of,
 )
-from fieldplay_cdff.steps.rigid import moved, plane_step, transform_of_step
+from fieldplay_cdff.steps.rigid import plane_step, transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
@@ -41,15 +41,15 @@ class Surface(NamedTuple):
     points: Array
     normals: Array
 
-    def taken(self, which: NDArray[np.generic]) -> "Surface":
+    def subset(self, which: NDArray[np.generic]) -> "Surface":
         return Surface(self.points[which], self.normals[which])
 
 
 class ExactTimeSync(NamedTuple):
     """Places (n,) of two points each, and what is alike of pairs that are: the length and three cosines (n, 4)."""
 
-    first: Places
-    second: Places
+    first: Indices
+    second: Indices
     features: Array
 
 
@@ -57,9 +57,9 @@ class ExactTimeSync(NamedTuple):
 class VoxelSampling3D(Detector3D):
     """Points all over the surface, one of each cell."""
 
-    def found(self, points: Array) -> tuple[Places, Array]:
-        places = _one_of_each_cell(points, self.general["Resolution"])
-        return places, points[places]
+    def detect(self, points: Array) -> tuple[Indices, Array]:
+        indices = _one_of_each_cell(points, self.general["Resolution"])
+        return indices, points[indices]
 
 
 @implements("FeaturesDescription3D")
@@ -76,29 +76,29 @@ class SurfaceNormals3D(Step):
             known, _ = surfaces_of(
                 cloud.points, nearest=0 if radius else own["NeighboursSetSize"], radius=radius, threads=self.threads
             )
-        places = cKDTree(cloud.points).query(features.points)[1] if len(features) else np.zeros(0, np.intp)
-        found = Features3D(
-            points=features.points, references=features.references, descriptors=known[places].astype(np.float32)
+        indices = cKDTree(cloud.points).query(features.points)[1] if len(features) else np.zeros(0, np.intp)
+        features_with_normals = Features3D(
+            points=features.points, references=features.references, descriptors=known[indices].astype(np.float32)
         )
-        return {"features": found}
+        return {"features": features_with_normals}
 
 
 @implements("FeaturesMatching3D")
 class OrientedPairs(DescribedMatch):
     """From pairs of points with normals, judged by how much of the model's surface lies on that of the scene."""
 
-    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+    def match(self, source: Features3D, sink: Features3D) -> Ports:
         model, scene = (Surface(each.points, each.descriptors.astype(float)) for each in (source, sink))
         if model.normals.shape[1] != 3:
             raise ValueError(f"expected normals as descriptors, got {model.normals.shape[1]} numbers of each point")
         size = float(np.linalg.norm(np.ptp(model.points, axis=0)))
         self._reach = self.general["Tolerance"] * size
-        self._model = model.taken(_one_of_each_cell(model.points, THINNED * self._reach))
+        self._model = model.subset(_one_of_each_cell(model.points, THINNED * self._reach))
         self._scene, self._tree = scene, cKDTree(scene.points)
         self._random = np.random.default_rng(self.seed)
         if min(len(self._model.points), len(scene.points)) < LEAST_POINTS:
             return {"success": False}
-        poses = self._tried(size)
+        poses = self._candidate_poses(size)
         if not len(poses):
             return {"success": False}
         pose, fraction = self._best(poses)
@@ -106,14 +106,14 @@ class OrientedPairs(DescribedMatch):
             return {"success": False, "quality": fraction}
         return {"transform": pose, "success": True, "quality": fraction}
 
-    def _tried(self, size: float) -> Array:
+    def _candidate_poses(self, size: float) -> Array:
         """Poses (n, 4, 4) by which a pair of the model is one of the scene."""
         model, own = self._model, self.general
         first, second = self._random.integers(len(model.points), size=(2, own["ModelPairs"]))
         known = self._pairs(model, first, second, size)
         keys = self._keys(known)
         order = np.argsort(keys, kind="stable")
-        scene = self._scene.taken(_one_of_each_cell(self._scene.points, THINNED * self._reach))
+        scene = self._scene.subset(_one_of_each_cell(self._scene.points, THINNED * self._reach))
         requested = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
         cosines = requested.features[:, 1:]
         on_plane = (cosines[:, :2] < own["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
@@ -125,12 +125,12 @@ class OrientedPairs(DescribedMatch):
             _poses(model, known, picked, scene, requested, there, sign) for sign in (1.0, -1.0)
         ])  # fmt: skip
 
-    def _pairs(self, surface: Surface, first: Places, second: Places, size: float) -> ExactTimeSync:
-        way = surface.points[second] - surface.points[first]
-        length = np.linalg.norm(way, axis=1)
+    def _pairs(self, surface: Surface, first: Indices, second: Indices, size: float) -> ExactTimeSync:
+        differences = surface.points[second] - surface.points[first]
+        length = np.linalg.norm(differences, axis=1)
         fits = (length > LENGTHS[0] * size) & (length < LENGTHS[1] * size)
         first, second, length = first[fits], second[fits], length[fits]
-        along = way[fits] / length[:, None]
+        along = differences[fits] / length[:, None]
         one, other = surface.normals[first], surface.normals[second]
         cosines = [np.abs(np.einsum("ij,ij->i", *both)) for both in ((one, along), (other, along), (one, other))]
         return ExactTimeSync(first, second, np.stack([length, *cosines], axis=1))
@@ -142,7 +142,7 @@ class OrientedPairs(DescribedMatch):
         keys: NDArray[np.int64] = ((slots[:, 0] * SLOTS + slots[:, 1]) * SLOTS + slots[:, 2]) * SLOTS + slots[:, 3]
         return keys
 
-    def _neighbours(self, points: Array, radius: float) -> tuple[Places, Places]:
+    def _neighbours(self, points: Array, radius: float) -> tuple[Indices, Indices]:
         """Points picked at random, and for each one of those within a radius."""
         own = self.general
         chosen = self._random.permutation(len(points))[: own["References"]]
@@ -155,30 +155,30 @@ class OrientedPairs(DescribedMatch):
     def _best(self, poses: Array) -> tuple[Array, float]:
         """The pose that brings most of the model onto the scene, and the share that then lies on it."""
         stages = (*STAGES, (len(self._model.points), self.general["Refined"]))
-        for count, kept in stages:
+        for count, count_kept in stages:
             judges = self._random.permutation(len(self._model.points))[:count]
-            poses = poses[np.argsort(-self._shares(poses, judges), kind="stable")[:kept]]
-        found = []
+            poses = poses[np.argsort(-self._inlier_fractions(poses, judges), kind="stable")[:count_kept]]
+        refined_poses = []
         for pose in poses:
             for reach in REFINEMENTS:
                 pose = self._nearer(pose, reach * self._reach)
-            found.append((self._final_share(pose), pose))
-        fraction, pose = max(found, key=lambda each: each[0])
+            refined_poses.append((self._final_inlier_fraction(pose), pose))
+        fraction, pose = max(refined_poses, key=lambda each: each[0])
         return pose, fraction
 
-    def _shares(self, poses: Array, judges: Places) -> Array:
+    def _inlier_fractions(self, poses: Array, judges: Indices) -> Array:
         """Which share of points of the model has one of the scene with its normal nearby, by pose."""
         step = max(1, AT_ONCE // len(judges))
         parts = []
         for start in range(0, len(poses), step):
             some = poses[start : start + step]
-            near, _, _ = self._met(some, judges, self._reach)
+            near, _, _ = self._correspondences(some, judges, self._reach)
             parts.append(near.mean(axis=1))
         return np.concatenate(parts)
 
-    def _met(self, poses: Array, judges: Places, reach: float) -> tuple[Mask, Places, Array]:
+    def _correspondences(self, poses: Array, judges: Indices, reach: float) -> tuple[Mask, Indices, Array]:
         """Which points of the model (poses, n) are met by the scene, by which of its points, and where they are."""
-        points = moved(poses, self._model.points[judges])
+        points = transform_points(poses, self._model.points[judges])
         distances, near = self._tree.query(points, distance_upper_bound=reach, workers=self.threads)
         is_met = np.isfinite(distances)
         near = np.where(is_met, near, 0)
@@ -188,16 +188,18 @@ class OrientedPairs(DescribedMatch):
 
     def _nearer(self, pose: Array, reach: float) -> Array:
         """The pose after points were drawn to the planes that they are near to."""
-        is_met, near, points = (each[0] for each in self._met(pose[None], np.arange(len(self._model.points)), reach))
+        is_met, near, points = (
+            each[0] for each in self._correspondences(pose[None], np.arange(len(self._model.points)), reach)
+        )
         if is_met.sum() < LEAST_POINTS // 3:
             return pose
         sink, normals = self._scene.points[near[is_met]], self._scene.normals[near[is_met]]
-        found: Array = transform_of_step(*plane_step(points[is_met], sink, normals)) @ pose
-        return found
+        result: Array = transform_of_step(*plane_step(points[is_met], sink, normals)) @ pose
+        return result
 
-    def _final_share(self, pose: Array) -> float:
+    def _final_inlier_fraction(self, pose: Array) -> float:
         every = np.arange(len(self._model.points))
-        is_met, near, points = (each[0] for each in self._met(pose[None], every, FINAL_POINT * self._reach))
+        is_met, near, points = (each[0] for each in self._correspondences(pose[None], every, FINAL_POINT * self._reach))
         off = np.einsum("ni,ni->n", points - self._scene.points[near], self._scene.normals[near])
         return float((is_met & (np.abs(off) < FINAL_PLANE * self._reach)).mean())
 
@@ -205,10 +207,10 @@ class OrientedPairs(DescribedMatch):
 def _poses(
     model: Surface,
     known: ExactTimeSync,
-    picked: Places,
+    picked: Indices,
     scene: Surface,
     requested: ExactTimeSync,
-    there: Places,
+    there: Indices,
     sign: float,
 ) -> Array:
     """Poses (n, 4, 4) that bring pairs of the model onto those of the scene, its first normals with a sign."""
@@ -228,15 +230,15 @@ def _poses(
     return poses
 
 
-def _axes(way: Array, normal: Array) -> tuple[Array, Mask]:
+def _axes(directions: Array, normal: Array) -> tuple[Array, Mask]:
     """Axes (n, 3, 3): along ways, and as much across as normals are; whether they are enough."""
-    along = way / np.linalg.norm(way, axis=1, keepdims=True)
+    along = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     across = normal - np.einsum("ij,ij->i", normal, along)[:, None] * along
     width = np.linalg.norm(across, axis=1)
     across = across / np.maximum(width, 1e-12)[:, None]
     return np.stack([along, across, np.cross(along, across)], axis=2), width > LEAST_WIDTH
 
 
-def _one_of_each_cell(points: Array, side_m: float) -> Places:
+def _one_of_each_cell(points: Array, side_m: float) -> Indices:
     cells = cells_of(np.floor(points / side_m).astype(np.int64))
     return np.sort(cells.order[cells.starts])

@@ -31,7 +31,7 @@ class Costly(Protocol):
 
     cost: float
 
-    def stepped(self: Own, damping: float) -> Own:
+    def advance(self: Own, damping: float) -> Own:
         """The same one step further; the more damping, the shorter the step."""
         ...
 
@@ -48,7 +48,7 @@ def minimise_residuals(system: Own, *, steps: int, dampings: Dampings, solved: f
     """The system after so many steps at most, fewer where its cost falls by no more than a share at the end."""
     damping = dampings.first
     for _ in range(steps):
-        tried = system.stepped(damping)
+        tried = system.advance(damping)
         if tried.cost < system.cost:
             is_done = system.cost - tried.cost < solved * system.cost
             system, damping = tried, max(damping / 10, dampings.least)
@@ -71,13 +71,13 @@ class GraphEdges:
     What may be wrong, as a place that is known again, weighs less the further it is off.
     """
 
-    ends: Rows
+    nodes: Rows
     measured: Array
     covariance: Array
     is_doubted: Flags
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.nodes)
 
 
 def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, most_steps: int = 50) -> Array:
@@ -104,22 +104,22 @@ def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
     unit = np.zeros((6 * (len(poses) - 1), 6))
     own = slice(6 * (row - 1), 6 * row)
     unit[own] = np.eye(6)
-    found = np.asarray(factors.solve(unit))[own]
-    symmetric: Array = (found + found.T) / 2
+    covariance = np.asarray(factors.solve(unit))[own]
+    symmetric: Array = (covariance + covariance.T) / 2
     return symmetric
 
 
-def carried(covariance: Array, step: Array) -> Array:
+def transport_covariance(covariance: Array, step: Array) -> Array:
     """The covariance (6, 6) of a pose, each in its own frame, as that of the pose a step (4, 4) further."""
     turn, shift = step[:3, :3], step[:3, 3]
     change = np.zeros((6, 6))
     change[:3, :3] = change[3:, 3:] = turn.T
     change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a turn before the step
-    found: Array = change @ covariance @ change.T
-    return found
+    result: Array = change @ covariance @ change.T
+    return result
 
 
-def changes_of_edges(measured: Array, apart: Array, error: Array, turns: Array) -> tuple[Array, Array]:
+def changes_of_edges(measured: Array, difference: Array, error: Array, turns: Array) -> tuple[Array, Array]:
     """How the errors of edges change with shift and turn of the first and of the second pose, each (m, 6, 6)."""
     first, second = np.zeros((2, len(turns), 6, 6))
     back = np.swapaxes(measured[:, :3, :3], 1, 2)
@@ -131,8 +131,8 @@ def changes_of_edges(measured: Array, apart: Array, error: Array, turns: Array) 
     right = np.eye(3) + crosses / 2 + factor * (crosses @ crosses)
     second[:, :3, :3], second[:, 3:, 3:] = error[:, :3, :3], right
     first[:, :3, :3] = -back
-    first[:, :3, 3:] = back @ np.cross(apart[:, None, :3, 3], np.eye(3)).swapaxes(1, 2)
-    first[:, 3:, 3:] = -right @ np.swapaxes(apart[:, :3, :3], 1, 2)
+    first[:, :3, 3:] = back @ np.cross(difference[:, None, :3, 3], np.eye(3)).swapaxes(1, 2)
+    first[:, 3:, 3:] = -right @ np.swapaxes(difference[:, :3, :3], 1, 2)
     return first, second
 
 
@@ -141,7 +141,7 @@ class _Graph:
 
     def __init__(self, poses: Array, edges: GraphEdges, huber: float) -> None:
         self.poses, self.edges, self.huber = poses, edges, huber
-        self.apart = inverse_from_transform(poses[edges.ends[:, 0]]) @ poses[edges.ends[:, 1]]
+        self.apart = inverse_from_transform(poses[edges.nodes[:, 0]]) @ poses[edges.nodes[:, 1]]
         self.error = inverse_from_transform(edges.measured) @ self.apart
         self.turns = vector_from_rotation(self.error[:, :3, :3])
         self.left = np.hstack([self.error[:, :3, 3], self.turns])
@@ -162,23 +162,23 @@ class _Graph:
         count = len(self.poses)
         rows, columns, blocks = [], [], []
         pull = np.zeros((count, 6))
-        for place, change in enumerate((first, second)):
+        for index, change in enumerate((first, second)):
             across = np.swapaxes(change, 1, 2) @ weighted
-            np.add.at(pull, self.edges.ends[:, place], (across @ self.left[:, :, None])[:, :, 0])
+            np.add.at(pull, self.edges.nodes[:, index], (across @ self.left[:, :, None])[:, :, 0])
             for other, change_of_other in enumerate((first, second)):
-                rows.append(self.edges.ends[:, place])
-                columns.append(self.edges.ends[:, other])
+                rows.append(self.edges.nodes[:, index])
+                columns.append(self.edges.nodes[:, other])
                 blocks.append(across @ change_of_other)
         row, column = (
             6 * np.concatenate(each)[:, None, None] + np.arange(6).reshape(shape)
             for each, shape in ((rows, (1, 6, 1)), (columns, (1, 1, 6)))
         )
         values = np.concatenate(blocks)
-        places = tuple(np.broadcast_to(each, values.shape).ravel() for each in (row, column))
-        whole = sparse.coo_matrix((values.ravel(), places), shape=(6 * count, 6 * count)).tocsc()
+        indices = tuple(np.broadcast_to(each, values.shape).ravel() for each in (row, column))
+        whole = sparse.coo_matrix((values.ravel(), indices), shape=(6 * count, 6 * count)).tocsc()
         return whole[6:, 6:], pull[1:].ravel()
 
-    def stepped(self, damping: float) -> "_Graph":
+    def advance(self, damping: float) -> "_Graph":
         """The graph one step further."""
         whole, pull = self.normal()
         steps = np.zeros((len(self.poses), 6))

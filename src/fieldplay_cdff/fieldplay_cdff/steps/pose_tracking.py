@@ -68,8 +68,8 @@ class ComposePose(Step):
             self._key, self._last_ns = np.eye(4), self._now_ns
             return {"pose": self._key, "success": True, "accepted": True, "quality": 1.0, **self._next()}
         new = step if estimate is None else inverse_from_transform(self._key) @ estimate
-        if new is None or self._is_fault(self._key @ new, success, quality):
-            return self._refused(basis)
+        if new is None or self._is_outlier(self._key @ new, success, quality):
+            return self._refuse(basis)
         before, self._last = self._last, self._key @ new
         self._period_ns = self._period_ns or self._now_ns - self._last_ns
         self._step = _part(inverse_from_transform(before) @ self._last, 1 / self._pairs)
@@ -77,8 +77,8 @@ class ComposePose(Step):
         is_new = not self._is_near(new)
         if is_new:
             self._key = self._last
-        given = {} if quality is None else {"quality": float(quality)}
-        return {"pose": self._last, "success": True, "accepted": is_new, **given, **self._next()}
+        outputs = {} if quality is None else {"quality": float(quality)}
+        return {"pose": self._last, "success": True, "accepted": is_new, **outputs, **self._next()}
 
     def _is_enough(self, basis: Any) -> bool:
         """Whether later pairs can be compared with one that has this; of a cloud its points count."""
@@ -91,12 +91,12 @@ class ComposePose(Step):
         own = self.general
         return bool(np.linalg.norm(new[:3, 3]) < own["KeptWithin"] and _angle(new) < own["KeptWithinTurn"])
 
-    def _is_fault(self, pose: Array, success: bool | None, quality: float | None) -> bool:
+    def _is_outlier(self, pose: Array, success: bool | None, quality: float | None) -> bool:
         """Whether a pose is not to be believed."""
         if success is False or not np.isfinite(pose).all():
             return True
         own = self.general
-        off = inverse_from_transform(self._expected(self._pairs)) @ pose
+        off = inverse_from_transform(self._expected_pose(self._pairs)) @ pose
         limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
         is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
         least: float = own["MinimumQuality"]
@@ -108,31 +108,31 @@ class ComposePose(Step):
         since_ns = self._now_ns - self._last_ns
         return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
 
-    def _expected(self, pairs: float) -> Array:
+    def _expected_pose(self, pairs: float) -> Array:
         """Where it is so many periods after the last that is known, if it goes on as before; for some only."""
         if self.general["Prediction"] != "Constant":
             return self._last
         pairs = min(pairs, self.general["PredictedPairs"])
-        return self._last @ _repeated(self._step, pairs)
+        return self._last @ _repeat_step(self._step, pairs)
 
-    def _refused(self, basis: Any) -> Ports:
+    def _refuse(self, basis: Any) -> Ports:
         self._failed += 1
         after = self.general["RestartAfter"]
         restarts = 0 < after <= self._failed and self._is_enough(basis)
         if restarts:
-            self._key = self._last = self._expected(self._pairs)
+            self._key = self._last = self._expected_pose(self._pairs)
             self._last_ns, self._failed = self._now_ns, 0
         return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
 
     def _next(self) -> Ports:
         since = (self._now_ns - self._last_ns) / self._period_ns if self._period_ns else float(self._failed)
         key = np.eye(4) if self._key is None else self._key
-        place, speed = inverse_from_transform(key) @ self._last, self._period_ns / NS_PER_S
-        values = np.concatenate([_vector(place), place[:3, 3], np.zeros(6)])
+        position, speed = inverse_from_transform(key) @ self._last, self._period_ns / NS_PER_S
+        values = np.concatenate([_vector(position), position[:3, 3], np.zeros(6)])
         if speed and self.general["Prediction"] == "Constant":
             values[6:] = np.concatenate([_vector(self._step), self._step[:3, 3]]) / speed
         motion = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=self._last_ns)
-        return {"nextPose": self._expected(since + 1), "motion": motion}
+        return {"nextPose": self._expected_pose(since + 1), "motion": motion}
 
 
 @implements("MotionExpectation")
@@ -141,10 +141,10 @@ class ConstantMotion(Step):
 
     def process(self, *, trigger: Frame, motion: State) -> Ports:
         seconds = max(0.0, min((trigger.stamp_ns - motion.stamp_ns) / NS_PER_S, self.general["MaximumTime"]))
-        place, step = (
+        position, step = (
             transform_of_step(values[:3], values[3:]) for values in (motion.values[:6], motion.values[6:] * PART_S)
         )
-        return {"pose": place @ _repeated(step, seconds / PART_S)}
+        return {"pose": position @ _repeat_step(step, seconds / PART_S)}
 
 
 @implements("PoseHistory")
@@ -238,7 +238,7 @@ class CloudMap(Step):
         if (self._clouds - 1) % self.general["OutputEvery"]:
             return {}
         radius = self.general["ViewRadius"] if viewRadius is None else viewRadius
-        return {"assembledCloud": self._seen(firstPointCloud.stamp_ns, viewCenter, radius)}
+        return {"assembledCloud": self._visible_cloud(firstPointCloud.stamp_ns, viewCenter, radius)}
 
     def _merge(self, cloud: Cloud) -> None:
         size = self.general["VoxelResolution"]
@@ -251,19 +251,19 @@ class CloudMap(Step):
         intensity = np.zeros(len(points)) if cloud.intensity is None else cloud.intensity[number]
         sums = np.concatenate([self._sums, np.column_stack([points, intensity])])
         counts = np.concatenate([self._counts, np.ones(len(points))])
-        self._cells, place = np.unique(np.concatenate([self._cells, keys]), return_inverse=True)
-        place = place.ravel()
-        self._sums = np.column_stack([np.bincount(place, column, len(self._cells)) for column in sums.T])
-        self._counts = np.asarray(np.bincount(place, counts, len(self._cells)), np.float64)
+        self._cells, indices = np.unique(np.concatenate([self._cells, keys]), return_inverse=True)
+        indices = indices.ravel()
+        self._sums = np.column_stack([np.bincount(indices, column, len(self._cells)) for column in sums.T])
+        self._counts = np.asarray(np.bincount(indices, counts, len(self._cells)), np.float64)
 
-    def _seen(self, stamp_ns: int, center: Array | None, radius: float) -> Cloud:
+    def _visible_cloud(self, stamp_ns: int, center: Array | None, radius: float) -> Cloud:
         which = self._counts >= self.general["MinimumObservations"]
         means = self._sums[which] / self._counts[which, None]
         intensity = means[:, 3].astype(np.float32) if self._has_intensity and len(means) else None
         cloud = Cloud(points=means[:, :3], intensity=intensity, counts=self._counts[which], stamp_ns=stamp_ns)
         if radius <= 0 or center is None:
             return cloud
-        return cloud.taken(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)
+        return cloud.subset(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)
 
 
 def _angle(pose: Array) -> float:
@@ -272,15 +272,15 @@ def _angle(pose: Array) -> float:
 
 
 def _vector(pose: Array) -> Array:
-    found: Array = vector_from_rotation(pose[:3, :3])
-    return found
+    vector: Array = vector_from_rotation(pose[:3, :3])
+    return vector
 
 
-def _repeated(step: Array, times: float) -> Array:
+def _repeat_step(step: Array, times: float) -> Array:
     """A step so often, which need not be whole."""
     whole = max(1, ceil(times))
-    found: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
-    return found
+    power: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
+    return power
 
 
 def _part(step: Array, fraction: float) -> Array:

@@ -10,11 +10,11 @@ from scipy.optimize import least_squares
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.rigid import (
-    leaves_a_turn_free,
-    moved,
+    leaves_rotation_free,
     rigid_fit,
     robust_fit,
     transform_of_step,
+    transform_points,
 )
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Matches3D
@@ -36,17 +36,17 @@ class LeastSquaresMinimization(Step):
         frames = frames_of(len(matches))
         pairs = [self._usable(each) for each in matches]
         transforms = np.full((len(pairs), 4, 4), np.nan)
-        for place, (source, sink) in enumerate(pairs):
-            if not leaves_a_turn_free(source):
-                transforms[place] = rigid_fit(source, sink)
+        for index, (source, sink) in enumerate(pairs):
+            if not leaves_rotation_free(source):
+                transforms[index] = rigid_fit(source, sink)
         transforms = self.joint(transforms, pairs, frames)
         squares = [_squares(transform, *pair) for transform, pair in zip(transforms, pairs, strict=True)]
-        found = self._is_found(transforms, squares)
-        if not found.any():
+        is_near = self._are_inliers(transforms, squares)
+        if not is_near.any():
             return {"success": False}
-        transforms[~found] = np.nan
+        transforms[~is_near] = np.nan
         error = np.sqrt(
-            np.mean(np.concatenate([each for each, is_found in zip(squares, found, strict=True) if is_found]))
+            np.mean(np.concatenate([each for each, is_used in zip(squares, is_near, strict=True) if is_used]))
         )
         return {"transforms": transforms, "success": True, "error": float(error)}
 
@@ -54,7 +54,7 @@ class LeastSquaresMinimization(Step):
         """Transforms (m, 4, 4) that also fit to each other."""
         return transforms
 
-    def _is_found(self, transforms: Array, squares: Sequence[Array]) -> NDArray[np.bool_]:
+    def _are_inliers(self, transforms: Array, squares: Sequence[Array]) -> NDArray[np.bool_]:
         limit = self.general["MaximumAllowedError"] ** 2
         return np.array([
             bool(np.isfinite(transform).all() and np.mean(each) <= limit)
@@ -66,7 +66,7 @@ class LeastSquaresMinimization(Step):
         is_number = np.isfinite(np.hstack([matches.source, matches.sink])).all(axis=1)
         source, sink = matches.source[is_number], matches.sink[is_number]
         distance = self.general["OutlierDistance"]
-        if distance and not leaves_a_turn_free(source):
+        if distance and not leaves_rotation_free(source):
             random = np.random.default_rng(self.seed)
             rounds = self.general["OutlierRounds"]
             is_near = robust_fit(source, sink, distance=distance, rounds=rounds, random=random)[1]
@@ -80,19 +80,19 @@ class CeresEstimation(LeastSquaresMinimization):
     """All transforms at once, so that going from frame to frame leads where going straight does."""
 
     def joint(self, transforms: Array, pairs: Sequence[tuple[Array, Array]], frames: int) -> Array:
-        places = {pair: place for place, pair in enumerate(combinations(range(frames), 2))}
+        indices = {pair: index for index, pair in enumerate(combinations(range(frames), 2))}
         chains = [
             chain
             for i, j, k in combinations(range(frames), 3)
-            if np.isfinite(transforms[list(chain := (places[i, j], places[j, k], places[i, k]))]).all()
+            if np.isfinite(transforms[list(chain := (indices[i, j], indices[j, k], indices[i, k]))]).all()
         ]
         if not chains:
             return transforms
         known = np.flatnonzero(np.isfinite(transforms).all(axis=(1, 2)))
-        roots, bests = zip(*(_condensed(*pairs[place]) for place in known.tolist()), strict=True)
+        roots, bests = zip(*(_condense(*pairs[index]) for index in known.tolist()), strict=True)
         first, second, straight = np.array(chains).T
 
-        def taken(steps: Array) -> Array:
+        def moved_transforms(steps: Array) -> Array:
             now: Array = transforms.copy()
             parts = steps.reshape(-1, 6)
             change = transform_of_step(parts[:, :3], parts[:, 3:])
@@ -101,17 +101,17 @@ class CeresEstimation(LeastSquaresMinimization):
             return now
 
         def errors(steps: Array) -> Array:
-            now = taken(steps)
+            now = moved_transforms(steps)
             of_points = np.array(roots) @ (np.swapaxes(now[known, :3], -1, -2) - np.array(bests))
-            apart = inverse_from_transform(now[straight]) @ now[second] @ now[first]
-            turns = vector_from_rotation(apart[:, :3, :3])
-            return np.concatenate([of_points.ravel(), apart[:, :3, 3].ravel(), turns.ravel()])
+            differences = inverse_from_transform(now[straight]) @ now[second] @ now[first]
+            turns = vector_from_rotation(differences[:, :3, :3])
+            return np.concatenate([of_points.ravel(), differences[:, :3, 3].ravel(), turns.ravel()])
 
         steps: Array = least_squares(errors, np.zeros(6 * len(known)), x_scale="jac").x
-        return taken(steps)
+        return moved_transforms(steps)
 
 
-def _condensed(source: Array, sink: Array) -> tuple[Array, Array]:
+def _condense(source: Array, sink: Array) -> tuple[Array, Array]:
     """What stands for all pairs in a sum of squares: a root (4, 4) times what a transform (4, 3) differs from the best.
 
     The sum over points of an affine transform is that of these 12 numbers, and what is left over in any case.
@@ -123,5 +123,5 @@ def _condensed(source: Array, sink: Array) -> tuple[Array, Array]:
 
 
 def _squares(transform: Array, source: Array, sink: Array) -> Array:
-    squares: Array = np.sum((moved(transform, source) - sink) ** 2, axis=1)
+    squares: Array = np.sum((transform_points(transform, source) - sink) ** 2, axis=1)
     return squares

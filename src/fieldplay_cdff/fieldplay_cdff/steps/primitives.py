@@ -24,9 +24,9 @@ Contour = NDArray[np.int32]
 
 def contours_of(binary: NDArray[np.uint8], least_area: float) -> list[Contour]:
     """Outlines of what is white and of the holes in it, of at least so many pixels; not that of the whole picture."""
-    found, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
-    kept = [np.asarray(contour, np.int32) for contour in found if cv2.contourArea(contour) > least_area]
-    return [contour for contour in kept if cv2.boundingRect(contour)[2:] != binary.shape[::-1]]
+    contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+    large = [np.asarray(contour, np.int32) for contour in contours if cv2.contourArea(contour) > least_area]
+    return [contour for contour in large if cv2.boundingRect(contour)[2:] != binary.shape[::-1]]
 
 
 def unlikeness(first: Contour, second: Contour) -> float:
@@ -44,34 +44,34 @@ class BasicPrimitiveFinder(Step):
     """Circles (x, y, r), lines (x1, y1, x2, y2) or ellipses (x, y, width, height, angle in degrees) of a picture."""
 
     def process(self, *, image: Frame, primitive: str) -> Ports:
-        ways: dict[str, Callable[[NDArray[np.uint8]], list[Array]]] = {
+        finders: dict[str, Callable[[NDArray[np.uint8]], list[Array]]] = {
             "circle": self.circles,
             "line": self.lines,
             "ellipse": self.ellipses,
         }
-        way = ways.get(primitive.strip().lower().removesuffix("s"))
-        if way is None:
-            raise ValueError(f"primitive: expected one of {', '.join(ways)}, got {primitive!r}")
-        return {"primitives": way(grey_of(image, "image"))}
+        finder = finders.get(primitive.strip().lower().removesuffix("s"))
+        if finder is None:
+            raise ValueError(f"primitive: expected one of {', '.join(finders)}, got {primitive!r}")
+        return {"primitives": finder(grey_of(image, "image"))}
 
     def circles(self, grey: NDArray[np.uint8]) -> list[Array]:
         own = self.settings["HoughCirclesParameters"]
-        found = cv2.HoughCircles(
+        circles = cv2.HoughCircles(
             grey, cv2.HOUGH_GRADIENT, own["DP"], own["MinDist"], param1=own["Param1"], param2=own["Param2"],
             minRadius=round(own["MinRadius"]), maxRadius=round(own["MaxRadius"]),
         )  # fmt: skip
-        return [] if found is None else _rows(found, 3)
+        return [] if circles is None else _rows(circles, 3)
 
     def lines(self, grey: NDArray[np.uint8]) -> list[Array]:
         own = self.settings["HoughLinesParameters"]
-        found = cv2.HoughLinesP(
+        lines = cv2.HoughLinesP(
             cv2.Canny(grey, *CANNY), 1, TURN_RAD, LEAST_VOTES,
             minLineLength=own["MinLineLenght"], maxLineGap=own["MaxLineGap"],
         )  # fmt: skip
-        return [] if found is None else _rows(found, 4)
+        return [] if lines is None else _rows(lines, 4)
 
     def ellipses(self, grey: NDArray[np.uint8]) -> list[Array]:
-        own, found = self.settings["EllipsesParameters"], []
+        own, ellipses = self.settings["EllipsesParameters"], []
         for contour in contours_of(black_and_white(grey), own["MinArea"]):
             if len(contour) < LEAST_OF_ELLIPSE:
                 continue
@@ -79,12 +79,12 @@ class BasicPrimitiveFinder(Step):
             axes = (max(round(width / 2), 1), max(round(height / 2), 1))
             fitted = np.asarray(cv2.ellipse2Poly((round(x), round(y)), axes, round(angle), 0, 360, STEP_DEG), np.int32)
             if unlikeness(contour, fitted) <= own["SimilarityRatio"]:
-                found.append(np.array([x, y, width, height, angle]))
-        return found
+                ellipses.append(np.array([x, y, width, height, angle]))
+        return ellipses
 
 
-def _rows(found: Any, count: int) -> list[Array]:
-    return list(np.asarray(found, np.float64).reshape(-1, count))
+def _rows(shapes: Any, count: int) -> list[Array]:
+    return list(np.asarray(shapes, np.float64).reshape(-1, count))
 
 
 @implements("PrimitiveMatching")
@@ -105,13 +105,13 @@ class HuInvariants(Step):
         grey = grey_of(image, "image")
         there = contours_of(black_and_white(grey), self.general["MinimumArea"])
         drawn = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
-        found: list[tuple[float, str]] = []
+        matches: list[tuple[float, str]] = []
         for name, outline in outlines.items():
             ratios = [unlikeness(outline, contour) for contour in there]
             if ratios and min(ratios) <= self.general["MaximumSimilarityRatio"]:
-                found.append((min(ratios), name))
+                matches.append((min(ratios), name))
                 cv2.drawContours(drawn, there, int(np.argmin(ratios)), GREEN, THICKNESS)
-        names = [name for _, name in sorted(found, key=lambda each: each[0])]
+        names = [name for _, name in sorted(matches, key=lambda each: each[0])]
         return {"image": replace(image, image=drawn, encoding="bgr8"), "primitives": names}
 
     def _outline(self, name: str) -> Contour:

@@ -27,10 +27,10 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame, FramePair
 
 BORDERS = (cv2.BORDER_CONSTANT, cv2.BORDER_WRAP, cv2.BORDER_REFLECT)  # by the published numbers
-WAYS = (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_LANCZOS4)
+INTERPOLATIONS = (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_LANCZOS4)
 EXTERNAL = 1
 KEEP = -1  # a scaling that keeps the camera's matrix
-NOTHING_LENS = np.zeros(5)
+NO_DISTORTION = np.zeros(5)
 Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -48,37 +48,45 @@ def maps_to(camera: CameraModel, seen: CameraModel, turn: Array | None = None) -
     turned = np.eye(3) if turn is None else turn
     model, size = "fisheye" if camera.kind == FISHEYE else "", (seen.width, seen.height)
     first, second = undistortion_maps(
-        camera.matrix, _lens(camera), model, rotation=turned, target=seen.matrix, size=size, kind=cv2.CV_32FC1
+        camera.matrix, _distortion(camera), model, rotation=turned, target=seen.matrix, size=size, kind=cv2.CV_32FC1
     )
     return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
 
-def without_lens(camera: CameraModel, matrix: Array, size: tuple[int, int] | None = None) -> CameraModel:
+def pinhole_camera(camera: CameraModel, matrix: Array, size: tuple[int, int] | None = None) -> CameraModel:
     """A camera of another matrix (3, 3), and of another size (width, height), whose lens bends nothing."""
     width, height = size or (camera.width, camera.height)
-    return CameraModel(matrix=matrix, distortion=NOTHING_LENS, model=PLUMB_BOB, width=width, height=height)
+    return CameraModel(matrix=matrix, distortion=NO_DISTORTION, model=PLUMB_BOB, width=width, height=height)
 
 
-def _lens(camera: CameraModel) -> Array:
+def _distortion(camera: CameraModel) -> Array:
     count = 4 if camera.kind == FISHEYE else len(camera.distortion)
-    return np.concatenate([camera.distortion, np.zeros(4)])[:count] if count else NOTHING_LENS
+    return np.concatenate([camera.distortion, np.zeros(4)])[:count] if count else NO_DISTORTION
 
 
-class LensStep(Step):
+class RemapStep(Step):
     """Maps are made once for each camera."""
 
     def configure(self) -> None:
         self._made: dict[tuple[Any, ...], Maps] = {}
 
-    def seen_through(self, frame: Frame, port: str, *, cameras: tuple[CameraModel, CameraModel],
-                     turn: Array | None = None, way: int = cv2.INTER_LINEAR, **border: Any) -> Frame:  # fmt: skip
+    def remap(
+        self,
+        frame: Frame,
+        port: str,
+        *,
+        cameras: tuple[CameraModel, CameraModel],
+        turn: Array | None = None,
+        interpolation: int = cv2.INTER_LINEAR,
+        **border: Any,
+    ) -> Frame:
         """A picture of one camera as another would have it."""
         camera, seen = cameras
         require_size(frame, camera, port)
         key = (*_key(camera), *_key(seen), None if turn is None else turn.tobytes())
         if key not in self._made:
             self._made = dict([*self._made.items(), (key, maps_to(camera, seen, turn))][-2:])
-        image = cv2.remap(np.asarray(frame.image), *self._made[key], way, **border)
+        image = cv2.remap(np.asarray(frame.image), *self._made[key], interpolation, **border)
         return replace(frame, image=image, camera=seen)
 
 
@@ -92,27 +100,27 @@ def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, 
         return camera_of(frame, "image")
     own = settings["Distortion"]
     names = ["K1", "K2", "P1", "P2"] + ["K3"] * own["UseK3"] + ["K4", "K5", "K6"] * own["UseK4ToK6"]
-    lens = np.array([own[name] for name in names])
+    distortion = np.array([own[name] for name in names])
     model = RATIONAL if own["UseK4ToK6"] else PLUMB_BOB
     matrix = matrix_of(settings["CameraMatrix"])
-    return CameraModel(matrix=matrix, distortion=lens, model=model, width=size[0], height=size[1])
+    return CameraModel(matrix=matrix, distortion=distortion, model=model, width=size[0], height=size[1])
 
 
 @implements("ImageFiltering")
-class ImageUndistortion(LensStep):
+class ImageUndistortion(RemapStep):
     """A picture without what the lens bends, by the same matrix."""
 
     def configure(self) -> None:
         super().configure()
-        _check_lens(self.implementation, self.settings["Distortion"])
+        _check_distortion(self.implementation, self.settings["Distortion"])
 
     def process(self, *, image: Frame) -> Ports:
         camera = camera_from_groups(self.settings, image, _size(image))
-        cameras = (camera, without_lens(camera, camera.matrix))
-        return {"image": self.seen_through(image, "image", cameras=cameras)}
+        cameras = (camera, pinhole_camera(camera, camera.matrix))
+        return {"image": self.remap(image, "image", cameras=cameras)}
 
 
-def _check_lens(name: str, own: Mapping[str, Any]) -> None:
+def _check_distortion(name: str, own: Mapping[str, Any]) -> None:
     if own["UseK4ToK6"] and not own["UseK3"]:
         raise UsageError(f"{name}: expected UseK3 with UseK4ToK6, got UseK4ToK6 alone")
 
@@ -122,16 +130,16 @@ def _size(frame: Frame) -> tuple[int, int]:
 
 
 @implements("ImageFiltering")
-class ImageUndistortionRectification(LensStep):
+class ImageUndistortionRectification(RemapStep):
     """A picture without the lens and turned: by the settings' camera, by maps in a file, or by its own camera."""
 
     def configure(self) -> None:
         super().configure()
-        _check_lens(self.implementation, self.settings["Distortion"])
+        _check_distortion(self.implementation, self.settings["Distortion"])
         own = self.general
         self.turn = np.reshape(list(self.settings["RectificationMatrix"].values()), (3, 3))
         self.how: dict[str, Any] = {
-            "way": WAYS[own["InterpolationMethod"]],
+            "interpolation": INTERPOLATIONS[own["InterpolationMethod"]],
             "borderMode": BORDERS[own["BorderMode"]],
             "borderValue": own["ConstantBorderValue"],
         }
@@ -142,13 +150,13 @@ class ImageUndistortionRectification(LensStep):
     def process(self, *, image: Frame) -> Ports:
         if self.maps is not None:
             how = dict(self.how)
-            found = cv2.remap(np.asarray(image.image), *self.maps, how.pop("way"), **how)
-            return {"image": replace(image, image=found, camera=None)}
+            remapped = cv2.remap(np.asarray(image.image), *self.maps, how.pop("interpolation"), **how)
+            return {"image": replace(image, image=remapped, camera=None)}
         size = (self.settings["ImageSize"]["Width"], self.settings["ImageSize"]["Height"])
         camera = camera_from_groups(self.settings, image, _size(image))
         is_own = camera is image.camera
-        seen = without_lens(camera, camera.matrix, None if is_own else size)
-        return {"image": self.seen_through(image, "image", cameras=(camera, seen), turn=self.turn, **self.how)}
+        seen = pinhole_camera(camera, camera.matrix, None if is_own else size)
+        return {"image": self.remap(image, "image", cameras=(camera, seen), turn=self.turn, **self.how)}
 
 
 def _maps_of(path: Path) -> Maps:
@@ -164,25 +172,25 @@ def _numbers_of(path: Path, *names: str) -> list[Array]:
         storage = cv2.FileStorage()
         storage.open(str(path), cv2.FILE_STORAGE_READ)
         nodes = [storage.getNode(name) for name in names]
-        found = [None if node.empty() else np.asarray(node.mat() if node.isMap() else node.real()) for node in nodes]
+        values = [None if node.empty() else np.asarray(node.mat() if node.isMap() else node.real()) for node in nodes]
     except cv2.error as error:
         raise UsageError(f"{path}: expected a file of OpenCV with {', '.join(names)}, got {error.err}") from None
-    for name, numbers in zip(names, found, strict=True):
+    for name, numbers in zip(names, values, strict=True):
         if numbers is None or not np.isfinite(numbers).all():
             raise UsageError(f"{path}: expected numbers of {name}, got none")
-    return [np.asarray(numbers) for numbers in found]
+    return [np.asarray(numbers) for numbers in values]
 
 
 @implements("ImageRectification")
-class ImageRectification(LensStep):
+class ImageRectification(RemapStep):
     """A picture without what its own camera's lens bends; `scaling` 0 shows only known pixels, 1 all that there are."""
 
     def process(self, *, originalImage: Frame) -> Ports:
         own = self.settings["ImageRectificationParams"]
         camera = _as_fisheye(camera_of(originalImage, "originalImage"), own["fisheye"])
         size = (round(camera.width / own["xratio"]), round(camera.height / own["yratio"]))
-        cameras = (camera, _seen_of(camera, size, own["scaling"], is_centred=own["centerPrincipalPoint"]))
-        return {"rectifiedImage": self.seen_through(originalImage, "originalImage", cameras=cameras)}
+        cameras = (camera, _target_camera(camera, size, own["scaling"], is_centred=own["centerPrincipalPoint"]))
+        return {"rectifiedImage": self.remap(originalImage, "originalImage", cameras=cameras)}
 
 
 def _as_fisheye(camera: CameraModel, is_fisheye: bool) -> CameraModel:
@@ -191,7 +199,7 @@ def _as_fisheye(camera: CameraModel, is_fisheye: bool) -> CameraModel:
     return replace(camera, model=FISHEYE, distortion=camera.distortion[:4])
 
 
-def _seen_of(camera: CameraModel, size: tuple[int, int], scaling: float, *, is_centred: bool) -> CameraModel:
+def _target_camera(camera: CameraModel, size: tuple[int, int], scaling: float, *, is_centred: bool) -> CameraModel:
     """The camera without lens that a picture is taken to."""
     whole = (camera.width, camera.height)
     if scaling == KEEP:
@@ -203,15 +211,15 @@ def _seen_of(camera: CameraModel, size: tuple[int, int], scaling: float, *, is_c
             matrix[:2, 2] = (np.array(size) - 1) / 2
     elif camera.kind == FISHEYE:
         matrix = cv2.fisheye.estimateNewCameraMatrixForUndistortRectify(
-            camera.matrix, _lens(camera), whole, np.eye(3), balance=scaling, new_size=size
+            camera.matrix, _distortion(camera), whole, np.eye(3), balance=scaling, new_size=size
         )
     else:
-        matrix = cv2.getOptimalNewCameraMatrix(camera.matrix, _lens(camera), whole, scaling, size, is_centred)[0]
-    return without_lens(camera, np.asarray(matrix, np.float64), size)
+        matrix = cv2.getOptimalNewCameraMatrix(camera.matrix, _distortion(camera), whole, scaling, size, is_centred)[0]
+    return pinhole_camera(camera, np.asarray(matrix, np.float64), size)
 
 
 @implements("StereoRectification")
-class StereoRectification(LensStep):
+class StereoRectification(RemapStep):
     """A pair turned so that what is in a row of the left picture is in the same of the right one.
 
     Where the cameras stand is in a file of `calibrationFilePath`; without one they are taken to look the same way.
@@ -224,41 +232,48 @@ class StereoRectification(LensStep):
 
     def process(self, *, originalStereoPair: FramePair) -> Ports:
         own, left, right = self.settings["StereoRectificationParams"], originalStereoPair.left, originalStereoPair.right
-        told = self.calibration
-        if told is None:
+        calibration = self.calibration
+        if calibration is None:
             if not right.baseline_m > 0:
                 raise ValueError(f"originalStereoPair: expected a baseline above 0, got {right.baseline_m:g} m")
             cameras = (camera_of(left, "originalStereoPair.left"), camera_of(right, "originalStereoPair.right"))
-            told = StereoCalibration(*cameras, np.eye(3), np.array([-right.baseline_m, 0, 0]))
-        first, second = (_as_fisheye(camera, own["fisheye"]) for camera in told[:2])
-        told = told._replace(left=first, right=second)
+            calibration = StereoCalibration(*cameras, np.eye(3), np.array([-right.baseline_m, 0, 0]))
+        first, second = (_as_fisheye(camera, own["fisheye"]) for camera in calibration[:2])
+        calibration = calibration._replace(left=first, right=second)
         size = (round(first.width / own["xratio"]), round(first.height / own["yratio"]))
-        turns, seen, baseline = rectified(told, size, own["scaling"])
-        found = [
-            self.seen_through(frame, f"originalStereoPair.{side}", cameras=(camera, to), turn=turn)
+        turns, seen, baseline = rectify(calibration, size, own["scaling"])
+        frames = [
+            self.remap(frame, f"originalStereoPair.{side}", cameras=(camera, to), turn=turn)
             for frame, side, camera, to, turn in zip(
-                (left, right), ("left", "right"), told[:2], seen, turns, strict=True
+                (left, right), ("left", "right"), calibration[:2], seen, turns, strict=True
             )
         ]
-        return {"rectifiedStereoPair": FramePair(left=found[0], right=replace(found[1], baseline_m=baseline))}
+        return {"rectifiedStereoPair": FramePair(left=frames[0], right=replace(frames[1], baseline_m=baseline))}
 
 
-def rectified(
-    told: StereoCalibration, size: tuple[int, int], scaling: float
+def rectify(
+    calibration: StereoCalibration, size: tuple[int, int], scaling: float
 ) -> tuple[tuple[Array, Array], tuple[CameraModel, CameraModel], float]:
     """How each camera is turned (3, 3), what it then is, and the baseline in m."""
-    first, second = told.left, told.right
-    cameras = (first.matrix, _lens(first), second.matrix, _lens(second), (first.width, first.height), told.rotation)
-    shift = told.shift.reshape(3, 1)
-    found: Sequence[Any]
+    first, second = calibration.left, calibration.right
+    cameras = (
+        first.matrix,
+        _distortion(first),
+        second.matrix,
+        _distortion(second),
+        (first.width, first.height),
+        calibration.rotation,
+    )
+    shift = calibration.shift.reshape(3, 1)
+    result: Sequence[Any]
     if first.kind == FISHEYE:
         flags, balance = cv2.CALIB_ZERO_DISPARITY, max(scaling, 0.0)
-        found = cv2.fisheye.stereoRectify(*cameras, shift, flags, newImageSize=size, balance=balance)
+        result = cv2.fisheye.stereoRectify(*cameras, shift, flags, newImageSize=size, balance=balance)
     else:
         flags = cv2.CALIB_ZERO_DISPARITY
-        found = cv2.stereoRectify(*cameras, shift, flags=flags, alpha=scaling, newImageSize=size)
-    left_turn, right_turn, left_matrix, right_matrix = (np.asarray(numbers, np.float64) for numbers in found[:4])
-    seen = without_lens(first, left_matrix[:, :3], size), without_lens(second, right_matrix[:, :3], size)
+        result = cv2.stereoRectify(*cameras, shift, flags=flags, alpha=scaling, newImageSize=size)
+    left_turn, right_turn, left_matrix, right_matrix = (np.asarray(numbers, np.float64) for numbers in result[:4])
+    seen = pinhole_camera(first, left_matrix[:, :3], size), pinhole_camera(second, right_matrix[:, :3], size)
     return (left_turn, right_turn), seen, float(-right_matrix[0, 3] / right_matrix[0, 0])
 
 
@@ -272,11 +287,11 @@ def calibration_of(path: Path) -> StereoCalibration:
     sizes = ("image_width", "image_height")
     pairs = [f"{name}_{number}" for name in ("camera_matrix", "distortion_coefficients") for number in (1, 2)]
     width, height, *rest = _numbers_of(file, *sizes, *pairs, "rotation_matrix", "translation_coefficients")
-    first, second, first_lens, second_lens, rotation, shift = rest
+    first, second, first_distortion, second_distortion, rotation, shift = rest
     cameras = []
-    for matrix, lens in ((first, first_lens), (second, second_lens)):
-        numbers = np.asarray(lens, np.float64).ravel()
-        model = RATIONAL if len(numbers) > len(NOTHING_LENS) else PLUMB_BOB
+    for matrix, distortion in ((first, first_distortion), (second, second_distortion)):
+        numbers = np.asarray(distortion, np.float64).ravel()
+        model = RATIONAL if len(numbers) > len(NO_DISTORTION) else PLUMB_BOB
         size = {"width": int(width), "height": int(height)}
         cameras.append(CameraModel(matrix=np.asarray(matrix, np.float64), distortion=numbers, model=model, **size))
     shift = np.asarray(shift, np.float64).ravel()

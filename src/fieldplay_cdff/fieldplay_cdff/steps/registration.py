@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import vector_from_rotation
 from fieldplay_cdff.steps.neighbours import (
-    Places,
+    Indices,
     finite,
     surfaces_of,
     voxel_means,
@@ -18,12 +18,12 @@ from fieldplay_cdff.steps.neighbours import (
 from fieldplay_cdff.steps.rigid import (
     LEAST_PAIRS,
     freedoms,
-    held_to_guess,
-    leaves_a_turn_free,
-    moved,
+    hold_to_guess,
+    leaves_rotation_free,
     plane_step,
     rigid_fit,
     transform_of_step,
+    transform_points,
 )
 from fieldplay_cdff.steps.step import (
     Ports,
@@ -33,7 +33,7 @@ from fieldplay_cdff.steps.step import (
 )
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
-KEPT_CLOUDS = 2  # that are made ready: the sink of a call is often the source of the last one
+CACHED_CLOUDS = 2  # that are made ready: the sink of a call is often the source of the last one
 METHODS = {"Point": "ICP", "Plane": "PLANE_ICP", "Gicp": "GICP"}  # as small_gicp calls them
 FAR_DEVIATIONS = 3  # of the distances' mean: what CloudCompare takes for the farthest points
 LEAST_TILT = 1e-6  # squared: what is even is taken to be as uneven
@@ -52,15 +52,15 @@ class Registration(Step):
     ) -> Ports:
         if useGuess and transformGuess is None:
             raise ValueError("transformGuess: expected a pose, got none (useGuess is true)")
-        return self.registered(sourceCloud, sinkCloud, transformGuess if useGuess else None)
+        return self.register(sourceCloud, sinkCloud, transformGuess if useGuess else None)
 
-    def registered(self, source: Cloud, sink: Cloud, guess: Array | None) -> Ports:
+    def register(self, source: Cloud, sink: Cloud, guess: Array | None) -> Ports:
         """The transform, whether it is to be believed, and which share of the source lies on the sink."""
         source, sink = finite(source, "sourceCloud", least=0), finite(sink, "sinkCloud", least=0)
         start = np.eye(4) if guess is None else guess
-        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points) or not np.isfinite(start).all():
+        if leaves_rotation_free(source.points) or leaves_rotation_free(sink.points) or not np.isfinite(start).all():
             return {"success": False}
-        transform = self.found(source, sink, start)
+        transform = self.find_transform(source, sink, start)
         if transform is None:
             return {"success": False}
         distances = self.distances(source, sink, transform)
@@ -84,14 +84,14 @@ class Registration(Step):
         """Which root mean square (m) of the distances of inliers is too much."""
         return float(self.settings["Acceptance"]["MaximumRms"]) or np.inf
 
-    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+    def find_transform(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
         """sink_T_source (4, 4), from where the search begins; None where too few points are left."""
         raise NotImplementedError
 
     def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
         """How far (m) the points of the source lie from the nearest one of the sink."""
-        found: Array = cKDTree(sink.points).query(moved(transform, source.points), workers=self.threads)[0]
-        return found
+        result: Array = cKDTree(sink.points).query(transform_points(transform, source.points), workers=self.threads)[0]
+        return result
 
 
 class Ready(NamedTuple):
@@ -120,20 +120,22 @@ class Icp3D(Registration):
     def largest_rms(self) -> float:
         return min(super().largest_rms, float(np.sqrt(self.general["EuclideanFitnessEpsilon"])))
 
-    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+    def find_transform(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
         general = self.general
         own, target = self._ready_of(source), self._ready_of(sink)
-        result = self._aligned(own, target, start)
-        told = freedoms(result.H, own.points)
-        transform = held_to_guess(start, result.T_target_source, told, held=general["HeldBelow"])
+        result = self._align(own, target, start)
+        observed = freedoms(result.H, own.points)
+        transform = hold_to_guess(start, result.T_target_source, observed, held=general["HeldBelow"])
         for side in (1, -1) if general["ReturnDistance"] else ():
-            begin = transform @ told.step(0, side * general["ReturnDistance"])
-            off = moved(self._aligned(own, target, begin).T_target_source, own.points) - moved(transform, own.points)
+            next_start = transform @ observed.step(0, side * general["ReturnDistance"])
+            off = transform_points(self._align(own, target, next_start).T_target_source, own.points) - transform_points(
+                transform, own.points
+            )
             if _rms(np.linalg.norm(off, axis=1)) > general["ReturnDistance"] / 2:
                 return None
         return transform
 
-    def _aligned(self, own: Ready, target: Ready, start: Array) -> small_gicp.RegistrationResult:
+    def _align(self, own: Ready, target: Ready, start: Array) -> small_gicp.RegistrationResult:
         general = self.general
         return small_gicp.align(
             target.own,
@@ -149,7 +151,7 @@ class Icp3D(Registration):
         )
 
     def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
-        points = moved(transform, self._ready_of(source).points)
+        points = transform_points(transform, self._ready_of(source).points)
         _, squares = self._ready_of(sink).tree.batch_nearest_neighbor_search(points, self.threads)
         distances: Array = np.sqrt(np.asarray(squares))
         return distances
@@ -164,7 +166,7 @@ class Icp3D(Registration):
             if self.general["Method"] != "Point":
                 count = self.general["NumberOfNeighboursNormalEstimation"]
                 small_gicp.estimate_normals_covariances(own, known.tree, count, self.threads)
-        self._ready = [known, *(ready for ready in self._ready if ready is not known)][:KEPT_CLOUDS]
+        self._ready = [known, *(ready for ready in self._ready if ready is not known)][:CACHED_CLOUDS]
         return known
 
 
@@ -176,30 +178,30 @@ class Icp3DOfFeatures(Step):
         self._icp = Icp3D(self.settings, threads=self.threads, seed=self.seed)
 
     def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
-        return self._icp.registered(Cloud(points=sourceFeatures.points), Cloud(points=sinkFeatures.points), None)
+        return self._icp.register(Cloud(points=sourceFeatures.points), Cloud(points=sinkFeatures.points), None)
 
 
 @implements("Registration3D")
 class IcpCC(Registration):
     """Nearest points as CloudCompare does it: of samples, those that overlap, until the error falls no more."""
 
-    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array:
+    def find_transform(self, source: Cloud, sink: Cloud, start: Array) -> Array:
         general = self.general
         random = np.random.default_rng(self.seed)
         points, target = (_sample(cloud.points, general["SamplingLimit"], random) for cloud in (source, sink))
         tree, transform, last = cKDTree(target), start, np.inf
         count = max(int(np.ceil(general["FinalOverlapRatio"] * len(points))), LEAST_PAIRS)
         for _ in range(general["MaximumNumberOfIterations"]):
-            distances, nearest = tree.query(moved(transform, points), workers=self.threads)
-            kept = np.argsort(distances, kind="stable")[:count]
+            distances, nearest = tree.query(transform_points(transform, points), workers=self.threads)
+            chosen = np.argsort(distances, kind="stable")[:count]
             if general["FarthestPointsAreFilteredOut"]:
                 limit = distances.mean() + FAR_DEVIATIONS * distances.std()
-                kept = kept[distances[kept] <= limit]
-            error = _rms(distances[kept])
+                chosen = chosen[distances[chosen] <= limit]
+            error = _rms(distances[chosen])
             is_enough = last - error < general["MinimumErrorReduction"]
             if general["ConvergenceType"] == "ErrorReduction" and is_enough:
                 break
-            transform, last = rigid_fit(points[kept], target[nearest[kept]]), error
+            transform, last = rigid_fit(points[chosen], target[nearest[chosen]]), error
         return transform
 
 
@@ -220,17 +222,17 @@ class IcpMatcher(Registration):
                 f"IcpMatcher: {', '.join(sorted(changed))} would mean nothing: expected UseDefault false, got true"
             )
 
-    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+    def find_transform(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
         general = self.general
         if general["MinimizerType"] == "Identity":
             return start
-        points, target, normals = self._prefiltered(source, sink)
+        points, target, normals = self._prefilter(source, sink)
         if min(len(points), len(target)) < LEAST_PAIRS:
             return None
         tree, transform, steps = cKDTree(target), start, list[tuple[float, float]]()
         for _ in range(general["MaximumIterations"]):
-            at = moved(transform, points)
-            own, near = self._matched(tree, at)
+            at = transform_points(transform, points)
+            own, near = self._match_points(tree, at)
             if general["MinimizerType"] == "PointToPlane":
                 turn, shift = plane_step(at[own], target[near], normals[near], held=HELD_BELOW)
                 step = transform_of_step(turn, shift)
@@ -245,13 +247,13 @@ class IcpMatcher(Registration):
                 break
         return transform
 
-    def _prefiltered(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
+    def _prefilter(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
         """Points of both clouds that are used, and normals of the sink's."""
         limit, fraction, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
         if limit["UseOnSource"]:
-            source = _limited(source, limit)
+            source = _limit_cloud(source, limit)
         if limit["UseOnSink"]:
-            sink = _limited(sink, limit)
+            sink = _limit_cloud(sink, limit)
         points = source.points
         if fraction["UseOnSource"]:
             points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < fraction["Probability"]]
@@ -261,7 +263,7 @@ class IcpMatcher(Registration):
             normals, _ = surfaces_of(sink.points, nearest=count, threads=self.threads)
         return points, sink.points, sink.points if normals is None else normals
 
-    def _matched(self, tree: cKDTree, points: Array) -> tuple[Places, Places]:
+    def _match_points(self, tree: cKDTree, points: Array) -> tuple[Indices, Indices]:
         """Places of points and of those nearest to them, without the farthest."""
         general, trim = self.general, self.settings["TrimmedDistancePostfilter"]
         count = min(general["KdTreeNumberOfNearestNeighbours"], tree.n)
@@ -270,8 +272,8 @@ class IcpMatcher(Registration):
         )
         own = np.repeat(np.arange(len(points)), count)
         if trim["Use"]:
-            kept = max(int(trim["Ratio"] * distances.size), LEAST_PAIRS)
-            nearest = np.argsort(distances.ravel(), kind="stable")[:kept]
+            used = max(int(trim["Ratio"] * distances.size), LEAST_PAIRS)
+            nearest = np.argsort(distances.ravel(), kind="stable")[:used]
             return own[nearest], near.ravel()[nearest]
         return own, near.ravel()
 
@@ -289,7 +291,7 @@ class SurfaceRelief(Step):
         size = self.general["VoxelResolution"]
         cloud = finite(pointCloud, "pointCloud", least=0)
         points = voxel_means(cloud, size).points if size and len(cloud) else cloud.points
-        if leaves_a_turn_free(points):
+        if leaves_rotation_free(points):
             return {"success": False, "relief": 0.0}
         nearest = self.general["NumberOfNeighbours"]
         normals, curvatures = surfaces_of(points, nearest=nearest, threads=self.threads)
@@ -302,12 +304,12 @@ class SurfaceRelief(Step):
         return {"success": relief >= self.general["MinimumRelief"], "relief": relief}
 
 
-def _limited(cloud: Cloud, limit: Mapping[str, Any]) -> Cloud:
+def _limit_cloud(cloud: Cloud, limit: Mapping[str, Any]) -> Cloud:
     """The points that lie beyond a distance from the origin, or along an axis, or only those within."""
     axis = AXES.get(limit["ThresholdDimension"])
     distances = np.linalg.norm(cloud.points, axis=1) if axis is None else np.abs(cloud.points[:, axis])
     is_within = distances < limit["DistanceThreshold"]
-    return cloud.taken(is_within != limit["RemovePointsWithinThreshold"])
+    return cloud.subset(is_within != limit["RemovePointsWithinThreshold"])
 
 
 def _sample(points: Array, count: int, random: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ REFITS = 3
 LEAST_PAIRS = 3
 
 
-def moved(transform: Array, points: Array) -> Array:
+def transform_points(transform: Array, points: Array) -> Array:
     """Points (..., n, 3) in the frame that transforms (..., 4, 4) lead to."""
     return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
 
@@ -34,7 +34,7 @@ def rigid_fit(source: Array, sink: Array) -> Array:
     return transform_from_rotation(turn, of_sink - (turn @ of_source[..., None])[..., 0])
 
 
-def leaves_a_turn_free(points: Array) -> bool:
+def leaves_rotation_free(points: Array) -> bool:
     """Whether points (n, 3) are too few or lie on a line, so that no rotation follows from them."""
     if len(points) < LEAST_PAIRS:
         return True
@@ -48,14 +48,14 @@ def robust_fit(
     """sink_T_source (4, 4) that brings most points (n, 3) within a distance (m) of theirs, and which ones."""
     picked = random.integers(len(source), size=(rounds, LEAST_PAIRS))
     tried = rigid_fit(source[picked], sink[picked])
-    errors = np.linalg.norm(moved(tried, source[None]) - sink, axis=-1)
+    errors = np.linalg.norm(transform_points(tried, source[None]) - sink, axis=-1)
     best = np.argmin(np.minimum(errors, distance).sum(axis=1))
     transform, is_near = tried[best], errors[best] <= distance
     for _ in range(REFITS):
-        if leaves_a_turn_free(source[is_near]):
+        if leaves_rotation_free(source[is_near]):
             break
         transform = rigid_fit(source[is_near], sink[is_near])
-        is_near = np.linalg.norm(moved(transform, source) - sink, axis=-1) <= distance
+        is_near = np.linalg.norm(transform_points(transform, source) - sink, axis=-1) <= distance
     return transform, is_near
 
 
@@ -85,9 +85,9 @@ class Freedoms(NamedTuple):
     lengths: Array  # (6,), how much is said
     axes: Array  # (6, 6), turns times the scale, and shifts; in columns
 
-    def step(self, place: int, size: float) -> Array:
+    def step(self, index: int, size: float) -> Array:
         """A transform (4, 4) of the cloud by so many metres along one of them."""
-        return self.transform(self.axes[:, place] * size)
+        return self.transform(self.axes[:, index] * size)
 
     def transform(self, change: Array) -> Array:
         """The transform (4, 4) of a turn times the scale and a shift (6,)."""
@@ -105,12 +105,12 @@ def freedoms(hessian: Array, points: Array) -> Freedoms:
     return Freedoms(center, scale, *np.linalg.eigh(about.T @ hessian @ about))
 
 
-def held_to_guess(guess: Array, found: Array, own: Freedoms, *, held: float) -> Array:
+def hold_to_guess(guess: Array, estimate: Array, own: Freedoms, *, held: float) -> Array:
     """A transform found from a guess, without those of its steps that are told less of than a share of the most."""
     free = own.axes[:, own.lengths <= held * own.lengths[-1]]
     if not free.shape[1]:
-        return found
-    step = np.linalg.inv(guess) @ found
+        return estimate
+    step = np.linalg.inv(guess) @ estimate
     turn = vector_from_rotation(step[:3, :3])
     change = np.concatenate([turn * own.scale, step[:3, :3] @ own.center + step[:3, 3] - own.center])
     return guess @ own.transform(change - free @ (free.T @ change))

@@ -30,10 +30,10 @@ from fieldplay_cdff.steps.place_recognition import (
     sighting,
 )
 from fieldplay_cdff.steps.pose_graph import (
-    carried,
     covariance_of_pose,
     deviations_of_edges,
     poses_of_graph,
+    transport_covariance,
 )
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.step import Ports, Step, implements
@@ -64,21 +64,21 @@ class Drift:
             gap_speed=own["GapSpeed"], gap_turn=own["GapTurn"],
         )  # fmt: skip
 
-    def way_m(self, step: Array) -> float:
+    def length_m(self, step: Array) -> float:
         """How long a step (4, 4) is, its turn included."""
         turned = float(np.linalg.norm(vector_from_rotation(step[:3, :3])))
         return float(np.linalg.norm(step[:3, 3])) + self.metres_per_turn * turned
 
-    def of_way(self, way_m: float) -> Array:
+    def covariance_of_length(self, length_m: float) -> Array:
         """The covariance (6, 6) that so much of a way adds."""
-        return np.diag([self.shift**2 * way_m] * 3 + [self.turn**2 * way_m] * 3)
+        return np.diag([self.shift**2 * length_m] * 3 + [self.turn**2 * length_m] * 3)
 
     def of_gap(self, seconds: float) -> Array:
         """The covariance (6, 6) that a time adds in which nothing was known."""
         return np.diag([(self.gap_speed * seconds) ** 2] * 3 + [(self.gap_turn * seconds) ** 2] * 3)
 
 
-def estimated(pose: Array, covariance: Array, stamp_ns: int) -> PoseEstimate:
+def pose_estimate(pose: Array, covariance: Array, stamp_ns: int) -> PoseEstimate:
     """A pose whose covariance (6, 6) is in its own axes, as an estimate, which has it in those of its parent."""
     turn = np.kron(np.eye(2), pose[:3, :3])
     return PoseEstimate(pose=pose, covariance=turn @ covariance @ turn.T, stamp_ns=stamp_ns)
@@ -107,11 +107,13 @@ class DriftingPose(Step):
             return {}
         if self._last is not None:
             step = inverse_from_transform(self._last) @ pose
-            self._known = carried(self._known, step) + self._drift.of_way(self._drift.way_m(step))
+            self._known = transport_covariance(self._known, step) + self._drift.covariance_of_length(
+                self._drift.length_m(step)
+            )
             if self._is_gap:
                 self._known = self._known + self._drift.of_gap((stamp_ns - self._known_ns) / NS_PER_S)
         self._last, self._known_ns, self._is_gap = pose, stamp_ns, False
-        return {"estimate": estimated(pose, self._known, stamp_ns)}
+        return {"estimate": pose_estimate(pose, self._known, stamp_ns)}
 
 
 class AmongKeyframes(Step):
@@ -125,8 +127,8 @@ class AmongKeyframes(Step):
         self._finder = ViewFinder(most=own["MaximumPoints"], contrast=own["Contrast"], width=own["PictureWidth"])
         own = self.settings["Sightings"]
         self._limits = SightingLimits(
-            points=own["MinimumPoints"], share=own["MinimumShare"], cells=own["MinimumCells"], ratio=own["Ratio"],
-            error_px=own["MaximumError"],
+            points=own["MinimumPoints"], inlier_fraction=own["MinimumShare"], cells=own["MinimumCells"],
+            ratio=own["Ratio"], error_px=own["MaximumError"],
         )  # fmt: skip
         self._map: KeyframeMap | None = None
         self._index = PlaceIndex()
@@ -156,9 +158,9 @@ class AmongKeyframes(Step):
 
     def _go(self, step: Array) -> None:
         """One step on, as the odometry has it."""
-        moved_m = self._drift.way_m(step)
+        moved_m = self._drift.length_m(step)
         self._pose = self._pose @ step
-        self._known = carried(self._known, step) + self._drift.of_way(moved_m)
+        self._known = transport_covariance(self._known, step) + self._drift.covariance_of_length(moved_m)
         self._moved_m += moved_m
 
     def _gap(self, stamp_ns: int) -> Array:
@@ -175,10 +177,10 @@ class AmongKeyframes(Step):
     @property
     def _map_pose(self) -> Array:
         assert self._map is not None
-        found: Array = self._map.keyframes[self._reference].pose @ self._pose
-        return found
+        pose: Array = self._map.keyframes[self._reference].pose @ self._pose
+        return pose
 
-    def _sighted(self, view: View, number: int) -> LoopCandidate | None:
+    def _match_keyframe(self, view: View, number: int) -> LoopCandidate | None:
         """What a view tells of a keyframe."""
         assert self._map is not None
         return sighting(self._map.keyframes[number].view, view, self._map.camera, self._map.size, self._limits)
@@ -187,52 +189,54 @@ class AmongKeyframes(Step):
         """The keyframes that look most like a view."""
         assert self._map is not None
         scores = self._index.scores(view, len(self._map))
-        found = sorted((number for number in scores if number not in skipped), key=lambda n: (-scores[n], n))
-        return found[: self.settings["Places"]["Candidates"]]
+        candidates = sorted((number for number in scores if number not in skipped), key=lambda n: (-scores[n], n))
+        return candidates[: self.settings["Places"]["Candidates"]]
 
     def _agreeing(self, view: View, candidates: list[int], *, skipped: frozenset[int] = frozenset()) -> RadarCoverage:
         """Keyframes that a view sees from one and the same place, two of them at least; else none."""
         assert self._map is not None
-        found: RadarCoverage = {}
+        matches: RadarCoverage = {}
         for number in candidates:
-            seen = self._sighted(view, number)
+            seen = self._match_keyframe(view, number)
             if seen is not None:
-                found[number] = seen
-        if not found:
+                matches[number] = seen
+        if not matches:
             return {}
-        best = max(found, key=lambda number: (found[number].points, -number))
+        best = max(matches, key=lambda number: (matches[number].points, -number))
         own = self.settings["Places"]
-        beside = self._map.near(
+        neighbours = self._map.near(
             self._map.keyframes[best].pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"]
         )
-        for number in [each for each in beside if each not in skipped and each not in candidates][: own["Neighbours"]]:
-            if len(found) > own["Neighbours"]:
+        for number in [each for each in neighbours if each not in skipped and each not in candidates][
+            : own["Neighbours"]
+        ]:
+            if len(matches) > own["Neighbours"]:
                 break
-            seen = self._sighted(view, number)
+            seen = self._match_keyframe(view, number)
             if seen is not None:
-                found[number] = seen
-        pose = self._map.keyframes[best].pose @ found[best].pose
+                matches[number] = seen
+        pose = self._map.keyframes[best].pose @ matches[best].pose
         agreeing = {
-            number: seen for number, seen in found.items()
+            number: seen for number, seen in matches.items()
             if self._is_near(pose, self._map.keyframes[number].pose @ seen.pose, own["Agreement"], own["AgreementTurn"])
         }  # fmt: skip
         return agreeing if len(agreeing) > 1 else {}
 
     def _is_consistent(self, pose: Array, known: Array, seen: LoopCandidate) -> bool:
         """Whether what is seen lies where it may be by what is known."""
-        apart = inverse_from_transform(pose) @ seen.pose
-        off = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+        difference = inverse_from_transform(pose) @ seen.pose
+        off = np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])
         whole = known + seen.covariance
         most: float = self.settings["Odometry"]["MaximumDeviations"]
         return float(off @ np.linalg.solve(whole, off)) <= most**2
 
     @staticmethod
     def _is_near(one: Array, other: Array, shift_m: float, turn_rad: float) -> bool:
-        apart = inverse_from_transform(one) @ other
-        return bool(np.linalg.norm(apart[:3, 3]) <= shift_m and angle(apart) <= turn_rad)
+        difference = inverse_from_transform(one) @ other
+        return bool(np.linalg.norm(difference[:3, 3]) <= shift_m and angle(difference) <= turn_rad)
 
     def _estimate(self, covariance: Array, stamp_ns: int) -> PoseEstimate:
-        return estimated(self._map_pose, covariance, stamp_ns)
+        return pose_estimate(self._map_pose, covariance, stamp_ns)
 
 
 @implements("StereoSlam")
@@ -252,26 +256,26 @@ class KeyframeSlam(AmongKeyframes):
             raise UsageError("SaveMap: expected a MapFile to save the map to")
 
     def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
-        stamp_ns, told = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
+        stamp_ns, odometry_pose = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
         if self._map is None:
-            return self._begun(imagePair, told)
-        is_sure = self._follow(told, stamp_ns)
+            return self._start_map(imagePair, odometry_pose)
+        is_sure = self._follow(odometry_pose, stamp_ns)
         view = None if is_sure else self._finder.view(imagePair)[0]
         if view is not None:
-            seen = self._sighted(view, self._reference)
+            seen = self._match_keyframe(view, self._reference)
             if seen is not None:
-                self._stand(self._reference, seen, told, stamp_ns)
-            elif told is None:
+                self._stand(self._reference, seen, odometry_pose, stamp_ns)
+            elif odometry_pose is None:
                 return FAILED
-        self._failed = 0 if told is not None else self._failed
+        self._failed = 0 if odometry_pose is not None else self._failed
         closed = False
         if self._is_due():
-            closed = self._kept(view or self._finder.view(imagePair)[0], stamp_ns)
+            closed = self._add_keyframe(view or self._finder.view(imagePair)[0], stamp_ns)
         else:
             self._hang(stamp_ns)
-        covariance = carried(self._of_reference, self._pose) + self._known
-        found: Ports = {"pose": self._estimate(covariance, stamp_ns), "success": True}
-        return {**found, "path": self._path()} if closed else found
+        covariance = transport_covariance(self._of_reference, self._pose) + self._known
+        outputs: Ports = {"pose": self._estimate(covariance, stamp_ns), "success": True}
+        return {**outputs, "path": self._path()} if closed else outputs
 
     def finish(self) -> Ports:
         """The way and the map, which is saved if that is wanted."""
@@ -283,10 +287,10 @@ class KeyframeSlam(AmongKeyframes):
 
     def _path(self) -> Trajectory:
         assert self._map is not None
-        stamp_ns, poses = self._map.way()
+        stamp_ns, poses = self._map.trajectory()
         return Trajectory(stamp_ns=stamp_ns, poses=poses)
 
-    def _begun(self, pair: FramePair, odometry: Array | None) -> Ports:
+    def _start_map(self, pair: FramePair, odometry: Array | None) -> Ports:
         """The first keyframe, which is the scene, once enough is to be seen."""
         view, camera = self._finder.view(pair)
         if len(view) < self.settings["Views"]["MinimumPoints"]:
@@ -318,7 +322,7 @@ class KeyframeSlam(AmongKeyframes):
         frame = RelativeFrame(stamp_ns=stamp_ns, keyframe=self._reference, pose=self._pose)
         self._map.hang(frame, self.settings["Keyframes"]["MaximumFrames"])
 
-    def _kept(self, view: View, stamp_ns: int) -> bool:
+    def _add_keyframe(self, view: View, stamp_ns: int) -> bool:
         """Keep a pair as a keyframe; whether a place was known again by it."""
         assert self._map is not None
         if len(view) < self.settings["Views"]["MinimumPoints"]:
@@ -326,54 +330,58 @@ class KeyframeSlam(AmongKeyframes):
             self._hang(stamp_ns)
             return False
         before = self._reference
-        seen = self._sighted(view, before)
+        seen = self._match_keyframe(view, before)
         if seen is not None and self._is_consistent(self._pose, self._known, seen):
-            self._pose, self._known = fused(self._pose, self._known, seen.pose, seen.covariance)
+            self._pose, self._known = fuse_poses(self._pose, self._known, seen.pose, seen.covariance)
         edge = KeyframeEdge(first=before, second=self._next, measured=self._pose, covariance=self._known)
-        self._of_reference = carried(self._of_reference, self._pose) + self._known
+        self._of_reference = transport_covariance(self._of_reference, self._pose) + self._known
         number = self._add(view, stamp_ns, self._map_pose)
         self._map.edges.append(edge)
-        closes = self._closed(view, number)
-        self._thin()
+        closes = self._close_loops(view, number)
+        self._thin_out()
         return closes
 
-    def _closed(self, view: View, number: int) -> bool:
+    def _close_loops(self, view: View, number: int) -> bool:
         """Look for places that are known again, and put all keyframes right by those that are."""
         assert self._map is not None
         own = self.settings["Places"]
-        way_m = self._way_m[number]
+        path_m = self._way_m[number]
         recent = frozenset(
             each for each in self._map.keyframes
-            if number - each <= own["RecentKeyframes"] or way_m - self._way_m[each] < own["RecentWay"]
+            if number - each <= own["RecentKeyframes"] or path_m - self._way_m[each] < own["RecentWay"]
         )  # fmt: skip
         if len(recent) == len(self._map):
             return False
         near = self._map.near(self._map_pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"])
         near = [each for each in near if each not in recent][: own["Neighbours"]]
         alike = [each for each in self._alike(view, recent) if each not in near]
-        found = self._agreeing(view, [*near, *alike], skipped=recent)
-        found = {each: seen for each, seen in found.items() if self._may_be(each, number, seen)}
-        best = sorted(found, key=lambda each: (-found[each].points, each))[: own["Edges"]]
-        if len(found) < 2:
+        candidates = self._agreeing(view, [*near, *alike], skipped=recent)
+        candidates = {each: seen for each, seen in candidates.items() if self._may_be(each, number, seen)}
+        best = sorted(candidates, key=lambda each: (-candidates[each].points, each))[: own["Edges"]]
+        if len(candidates) < 2:
             return False
         self._map.edges += [
             KeyframeEdge(
-                first=each, second=number, measured=found[each].pose, covariance=found[each].covariance, is_closure=True
+                first=each,
+                second=number,
+                measured=candidates[each].pose,
+                covariance=candidates[each].covariance,
+                is_closure=True,
             )
             for each in best
         ]
-        self._put_right()
+        self._optimise()
         return True
 
     def _may_be(self, first: int, second: int, seen: LoopCandidate) -> bool:
         """Whether the odometry may have drifted by as much as a place that is known again tells."""
         assert self._map is not None
-        own, way_m = self.settings["Places"], self._way_m[second] - self._way_m[first]
+        own, path_m = self.settings["Places"], self._way_m[second] - self._way_m[first]
         expected = inverse_from_transform(self._map.keyframes[first].pose) @ self._map.keyframes[second].pose
-        shift_m = own["DriftShift"] + own["DriftShare"] * way_m
-        return self._is_near(expected, seen.pose, shift_m, own["DriftTurn"] + own["DriftTurnPerMetre"] * way_m)
+        shift_m = own["DriftShift"] + own["DriftShare"] * path_m
+        return self._is_near(expected, seen.pose, shift_m, own["DriftTurn"] + own["DriftTurnPerMetre"] * path_m)
 
-    def _put_right(self) -> None:
+    def _optimise(self) -> None:
         """All keyframes where they fit best; a place that then does not fit was none."""
         assert self._map is not None
         own = self.settings["Places"]
@@ -389,7 +397,7 @@ class KeyframeSlam(AmongKeyframes):
         row = list(self._map.keyframes).index(self._reference)
         self._of_reference = covariance_of_pose(poses, self._map.graph(), row)
 
-    def _thin(self) -> None:
+    def _thin_out(self) -> None:
         assert self._map is not None
         own = self.settings["Keyframes"]
         if len(self._map) > own["MaximumKeyframes"]:
@@ -400,11 +408,11 @@ class KeyframeSlam(AmongKeyframes):
             del self._way_m[number]
 
 
-def fused(first: Array, of_first: Array, second: Array, of_second: Array) -> tuple[Array, Array]:
+def fuse_poses(first: Array, of_first: Array, second: Array, of_second: Array) -> tuple[Array, Array]:
     """Two estimates of one pose as one, and its covariance; each covariance (6, 6) in the pose's own frame."""
-    apart = inverse_from_transform(first) @ second
+    difference = inverse_from_transform(first) @ second
     gain = of_first @ np.linalg.inv(of_first + of_second)
-    step = gain @ np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+    step = gain @ np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])
     covariance = of_first - gain @ of_first
     return first @ transform_of_step(step[3:], step[:3]), (covariance + covariance.T) / 2
 

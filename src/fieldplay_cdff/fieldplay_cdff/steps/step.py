@@ -30,7 +30,7 @@ LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "odd": ("odd:", lambda value, limit: value % 2 == int(limit)),
 }
 
-Given = Mapping[str, Mapping[str, Any]]
+ParameterGroups = Mapping[str, Mapping[str, Any]]
 Ports = dict[str, Any]
 
 
@@ -41,18 +41,18 @@ class Parameter:
     default: Any
     limits: Mapping[str, Any] = field(default_factory=dict)
 
-    def value(self, given: Any, place: str) -> Any:
+    def value(self, value_given: Any, label: str) -> Any:
         """What was given, as the type that the parameter has; UsageError tells what it should be."""
         kind = type(self.default)
         names = self.limits.get("names", {})
-        value = names.get(given, given) if isinstance(given, str) else given
+        value = names.get(value_given, value_given) if isinstance(value_given, str) else value_given
         if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
             value = float(value)
         if type(value) is not kind:
-            raise UsageError(f"{place}: expected {NAMES[kind]}, got {given!r}")
+            raise UsageError(f"{label}: expected {NAMES[kind]}, got {value_given!r}")
         for name, limit in self.limits.items():
             if name in LIMITS and not LIMITS[name][1](value, limit):
-                raise UsageError(f"{place}: expected {LIMITS[name][0]} {_shown(limit)}, got {given!r}")
+                raise UsageError(f"{label}: expected {LIMITS[name][0]} {_limit_text(limit)}, got {value_given!r}")
         return value
 
 
@@ -93,10 +93,10 @@ class Step:
     camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
     process: Callable[..., Ports]  # what comes out of one set of inputs
 
-    def __init__(self, given: Given | None = None, *, threads: int = 1, seed: int = 0) -> None:
-        self.settings = settings_of(self.implementation, given or {})
+    def __init__(self, groups: ParameterGroups | None = None, *, threads: int = 1, seed: int = 0) -> None:
+        self.settings = settings_of(self.implementation, groups or {})
         self.threads, self.seed = threads, seed
-        self.told: list[str] = []  # what is worth knowing of what it was set with
+        self.notes: list[str] = []  # what is worth knowing of what it was set with
         self.configure()
 
     @property
@@ -139,25 +139,27 @@ def steps() -> Mapping[tuple[str, str], type[Step]]:
 
 def step_of(dfn: str, implementation: str) -> type[Step]:
     """The step that does a DFN; UsageError tells which there are."""
-    found = steps().get((dfn, implementation))
-    if found is None:
+    step = steps().get((dfn, implementation))
+    if step is None:
         there = [name for kind, name in _STEPS if kind == dfn]
         near = nearest(implementation, there)
-        hint = f": did you mean {near}?" if near else f"; there {'is' if len(there) == 1 else 'are'} {_listed(there)}"
+        hint = (
+            f": did you mean {near}?" if near else f"; there {'is' if len(there) == 1 else 'are'} {_join_names(there)}"
+        )
         raise UsageError(f"{dfn} has no implementation {implementation}{hint}")
-    return found
+    return step
 
 
 @lru_cache(maxsize=1)
 def parameters() -> Mapping[str, Parameters]:
     """What can be set, by the implementation's name, group and name."""
-    found: dict[str, Parameters] = {}
+    result: dict[str, Parameters] = {}
     for file in sorted(FOLDER.glob("*.yaml")):
         for name, groups in yaml.safe_load(file.read_text(encoding="utf-8")).items():
-            found[name] = {
+            result[name] = {
                 group: {key: _parameter(value) for key, value in own.items()} for group, own in (groups or {}).items()
             }
-    return found
+    return result
 
 
 def _parameter(value: Any) -> Parameter:
@@ -166,10 +168,10 @@ def _parameter(value: Any) -> Parameter:
     return Parameter(default=value["default"], limits={key: limit for key, limit in value.items() if key != "default"})
 
 
-def settings_of(implementation: str, given: Given) -> Settings:
+def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
     """All values of a step's parameters, of those that are given; UsageError names what is unknown or wrong."""
     known = parameters().get(implementation, {})
-    for group, values in given.items():
+    for group, values in groups.items():
         own = known.get(group)
         if own is None:
             raise UsageError(f"{implementation} has no group {group}{_near(group, known)}")
@@ -178,8 +180,8 @@ def settings_of(implementation: str, given: Given) -> Settings:
                 raise UsageError(f"{implementation}: {group} has no parameter {name}{_near(name, own)}")
     return Settings({
         group: {
-            name: parameter.value(given[group][name], f"{implementation}: {group}.{name}")
-            if name in given.get(group, {}) else parameter.default
+            name: parameter.value(groups[group][name], f"{implementation}: {group}.{name}")
+            if name in groups.get(group, {}) else parameter.default
             for name, parameter in own.items()
         }
         for group, own in known.items()
@@ -189,14 +191,14 @@ def settings_of(implementation: str, given: Given) -> Settings:
 def _near(name: str, known: Iterable[str]) -> str:
     there = list(known)
     near = nearest(name, there)
-    return f": did you mean {near}?" if near else f"; it has {_listed(there)}"
+    return f": did you mean {near}?" if near else f"; it has {_join_names(there)}"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _shown(limit: Any) -> str:
+def _limit_text(limit: Any) -> str:
     return (
         ", ".join(str(each) for each in limit) if isinstance(limit, list) else "true" if limit is True else str(limit)
     )

@@ -41,9 +41,9 @@ def block_matcher(values: Mapping[str, int], regions: Mapping[str, tuple[int, in
     blind = max(least + values["NumDisparities"] - 1, 0)
 
     def compute(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.int16]:
-        found = np.asarray(matcher.compute(left, right), np.int16)
-        found[:, :blind] = (least - 1) * SUBPIXELS  # its last rows have numbers there that mean nothing
-        return found
+        disparities = np.asarray(matcher.compute(left, right), np.int16)
+        disparities[:, :blind] = (least - 1) * SUBPIXELS  # its last rows have numbers there that mean nothing
+        return disparities
 
     return compute
 
@@ -67,11 +67,11 @@ def check_smoothness(name: str, first: int, second: int) -> None:
 
 def reprojection(camera: StereoCamera) -> Array:
     """The matrix Q (4, 4): times (u, v, disparity, 1) it is a point in m in the left camera, times a scale."""
-    found = np.zeros((4, 4))
-    found[0, 0], found[0, 3] = 1 / camera.focal_x, -camera.center_x / camera.focal_x
-    found[1, 1], found[1, 3] = 1 / camera.focal_y, -camera.center_y / camera.focal_y
-    found[2, 3], found[3, 2] = 1.0, 1 / (camera.focal_x * camera.baseline_m)
-    return found
+    matrix = np.zeros((4, 4))
+    matrix[0, 0], matrix[0, 3] = 1 / camera.focal_x, -camera.center_x / camera.focal_x
+    matrix[1, 1], matrix[1, 3] = 1 / camera.focal_y, -camera.center_y / camera.focal_y
+    matrix[2, 3], matrix[3, 2] = 1.0, 1 / (camera.focal_x * camera.baseline_m)
+    return matrix
 
 
 def points_of(image: NDArray[Any], matrix: Array, *, scale: float, offset: float = 0.0) -> NDArray[np.float32]:
@@ -91,23 +91,23 @@ class DisparityImage(Step):
         if self.settings["filterParams"]["useFilter"]:
             raise UsageError("DisparityImage: filterParams.useFilter needs modules of OpenCV that are not used here")
         self.least = own["minDisparity"]
-        values = {_titled(name): value for name, value in own.items() if name != "algorithm"}
+        values = {_mode_name(name): value for name, value in own.items() if name != "algorithm"}
         if own["algorithm"] == BLOCK_MATCHING:
             _check_block(self.implementation, own["blockSize"])
             more = self.settings["stereoBMParams"]
-            self.matcher = block_matcher(values | {_titled(name): value for name, value in more.items()}, {})
+            self.matcher = block_matcher(values | {_mode_name(name): value for name, value in more.items()}, {})
             return
         more = self.settings["stereoSGBMParams"]
         check_smoothness(self.implementation, more["P1"], more["P2"])
-        self.matcher = semi_global_matcher(values | {_titled(name): value for name, value in more.items()})
+        self.matcher = semi_global_matcher(values | {_mode_name(name): value for name, value in more.items()})
 
     def process(self, *, framePair: FramePair) -> Ports:
-        found = self.matcher(*grey_pair(framePair.left, framePair.right))
-        found[found < self.least * SUBPIXELS] = min(self.least - 1, 0) * SUBPIXELS
+        disparities = self.matcher(*grey_pair(framePair.left, framePair.right))
+        disparities[disparities < self.least * SUBPIXELS] = min(self.least - 1, 0) * SUBPIXELS
         left = framePair.left
         return {
             "disparity": Frame(
-                image=found,
+                image=disparities,
                 encoding="16SC1",
                 stamp_ns=left.stamp_ns,
                 camera=left.camera,
@@ -117,7 +117,7 @@ class DisparityImage(Step):
         }
 
 
-def _titled(name: str) -> str:
+def _mode_name(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
@@ -177,8 +177,8 @@ class Reconstruction(Step):
         self.period = 1 if self.leaf_m else int(1 / density)
         x, y, z = (self.settings["ReconstructionSpace"][f"Limit{axis}"] for axis in "XYZ")
         self.limits = np.array([[-x, -y, 0.0], [x, y, z]])
-        told = np.reshape(list(self.settings["DisparityToDepthMap"].values()), (4, 4))
-        self.matrix: Array | None = told if self.general["UseDisparityToDepthMap"] else None
+        matrix = np.reshape(list(self.settings["DisparityToDepthMap"].values()), (4, 4))
+        self.matrix: Array | None = matrix if self.general["UseDisparityToDepthMap"] else None
         self.least = self.settings["Disparities"]["Minimum"]
         self.matcher = self.make_matcher()
 
@@ -203,18 +203,20 @@ class Reconstruction(Step):
         }
 
     def process(self, *, left: Frame, right: Frame) -> Ports:
-        found = self.matcher(*grey_pair(left, right))
-        is_known = found >= max(self.least * SUBPIXELS, 1)
+        disparities = self.matcher(*grey_pair(left, right))
+        is_known = disparities >= max(self.least * SUBPIXELS, 1)
         if not is_known.any():
-            raise ValueError(f"left, right: expected pictures of the same things, got none in {found.size} pixels")
+            raise ValueError(
+                f"left, right: expected pictures of the same things, got none in {disparities.size} pixels"
+            )
         matrix = self.matrix
         if matrix is None:
             group = self.settings["StereoCamera"]
             matrix = reprojection(stereo_camera(left, "left", baseline_m=right.baseline_m, group=group))
-        points = points_of(found, matrix, scale=SUBPIXELS)
+        points = points_of(disparities, matrix, scale=SUBPIXELS)
         is_near = cv2.inRange(points, *self.limits).astype(np.bool_)
-        kept = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]
-        cloud = Cloud(points=points.reshape(-1, 3).take(kept, axis=0).astype(np.float64), stamp_ns=left.stamp_ns)
+        indices = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]
+        cloud = Cloud(points=points.reshape(-1, 3).take(indices, axis=0).astype(np.float64), stamp_ns=left.stamp_ns)
         return {"pointcloud": voxel_means(cloud, self.leaf_m) if self.leaf_m and len(cloud) else cloud}
 
 

@@ -16,7 +16,7 @@ from fieldplay_cdff.steps.values import (
     Matches3D,
 )
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @implements("MatchJoining")
@@ -26,7 +26,7 @@ class JoinMatches(Step):
     def process(self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D) -> Ports:
         _require_alike(stereoMatches, points)
         there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
-        own, other = _shared(stereoMatches.source[there], matches.source)
+        own, other = _common_pixels(stereoMatches.source[there], matches.source)
         if len(own) < self.general["MinimumMatches"]:
             return {}
         return {
@@ -42,7 +42,7 @@ class TrackedPair:
     left: Array
     right: Array
     points: Array
-    tracks: Places
+    tracks: Indices
 
 
 @implements("MatchTracking")
@@ -69,19 +69,19 @@ class TracksOfMatches(Step):
         _require_alike(stereoMatches, points)
         if not accepted and self._pairs:
             self._pairs.popleft()
-        self._pairs.appendleft(self._tracked(stereoMatches, points.points, matches))
+        self._pairs.appendleft(self._track_pair(stereoMatches, points.points, matches))
         if len(self._pairs) < 2:
             return {}
         return {"matches2D": tuple(self._matches_of_images()), "matches3D": tuple(self._matches_of_points())}
 
-    def _tracked(self, stereo: Matches2D, points: Array, matches: Matches2D | None) -> TrackedPair:
+    def _track_pair(self, stereo: Matches2D, points: Array, matches: Matches2D | None) -> TrackedPair:
         there = np.isfinite(points).all(axis=1)
         left = stereo.source[there]
         tracks = np.full(len(left), -1)
         if matches is not None and self._pairs:
             last = self._pairs[0]
-            old, by_old = _shared(last.left, matches.source)
-            by_new, new = _shared(matches.sink, left)
+            old, by_old = _common_pixels(last.left, matches.source)
+            by_new, new = _common_pixels(matches.sink, left)
             _, one, other = np.intersect1d(by_old, by_new, return_indices=True)
             tracks[new[other]] = last.tracks[old[one]]
         fresh = tracks < 0
@@ -91,27 +91,27 @@ class TracksOfMatches(Step):
 
     def _matches_of_images(self) -> list[Matches2D]:
         images = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
-        found = []
+        pairs = []
         for (one, source), (other, sink) in combinations(images, 2):
             own, its = _same(one, other)
-            found.append(Matches2D(source=source[own], sink=sink[its], probability=np.ones(len(own))))
-        return found
+            pairs.append(Matches2D(source=source[own], sink=sink[its], probability=np.ones(len(own))))
+        return pairs
 
     def _matches_of_points(self) -> list[Matches3D]:
-        found = []
+        pairs = []
         for one, other in combinations(self._pairs, 2):
             own, its = _same(one, other)
-            found.append(Matches3D(source=one.points[own], sink=other.points[its], probability=np.ones(len(own))))
-        return found
+            pairs.append(Matches3D(source=one.points[own], sink=other.points[its], probability=np.ones(len(own))))
+        return pairs
 
 
-def _same(one: TrackedPair, other: TrackedPair) -> tuple[Places, Places]:
+def _same(one: TrackedPair, other: TrackedPair) -> tuple[Indices, Indices]:
     """Places in two pairs of what belongs to the same tracks."""
     _, own, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
     return own, its
 
 
-def _shared(one: Array, other: Array) -> tuple[Places, Places]:
+def _common_pixels(one: Array, other: Array) -> tuple[Indices, Indices]:
     """Places of equal pixels in (n, 2) and (m, 2), each pixel once."""
     _, own, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
     return own, its

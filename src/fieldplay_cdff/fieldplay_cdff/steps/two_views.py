@@ -25,7 +25,7 @@ FAILED: Ports = {"success": False}
 Mask = NDArray[np.bool_]
 
 
-def triangulated(first: Array, second: Array, source: Array, sink: Array) -> tuple[Array, Array]:
+def triangulate(first: Array, second: Array, source: Array, sink: Array) -> tuple[Array, Array]:
     """Points (n, 3) by two projections (3, 4) of pixels (n, 2), and how far (n,) in pixels they project from these.
 
     Linear: the smallest singular vector of x P3 - P1 and y P3 - P2 of both.
@@ -38,11 +38,11 @@ def triangulated(first: Array, second: Array, source: Array, sink: Array) -> tup
     homogeneous = np.linalg.svd(np.stack(rows, axis=1))[2][:, -1]
     with np.errstate(divide="ignore", invalid="ignore"):
         points = homogeneous[:, :3] / homogeneous[:, 3:]
-        offsets = [projected(matrix, points) - pixels for matrix, pixels in ((first, source), (second, sink))]
+        offsets = [project(matrix, points) - pixels for matrix, pixels in ((first, source), (second, sink))]
     return points, np.sqrt(sum((offset**2).sum(axis=1) for offset in offsets))
 
 
-def projected(matrix: Array, points: Array) -> Array:
+def project(matrix: Array, points: Array) -> Array:
     """Pixels (n, 2) of points (n, 3) by a projection (3, 4)."""
     seen = points @ matrix[:, :3].T + matrix[:, 3]
     pixels: Array = seen[:, :2] / seen[:, 2:]
@@ -55,19 +55,19 @@ def sampson(matrix: Array, source: Array, sink: Array) -> Array:
     line, back = first @ matrix.T, second @ matrix
     products: Array = (second * line).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = products**2 / ((line[:, :2] ** 2).sum(axis=1) + (back[:, :2] ** 2).sum(axis=1))
-    return found
+        distances: Array = products**2 / ((line[:, :2] ** 2).sum(axis=1) + (back[:, :2] ** 2).sum(axis=1))
+    return distances
 
 
 def eight_points(source: Array, sink: Array) -> Array:
     """The fundamental matrix (3, 3) of least squares, of 8 or more pairs of pixels (n, 2)."""
-    (first, to_first), (second, to_second) = _centred(source), _centred(sink)
+    (first, to_first), (second, to_second) = _normalise_pixels(source), _normalise_pixels(sink)
     rows = (second[:, :, None] * first[:, None]).reshape(-1, 9)
     left, sizes, right = np.linalg.svd(np.linalg.svd(rows, full_matrices=len(rows) < 9)[2][-1].reshape(3, 3))
-    return _normed(to_second.T @ (left[:, :2] * sizes[:2]) @ right[:2] @ to_first)
+    return _normalise(to_second.T @ (left[:, :2] * sizes[:2]) @ right[:2] @ to_first)
 
 
-def _centred(pixels: Array) -> tuple[Array, Array]:
+def _normalise_pixels(pixels: Array) -> tuple[Array, Array]:
     """Pixels (n, 3) about their middle, with 1, at a mean distance of root 2; the matrix (3, 3) that moves them so."""
     middle = pixels.mean(axis=0)
     scale = np.sqrt(2) / max(float(np.linalg.norm(pixels - middle, axis=1).mean()), 1e-12)
@@ -75,7 +75,7 @@ def _centred(pixels: Array) -> tuple[Array, Array]:
     return moved, np.array([[scale, 0, -scale * middle[0]], [0, scale, -scale * middle[1]], [0, 0, 1]])
 
 
-def _normed(matrix: Array) -> Array:
+def _normalise(matrix: Array) -> Array:
     normed: Array = matrix / np.linalg.norm(matrix)
     return -normed if normed[2, 2] < 0 else normed
 
@@ -99,12 +99,12 @@ class Triangulation(Step):
         second = matrix_of(self.settings["SecondCameraMatrix"]) @ own[:3]
         points = np.full((len(matches), 3), np.nan)
         rows = np.flatnonzero(_finite(matches.source, matches.sink))
-        found, errors = triangulated(first, second, matches.source[rows], matches.sink[rows])
-        depth = found @ own[2, :3] + own[2, 3]
-        good = (found[:, 2] > 0) & (depth > 0) & (errors <= self.general["MaximumReprojectionError"])
-        points[rows[good]] = found[good]
+        triangulated, errors = triangulate(first, second, matches.source[rows], matches.sink[rows])
+        depth = triangulated @ own[2, :3] + own[2, 3]
+        good = (triangulated[:, 2] > 0) & (depth > 0) & (errors <= self.general["MaximumReprojectionError"])
+        points[rows[good]] = triangulated[good]
         whole = Cloud(points=points)
-        return {"pointcloud": whole if self.general["OutputInvalidPoints"] else whole.taken(rows[good])}
+        return {"pointcloud": whole if self.general["OutputInvalidPoints"] else whole.subset(rows[good])}
 
 
 @implements("PointCloudReconstruction2DTo3D")
@@ -138,10 +138,10 @@ class FundamentalMatrixRansac(Step):
     """
 
     def process(self, *, matches: Matches2D) -> Ports:
-        matches = matches.taken(_finite(matches.source, matches.sink))
+        matches = matches.subset(_finite(matches.source, matches.sink))
         matrix = self.matrix(matches) if len(matches) >= LEAST_MATCHES else None
         if matrix is not None:
-            good = matches.taken(self._within(matrix, matches, "MaximumSymmetricEpipolarDistance"))
+            good = matches.subset(self._within(matrix, matches, "MaximumSymmetricEpipolarDistance"))
             if len(good) >= LEAST_MATCHES:
                 fraction = len(good) / len(matches)
                 return {"fundamentalMatrix": matrix, "success": True, "inlierMatches": good, "quality": fraction}
@@ -156,7 +156,7 @@ class FundamentalMatrixRansac(Step):
         matrix, mask = cv2.findFundamentalMat(source, sink, method, threshold, confidence, rounds)
         if matrix is None or matrix.shape != (3, 3):
             return None
-        best = _normed(np.asarray(matrix, np.float64))
+        best = _normalise(np.asarray(matrix, np.float64))
         inside = mask.ravel().astype(bool)
         for _ in range(REFINEMENTS):
             if np.count_nonzero(inside) < LEAST_MATCHES:
@@ -188,26 +188,26 @@ class EssentialMatrixDecomposition(Step):
         first, second = (matrix_of(self.settings[f"{name}CameraMatrix"]) for name in ("First", "Second"))
         if fundamentalMatrix.shape != (3, 3) or not np.isfinite(fundamentalMatrix).all():
             raise ValueError(f"fundamentalMatrix: expected 3 x 3 numbers, got {fundamentalMatrix.tolist()}")
-        matches = matches.taken(_finite(matches.source, matches.sink))
+        matches = matches.subset(_finite(matches.source, matches.sink))
         if not len(matches):
             return FAILED
         count = min(self.general["NumberOfTestPoints"], len(matches))
-        tested = matches.taken(np.unique(np.linspace(0, len(matches) - 1, count).astype(np.intp)))
+        tested = matches.subset(np.unique(np.linspace(0, len(matches) - 1, count).astype(np.intp)))
         turns = cv2.decomposeEssentialMat(second.T @ fundamentalMatrix @ first)
         poses = [
             transform_from_rotation(turn * np.sign(np.linalg.det(turn)), sign * turns[2].ravel())
             for turn in turns[:2]
             for sign in (1, -1)
         ]  # of the first camera in the second
-        fractions = [_share_in_front(first, second, pose, tested) for pose in poses]
+        fractions = [_fraction_in_front(first, second, pose, tested) for pose in poses]
         best = int(np.argmax(fractions))
         if not fractions[best] > 0.5:
             return FAILED
         return {"transform": inverse_from_transform(poses[best]), "success": True, "quality": fractions[best]}
 
 
-def _share_in_front(first: Array, second: Array, second_t_first: Array, matches: Matches2D) -> float:
-    points, _ = triangulated(first @ np.eye(3, 4), second @ second_t_first[:3], matches.source, matches.sink)
+def _fraction_in_front(first: Array, second: Array, second_t_first: Array, matches: Matches2D) -> float:
+    points, _ = triangulate(first @ np.eye(3, 4), second @ second_t_first[:3], matches.source, matches.sink)
     depth = points @ second_t_first[2, :3] + second_t_first[2, 3]
     return float(np.mean((points[:, 2] > 0) & (depth > 0)))
 
@@ -225,20 +225,20 @@ class IterativePnpSolver(Step):
         if len(points) != len(projections):
             raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
         known = _finite(points.points, projections.points)
-        places, pixels = points.points[known], projections.points[known]
-        if len(places) < LEAST_POINTS:
+        positions, pixels = points.points[known], projections.points[known]
+        if len(positions) < LEAST_POINTS:
             return FAILED
         matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
         good, turn, shift, inliers = cv2.solvePnPRansac(
-            places, pixels, matrix, np.zeros(0),
+            positions, pixels, matrix, np.zeros(0),
             iterationsCount=own["Iterations"], reprojectionError=own["OutlierThreshold"], confidence=own["Confidence"],
         )  # fmt: skip
         if not good or inliers is None or len(inliers) < LEAST_POINTS:
             return FAILED
         inside = inliers.ravel()
-        turn, shift = cv2.solvePnPRefineLM(places[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)
+        turn, shift = cv2.solvePnPRefineLM(positions[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)
         if not np.isfinite(turn).all() or not np.isfinite(shift).all():
             return FAILED
         camera_t_points = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
-        fraction = len(inside) / len(places)
+        fraction = len(inside) / len(positions)
         return {"camera": inverse_from_transform(camera_t_points), "success": True, "quality": fraction}

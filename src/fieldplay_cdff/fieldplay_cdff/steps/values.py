@@ -67,7 +67,7 @@ class Cloud:
     def __len__(self) -> int:
         return len(self.points)
 
-    def taken(self, which: NDArray[np.generic]) -> "Cloud":
+    def subset(self, which: NDArray[np.generic]) -> "Cloud":
         """Some of the points, by a mask or their places."""
         parts = {name: getattr(self, name) for name in ("normals", "intensity", "colors", "counts")}
         own = {name: None if part is None else part[which] for name, part in parts.items()}
@@ -113,7 +113,7 @@ class Matches2D:
     def __len__(self) -> int:
         return len(self.source)
 
-    def taken(self, which: NDArray[np.generic]) -> "Matches2D":
+    def subset(self, which: NDArray[np.generic]) -> "Matches2D":
         """Some of the matches, by a mask or their places."""
         return Matches2D(source=self.source[which], sink=self.sink[which], probability=self.probability[which])
 

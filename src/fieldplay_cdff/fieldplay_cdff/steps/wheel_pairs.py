@@ -40,7 +40,7 @@ LOST: Ports = {"success": False, "quality": 0.0}
 # Poses are those of the robot in the camera: x where it heads to, z up.
 
 
-class DepthPicture(NamedTuple):
+class DepthImage(NamedTuple):
     """Depths (h, w) in m, 0 or NaN where they are not known, and the camera's matrix (3, 3)."""
 
     depths: Array
@@ -58,7 +58,7 @@ class DepthPicture(NamedTuple):
         return np.array([ray[0] * depth, ray[1] * depth, depth])
 
 
-def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np.inf) -> DepthPicture:
+def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np.inf) -> DepthImage:
     """The depths of a picture of them (m, or mm as 16UC1), or of disparities where a baseline is told."""
     matrix = camera_of(frame, "depth").matrix
     if frame.image.ndim != 2:
@@ -70,15 +70,15 @@ def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np
             depths = np.where(disparities > 0, matrix[0, 0] * baseline_m / disparities, np.nan)
     elif frame.encoding in ("16UC1", "mono16"):
         depths = depths * MM
-    return DepthPicture(np.where(depths < farthest_m, depths, np.nan), matrix)
+    return DepthImage(np.where(depths < farthest_m, depths, np.nan), matrix)
 
 
-def pose_of_heading(heading: Array, up: Array, place: Array) -> Array:
+def pose_of_heading(heading: Array, up: Array, position: Array) -> Array:
     """The pose (4, 4) of a robot at a place that heads along one vector, and has its up nearest to another."""
     x = heading / np.linalg.norm(heading)
     z = up - (up @ x) * x
     z = z / np.linalg.norm(z)
-    return transform_from_rotation(np.stack([x, np.cross(z, x), z], axis=1), place)
+    return transform_from_rotation(np.stack([x, np.cross(z, x), z], axis=1), position)
 
 
 def circles_of(primitives: Sequence[Array]) -> Array:
@@ -109,7 +109,7 @@ class PrimitivesPoseEstimator(Step):
         self._is_leftwards = False
 
     def process(self, *, image: Frame, depth: Frame, primitives: Sequence[Array]) -> Ports:
-        picture = depth_image(depth)
+        depths = depth_image(depth)
         circles = circles_of(primitives)
         if not len(circles):
             raise ValueError("primitives: expected a circle, got none")
@@ -125,7 +125,7 @@ class PrimitivesPoseEstimator(Step):
             moved = nearest[0] - self._last[0]
             self._is_leftwards = moved < 0 if moved else self._is_leftwards
         self._last = nearest
-        return {"poses": self._pose(picture)[None], "success": is_near, "quality": float(is_near)}
+        return {"poses": self._pose(depths)[None], "success": is_near, "quality": float(is_near)}
 
     def _predict(self) -> None:
         change = np.eye(4)
@@ -139,13 +139,13 @@ class PrimitivesPoseEstimator(Step):
         self._state = self._state + gain @ (pixel - seen @ self._state)
         self._covariance = (np.eye(4) - gain @ seen) @ self._covariance
 
-    def _pose(self, image: DepthPicture) -> Array:
+    def _pose(self, image: DepthImage) -> Array:
         pixel = self._state[:2]
-        place, left, right = (image.point(pixel + np.array([aside, 0])) for aside in (0, -2, 2))
-        if place is None or left is None or right is None:
+        position, left, right = (image.point(pixel + np.array([aside, 0])) for aside in (0, -2, 2))
+        if position is None or left is None or right is None:
             raise ValueError(f"depth: expected depths about pixel {pixel[0]:.1f}, {pixel[1]:.1f}, got none")
         heading = left - right if self._is_leftwards else right - left
-        return pose_of_heading(heading, UP, place)
+        return pose_of_heading(heading, UP, position)
 
 
 class Wheels(NamedTuple):
@@ -160,11 +160,11 @@ def wheels_of(circles: Array, robot: str) -> Wheels | None:
     if len(circles) < 2:
         return None
     lowest = circles[np.argsort(-circles[:, 1], kind="stable")[:2]]
-    apart, radii = np.abs(lowest[0] - lowest[1]), lowest[:, 2]
+    distances, radii = np.abs(lowest[0] - lowest[1]), lowest[:, 2]
     if robot == MANA:
-        is_pair = apart[1] < radii[0] and radii.max() < apart[0] <= 2 * radii.sum()
+        is_pair = distances[1] < radii[0] and radii.max() < distances[0] <= 2 * radii.sum()
     else:
-        is_pair = apart[1] <= radii[0]
+        is_pair = distances[1] <= radii[0]
     left, right = lowest[np.argsort(lowest[:, 0], kind="stable")]
     return Wheels(left, right) if is_pair else None
 
@@ -217,23 +217,23 @@ class WheeledRobotPoseEstimator(Step):
 
     def process(self, *, image: Frame, depth: Frame, primitives: Sequence[Array]) -> Ports:
         own, robot = self.settings["KFParameters"], self.general["Robot"]
-        told = self.general["Baseline"]
-        baseline = depth.baseline_m if told == DEFAULT_BASELINE_M and depth.baseline_m > 0 else told
-        picture = depth_image(
+        baseline_m = self.general["Baseline"]
+        baseline = depth.baseline_m if baseline_m == DEFAULT_BASELINE_M and depth.baseline_m > 0 else baseline_m
+        depths = depth_image(
             depth, baseline_m=baseline if robot == MANA else 0.0, farthest_m=self.general["MaxStereoDepth"]
         )
         wheels = wheels_of(circles_of(primitives), robot)
-        values = None if wheels is None else self._by_wheels(picture, wheels)
+        values = None if wheels is None else self._by_wheels(depths, wheels)
         noise = WHEEL_NOISE
         if values is None and own["backupMeasurement"]:
             middle = blob_middle(grey_of(image, "image"))
-            values = None if middle is None else picture.point(middle)
+            values = None if middle is None else depths.point(middle)
             noise = BLOB_NOISE
-        self._filtered(values, noise)
+        self._filter_pose(values, noise)
         quality = 0.0 if values is None else BY_BLOB if noise == BLOB_NOISE else 1.0
         return {"poses": self._filter.pose[None], "success": values is not None, "quality": quality}
 
-    def _filtered(self, values: Array | None, noise: float) -> None:
+    def _filter_pose(self, values: Array | None, noise: float) -> None:
         known = self._filter
         if values is None and not known.is_begun:
             raise ValueError("primitives: expected two wheels beside each other with a depth, got none so far")
@@ -248,12 +248,12 @@ class WheeledRobotPoseEstimator(Step):
             values = np.concatenate([values[:3], values[3:] + 2 * np.pi * turns])
         known.correct(values, noise)
 
-    def _by_wheels(self, image: DepthPicture, wheels: Wheels) -> Array | None:
+    def _by_wheels(self, image: DepthImage, wheels: Wheels) -> Array | None:
         """Position and angles (6,), or the position alone (3,) where the depths tell no more."""
         left, right = image.point(wheels.left[:2]), image.point(wheels.right[:2])
         if left is None or right is None:
             return None
-        place = (left + right) / 2
+        position = (left + right) / 2
         if self._left_m is not None and left[0] != self._left_m:
             self._is_leftwards = bool(left[0] < self._left_m)
         self._left_m = float(left[0])
@@ -261,10 +261,10 @@ class WheeledRobotPoseEstimator(Step):
         aside = np.array([along[1], -along[0]]) / np.linalg.norm(along) * wheels.left[2] / 4  # upwards in the picture
         above, below = image.point(wheels.left[:2] + aside), image.point(wheels.left[:2] - aside)
         if above is None or below is None or np.allclose(left, right):
-            return place
+            return position
         heading = left - right if self._is_leftwards else right - left
-        pose = pose_of_heading(heading, above - below, place)
-        return np.concatenate([place, fixed_xyz_from_rotation(pose[:3, :3])])
+        pose = pose_of_heading(heading, above - below, position)
+        return np.concatenate([position, fixed_xyz_from_rotation(pose[:3, :3])])
 
 
 def blob_middle(grey: NDArray[np.uint8]) -> Array | None:
@@ -320,27 +320,27 @@ class WheelPairs(Step):
         moving = grey_of(image, "image") > FOREGROUND_ABOVE
         if depth.image.shape != moving.shape:
             raise ValueError(f"depth: expected depths {moving.shape} as the picture, got {depth.image.shape}")
-        picture = depth_image(depth, baseline_m=depth.baseline_m)
+        depths = depth_image(depth, baseline_m=depth.baseline_m)
         own, stamp_ns = self.settings["Search"], image.stamp_ns
         if self._seen_ns is not None and (stamp_ns - self._seen_ns) * NS > own["ForgetAfter"]:
             self.reset()
         expected = None
         if self._is_headed and predictedState is not None:
             expected = transform_of_step(predictedState.values[:3], predictedState.values[3:6])
-        best = self._best(self._sides(picture, moving, circles_of(primitives)), expected)
+        best = self._best(self._sides(depths, moving, circles_of(primitives)), expected)
         if best is None:
             return LOST
         self._seen_ns = stamp_ns
-        pose = self._headed(best.pose, expected)
+        pose = self._orient_forwards(best.pose, expected)
         if pose is None:
             return LOST
         values = np.concatenate([vector_from_rotation(pose[:3, :3]), pose[:3, 3], np.zeros(6)])
         state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=stamp_ns)
         return {"measurement": state, "success": True, "quality": best.flatness}
 
-    def _sides(self, image: DepthPicture, moving: NDArray[np.bool_], circles: Array) -> list[WheelSide]:
+    def _sides(self, image: DepthImage, moving: NDArray[np.bool_], circles: Array) -> list[WheelSide]:
         """Those circles that are on what moves and may be wheels."""
-        radius, found = self.settings["Model"]["WheelRadius"], []
+        radius, wheels = self.settings["Model"]["WheelRadius"], []
         height, width = moving.shape
         for circle in circles:
             column, row = (round(float(value)) for value in circle[:2])
@@ -354,8 +354,8 @@ class WheelPairs(Step):
                 points = disc_points(image, circle[:2], INNER * pixels, middle[2])
                 points = points[np.abs(points[:, 2] - middle[2]) < radius]
                 if len(points) >= LEAST_DEPTHS:
-                    found.append(WheelSide(middle * np.median(points[:, 2]) / middle[2], points))
-        return found
+                    wheels.append(WheelSide(middle * np.median(points[:, 2]) / middle[2], points))
+        return wheels
 
     def _best(self, sides: list[WheelSide], expected: Array | None) -> WheelPair | None:
         pairs = (self._pair(first, second, expected) for first, second in combinations(sides, 2))
@@ -378,38 +378,38 @@ class WheelPairs(Step):
         along = along - (along @ out) * out
         up = np.cross(along, out)
         up = up if up @ UP > 0 else -up
-        place = (first.middle + second.middle) / 2 - out * model["Width"] / 2
+        position = (first.middle + second.middle) / 2 - out * model["Width"] / 2
         misfit = off**2 + (1 - flatness)
         if expected is not None:
-            jump = float(np.linalg.norm(place - expected[:3, 3])) / own["MaximumJump"]
+            jump = float(np.linalg.norm(position - expected[:3, 3])) / own["MaximumJump"]
             if jump > 1:
                 return None
             misfit += jump**2
-        return WheelPair(pose_of_heading(along, up, place), flatness, misfit)
+        return WheelPair(pose_of_heading(along, up, position), flatness, misfit)
 
-    def _headed(self, pose: Array, expected: Array | None) -> Array | None:
+    def _orient_forwards(self, pose: Array, expected: Array | None) -> Array | None:
         """The pose with its x axis forwards; None where it is not known yet which way that is."""
         if expected is not None:
             forward = float(expected[:3, 0] @ pose[:3, 0])
         else:
             self._begin = pose[:3, 3] if self._begin is None else self._begin
-            way = pose[:3, 3] - self._begin
-            forward = float(way @ pose[:3, 0])
-            if np.linalg.norm(way) < self.settings["Search"]["MinimumWay"]:
+            displacement = pose[:3, 3] - self._begin
+            forward = float(displacement @ pose[:3, 0])
+            if np.linalg.norm(displacement) < self.settings["Search"]["MinimumWay"]:
                 return None
-            if abs(forward) < ALONG * np.linalg.norm(way):  # wheels roll: one of the two sights was none
+            if abs(forward) < ALONG * np.linalg.norm(displacement):  # wheels roll: one of the two sights was none
                 self._begin = pose[:3, 3]
                 return None
         self._is_headed = True
-        return pose if forward > 0 else turned_round(pose)
+        return pose if forward > 0 else reverse_heading(pose)
 
 
-def turned_round(pose: Array) -> Array:
+def reverse_heading(pose: Array) -> Array:
     """A pose (4, 4) with x and y the other way."""
     return np.asarray(pose @ np.diag([-1.0, -1.0, 1.0, 1.0]), np.float64)
 
 
-def disc_points(image: DepthPicture, middle: Array, radius_px: float, depth_m: float) -> Array:
+def disc_points(image: DepthImage, middle: Array, radius_px: float, depth_m: float) -> Array:
     """Points (n, 3) in m whose depths are known, of pixels within a radius of one."""
     height, width = image.depths.shape
     low = np.maximum(np.floor(middle - radius_px), 0).astype(int)
@@ -425,10 +425,10 @@ def disc_points(image: DepthPicture, middle: Array, radius_px: float, depth_m: f
 
 def _plane(points: Array, within_m: float) -> tuple[Array, float]:
     """The normal (3,) of the plane through points (n, 3) about their mean; the share of them that is near it."""
-    kept = points
+    inliers = points
     for _ in range(3):
-        middle = kept.mean(axis=0)
-        normal = np.linalg.eigh((kept - middle).T @ (kept - middle))[1][:, 0]
+        middle = inliers.mean(axis=0)
+        normal = np.linalg.eigh((inliers - middle).T @ (inliers - middle))[1][:, 0]
         off = np.abs((points - middle) @ normal)
-        kept = points[off < max(within_m, float(np.quantile(off, 0.5)))]
+        inliers = points[off < max(within_m, float(np.quantile(off, 0.5)))]
     return np.asarray(normal, np.float64), float((off < within_m).mean())

@@ -21,7 +21,7 @@ from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.log_files import open_log_file
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.timed_rows import NANOSECONDS
-from fieldplay_cdff.tools.times import begin_of, index_of_word, time_of_word
+from fieldplay_cdff.tools.times import index_of_word, start_of_log, time_of_word
 
 META = ".meta"
 PACKED = ".zz"
@@ -53,19 +53,19 @@ class ChosenRows:
 
 def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> ChosenRows:
     """The rows of a stream that a cut takes, in their order."""
-    words = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
-    start = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
-    found: list[tuple[int, int]] = []
+    limits = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
+    start = start_of_log(log) if any(index_of_word(word) is None for word, _ in limits) else 0
+    ranges: list[tuple[int, int]] = []
     for rows in stream.ranges():
         is_in = np.ones(rows[1] - rows[0], bool)
-        for word, is_start in words:
+        for word, is_start in limits:
             is_in &= _is_in(stream, rows, word, is_start=is_start, start_ns=start)
         borders = rows[0] + np.flatnonzero(np.diff(is_in, prepend=False, append=False))
         for first, last in borders.reshape(-1, 2).tolist():
-            if found and found[-1][1] == first:
-                first = found.pop()[0]
-            found.append((first, last))
-    return ChosenRows(tuple(found))
+            if ranges and ranges[-1][1] == first:
+                first = ranges.pop()[0]
+            ranges.append((first, last))
+    return ChosenRows(tuple(ranges))
 
 
 def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, start_ns: int) -> NDArray[np.bool_]:
@@ -116,12 +116,12 @@ def _samples(log: Log, stream: LogStream, rows: ChosenRows) -> Iterator[bytes]:
         with open_log_file(log.files, file) as source:
             for extent in group:
                 if extent.where is None:
-                    yield from _packed_anew(stream, extent.begin, extent.end)
+                    yield from _repack(stream, extent.start, extent.end)
                 else:
-                    yield from _copied(source, file, start=extent.where[0], end=extent.where[1])
+                    yield from _copy_bytes(source, file, start=extent.where[0], end=extent.where[1])
 
 
-def _copied(source: BinaryIO, file: str, *, start: int, end: int) -> Iterator[bytes]:
+def _copy_bytes(source: BinaryIO, file: str, *, start: int, end: int) -> Iterator[bytes]:
     source.seek(start)
     while start < end:
         block = source.read(min(BLOCK, end - start))
@@ -131,7 +131,7 @@ def _copied(source: BinaryIO, file: str, *, start: int, end: int) -> Iterator[by
         yield block
 
 
-def _packed_anew(stream: LogStream, start: int, end: int) -> Iterator[bytes]:
+def _repack(stream: LogStream, start: int, end: int) -> Iterator[bytes]:
     packer: Any = msgpack.Packer(unicode_errors="surrogateescape")
     for first in range(start, end, ROWS):
         yield b"".join(map(packer.pack, stream.samples(first, min(first + ROWS, end))))

@@ -33,26 +33,26 @@ class IndexState:
 def state_of(path: Path) -> IndexState:
     """The state of one log's index."""
     size = path.stat().st_size
-    place = index_cache.index_place(path)
-    is_there = place.exists()
-    kept = index_cache.kept_index(path)
-    state = VALID if kept else OUTDATED if is_there else SMALL if size < index_cache.SMALLEST else NONE
+    index_file = index_cache.index_path(path)
+    is_there = index_file.exists()
+    cached = index_cache.cached_index(path)
+    state = VALID if cached else OUTDATED if is_there else SMALL if size < index_cache.SMALLEST else NONE
     return IndexState(
         log=str(path),
         bytes=size,
         state=state,
-        index=str(place) if is_there else None,
-        index_bytes=place.stat().st_size if is_there else None,
-        samples=sum(len(part) for part in kept.parts) if kept else None,
+        index=str(index_file) if is_there else None,
+        index_bytes=index_file.stat().st_size if is_there else None,
+        samples=sum(len(part) for part in cached.parts) if cached else None,
     )
 
 
 def forget(paths: Sequence[Path]) -> int:
     """Take away the indexes of logs; how many there were."""
-    places = [place for path in paths if (place := index_cache.index_place(path)).exists()]
-    for place in places:
-        place.unlink()
-    return len(places)
+    paths_of_indexes = [index_file for path in paths if (index_file := index_cache.index_path(path)).exists()]
+    for index_file in paths_of_indexes:
+        index_file.unlink()
+    return len(paths_of_indexes)
 
 
 def as_json(states: Sequence[IndexState]) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
     """All for people."""
     yield f"indexes lie in {index_cache.cache_folder()}"
     for state in states:
-        kept = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
+        counts = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
         why = _why_none() if state.state == NONE else ""
-        yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{kept}{why}"
+        yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{counts}{why}"
         if state.index:
             yield f"  {state.index}"
 
@@ -74,5 +74,5 @@ def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
 def _why_none() -> str:
     """Why none could be made, if that is plain."""
     folder = index_cache.cache_folder()
-    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     return "" if there.is_dir() and os.access(there, os.W_OK) else f": {there} cannot be written to"

@@ -28,19 +28,19 @@ PART = re.compile(r"[/.]")
 
 
 @contextmanager
-def opened_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log]:
+def open_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log]:
     """One log of all paths; the parts of a stream are joined in the order of the files' names.
 
     What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
     """
     received: list[Defect] = []
 
-    def hear(issue: Defect) -> None:
+    def collect(issue: Defect) -> None:
         received.append(issue)
         report(issue)
 
-    files = files_of(paths[0], hear) if len(paths) == 1 else _listed(paths, hear, note)
-    with Log(files, log_names(files, note) if len(paths) == 1 else files.names, hear) as log:
+    files = files_of(paths[0], collect) if len(paths) == 1 else _list_files(paths, collect, note)
+    with Log(files, log_names(files, note) if len(paths) == 1 else files.names, collect) as log:
         if not log.streams and not log.settings:
             raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, received)}")
         for text in log.notes:
@@ -60,13 +60,13 @@ def _why_none(log: Log, issues: Sequence[Defect]) -> str:
     return f"none that can be read: {issues[0] if len(log.names) > 1 else issues[0].message}{more}"
 
 
-def _listed(paths: Sequence[Path], report: Report, note: Note) -> Files:
+def _list_files(paths: Sequence[Path], report: Report, note: Note) -> Files:
     """The files of several paths by what leads to them from the folder that they have in common."""
-    found = [os.path.abspath(file) for path in paths for file in _files_of(path, report, note)]
-    if not found:
+    files = [os.path.abspath(file) for path in paths for file in _files_of(path, report, note)]
+    if not files:
         raise ArchiveError(f"{paths[0]} and others: expected logs of MessagePack, got folders without any")
-    root = Path(os.path.commonpath([os.path.dirname(file) for file in found]))
-    return ListedFiles(root, [Path(os.path.relpath(file, root)).as_posix() for file in dict.fromkeys(found)])
+    root = Path(os.path.commonpath([os.path.dirname(file) for file in files]))
+    return ListedFiles(root, [Path(os.path.relpath(file, root)).as_posix() for file in dict.fromkeys(files)])
 
 
 def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
@@ -82,23 +82,23 @@ def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
     """
     if not log.streams:
         raise ArchiveError(f"{', '.join(log.settings)}: settings alone, no log with samples")
-    found = [next((each for each in (name, f"/{name}") if each in log.streams), "") for name in names]
-    unknown = [name for name, there in zip(names, found, strict=True) if not there]
+    streams = [next((each for each in (name, f"/{name}") if each in log.streams), "") for name in names]
+    unknown = [name for name, there in zip(names, streams, strict=True) if not there]
     if unknown:
         present = ", ".join(log.streams) or "none"
         raise UsageError(f"there is no stream {', '.join(unknown)}; there are {present}")
-    return list(dict.fromkeys(found)) if names else list(log.streams)
+    return list(dict.fromkeys(streams)) if names else list(log.streams)
 
 
 # Which streams of a log feed a chain.
 
 
-def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, InputFeed]:
+def feeds_of_log(log: Log, description: Description, arguments: Sequence[str]) -> dict[str, InputFeed]:
     """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
 
     UsageError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
     """
-    named = dict(_given(log, description, word) for word in words)
+    named = dict(_split_feed(log, description, word) for word in arguments)
     for port in description.inputs:
         called = [name for name in log.streams if _letters(port.name) in _endings(name)]
         if len(called) == 1:
@@ -106,7 +106,7 @@ def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> di
     return {port: InputFeed(name, _type_of(log.streams[name])) for port, name in named.items()}
 
 
-def _given(log: Log, description: Description, word: str) -> tuple[str, str]:
+def _split_feed(log: Log, description: Description, word: str) -> tuple[str, str]:
     port, equals, stream = word.partition("=")
     if not (port and equals and stream):
         raise UsageError(f"--stream: expected PORT=STREAM, got '{word}'")
@@ -123,7 +123,7 @@ def _endings(name: str) -> Iterator[str]:
 
 
 def _letters(name: str) -> str:
-    return "".join(sign for sign in name if sign.isalnum()).casefold()
+    return "".join(char for char in name if char.isalnum()).casefold()
 
 
 def _type_of(stream: LogStream) -> str:

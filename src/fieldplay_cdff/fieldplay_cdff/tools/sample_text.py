@@ -80,9 +80,9 @@ def _samples(stream: LogStream, first: int, last: int, *, report: Report) -> lis
         return stream.samples(first, last)
     except ArchiveError as error:
         if last - first == 1:
-            place = stream.place(first)
+            location = stream.sample_location(first)
             message = f"{error}; its row has a time alone"
-            report(Defect.at(place, kind="unreadable_sample", message=message, stream=stream.name))
+            report(Defect.at(location, kind="unreadable_sample", message=message, stream=stream.name))
             return [{}]
     return [sample for row in range(first, last) for sample in _samples(stream, row, row + 1, report=report)]
 
@@ -120,9 +120,9 @@ def _nearest(stream: LogStream, rows: tuple[int, int], time_ns: int) -> tuple[in
     known = np.flatnonzero(times != NO_TIME)
     if not len(known):
         return None
-    apart = np.abs(times[known] - time_ns)
-    best = int(np.argmin(apart))
-    return int(apart[best]), rows[0] + int(known[best])
+    distances = np.abs(times[known] - time_ns)
+    best = int(np.argmin(distances))
+    return int(distances[best]), rows[0] + int(known[best])
 
 
 def lines_of_sample(stream: LogStream, row: int, limits: Limits) -> Iterator[str]:
@@ -234,6 +234,6 @@ def _short_array(values: "np.ndarray[Any, Any]", limits: Limits) -> str:
     finite = values[np.isfinite(values)]
     span = f" from {finite.min():g} to {finite.max():g}" if len(finite) else ""
     strange = values.size - finite.size
-    told = f", {strange} of them nan or inf" if strange else ""
+    note = f", {strange} of them nan or inf" if strange else ""
     first = ", ".join(repr(each) for each in values.ravel()[:FEW].tolist())
-    return f"{shape} numbers{span}{told}: {first}, …"
+    return f"{shape} numbers{span}{note}: {first}, …"

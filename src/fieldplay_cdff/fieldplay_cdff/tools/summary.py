@@ -104,9 +104,9 @@ def _summary(stream: LogStream, rows: tuple[int, int], dialect: str) -> LogStrea
 
 def _times(stream: LogStream, rows: tuple[int, int], times_ns: Callable[[int, int], Stamps]) -> TimeSummary:
     """A summary of times in any order."""
-    found = times_of(known_times(times_ns(*part)) for part in stream.ranges(*rows))
-    if found is not None:
-        return found
+    times = times_of(known_times(times_ns(*part)) for part in stream.ranges(*rows))
+    if times is not None:
+        return times
     ordered = in_order((known_times(times_ns(*part))[:, None] for part in stream.ranges(*rows)), 1)
     blocks = (ordered.rows(first, first + AT_ONCE)[:, 0] for first in range(0, len(ordered), AT_ONCE))
     return times_of(blocks) or TimeSummary()

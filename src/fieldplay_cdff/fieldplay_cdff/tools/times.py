@@ -38,7 +38,7 @@ def time_of_word(word: str, start_ns: int) -> int:
         raise UsageError(f"{EXPECTED}, got '{word}'") from None
 
 
-def begin_of(log: Log) -> int:
+def start_of_log(log: Log) -> int:
     """When the first sample of a log was logged, in nanoseconds; 0 where no sample has a time."""
     firsts = [first for stream in log.streams.values() if (first := stream.first_logged_ns()) != NO_TIME]
     return min(firsts, default=0)

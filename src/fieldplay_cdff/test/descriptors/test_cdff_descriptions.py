@@ -7,7 +7,7 @@ import yaml
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay_cdff.descriptors.checks import check_description
-from fieldplay_cdff.descriptors.model import Description, End, published, with_own
+from fieldplay_cdff.descriptors.model import Description, End, published_catalogue, with_own
 from fieldplay_cdff.descriptors.reader import description_of_text
 from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
 
@@ -19,7 +19,7 @@ def read(text: str) -> tuple[Description, list[Defect]]:
     """A description and all that is wrong in it."""
     issues: list[Defect] = []
     description = description_of_text(FAULTY, text, issues.append)
-    check_description(FAULTY, description, published(), report=issues.append)
+    check_description(FAULTY, description, published_catalogue(), report=issues.append)
     return description, issues
 
 
@@ -102,7 +102,7 @@ def test_names_of_the_paper_are_known_as_other_names() -> None:
         "port: frame}",
     )
     assert told(text) == [(3, "FeatureExtraction2D is no published DFN: did you mean FeaturesExtraction2D?")]
-    assert published().meant("PerspectiveNPoint") is published().dfns["PerspectiveNPointSolving"]
+    assert published_catalogue().meant("PerspectiveNPoint") is published_catalogue().dfns["PerspectiveNPointSolving"]
 
 
 def test_tabs_are_taken_as_spaces_and_told_line_by_line() -> None:
@@ -152,17 +152,17 @@ def test_own_dfns_join_the_catalogue() -> None:
     description, issues = read(text)
     assert [issue.kind for issue in issues] == ["unknown_dfn"]
     found: list[Defect] = []
-    check_description(FAULTY, description, with_own(published(), [own]), report=found.append)
+    check_description(FAULTY, description, with_own(published_catalogue(), [own]), report=found.append)
     assert found == []
 
 
 def test_the_catalogue_is_complete() -> None:
-    dfns = published().dfns
+    dfns = published_catalogue().dfns
     assert len(dfns) == 39
     assert dfns["Registration3D"].implementations == ("Icp3D", "IcpCC", "IcpMatcher")
     assert dict(dfns["StereoReconstruction"].inputs) == {"left": "Frame", "right": "Frame"}
     assert all(dfn.inputs and dfn.outputs and dfn.implementations for dfn in dfns.values())
-    assert set(published().aliases.values()) <= dfns.keys()
+    assert set(published_catalogue().aliases.values()) <= dfns.keys()
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Pipelines:
         self.refused: set[NeededTransition] = set()
         self.asked: list[str] = []
         for name in self.orchestration.pipelines:
-            self.orchestration.hear_state(name, "unconfigured")
+            self.orchestration.receive_state(name, "unconfigured")
 
     def turn(self, seconds: float, **qualities: float) -> None:
         """Let time go on in fifths of a second, with what pipelines tell of their quality each time."""
@@ -45,10 +45,10 @@ class Pipelines:
             self.now_s += 0.2
             for name, quality in qualities.items():
                 if self.orchestration.pipelines[name].state == "active":
-                    self.orchestration.hear_quality(name, quality, self.now_s)
-            for step in self.orchestration.needed(self.now_s):
+                    self.orchestration.receive_quality(name, quality, self.now_s)
+            for step in self.orchestration.needed_transitions(self.now_s):
                 self.asked.append(f"{step.transition} {step.pipeline}")
-                self.orchestration.begin(step)
+                self.orchestration.start_transition(step)
                 self.orchestration.finish(step, is_done=step not in self.refused, now_s=self.now_s)
 
     @property
@@ -71,12 +71,12 @@ def test_those_that_begin_are_configured_and_activated_together() -> None:
 
 def test_one_that_answers_too_late_is_asked_for_no_more_than_it_needs() -> None:
     orchestration = Pipelines().orchestration
-    (first, _) = orchestration.needed(101.0)
-    orchestration.begin(first)
+    (first, _) = orchestration.needed_transitions(101.0)
+    orchestration.start_transition(first)
     orchestration.forget(first.pipeline)
-    assert first.pipeline not in {step.pipeline for step in orchestration.needed(102.0)}
-    orchestration.hear_state(first.pipeline, "inactive")
-    assert NeededTransition(first.pipeline, "activate") in orchestration.needed(103.0)
+    assert first.pipeline not in {step.pipeline for step in orchestration.needed_transitions(102.0)}
+    orchestration.receive_state(first.pipeline, "inactive")
+    assert NeededTransition(first.pipeline, "activate") in orchestration.needed_transitions(103.0)
 
 
 def test_another_stands_in_while_quality_is_low_and_goes_when_it_is_good_again() -> None:
@@ -126,8 +126,8 @@ def test_one_that_is_not_kept_rests_and_is_tried_again() -> None:
 def test_one_whose_step_hangs_is_replaced_and_the_others_go_on() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
-    pipelines.orchestration.hear_failure("odometry", "hangs: tracker for 60.2 s; the pipeline is stopped")
-    pipelines.orchestration.hear_state("odometry", "inactive")
+    pipelines.orchestration.receive_failure("odometry", "hangs: tracker for 60.2 s; the pipeline is stopped")
+    pipelines.orchestration.receive_state("odometry", "inactive")
     pipelines.turn(3.0)
     assert pipelines.active == {"mapping", "localisation"}
     assert pipelines.orchestration.news[:2] == [
@@ -139,10 +139,10 @@ def test_one_whose_step_hangs_is_replaced_and_the_others_go_on() -> None:
 def test_one_that_is_gone_is_replaced_and_taken_up_when_it_comes_again() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
-    pipelines.orchestration.hear_state("odometry", GONE)
+    pipelines.orchestration.receive_state("odometry", GONE)
     pipelines.turn(3.0)
     assert pipelines.active == {"mapping", "localisation"}
-    pipelines.orchestration.hear_state("odometry", "unconfigured")
+    pipelines.orchestration.receive_state("odometry", "unconfigured")
     pipelines.turn(4.0, odometry=0.9)
     assert pipelines.active == {"odometry", "mapping"}
 
@@ -177,7 +177,7 @@ def test_by_hand_what_is_there_already_or_has_no_threads_is_refused() -> None:
     assert pipelines.active == {"odometry", "heavy"} and pipelines.threads == 3
     assert pipelines.asked[-3:] == ["deactivate mapping", "configure heavy", "activate heavy"]
     orchestration.require_idle("mapping")
-    orchestration.hear_state("localisation", GONE)
+    orchestration.receive_state("localisation", GONE)
     with pytest.raises(UsageError, match="localisation does not answer"):
         orchestration.require_idle("localisation")
     orchestration.switch_off("odometry")

@@ -73,4 +73,4 @@ def test_what_is_held_is_never_dropped_and_a_jump_is_told_with_the_first_set_tha
     assert model is not None and model.is_held and model.values == {"model": "model"}
     assert scene is not None and (scene.values["scene"], scene.jumped) == (3 + 2 * HOUR_NS, True)
     assert (queue.dropped["scene"], queue.skipped["scene"]) == (3, 1)
-    assert list(queue.told) == ["scene: stamp 7200000000001 jumps by 7200.000 s"]
+    assert list(queue.notes) == ["scene: stamp 7200000000001 jumps by 7200.000 s"]

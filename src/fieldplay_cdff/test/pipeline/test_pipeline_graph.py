@@ -14,7 +14,7 @@ from fieldplay_cdff.pipeline import (
     configuration_of_file,
     load_pipeline,
     pipelines,
-    settings_of_words,
+    settings_of_arguments,
 )
 from fieldplay_cdff.pipeline.chains import pipeline_files, source_of
 from fieldplay_cdff.pipeline.graph import POLICIES
@@ -122,7 +122,7 @@ def test_a_dfn_or_no_file_or_no_name_is_told(tmp_path: Path) -> None:
 def test_a_chain_may_stand_in_a_chain_and_an_optional_step_lets_through(tmp_path: Path) -> None:
     outer = written(tmp_path, INNER.replace("FILE", str(written(tmp_path, TEXT))), "outer.yaml")
     assert list(load_pipeline(outer).steps) == ["two.move", "two.last", "two.map"]
-    words = settings_of_words(["filter.GeneralParameters.NumberOfNearestNeighbours=7", "two.map=VoxelBinning"])
+    words = settings_of_arguments(["filter.GeneralParameters.NumberOfNearestNeighbours=7", "two.map=VoxelBinning"])
     found = load_pipeline(outer, settings=words)
     assert found.steps["filter"].general["NumberOfNearestNeighbours"] == 7
     assert found.statistics.steps["two.map"].implementation == "VoxelBinning"
@@ -149,7 +149,7 @@ def test_a_chain_in_a_chain_stands_beside_it_or_comes_with_the_workspace(
 def test_what_is_set_reaches_its_step_and_what_is_not_known_is_told(tmp_path: Path) -> None:
     settings = {"map": {"GeneralParameters": {"VoxelResolution": 0.25}}}
     assert load_pipeline(FILE, settings=settings).steps["map"].general["VoxelResolution"] == 0.25
-    of_chain = settings_of_words(["Two.GeneralParameters.Size=0.75", "Two.GeneralParameters.Old=1"])
+    of_chain = settings_of_arguments(["Two.GeneralParameters.Size=0.75", "Two.GeneralParameters.Old=1"])
     assert load_pipeline(FILE, settings=of_chain).steps["map"].general["VoxelResolution"] == 0.75
     for word, message in (
         ("mapp.GeneralParameters.VoxelResolution=1", "Plain has no step mapp: did you mean map?"),
@@ -162,7 +162,7 @@ def test_what_is_set_reaches_its_step_and_what_is_not_known_is_told(tmp_path: Pa
         ("map", "expected STEP.GROUP.NAME=VALUE, or STEP=IMPLEMENTATION"),
     ):
         with pytest.raises(UserError, match=re.escape(message)):
-            load_pipeline(FILE, settings=settings_of_words([word]))
+            load_pipeline(FILE, settings=settings_of_arguments([word]))
 
 
 def test_files_of_the_authors_are_read_as_they_are(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_files_of_the_authors_are_read_as_they_are(tmp_path: Path) -> None:
     found = configuration_of_file(file)
     step = load_pipeline(FILE, settings=found).steps["map"]
     assert (step.general["VoxelResolution"], step.general["MinimumObservations"]) == (0.125, 2)
-    more = found.and_then(settings_of_words(["map.GeneralParameters.VoxelResolution=2"]))
+    more = found.and_then(settings_of_arguments(["map.GeneralParameters.VoxelResolution=2"]))
     assert load_pipeline(FILE, settings=more).steps["map"].general["VoxelResolution"] == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["authors.yaml"], "nothing is written beside it"
 

@@ -32,7 +32,7 @@ def test_a_map_is_made_saved_and_found_oneself_in(tmp_path: Path) -> None:
     (way, kept), last = (each.value for each in outs[-2:]), outs[-1]
     assert len(way) == len(WAY) and 3 <= len(kept) <= 4
     np.testing.assert_allclose(np.linalg.norm(way.positions_m[-1]), 0.72, atol=0.02)
-    topics = OutTopics(ports=pipeline.outputs, place="/slam", scene="slam/scene")
+    topics = OutTopics(ports=pipeline.outputs, prefix="/slam", scene="slam/scene")
     assert topics.topics()["/slam/closures"] == topics.topics()["/slam/keyframes"] == "geometry_msgs/msg/PoseArray"
     sent = [message.topic for port in outs[-2:] for message in topics.messages(port.port, port.value, last.stamp_ns)]
     assert sent == ["/slam/path", "/slam/keyframes", "/slam/closures"]

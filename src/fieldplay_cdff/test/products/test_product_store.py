@@ -138,16 +138,16 @@ def test_a_killed_writer_loses_nothing_that_was_kept(tmp_path: Path, told: list[
     words = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
     assert subprocess.run(words, check=False).returncode == -9
     part = parts.part_file(folder, "part_000001")
-    with ProductStore(folder, tell=told.append) as reader:
+    with ProductStore(folder, report=told.append) as reader:
         assert ids(reader) == [1, 2, 3, 4, 5, 6] and "6 products in it are whole" in told[0]
     part.write_bytes(part.read_bytes()[:-50_000])  # as a machine that crashed
     (folder / FILE).unlink()
-    with ProductStore(folder, is_written=True, tell=told.append) as store:
+    with ProductStore(folder, is_written=True, report=told.append) as store:
         assert ids(store) == [1, 2, 3, 4, 5] and told[-1] == f"{part} was cut off: 5 products in it are whole"
         assert store.messages(5) == product_of(4, size=100_000)[1]
         assert store.add(*product_of(9)).id == 6
     del told[:]
-    with ProductStore(folder, is_written=True, tell=told.append) as store:
+    with ProductStore(folder, is_written=True, report=told.append) as store:
         assert ids(store) == [1, 2, 3, 4, 5, 6] and told == [], "the part was made whole"
     assert (part.parent / "metadata.yaml").is_file()
 
@@ -178,10 +178,10 @@ def test_an_index_that_does_not_serve_is_made_anew(
     folder = filled(tmp_path / "store", 10, part_products=4)
     before = list(ProductStore(folder).query())
     harm(folder / FILE)
-    with ProductStore(folder, tell=told.append) as store:
+    with ProductStore(folder, report=told.append) as store:
         assert list(store.query()) == before
     assert len(told) == 1 and told_of_it in told[0] and told[0].endswith("it is made anew of the bags")
-    with ProductStore(folder, tell=told.append) as store:
+    with ProductStore(folder, report=told.append) as store:
         assert list(store.query()) == before and len(told) == 1
 
 
@@ -225,7 +225,7 @@ def test_a_damaged_product_is_told_and_the_others_are_read(tmp_path: Path, told:
     data = bytearray(part.read_bytes())
     data[150_000] ^= 255
     part.write_bytes(data)
-    with ProductStore(tmp_path / "store", is_written=True, tell=told.append) as store:
+    with ProductStore(tmp_path / "store", is_written=True, report=told.append) as store:
         with pytest.raises(StoreError, match=r"product 2 in .* is damaged: expected SHA-256"):
             store.messages(2)
         assert store.messages(3) == product_of(2, size=100_000)[1]
@@ -234,7 +234,7 @@ def test_a_damaged_product_is_told_and_the_others_are_read(tmp_path: Path, told:
             store.messages(2)
     part.write_bytes(b"else" + part.read_bytes()[4:])
     (tmp_path / "store" / FILE).unlink()
-    with ProductStore(tmp_path / "store", is_written=True, tell=told.append) as store:
+    with ProductStore(tmp_path / "store", is_written=True, report=told.append) as store:
         assert ids(store) == [] and told == [f"{part}: expected an MCAP file, got other first bytes"]
     assert part.is_file(), "what cannot be read is not deleted"
 

@@ -11,7 +11,7 @@ import yaml
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.adjustment import StereoRig, longest, tracks_of
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Matches2D
 
@@ -64,7 +64,7 @@ def world(
     steps = np.arange(places)[:, None]
     poses = transform_of_step(steps * [0.01, 0.04, -0.01], steps * [0.08, -0.01, 0.15])
     cloud = random.uniform([-2, -1.5, 2.5], [2, 1.5, 7], (points, 3))
-    pixels, _ = rig.pixels(moved(inverse_from_transform(poses), cloud[None]))
+    pixels, _ = rig.pixels(transform_points(inverse_from_transform(poses), cloud[None]))
     noise = random.normal(0, noise_px, pixels.shape)
     if rig.is_rectified:
         noise[..., 3] = noise[..., 1]

@@ -13,7 +13,7 @@ from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.pipeline.run import Pipeline, PipelineOutput, load_pipeline
 from fieldplay_cdff.steps.cad_model import Body, read_body
 from fieldplay_cdff.steps.edge_tracking import jacobian
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.values import Array, Frame, State
 
 BOX = """
@@ -58,7 +58,7 @@ def pose_at(number: int) -> Array:
 def picture(body: Body, pose: Array, shift_m: float) -> Array:
     """The body's faces, drawn by OpenCV; each grey of its own."""
     image = np.full((4 * CAMERA.height, 4 * CAMERA.width), 20, np.uint8)
-    points = moved(pose, body.corners) - [shift_m, 0, 0]
+    points = transform_points(pose, body.corners) - [shift_m, 0, 0]
     pixels = points[:, :2] / points[:, 2:] * 680 + CAMERA.matrix[:2, 2]
     eye = -pose[:3, :3].T @ (pose[:3, 3] - [shift_m, 0, 0])
     for number, (triangle, normal) in enumerate(zip(body.triangles, body.normals, strict=True)):
@@ -190,8 +190,8 @@ def test_of_a_box_nine_edges_are_seen_from_a_corner_and_four_from_the_front(box:
     assert body.size_m == pytest.approx(np.sqrt(0.8**2 + 0.6**2 + 0.4**2))
     assert (np.einsum("ij,ij->i", body.normals, body.corners[body.triangles[:, 0]]) > 0).all()
     crease_rad = np.radians(29)
-    assert len(body.seen_edges(np.array([3.0, 3.0, 3.0]), crease_rad)) == 9
-    assert len(body.seen_edges(np.array([0.0, 0.0, 3.0]), crease_rad)) == 4
+    assert len(body.visible_edges(np.array([3.0, 3.0, 3.0]), crease_rad)) == 9
+    assert len(body.visible_edges(np.array([0.0, 0.0, 3.0]), crease_rad)) == 4
     points = body.points_on_edges(body.edges[0], np.full(len(body.edges[0]), 1.0))
     eye = np.array([3.0, 2.0, 4.0])
     facing = [0.4, 0.3, 0.2]

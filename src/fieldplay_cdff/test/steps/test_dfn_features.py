@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay_cdff.steps.features import turned_alike
+from fieldplay_cdff.steps.features import agreeing_rotations
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Features2D, Frame, Matches2D
 
@@ -126,7 +126,7 @@ def test_matches_are_moved_to_parts_of_a_pixel_and_those_far_off_go() -> None:
     assert found["quality"] == len(kept) / 50
     assert set(map(tuple, kept.source)) <= set(map(tuple, source)), "the source stays as it is"
     nothing = step.process(
-        sourceFrame=Frame(image=wide), sinkFrame=Frame(image=moved), matches=matches.taken(source[:0, 0] > 0)
+        sourceFrame=Frame(image=wide), sinkFrame=Frame(image=moved), matches=matches.subset(source[:0, 0] > 0)
     )
     assert (len(nothing["matches"]), nothing["quality"]) == (0, 0.0)
     with pytest.raises(
@@ -148,8 +148,8 @@ def test_matches_that_turn_otherwise_than_most_go() -> None:
     every, alike = matched(source, sink, **wide), matched(source, sink, **wide, MaximumTurn=15.0)
     assert share(alike) > share(every) + 0.1
     assert share(alike) * len(alike) > 0.95 * share(every) * len(every)
-    assert turned_alike(np.array([350.0, 3.0, 8.0, 120.0]), 15.0).tolist() == [True, True, True, False]
-    assert turned_alike(np.zeros(0), 15.0).tolist() == []
+    assert agreeing_rotations(np.array([350.0, 3.0, 8.0, 120.0]), 15.0).tolist() == [True, True, True, False]
+    assert agreeing_rotations(np.zeros(0), 15.0).tolist() == []
 
 
 def test_of_a_rectified_pair_only_features_of_the_same_lines_are_compared() -> None:

@@ -10,9 +10,9 @@ from fieldplay_cdff.steps.filters import (
     KalmanCorrector,
     KalmanPredictor,
     NewerState,
-    predicted,
+    predict,
 )
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import (
     Array,
@@ -62,7 +62,7 @@ def test_times_are_nanoseconds_and_two_steps_are_as_one() -> None:
     late = State(values=VALUES, covariance=SPREAD, stamp_ns=1_540_000_000 * SECOND)
     found = expected_state(1_540_000_000 * SECOND + 250_000_000, late)
     np.testing.assert_array_equal(found.values, expected_state().values)
-    half, _ = predicted(*predicted(VALUES, SPREAD, 0.125, turns=0.0, shifts=0.0), 0.125, turns=0.0, shifts=0.0)
+    half, _ = predict(*predict(VALUES, SPREAD, 0.125, turns=0.0, shifts=0.0), 0.125, turns=0.0, shifts=0.0)
     np.testing.assert_allclose(half, expected_state().values, atol=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_a_model_is_followed_through_clouds_with_its_speeds() -> None:
     more: dict[str, Any] = {"modelCloud": model(), "initialState": begin}
     pose, rest = start, random.uniform([-2, -2, 4], [2, 2, 5], (500, 3))
     for second in range(12):
-        cloud = np.concatenate([moved(pose, model().points) + random.normal(0, 0.003, (1800, 3)), rest])
+        cloud = np.concatenate([transform_points(pose, model().points) + random.normal(0, 0.003, (1800, 3)), rest])
         state = step.process(sourceCloud=Cloud(points=cloud, stamp_ns=second * SECOND), **more)["state"]
         more = {}
         if second < 11:

@@ -126,7 +126,7 @@ def test_matches_are_joined_by_equal_pixels_where_there_is_a_point() -> None:
     assert few.process(stereoMatches=stereo, points=points, matches=matches([(3, 3)], [(30, 3)])) == {}
     with pytest.raises(ValueError, match="expected a point for each match, got 2 points and 3 matches"):
         made("MatchJoining", "JoinMatches").process(
-            stereoMatches=stereo, points=points.taken(np.arange(2)), matches=stereo
+            stereoMatches=stereo, points=points.subset(np.arange(2)), matches=stereo
         )
 
 

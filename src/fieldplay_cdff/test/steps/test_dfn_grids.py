@@ -5,7 +5,7 @@ import pytest
 
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.projection.cameras import camera_from_numbers
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import (
     Cloud,
@@ -50,7 +50,7 @@ def test_heights_of_cells_are_those_worked_out_however_the_points_come() -> None
 def test_clouds_are_placed_by_their_poses_and_what_is_no_point_is_left_out() -> None:
     pose = transform_of_step(np.array([0.2, -0.4, 1.0]), np.array([3.0, 2, 1]))
     far = np.array([[2e4, 0, 0], [np.nan, 0, 0]])
-    inner = moved(np.linalg.inv(pose), POINTS + np.array([0, 1e-9, 0]))  # one lies on the border of a cell
+    inner = transform_points(np.linalg.inv(pose), POINTS + np.array([0, 1e-9, 0]))  # one lies on the border of a cell
     step = step_of("ElevationMapping", "ElevationMap")({GENERAL: {"OutputEvery": 2}})
     check(step.process(pointCloud=Cloud(points=np.concatenate([inner, far])), pose=pose)["map"])
     assert step.process(pointCloud=Cloud(points=inner), pose=pose) == {}

@@ -10,7 +10,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.histograms import pair_features
 from fieldplay_cdff.steps.neighbours import surfaces_of
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
@@ -26,7 +26,7 @@ def box(step: float = 0.05) -> Array:
     faces = [np.stack(columns, axis=1) for columns in ((a, b, zero), (a, zero, b), (zero, a, b))]
     edges = [np.outer(rim[1:], axis) for axis in np.eye(3)]
     turned = transform_of_step(np.array([0.6, -0.6, 0]), np.array([0, 0, 2.0]))
-    return moved(turned, np.concatenate([np.zeros((1, 3)), *edges, *faces]))
+    return transform_points(turned, np.concatenate([np.zeros((1, 3)), *edges, *faces]))
 
 
 def roof(step: float = 0.05) -> Array:
@@ -213,7 +213,7 @@ def scene_and_model() -> tuple[Features3D, Features3D]:
     half = points[points[:, 0] < 1.2]
     own = half[::8]
     model = described("FpfhDescriptor3D", Cloud(points=half), Features3D(points=own), 0.25)
-    own = moved(inverse_from_transform(TRUTH), own)
+    own = transform_points(inverse_from_transform(TRUTH), own)
     return scene, Features3D(points=own, descriptors=model.descriptors)
 
 
@@ -234,7 +234,10 @@ def test_a_model_is_found_in_a_scene_the_same_each_time(name: str, general: dict
     apart = inverse_from_transform(TRUTH) @ found[0]["transform"]
     assert np.linalg.norm(vector_from_rotation(apart[:3, :3])) < 0.1, "scene_T_model, which the original inverts"
     centre = model.points.mean(axis=0)
-    assert np.linalg.norm(moved(found[0]["transform"], centre[None]) - moved(TRUTH, centre[None])) < 0.1
+    assert (
+        np.linalg.norm(transform_points(found[0]["transform"], centre[None]) - transform_points(TRUTH, centre[None]))
+        < 0.1
+    )
     assert found[0]["transform"].tobytes() == found[1]["transform"].tobytes()
     step = step_of("FeaturesMatching3D", name)({GENERAL: general})
     empty = Features3D(points=np.zeros((0, 3)))
@@ -263,7 +266,7 @@ def test_a_model_is_found_in_a_scene_the_same_each_time(name: str, general: dict
 def test_a_sink_serves_one_source_and_one_outlier_spoils_nothing() -> None:
     random = np.random.default_rng(0)
     points, descriptors = random.uniform(size=(12, 3)), random.uniform(size=(12, 33)).astype(np.float32)
-    sink = Features3D(points=moved(TRUTH, points), descriptors=descriptors)
+    sink = Features3D(points=transform_points(TRUTH, points), descriptors=descriptors)
     wrong = np.concatenate([points[:10], points[[3]] + 5, points[[11]] - 3])  # one that is like another, one astray
     like = np.concatenate([descriptors[:10], descriptors[[3]] * 1.01 + random.uniform(0, 0.001, 33), descriptors[[11]]])
     step = step_of("FeaturesMatching3D", "BestDescriptorMatch")()

@@ -11,7 +11,7 @@ from fieldplay_cdff.pipeline.run import load_pipeline
 from fieldplay_cdff.steps.localisation import InMapOfKeyframes
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.slam import KeyframeSlam
-from fieldplay_cdff.steps.step import Given
+from fieldplay_cdff.steps.step import ParameterGroups
 from fieldplay_cdff.steps.values import Array
 from fieldplay_testing.painted_ground import CAMERA, GIVEN, Drive, at, pair
 
@@ -20,7 +20,7 @@ ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
+def given(tmp_path_factory: pytest.TempPathFactory) -> ParameterGroups:
     """The settings of a step that knows the map of a straight way."""
     file = tmp_path_factory.mktemp("map") / "map.npz"
     drive = Drive(KeyframeSlam({**GIVEN, "GeneralParameters": {"SaveMap": True, "MapFile": str(file)}}), drifts=False)
@@ -35,7 +35,7 @@ def error_m(pose: Array, true: Array) -> float:
     return float(np.linalg.norm(pose[:3, 3] - own[:3, 3]))
 
 
-def test_another_drive_is_found_at_once_and_held(given: Given) -> None:
+def test_another_drive_is_found_at_once_and_held(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given))
     for number in range(5, STEPS - 3):
         pose = at(0.12 * number, 0.06, 0.05)
@@ -44,13 +44,13 @@ def test_another_drive_is_found_at_once_and_held(given: Given) -> None:
         assert np.sqrt(np.trace(out["pose"].covariance[:3, :3])) < 0.05
 
 
-def test_elsewhere_it_says_that_it_is_not_found(given: Given) -> None:
+def test_elsewhere_it_says_that_it_is_not_found(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given))
     for number in range(5, 11):
         assert drive.go(ALONG[number], seed=4) == {"success": False}
 
 
-def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: Given) -> None:
+def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
     away = [at(0.3 * number, -0.3 * number, -0.6) for number in range(2, 20)]
     outs = [drive.go(pose)["success"] for pose in [ALONG[4], ALONG[5]]]
@@ -60,14 +60,14 @@ def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: Given
     assert back[-1]["success"] and error_m(back[-1]["pose"].pose, ALONG[12]) < 0.02
 
 
-def test_images_alone_are_enough_and_a_failing_odometry_is_bridged(given: Given) -> None:
+def test_images_alone_are_enough_and_a_failing_odometry_is_bridged(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
     outs = [drive.go(ALONG[number], told=number not in (8, 9, 10)) for number in range(5, 14)]
     assert all(out["success"] for out in outs)
     assert max(error_m(out["pose"].pose, ALONG[5 + row]) for row, out in enumerate(outs)) < 0.02
 
 
-def test_a_jump_of_the_odometry_does_not_stay(given: Given) -> None:
+def test_a_jump_of_the_odometry_does_not_stay(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
     for number in range(5, STEPS - 2):
         if number == 9:
@@ -76,7 +76,7 @@ def test_a_jump_of_the_odometry_does_not_stay(given: Given) -> None:
     assert out["success"] and error_m(out["pose"].pose, ALONG[STEPS - 3]) < 0.02
 
 
-def test_after_a_jump_of_time_it_is_looked_for_anew(given: Given) -> None:
+def test_after_a_jump_of_time_it_is_looked_for_anew(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
     assert drive.go(ALONG[3])["success"]
     drive.step.reset()
@@ -85,7 +85,7 @@ def test_after_a_jump_of_time_it_is_looked_for_anew(given: Given) -> None:
     assert out["success"] and error_m(out["pose"].pose, ALONG[15]) < 0.02
 
 
-def test_a_map_that_is_none_and_images_of_another_camera_are_told(given: Given, tmp_path: Path) -> None:
+def test_a_map_that_is_none_and_images_of_another_camera_are_told(given: ParameterGroups, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"MapFile: expected the map in which to find the camera, got nothing \(--set"):
         load_pipeline("MapLocalisation", None, None, {"left": CAMERA, "right": CAMERA}, 0.2)
     with pytest.raises(ArchiveError, match=r"none\.npz: there is no such map"):

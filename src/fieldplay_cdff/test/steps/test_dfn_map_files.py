@@ -58,7 +58,7 @@ def test_a_map_is_the_same_again(tmp_path: Path) -> None:
         for name in ("pixels", "points", "codes"):
             np.testing.assert_array_equal(getattr(again.view, name), getattr(keyframe.view, name))
     assert [edge.is_closure for edge in found.edges] == [False, False, True]
-    assert found.frames[0].keyframe == 3 and len(found.way()[0]) == 5
+    assert found.frames[0].keyframe == 3 and len(found.trajectory()[0]) == 5
     views = [(number, keyframe.view) for number, keyframe in own.keyframes.items()]
     np.testing.assert_array_equal(index.rows, PlaceIndex.of(views).rows)
 
@@ -69,7 +69,7 @@ def test_a_map_of_one_keyframe_is_one(tmp_path: Path) -> None:
     own.edges, own.frames = [], []
     save_map(tmp_path / "map.npz", own)
     found, index = load_map(tmp_path / "map.npz", lambda text: None)
-    assert len(found) == 1 and not found.edges and index.rows.shape == (8, 0) and len(found.way()[0]) == 1
+    assert len(found) == 1 and not found.edges and index.rows.shape == (8, 0) and len(found.trajectory()[0]) == 1
 
 
 def changed(file: Path, **arrays: Any) -> None:

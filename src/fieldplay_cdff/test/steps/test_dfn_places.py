@@ -12,15 +12,15 @@ from fieldplay_cdff.steps.keyframes import View, codes_of
 from fieldplay_cdff.steps.place_recognition import (
     PlaceIndex,
     SightingLimits,
+    code_words,
     sighting,
-    words_of,
 )
-from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.values import Array
 
 CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400.0, baseline_m=0.1)
 SIZE = (1000, 800)
-LIMITS = SightingLimits(points=20, share=0.3, cells=6, ratio=0.85, error_px=2.0)
+LIMITS = SightingLimits(points=20, inlier_fraction=0.3, cells=6, ratio=0.85, error_px=2.0)
 POSE = transform_of_step(np.array([0.05, -0.1, 0.2]), np.array([0.3, -0.05, 0.2]))
 
 
@@ -41,7 +41,7 @@ def bare(codes: np.ndarray) -> View:
 
 def seen_from(pose: Array, points: Array, codes: np.ndarray, noise_px: float = 0.3, seed: int = 0) -> View:
     """What a camera at a pose sees of points (n, 3)."""
-    own = moved(inverse_from_transform(pose), points)
+    own = transform_points(inverse_from_transform(pose), points)
     pixels = own[:, :2] / own[:, 2:] * [CAMERA.focal_x, CAMERA.focal_y] + [CAMERA.center_x, CAMERA.center_y]
     pixels += np.random.default_rng(seed).normal(0, noise_px, pixels.shape)
     return View(pixels=pixels.astype(np.float32), points=own.astype(np.float32), codes=codes)
@@ -65,7 +65,7 @@ def test_codes_of_like_descriptors_differ_in_few_bits() -> None:
 
 def test_words_are_bits_of_codes() -> None:
     code = np.arange(32, dtype=np.uint8)[None]
-    assert words_of(code)[:, 0].tolist() == [
+    assert code_words(code)[:, 0].tolist() == [
         4 * word + 256 * (4 * word + 1) + 65536 * (4 * word + 2) for word in range(8)
     ]
 

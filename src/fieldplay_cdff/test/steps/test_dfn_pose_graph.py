@@ -12,11 +12,11 @@ from fieldplay.geometry.transforms import (
 )
 from fieldplay_cdff.steps.pose_graph import (
     GraphEdges,
-    carried,
     changes_of_edges,
     covariance_of_pose,
     deviations_of_edges,
     poses_of_graph,
+    transport_covariance,
 )
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.values import Array
@@ -32,7 +32,7 @@ def edges_of(
     is_doubted[doubted or []] = True
     known = np.ones(6) if deviations is None else deviations
     covariance = np.broadcast_to(np.diag(known**2), (count, 6, 6))
-    return GraphEdges(ends=ends.astype(np.intp), measured=measured, covariance=covariance, is_doubted=is_doubted)
+    return GraphEdges(nodes=ends.astype(np.intp), measured=measured, covariance=covariance, is_doubted=is_doubted)
 
 
 def lap(count: int, seed: int = 1) -> tuple[Array, GraphEdges]:
@@ -59,7 +59,7 @@ def chained(edges: GraphEdges, count: int) -> Array:
 
 
 def residuals(poses: Array, edges: GraphEdges) -> Array:
-    apart = inverse_from_transform(poses[edges.ends[:, 0]]) @ poses[edges.ends[:, 1]]
+    apart = inverse_from_transform(poses[edges.nodes[:, 0]]) @ poses[edges.nodes[:, 1]]
     error = inverse_from_transform(edges.measured) @ apart
     return np.hstack([error[:, :3, 3], vector_from_rotation(error[:, :3, :3])])
 
@@ -120,7 +120,7 @@ def test_a_lap_that_closes_is_put_right_and_its_error_spread_as_least_squares_ha
 def test_an_edge_that_may_be_wrong_and_is_pulls_little() -> None:
     true, edges = lap(60)
     wrong = transform_of_step(np.array([0, 0, 0.4]), np.array([2.0, 1.0, 0.0]))
-    ends, measured = np.vstack([edges.ends, [[10, 40]]]), np.concatenate([edges.measured, wrong[None]])
+    ends, measured = np.vstack([edges.nodes, [[10, 40]]]), np.concatenate([edges.measured, wrong[None]])
     more = edges_of(ends, measured, DEVIATIONS, [59, 60])
     plain, robust = (poses_of_graph(chained(edges, 60), more, huber=huber) for huber in (np.inf, 1.0))
     off = [np.linalg.norm(poses[:, :3, 3] - true[:, :3, 3], axis=1).max() for poses in (plain, robust)]
@@ -134,7 +134,7 @@ def test_how_well_a_pose_is_known_is_what_many_tries_tell() -> None:
     for seed in range(tries):
         true, edges = lap(count, seed)
         open_way = GraphEdges(
-            ends=edges.ends[:-1], measured=edges.measured[:-1], covariance=edges.covariance[:-1],
+            nodes=edges.nodes[:-1], measured=edges.measured[:-1], covariance=edges.covariance[:-1],
             is_doubted=edges.is_doubted[:-1],
         )  # fmt: skip
         error = inverse_from_transform(true[-1]) @ chained(edges, count)[-1]
@@ -143,14 +143,14 @@ def test_how_well_a_pose_is_known_is_what_many_tries_tell() -> None:
     np.testing.assert_allclose(np.sqrt(np.diag(told)), np.std(last, axis=0), rtol=0.12)
     by_steps = np.zeros((6, 6))
     for step in open_way.measured:
-        by_steps = carried(by_steps, step) + open_way.covariance[0]
+        by_steps = transport_covariance(by_steps, step) + open_way.covariance[0]
     np.testing.assert_allclose(np.sqrt(np.diag(by_steps)), np.sqrt(np.diag(told)), rtol=0.05)
     assert (covariance_of_pose(true, open_way, 0) == 0).all()
 
 
 def test_a_graph_of_one_pose_and_one_that_fits_exactly_stay() -> None:
     true, edges = lap(8)
-    exact = edges_of(edges.ends[:-1], inverse_from_transform(true[:-1]) @ true[1:], DEVIATIONS)
+    exact = edges_of(edges.nodes[:-1], inverse_from_transform(true[:-1]) @ true[1:], DEVIATIONS)
     np.testing.assert_allclose(poses_of_graph(true, exact), true, atol=1e-9)
     none = edges_of(np.zeros((0, 2)), np.zeros((0, 4, 4)))
     np.testing.assert_array_equal(poses_of_graph(np.eye(4)[None], none), np.eye(4)[None])

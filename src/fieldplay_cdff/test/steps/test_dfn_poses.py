@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fieldplay.geometry.transforms import inverse_from_transform, quaternion_from_rotation, vector_from_rotation
-from fieldplay_cdff.steps.rigid import moved, rigid_fit, transform_of_step
+from fieldplay_cdff.steps.rigid import rigid_fit, transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Matches3D
 
@@ -36,14 +36,14 @@ def test_a_transform_is_the_rigid_one_of_least_squares() -> None:
     np.testing.assert_allclose(transform[:3, 3], [0.510690860, -0.260205646, 1.001258994], atol=1e-9)
     quaternion = [0.046473853, 0.097079704, 0.149812755, 0.982838670]
     np.testing.assert_allclose(quaternion_from_rotation(transform[:3, :3]), quaternion, atol=1e-9)
-    assert np.sum((moved(transform, SOURCE) - SINK) ** 2) == pytest.approx(0.002284336, abs=1e-9)
+    assert np.sum((transform_points(transform, SOURCE) - SINK) ** 2) == pytest.approx(0.002284336, abs=1e-9)
     assert found["error"] == pytest.approx(0.021374454, abs=1e-9), "its rms, not half its mean square 0.000228"
 
 
 def test_half_a_turn_is_found_too() -> None:
     """The original's formula for quaternions fails there."""
     truth = transform_of_step(np.array([0.0, np.pi, 0]), np.array([1.0, 2, 3]))
-    found = estimated("LeastSquaresMinimization", pairs(SOURCE, moved(truth, SOURCE)))
+    found = estimated("LeastSquaresMinimization", pairs(SOURCE, transform_points(truth, SOURCE)))
     np.testing.assert_allclose(found["transforms"][0], truth, atol=1e-9)
 
 
@@ -73,7 +73,9 @@ def world_in(frames: int, noise: float) -> tuple[list[Array], list[Array]]:
     random = np.random.default_rng(3)
     poses = [transform_of_step(np.array([0.1, -0.2, 0.3]) * k, np.array([0.5, 0.1, -0.3]) * k) for k in range(frames)]
     points = random.uniform([-2, -2, 3], [2, 2, 7], (40, 3))
-    seen = [moved(inverse_from_transform(pose), points) + random.normal(0, noise, points.shape) for pose in poses]
+    seen = [
+        transform_points(inverse_from_transform(pose), points) + random.normal(0, noise, points.shape) for pose in poses
+    ]
     return poses, seen
 
 

@@ -12,8 +12,8 @@ from fieldplay.projection.cameras import CameraModel, camera_from_numbers, pixel
 from fieldplay_cdff.steps.rectification import (
     StereoCalibration,
     maps_to,
-    rectified,
-    without_lens,
+    pinhole_camera,
+    rectify,
 )
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Frame, FramePair
@@ -39,7 +39,7 @@ def undistorted(frame: Frame, implementation: str = "ImageUndistortion", **given
 
 
 def test_pixels_come_from_where_the_lens_put_them() -> None:
-    columns, rows = maps_to(LEFT, without_lens(LEFT, LEFT.matrix))
+    columns, rows = maps_to(LEFT, pinhole_camera(LEFT, LEFT.matrix))
     for (u, v), (x, y) in {
         (0, 0): (17.926763515, 13.221882663),
         (100, 700): (116.117612166, 687.842342407),
@@ -133,7 +133,7 @@ def test_an_image_is_rectified_by_its_own_camera() -> None:
 
 
 def test_two_cameras_are_turned_to_look_the_same_way() -> None:
-    turns, (left, right), baseline = rectified(StereoCalibration(LEFT, RIGHT, TURN, SHIFT), (1032, 772), -1)
+    turns, (left, right), baseline = rectify(StereoCalibration(LEFT, RIGHT, TURN, SHIFT), (1032, 772), -1)
     requested = [
         [[0.999979703, -0.005294437, 0.003544409], [0.005298000, 0.999985469, -0.000996793],
          [-0.003539080, 0.001015551, 0.999993222]],

@@ -8,10 +8,10 @@ import pytest
 from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.rigid import (
-    moved,
     plane_step,
     rigid_fit,
     transform_of_step,
+    transform_points,
 )
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
@@ -68,7 +68,7 @@ def test_one_step_to_planes_is_that_worked_out() -> None:
 def test_one_step_to_points_is_exact_where_pairs_are_right() -> None:
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]], float)
     truth = transform_of_step(np.array([0.02, -0.03, 0.05]), np.array([0.05, -0.04, 0.03]))
-    sink = moved(truth, corners)
+    sink = transform_points(truth, corners)
     assert np.sqrt(np.mean(np.sum((sink - corners) ** 2, axis=1))) == pytest.approx(0.073479001, abs=1e-9)
     np.testing.assert_allclose(rigid_fit(corners, sink), truth, atol=1e-12)
     step = step_of("Registration3D", "IcpCC")({GENERAL: {"MaximumNumberOfIterations": 1}})
@@ -79,7 +79,8 @@ def test_one_step_to_points_is_exact_where_pairs_are_right() -> None:
 def test_the_transform_from_source_to_sink_is_found_the_same_each_time(kind: str) -> None:
     name, given = KINDS[kind]
     found = [
-        registered(step_of("Registration3D", name)(given, threads=2), hills(), moved(TRUTH, hills())) for _ in "ab"
+        registered(step_of("Registration3D", name)(given, threads=2), hills(), transform_points(TRUTH, hills()))
+        for _ in "ab"
     ]
     assert found[0]["success"] and found[0]["quality"] > 0.99
     shift, turn = errors(found[0]["transform"])
@@ -91,7 +92,7 @@ def test_the_guess_is_where_the_search_begins() -> None:
     """The original's step on PCL leaves it out."""
     far = transform_of_step(np.array([0.4, -0.3, 0.5]), np.array([2.0, 1.0, -1.0]))
     step = step_of("Registration3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
-    sink = moved(far @ TRUTH, hills())
+    sink = transform_points(far @ TRUTH, hills())
     assert registered(step, hills(), sink, transformGuess=far) == {"success": False}
     found = registered(step, hills(), sink, transformGuess=far, useGuess=True)
     assert errors(found["transform"], far @ TRUTH)[0] < 2e-3
@@ -115,7 +116,7 @@ def test_clouds_that_do_not_overlap_are_no_success_though_it_converged() -> None
         step = step_of("Registration3D", name)()
         assert registered(step, hills(), np.random.default_rng(1).uniform(5, 40, (3000, 3))) == {"success": False}
     strict = step_of("Registration3D", "Icp3D")({GENERAL: {"EuclideanFitnessEpsilon": 1e-9, "MaximumIterations": 1}})
-    assert registered(strict, hills(), moved(TRUTH, hills())) == {"success": False}
+    assert registered(strict, hills(), transform_points(TRUTH, hills())) == {"success": False}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,13 +128,13 @@ def test_too_few_points_and_broken_ones_are_no_success(kind: str) -> None:
         assert registered(step, broken, hills()) == {"success": False}
         assert registered(step, hills(), broken) == {"success": False}
     holes = np.concatenate([np.full((9, 3), np.nan), hills()])
-    assert registered(step, holes, moved(TRUTH, holes))["success"]
+    assert registered(step, holes, transform_points(TRUTH, holes))["success"]
 
 
 def test_a_share_of_outliers_is_left_out_where_asked() -> None:
     rest = np.random.default_rng(5).uniform([-1, -1, 3.5], [1, 1, 5.5], (600, 3))
     given = {"FinalOverlapRatio": 0.8, "MinimumErrorReduction": 1e-9, "MaximumNumberOfIterations": 100}
-    source, sink = np.concatenate([hills(), rest]), moved(TRUTH, hills())
+    source, sink = np.concatenate([hills(), rest]), transform_points(TRUTH, hills())
     found = registered(step_of("Registration3D", "IcpCC")({GENERAL: given}), source, sink)
     assert errors(found["transform"])[0] < 2e-3
     whole = registered(step_of("Registration3D", "IcpCC")({GENERAL: {**given, "FinalOverlapRatio": 1.0}}), source, sink)
@@ -149,7 +150,7 @@ def test_points_are_taken_by_their_distance_where_asked() -> None:
     limit = {"UseOnSource": True, "UseOnSink": True, "ThresholdDimension": "AxisZ", "DistanceThreshold": 5.0}
     given = {GENERAL: {"UseDefault": False}, "DistanceLimitPrefilter": {**limit, "RemovePointsWithinThreshold": False}}
     rest = np.random.default_rng(5).uniform([-1, -1, 8], [1, 1, 10], (3000, 3))
-    source, sink = np.concatenate([hills(), rest]), np.concatenate([moved(TRUTH, hills()), rest + 0.4])
+    source, sink = np.concatenate([hills(), rest]), np.concatenate([transform_points(TRUTH, hills()), rest + 0.4])
     found = registered(step_of("Registration3D", "IcpMatcher")(given), source, sink)
     assert errors(found["transform"])[0] < 2e-3
     given["DistanceLimitPrefilter"]["RemovePointsWithinThreshold"] = True
@@ -166,7 +167,7 @@ def test_what_would_be_ignored_is_refused() -> None:
 
 def test_features_are_put_onto_each_other_by_their_points() -> None:
     step = step_of("FeaturesMatching3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
-    source, sink = hills(200), moved(TRUTH, hills(200))
+    source, sink = hills(200), transform_points(TRUTH, hills(200))
     found = step.process(sourceFeatures=Features3D(points=source), sinkFeatures=Features3D(points=sink))
     assert found["success"] and errors(found["transform"])[0] < 2e-3
     assert step.process(sourceFeatures=Features3D(points=source[:0]), sinkFeatures=Features3D(points=sink)) == {
@@ -178,7 +179,7 @@ def test_thinned_clouds_are_made_ready_once() -> None:
     given = {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Gicp", "VoxelResolution": 0.05}}
     step, clouds = (
         step_of("Registration3D", "Icp3D")(given),
-        [Cloud(points=moved(TRUTH, hills())), Cloud(points=hills())],
+        [Cloud(points=transform_points(TRUTH, hills())), Cloud(points=hills())],
     )
     first = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
     again = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
@@ -219,7 +220,7 @@ def test_what_comes_to_rest_elsewhere_when_it_begins_elsewhere_is_no_success() -
         {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane", "ReturnDistance": 0.1}}
     )
     corner = ground(0.0, wall=True)
-    found = registered(step, moved(inverse_from_transform(TRUTH), corner), corner)
+    found = registered(step, transform_points(inverse_from_transform(TRUTH), corner), corner)
     assert found["success"] and max(errors(found["transform"])) < 0.002
     floor = ground(0.0, wall=False)
-    assert registered(step, moved(inverse_from_transform(TRUTH), floor), floor) == {"success": False}
+    assert registered(step, transform_points(inverse_from_transform(TRUTH), floor), floor) == {"success": False}

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from fieldplay.core.errors import UsageError
-from fieldplay_cdff.descriptors.model import known
+from fieldplay_cdff.descriptors.model import known_catalogue
 from fieldplay_cdff.steps.step import (
     FOLDER,
     Parameter,
@@ -55,7 +55,7 @@ def test_values_keep_to_their_limits_and_types() -> None:
 
 
 def test_every_step_is_published_and_can_be_made_as_it_is() -> None:
-    catalogue = known().dfns
+    catalogue = known_catalogue().dfns
     for (dfn, implementation), kind in steps().items():
         assert implementation in catalogue[dfn].implementations, (dfn, implementation)
         assert kind().settings == settings_of(implementation, {})

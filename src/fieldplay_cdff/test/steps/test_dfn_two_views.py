@@ -10,7 +10,7 @@ from fieldplay.geometry.transforms import (
     transform_from_rotation,
 )
 from fieldplay_cdff.steps.step import step_of
-from fieldplay_cdff.steps.two_views import projected, sampson
+from fieldplay_cdff.steps.two_views import project, sampson
 from fieldplay_cdff.steps.values import (
     Array,
     Cloud,
@@ -46,7 +46,7 @@ def pairs(source: Any, sink: Any) -> Matches2D:
 def scene(count: int = 60) -> Matches2D:
     """Exact pixels of points that both cameras see."""
     points = np.random.default_rng(0).uniform([-1, -0.8, 2], [1, 0.8, 6], (count, 3))
-    return pairs(projected(K1 @ np.eye(3, 4), points), projected(K2 @ TURNED[:3], points))
+    return pairs(project(K1 @ np.eye(3, 4), points), project(K2 @ TURNED[:3], points))
 
 
 def points_of(matches: Matches2D, pose: Array = ASIDE, **general: Any) -> Array:
@@ -80,7 +80,7 @@ def test_two_pixels_make_a_point(left: Any, right: Any, point: tuple[float, ...]
 def test_the_pose_is_that_of_the_second_camera_in_the_first() -> None:
     matches = scene()
     points = points_of(matches, inverse_from_transform(TURNED))
-    assert projected(K1 @ np.eye(3, 4), points) == pytest.approx(matches.source, abs=1e-6)
+    assert project(K1 @ np.eye(3, 4), points) == pytest.approx(matches.source, abs=1e-6)
     assert len(points_of(matches, TURNED)) < 10
 
 
@@ -126,7 +126,7 @@ def test_matches_off_their_line_go_on_whichever_side_they_are(moved: float) -> N
 
 @pytest.mark.parametrize("count", [0, 7])
 def test_too_few_matches_fail_and_pass_only_if_told_so(count: int) -> None:
-    few = scene().taken(np.arange(count))
+    few = scene().subset(np.arange(count))
     name = ("FundamentalMatrixComputation", "FundamentalMatrixRansac")
     assert step_of(*name)().process(matches=few) == {"success": False}
     told = step_of(*name)({"GeneralParameters": {"AllPassOnFailure": True}}).process(matches=few)
@@ -150,13 +150,13 @@ def test_a_strong_tilt_of_the_axis_is_no_failure() -> None:
     """The original refuses more than 8 degrees."""
     second_t_first = transform_from_rotation(rotation_from_vector([0.0, 0.35, 0.0]), [-0.5, 0.0, 0.3])
     points = np.random.default_rng(0).uniform([-1, -0.8, 4], [1, 0.8, 6], (30, 3))
-    matches = pairs(projected(K1 @ np.eye(3, 4), points), projected(K2 @ second_t_first[:3], points))
+    matches = pairs(project(K1 @ np.eye(3, 4), points), project(K2 @ second_t_first[:3], points))
     matrix = step_of("FundamentalMatrixComputation", "FundamentalMatrixRansac")().process(matches=matches)
     step = step_of("CamerasTransformEstimation", "EssentialMatrixDecomposition")(CAMERAS)
     pose = step.process(fundamentalMatrix=matrix["fundamentalMatrix"], matches=matches)["transform"]
     requested = inverse_from_transform(second_t_first)
     assert pose[:3, :3] == pytest.approx(requested[:3, :3], abs=1e-6)
-    assert step.process(fundamentalMatrix=MATRIX, matches=matches.taken(np.arange(0))) == {"success": False}
+    assert step.process(fundamentalMatrix=MATRIX, matches=matches.subset(np.arange(0))) == {"success": False}
     with pytest.raises(ValueError, match="fundamentalMatrix: expected 3 x 3 numbers"):
         step.process(fundamentalMatrix=np.full((3, 3), np.nan), matches=matches)
 
@@ -180,7 +180,7 @@ def test_noisy_pixels_give_the_pose_of_least_squares() -> None:
 def test_wrong_pixels_are_left_out_and_too_few_fail() -> None:
     places = np.random.default_rng(0).uniform([-1, -1, 3], [1, 1, 6], (40, 3))
     matrix = np.array([[867.356, 0, 516], [0, 867.356, 386], [0, 0, 1]])
-    pixels = projected(matrix @ np.eye(3, 4), places)
+    pixels = project(matrix @ np.eye(3, 4), places)
     pixels[:8] += 50
     pixels[8] = np.nan
     found = solved(places, pixels)

@@ -9,7 +9,7 @@ import pytest
 
 from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
 from fieldplay.projection.cameras import camera_from_numbers
-from fieldplay_cdff.pipeline import Pipeline, load_pipeline, settings_of_words
+from fieldplay_cdff.pipeline import Pipeline, load_pipeline, settings_of_arguments
 from fieldplay_cdff.steps.values import (
     Array,
     Cloud,
@@ -62,7 +62,7 @@ def pairs() -> list[tuple[int, Frame, Frame]]:
 
 
 def loaded(name: str, implementation: str, *words: str, threads: int = 2) -> Pipeline:
-    return load_pipeline(name, implementation, settings_of_words(words), CAMERAS, BASELINE_M, threads=threads)
+    return load_pipeline(name, implementation, settings_of_arguments(words), CAMERAS, BASELINE_M, threads=threads)
 
 
 def run(pipeline: Pipeline) -> dict[str, list[Any]]:
@@ -214,7 +214,7 @@ def test_a_camera_that_stands_still_stays_where_it_is(implementation: str) -> No
 
 
 def test_a_robot_is_followed_by_its_wheels() -> None:
-    pipeline = load_pipeline("ModelBasedTracker", "WheelTracker", settings_of_words([]), CAMERAS, BASELINE_M)
+    pipeline = load_pipeline("ModelBasedTracker", "WheelTracker", settings_of_arguments([]), CAMERAS, BASELINE_M)
     poses = []
     for place in range(3):
         image = np.full(SIZE[::-1], 200, np.uint8)

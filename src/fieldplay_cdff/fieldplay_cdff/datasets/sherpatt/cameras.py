@@ -9,7 +9,7 @@ import numpy as np
 from fieldplay.datasets.archive import Archive
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay_cdff.datasets.sherpatt.frames import report_settings, settings_entries
-from fieldplay_cdff.logs.topics.topic_builder import MadeStream, StreamTopics, camera_topic
+from fieldplay_cdff.logs.topics.topic_builder import BuiltStream, StreamTopics, camera_topic
 from fieldplay_cdff.logs.types import pictures
 from fieldplay_cdff.logs.types.rows import field, flat
 from fieldplay_cdff.logs.types.table import IMAGE
@@ -28,7 +28,7 @@ class CameraSettings:
     baseline_m: float
 
     @property
-    def fault(self) -> str | None:
+    def issue(self) -> str | None:
         """What is wrong with the intrinsics; None if nothing is."""
         fx, fy = self.matrix[0], self.matrix[4]
         return None if fx > 0 and fy > 0 else f"expected focal lengths, got K with fx {fx:g} and fy {fy:g}"
@@ -36,12 +36,12 @@ class CameraSettings:
 
 def camera_settings(archive: Archive, settings: Mapping[str, Any]) -> dict[str, CameraSettings]:
     """The cameras of all files of settings, by the topic of their information."""
-    found: dict[str, CameraSettings] = {}
+    by_topic: dict[str, CameraSettings] = {}
     for file, topic, value in settings_entries(settings, str):
         try:
             matrix = flat(field(value, "intrinsic.cameramatrix"), 9)
-            given = field(value, "intrinsic.distcoeffs", default=())
-            coefficients = tuple(float(number) for number in given)
+            distortion = field(value, "intrinsic.distcoeffs", default=())
+            coefficients = tuple(float(number) for number in distortion)
             baseline = float(field(value, "baseline", default=0.0))
             if not np.isfinite([*matrix, *coefficients, baseline]).all():
                 raise ValueError("numbers, got NaN")
@@ -49,15 +49,15 @@ def camera_settings(archive: Archive, settings: Mapping[str, Any]) -> dict[str, 
             report_settings(archive, file, f"{topic}: expected a camera: {error}")
             continue
         numbers = tuple(float(number) for number in matrix)
-        found[topic] = CameraSettings(file=file, matrix=numbers, coefficients=coefficients, baseline_m=baseline)
-    return found
+        by_topic[topic] = CameraSettings(file=file, matrix=numbers, coefficients=coefficients, baseline_m=baseline)
+    return by_topic
 
 
-def camera_from_settings(found: CameraSettings, topic: str, width: int, height: int) -> Camera:
+def camera_from_settings(settings: CameraSettings, topic: str, width: int, height: int) -> Camera:
     """A camera of pictures of a size; those of a rectified pair have no distortion, whatever the settings say."""
-    fx, _, cx, _, fy, cy = found.matrix[:6]
+    fx, _, cx, _, fy, cy = settings.matrix[:6]
     is_rectified = RECTIFIED in topic
-    own = (*found.coefficients, *(0.0,) * MOST_COEFFICIENTS)[:MOST_COEFFICIENTS]
+    own = (*settings.coefficients, *(0.0,) * MOST_COEFFICIENTS)[:MOST_COEFFICIENTS]
     return Camera(
         width=width,
         height=height,
@@ -67,8 +67,10 @@ def camera_from_settings(found: CameraSettings, topic: str, width: int, height: 
         cy=cy,
         distortion_model="plumb_bob",
         distortion=(0.0,) * MOST_COEFFICIENTS if is_rectified else own,
-        projection=(fx, 0.0, cx, -fx * found.baseline_m, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0) if is_rectified else (),
-        source=found.file,
+        projection=(fx, 0.0, cx, -fx * settings.baseline_m, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0)
+        if is_rectified
+        else (),
+        source=settings.file,
     )
 
 
@@ -79,7 +81,7 @@ class Cameras:
         self._archive, self._topics = archive, topics
         self._cameras = camera_settings(archive, settings)
 
-    def with_camera(self, item: MadeStream) -> StreamSpec:
+    def with_camera(self, item: BuiltStream) -> StreamSpec:
         """The description of a stream of pictures with its camera: the settings', the sample's own, or none."""
         spec = item.spec
         if spec.type != IMAGE:
@@ -87,12 +89,12 @@ class Cameras:
         image = field(item.first, item.side) if item.side else item.first
         shape = pictures.frame_shape(image)
         topic = camera_topic(item.log.name)
-        found = self._cameras.get(topic)
+        known = self._cameras.get(topic)
         camera: Camera | None = None
-        if found is not None and found.fault is None:
-            camera = camera_from_settings(found, topic, shape.width, shape.height)
-        elif found is not None:
-            self._archive.notes.append(f"{found.file}: {topic}: {found.fault}; there is no CameraInfo")
+        if known is not None and known.issue is None:
+            camera = camera_from_settings(known, topic, shape.width, shape.height)
+        elif known is not None:
+            self._archive.notes.append(f"{known.file}: {topic}: {known.issue}; there is no CameraInfo")
         else:
             camera = self._own_camera(item, image, shape)
         name = spec.camera or spec.id
@@ -103,18 +105,18 @@ class Cameras:
         self._archive.spec = replace(self._archive.spec, cameras={**cameras, name: camera})
         return replace(self._topics.with_own_info(spec, item.log.name), camera=name)
 
-    def _own_camera(self, item: MadeStream, image: Any, shape: pictures.FrameShape) -> Camera | None:
+    def _own_camera(self, item: BuiltStream, image: Any, shape: pictures.FrameShape) -> Camera | None:
         """What a picture brings itself, else the published sample settings of its unit."""
         own = pictures.intrinsics_of_frame(image)
         if own is not None:
-            found = CameraSettings(
+            settings = CameraSettings(
                 file=item.log.name,
                 matrix=(own[0], 0.0, own[2], 0.0, own[1], own[3], 0.0, 0.0, 1.0),
                 coefficients=own[4],
                 baseline_m=self._pair_baseline_m(item),
             )
             kind = RECTIFIED if item.side else item.log.name
-            return camera_from_settings(found, kind, shape.width, shape.height)
+            return camera_from_settings(settings, kind, shape.width, shape.height)
         published = self._archive.spec.cameras.get(item.spec.camera)
         if published is None or self._archive.parameters["missing_cameras"] == "none":
             return None
@@ -125,7 +127,7 @@ class Cameras:
         self._archive.notes.append(f"{item.log.name}: no settings of its camera: {published.source} (missing_cameras)")
         return published
 
-    def _pair_baseline_m(self, item: MadeStream) -> float:
+    def _pair_baseline_m(self, item: BuiltStream) -> float:
         value = field(item.first, "baseline", default=0.0)
         is_right = item.side == "right" and isinstance(value, int | float)
         return float(value) if is_right else 0.0

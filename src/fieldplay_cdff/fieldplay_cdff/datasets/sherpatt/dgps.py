@@ -22,7 +22,7 @@ ENU_TURN = {NED: (HALF, HALF, 0.0, 0.0), NWU: (0.0, 0.0, HALF, HALF)}  # x y z w
 NAMES = {NED: "north-east-down", NWU: "north-west-up"}
 MOST_ROWS = 400
 NEAR_NS = 100_000_000
-LEAST_WAY_M = 0.5
+MINIMUM_PATH_M = 0.5
 LEAST_DIFFERENCE = 0.02  # of the two agreements, each between -1 and 1
 LEAST_UP = 0.5
 
@@ -38,14 +38,14 @@ class Axes:
 def in_enu(convert: Convert, name: str) -> Convert:
     """The same poses with their parent's axes turned to east, north, up."""
 
-    def converted(rows: SampleRows, stamp_ns: NDArray[np.int64]) -> records.Record:
+    def to_enu(rows: SampleRows, stamp_ns: NDArray[np.int64]) -> records.Record:
         record = convert(rows, stamp_ns)
-        return turned(record, ENU_TURN[name]) if isinstance(record, records.Odometry) else record
+        return rotate_odometry(record, ENU_TURN[name]) if isinstance(record, records.Odometry) else record
 
-    return converted
+    return to_enu
 
 
-def turned(record: records.Odometry, turn: tuple[float, float, float, float]) -> records.Odometry:
+def rotate_odometry(record: records.Odometry, turn: tuple[float, float, float, float]) -> records.Odometry:
     """Odometry in a parent that is turned: a vector of the old one, turned so, is the same in the new one."""
     rotation = np.stack([axes.rotated(turn, axis) for axis in np.eye(3)], axis=-1)
     whole = np.kron(np.eye(2), rotation)
@@ -69,19 +69,19 @@ def axes_of_unit(archive: Archive, unit: LogStream, odometry: LogStream | None) 
     chosen = archive.parameters["dgps_frame"]
     if chosen != "auto":
         return Axes(name=chosen, why="as dgps_frame says")
-    by_way = _by_way(unit, odometry) if odometry is not None else None
-    return by_way or _by_up(archive, unit) or Axes(name=NED, why="nothing in the log tells, so as the scripts have it")
+    by_path = _axes_by_path(unit, odometry) if odometry is not None else None
+    return by_path or _by_up(archive, unit) or Axes(name=NED, why="nothing in the log tells, so as the scripts have it")
 
 
-def _by_way(unit: LogStream, odometry: LogStream) -> Axes | None:
+def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
     """A way that turns left in the odometry, whose z is up, turns left in NWU, and right in NED seen with z up."""
-    pairs = _paired_rows(unit, odometry)
+    pairs = _match_rows(unit, odometry)
     if len(pairs) < 3:
         return None
     theirs, ours = _positions(unit, pairs[:, 0]), _positions(odometry, pairs[:, 1])
     good = np.isfinite(theirs).all(axis=1) & np.isfinite(ours).all(axis=1)
     theirs, ours = theirs[good], ours[good]
-    if len(ours) < 3 or np.linalg.norm(np.ptp(ours, axis=0)) < LEAST_WAY_M:
+    if len(ours) < 3 or np.linalg.norm(np.ptp(ours, axis=0)) < MINIMUM_PATH_M:
         return None
     theirs, ours = theirs - theirs.mean(axis=0), ours - ours.mean(axis=0)
     size = float(np.linalg.norm(theirs) * np.linalg.norm(ours)) or 1.0
@@ -97,7 +97,7 @@ def _by_way(unit: LogStream, odometry: LogStream) -> Axes | None:
     return Axes(name=best, why=f"its way agrees with the odometry's by {scores[best]:.3f}, else by {scores[other]:.3f}")
 
 
-def _paired_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:
+def _match_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:
     """Rows (k, 2) of both that were taken within NEAR_NS, some hundred over the common time."""
     if not len(unit) or not len(odometry):
         return np.zeros((0, 2), np.intp)
@@ -120,16 +120,16 @@ def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[n
     counts = [_count_between(log, *rows, limits=(first_ns, last_ns)) for rows in log.ranges()]
     total, passed = sum(counts), 0
     requested = np.unique(np.linspace(0, max(total - 1, 0), MOST_ROWS).astype(np.intp))[:total]
-    found, times = [np.zeros(0, np.intp)], [np.zeros(0, np.int64)]
+    chosen, times = [np.zeros(0, np.intp)], [np.zeros(0, np.int64)]
     for (start, end), count in zip(log.ranges(), counts, strict=True):
         own = requested[(requested >= passed) & (requested < passed + count)] - passed
         if len(own):
             stamps = log.own_ns(start, end)
             rows = np.flatnonzero(_between(stamps, first_ns, last_ns))[own]
-            found.append(start + rows)
+            chosen.append(start + rows)
             times.append(stamps[rows])
         passed += count
-    return np.concatenate(found), np.concatenate(times)
+    return np.concatenate(chosen), np.concatenate(times)
 
 
 def _count_between(log: LogStream, start: int, end: int, *, limits: tuple[int, int]) -> int:
@@ -147,19 +147,21 @@ def _between(times: NDArray[np.int64], first_ns: int, last_ns: int) -> NDArray[n
 
 def _rows_not_before(log: LogStream, times: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """The rows (k,) that were taken first of those not before the times (k,), and when; of several the first."""
-    rows, found = np.zeros(len(times), np.intp), np.full(len(times), np.iinfo(np.int64).max)
+    rows, nearest = np.zeros(len(times), np.intp), np.full(len(times), np.iinfo(np.int64).max)
     borders, blocks = log.first_rows, log.blocks
     for index in np.argsort(blocks["low"], kind="stable").tolist():
-        is_open = (blocks["high"][index] >= times) & (blocks["low"][index] <= found)
+        is_open = (blocks["high"][index] >= times) & (blocks["low"][index] <= nearest)
         if not bool(is_open.any()):
             continue
         own = log.own_ns(int(borders[index]), int(borders[index + 1]))
         order = np.argsort(own, kind="stable")
-        place = np.searchsorted(own[order], times)
-        row = order[np.minimum(place, len(own) - 1)]
-        is_better = (place < len(own)) & ((own[row] < found) | ((own[row] == found) & (borders[index] + row < rows)))
-        rows[is_better], found[is_better] = borders[index] + row[is_better], own[row[is_better]]
-    return rows, found
+        positions = np.searchsorted(own[order], times)
+        row = order[np.minimum(positions, len(own) - 1)]
+        is_better = (positions < len(own)) & (
+            (own[row] < nearest) | ((own[row] == nearest) & (borders[index] + row < rows))
+        )
+        rows[is_better], nearest[is_better] = borders[index] + row[is_better], own[row[is_better]]
+    return rows, nearest
 
 
 def _positions(log: LogStream, rows: NDArray[np.intp]) -> Floats:
@@ -167,13 +169,13 @@ def _positions(log: LogStream, rows: NDArray[np.intp]) -> Floats:
 
 
 def _samples(log: LogStream, rows: NDArray[np.intp]) -> list[Any]:
-    found = []
+    samples = []
     for row in rows.tolist():
         try:
-            found.append(log.sample(row))
+            samples.append(log.sample(row))
         except ArchiveError:
-            found.append({})
-    return found
+            samples.append({})
+    return samples
 
 
 def _by_up(archive: Archive, unit: LogStream) -> Axes | None:

@@ -18,7 +18,7 @@ BODY, UNIT = "sherpa_tt_body", "imu"  # the rover's body as the unit's settings 
 LEFT, RIGHT = "camera_left", "camera_right"
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 NORM_ERROR = 1e-3
-APART = "they hang on no frame of the rover, but on another root"
+UNREACHED = "they hang on no frame of the rover, but on another root"
 ASIDE = np.cos(np.radians(45))
 NEAR_M, NEAR_DEG = 1e-3, 0.1  # how far apart two directions of one transform may be
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
@@ -34,10 +34,12 @@ def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: f
     rows.append(_same(BASE, BODY, "the body in the settings is the rover's"))
     if baseline_m > 0:
         rows.append(replace(_same(LEFT, RIGHT, "the baseline of the pair"), translation=(baseline_m, 0.0, 0.0)))
-    placed = _placed(archive.spec.tree)
+    placed = _child_frames(archive.spec.tree)
     moving = _that_move(archive)
     tree, used = _tree(rows, placed, moving)
-    archive.spec = replace(archive.spec, extrinsics=(*archive.spec.extrinsics, *used), tree=_merged(archive, tree))
+    archive.spec = replace(
+        archive.spec, extrinsics=(*archive.spec.extrinsics, *used), tree=_merge_parents(archive, tree)
+    )
     _note_others(archive, [row for row in rows if row.source in settings and row not in used], placed, moving)
     _note_used(archive, used)
     _note_view(archive, used)
@@ -94,7 +96,7 @@ def _same(parent: str, child: str, source: str) -> Extrinsic:
     )  # fmt: skip
 
 
-def _placed(tree: Mapping[str, Sequence[str]]) -> set[str]:
+def _child_frames(tree: Mapping[str, Sequence[str]]) -> set[str]:
     """The frames that have a parent already."""
     return {child for children in tree.values() for child in children}
 
@@ -123,7 +125,7 @@ def _tree(
     return tree, used
 
 
-def _merged(archive: Archive, tree: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _merge_parents(archive: Archive, tree: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     old = archive.spec.tree
     return {name: (*old.get(name, ()), *tree.get(name, ())) for name in (*old, *(n for n in tree if n not in old))}
 
@@ -132,12 +134,18 @@ def _note_others(archive: Archive, left: Iterable[Extrinsic], placed: set[str], 
     """Say which transforms are not sent, and why: of frames that move, that are placed already, or of another root."""
     reasons: dict[str, list[str]] = {}
     for row in left:
-        ends = {row.parent, row.child}
-        why = "they move" if ends & moving else "they are placed by other numbers already" if ends & placed else APART
+        frames = {row.parent, row.child}
+        why = (
+            "they move"
+            if frames & moving
+            else "they are placed by other numbers already"
+            if frames & placed
+            else UNREACHED
+        )
         reasons.setdefault(why, []).append(f"{row.parent} -> {row.child}")
     if reasons:
-        told = "; ".join(f"as {why}: {', '.join(names)}" for why, names in reasons.items())
-        archive.notes.append(f"transforms of the settings that are not sent, {told}")
+        text = "; ".join(f"as {why}: {', '.join(names)}" for why, names in reasons.items())
+        archive.notes.append(f"transforms of the settings that are not sent, {text}")
 
 
 def _note_used(archive: Archive, used: Sequence[Extrinsic]) -> None:
@@ -163,15 +171,15 @@ def forest_of_rows(rows: Iterable[Extrinsic], report: Report, note: Callable[[st
     Of a pair in both directions the first is taken if they say the same, else neither.
     """
     parents: dict[str, str] = {}
-    found = []
+    trees = []
     for row in _in_one_direction(rows, report, note):
-        issue = _fault_of(row, parents)
+        issue = _row_issue(row, parents)
         if issue:
             _report(report, row, f"{issue}; it is left out")
         else:
             parents[row.child] = row.parent
-            found.append(row)
-    return found
+            trees.append(row)
+    return trees
 
 
 def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[[str], None]) -> list[Extrinsic]:
@@ -187,15 +195,15 @@ def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[
             note(f"{row.source}: {row.parent} -> {row.child} stands in the settings more than once: the first counts")
             continue
         other = f"{taken.parent} -> {taken.child}" + (f" of {taken.source}" if taken.source != row.source else "")
-        apart = _apart(taken, row)
-        if apart:
+        difference = _describe_difference(taken, row)
+        if difference:
             contradicted.add(pair)
-        told = f"{apart}; both are left out" if apart else "as its inverse; it is left out"
-        _report(report, row, f"expected each pair in one direction, got {other} too, {told}")
+        text = f"{difference}; both are left out" if difference else "as its inverse; it is left out"
+        _report(report, row, f"expected each pair in one direction, got {other} too, {text}")
     return [row for pair, row in first.items() if pair not in contradicted]
 
 
-def _apart(row: Extrinsic, back: Extrinsic) -> str:
+def _describe_difference(row: Extrinsic, back: Extrinsic) -> str:
     """How far a transform and that in the other direction are from each other's inverse; "" where they are that."""
     turn, turn_back = np.array(row.rotation), np.array(back.rotation)
     distance_m = float(np.linalg.norm(np.array(row.translation) + rotated(turn, np.array(back.translation))))
@@ -206,7 +214,7 @@ def _apart(row: Extrinsic, back: Extrinsic) -> str:
     return f"which is not its inverse by {distance_m:.3f} m and {angle_deg:.1f} degrees"
 
 
-def _fault_of(row: Extrinsic, parents: Mapping[str, str]) -> str:
+def _row_issue(row: Extrinsic, parents: Mapping[str, str]) -> str:
     """What is wrong with a transform behind others; parents by child, without loops."""
     if row.parent == row.child:
         return "expected two frames, got one that is its own parent"
@@ -214,8 +222,8 @@ def _fault_of(row: Extrinsic, parents: Mapping[str, str]) -> str:
     while chain[-1] in parents:
         chain.append(parents[chain[-1]])
     if row.child in chain:
-        way = " -> ".join(reversed(chain[: chain.index(row.child) + 1]))
-        return f"expected a tree of frames, got a loop, as there is {way}"
+        loop = " -> ".join(reversed(chain[: chain.index(row.child) + 1]))
+        return f"expected a tree of frames, got a loop, as there is {loop}"
     if row.child in parents:
         return f"expected one parent, got a second one: {row.child} hangs on {parents[row.child]} already"
     return ""

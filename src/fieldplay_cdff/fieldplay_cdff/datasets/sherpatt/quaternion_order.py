@@ -55,16 +55,16 @@ def check_joint_names(archive: Archive) -> None:
 
 def _texts(robot: str, strange: Sequence[str], missing: Sequence[str]) -> Iterable[str]:
     if missing:
-        there = f"; it has others: {_shown(strange)}" if strange else ""
+        there = f"; it has others: {_join_names(strange)}" if strange else ""
         yield (
             f"the log does not have {len(missing)} joints by which the model {robot} moves, which stay away: "
-            f"{_shown(missing)}{there} (joint_names tells which is which)"
+            f"{_join_names(missing)}{there} (joint_names tells which is which)"
         )
     elif strange:
-        yield f"joints that are not in the model {robot}: {_shown(strange)}"
+        yield f"joints that are not in the model {robot}: {_join_names(strange)}"
 
 
-def _shown(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 

@@ -17,14 +17,14 @@ from fieldplay_cdff.datasets.sherpatt.surface import add_surface
 from fieldplay_cdff.logs.log import (
     LOG,
     Log,
+    add_settings_files,
     files_of,
     is_log,
     log_names,
     note_other_parts,
-    read_settings_beside,
 )
 from fieldplay_cdff.logs.topics.records import RecordStream
-from fieldplay_cdff.logs.topics.topic_builder import MadeStream, StreamTopics, TopicBuilder
+from fieldplay_cdff.logs.topics.topic_builder import BuiltStream, StreamTopics, TopicBuilder
 
 OWN_NAMES = ("_logger", "recording_", "_tf.msg", "_camera.msg")
 UNIT, ODOMETRY = "dgps_odom", "wheel_odom"
@@ -48,7 +48,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         log = archive.on_close.enter_context(Log(files, log_names(files, archive.notes.append), archive.defects))
         archive.notes += log.notes
         if root.is_file() and isinstance(files, ListedFiles) and log.streams:
-            read_settings_beside(log, root, archive.defects, archive.notes.append)
+            add_settings_files(log, root, archive.defects, archive.notes.append)
             note_other_parts(root, archive.notes.append)
         _Opening(archive, log).describe()
         add_surface(archive, files, spec)
@@ -68,12 +68,12 @@ class _Opening:
     def describe(self) -> None:
         """Put the streams, their cameras and the frames into the archive."""
         archive = self._archive
-        made = self._made()
-        self._note_units(made)
-        specs = [self._cameras.with_camera(item) for item in made]
+        built = self._build_streams()
+        self._note_units(built)
+        specs = [self._cameras.with_camera(item) for item in built]
         known = {spec.id: index for index, spec in enumerate(archive.spec.streams)}
         specs.sort(key=lambda spec: known.get(spec.id, len(known)))
-        streams = {item.spec.id: item.stream for item in made}
+        streams = {item.spec.id: item.stream for item in built}
         archive.streams = {spec.id: streams[spec.id] for spec in specs}
         archive.spec = replace(archive.spec, streams=tuple(specs))
         describe_frames(archive, self._log.settings, self._cameras.baseline_m())
@@ -81,21 +81,21 @@ class _Opening:
             surfaces = self._log.files.matching(SURFACE)
             note_leftovers(archive, self._log.files, read=[*self._log.files.matching(LOG.pattern), *surfaces])
 
-    def _made(self) -> list[MadeStream]:
+    def _build_streams(self) -> list[BuiltStream]:
         archive, log = self._archive, self._log
         maker = TopicBuilder(archive, w_first=w_first_names(archive, log))
         specs = {spec.id: spec for spec in archive.spec.streams}
-        known, second = dict(self._known()), self._second()
-        found: list[MadeStream] = []
+        known, second = dict(self._named_streams()), self._second()
+        streams: list[BuiltStream] = []
         for name, stream in log.streams.items():
             spec = specs.get(known.get(name) or second.get(name, ""))
-            made = maker.made(stream, spec, self._topics, second=name in second)
-            for item in made:
+            built = maker.build(stream, spec, self._topics, second=name in second)
+            for item in built:
                 self._topics.take(item.spec, name, item.side)
-            found += [self._turned(item) for item in made]
-        return found
+            streams += [self._rotate_stream(item) for item in built]
+        return streams
 
-    def _known(self, *, quietly: bool = False) -> Iterator[tuple[str, str]]:
+    def _named_streams(self, *, quietly: bool = False) -> Iterator[tuple[str, str]]:
         """The logs' streams that have a name of their own here; of several for one, the first."""
         for stream, names in self._archive.spec.constants["sources"].items():
             there = [name for name in names if name in self._log.streams]
@@ -107,7 +107,7 @@ class _Opening:
 
     def _second(self) -> dict[str, str]:
         """The logs' other streams for what has one already."""
-        sources, first = self._archive.spec.constants["sources"], dict(self._known(quietly=True))
+        sources, first = self._archive.spec.constants["sources"], dict(self._named_streams(quietly=True))
         return {
             name: stream
             for stream, names in sources.items()
@@ -115,7 +115,7 @@ class _Opening:
             if name in self._log.streams and name not in first
         }
 
-    def _turned(self, item: MadeStream) -> MadeStream:
+    def _rotate_stream(self, item: BuiltStream) -> BuiltStream:
         """The satellite unit's poses leave in the map's axes."""
         if item.spec.id != UNIT or not isinstance(item.stream, RecordStream):
             return item
@@ -123,9 +123,9 @@ class _Opening:
         odometry = next((self._log.streams[name] for name in names if name in self._log.streams), None)
         axes = axes_of_unit(self._archive, item.log, odometry)
         self._archive.notes.append(f"{item.log.name}: {NAMES[axes.name]}: {axes.why} (dgps_frame)")
-        return replace(item, stream=item.stream.converted(lambda convert: in_enu(convert, axes.name)))
+        return replace(item, stream=item.stream.with_conversion(lambda convert: in_enu(convert, axes.name)))
 
-    def _note_units(self, made: list[MadeStream]) -> None:
-        names = sorted({item.log.name for item in made if item.log.unit == "ns"})
+    def _note_units(self, streams: list[BuiltStream]) -> None:
+        names = sorted({item.log.name for item in streams if item.log.unit == "ns"})
         if names:
             self._archive.notes.append(f"times in nanoseconds, not microseconds: {', '.join(names)}")

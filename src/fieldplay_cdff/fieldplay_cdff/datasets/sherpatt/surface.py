@@ -34,7 +34,7 @@ POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4")])
 Numbers = NDArray[np.float64]
 ODOMETRY, SATELLITES = "wheel_odom", "dgps_odom"
 BODY, BASE = "body_height_m", "base_link"
-MOST_PLACES = 50
+MAXIMUM_POSITIONS = 50
 FAR_M, FAR_DEG = 0.5, 20.0
 AHEAD = np.array([1.0, 0.0, 0.0])
 
@@ -62,10 +62,10 @@ class Surface:
         points["z"] = heights - self.height_m
         return points
 
-    def heights_below(self, places: Numbers) -> Numbers:
+    def heights_below(self, positions: Numbers) -> Numbers:
         """How high (n,) the surface is below places (n, 2) in the map; NaN where there is none."""
         with self.files.open(self.name) as file, open_raster(file) as raster:
-            return raster.heights_at(places, self.map_from_pixel) - self.height_m
+            return raster.heights_at(positions, self.map_from_pixel) - self.height_m
 
 
 def add_surface(archive: Archive, files: Files, spec: DatasetSpec) -> None:
@@ -84,7 +84,7 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
     first = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
     if not names or first is None:
         return {}
-    names = sorted(names, key=lambda name: not _known(archive, name))
+    names = sorted(names, key=lambda name: not _model_values(archive, name))
     for other in names[1:]:
         archive.notes.append(f"{other}: a second surface model, which is not read")
     try:
@@ -93,9 +93,9 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
         archive.defects(Defect(file=names[0], kind="unreadable_surface", stream=KEY, message=str(error)))
         return {}
     archive.checks.append(
-        lambda opened: check_surface(opened, surface.name, body_places(opened), surface.heights_below)
+        lambda opened: check_surface(opened, surface.name, body_positions(opened), surface.heights_below)
     )
-    yaw = _known(archive, surface.name).get("odometry_yaw_deg")
+    yaw = _model_values(archive, surface.name).get("odometry_yaw_deg")
     if yaw is not None:
         archive.checks.append(lambda opened: check_heading(opened, float(yaw)))
     clouds = records.Clouds(
@@ -104,7 +104,7 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
     return {KEY: HeldStream(clouds)}
 
 
-def _known(archive: Archive, name: str) -> Mapping[str, Any]:
+def _model_values(archive: Archive, name: str) -> Mapping[str, Any]:
     """What the description knows of a model by its name."""
     models = archive.spec.constants.get("surfaces", ())
     return next((m for m in models if re.fullmatch(m["files"], last_part(name), re.IGNORECASE)), {})
@@ -112,19 +112,19 @@ def _known(archive: Archive, name: str) -> Mapping[str, Any]:
 
 def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surface:
     """`start` (3,) is where the body is in the map when the drive begins."""
-    known, given = _known(archive, name), archive.parameters
+    known, parameters = _model_values(archive, name), archive.parameters
     with files.open(name) as file, open_raster(file) as raster:
-        rows = _stretch(archive, "surface_rows", known.get("rows"), raster.rows)
-        columns = _stretch(archive, "surface_columns", known.get("columns"), raster.columns)
-        step = thinning_step(given["surface_cell_m"], raster.cell_m, (len(rows), len(columns)))
-        pixel, said = _start_pixel(given["surface_start"], known.get("start"), raster)
-        height = given["surface_z_offset_m"] or known.get("z_offset_m") or _height_of_body(archive, raster, pixel)
+        rows = _index_range(archive, "surface_rows", known.get("rows"), raster.rows)
+        columns = _index_range(archive, "surface_columns", known.get("columns"), raster.columns)
+        step = thinning_step(parameters["surface_cell_m"], raster.cell_m, (len(rows), len(columns)))
+        pixel, note = _start_pixel(parameters["surface_start"], known.get("start"), raster)
+        height = parameters["surface_z_offset_m"] or known.get("z_offset_m") or _height_of_body(archive, raster, pixel)
     turned = raster.grid_from_pixel[:, :2]
     rows, columns = thinned(rows, step), thinned(columns, step)
     archive.notes.append(
         f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
         f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive begins at row {pixel[1]:.1f} "
-        f"and column {pixel[0]:.1f}{said}, and the body at a height of {height:.2f} m in it"
+        f"and column {pixel[0]:.1f}{note}, and the body at a height of {height:.2f} m in it"
     )
     return Surface(
         files=files,
@@ -136,25 +136,25 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
     )
 
 
-def _stretch(archive: Archive, name: str, known: str | None, count: int) -> Indices:
+def _index_range(archive: Archive, name: str, known: str | None, count: int) -> Indices:
     """The rows or columns wanted; all where what is known of the file lies beyond them."""
-    given = archive.parameters[name]
-    text = given or known
+    requested = archive.parameters[name]
+    text = requested or known
     if not text:
         return np.arange(count)
     match = RANGE.fullmatch(text.strip())
     first, end = (int(number) for number in match.groups()) if match else (0, 0)
     if first < min(end, count):
         return np.arange(first, min(end, count))
-    if given:
-        raise UsageError(f"{name}: expected such as 0-{count}, of {count}, got '{given}'")
+    if requested:
+        raise UsageError(f"{name}: expected such as 0-{count}, of {count}, got '{requested}'")
     archive.notes.append(f"{name}: what is known of the surface model, {known}, lies beyond its {count}: all are taken")
     return np.arange(count)
 
 
-def _start_pixel(given: str, known: str | None, raster: Raster) -> tuple[Numbers, str]:
+def _start_pixel(requested: str, known: str | None, raster: Raster) -> tuple[Numbers, str]:
     """Column and row (2,) at which the drive begins, counted from the outer corner, and on what ground."""
-    text = given or known
+    text = requested or known
     turned, corner = raster.grid_from_pixel[:, :2], raster.grid_from_pixel[:, 2]
     if not text:
         return np.array([raster.columns, raster.rows]) / 2, " (its middle, as nothing tells: see surface_start)"
@@ -183,11 +183,11 @@ def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
 def start_of_body(archive: Archive, streams: Mapping[str, Stream]) -> Numbers:
     """Where the body is in the map (3,) when the odometry begins, by the satellites; 0, 0, 0 where there are none."""
     satellites = streams.get(SATELLITES)
-    record = None if satellites is None else _row_near(satellites, _begin_ns(streams.get(ODOMETRY, satellites)))
+    record = None if satellites is None else _row_near(satellites, _start_ns(streams.get(ODOMETRY, satellites)))
     return np.zeros(3) if record is None else _bodies(archive, record).reshape(3)
 
 
-def _begin_ns(stream: Stream) -> int:
+def _start_ns(stream: Stream) -> int:
     return min((span.first_ns for span in stream.spans), default=0)
 
 
@@ -203,28 +203,28 @@ def _row_near(stream: Stream, stamp_ns: int) -> records.Odometry | None:
     return None
 
 
-def body_places(archive: Archive) -> Numbers:
+def body_positions(archive: Archive) -> Numbers:
     """Places (n, 3) of the body in the map along the way, by the satellites."""
     satellites = archive.streams.get(SATELLITES)
     if satellites is None:
         return np.zeros((0, 3))
-    found = []
-    for index in range(0, len(satellites.spans), -(-len(satellites.spans) // MOST_PLACES)):
+    poses = []
+    for index in range(0, len(satellites.spans), -(-len(satellites.spans) // MAXIMUM_POSITIONS)):
         record = satellites.load(index)
         if isinstance(record, records.Odometry) and len(record):
-            each = -(-len(record) * min(len(satellites.spans), MOST_PLACES) // MOST_PLACES)
-            found.append(_bodies(archive, record.only(np.arange(0, len(record), each))))
-    return np.concatenate(found) if found else np.zeros((0, 3))
+            each = -(-len(record) * min(len(satellites.spans), MAXIMUM_POSITIONS) // MAXIMUM_POSITIONS)
+            poses.append(_bodies(archive, record.only(np.arange(0, len(record), each))))
+    return np.concatenate(poses) if poses else np.zeros((0, 3))
 
 
-def check_surface(archive: Archive, name: str, places: Numbers, heights_below: Callable[[Numbers], Numbers]) -> None:
+def check_surface(archive: Archive, name: str, positions: Numbers, heights_below: Callable[[Numbers], Numbers]) -> None:
     """Note how high the body is above the surface along its way, against how high it stands."""
     requested = float(archive.spec.constants[BODY])
-    if not len(places):
+    if not len(positions):
         archive.notes.append(f"{name}: no satellite positions in the map, so nothing tells whether it is placed well")
         return
     try:
-        above = places[:, 2] - heights_below(places[:, :2])
+        above = positions[:, 2] - heights_below(positions[:, :2])
     except ArchiveError as error:
         archive.notes.append(f"{name}: whether it is placed well cannot be measured: {error}")
         return
@@ -238,7 +238,7 @@ def check_surface(archive: Archive, name: str, places: Numbers, heights_below: C
         doubt = ": it is placed wrongly, see surface_start and surface_z_offset_m"
     archive.notes.append(
         f"measured: the body is {middle:.2f} m above the surface (from {low:.2f} to {high:.2f} m, {len(above)} of "
-        f"{len(places)} places by the satellites lie on it), it stands {requested:.2f} m high{doubt}"
+        f"{len(positions)} places by the satellites lie on it), it stands {requested:.2f} m high{doubt}"
     )
 
 
@@ -247,17 +247,17 @@ def check_heading(archive: Archive, known_deg: float) -> None:
     odometry, satellites = archive.streams.get(ODOMETRY), archive.streams.get(SATELLITES)
     if odometry is None or satellites is None:
         return
-    start = _begin_ns(odometry)
+    start = _start_ns(odometry)
     unit, wheels = _row_near(satellites, start), _row_near(odometry, start)
     if unit is None or wheels is None:
         return
     by_unit = rotated(unit.orientation_xyzw[0], rotated(_body_in_unit(archive)[1], AHEAD))
     by_wheels = rotated(wheels.orientation_xyzw[0], AHEAD)
-    found_deg = float(np.degrees(np.arctan2(by_unit[1], by_unit[0]) - np.arctan2(by_wheels[1], by_wheels[0])))
-    apart = (found_deg - known_deg + 180) % 360 - 180
-    doubt = ": the satellite unit's axes are taken wrongly, see dgps_frame" if abs(apart) > FAR_DEG else ""
+    measured_deg = float(np.degrees(np.arctan2(by_unit[1], by_unit[0]) - np.arctan2(by_wheels[1], by_wheels[0])))
+    difference = (measured_deg - known_deg + 180) % 360 - 180
+    doubt = ": the satellite unit's axes are taken wrongly, see dgps_frame" if abs(difference) > FAR_DEG else ""
     archive.notes.append(
-        f"measured: the odometry's x axis points {found_deg % 360:.1f} degrees from east to north by the satellite "
+        f"measured: the odometry's x axis points {measured_deg % 360:.1f} degrees from east to north by the satellite "
         f"unit, {known_deg:.1f} by the authors' numbers{doubt}"
     )
 

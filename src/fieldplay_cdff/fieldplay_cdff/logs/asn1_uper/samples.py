@@ -61,24 +61,24 @@ class BitsError(ValueError):
 
 
 class Bits:
-    """Bytes of which bits are taken one after the other, the highest first; `place` is the next one."""
+    """Bytes of which bits are taken one after the other, the highest first; `position` is the next one."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.place = 0
+        self.position = 0
 
     def take(self, width: int) -> int:
         """The next bits as a number that is not negative."""
-        start, end = self.place, self.place + width
+        start, end = self.position, self.position + width
         if end > 8 * len(self.data):
             raise BitsError(f"expected {width} bits, got {8 * len(self.data) - start} up to the end", start)
-        self.place = end
+        self.position = end
         whole = int.from_bytes(self.data[start >> 3 : (end + 7) >> 3], "big")
         return whole >> (-end & 7) & ((1 << width) - 1)
 
     def length(self) -> int:
         """A length that nothing limits, below 2^14."""
-        start, length = self.place, self.take(8)
+        start, length = self.position, self.take(8)
         if length < 0x80:
             return length
         if length >= 0xC0:
@@ -109,7 +109,7 @@ class PackedWhole:
         return None if self.low is None or self.high is None else (self.high - self.low).bit_length()
 
     def read(self, bits: Bits) -> int:
-        width, start = self.most_bits, bits.place
+        width, start = self.most_bits, bits.position
         if width is None:
             return self._of_bytes(bits)
         value = (self.low or 0) + bits.take(width)
@@ -118,7 +118,7 @@ class PackedWhole:
         return value
 
     def _of_bytes(self, bits: Bits) -> int:
-        start, count = bits.place, bits.length()
+        start, count = bits.position, bits.length()
         if not count:
             raise BitsError("expected a number of bytes, got none", start)
         value = bits.take(8 * count)
@@ -158,7 +158,7 @@ class PackedReal:
     most_bits: int | None = REAL_BITS
 
     def read(self, bits: Bits) -> float:
-        start, count = bits.place, bits.length()
+        start, count = bits.position, bits.length()
         if not count:
             return 0.0
         header, rest = bits.take(8), count - 1
@@ -217,14 +217,14 @@ class PackedList:
 
     def read(self, bits: Bits) -> list[Any]:
         count, read = PackedWhole(self.low, self.high).read(bits), self.inner.read
-        found: list[Any] = []
+        items: list[Any] = []
         try:
             for _ in range(count):
-                found.append(read(bits))
+                items.append(read(bits))
         except BitsError as error:
-            error.names.insert(0, str(len(found)))
+            error.names.insert(0, str(len(items)))
             raise
-        return found
+        return items
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,11 @@ class PackedFields:
     def read(self, bits: Bits, path: Sequence[str] = ()) -> dict[str, Any]:
         """The fields by name; with a path to one of them, no further than that one."""
         there = {field.name: bool(bits.take(1)) for field in self.fields if field.is_optional}
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, kind in ((field.name, field.kind) for field in self.fields if there.get(field.name, True)):
             is_last = bool(path) and name == path[0]
             try:
-                found[name] = (
+                fields[name] = (
                     kind.read(bits, path[1:]) if is_last and isinstance(kind, PackedFields) else kind.read(bits)
                 )
             except BitsError as error:
@@ -263,7 +263,7 @@ class PackedFields:
                 raise
             if is_last:
                 break
-        return found
+        return fields
 
 
 def double_from_parts(header: int, exponent: int, mantissa: int) -> float:
@@ -345,9 +345,9 @@ def _kind(notation: Any, parts: Mapping[str, PackedKind]) -> PackedKind:
         return PackedFields(tuple(_field(str(name), inner, parts) for name, inner in notation.items()))
     text = str(notation)
     plain: dict[str, PackedKind] = {"bool": PackedTruth(), "real": PackedReal()}
-    found = plain.get(text) or parts.get(text)
-    if found is not None:
-        return found
+    kind = plain.get(text) or parts.get(text)
+    if kind is not None:
+        return kind
     if text.startswith(CHOICE):
         return PackedChoice(tuple(text.removeprefix(CHOICE).split()))
     makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], PackedKind]], ...] = (
@@ -395,9 +395,9 @@ class Packing:
     def sample(self, sample: Any) -> dict[str, Any]:
         """A sample with its own fields; ArchiveError where its bits are of another type, cut off or impossible."""
         _require_method(sample)
-        found = str(_part(sample, TYPE))
-        if canonical_type(found) != self.kind:
-            raise ArchiveError(f"expected packed bits of {self.kind}, as the first sample's, got {found}")
+        kind = str(_part(sample, TYPE))
+        if canonical_type(kind) != self.kind:
+            raise ArchiveError(f"expected packed bits of {self.kind}, as the first sample's, got {kind}")
         data = _data(sample)
         form, bits = self.form(len(data)), Bits(data)
         try:
@@ -443,8 +443,8 @@ def packed_time(data: bytes) -> int:
 def _time(packing: Packing, data: bytes) -> int:
     form = packing.form(len(data))
     values: Any = form.fields.read(Bits(data), form.time) if form.time else {}
-    found = _at(values, form.time)
-    return found if isinstance(found, int) else 0
+    value = _at(values, form.time)
+    return value if isinstance(value, int) else 0
 
 
 def _at(values: Any, path: Sequence[str]) -> Any:
@@ -480,16 +480,18 @@ def _data(sample: Any) -> bytes:
 
 def _require_version(data: bytes, form: PackedForm) -> None:
     for path, requested in form.version.items():
-        found = _at(form.fields.read(Bits(data), path), path)
-        if found != requested:
-            raise ArchiveError(f"{'.'.join(path)}: expected version {requested}, the one that is defined, got {found}")
+        version = _at(form.fields.read(Bits(data), path), path)
+        if version != requested:
+            raise ArchiveError(
+                f"{'.'.join(path)}: expected version {requested}, the one that is defined, got {version}"
+            )
 
 
 def _require_end(bits: Bits, form: PackedForm) -> None:
     """Behind the values of a whole buffer may be anything; of one that was cut to size nothing but zeros."""
-    rest = 8 * len(bits.data) - bits.place
+    rest = 8 * len(bits.data) - bits.position
     if len(bits.data) == form.most_bytes or rest < 8:
         return
-    end = bits.place
+    end = bits.position
     if bits.take(rest):
         raise ArchiveError(f"expected {len(bits.data)} bytes of values, got values up to bit {end} and others behind")

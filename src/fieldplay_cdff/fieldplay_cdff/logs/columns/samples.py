@@ -14,13 +14,13 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.logs.index.file_index import (
     LARGEST_ITEM,
     NO_TIME,
+    Int64Array,
     LogColumn,
-    Places,
     StreamPart,
 )
 from fieldplay_cdff.logs.index.times import TIMES
 from fieldplay_cdff.logs.msgpack_decode.values import (
-    FAULTS,
+    DECODE_ERRORS,
     FIRST_NEGATIVE,
     LARGEST,
     LARGEST_SMALL,
@@ -67,15 +67,15 @@ class Items:
 
 
 class _ItemExtent(NamedTuple):
-    """The bytes in which `wanted` items lie, `before` others in front of them, `total` in all.
+    """The bytes in which `requested` items lie, `before` others in front of them, `total` in all.
 
     Where the places of all are known, `cuts` are those, and the end of the last.
     """
 
-    begin: int
+    start: int
     stop: int
     before: int
-    wanted: int
+    requested: int
     total: int
     cuts: list[int] | None
 
@@ -83,36 +83,36 @@ class _ItemExtent(NamedTuple):
 def items_of(column: LogColumn, start: int, end: int, read: Read, *, arrays: bool = False) -> Items:
     """The items begin <= index < end; with `arrays`, long lists of numbers are arrays where the places are known."""
     if column.is_constant:
-        place = int(column.begins[0])
-        data = read(place, column.end - place)
+        offset = int(column.begins[0])
+        data = read(offset, column.end - offset)
         rows = np.broadcast_to(np.frombuffer(data, np.uint8), (end - start, len(data)))
         return Items(count=len(rows), rows=rows, values=lambda: [plain_from_bytes(data)] * len(rows))
     end = min(end, column.count)
     if start >= end:
         return Items(count=0, values=list)
     extent, unpack = _extent_of(column, start, end), arrays_from_bytes if arrays else plain_from_bytes
-    if extent.stop - extent.begin > MOST_BYTES:
+    if extent.stop - extent.start > MOST_BYTES:
         return Items(count=end - start, values=partial(_one_by_one, extent, read, unpack))
-    return _items(read(extent.begin, extent.stop - extent.begin), extent, unpack)
+    return _items(read(extent.start, extent.stop - extent.start), extent, unpack)
 
 
 def _extent_of(column: LogColumn, start: int, end: int) -> _ItemExtent:
     low, high = start // column.step, (end - 1) // column.step + 1
-    places = column.begins[low : high + 1].tolist() + ([column.end] if high >= len(column.begins) else [])
+    offsets = column.begins[low : high + 1].tolist() + ([column.end] if high >= len(column.begins) else [])
     first = low * column.step
     total = min(column.count, high * column.step) - first
-    cuts = places if column.step == 1 else None
-    return _ItemExtent(places[0], places[-1], start - first, end - start, total, cuts)
+    cuts = offsets if column.step == 1 else None
+    return _ItemExtent(offsets[0], offsets[-1], start - first, end - start, total, cuts)
 
 
 def _items(data: bytes, extent: _ItemExtent, unpack: Unpack) -> Items:
-    found = _rows(data, extent.total)
-    rows = None if found is None else found[extent.before : extent.before + extent.wanted]
+    all_rows = _rows(data, extent.total)
+    rows = None if all_rows is None else all_rows[extent.before : extent.before + extent.requested]
     if extent.cuts is not None:
-        cuts = [cut - extent.begin for cut in extent.cuts]
-        return Items(count=extent.wanted, rows=rows, values=lambda: [unpack(data[a:b]) for a, b in pairwise(cuts)])
+        cuts = [cut - extent.start for cut in extent.cuts]
+        return Items(count=extent.requested, rows=rows, values=lambda: [unpack(data[a:b]) for a, b in pairwise(cuts)])
     packed, before = (data, extent.before) if rows is None else (rows.tobytes(), 0)
-    return Items(count=extent.wanted, rows=rows, values=lambda: _unpacked(packed, before, extent.wanted))
+    return Items(count=extent.requested, rows=rows, values=lambda: _unpack_items(packed, before, extent.requested))
 
 
 def _rows(data: bytes, count: int) -> Bytes | None:
@@ -125,7 +125,7 @@ def _rows(data: bytes, count: int) -> Bytes | None:
     return rows if form.fitting(rows) == count else None
 
 
-def _unpacked(data: bytes, before: int, count: int) -> list[Any]:
+def _unpack_items(data: bytes, before: int, count: int) -> list[Any]:
     """So many items that stand one behind the other, without those before them."""
     unpacker = msgpack.Unpacker(raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=max(len(data), 1))
     try:
@@ -133,28 +133,28 @@ def _unpacked(data: bytes, before: int, count: int) -> list[Any]:
         for _ in range(before):
             unpacker.skip()
         return [unpacker.unpack() for _ in range(count)]
-    except FAULTS as error:
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"expected {count} items of a column, got {why(error)}") from None
 
 
 def _one_by_one(extent: _ItemExtent, read: Read, unpack: Unpack) -> list[Any]:
     """Items each read for itself, as they lie in too many bytes."""
-    cuts = extent.cuts or _found_cuts(extent, read)
+    cuts = extent.cuts or _scan_cuts(extent, read)
     return [unpack(read(start, stop - start)) for start, stop in pairwise(cuts)]
 
 
-def _found_cuts(extent: _ItemExtent, read: Read) -> list[int]:
+def _scan_cuts(extent: _ItemExtent, read: Read) -> list[int]:
     """Where items begin, and where the last ends: large ones far behind small ones, so their places were not kept."""
     unpacker = msgpack.Unpacker(_Bytes(extent, read), read_size=READ_SIZE, max_buffer_size=LARGEST_ITEM)
     try:
         for _ in range(extent.before):
             unpacker.skip()
-        cuts = [extent.begin + unpacker.tell()]
-        for _ in range(extent.wanted):
+        cuts = [extent.start + unpacker.tell()]
+        for _ in range(extent.requested):
             unpacker.skip()
-            cuts.append(extent.begin + unpacker.tell())
+            cuts.append(extent.start + unpacker.tell())
         return cuts
-    except FAULTS as error:
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"expected {extent.total} items of a column, got {why(error)}") from None
 
 
@@ -162,7 +162,7 @@ class _Bytes:
     """An extent's bytes as a file, for msgpack."""
 
     def __init__(self, extent: _ItemExtent, read: Read) -> None:
-        self._place, self._stop, self._read = extent.begin, extent.stop, read
+        self._place, self._stop, self._read = extent.start, extent.stop, read
 
     def read(self, size: int) -> bytes:
         start, self._place = self._place, min(self._place + size, self._stop)
@@ -175,7 +175,7 @@ def samples_of_columns(part: StreamPart, start: int, end: int, read: Read, *, ar
     return samples_of_items(items, end - start)
 
 
-def own_times(part: StreamPart, start: int, end: int, read: Read) -> Places:
+def own_times(part: StreamPart, start: int, end: int, read: Read) -> Int64Array:
     """The own times (n,) of the samples begin <= index < end, NO_TIME where there are none."""
     column = next((column for path, column in part.columns.items() if is_time_column(path)), None)
     if column is None:
@@ -271,28 +271,28 @@ def common_value(items: Items) -> Any:
 
 def _with_rows(value: Any, rows: Bytes) -> Any:
     if isinstance(value, Number):
-        return ColumnNumber(value.place, value.kind, rows)
+        return ColumnNumber(value.offset, value.kind, rows)
     if isinstance(value, list):
         return [_with_rows(inner, rows) for inner in value]
     return {name: _with_rows(inner, rows) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
-def times_of_column(own: LogColumn, start: int, end: int, read: Read) -> Places:
+def times_of_column(own: LogColumn, start: int, end: int, read: Read) -> Int64Array:
     """Times (n,) in a column, NO_TIME for what is none."""
     times = np.full(end - start, NO_TIME, np.int64)
     for low in range(start, end, AT_ONCE):
-        found = _times(items_of(own, low, min(low + AT_ONCE, end), read))
-        times[low - start : low - start + len(found)] = found
+        chunks = _times(items_of(own, low, min(low + AT_ONCE, end), read))
+        times[low - start : low - start + len(chunks)] = chunks
     return times
 
 
-def _times(items: Items) -> Places:
+def _times(items: Items) -> Int64Array:
     value = common_value(items)
     if isinstance(value, ColumnNumber) and np.dtype(value.kind).kind in "iu":
         times = column(value.rows, value).astype(np.int64)  # negative beyond its range
         return np.where(times > 0, times, NO_TIME)
-    found = [item if type(item) is int and 0 < item < 1 << 63 else NO_TIME for item in items.values()]
-    return np.array(found, np.int64)
+    values = [item if type(item) is int and 0 < item < 1 << 63 else NO_TIME for item in items.values()]
+    return np.array(values, np.int64)
 
 
 def rows_of_columns(part: StreamPart, start: int, end: int, read: Read) -> "ColumnRows":
@@ -311,16 +311,16 @@ class ColumnRows(TreeRows):
         super().__init__(_Samples(items, count), self._common(tree_of(items)))
 
     def _common(self, tree: Mapping[str, Any], *outer: str) -> dict[str, Any]:
-        found = {}
+        common = {}
         for name, inner in tree.items():
             path = (*outer, plain_name(name))
             if isinstance(inner, dict):
-                found[name] = with_elements(name, self._common(inner, *path))
+                common[name] = with_elements(name, self._common(inner, *path))
                 continue
-            found[name] = common_value(inner) if inner.count == self._count else VARIED
-            if found[name] is VARIED:
+            common[name] = common_value(inner) if inner.count == self._count else VARIED
+            if common[name] is VARIED:
                 self._varied.append(path)
-        return found
+        return common
 
     def bytes_of(self, number: Number) -> Bytes:
         assert isinstance(number, ColumnNumber)

@@ -9,11 +9,11 @@ import msgpack
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Places
+from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Int64Array
 from fieldplay_cdff.logs.index.times import TimeFinder, times_of_samples
-from fieldplay_cdff.logs.msgpack_decode.values import FAULTS, UNKNOWN_TEXT, why
+from fieldplay_cdff.logs.msgpack_decode.values import DECODE_ERRORS, UNKNOWN_TEXT, why
 
-MOST_KEPT = 64  # of some 300 kB
+MAXIMUM_CACHED = 64  # of some 300 kB
 
 Read = Callable[[int, int], bytes]  # begin and size
 
@@ -21,12 +21,12 @@ Read = Callable[[int, int], bytes]  # begin and size
 class SampleBlock(NamedTuple):
     """The samples' begins, and where the last ends (n + 1,); their times (n,); their bytes if these had to be read."""
 
-    places: Places
-    times: Places
+    offsets: Int64Array
+    times: Int64Array
     data: bytes
 
 
-class KeptBlocks:
+class BlockCache:
     """The blocks that were read last; safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -42,28 +42,28 @@ class KeptBlocks:
     def keep(self, key: Hashable, block: SampleBlock) -> None:
         with self._lock:
             self._blocks[key] = block
-            while len(self._blocks) > MOST_KEPT:
+            while len(self._blocks) > MAXIMUM_CACHED:
                 self._blocks.popitem(last=False)
 
 
 class BlockReader:
     """The samples of a part by its blocks; `key` is what they are kept by."""
 
-    def __init__(self, blocks: Blocks, read: Read, *, kept: KeptBlocks, key: Hashable) -> None:
-        self._blocks, self._read, self._kept, self._key = blocks, read, kept, key
-        self._rows, self._places = blocks.rows, blocks.places
+    def __init__(self, blocks: Blocks, read: Read, *, cache: BlockCache, key: Hashable) -> None:
+        self._blocks, self._read, self._kept, self._key = blocks, read, cache, key
+        self._rows, self._places = blocks.rows, blocks.offsets
 
-    def places(self, low: int, high: int) -> Places:
+    def offsets(self, low: int, high: int) -> Int64Array:
         """Where samples low <= index < high begin, and where the last ends (n + 1,)."""
         if low >= high:
             return np.zeros(0, np.int64)
         first, last = self._between(low, high)
         if self._rows[last] - self._rows[first] == last - first:  # a sample each
             return self._places[first : last + 1]
-        found = [self._places_in(index, low, high) for index in range(first, last)]
-        return found[0] if len(found) == 1 else np.concatenate([*(part[:-1] for part in found[:-1]), found[-1]])
+        offsets = [self._block_offsets(index, low, high) for index in range(first, last)]
+        return offsets[0] if len(offsets) == 1 else np.concatenate([*(part[:-1] for part in offsets[:-1]), offsets[-1]])
 
-    def times(self, low: int, high: int) -> Places:
+    def times(self, low: int, high: int) -> Int64Array:
         """The times (n,) of samples low <= index < high, as in the log; NO_TIME where there is none."""
         if low >= high:
             return np.zeros(0, np.int64)
@@ -77,12 +77,12 @@ class BlockReader:
         """Some bytes of samples: of blocks that are kept, else of the file."""
         first = int(np.searchsorted(self._places, start, side="right")) - 1
         last = int(np.searchsorted(self._places, start + size))
-        kept = [self._kept.get((self._key, index)) for index in range(first, last)]
-        found = [block.data for block in kept if block is not None and block.data]
-        if not found or len(found) < last - first:
+        cached = [self._kept.get((self._key, index)) for index in range(first, last)]
+        chunks = [block.data for block in cached if block is not None and block.data]
+        if not chunks or len(chunks) < last - first:
             return self._read(start, size)
         offset = start - int(self._places[first])
-        whole = found[0] if len(found) == 1 else b"".join(found)
+        whole = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         return whole[offset : offset + size]
 
     def _between(self, low: int, high: int) -> tuple[int, int]:
@@ -90,49 +90,49 @@ class BlockReader:
         first, last = np.searchsorted(self._rows, [low, high - 1], side="right")
         return int(first) - 1, int(last)
 
-    def _places_in(self, index: int, low: int, high: int) -> Places:
+    def _block_offsets(self, index: int, low: int, high: int) -> Int64Array:
         """The same of those of the samples that are in one block, which need not be read if they are of one size."""
-        row, behind = self._rows[index : index + 2].tolist()
-        first, last = max(low, row) - row, min(high, behind) - row
+        row, next_row = self._rows[index : index + 2].tolist()
+        first, last = max(low, row) - row, min(high, next_row) - row
         size = int(self._blocks.table["size"][index])
         if not size:
-            return self._block(index).places[first : last + 1]
+            return self._block(index).offsets[first : last + 1]
         return np.asarray(self._places[index] + size * np.arange(first, last + 1), np.int64)
 
     def _block(self, index: int) -> SampleBlock:
         key = (self._key, index)
         block = self._kept.get(key)
         if block is None:
-            block = self._loaded(index)
+            block = self._load_block(index)
             self._kept.keep(key, block)
         return block
 
-    def _loaded(self, index: int) -> SampleBlock:
+    def _load_block(self, index: int) -> SampleBlock:
         known = self._blocks.table[index]
         start, end = self._places[index : index + 2].tolist()
         count, size = int(self._rows[index + 1] - self._rows[index]), int(known["size"])
         times = np.full(count, known["low"] if count == 1 else NO_TIME, np.int64)
         has_to_look = count > 1 and bool(known["known"])
         data = self._read(start, end - start) if has_to_look or not size else b""
-        ends = size * np.arange(1, count + 1) if size else _ends(data, count)
-        places = np.append(0, ends)
+        ends = size * np.arange(1, count + 1) if size else _end_offsets(data, count)
+        offsets = np.append(0, ends)
         if has_to_look:
-            times = times_of_samples(np.frombuffer(data, np.uint8), places, TimeFinder(again=True))
-        if int(places[-1]) != end - start or len(times) != count:
+            times = times_of_samples(np.frombuffer(data, np.uint8), offsets, TimeFinder(again=True))
+        if int(offsets[-1]) != end - start or len(times) != count:
             raise ArchiveError(f"expected {count} samples from byte {start} to {end}, got others: the file has changed")
-        return SampleBlock(start + places, times, data)
+        return SampleBlock(start + offsets, times, data)
 
 
-def _ends(data: bytes, count: int) -> Places:
+def _end_offsets(data: bytes, count: int) -> Int64Array:
     """Where so many samples end (n,)."""
     unpacker: Any = msgpack.Unpacker(raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
-    skip, tell = unpacker.skip, unpacker.tell
+    skip, position = unpacker.skip, unpacker.tell
     ends: list[int] = []
     try:
         for _ in range(count):
             skip()
-            ends.append(tell())
-    except FAULTS as error:
+            ends.append(position())
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"expected {count} samples, got {why(error)}: the file has changed") from None
     return np.array(ends, np.int64)

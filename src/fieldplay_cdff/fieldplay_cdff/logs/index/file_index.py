@@ -25,7 +25,7 @@ from fieldplay.core.timestamps import NO_TIME as NO_TIME
 
 CHUNK = 1 << 20
 LARGEST_ITEM = 64 << 20
-Places = NDArray[np.int64]
+Int64Array = NDArray[np.int64]
 Table = NDArray[np.void]
 PER_BLOCK = 256  # items of a column between two places that are kept,
 LARGE_ITEM = 4096  # but for those of so many bytes: then each
@@ -44,10 +44,10 @@ SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")
 COLUMN = ("count", "end", "step", "is_constant", "is_cut")
-FAULTS = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+READ_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
 FLAGS = (NotImplementedError, RuntimeError)  # of a damaged zip: a packing that is not known, or a password
 HEADS = (MemoryError, OverflowError, SyntaxError, TokenError)  # of a damaged head of an array
-UNREADABLE = (*FAULTS, *FLAGS, *HEADS)
+UNREADABLE = (*READ_ERRORS, *FLAGS, *HEADS)
 
 
 # The bytes of a file that were read last, so that what was unpacked can be looked at again.
@@ -99,10 +99,10 @@ class FileWindow:
         self._ahead = self._next() if data else b""
         return data
 
-    def mark(self, place: int) -> None:
+    def mark(self, offset: int) -> None:
         """What lies before is not needed any more."""
-        self._mark = place
-        while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= place:
+        self._mark = offset
+        while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= offset:
             self._kept -= len(self._chunks.pop(0)[1])
 
     def bytes_between(self, start: int, end: int) -> bytes:
@@ -123,7 +123,7 @@ class LogColumn:
     """
 
     count: int
-    begins: Places
+    begins: Int64Array
     end: int
     step: int = PER_BLOCK
     is_constant: bool = False
@@ -139,12 +139,12 @@ class Blocks:
     stop: int = 0
 
     @property
-    def rows(self) -> Places:
+    def rows(self) -> Int64Array:
         """The first item of each block, and the number of all (b + 1,)."""
         return np.append(self.table["row"], self.count)
 
     @property
-    def places(self) -> Places:
+    def offsets(self) -> Int64Array:
         """The first byte of each block, and where the last ends (b + 1,)."""
         return np.append(self.table["begin"], self.stop)
 
@@ -175,7 +175,7 @@ class FileIndex:
 
     parts: tuple[StreamPart, ...] = ()
     is_settings: bool = False
-    faults: tuple[tuple[str, str], ...] = ()
+    issues: tuple[tuple[str, str], ...] = ()
 
 
 class GrowingBlocks:
@@ -198,7 +198,7 @@ class GrowingBlocks:
         if len(self._begins) >= MOST_WAITING:
             self._settle()
 
-    def extend(self, starts: Places, times: Places, stop: int) -> None:
+    def extend(self, starts: Int64Array, times: Int64Array, stop: int) -> None:
         """Several (n,), the last of which ends at the byte `stop`."""
         self._begins.frombytes(starts.astype(np.int64).tobytes())
         self._times.frombytes(times.astype(np.int64).tobytes())
@@ -214,20 +214,20 @@ class GrowingBlocks:
 
     def blocks(self) -> Blocks:
         """All that is there."""
-        rest = blocks_of(places_of(self._begins), places_of(self._times), stop=self.stop, first_row=self._settled)
+        rest = blocks_of(array_of(self._begins), array_of(self._times), stop=self.stop, first_row=self._settled)
         return Blocks(table=np.concatenate([*self._tables, rest]), count=len(self), stop=self.stop)
 
     def _settle(self) -> None:
         """Put all into blocks but what the last block may yet grow by."""
-        starts, times = places_of(self._begins), places_of(self._times)
+        starts, times = array_of(self._begins), array_of(self._times)
         table = blocks_of(starts, times, stop=self.stop, first_row=self._settled)
-        kept = int(table["row"][-1]) - self._settled
+        settled = int(table["row"][-1]) - self._settled
         self._tables.append(table[:-1])
-        self._settled += kept
-        del self._begins[:kept], self._times[:kept]
+        self._settled += settled
+        del self._begins[:settled], self._times[:settled]
 
 
-def blocks_of(starts: Places, times: Places, *, stop: int = 0, first_row: int = 0) -> Table:
+def blocks_of(starts: Int64Array, times: Int64Array, *, stop: int = 0, first_row: int = 0) -> Table:
     """Blocks of items (n,): the borders are at fixed rows and bytes, and on both sides of large items."""
     if not len(starts):
         return np.zeros(0, BLOCK)
@@ -277,7 +277,7 @@ class GrowingPart:
         )
 
 
-def places_of(values: "array[int]") -> Places:
+def array_of(values: "array[int]") -> Int64Array:
     """The numbers (n,) of an array that grew."""
     return np.frombuffer(values, np.int64).copy() if len(values) else np.zeros(0, np.int64)
 
@@ -298,11 +298,11 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path(os.path.expanduser("~/.cache"))) / "fieldplay"
 
 
-def kept_index(path: Path) -> FileIndex | None:
+def cached_index(path: Path) -> FileIndex | None:
     """The index of a log as it is now; None if none is kept."""
     with (
         suppress(*UNREADABLE),
-        index_place(path).open("rb") as file,
+        index_path(path).open("rb") as file,
         np.load(file, allow_pickle=False) as data,
     ):
         arrays = {name: data[name] for name in data.files if name not in ("head", "sum")}
@@ -317,11 +317,11 @@ def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
     """Keep the index of a log, if it is worth it, there is a place, and the log is as it was when it was opened."""
     with suppress(OSError, UserError):
         if path.stat().st_size >= SMALLEST and state_of_log(path) == list(state):
-            _write(index_place(path), state, index)
+            _write(index_path(path), state, index)
             _clear_away(cache_folder())
 
 
-def index_place(path: Path) -> Path:
+def index_path(path: Path) -> Path:
     """Where the index of a log is kept, if it is."""
     return cache_folder() / f"log-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.npz"
 
@@ -335,35 +335,35 @@ def state_of_log(path: Path) -> list[Any]:
     return [FORM, str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
-def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
+def _write(target: Path, state: Sequence[Any], index: FileIndex) -> None:
     """Put it there as a whole: another process may read it meanwhile."""
     arrays: dict[str, Any] = dict(_arrays(index))
     head = {
         "key": list(state),
         "settings": index.is_settings,
-        "faults": index.faults,
+        "faults": index.issues,
         "parts": [_head(p) for p in index.parts],
     }
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
     own_sum = np.frombuffer(_sum(text, arrays), np.uint8)
-    with whole(place) as path:
+    with whole(target) as path:
         np.savez(path, **{"head": text, "sum": own_sum, **arrays})
 
 
 def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
     """Of all that is kept: an index with another number in it would let a log say what it does not."""
-    found = hashlib.sha256(head.tobytes())
+    digest = hashlib.sha256(head.tobytes())
     for name, numbers in sorted(arrays.items()):
-        found.update(f"{name} {numbers.dtype} {numbers.shape}".encode())
-        found.update(numbers.tobytes())
-    return found.digest()
+        digest.update(f"{name} {numbers.dtype} {numbers.shape}".encode())
+        digest.update(numbers.tobytes())
+    return digest.digest()
 
 
 def _clear_away(folder: Path) -> None:
     """Leave the newest indexes only."""
-    found = sorted(folder.glob("log-*.npz"), key=lambda place: place.stat().st_mtime_ns)
-    for place in found[:-MOST]:
-        place.unlink(missing_ok=True)
+    files = sorted(folder.glob("log-*.npz"), key=lambda path: path.stat().st_mtime_ns)
+    for path in files[:-MOST]:
+        path.unlink(missing_ok=True)
 
 
 def _head(part: StreamPart) -> dict[str, Any]:
@@ -384,8 +384,8 @@ def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:
     parts = []
     for number, own in enumerate(head["parts"]):
         columns = {
-            name: LogColumn(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{place}"])
-            for place, (name, values) in enumerate(own["columns"].items())
+            name: LogColumn(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{position}"])
+            for position, (name, values) in enumerate(own["columns"].items())
         }
         samples, logged = (
             Blocks(table=data[f"{number}_{name}"], count=own[name][0], stop=own[name][1]) for name in LISTS
@@ -393,4 +393,4 @@ def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:
         plain = {name: own[name] for name in ("stream", "type", "has_meta")}
         parts.append(StreamPart(**plain, columns=columns, samples=samples, logged=logged))
     issues = tuple((str(kind), str(message)) for kind, message in head["faults"])
-    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=issues)
+    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), issues=issues)

@@ -20,8 +20,8 @@ from fieldplay_cdff.logs.index.file_index import (
     FileWindow,
     GrowingBlocks,
     GrowingPart,
+    Int64Array,
     LogColumn,
-    Places,
     StreamPart,
 )
 from fieldplay_cdff.logs.index.times import (
@@ -40,7 +40,7 @@ from fieldplay_cdff.logs.index.times import (
     times_of_samples,
 )
 from fieldplay_cdff.logs.msgpack_decode.values import (
-    FAULTS,
+    DECODE_ERRORS,
     LARGEST,
     UNKNOWN_TEXT,
     ItemForm,
@@ -82,15 +82,15 @@ class SampleRuns:
         self._template: Template | None = None
         self._unlike, self._unfit = 0, 0  # how often it was in vain
 
-    def add(self, data: bytes, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def add(self, data: bytes, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Add those that follow one, `most` at most; how many there were."""
         if not 0 < len(data) <= SMALL_SAMPLE:
             return 0
-        return self._alike(data, start, most, found=found, finder=finder) or self._small(
-            start + len(data), most, found=found, finder=finder
+        return self._alike(data, start, most, blocks=blocks, finder=finder) or self._small(
+            start + len(data), most, blocks=blocks, finder=finder
         )
 
-    def _alike(self, data: bytes, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def _alike(self, data: bytes, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Those that are as the last but for their numbers."""
         size, prefix = len(data), finder.prefix
         if self._unlike > MOST_FAILURES or not data.startswith(prefix) or not prefix:
@@ -107,31 +107,31 @@ class SampleRuns:
         if not fitting:
             return 0
         self._unpacker.read_bytes(fitting * size)
-        places = start + size * np.arange(1, fitting + 1, dtype=np.int64)
+        offsets = start + size * np.arange(1, fitting + 1, dtype=np.int64)
         times = column(rows[:fitting], Number(len(prefix), ">u8")).astype(np.int64)  # negative beyond its range
-        found.extend(places, np.where(times > 0, times, NO_TIME), start + size * (fitting + 1))
+        blocks.extend(offsets, np.where(times > 0, times, NO_TIME), start + size * (fitting + 1))
         return fitting
 
-    def _small(self, start: int, most: int, *, found: GrowingBlocks, finder: TimeFinder) -> int:
+    def _small(self, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Small ones of different lengths, up to one whose maps have other names than texts."""
         if self._unfit > MOST_FAILURES:
             return 0
         ahead = self._window.bytes_between(start, min(self._window.given, start + MOST_BYTES))
-        ends = _ends(ahead, min(most, MOST_SMALL))
-        places = np.append(0, ends)
-        large = np.flatnonzero(np.diff(places) > SMALL_SAMPLE)
+        ends = _end_offsets(ahead, min(most, MOST_SMALL))
+        offsets = np.append(0, ends)
+        large = np.flatnonzero(np.diff(offsets) > SMALL_SAMPLE)
         count = int(large[0]) if len(large) else len(ends)
-        times = times_of_samples(np.frombuffer(ahead, np.uint8), places[: count + 1], finder)
+        times = times_of_samples(np.frombuffer(ahead, np.uint8), offsets[: count + 1], finder)
         count = len(times)
         self._unfit = 0 if count >= FEWEST else self._unfit + 1
         if not count:
             return 0
-        self._unpacker.read_bytes(int(places[count]))
-        found.extend(start + places[:count], times, start + int(places[count]))
+        self._unpacker.read_bytes(int(offsets[count]))
+        blocks.extend(start + offsets[:count], times, start + int(offsets[count]))
         return count
 
 
-def _ends(data: bytes, most: int) -> Places:
+def _end_offsets(data: bytes, most: int) -> Int64Array:
     """Where items end (n,), of which there are `most` at most; unpacked so that all names in them are looked at."""
     unpacker: Any = msgpack.Unpacker(raw=True, use_list=False, strict_map_key=True, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
@@ -139,17 +139,17 @@ def _ends(data: bytes, most: int) -> Places:
     try:
         for _ in zip(range(most), unpacker, strict=False):
             ends.append(unpacker.tell())
-    except FAULTS:
+    except DECODE_ERRORS:
         pass  # it is told when it is looked at alone
     return np.array(ends, np.int64)
 
 
 class ColumnRuns:
-    """The items of a column: `index` and `place` are those of the item that is next, or that has a fault."""
+    """The items of a column: `index` and `offset` are those of the item that is next, or that has an issue."""
 
     def __init__(self, window: FileWindow, unpacker: Any) -> None:
         self._window, self._unpacker = window, unpacker
-        self.index, self.place = 0, int(unpacker.tell())
+        self.index, self.offset = 0, int(unpacker.tell())
         self._step = 1
         self._begins = array("q")
         self._form: ItemForm | None = None
@@ -157,17 +157,17 @@ class ColumnRuns:
 
     def pass_over(self, count: int) -> None:
         """Pass over so many items. Each is remembered if the first of them are large, else one of every block."""
-        start, first = self.place, min(count, PER_BLOCK)
+        start, first = self.offset, min(count, PER_BLOCK)
         self._up_to(first)
-        if self.place - start < first * LARGE_ITEM:
+        if self.offset - start < first * LARGE_ITEM:
             self._step = PER_BLOCK
             del self._begins[1:]
         self._up_to(count)
 
     def column(self, *, is_cut: bool) -> LogColumn:
         """What was found so far."""
-        starts: Places = np.array(self._begins, np.int64)
-        return LogColumn(count=self.index, begins=starts, end=self.place, step=self._step, is_cut=is_cut)
+        starts: Int64Array = np.array(self._begins, np.int64)
+        return LogColumn(count=self.index, begins=starts, end=self.offset, step=self._step, is_cut=is_cut)
 
     def _up_to(self, count: int) -> None:
         while self.index < count:
@@ -177,22 +177,22 @@ class ColumnRuns:
 
     def _one_by_one(self, count: int) -> int:
         """Pass over so many items; the size of the last."""
-        skip, tell, mark, step, size = self._unpacker.skip, self._unpacker.tell, self._window.mark, self._step, 0
+        skip, position, mark, step, size = self._unpacker.skip, self._unpacker.tell, self._window.mark, self._step, 0
         for _ in range(count):
-            start = self.place
+            start = self.offset
             mark(start)
             skip()
             if not self.index % step:
                 self._begins.append(start)
-            self.place = tell()
+            self.offset = position()
             self.index += 1
-            size = self.place - start
+            size = self.offset - start
         return size
 
     def _run(self, size: int, most: int) -> None:
         """Pass over those that are of the form of the last, as far as they are read already."""
-        start, given = self.place, self._window.given
-        ahead = self._window.bytes_between(start - size, min(given, start + size * min(most, self._look)))
+        start, available = self.offset, self._window.given
+        ahead = self._window.bytes_between(start - size, min(available, start + size * min(most, self._look)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) <= min(most, FEWEST_ALIKE):
             return
@@ -203,10 +203,10 @@ class ColumnRuns:
         if fitting <= 0:
             return
         self._unpacker.read_bytes(fitting * size)
-        kept = start + size * np.arange(-self.index % self._step, fitting, self._step, dtype=np.int64)
-        self._begins.frombytes(kept.tobytes())
+        starts = start + size * np.arange(-self.index % self._step, fitting, self._step, dtype=np.int64)
+        self._begins.frombytes(starts.tobytes())
         self.index += fitting
-        self.place = start + size * fitting
+        self.offset = start + size * fitting
 
     def _fitting(self, rows: np.ndarray[Any, np.dtype[np.uint8]]) -> int:
         """How many rows (n, size) from the first on are of its form."""
@@ -215,7 +215,7 @@ class ColumnRuns:
         return self._form.fitting(rows) if self._form is not None else 0
 
 
-class _FaultError(Exception):
+class _ScanError(Exception):
     """Where and why a log cannot be read on."""
 
 
@@ -240,13 +240,13 @@ class _Scan:
     def index(self) -> FileIndex:
         try:
             self._maps()
-        except (_FaultError, ArchiveError, OSError, *FAULTS) as error:
-            self._faults.append(self._fault(error))
+        except (_ScanError, ArchiveError, OSError, *DECODE_ERRORS) as error:
+            self._faults.append(self._issue(error))
         self._finish_map()
         parts = tuple(part for part in self._parts if len(part) or part.has_meta)
-        return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, faults=tuple(self._faults))
+        return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, issues=tuple(self._faults))
 
-    def _fault(self, error: BaseException) -> tuple[str, str]:
+    def _issue(self, error: BaseException) -> tuple[str, str]:
         start, end = self._begin, self._window.end
         near, is_cut = f"{NEAR}{start}:", isinstance(error, msgpack.exceptions.OutOfData)
         if isinstance(error, ArchiveError | OSError):
@@ -255,8 +255,8 @@ class _Scan:
         if is_cut and not holds_another(rest):
             cut = f"the file ends at byte {end} within {self._place}"
             return "truncated_log", f"{near} {cut}; what is before it is read"
-        reason = HOLDS_ANOTHER if is_cut else str(error) if isinstance(error, _FaultError) else why(error)
-        if not isinstance(error, _FaultError) and not is_cut and not reason.startswith("expected"):
+        reason = HOLDS_ANOTHER if is_cut else str(error) if isinstance(error, _ScanError) else why(error)
+        if not isinstance(error, _ScanError) and not is_cut and not reason.startswith("expected"):
             reason = f"{ITEM}, got {reason}"
         return "corrupt_log", f"{near} {self._place}: {reason}{perhaps_left_out(rest)}; nothing behind it can be read"
 
@@ -265,10 +265,10 @@ class _Scan:
     _tail = b""  # of its last sample
     _is_sample = False
 
-    def _at(self, place: str, *, is_sample: bool = False) -> int:
+    def _at(self, label: str, *, is_sample: bool = False) -> int:
         """Remember where something begins."""
         self._begin = int(self._unpacker.tell())
-        self._place, self._is_sample = place, is_sample
+        self._place, self._is_sample = label, is_sample
         self._window.mark(self._begin)
         return self._begin
 
@@ -289,7 +289,7 @@ class _Scan:
             self._finish_map()
 
     def _finish_map(self) -> None:
-        self._parts += [found.part(stream) for stream, found in self._found.items()]
+        self._parts += [part.part(stream) for stream, part in self._found.items()]
         self._found = {}
 
     def _entry(self, name: object) -> None:
@@ -316,13 +316,13 @@ class _Scan:
 
     def _take_back(self, name: object) -> NoReturn:
         """What stands where a stream's name should tells that the sample before it has swallowed that name."""
-        found = self._found.get(self._last_stream)
-        is_next = found is not None and len(found.samples) and found.samples.stop == self._begin
-        if found is None or not is_next or not ends_with_name(self._tail):
-            raise _FaultError(f"expected a text, got {type(name).__name__}")
-        self._begin = found.samples.take_back()
-        self._place, self._is_sample = f"sample {len(found.samples)} of {self._last_stream}", True
-        raise _FaultError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
+        part = self._found.get(self._last_stream)
+        is_next = part is not None and len(part.samples) and part.samples.stop == self._begin
+        if part is None or not is_next or not ends_with_name(self._tail):
+            raise _ScanError(f"expected a text, got {type(name).__name__}")
+        self._begin = part.samples.take_back()
+        self._place, self._is_sample = f"sample {len(part.samples)} of {self._last_stream}", True
+        raise _ScanError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
 
     def _first_byte(self, start: int) -> int:
         first = self._window.bytes_between(start, start + 1)
@@ -347,54 +347,54 @@ class _Scan:
             self._meta_field(stream, str(name))
 
     def _meta_field(self, stream: str, name: str) -> None:
-        found = self._of(stream)
+        part = self._of(stream)
         if name == "timestamps":
-            found = self._anew(stream) if len(found.logged) else found
-            self._numbers(f"the times of {stream}", found.logged)
-            found.has_meta = True
+            part = self._anew(stream) if len(part.logged) else part
+            self._numbers(f"the times of {stream}", part.logged)
+            part.has_meta = True
         elif name == "type":
             if is_text(self._first_byte(self._at(f"the type of {stream}"))):
-                found.type = self._unpacker.unpack()
+                part.type = self._unpacker.unpack()
             else:
                 self._unpacker.skip()
-            found.has_meta = True
+            part.has_meta = True
         else:
             self._unpacker.skip()
 
-    def _numbers(self, place: str, found: GrowingBlocks) -> None:
+    def _numbers(self, label: str, blocks: GrowingBlocks) -> None:
         """A list of whole numbers, many at once; what is none of them is no time, what is no list has no times."""
         unpacker, window = self._unpacker, self._window
-        if not list_header(bytes((self._first_byte(self._at(place)), 0, 0, 0, 0)), 0):
+        if not list_header(bytes((self._first_byte(self._at(label)), 0, 0, 0, 0)), 0):
             unpacker.skip()
             return
         count = unpacker.read_array_header()
-        while len(found) < count:
-            start, most = self._at(place), min(count - len(found), AT_ONCE)
+        while len(blocks) < count:
+            start, most = self._at(label), min(count - len(blocks), AT_ONCE)
             ahead = window.bytes_between(start, min(window.given, start + WIDTH * most))
             values, ends = numbers_ahead(ahead, most)
             if len(values):
                 unpacker.read_bytes(int(ends[-1]))
-                found.extend(start + np.append(0, ends[:-1]), values, start + int(ends[-1]))
+                blocks.extend(start + np.append(0, ends[:-1]), values, start + int(ends[-1]))
             else:  # one that is not read to its end yet, or too large to be a number
                 unpacker.skip()
                 end = int(unpacker.tell())
                 values, _ = numbers_ahead(window.bytes_between(start, end), 1)
-                found.add(start, int(values[0]), end)
+                blocks.add(start, int(values[0]), end)
 
     def _samples(self, stream: str) -> None:
-        found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
-        is_there = len(found.samples) or found.columns
-        found, self._last_stream = self._anew(stream) if is_there else found, stream
-        samples, count, bulk = found.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
+        blocks, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
+        is_there = len(blocks.samples) or blocks.columns
+        blocks, self._last_stream = self._anew(stream) if is_there else blocks, stream
+        samples, count, bulk = blocks.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
         while len(samples) < count:
             start = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
             self._pass_sample(DEEPEST_NAMES)
             end = unpacker.tell()
             data = window.bytes_between(start, end)
             if len(data) > LARGE and holds_another(data):
-                raise _FaultError(HOLDS_ANOTHER)
+                raise _ScanError(HOLDS_ANOTHER)
             samples.add(start, finder.time(data), end)
-            bulk.add(data, start, count - len(samples), found=samples, finder=finder)
+            bulk.add(data, start, count - len(samples), blocks=samples, finder=finder)
         self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._begin), samples.stop)
 
     def _pass_sample(self, depth: int) -> None:
@@ -409,8 +409,8 @@ class _Scan:
             return
         count, odd = unpacker.read_map_header(), ""
         for index in range(count):
-            found = odd_name(unpacker.unpack())
-            odd = odd or (found if index else "")  # before the first name is no value that could be missing
+            name = odd_name(unpacker.unpack())
+            odd = odd or (name if index else "")  # before the first name is no value that could be missing
             if odd and not self._may_be_shifted(is_last=index == count - 1):
                 odd = ""
             if depth:
@@ -418,11 +418,11 @@ class _Scan:
             else:
                 unpacker.skip()
         if odd:
-            raise _FaultError(f"{NO_NAME}{odd}")
+            raise _ScanError(f"{NO_NAME}{odd}")
 
     def _may_be_shifted(self, *, is_last: bool) -> bool:
-        place = int(self._unpacker.tell())
-        value, sample = (self._window.bytes_between(at, at + ALIKE) for at in (place, self._begin))
+        offset = int(self._unpacker.tell())
+        value, sample = (self._window.bytes_between(at, at + ALIKE) for at in (offset, self._begin))
         return may_be_shifted(value, sample, is_last=is_last)
 
     def _column(self, stream: str, name: str) -> None:
@@ -434,17 +434,17 @@ class _Scan:
         items, columns, is_constant = ColumnRuns(self._window, self._unpacker), self._of(stream).columns, False
         try:
             if count and plain_name(name.rpartition("/")[2]) == "names":
-                is_constant = is_text(self._first_byte(items.place))
+                is_constant = is_text(self._first_byte(items.offset))
             items.pass_over(count)
         finally:
-            self._place, self._begin = f"item {items.index} of the column {name} of {stream}", items.place
+            self._place, self._begin = f"item {items.index} of the column {name} of {stream}", items.offset
             if not is_constant and 0 < items.index < count:
                 columns[name] = items.column(is_cut=True)
         column = items.column(is_cut=False)
         columns[name] = replace(column, begins=np.array([start]), is_constant=True) if is_constant else column
 
 
-def byte_of_fault(message: str) -> int | None:
+def issue_offset(message: str) -> int | None:
     """The byte that the fault of a log names, if it names one."""
-    found = re.match(rf"{NEAR}(\d+)", message)
-    return None if found is None else int(found[1])
+    match = re.match(rf"{NEAR}(\d+)", message)
+    return None if match is None else int(match[1])

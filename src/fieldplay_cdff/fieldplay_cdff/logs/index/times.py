@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.logs.asn1_uper.samples import packed_time
-from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Places
+from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Int64Array
 from fieldplay_cdff.logs.msgpack_decode.values import (
-    FAULTS,
+    DECODE_ERRORS,
     LARGEST_SMALL,
     MAP,
     MAP_END,
@@ -75,7 +75,7 @@ def ends_with_name(data: bytes) -> bool:
     """
     for size in range(1, min(len(data), LONGEST_NAME)):
         heads = (bytes((0xA0 | size,)) if size < 32 else b"\xd9" + bytes((size,)), b"\xda" + size.to_bytes(2, "big"))
-        if data[:-size].endswith(heads) and any(sign in data[-size:] for sign in (b".", b"/")):
+        if data[:-size].endswith(heads) and any(char in data[-size:] for char in (b".", b"/")):
             return True
     return False
 
@@ -101,13 +101,13 @@ def perhaps_left_out(data: bytes) -> str:
 def _lacks(data: bytes, name: str) -> bool:
     """Whether a field's name stands there without a list or bytes behind it: a text follows, or the next sample."""
     packed = bytes((0xA0 | len(name),)) + name.encode()
-    place = data.find(packed)
-    while place >= 0:
-        behind = place + len(packed)
-        following = data[behind : behind + 1]
-        if following and (is_text(following[0]) or data.startswith(data[:HEAD], behind)):
+    offset = data.find(packed)
+    while offset >= 0:
+        end = offset + len(packed)
+        following = data[end : end + 1]
+        if following and (is_text(following[0]) or data.startswith(data[:HEAD], end)):
             return True
-        place = data.find(packed, behind)
+        offset = data.find(packed, end)
     return False
 
 
@@ -119,20 +119,20 @@ def _own(data: bytes) -> bytes:
 
 def _is_large(data: bytes) -> bool:
     """Whether a picture has more bytes than the converter writes, as its size says; True if that is not there."""
-    found = [pattern.search(data) for pattern in SIZES.values()]
-    sizes = [_whole_number(match[1]) for match in found if match is not None]
-    return len(sizes) < len(found) or sizes[0] * sizes[1] > MOST_ITEMS
+    matches = [pattern.search(data) for pattern in SIZES.values()]
+    sizes = [_whole_number(match[1]) for match in matches if match is not None]
+    return len(sizes) < len(matches) or sizes[0] * sizes[1] > MOST_ITEMS
 
 
 def _whole_number(packed: bytes) -> int:
     return int.from_bytes(packed[1:] or packed, "big")
 
 
-class FoundTime(NamedTuple):
+class TimeInSample(NamedTuple):
     """A sample's time, and the place of the number in the sample's bytes."""
 
     time: int
-    place: int
+    offset: int
 
 
 class TimeFinder:
@@ -149,16 +149,16 @@ class TimeFinder:
         """A sample's time, NO_TIME where it has none. ValueError if it is no sample such as others."""
         prefix = self.prefix
         if prefix and data.startswith(prefix):
-            place = len(prefix)
-            return _whole(int.from_bytes(data[place : place + 8], "big"))
+            offset = len(prefix)
+            return _whole(int.from_bytes(data[offset : offset + 8], "big"))
         if not data or not is_map(data[0]):
             return NO_TIME
-        found = found_time(data, whole=not self._again)
-        if found is None:
+        result = find_time(data, whole=not self._again)
+        if result is None:
             return _whole(packed_time(data))
-        if data[found.place] == EIGHT_BYTES and found.place < LONGEST_PREFIX:
-            self.prefix = data[: found.place + 1]
-        return _whole(found.time)
+        if data[result.offset] == EIGHT_BYTES and result.offset < LONGEST_PREFIX:
+            self.prefix = data[: result.offset + 1]
+        return _whole(result.time)
 
 
 def _whole(time: int) -> int:
@@ -166,40 +166,40 @@ def _whole(time: int) -> int:
     return time if 0 < time < 1 << 63 else NO_TIME
 
 
-def times_of_samples(data: NDArray[np.uint8], places: Places, finder: TimeFinder) -> Places:
+def times_of_samples(data: NDArray[np.uint8], offsets: Int64Array, finder: TimeFinder) -> Int64Array:
     """The times (n,) of samples that begin and end at the places (n + 1,), up to the first that is no sample."""
-    times = np.full(len(places) - 1, NO_TIME, np.int64)
+    times = np.full(len(offsets) - 1, NO_TIME, np.int64)
     if not len(times):
         return times
-    first = data[places[:-1]]
+    first = data[offsets[:-1]]
     other = ((first >= MAP) & (first <= MAP_END)) | np.isin(first, list(MAPS))
     if other[0] and not finder.prefix:
-        with suppress(*FAULTS):
-            finder.time(data[: places[1]].tobytes())
+        with suppress(*DECODE_ERRORS):
+            finder.time(data[: offsets[1]].tobytes())
     if finder.prefix:
         prefix = np.frombuffer(finder.prefix, np.uint8)
-        heads = _heads(data, places, len(prefix) + 8)
+        heads = _heads(data, offsets, len(prefix) + 8)
         has_prefix = (heads[:, : len(prefix)] == prefix).all(axis=1)
-        found = np.ascontiguousarray(heads[:, len(prefix) :]).view(">u8")[:, 0].astype(np.int64)
-        times[:] = np.where(has_prefix & (found > 0), found, NO_TIME)
+        values = np.ascontiguousarray(heads[:, len(prefix) :]).view(">u8")[:, 0].astype(np.int64)
+        times[:] = np.where(has_prefix & (values > 0), values, NO_TIME)
         other &= ~has_prefix
     for row in np.flatnonzero(other).tolist():
         try:
-            times[row] = finder.time(data[places[row] : places[row + 1]].tobytes())
-        except FAULTS:
+            times[row] = finder.time(data[offsets[row] : offsets[row + 1]].tobytes())
+        except DECODE_ERRORS:
             return times[:row]
     return times
 
 
-def _heads(data: NDArray[np.uint8], places: Places, size: int) -> NDArray[np.uint8]:
+def _heads(data: NDArray[np.uint8], offsets: Int64Array, size: int) -> NDArray[np.uint8]:
     """The first bytes (n, size) of samples; what is beyond the end is of no meaning."""
-    whole, count = int(places[1] - places[0]), len(places) - 1
-    if whole >= size and bool((np.diff(places) == whole).all()):
-        return data[int(places[0]) : int(places[-1])].reshape(count, whole)[:, :size]
-    return np.asarray(data[np.minimum(places[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
+    whole, count = int(offsets[1] - offsets[0]), len(offsets) - 1
+    if whole >= size and bool((np.diff(offsets) == whole).all()):
+        return data[int(offsets[0]) : int(offsets[-1])].reshape(count, whole)[:, :size]
+    return np.asarray(data[np.minimum(offsets[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
 
 
-def found_time(data: bytes, *, whole: bool = True) -> FoundTime | None:
+def find_time(data: bytes, *, whole: bool = True) -> TimeInSample | None:
     """The time of a sample that is a map, which is gone through as a whole or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
@@ -208,38 +208,38 @@ def found_time(data: bytes, *, whole: bool = True) -> FoundTime | None:
     return _in_map(unpacker, data, depth=2, whole=whole)
 
 
-def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> FoundTime | None:
+def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> TimeInSample | None:
     """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
-    found = None
+    result = None
     for _ in range(unpacker.read_map_header()):
-        if found is not None and not whole:
+        if result is not None and not whole:
             break
-        key, place = unpacker.unpack(), unpacker.tell()
+        key, offset = unpacker.unpack(), unpacker.tell()
         odd_name(key)
         name = plain_name(key) if isinstance(key, str) else ""
-        if found is None and name in TIMES:
-            found = _time_at(unpacker, data, place)
-        elif found is None and name in INNER and depth and place < len(data) and is_map(data[place]):
-            found = _in_map(unpacker, data, depth - 1, whole=whole)
+        if result is None and name in TIMES:
+            result = _time_at(unpacker, data, offset)
+        elif result is None and name in INNER and depth and offset < len(data) and is_map(data[offset]):
+            result = _in_map(unpacker, data, depth - 1, whole=whole)
         else:
             unpacker.skip()
-    return found
+    return result
 
 
-def _time_at(unpacker: Any, data: bytes, place: int) -> FoundTime | None:
+def _time_at(unpacker: Any, data: bytes, offset: int) -> TimeInSample | None:
     """A number, or a map with one."""
-    if not is_map(data[place]):
+    if not is_map(data[offset]):
         value = unpacker.unpack()
-        return FoundTime(value, place) if type(value) is int else None
-    found = None
+        return TimeInSample(value, offset) if type(value) is int else None
+    result = None
     for _ in range(unpacker.read_map_header()):
         name, at = unpacker.unpack(), unpacker.tell()
-        if isinstance(name, str) and plain_name(name) in COUNTS and found is None:
+        if isinstance(name, str) and plain_name(name) in COUNTS and result is None:
             value = unpacker.unpack()
-            found = FoundTime(value, at) if type(value) is int else None
+            result = TimeInSample(value, at) if type(value) is int else None
         else:
             unpacker.skip()
-    return found
+    return result
 
 
 def whole_number(value: object) -> int:
@@ -247,7 +247,7 @@ def whole_number(value: object) -> int:
     return value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME
 
 
-def whole_numbers(data: bytes) -> Places:
+def whole_numbers(data: bytes) -> Int64Array:
     """The numbers (n,) with which bytes begin, as far as they have eight bytes each."""
     rows = np.frombuffer(data, np.uint8, len(data) // WIDTH * WIDTH).reshape(-1, WIDTH)
     other = np.flatnonzero(rows[:, 0] != EIGHT_BYTES)
@@ -256,7 +256,7 @@ def whole_numbers(data: bytes) -> Places:
     return np.where(values >= 0, values, NO_TIME)  # negative beyond its range
 
 
-def numbers_ahead(data: bytes, most: int) -> tuple[Places, Places]:
+def numbers_ahead(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
     """The first numbers (n,) of `most` in bytes, and where each ends (n,), as far as they are whole.
 
     They may be fewer than the bytes hold.
@@ -268,44 +268,44 @@ def numbers_ahead(data: bytes, most: int) -> tuple[Places, Places]:
     return _one_by_one(data, min(most, MOST_MIXED))
 
 
-def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, int], bytes]) -> Places:
+def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, int], bytes]) -> Int64Array:
     """The numbers begin <= index < end of a list."""
     if start >= end:
         return np.zeros(0, np.int64)
-    rows, places, sizes = blocks.rows, blocks.places, blocks.table["size"]
+    rows, offsets, sizes = blocks.rows, blocks.offsets, blocks.table["size"]
     first, last = np.searchsorted(rows, [start, end - 1], side="right") - 1
     if bool((sizes[first : last + 1] == WIDTH).all()):
-        place = int(places[first]) + WIDTH * (start - int(rows[first]))
-        found = whole_numbers(read(place, WIDTH * (end - start)))
-        if len(found) == end - start:
-            return found
-    data = read(int(places[first]), int(places[last + 1] - places[first]))
-    found = _exactly(data, int(rows[last + 1] - rows[first]))
-    return found[start - int(rows[first]) : end - int(rows[first])]
+        offset = int(offsets[first]) + WIDTH * (start - int(rows[first]))
+        numbers = whole_numbers(read(offset, WIDTH * (end - start)))
+        if len(numbers) == end - start:
+            return numbers
+    data = read(int(offsets[first]), int(offsets[last + 1] - offsets[first]))
+    numbers = _exactly(data, int(rows[last + 1] - rows[first]))
+    return numbers[start - int(rows[first]) : end - int(rows[first])]
 
 
-def _exactly(data: bytes, count: int) -> Places:
+def _exactly(data: bytes, count: int) -> Int64Array:
     values, _ = _one_by_one(data, count)
     if len(values) < count:
         raise ArchiveError(f"expected {count} times of logging, got {len(values)}: the log has changed or is cut off")
     return values
 
 
-def _one_by_one(data: bytes, most: int) -> tuple[Places, Places]:
+def _one_by_one(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
     """Numbers (n,) and where they end (n,), up to the first item that is cut off or none."""
     unpacker: Any = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
-    unpack, skip, tell, place, size = unpacker.unpack, unpacker.skip, unpacker.tell, 0, len(data)
+    unpack, skip, position, offset, size = unpacker.unpack, unpacker.skip, unpacker.tell, 0, len(data)
     values, ends = array("q"), array("q")
-    with suppress(*FAULTS):
-        while len(ends) < most and place < size:
-            first = data[place]
+    with suppress(*DECODE_ERRORS):
+        while len(ends) < most and offset < size:
+            first = data[offset]
             if first <= LARGEST_SMALL or FIRST_WHOLE <= first <= LAST_WHOLE:
                 value = whole_number(unpack())
             else:
                 value = NO_TIME
                 skip()
-            place = tell()
+            offset = position()
             values.append(value)
-            ends.append(place)
+            ends.append(offset)
     return np.array(values, np.int64), np.array(ends, np.int64)

@@ -28,7 +28,7 @@ FEW = 256  # items of a list that msgpack itself unpacks as quickly
 SMALL = 2048  # bytes of a sample that it does
 DEEPEST = 64
 # What msgpack raises for bytes that are none of its format, are cut off or nested too deep
-FAULTS = (ValueError, TypeError, OverflowError, msgpack.exceptions.UnpackException)
+DECODE_ERRORS = (ValueError, TypeError, OverflowError, msgpack.exceptions.UnpackException)
 UNKNOWN_TEXT = "replace"  # how bytes of a text that are no UTF-8 are shown
 LARGEST = 1 << 14  # bytes of items that are looked at so
 MOST_ITEMS = 4096  # within one
@@ -47,18 +47,18 @@ class ListHeader(NamedTuple):
     """How many items a list says it has, and where the first begins."""
 
     length: int
-    begin: int
+    start: int
 
 
-def list_header(data: bytes, place: int) -> ListHeader | None:
+def list_header(data: bytes, offset: int) -> ListHeader | None:
     """The header of a list that begins at a place; None if something else does, or nothing whole."""
-    first = data[place] if place < len(data) else 0
+    first = data[offset] if offset < len(data) else 0
     if LIST <= first <= LIST_END:
-        return ListHeader(first - LIST, place + 1)
+        return ListHeader(first - LIST, offset + 1)
     size = LISTS.get(first, 0)
-    if not size or place + 1 + size > len(data):
+    if not size or offset + 1 + size > len(data):
         return None
-    return ListHeader(int.from_bytes(data[place + 1 : place + 1 + size], "big"), place + 1 + size)
+    return ListHeader(int.from_bytes(data[offset + 1 : offset + 1 + size], "big"), offset + 1 + size)
 
 
 def is_map(first: int) -> bool:
@@ -80,14 +80,14 @@ class NumberList(NamedTuple):
 
 def numbers_at(data: bytes, header: ListHeader) -> NumberList | None:
     """The numbers (count,) of a list; None where they are mixed in another way, are no numbers, or are cut off."""
-    items = np.frombuffer(data, np.uint8, offset=header.begin)
+    items = np.frombuffer(data, np.uint8, offset=header.start)
     if not header.length or len(items) < header.length:
         return None
     first = int(items[0])
-    found = _of_one_width(items, header.length) if first in WIDE else None
-    if found is None and (first <= LARGEST_SMALL or first >= FIRST_NEGATIVE or first == BYTE):
-        found = _of_bytes(items[: 2 * header.length], header.length)
-    return None if found is None else NumberList(found.numbers, header.begin + found.end)
+    numbers = _of_one_width(items, header.length) if first in WIDE else None
+    if numbers is None and (first <= LARGEST_SMALL or first >= FIRST_NEGATIVE or first == BYTE):
+        numbers = _of_bytes(items[: 2 * header.length], header.length)
+    return None if numbers is None else NumberList(numbers.numbers, header.start + numbers.end)
 
 
 def _of_one_width(items: Bytes, count: int) -> NumberList | None:
@@ -110,16 +110,16 @@ def _of_bytes(items: Bytes, count: int) -> NumberList | None:
     if not bool(is_marker[:count].any()):
         return _small(items[:count])
     is_marker[_second_of_pairs(is_marker)] = False
-    places = np.flatnonzero(~is_marker)[:count]
-    if len(places) < count:
+    offsets = np.flatnonzero(~is_marker)[:count]
+    if len(offsets) < count:
         return None
-    end = int(places[-1]) + 1
+    end = int(offsets[-1]) + 1
     is_large = items[:end] > LARGEST_SMALL
     is_bare = ~is_marker[:end]
     is_bare[1:] &= ~is_marker[: end - 1]
     if bool((is_large & is_bare).any()):
         return None  # an item of another kind is among them
-    return NumberList(np.take(items, places), end)
+    return NumberList(np.take(items, offsets), end)
 
 
 def _small(items: Bytes) -> NumberList | None:
@@ -144,12 +144,12 @@ def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 def vectors_at(data: bytes, header: ListHeader) -> NumberList | None:
     """Numbers (count, k) of a list of lists, or of maps with one list each, all laid out as the first; else None."""
-    item = _first_vector(data, header.begin)
-    end = header.begin + header.length * item.width if item else 0
+    item = _first_vector(data, header.start)
+    end = header.start + header.length * item.width if item else 0
     if item is None or not header.length or len(data) < end:
         return None
-    rows = np.frombuffer(data, np.uint8, end - header.begin, header.begin).reshape(header.length, item.width)
-    numbers = np.array(item.places)[:, None] + 1 + np.arange(item.kind.itemsize)
+    rows = np.frombuffer(data, np.uint8, end - header.start, header.start).reshape(header.length, item.width)
+    numbers = np.array(item.offsets)[:, None] + 1 + np.arange(item.kind.itemsize)
     fixed = np.setdiff1d(np.arange(item.width), numbers)
     if bool((rows[:, fixed] != rows[0, fixed]).any()):
         return None
@@ -158,25 +158,25 @@ def vectors_at(data: bytes, header: ListHeader) -> NumberList | None:
 
 
 class _Vector(NamedTuple):
-    places: list[int]  # of the first bytes of its numbers
+    offsets: list[int]  # of the first bytes of its numbers
     width: int
     kind: np.dtype[np.generic]
 
 
 def _first_vector(data: bytes, start: int) -> _Vector | None:
     """How an item is laid out that is a list of floats, or a map with one; None if it is another thing."""
-    place = start
-    if data[place : place + 1] == bytes((MAP + 1,)) and TEXT <= data[place + 1] <= TEXT_END:
-        place += 2 + data[place + 1] - TEXT
-    header = list_header(data, place)
-    if header is None or not header.length or header.begin >= len(data) or data[header.begin] not in FLOATS:
+    offset = start
+    if data[offset : offset + 1] == bytes((MAP + 1,)) and TEXT <= data[offset + 1] <= TEXT_END:
+        offset += 2 + data[offset + 1] - TEXT
+    header = list_header(data, offset)
+    if header is None or not header.length or header.start >= len(data) or data[header.start] not in FLOATS:
         return None
-    kind = np.dtype(WIDE[data[header.begin]])
+    kind = np.dtype(WIDE[data[header.start]])
     width = kind.itemsize + 1
-    end = header.begin + header.length * width
+    end = header.start + header.length * width
     if header.length > LONGEST_VECTOR or end > len(data):
         return None
-    return _Vector([at - start for at in range(header.begin, end, width)], end - start, kind)
+    return _Vector([at - start for at in range(header.start, end, width)], end - start, kind)
 
 
 def plain_from_bytes(data: bytes) -> Any:
@@ -186,7 +186,7 @@ def plain_from_bytes(data: bytes) -> Any:
     """
     try:
         return msgpack.unpackb(data, raw=False, unicode_errors=UNKNOWN_TEXT, strict_map_key=True)
-    except FAULTS as error:
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"expected an item of MessagePack, got {why(error)}") from None
 
 
@@ -196,7 +196,7 @@ def settings_from_bytes(data: bytes) -> Any:
         return msgpack.unpackb(
             data, raw=False, unicode_errors=UNKNOWN_TEXT, strict_map_key=False, use_list=False
         )  # fmt: skip
-    except FAULTS as error:
+    except DECODE_ERRORS as error:
         raise ArchiveError(f"expected settings in MessagePack, got {why(error)}") from None
 
 
@@ -213,24 +213,24 @@ def arrays_from_bytes(data: bytes) -> Any:
     try:
         unpacker.feed(data)
         return _item(unpacker, data, DEEPEST)
-    except (*FAULTS, IndexError) as error:
+    except (*DECODE_ERRORS, IndexError) as error:
         raise ArchiveError(f"expected an item of MessagePack, got {why(error)}") from None
 
 
 def _item(unpacker: Any, data: bytes, depth: int) -> Any:
-    place = unpacker.tell()
-    if is_map(data[place]):
+    offset = unpacker.tell()
+    if is_map(data[offset]):
         if not depth:
             raise ValueError("maps within maps without end")
         return {_key(unpacker): _item(unpacker, data, depth - 1) for _ in range(unpacker.read_map_header())}
-    header = list_header(data, place)
+    header = list_header(data, offset)
     if header is None or header.length < FEW:
         return unpacker.unpack()
-    found = numbers_at(data, header) or vectors_at(data, header)
-    if found is None:
+    array = numbers_at(data, header) or vectors_at(data, header)
+    if array is None:
         return unpacker.unpack()
-    unpacker.read_bytes(found.end - place)
-    return found.numbers
+    unpacker.read_bytes(array.end - offset)
+    return array.numbers
 
 
 def _key(unpacker: Any) -> str:
@@ -270,7 +270,7 @@ def plain_name(name: str) -> str:
 class Number:
     """A number of fixed width, by the place of its bytes."""
 
-    place: int
+    offset: int
     kind: str
 
 
@@ -308,20 +308,20 @@ def template_of(data: bytes) -> Template | None:
     walk = _Walk(data)
     try:
         tree = walk.item(0)
-    except (*FAULTS, IndexError, ArchiveError):
+    except (*DECODE_ERRORS, IndexError, ArchiveError):
         return None
-    if walk.place != len(data) or not walk.numbers:
+    if walk.offset != len(data) or not walk.numbers:
         return None
     is_fixed = np.ones(len(data), bool)
     for number in walk.numbers:
-        is_fixed[number.place : number.place + np.dtype(number.kind).itemsize] = False
+        is_fixed[number.offset : number.offset + np.dtype(number.kind).itemsize] = False
     return Template(data=data, fixed=np.flatnonzero(is_fixed), tree=tree)
 
 
 def column(rows: Bytes, number: Number) -> NDArray[np.generic]:
     """A number of all rows (n, size)."""
     kind = np.dtype(number.kind)
-    packed = np.ascontiguousarray(rows[:, number.place : number.place + kind.itemsize])
+    packed = np.ascontiguousarray(rows[:, number.offset : number.offset + kind.itemsize])
     return packed.view(kind)[:, 0].astype(kind.newbyteorder("="))
 
 
@@ -330,7 +330,7 @@ class _Walk:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.place = 0
+        self.offset = 0
         self.numbers: list[Number] = []
         self._items = 0
 
@@ -338,40 +338,40 @@ class _Walk:
         self._items += 1
         if self._items > MOST_ITEMS or depth > 32:
             raise ValueError("too much for a template")
-        first = self._data[self.place]
+        first = self._data[self.offset]
         if first in WIDE:
             return self._number(first)
         if is_map(first):
             return self._map(first, depth)
-        header = list_header(self._data, self.place)
+        header = list_header(self._data, self.offset)
         if header is not None:
             if header.length > len(self._data):
                 raise ValueError("a list that is longer than the data")
-            self.place = header.begin
+            self.offset = header.start
             return [self.item(depth + 1) for _ in range(header.length)]
         return self._constant(first)
 
     def _number(self, first: int) -> Number:
         kind = WIDE[first]
-        found = Number(self.place + 1, kind)
-        self.place += 1 + np.dtype(kind).itemsize
-        self.numbers.append(found)
-        return found
+        number = Number(self.offset + 1, kind)
+        self.offset += 1 + np.dtype(kind).itemsize
+        self.numbers.append(number)
+        return number
 
     def _map(self, first: int, depth: int) -> dict[str, Any]:
         size = MAPS.get(first, 0)
-        start = self.place + 1
+        start = self.offset + 1
         count = int.from_bytes(self._data[start : start + size], "big") if size else first & 0x0F
         if count > len(self._data):
             raise ValueError("a map that is longer than the data")
-        self.place = start + size
-        found = {}
+        self.offset = start + size
+        items = {}
         for _ in range(count):
-            key = self._constant(self._data[self.place])
+            key = self._constant(self._data[self.offset])
             if not isinstance(key, str):
                 raise ValueError("a name that is no text")
-            found[key] = self.item(depth + 1)
-        return found
+            items[key] = self.item(depth + 1)
+        return items
 
     def _constant(self, first: int) -> Any:
         """A text, a number of one byte, or nothing, false and true."""
@@ -379,16 +379,16 @@ class _Walk:
             size = 1 + first - TEXT
         elif first in TEXTS:
             width = TEXTS[first]
-            size = 1 + width + int.from_bytes(self._data[self.place + 1 : self.place + 1 + width], "big")
+            size = 1 + width + int.from_bytes(self._data[self.offset + 1 : self.offset + 1 + width], "big")
         elif SINGLE[first]:
             size = 1
         else:
             raise ValueError("an item of another kind")
-        start = self.place
-        self.place += size
-        if self.place > len(self._data):
+        start = self.offset
+        self.offset += size
+        if self.offset > len(self._data):
             raise IndexError
-        return plain_from_bytes(self._data[start : self.place])
+        return plain_from_bytes(self._data[start : self.offset])
 
 
 def _single() -> NDArray[np.bool_]:
@@ -430,39 +430,39 @@ def form_of(data: bytes) -> ItemForm | None:
         return None
     heads: list[int] = []
     singles: list[int] = []
-    place, left, count = 0, 1, 0
-    while left and place < len(data) and count < MOST_ITEMS:
-        if SINGLE[data[place]]:
-            singles.append(place)
-            place, left = place + 1, left - 1
+    offset, left, count = 0, 1, 0
+    while left and offset < len(data) and count < MOST_ITEMS:
+        if SINGLE[data[offset]]:
+            singles.append(offset)
+            offset, left = offset + 1, left - 1
         else:
-            head, content, within = _sizes(data, place)
+            head, content, within = _sizes(data, offset)
             if not head:
                 return None
-            heads += range(place, place + head)
-            place, left = place + head + content, left - 1 + within
+            heads += range(offset, offset + head)
+            offset, left = offset + head + content, left - 1 + within
         count += 1
-    if left or place != len(data):
+    if left or offset != len(data):
         return None
     own = np.frombuffer(data, np.uint8)
     return ItemForm(data=own, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
 
 
-def _sizes(data: bytes, place: int) -> tuple[int, int, int]:
+def _sizes(data: bytes, offset: int) -> tuple[int, int, int]:
     """Of an item: the bytes of its head, those of its content, and the items within; no head where it is another."""
-    first = data[place]
+    first = data[offset]
     if first in WIDTHS:
         return 1, WIDTHS[first], 0
     if TEXT <= first <= TEXT_END:
         return 1, first - TEXT, 0
     if first in LENGTHS:
-        return 1 + LENGTHS[first], _length(data, place, LENGTHS[first]), 0
+        return 1 + LENGTHS[first], _length(data, offset, LENGTHS[first]), 0
     if is_map(first):
         size = MAPS.get(first, 0)
-        return 1 + size, 0, 2 * (_length(data, place, size) if size else first - MAP)
-    header = list_header(data, place)
-    return (header.begin - place, 0, header.length) if header is not None else (0, 0, 0)
+        return 1 + size, 0, 2 * (_length(data, offset, size) if size else first - MAP)
+    header = list_header(data, offset)
+    return (header.start - offset, 0, header.length) if header is not None else (0, 0, 0)
 
 
-def _length(data: bytes, place: int, size: int) -> int:
-    return int.from_bytes(data[place + 1 : place + 1 + size], "big")
+def _length(data: bytes, offset: int, size: int) -> int:
+    return int.from_bytes(data[offset + 1 : offset + 1 + size], "big")

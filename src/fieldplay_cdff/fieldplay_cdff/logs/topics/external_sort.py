@@ -34,9 +34,9 @@ def in_order(blocks: Iterable[Numbers], width: int) -> RowsInOrder:
     if second is None:
         return _Held(first)
     unmerged = _Filed(width)
-    ends = [unmerged.append(run) for run in chain((first, second), runs)]
+    pending = [unmerged.append(run) for run in chain((first, second), runs)]
     merged = _Filed(width)
-    for rows in _merged(unmerged, [0, *ends]):
+    for rows in _merge_runs(unmerged, [0, *pending]):
         merged.append(rows)
     return merged
 
@@ -57,7 +57,7 @@ class _Filed:
 
     def __init__(self, width: int) -> None:
         self._row_bytes, self._width = 8 * width, width
-        with _no_place():
+        with _no_space_error():
             self._file = ScratchFile()
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class _Filed:
 
     def append(self, rows: Numbers) -> int:
         """Add rows behind the others; how many there are."""
-        with _no_place():
+        with _no_space_error():
             self._file.append(rows.tobytes())
         return len(self)
 
@@ -76,7 +76,7 @@ class _Filed:
 
 
 @contextmanager
-def _no_place() -> Iterator[None]:
+def _no_space_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -95,20 +95,20 @@ def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
         yield np.concatenate(waiting)
 
 
-def _merged(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
+def _merge_runs(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
     """The rows of sorted runs in one order, of each run a part in memory.
 
     What may leave is what is less than the last of every part whose run goes on; of the same, that of earlier runs.
     """
-    places, ends = list(borders[:-1]), borders[1:]
+    positions, ends = list(borders[:-1]), borders[1:]
     at_once = max(AT_ONCE // len(ends), LEAST_READ)
     parts = [rows.rows(0, 0) for _ in ends]
     while True:
         for run, part in enumerate(parts):
-            if not len(part) and places[run] < ends[run]:
-                parts[run] = rows.rows(places[run], min(places[run] + at_once, ends[run]))
-                places[run] += len(parts[run])
-        lasts = [(int(part[-1, 0]), run) for run, part in enumerate(parts) if places[run] < ends[run]]
+            if not len(part) and positions[run] < ends[run]:
+                parts[run] = rows.rows(positions[run], min(positions[run] + at_once, ends[run]))
+                positions[run] += len(parts[run])
+        lasts = [(int(part[-1, 0]), run) for run, part in enumerate(parts) if positions[run] < ends[run]]
         limit, its_run = min(lasts, default=(np.iinfo(np.int64).max, len(parts)))
         cuts = [
             int(np.searchsorted(part[:, 0], limit, side="right" if run <= its_run else "left"))

@@ -34,7 +34,7 @@ HEAVY_ROWS = 64
 FEWEST_ALIKE = 8  # rows one behind the other, in the mean, for which it pays to look whether they are alike
 NEAR, NEAR_ALIKE = 4, 64  # rows between two that are read with them
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 class _Spans:
@@ -49,20 +49,20 @@ class _Spans:
         return self._times.part(self._row_spans[index])
 
     def _order(self, part: LeavingRows) -> Stamps | None:
-        return part.leaves_ns if self._times.by_log else None
+        return part.log_times_ns if self._times.by_log else None
 
 
 class RecordStream(_Spans):
     """Samples as records of numbers; one that cannot be converted is reported and left out."""
 
-    def __init__(self, log: LogStream, times: RowTimes, convert: Convert, tell: StreamDefects) -> None:
+    def __init__(self, log: LogStream, times: RowTimes, convert: Convert, report: StreamDefects) -> None:
         super().__init__(log, times, rows=SPAN_ROWS)
-        self._convert, self._tell = convert, tell
+        self._convert, self._report = convert, report
         self._told: set[int] = set()
 
-    def converted(self, change: Callable[[Convert], Convert]) -> "RecordStream":
+    def with_conversion(self, change: Callable[[Convert], Convert]) -> "RecordStream":
         """The same samples, converted in another way."""
-        return RecordStream(self._log, self._times, change(self._convert), self._tell)
+        return RecordStream(self._log, self._times, change(self._convert), self._report)
 
     def load(self, index: int) -> Record:
         part = self._part(index)
@@ -70,18 +70,18 @@ class RecordStream(_Spans):
         with np.errstate(invalid="ignore"):
             record = replace(self._convert(rows, part.stamp_ns), order_ns=self._order(part))
         for note in rows.notes:
-            self._tell.warn(f"{self._log.name}: {note}")
-        if not rows.faults:
+            self._report.warn(f"{self._log.name}: {note}")
+        if not rows.issues:
             return record
         if index not in self._told:
             self._told.add(index)
-            for row, issue in sorted(rows.faults.items()):
-                self._tell(self._log.place(int(part.row[row])), "damaged_sample", issue)
+            for row, issue in sorted(rows.issues.items()):
+                self._report(self._log.sample_location(int(part.row[row])), "damaged_sample", issue)
         return record.only(rows.good)
 
 
 def _names(log: LogStream, part: LeavingRows) -> tuple[str, ...]:
-    return tuple(log.place(row) for row in part.row.tolist())
+    return tuple(log.sample_location(row) for row in part.row.tolist())
 
 
 class ImageStream(_Spans):
@@ -122,7 +122,7 @@ class CloudStream(_Spans):
         return Clouds(stamp_ns=part.stamp_ns, order_ns=self._order(part), names=names, load=load)
 
 
-def samples_of_rows(log: LogStream, rows: Places) -> SampleRows:
+def samples_of_rows(log: LogStream, rows: Indices) -> SampleRows:
     """The samples of rows (n,); those that are alike but for their numbers are not unpacked."""
     start, end = int(rows.min()), int(rows.max()) + 1
     is_run = end - start == len(rows) and bool((np.diff(rows) == 1).all())
@@ -135,11 +135,11 @@ def samples_of_rows(log: LogStream, rows: Places) -> SampleRows:
             return TemplateRows(alike)
         if not is_run and (alike := _alike(log, ascending)) is not None:
             return TemplateRows(alike._replace(rows=alike.rows[_inverse(order)]))
-    found = [sample for near in _groups(ascending, NEAR) for sample in _samples(log, near)]
-    return SampleRows([found[place] for place in _inverse(order).tolist()])
+    samples = [sample for near in _groups(ascending, NEAR) for sample in _samples(log, near)]
+    return SampleRows([samples[index] for index in _inverse(order).tolist()])
 
 
-def _alike(log: LogStream, rows: Places) -> TemplateMatch | None:
+def _alike(log: LogStream, rows: Indices) -> TemplateMatch | None:
     """Samples of ascending rows that are all alike, and mostly near each other; else None."""
     groups = _groups(rows, NEAR_ALIKE)
     if len(rows) < FEWEST_ALIKE * len(groups):
@@ -156,14 +156,14 @@ def _alike(log: LogStream, rows: Places) -> TemplateMatch | None:
     return TemplateMatch(template, np.concatenate([part.rows for part in parts]))
 
 
-def _samples(log: LogStream, rows: Places) -> list[Any]:
+def _samples(log: LogStream, rows: Indices) -> list[Any]:
     """Samples of ascending rows; in the place of one that cannot be read its error."""
     start = int(rows[0])
     try:
-        found = log.samples(start, int(rows[-1]) + 1, arrays=True)
+        samples = log.samples(start, int(rows[-1]) + 1, arrays=True)
     except ArchiveError:
         return [_sample_or_error(log, row) for row in rows.tolist()]
-    return [found[row - start] for row in rows.tolist()]
+    return [samples[row - start] for row in rows.tolist()]
 
 
 def _sample_or_error(log: LogStream, row: int) -> Any:
@@ -173,12 +173,12 @@ def _sample_or_error(log: LogStream, row: int) -> Any:
         return error
 
 
-def _groups(rows: Places, apart: int) -> list[Places]:
+def _groups(rows: Indices, distance: int) -> list[Indices]:
     """Ascending rows that lie near each other."""
-    return np.split(rows, np.flatnonzero(np.diff(rows) > apart) + 1)
+    return np.split(rows, np.flatnonzero(np.diff(rows) > distance) + 1)
 
 
-def _inverse(order: Places) -> Places:
+def _inverse(order: Indices) -> Indices:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     return inverse

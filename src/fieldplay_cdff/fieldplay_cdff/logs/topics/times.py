@@ -26,7 +26,7 @@ from fieldplay_cdff.logs.timed_rows import LATEST_US, MICROSECONDS
 from fieldplay_cdff.logs.topics.external_sort import Numbers, RowsInOrder, in_order
 
 Stamps = NDArray[np.int64]
-Tell = Callable[[str, str, str], None]  # of what file, kind and message
+ReportDefect = Callable[[str, str, str], None]  # of what file, kind and message
 
 LEAVES, ROW, STAMP = 0, 1, 2  # columns of rows that were sorted
 MOST_LOOKED_AT = 200  # samples without a time
@@ -40,8 +40,8 @@ class StreamDefects:
     stream: str
     notes: list[str] = field(default_factory=list)
 
-    def __call__(self, place: str, kind: str, message: str) -> None:
-        self.report(Defect.at(place, kind=kind, stream=self.stream, message=message))
+    def __call__(self, location: str, kind: str, message: str) -> None:
+        self.report(Defect.at(location, kind=kind, stream=self.stream, message=message))
 
     def warn(self, text: str) -> None:
         text = f"{WARNING}{text}"
@@ -54,13 +54,13 @@ class LeavingRows(NamedTuple):
 
     row: NDArray[np.intp]
     stamp_ns: Stamps
-    leaves_ns: Stamps
+    log_times_ns: Stamps
 
 
 class RowSpan(NamedTuple):
     """Rows begin <= index < end in the order in which they leave, as a span."""
 
-    begin: int
+    start: int
     end: int
     span: Span
 
@@ -82,25 +82,27 @@ class RowTimes:
     def __len__(self) -> int:
         return len(self.log) if self.order is None else len(self.order)
 
-    def moved(self, offset_ns: int) -> "RowTimes":
+    def with_offset(self, offset_ns: int) -> "RowTimes":
         """The same with all stamps moved; the rows leave then too, unless that is when they were logged."""
         return replace(self, offset_ns=self.offset_ns + offset_ns)
 
     def spans(self, *, rows: int, size: int) -> list[RowSpan]:
         """All rows in spans of so many rows and bytes at most; a block of the log may have more rows."""
-        return list(self._as_they_stand(rows, size) if self.order is None else self._sorted(self.order, rows, size))
+        return list(
+            self._as_they_stand(rows, size) if self.order is None else self._sorted_spans(self.order, rows, size)
+        )
 
     def part(self, span: RowSpan) -> LeavingRows:
         """The rows of a span with their times."""
-        start, end = span.begin, span.end
+        start, end = span.start, span.end
         if self.order is not None:
-            found = self.order.rows(start, end)
-            row, stamps, leaves = found[:, ROW].astype(np.intp), found[:, STAMP], found[:, LEAVES]
+            ordered = self.order.rows(start, end)
+            row, stamps, log_times = ordered[:, ROW].astype(np.intp), ordered[:, STAMP], ordered[:, LEAVES]
         else:
             row = np.arange(start, end)
-            stamps, leaves = _times(self.log, start, end, by_log=self.by_log)
+            stamps, log_times = _times(self.log, start, end, by_log=self.by_log)
         stamps = stamps + self.offset_ns
-        return LeavingRows(row, stamps, leaves if self.by_log else stamps)
+        return LeavingRows(row, stamps, log_times if self.by_log else stamps)
 
     def _as_they_stand(self, rows: int, size: int) -> Iterator[RowSpan]:
         borders, first = self.log.first_rows.tolist(), 0
@@ -113,7 +115,7 @@ class RowTimes:
                 yield self._row_span(borders[first], borders[last + 1], low, high)
                 first = last + 1
 
-    def _sorted(self, order: RowsInOrder, rows: int, size: int) -> Iterator[RowSpan]:
+    def _sorted_spans(self, order: RowsInOrder, rows: int, size: int) -> Iterator[RowSpan]:
         mean = max(self.log.byte_count() // max(len(self.log), 1), 1)
         step = max(min(rows, size // mean), 1)
         for start in range(0, len(order), step):
@@ -127,7 +129,7 @@ class RowTimes:
 
 
 @dataclass(eq=False, kw_only=True)
-class _Found:
+class _TimeCheck:
     """What is found of a stream's times: how many rows have none, and the first of them; whether stamps differ."""
 
     lost: int = 0
@@ -135,44 +137,44 @@ class _Found:
     got_ns: int = NO_TIME
     differs: bool = False
 
-    def add(self, start: int, stamps: Stamps, leaves: Stamps, good: NDArray[np.bool_]) -> None:
+    def add(self, start: int, stamps: Stamps, log_times: Stamps, good: NDArray[np.bool_]) -> None:
         bad = np.flatnonzero(~good)
         if len(bad) and not self.lost:
             self.first_lost, self.got_ns = start + int(bad[0]), int(stamps[bad[0]])
         self.lost += len(bad)
-        self.differs = self.differs or bool((stamps != leaves).any())
+        self.differs = self.differs or bool((stamps != log_times).any())
 
 
-def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tell: Tell) -> RowTimes:
+def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], report: ReportDefect) -> RowTimes:
     """The times of a stream: a sample's own where it has one, else that of the log; those without any are reported.
 
     Blocks whose samples all have their own are known; the others are read.
     """
-    blocks, rows, found = log.blocks.copy(), log.first_rows, _Found()
+    blocks, rows, check = log.blocks.copy(), log.first_rows, _TimeCheck()
     is_known = (blocks["known"] == np.diff(rows)) & (blocks["low"] >= plausible_ns[0])
     is_known &= (blocks["high"] <= plausible_ns[1]) & (not by_log)
     for start, end in log.ranges():
         first, last = np.searchsorted(rows, [start, end])
         if not bool(is_known[first:last].all()):
-            stamps, leaves = _times(log, start, end, by_log=by_log)
-            found.add(start, stamps, leaves, _plausible(stamps, leaves, plausible_ns))
-            blocks[first:last] = _summary(leaves, rows[first:last] - start)
-    if found.lost:
-        got = "none" if found.got_ns == NO_TIME else f"{found.got_ns} ns"
-        message = f"expected a time of this century, got {got}; {found.lost} of {len(log)} samples have none such"
-        tell(log.place(found.first_lost), "no_time", message)
+            stamps, log_times = _times(log, start, end, by_log=by_log)
+            check.add(start, stamps, log_times, _plausible(stamps, log_times, plausible_ns))
+            blocks[first:last] = _summary(log_times, rows[first:last] - start)
+    if check.lost:
+        got = "none" if check.got_ns == NO_TIME else f"{check.got_ns} ns"
+        message = f"expected a time of this century, got {got}; {check.lost} of {len(log)} samples have none such"
+        report(log.sample_location(check.first_lost), "no_time", message)
     is_ordered = bool(blocks["is_ordered"].all() and (blocks["low"][1:] >= blocks["high"][:-1]).all())
-    times = RowTimes(log=log, by_log=found.differs, blocks=blocks)
-    if is_ordered and not found.lost:
+    times = RowTimes(log=log, by_log=check.differs, blocks=blocks)
+    if is_ordered and not check.lost:
         return times
     return replace(times, order=in_order(_good_rows(log, by_log, plausible_ns), 3))
 
 
 def _good_rows(log: LogStream, by_log: bool, plausible_ns: tuple[int, int]) -> Iterator[Numbers]:
     for start, end in log.ranges():
-        stamps, leaves = _times(log, start, end, by_log=by_log)
-        rows = np.stack([leaves, np.arange(start, end), stamps], axis=1)
-        yield rows[_plausible(stamps, leaves, plausible_ns)]
+        stamps, log_times = _times(log, start, end, by_log=by_log)
+        rows = np.stack([log_times, np.arange(start, end), stamps], axis=1)
+        yield rows[_plausible(stamps, log_times, plausible_ns)]
 
 
 def _times(log: LogStream, start: int, end: int, *, by_log: bool) -> tuple[Stamps, Stamps]:
@@ -186,8 +188,8 @@ def _times(log: LogStream, start: int, end: int, *, by_log: bool) -> tuple[Stamp
     return stamps, logged if by_log else stamps
 
 
-def _plausible(stamps: Stamps, leaves: Stamps, limits: tuple[int, int]) -> NDArray[np.bool_]:
-    return (stamps >= limits[0]) & (stamps <= limits[1]) & (leaves >= limits[0]) & (leaves <= limits[1])
+def _plausible(stamps: Stamps, log_times: Stamps, limits: tuple[int, int]) -> NDArray[np.bool_]:
+    return (stamps >= limits[0]) & (stamps <= limits[1]) & (log_times >= limits[0]) & (log_times <= limits[1])
 
 
 def _summary(times: Stamps, firsts: NDArray[np.int64]) -> Table:
@@ -200,39 +202,39 @@ def _summary(times: Stamps, firsts: NDArray[np.int64]) -> Table:
     return table
 
 
-def tell_broken_times(log: LogStream, tell: StreamDefects) -> None:
+def report_broken_times(log: LogStream, report: StreamDefects) -> None:
     """Report, counted, which of a stream's times are broken though the samples play."""
-    _tell_own(log, tell)
-    _tell_logged(log, tell)
+    _report_own_times(log, report)
+    _report_logged_times(log, report)
 
 
-def _tell_own(log: LogStream, tell: StreamDefects) -> None:
+def _report_own_times(log: LogStream, report: StreamDefects) -> None:
     """Samples that have a time that is none; what has no fields, and kinds that never have a time, are no fault."""
     has_others = log.has_own_times
     if not has_others and not _lacks_time(log, log.first_row, has_others=False):
         return
-    lost, count = _lost_rows(log)
+    lost, count = _rows_without_time(log)
     looked_at = lost if has_others or not count else [log.first_row]
     broken = [row for row in looked_at if _lacks_time(log, row, has_others=has_others)]
     if not broken:
         return
     count += len(broken) - len(looked_at)
     message = f"expected each sample's own time, {count} of {len(log)} have none that is one"
-    tell(log.place(broken[0]), "no_own_time", f"{message}; they are stamped with the time of logging")
+    report(log.sample_location(broken[0]), "no_own_time", f"{message}; they are stamped with the time of logging")
 
 
-def _lost_rows(log: LogStream) -> tuple[list[int], int]:
+def _rows_without_time(log: LogStream) -> tuple[list[int], int]:
     """The first rows that have a time of logging alone, and how many there are."""
     counts, borders = np.diff(log.first_rows), log.first_rows
-    found: list[int] = []
+    lost: list[int] = []
     count = 0
     for start, end in log.ranges():
         blocks = slice(*np.searchsorted(borders, [start, end]))
         if bool((log.blocks["known"][blocks] < counts[blocks]).any()):
             rows = start + np.flatnonzero((log.own_ns(start, end) == NO_TIME) & (log.logged_ns(start, end) != NO_TIME))
-            found += rows[: MOST_LOOKED_AT - len(found)].tolist()
+            lost += rows[: MOST_LOOKED_AT - len(lost)].tolist()
             count += len(rows)
-    return found, count
+    return lost, count
 
 
 def _lacks_time(log: LogStream, row: int, *, has_others: bool) -> bool:
@@ -252,7 +254,7 @@ def _has_time(sample: dict[Any, Any], depth: int) -> bool:
     return False
 
 
-def _tell_logged(log: LogStream, tell: StreamDefects) -> None:
+def _report_logged_times(log: LogStream, report: StreamDefects) -> None:
     """Times in `.meta` that are none, of samples with their own; those without either are reported where they leave."""
     first, latest = 0, LATEST_US if log.logged_unit == MICROSECONDS else np.iinfo(np.int64).max
     for file, part in log.parts:
@@ -266,5 +268,5 @@ def _tell_logged(log: LogStream, tell: StreamDefects) -> None:
                 broken += int(is_broken.sum())
         if broken:
             message = f"expected times of logging, {broken} of {count} are none; the samples' own stand in"
-            tell(DefectLocation(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
+            report(DefectLocation(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
         first += len(part)

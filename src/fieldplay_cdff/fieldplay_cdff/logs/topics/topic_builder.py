@@ -26,7 +26,7 @@ from fieldplay_cdff.logs.topics.records import (
 from fieldplay_cdff.logs.topics.times import (
     RowTimes,
     StreamDefects,
-    tell_broken_times,
+    report_broken_times,
     times_of,
 )
 from fieldplay_cdff.logs.types import pictures, table
@@ -65,8 +65,8 @@ class StreamTopics:
 
     def own(self, requested: str, message_type: str) -> tuple[str, str]:
         """An id and a topic that no other stream has; two topics may differ though their ids would not."""
-        topic = next(each for each in _numbered(requested) if not self._taken_by(each, message_type))
-        return next(each for each in _numbered(stream_id(topic)) if each not in self._ids), topic
+        topic = next(each for each in _number_names(requested) if not self._topic_owner(each, message_type))
+        return next(each for each in _number_names(stream_id(topic)) if each not in self._ids), topic
 
     def take(self, spec: StreamSpec, name: str, side: str = "") -> None:
         """Give away what a stream of this name plays on, and say where that is not its plain name's."""
@@ -74,7 +74,7 @@ class StreamTopics:
             return
         requested = plain_topic(name, side)
         if spec.topic != requested:
-            self._tell(name, spec.topic, requested, self._taken_by(requested, spec.type))
+            self._report(name, spec.topic, requested, self._topic_owner(requested, spec.type))
         self._ids.add(spec.id)
         self._owners |= dict.fromkeys(_topics_of(spec.topic, spec.type), name)
 
@@ -82,21 +82,21 @@ class StreamTopics:
         """Pictures in a folder of their own where the information of another camera has the place beside them."""
         if spec.id in self._known:
             return spec
-        beside = info_topic(spec.topic)
-        if beside in self._owners:
-            folders = _numbered(spec.topic)
+        info = info_topic(spec.topic)
+        if info in self._owners:
+            folders = _number_names(spec.topic)
             topics = (f"{folder}/image_raw" for folder in folders if info_topic(f"{folder}/x") not in self._owners)
-            topic = next(each for each in topics if not self._taken_by(each, spec.type))
-            self._tell(name, topic, beside, self._owners[beside])
+            topic = next(each for each in topics if not self._topic_owner(each, spec.type))
+            self._report(name, topic, info, self._owners[info])
             spec = replace(spec, topic=topic)
         self._owners |= dict.fromkeys([*_topics_of(spec.topic, spec.type), info_topic(spec.topic)], name)
         return spec
 
-    def _taken_by(self, topic: str, message_type: str) -> str:
+    def _topic_owner(self, topic: str, message_type: str) -> str:
         """Whose it is, or one of those that go with it; "" where all are free."""
         return next((self._owners[each] for each in _topics_of(topic, message_type) if each in self._owners), "")
 
-    def _tell(self, name: str, topic: str, requested: str, owner: str) -> None:
+    def _report(self, name: str, topic: str, requested: str, owner: str) -> None:
         self._note(f"{name or 'the stream without a name'} plays on {topic}, as {requested} is of {owner}")
 
 
@@ -116,7 +116,7 @@ def _topics_of(topic: str, message_type: str) -> list[str]:
     return [topic, f"{topic}/compressed"] if message_type == IMAGE else [topic]
 
 
-def _numbered(text: str) -> Iterator[str]:
+def _number_names(text: str) -> Iterator[str]:
     """The text, then with 2, 3 and so on behind it."""
     number = 1
     while True:
@@ -126,7 +126,7 @@ def _numbered(text: str) -> Iterator[str]:
 
 def snake_case(name: str) -> str:
     """A name of small letters, digits and underscores: sherpaTT_body is sherpa_tt_body. May be empty."""
-    plain = "".join(sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign))
+    plain = "".join(char for char in unicodedata.normalize("NFKD", name) if not unicodedata.combining(char))
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain)
     text = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     return f"n{text}" if text[:1].isdigit() else text
@@ -159,7 +159,7 @@ def camera_topic(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MadeStream:
+class BuiltStream:
     """A stream with its description, the log's stream that it is of, and of a pair which side."""
 
     spec: StreamSpec
@@ -174,7 +174,7 @@ class FirstSample(NamedTuple):
 
     row: int
     sample: Any
-    fault: str = ""
+    issue: str = ""
 
 
 class TopicBuilder:
@@ -185,15 +185,15 @@ class TopicBuilder:
         self._w_first = w_first
         self._frames: Mapping[str, str] = archive.spec.constants["frame_names"]
 
-    def made(
+    def build(
         self, log: LogStream, known: StreamSpec | None, topics: StreamTopics, *, second: bool = False
-    ) -> list[MadeStream]:
+    ) -> list[BuiltStream]:
         """The streams of one of a log; none where its kind has no message, which is noted.
 
         One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
         """
         first = first_sound(log)
-        self._tell_missing(log)
+        self._report_missing(log)
         own = TYPES.get(log.kind)
         if not len(log) or own is None or not own.message:
             self._archive.notes.append(_why_not(log, first.sample))
@@ -208,13 +208,13 @@ class TopicBuilder:
         spec = known or self._spec(log, first.sample, own_id, topic)
         if known is not None and second:
             spec = replace(known, id=own_id, topic=topic, tf="")
-        if own.picture and not self._has_image(log, first, spec):
+        if own.image and not self._has_image(log, first, spec):
             return []
         self._compare_frames(log, first.sample, spec)
         stream = self._stream(log, first, spec, self._times(log, spec))
-        return [MadeStream(spec=spec, stream=stream, log=log, first=first.sample)] if len(stream.spans) else []
+        return [BuiltStream(spec=spec, stream=stream, log=log, first=first.sample)] if len(stream.spans) else []
 
-    def _tell_missing(self, log: LogStream) -> None:
+    def _report_missing(self, log: LogStream) -> None:
         """Report times without samples, and samples without times and type where the log is not cut off."""
         counted = sum(part.logged.count for _, part in log.parts)
         if counted and not len(log):
@@ -228,27 +228,27 @@ class TopicBuilder:
 
     def _has_image(self, log: LogStream, first: FirstSample, spec: StreamSpec) -> bool:
         """Whether there is a picture among a stream's samples; that there is none is reported."""
-        if first.fault:
-            message = f"{log.name}: none of {len(log)} samples is a picture, the first: {first.fault}"
+        if first.issue:
+            message = f"{log.name}: none of {len(log)} samples is a picture, the first: {first.issue}"
             StreamDefects(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", message)
-        return not first.fault
+        return not first.issue
 
     def _times(self, log: LogStream, spec: StreamSpec) -> RowTimes:
         archive = self._archive
-        by_log, tell = archive.parameters["order"] == "log", StreamDefects(report=archive.defects, stream=spec.id)
-        tell_broken_times(log, tell)
-        return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), tell=tell)
+        by_log, defects = archive.parameters["order"] == "log", StreamDefects(report=archive.defects, stream=spec.id)
+        report_broken_times(log, defects)
+        return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), report=defects)
 
     def _stream(self, log: LogStream, first: FirstSample, spec: StreamSpec, times: RowTimes) -> Stream:
         own = TYPES[log.kind]
-        if own.picture:
-            return _pictures(log, times, own.picture, first.sample)
+        if own.image:
+            return _image_stream(log, times, own.image, first.sample)
         if own.points:
             return self._clouds(log, own, first, times)
         assert own.record is not None
         convert = self._with_options(log, own, own.record)
-        tell = StreamDefects(report=self._archive.defects, stream=spec.id, notes=self._archive.notes)
-        return RecordStream(log, times, convert, tell)
+        defects = StreamDefects(report=self._archive.defects, stream=spec.id, notes=self._archive.notes)
+        return RecordStream(log, times, convert, defects)
 
     def _with_options(self, log: LogStream, own: SampleType, convert: Callable[..., Record]) -> Convert:
         """The function that converts samples, told what it wants to know of their stream."""
@@ -261,23 +261,23 @@ class TopicBuilder:
         assert own.points is not None
         points, unit_ns = own.points, _unit_ns(log)
         if own.earliest_ns:
-            times = self._moved(log, first, times, own.earliest_ns)
+            times = self._shift_times(log, first, times, own.earliest_ns)
         else:
             self._note_far(log, first.sample)
         return CloudStream(log, times, lambda sample, stamp_ns: points(sample, stamp_ns, unit_ns))
 
-    def _moved(
+    def _shift_times(
         self, log: LogStream, first: FirstSample, times: RowTimes, earliest_ns: Callable[[Any, int, int], int]
     ) -> RowTimes:
         """The times of samples whose points have their own, from the first of these on."""
         own_ns = int(log.own_ns(first.row, first.row + 1)[0])
-        is_known = not first.fault and len(times) and own_ns > 0
+        is_known = not first.issue and len(times) and own_ns > 0
         offset = earliest_ns(first.sample, own_ns, _unit_ns(log)) if is_known else 0
         if offset >= 0:
             return times
         note = f"{log.name}: its points were measured from {offset / 1e9:+.6f} s on; the stamps are moved there"
         self._archive.notes.append(note)
-        return times.moved(offset)
+        return times.with_offset(offset)
 
     def _note_far(self, log: LogStream, first: Any) -> None:
         try:
@@ -287,9 +287,9 @@ class TopicBuilder:
         except ArchiveError:
             return  # it is reported when the cloud is made
 
-    def _sides(self, log: LogStream, own: SampleType, topics: StreamTopics) -> list[MadeStream]:
-        assert own.picture is not None
-        found = []
+    def _sides(self, log: LogStream, own: SampleType, topics: StreamTopics) -> list[BuiltStream]:
+        assert own.image is not None
+        sides = []
         for side in own.sides:
             own_id, topic = topics.own(plain_topic(log.name, side), own.message)
             first = first_sound(log, side=side)
@@ -297,10 +297,10 @@ class TopicBuilder:
             spec = StreamSpec(id=own_id, topic=topic, type=own.message, frame=self._frame(log, image, side))
             if not self._has_image(log, first, spec):
                 continue
-            stream = _pictures(log, self._times(log, spec), own.picture, image, side=side)
+            stream = _image_stream(log, self._times(log, spec), own.image, image, side=side)
             if len(stream.spans):
-                found.append(MadeStream(spec=spec, stream=stream, log=log, first=first.sample, side=side))
-        return found
+                sides.append(BuiltStream(spec=spec, stream=stream, log=log, first=first.sample, side=side))
+        return sides
 
     def _spec(self, log: LogStream, first: Any, own_id: str, topic: str) -> StreamSpec:
         own, frame, child = TYPES[log.kind], "", ""
@@ -338,15 +338,15 @@ def _unit_ns(log: LogStream) -> int:
     return 1 if log.unit == "ns" else 1000
 
 
-def _pictures(
+def _image_stream(
     log: LogStream, times: RowTimes, convert: Callable[[Any], Pixels | bytes], first: Any, *, side: str = ""
 ) -> Stream:
-    def picture(sample: Any) -> Pixels | bytes:
+    def image_of(sample: Any) -> Pixels | bytes:
         return convert(field(sample, side) if side else sample)
 
     shape = pictures.frame_shape(first)
     packable = shape.packed or pictures.encoding_of(shape) in pictures.PNG
-    return ImageStream(log, times, picture, packed=shape.packed, packable=packable)
+    return ImageStream(log, times, image_of, packed=shape.packed, packable=packable)
 
 
 def _why_not(log: LogStream, first: Any) -> str:
@@ -354,14 +354,14 @@ def _why_not(log: LogStream, first: Any) -> str:
     kind = log.type or "a type that the log does not name"
     if not len(log):
         return f"{log.name} ({kind}) has no samples"
-    told = f"{log.name}: {len(log)} samples of {kind} are not played"
+    message = f"{log.name}: {len(log)} samples of {kind} are not played"
     if log.kind == table.BITS:
         data = field(first, "data", default=())
         length = len(data) if isinstance(data, list | bytes | np.ndarray) else 0
         method = field(first, "serializationmethod")
         how = "" if method == UNALIGNED_PER else f" by the method {method}, not {UNALIGNED_PER} (unaligned PER)"
-        return f"{told}: packed bits of {field(first, 'type', default='?')}{how}, {length} bytes each"
-    return told if log.kind != table.MAP else f"{told}: maps are no measurement"
+        return f"{message}: packed bits of {field(first, 'type', default='?')}{how}, {length} bytes each"
+    return message if log.kind != table.MAP else f"{message}: maps are no measurement"
 
 
 def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
@@ -375,7 +375,7 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
             sample = log.sample(row, arrays=True)
             _look_at(log, sample, row, side)
         except ArchiveError as error:
-            issue = issue or f"{log.place(row).what}: {error}"
+            issue = issue or f"{log.sample_location(row).what}: {error}"
             continue
         return FirstSample(row, sample)
     return FirstSample(0, None, issue or "no samples")
@@ -384,7 +384,7 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
 def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:
     """ArchiveError where a sample does not tell what its kind's samples are like."""
     own = TYPES.get(log.kind)
-    if own is not None and own.picture and bool(side) == bool(own.sides):
+    if own is not None and own.image and bool(side) == bool(own.sides):
         pictures.frame_shape(field(sample, side) if side else sample)
     elif own is not None and own.points:
         own.points(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1)

@@ -51,7 +51,7 @@ def points_from_depth_map(sample: Any, stamp_ns: int, ns_per_unit: int) -> Point
     has_remission = len(remission) == len(distance)
     kinds = [*XYZ, *([INTENSITY] if has_remission else []), RING, *([TIME] if time is not None else [])]
     points = np.zeros(int(is_measured.sum()), kinds)
-    _set_places(points, direction[is_measured] * distance[is_measured, None])
+    _set_positions(points, direction[is_measured] * distance[is_measured, None])
     ring = np.repeat(np.arange(rows - 1, -1, -1), columns)
     points["ring"] = ring[is_measured]
     if has_remission:
@@ -93,31 +93,31 @@ def _directions(sample: Any, rows: int, columns: int) -> Floats:
     return np.stack([x, y, z], axis=-1).reshape(-1, 3)
 
 
-def _angles(sample: Any, way: str, count: int) -> tuple[Floats, bool]:
+def _angles(sample: Any, prefix: str, count: int) -> tuple[Floats, bool]:
     """The values (count,) of an interval, and whether they are of a plane rather than angles."""
-    is_planar = PLANAR in str(field(sample, f"{way}projection")).lower()
-    given = _numbers(sample, f"{way}interval")
-    if len(given) == count:
-        return given, is_planar
-    if len(given) == 2:
-        first, last = given
+    is_planar = PLANAR in str(field(sample, f"{prefix}projection")).lower()
+    interval = _numbers(sample, f"{prefix}interval")
+    if len(interval) == count:
+        return interval, is_planar
+    if len(interval) == 2:
+        first, last = interval
         if not is_planar and first == last:
             last = first + 2 * np.pi
         return first + np.arange(count) * (last - first) / max(count - 1, 1), is_planar
-    if len(given) == 1:
-        return np.full(count, given[0]), is_planar
-    raise ArchiveError(f"{way}_interval: expected 1, 2 or {count} numbers, got {len(given)}")
+    if len(interval) == 1:
+        return np.full(count, interval[0]), is_planar
+    raise ArchiveError(f"{prefix}_interval: expected 1, 2 or {count} numbers, got {len(interval)}")
 
 
 def _timestamps(sample: Any) -> NDArray[np.int64]:
     """The times as in the log."""
-    given = field(sample, "timestamps", default=[])
-    inner = field(given, "microseconds")
-    given = given if inner is None else inner
-    if isinstance(given, list):
-        given = [field(item, "microseconds", default=item) for item in given]
+    values = field(sample, "timestamps", default=[])
+    inner = field(values, "microseconds")
+    values = values if inner is None else inner
+    if isinstance(values, list):
+        values = [field(item, "microseconds", default=item) for item in values]
     try:
-        return np.asarray(given, np.int64).reshape(-1)
+        return np.asarray(values, np.int64).reshape(-1)
     except (TypeError, ValueError, OverflowError):
         raise ArchiveError("timestamps: expected times, got other things") from None
 
@@ -142,12 +142,12 @@ def _times_s(sample: Any, rows: int, columns: int, stamp_ns: int, ns_per_unit: i
 
 def points_from_cloud(sample: Any, _stamp_ns: int = 0, _ns_per_unit: int = 1) -> Points:
     """A cloud's points that are finite: x y z, and intensity where each has one; they have no times."""
-    places = _vectors(field(sample, "data.points", "points", default=MISSING))
+    positions = _vectors(field(sample, "data.points", "points", default=MISSING))
     intensity = _numbers(field(sample, "data", default=sample), "intensity")
-    has_intensity = len(intensity) == len(places) > 0
-    is_finite = np.isfinite(places).all(axis=1)
+    has_intensity = len(intensity) == len(positions) > 0
+    is_finite = np.isfinite(positions).all(axis=1)
     points = np.zeros(int(is_finite.sum()), [*XYZ, *([INTENSITY] if has_intensity else [])])
-    _set_places(points, places[is_finite])
+    _set_positions(points, positions[is_finite])
     if has_intensity:
         points["intensity"] = intensity[is_finite]
     return points
@@ -158,24 +158,24 @@ def is_far(points: Points) -> bool:
     return bool(len(points)) and max(float(np.abs(points[axis]).max()) for axis in "xyz") > FAR_M
 
 
-def _vectors(given: Any) -> Floats:
+def _vectors(value: Any) -> Floats:
     """Places (n, 3) in whatever form."""
-    if isinstance(given, dict):
-        given = field(given, "data", default=MISSING)
-    if not isinstance(given, list | tuple | np.ndarray):
-        got = "none" if given is MISSING else type(given).__name__
+    if isinstance(value, dict):
+        value = field(value, "data", default=MISSING)
+    if not isinstance(value, list | tuple | np.ndarray):
+        got = "none" if value is MISSING else type(value).__name__
         raise ArchiveError(f"points: expected a list of points, got {got}")
-    if isinstance(given, list) and given and isinstance(given[0], dict):
-        given = [field(item, "data", "arr") for item in given]
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = [field(item, "data", "arr") for item in value]
     try:
-        return np.asarray(given, np.float64).reshape(-1, 3)
+        return np.asarray(value, np.float64).reshape(-1, 3)
     except (TypeError, ValueError, OverflowError):
         raise ArchiveError("points: expected three numbers each, got other things") from None
 
 
-def _set_places(points: Points, places: Floats) -> None:
+def _set_positions(points: Points, positions: Floats) -> None:
     for index, axis in enumerate("xyz"):
-        points[axis] = places[:, index]
+        points[axis] = positions[:, index]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,6 +319,6 @@ def intrinsics_of_frame(sample: Any) -> tuple[float, float, float, float, tuple[
     fx, fy, cx, cy = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     if not (np.isfinite(matrix).all() and fx > 1 and fy > 1 and cx > 0 and cy > 0):
         return None
-    given = field(sample, "intrinsic.distcoeffs", default=[])
-    coefficients = tuple(float(value) for value in given) if isinstance(given, list | tuple) else ()
+    distortion = field(sample, "intrinsic.distcoeffs", default=[])
+    coefficients = tuple(float(value) for value in distortion) if isinstance(distortion, list | tuple) else ()
     return float(fx), float(fy), float(cx), float(cy), coefficients

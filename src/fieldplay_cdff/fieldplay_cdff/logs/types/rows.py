@@ -31,22 +31,22 @@ def _actual_names(names: tuple[str, ...]) -> dict[str, str]:
 def field(sample: Any, *names: str, default: Any = None) -> Any:
     """A field by the first of its plain names (`framemode`) that a sample has; `metadata.mode` is within another."""
     for name in names:
-        found = sample
+        value = sample
         for part in name.split("."):
-            if not isinstance(found, dict):
-                found = MISSING
+            if not isinstance(value, dict):
+                value = MISSING
                 break
-            actual = _actual_names(tuple(found)).get(part)
-            found = MISSING if actual is None else found[actual]
-        if found is not MISSING:
-            return found
+            actual = _actual_names(tuple(value)).get(part)
+            value = MISSING if actual is None else value[actual]
+        if value is not MISSING:
+            return value
     return default
 
 
 def flat(value: Any, length: int) -> Floats:
     """A vector, matrix or quaternion (length,) in whatever form; NaN where there is none, ValueError for others."""
     if isinstance(value, dict):
-        value = _unwrapped(value)
+        value = _unwrap(value)
     if value is MISSING:
         return np.full(length, np.nan)
     if value is None or isinstance(value, str | bytes | bool):
@@ -62,9 +62,9 @@ def flat(value: Any, length: int) -> Floats:
     return numbers
 
 
-def _unwrapped(value: dict[str, Any]) -> Any:
+def _unwrap(value: dict[str, Any]) -> Any:
     if IMAGINARY in value and REAL in value:
-        inner = _unwrapped(value[IMAGINARY]) if isinstance(value[IMAGINARY], dict) else value[IMAGINARY]
+        inner = _unwrap(value[IMAGINARY]) if isinstance(value[IMAGINARY], dict) else value[IMAGINARY]
         return [*inner, value[REAL]] if isinstance(inner, list | tuple) else "text"
     for name in (DATA, ARRAY):
         if name in value:
@@ -85,13 +85,13 @@ class SampleRows:
 
     def __init__(self, samples: Sequence[Any]) -> None:
         self.samples: Sequence[Any] = samples
-        self.faults: dict[int, str] = {}
+        self.issues: dict[int, str] = {}
         self.notes: set[str] = set()
         for row, sample in enumerate(samples):
             if isinstance(sample, ArchiveError):
-                self.faults[row] = str(sample)
+                self.issues[row] = str(sample)
             elif not isinstance(sample, dict):
-                self.faults[row] = f"expected a sample with fields, got {type(sample).__name__}"
+                self.issues[row] = f"expected a sample with fields, got {type(sample).__name__}"
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -100,13 +100,13 @@ class SampleRows:
     def good(self) -> NDArray[np.bool_]:
         """Which rows (n,) have no fault."""
         good = np.ones(len(self), bool)
-        good[list(self.faults)] = False
+        good[list(self.issues)] = False
         return good
 
-    def fault(self, rows: NDArray[np.bool_], message: str) -> None:
+    def report_issue(self, rows: NDArray[np.bool_], message: str) -> None:
         """Say of some rows (n,) what is wrong with them."""
         for row in np.flatnonzero(rows).tolist():
-            self.faults.setdefault(row, message)
+            self.issues.setdefault(row, message)
 
     def values(self, *names: str) -> list[Any]:
         """A field of all samples; None where one lacks it."""
@@ -125,13 +125,13 @@ class SampleRows:
                 quick = np.zeros(0)
             if quick.size == len(values) * length and quick.dtype == np.float64:
                 return quick.reshape(len(values), length)
-        found = np.full((len(values), length), np.nan)
+        result = np.full((len(values), length), np.nan)
         for row, value in enumerate(values):
             try:
-                found[row] = flat(value, length)
+                result[row] = flat(value, length)
             except ValueError as error:
-                self.faults.setdefault(row, f"{names[0]}: expected {error}")
-        return found
+                self.issues.setdefault(row, f"{names[0]}: expected {error}")
+        return result
 
     def numbers(self, *names: str) -> Floats:
         """A number (n,) of each sample, NaN where there is none."""
@@ -148,9 +148,9 @@ class TreeRows(SampleRows):
     def __init__(self, samples: Sequence[Any], tree: Any) -> None:
         self.samples = samples  # none of them is looked at
         self.tree = tree
-        self.faults, self.notes = {}, set()
+        self.issues, self.notes = {}, set()
         if not isinstance(tree, dict):
-            self.faults = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
+            self.issues = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
 
     def bytes_of(self, number: Number) -> Bytes:
         """The rows of bytes (n, size) that a number stands in."""
@@ -161,33 +161,33 @@ class TreeRows(SampleRows):
         return field(self.tree, *names, default=default)
 
     def vectors(self, length: int, *names: str) -> Floats:
-        leaves = self._leaves(self.node(*names, default=MISSING))
+        leaves = self._leaf_numbers(self.node(*names, default=MISSING))
         if leaves is None:
             return super().vectors(length, *names)
         if not leaves:
             return np.full((len(self), length), np.nan)
         if len(leaves) != length:
-            self.fault(np.ones(len(self), bool), f"{names[0]}: expected {length} numbers, got {len(leaves)}")
+            self.report_issue(np.ones(len(self), bool), f"{names[0]}: expected {length} numbers, got {len(leaves)}")
             return np.full((len(self), length), np.nan)
-        found = np.empty((len(self), length))
+        result = np.empty((len(self), length))
         for index, leaf in enumerate(leaves):
-            found[:, index] = self.numbers_at(leaf)
-        return found
+            result[:, index] = self.numbers_at(leaf)
+        return result
 
     def numbers_at(self, leaf: Any) -> Any:
         """The numbers (n,) of a leaf, or the one of all rows."""
         return column(self.bytes_of(leaf), leaf) if isinstance(leaf, Number) else leaf
 
-    def _leaves(self, node: Any) -> list[Any] | None:
+    def _leaf_numbers(self, node: Any) -> list[Any] | None:
         """The numbers of a vector, matrix or quaternion one after the other; None where it is another thing."""
-        node = _unwrapped(node) if isinstance(node, dict) else node
+        node = _unwrap(node) if isinstance(node, dict) else node
         if node is MISSING:
             return []
         if isinstance(node, Number) or (isinstance(node, int) and not isinstance(node, bool)):
             return [node]
         if not isinstance(node, list):
             return None
-        parts = [self._leaves(item) if item is not None else None for item in node]
+        parts = [self._leaf_numbers(item) if item is not None else None for item in node]
         return None if any(part is None for part in parts) else [leaf for part in parts if part for leaf in part]
 
     def values(self, *names: str) -> list[Any]:
@@ -204,8 +204,8 @@ class TreeRows(SampleRows):
         kind = leaves[0].kind
         if not all(isinstance(leaf, Number) and leaf.kind == kind for leaf in leaves):
             return None
-        places = np.array([leaf.place for leaf in leaves])[:, None] + np.arange(np.dtype(kind).itemsize)
-        packed = np.take(self.bytes_of(leaves[0]), places.reshape(-1), axis=1)
+        offsets = np.array([leaf.offset for leaf in leaves])[:, None] + np.arange(np.dtype(kind).itemsize)
+        packed = np.take(self.bytes_of(leaves[0]), offsets.reshape(-1), axis=1)
         return packed.view(kind).astype(np.dtype(kind).newbyteorder("="))
 
     def has_parts(self, *names: str) -> NDArray[np.bool_]:

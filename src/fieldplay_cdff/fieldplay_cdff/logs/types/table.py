@@ -76,9 +76,9 @@ def joints_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Joints:
             names.setdefault(name, len(names))
     columns = {part: np.full((len(rows), len(names)), np.nan) for part in PARTS}
     for row, elements in enumerate(listed):
-        places = [names[name] for name in elements]
+        indices = [names[name] for name in elements]
         for part, own in PARTS.items():
-            columns[part][row, places] = [_number(field(element, own)) for element in elements.values()]
+            columns[part][row, indices] = [_number(field(element, own)) for element in elements.values()]
     known = {part: values for part, values in columns.items() if bool(np.isfinite(values).any())}
     return records.Joints(stamp_ns=stamp_ns, names=tuple(names), **known)
 
@@ -93,10 +93,10 @@ def _joints_alike(rows: TreeRows, stamp_ns: Stamps) -> records.Joints | None:
     known = {}
     for part, own in PARTS.items():
         values = np.full((len(rows), len(names)), np.nan)
-        for place, element in enumerate(elements):
+        for index, element in enumerate(elements):
             leaf = field(element, own)
             if isinstance(leaf, Number) or (isinstance(leaf, int) and not isinstance(leaf, bool)):
-                values[:, place] = rows.numbers_at(leaf)
+                values[:, index] = rows.numbers_at(leaf)
         if bool(np.isfinite(values).any()):
             known[part] = values
     return records.Joints(stamp_ns=stamp_ns, names=tuple(names), **known)
@@ -105,11 +105,11 @@ def _joints_alike(rows: TreeRows, stamp_ns: Stamps) -> records.Joints | None:
 def _named_elements(rows: SampleRows, row: int) -> dict[str, object]:
     names, elements = (field(rows.samples[row], name) for name in ("names", "elements"))
     if not isinstance(elements, list):
-        rows.faults.setdefault(row, "elements: expected a list, got none")
+        rows.issues.setdefault(row, "elements: expected a list, got none")
         return {}
     names = names or [f"joint_{index + 1}" for index in range(len(elements))]
     if not isinstance(names, list) or len(names) != len(elements) or not all(isinstance(n, str) for n in names):
-        rows.faults.setdefault(row, f"expected a name for each of {len(elements)} joints")
+        rows.issues.setdefault(row, f"expected a name for each of {len(elements)} joints")
         return {}
     return dict(zip(names, elements, strict=True))
 
@@ -121,18 +121,18 @@ def _number(value: object) -> float:
 def imu_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Imu:
     """Specific force and rates; the magnetometer's numbers are in no unit, and left aside."""
     force, rates = rows.vectors(3, "acc"), rows.vectors(3, "gyro")
-    rows.fault(no_numbers(np.hstack([force, rates])), "expected acc and gyro, got NaN")
+    rows.report_issue(no_numbers(np.hstack([force, rates])), "expected acc and gyro, got NaN")
     return records.Imu(stamp_ns=stamp_ns, angular_velocity_rad_s=rates, linear_acceleration_m_s2=force)
 
 
 def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans:
     """Scans in metres: +inf for what is too far, -inf too near, NaN for faults of the measurement."""
-    found = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
-    count = np.array([len(ranges) for ranges in found], np.int64)
-    ranges = _one_matrix(found)
+    lists = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
+    count = np.array([len(ranges) for ranges in lists], np.int64)
+    ranges = _one_matrix(lists)
     increment, speed = rows.numbers("angularresolution"), rows.numbers("speed")
     start = rows.numbers("startangle")
-    rows.fault(~np.isfinite(start + increment), "expected start_angle and angular_resolution, got NaN")
+    rows.report_issue(~np.isfinite(start + increment), "expected start_angle and angular_resolution, got NaN")
     turns = np.isfinite(speed) & (speed > 0)
     rate = np.where(turns, speed, 1.0)
     limits = [np.nan_to_num(rows.numbers(name)) * M_PER_MM for name in ("minrange", "maxrange")]
@@ -152,22 +152,24 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
 
 def _one_matrix(lists: list[Floats]) -> Floats:
     """Lists of numbers as rows, with NaN behind those that are shorter."""
-    found = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
+    matrix = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
     for row, own in enumerate(lists):
-        found[row, : len(own)] = own
-    return found
+        matrix[row, : len(own)] = own
+    return matrix
 
 
 def _remissions(rows: SampleRows, count: NDArray[np.int64]) -> Floats | None:
     """The remissions (n, k), NaN where a scan has none; None where no scan has any."""
-    found = [_remission(rows, row, value) for row, value in enumerate(rows.values("remission", "remissions"))]
-    if not any(map(len, found)):
+    remissions = [_remission(rows, row, value) for row, value in enumerate(rows.values("remission", "remissions"))]
+    if not any(map(len, remissions)):
         return None
-    for row, own in enumerate(found):
+    for row, own in enumerate(remissions):
         if len(own) not in (0, count[row]):
             rows.notes.add("scans whose remission is not one number for each range leave without intensities")
-            found[row] = own[:0]
-    return _one_matrix([own if len(own) else np.full(size, np.nan) for own, size in zip(found, count, strict=True)])
+            remissions[row] = own[:0]
+    return _one_matrix(
+        [own if len(own) else np.full(size, np.nan) for own, size in zip(remissions, count, strict=True)]
+    )
 
 
 def _remission(rows: SampleRows, row: int, value: object) -> Floats:
@@ -184,7 +186,7 @@ def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
     except (TypeError, ValueError, OverflowError):
         codes = np.zeros(0)
     if not 0 < len(codes) <= MOST_BEAMS:
-        rows.faults.setdefault(row, f"ranges: expected 1 to {MOST_BEAMS} numbers, got {len(codes)}")
+        rows.issues.setdefault(row, f"ranges: expected 1 to {MOST_BEAMS} numbers, got {len(codes)}")
         return np.zeros(0)
     ranges = codes * M_PER_MM
     ranges[codes <= LAST_CODE] = np.nan
@@ -195,19 +197,19 @@ def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
 
 def fixes_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Fix:
     """Satellite fixes; one without a solution keeps its time, has status -1, and may have NaN for its place."""
-    place = np.stack([rows.numbers(name) for name in ("latitude", "longitude", "altitude")], axis=1)
+    position = np.stack([rows.numbers(name) for name in ("latitude", "longitude", "altitude")], axis=1)
     status = np.array([_status(kind) for kind in rows.values("positiontype")], np.int8)
-    is_wrong = np.where(status == NO_FIX, np.isinf(place).any(axis=1), no_numbers(place))
-    rows.fault(is_wrong, "expected latitude, longitude and altitude, got NaN or infinity")
+    is_wrong = np.where(status == NO_FIX, np.isinf(position).any(axis=1), no_numbers(position))
+    rows.report_issue(is_wrong, "expected latitude, longitude and altitude, got NaN or infinity")
     deviations = [rows.numbers(f"deviation{axis}") for axis in ("longitude", "latitude", "altitude")]
     covariance = axes.diagonal(np.stack(deviations, axis=1) ** 2)
     unknown = ~np.isfinite(covariance).all(axis=(1, 2)) | (status == NO_FIX)
     covariance[unknown] = 0.0
     return records.Fix(
         stamp_ns=stamp_ns,
-        latitude_deg=place[:, 0],
-        longitude_deg=place[:, 1],
-        altitude_m=place[:, 2],
+        latitude_deg=position[:, 0],
+        longitude_deg=position[:, 1],
+        altitude_m=position[:, 2],
         status=status,
         covariance_m2=covariance,
     )
@@ -224,15 +226,15 @@ def whole_numbers(
     rows: SampleRows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
 ) -> records.Integers:
     """Numbers such as states, from the least to the largest that their type holds."""
-    rows.faults.clear()
+    rows.issues.clear()
     values = np.zeros(len(rows), np.int64)
     for row, value in enumerate(rows.samples):
         if type(value) not in (int, bool):
-            rows.faults[row] = _no_number("a whole number", value)
+            rows.issues[row] = _no_number("a whole number", value)
         elif limits[0] <= value <= limits[1]:
             values[row] = value
         else:
-            rows.faults[row] = f"expected a whole number from {limits[0]} to {limits[1]}, got {value}"
+            rows.issues[row] = f"expected a whole number from {limits[0]} to {limits[1]}, got {value}"
     return records.Integers(stamp_ns=stamp_ns, values=values)
 
 
@@ -242,11 +244,11 @@ def _no_number(requested: str, value: object) -> str:
 
 def plain_numbers(rows: SampleRows, stamp_ns: Stamps) -> records.Scalars:
     """Numbers such as cycle times; NaN is one of them."""
-    rows.faults.clear()
+    rows.issues.clear()
     values = np.array([_number(value) for value in rows.samples], np.float64)
     for row, value in enumerate(rows.samples):
         if not isinstance(value, int | float) or isinstance(value, bool):
-            rows.faults[row] = _no_number("a number", value)
+            rows.issues[row] = _no_number("a number", value)
     return records.Scalars(stamp_ns=stamp_ns, values=values)
 
 
@@ -263,19 +265,21 @@ def odometry_from_states(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = 
     position = rows.vectors(3, *POSITION)
     turn = _orientation(rows, w_first=w_first)
     velocity, rates = rows.vectors(3, "velocity"), rows.vectors(3, "angularvelocity")
-    no_place, no_turn = _unknown(rows, "position", position), _unknown(rows, "orientation", turn)
+    no_position, no_turn = _unknown(rows, "position", position), _unknown(rows, "orientation", turn)
     no_velocity, no_rates = _unknown(rows, "velocity", velocity), _unknown(rows, "angular_velocity", rates)
-    rows.fault(no_place & no_turn & no_velocity & no_rates, "expected a pose or a motion, got neither")
+    rows.report_issue(no_position & no_turn & no_velocity & no_rates, "expected a pose or a motion, got neither")
     if (no_turn & ~no_velocity).any():
         rows.notes.add(NO_TURN)
         no_velocity |= no_turn
-        rows.fault(no_place & no_turn & no_rates, "expected an orientation, by which its velocity is turned, got none")
+        rows.report_issue(
+            no_position & no_turn & no_rates, "expected an orientation, by which its velocity is turned, got none"
+        )
     _require_unit(rows, turn, ~no_turn)
     turn[no_turn] = IDENTITY
     body_R_target = np.swapaxes(_matrices(turn), 1, 2)
-    position[no_place] = velocity[no_velocity] = rates[no_rates] = 0.0
+    position[no_position] = velocity[no_velocity] = rates[no_rates] = 0.0
     covariances = [
-        _covariance(rows, "covposition", no_place),
+        _covariance(rows, "covposition", no_position),
         _covariance(rows, "covorientation", no_turn, np.swapaxes(body_R_target, 1, 2)),
         _covariance(rows, "covvelocity", no_velocity, body_R_target),
         _covariance(rows, "covangularvelocity", no_rates),
@@ -335,7 +339,7 @@ def _unknown(rows: SampleRows, name: str, values: Floats) -> NDArray[np.bool_]:
     """Which rows (n,) have nothing but NaN; those that have some of it, or infinity, are defective."""
     is_nan = np.isnan(values)
     unknown = np.asarray(is_nan.all(axis=1), bool)
-    rows.fault(no_numbers(values) & ~unknown, f"{name}: expected numbers, got NaN")
+    rows.report_issue(no_numbers(values) & ~unknown, f"{name}: expected numbers, got NaN")
     return unknown
 
 
@@ -347,16 +351,16 @@ def _require_names(rows: SampleRows, *names: str) -> None:
             continue
         for row, value in enumerate(values):
             if not isinstance(value, str | None):
-                rows.faults.setdefault(row, f"{name}: expected a text, got {type(value).__name__}")
+                rows.issues.setdefault(row, f"{name}: expected a text, got {type(value).__name__}")
 
 
 def _require_finite(rows: SampleRows, name: str, values: Floats) -> None:
-    rows.fault(no_numbers(values), f"{name}: expected numbers, got NaN")
+    rows.report_issue(no_numbers(values), f"{name}: expected numbers, got NaN")
 
 
 def _require_unit(rows: SampleRows, turn: Floats, requested: NDArray[np.bool_]) -> None:
     off = np.abs(np.linalg.norm(np.nan_to_num(turn), axis=1) - 1) > NORM_ERROR
-    rows.fault(requested & off, "orientation: expected a unit quaternion, got one of another length")
+    rows.report_issue(requested & off, "orientation: expected a unit quaternion, got one of another length")
 
 
 def _matrices(turn: Floats) -> Floats:
@@ -366,12 +370,12 @@ def _matrices(turn: Floats) -> Floats:
 
 def _covariance(rows: SampleRows, name: str, unknown: NDArray[np.bool_], turn: Floats | None = None) -> Floats:
     """Covariances (n, 3, 3), turned into other axes; zero where they hold NaN, large where there is no value at all."""
-    found = rows.vectors(9, name).reshape(-1, 3, 3)
-    found[~np.isfinite(found).all(axis=(1, 2))] = 0.0
+    covariances = rows.vectors(9, name).reshape(-1, 3, 3)
+    covariances[~np.isfinite(covariances).all(axis=(1, 2))] = 0.0
     if turn is not None:
-        found = turn @ found @ np.swapaxes(turn, 1, 2)
-    found[unknown] = np.eye(3) * UNKNOWN_VARIANCE
-    return found
+        covariances = turn @ covariances @ np.swapaxes(turn, 1, 2)
+    covariances[unknown] = np.eye(3) * UNKNOWN_VARIANCE
+    return covariances
 
 
 def _blocks(first: Floats, second: Floats) -> Floats:
@@ -398,7 +402,7 @@ class SampleType:
     names: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     record: Callable[..., Record] | None = None
-    picture: Callable[[Any], Pixels | bytes] | None = None
+    image: Callable[[Any], Pixels | bytes] | None = None
     points: Callable[[Any, int, int], pictures.Points] | None = None
     earliest_ns: Callable[[Any, int, int], int] | None = None
     frames: int = 1  # that the message has: none, one, or a parent and a child
@@ -412,7 +416,7 @@ class SampleType:
         return frozenset(self.names or (plain_name(self.kind),))
 
     @cached_property
-    def signs(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    def field_spellings(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
         """The fields as lists of spellings, for each text."""
         return tuple(tuple(tuple(field.split("|")) for field in text.split()) for text in self.fields)
 
@@ -421,7 +425,7 @@ class SampleType:
 ROWS = (
     SampleType(
         kind=PAIR, message=IMAGE, fields=("left right baseline",), sides=("left", "right"),
-        picture=pictures.image_of_frame,
+        image=pictures.image_of_frame,
     ),
     SampleType(
         kind=STATE, message=ODOMETRY, fields=("pos|position orient|orientation velocity|sourceframe",), frames=2,
@@ -449,7 +453,7 @@ ROWS = (
     ),
     SampleType(kind=BITS, fields=("serializationmethod data",)),
     SampleType(
-        kind=FRAME, message=IMAGE, names=("frame", "image"), picture=pictures.image_of_frame,
+        kind=FRAME, message=IMAGE, names=("frame", "image"), image=pictures.image_of_frame,
         fields=("image datasize|size", "data.rows data.cols data.depth"),
     ),
     SampleType(kind=CLOUD, message=POINTS, fields=("points|data.points",), points=pictures.points_from_cloud),
@@ -529,6 +533,6 @@ def _kind_by_fields(sample: Any, *, is_named: bool) -> str:
         if isinstance(inner, dict):
             names |= {f"{plain_name(str(name))}.{plain_name(str(key))}" for key in inner}
     for kind, row in TYPES.items():
-        if any(all(any(name in names for name in field) for field in fields) for fields in row.signs):
+        if any(all(any(name in names for name in field) for field in fields) for fields in row.field_spellings):
             return kind
     return ""

@@ -10,8 +10,8 @@ from fieldplay_cdff.descriptors.model import (
     InputFeed,
     Operation,
     ProcessingChain,
-    feed_faults,
-    type_faults,
+    feed_issues,
+    type_issues,
 )
 from fieldplay_cdff.tools.diagrams.graph import (
     DIFFERENT,
@@ -33,10 +33,10 @@ from fieldplay_cdff.tools.diagrams.shapes import (
     Dot,
     Drawing,
     Frame,
+    Label,
     LineShape,
     Point,
     Shape,
-    Words,
     fitting,
     text_width,
 )
@@ -53,13 +53,13 @@ FORM_1 = "A description of this form does not tell how the DFNs are connected wi
 COLOURS = {
     "pictures": "#2563a8", "points": "#2f855a", "features": "#8250a8", "poses": "#c05621", OTHER: "#616e7c",
 }  # fmt: skip
-WORDS = {  # of names of types
+TYPE_WORDS = {  # of names of types
     "frame": "pictures", "pointcloud": "points", "octree": "points", "feature": "features",
     "correspondence": "features", "pose": "poses", "transform": "poses", "rigidbody": "poses",
 }  # fmt: skip
 
 
-def picture_of(
+def draw_picture(
     description: Description,
     chain: ProcessingChain,
     catalogue: Catalogue,
@@ -70,7 +70,7 @@ def picture_of(
     graph = graph_of(description, chain, catalogue, feeds, measured)
     layout = layout_of(graph)
     title, notes = _title(description, chain), _notes(description, chain)
-    unfit = [text for _, text in (*type_faults(description, chain, catalogue), *feed_faults(description, feeds))]
+    unfit = [text for _, text in (*type_issues(description, chain, catalogue), *feed_issues(description, feeds))]
     width = max(layout.width + 2 * MARGIN, LEAST_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
     below = HEAD + MARGIN / 2 + layout.height
     image = Drawing(
@@ -79,16 +79,16 @@ def picture_of(
     offset = ((image.width - layout.width) / 2, HEAD + MARGIN / 2)
     image.shapes = [
         Frame(0, 0, image.width, image.height, fill=PAPER),
-        Words(MARGIN, 34, title, HEADLINE, INK, is_bold=True),
-        Words(MARGIN, 56, fitting(description.doc, width - 2 * MARGIN, DOC_SIZE), DOC_SIZE, SOFT),
+        Label(MARGIN, 34, title, HEADLINE, INK, is_bold=True),
+        Label(MARGIN, 56, fitting(description.doc, width - 2 * MARGIN, DOC_SIZE), DOC_SIZE, SOFT),
         *_edges(graph, layout, offset),
     ]
     for box, corner in zip(graph.boxes, layout.corners, strict=True):
         image.shapes += _box(box, (corner[0] + offset[0], corner[1] + offset[1]))
-    for place, text in enumerate(notes + unfit):
+    for index, text in enumerate(notes + unfit):
         shown = fitting(text, width - 2 * MARGIN, TEXT_SIZE)
-        ink = SOFT if place < len(notes) else WRONG_INK
-        image.shapes.append(Words(MARGIN, below + 22 + NOTE * place, shown, TEXT_SIZE, ink))
+        ink = SOFT if index < len(notes) else WRONG_INK
+        image.shapes.append(Label(MARGIN, below + 22 + NOTE * index, shown, TEXT_SIZE, ink))
     image.shapes += _legend(graph, image.height - 14)
     return image
 
@@ -107,7 +107,7 @@ def _notes(description: Description, chain: ProcessingChain) -> list[str]:
 def colour_of(type_name: str) -> str:
     """What kind of data a type is, as in the legend."""
     plain = type_name.lower()
-    return next((kind for word, kind in WORDS.items() if word in plain), OTHER)
+    return next((kind for word, kind in TYPE_WORDS.items() if word in plain), OTHER)
 
 
 def _edges(graph: Graph, layout: ChainLayout, offset: Point) -> list[Shape]:
@@ -136,10 +136,10 @@ def _box(box: Box, corner: Point) -> list[Shape]:
     shapes: list[Shape] = [
         Frame(x, y, width, height, 6, BODY, rim, 1.4, is_strange, box.tip),
         LineShape(_level(x, x + width, y + box.head - 1), BAND, 1.2),
-        Words(x + width / 2, y + 18, box.title, TITLE_SIZE, INK, "middle", True),
+        Label(x + width / 2, y + 18, box.title, TITLE_SIZE, INK, "middle", True),
     ]
-    for place, line in enumerate(box.lines):
-        shapes.append(Words(x + width / 2, y + 34 + 16 * place, line, TEXT_SIZE, SOFT, "middle"))
+    for index, line in enumerate(box.lines):
+        shapes.append(Label(x + width / 2, y + 34 + 16 * index, line, TEXT_SIZE, SOFT, "middle"))
     for row, mark in enumerate(box.left):
         shapes += _port(mark, (x, y + box.port_height(row)), is_left=True)
     for row, mark in enumerate(box.right):
@@ -153,21 +153,21 @@ def _outer_box(box: Box, corner: Point) -> list[Shape]:
     rim, ink = (WRONG_INK, WRONG_INK) if mark.state in (WRONG, DIFFERENT) else (OUTER_RIM, INK)
     shapes: list[Shape] = [
         Frame(x, y, box.width, box.height, box.height / 2, OUTER, rim, 1.4, mark.state == WRONG, box.tip),
-        Words(x + box.width / 2, y + 20, box.title, TITLE_SIZE, ink, "middle", True),
+        Label(x + box.width / 2, y + 20, box.title, TITLE_SIZE, ink, "middle", True),
     ]
-    for place, line in enumerate(box.lines):
-        shapes.append(Words(x + box.width / 2, y + 36 + 16 * place, line, TEXT_SIZE, SOFT, "middle"))
+    for index, line in enumerate(box.lines):
+        shapes.append(Label(x + box.width / 2, y + 36 + 16 * index, line, TEXT_SIZE, SOFT, "middle"))
     return shapes
 
 
-def _port(mark: Mark, place: Point, *, is_left: bool) -> list[Shape]:
-    x, y = place
+def _port(mark: Mark, point: Point, *, is_left: bool) -> list[Shape]:
+    x, y = point
     ink = {WRONG: WRONG_INK, UNUSED: FAINT}.get(mark.state, INK)
     fill = PAPER if mark.state == UNUSED else WRONG_INK if mark.state == WRONG else COLOURS[colour_of(mark.type)]
     side = 10.0 if is_left else -10.0
     return [
         Dot(x, y, 3.6, fill, FAINT if mark.state == UNUSED else fill),
-        Words(x + side, y + 4, mark.name, TEXT_SIZE, ink, "start" if is_left else "end"),
+        Label(x + side, y + 4, mark.name, TEXT_SIZE, ink, "start" if is_left else "end"),
     ]
 
 
@@ -185,7 +185,7 @@ def _legend(graph: Graph, y: float) -> list[Shape]:
     shapes: list[Shape] = []
     x = MARGIN
     for text, colour in entries:
-        shapes += [LineShape(_level(x, x + 18, y - 4), colour, 2.4), Words(x + 24, y, text, TEXT_SIZE, SOFT)]
+        shapes += [LineShape(_level(x, x + 18, y - 4), colour, 2.4), Label(x + 24, y, text, TEXT_SIZE, SOFT)]
         x += 24 + text_width(text, TEXT_SIZE) + 22
     return shapes
 

@@ -20,7 +20,7 @@ from fieldplay_cdff.descriptors.model import (
     ProcessingChain,
     Step,
     do_differ,
-    type_faults,
+    type_issues,
 )
 from fieldplay_cdff.descriptors.reader import ON_INPUT
 from fieldplay_cdff.tools.diagrams.shapes import text_width
@@ -157,7 +157,7 @@ def graph_of(
         *(_box_of_step(step, chain, catalogue.meant(step.dfn), measured) for step in chain.steps),
         *(_outer_box(OUTPUT, name, port) for name, port in outputs.items()),
     ]
-    unfit = {(each.source, each.target) for each, _ in type_faults(description, chain, catalogue)}
+    unfit = {(each.source, each.target) for each, _ in type_issues(description, chain, catalogue)}
     return Graph(boxes=tuple(boxes), edges=tuple(_edges(boxes, chain, unfit)))
 
 
@@ -167,12 +167,12 @@ def _sides(description: Description) -> tuple[tuple[str, Sequence[Port]], tuple[
 
 def _names(ports: Sequence[Port], chain: ProcessingChain, side: str) -> Mapping[str, Port | None]:
     """The chain's own ports on a side; those that are connected though they are not declared are None."""
-    found: dict[str, Port | None] = {port.name: port for port in ports}
+    by_name: dict[str, Port | None] = {port.name: port for port in ports}
     for connection in chain.connections:
         end = connection.source if side == INPUT else connection.target
-        if end.step is None and end.port not in found:
-            found[end.port] = None
-    return found
+        if end.step is None and end.port not in by_name:
+            by_name[end.port] = None
+    return by_name
 
 
 def _outer_box(style: str, name: str, port: Port | None, feed: InputFeed | None = None) -> Box:
@@ -232,7 +232,7 @@ def _box_of_dfn(description: Description) -> Box:
 def _edges(boxes: Sequence[Box], chain: ProcessingChain, unfit: Collection[tuple[End, End]]) -> list[GraphEdge]:
     steps = {box.id[1]: index for index, box in enumerate(boxes) if not box.is_outer}
     outer = {box.id: index for index, box in enumerate(boxes) if box.is_outer}
-    found: dict[tuple[int, int, int, int], GraphEdge] = {}
+    edges: dict[tuple[int, int, int, int], GraphEdge] = {}
     for source, target in ((each.source, each.target) for each in chain.connections):
         start = outer[(INPUT, source.port)] if source.step is None else steps[source.step]
         end = outer[(OUTPUT, target.port)] if target.step is None else steps[target.step]
@@ -240,8 +240,8 @@ def _edges(boxes: Sequence[Box], chain: ProcessingChain, unfit: Collection[tuple
         first, last = boxes[start].right[row], boxes[end].left[other]
         known = WRONG not in (first.state, last.state)
         is_fitting = (source, target) not in unfit
-        found[start, row, end, other] = GraphEdge(start, row, end, other, first.type or last.type, known, is_fitting)
-    return list(found.values())
+        edges[start, row, end, other] = GraphEdge(start, row, end, other, first.type or last.type, known, is_fitting)
+    return list(edges.values())
 
 
 def _row(marks: Sequence[Mark], name: str) -> int:

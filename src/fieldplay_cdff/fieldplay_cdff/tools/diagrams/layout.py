@@ -77,14 +77,14 @@ def longest_path_layers(count: int, edges: Sequence[Pair]) -> list[int]:
     return layers
 
 
-def pulled_right(layers: Sequence[int], edges: Sequence[Pair], movable: Sequence[int]) -> list[int]:
+def pull_right(layers: Sequence[int], edges: Sequence[Pair], movable: Sequence[int]) -> list[int]:
     """Layers where nodes that nothing leads to stand right before what they lead to."""
     pulled = list(layers)
     entered = {target for _, target in edges}
     for node in movable:
-        behind = [layers[target] for source, target in edges if source == node]
-        if node not in entered and behind:
-            pulled[node] = max(pulled[node], min(behind) - 1)
+        targets = [layers[target] for source, target in edges if source == node]
+        if node not in entered and targets:
+            pulled[node] = max(pulled[node], min(targets) - 1)
     return pulled
 
 
@@ -97,7 +97,7 @@ class Segment(NamedTuple):
     target_row: int = 0
 
 
-def ordered_layers(layers: Sequence[Sequence[int]], segments: Sequence[Segment]) -> list[list[int]]:
+def order_layers(layers: Sequence[Sequence[int]], segments: Sequence[Segment]) -> list[list[int]]:
     """The nodes of each layer in order."""
     order = [list(layer) for layer in layers]
     best, fewest = order, crossings(order, segments)
@@ -116,24 +116,24 @@ def ordered_layers(layers: Sequence[Sequence[int]], segments: Sequence[Segment])
 
 
 def _by_barycentre(layer: list[int], other: list[int], segments: Sequence[Segment], *, to_left: bool) -> list[int]:
-    place = {node: index for index, node in enumerate(other)}
-    found: dict[int, list[float]] = {node: [] for node in layer}
+    index_of = {node: index for index, node in enumerate(other)}
+    neighbours: dict[int, list[float]] = {node: [] for node in layer}
     for segment in segments:
         node, neighbour = (segment.target, segment.source) if to_left else (segment.source, segment.target)
         row = segment.source_row if to_left else segment.target_row
-        if node in found and neighbour in place:
-            found[node].append(place[neighbour] + row / MOST_ROWS)
-    means = {node: sum(places) / len(places) for node, places in found.items() if places}
+        if node in neighbours and neighbour in index_of:
+            neighbours[node].append(index_of[neighbour] + row / MOST_ROWS)
+    means = {node: sum(indices) / len(indices) for node, indices in neighbours.items() if indices}
     return sorted(layer, key=lambda node: means.get(node, float(layer.index(node))))
 
 
 def crossings(order: Sequence[Sequence[int]], segments: Sequence[Segment]) -> int:
     """How many pairs of edges cross, those at ports of one node among them."""
-    place = {node: (layer, index) for layer, nodes in enumerate(order) for index, node in enumerate(nodes)}
+    position = {node: (layer, index) for layer, nodes in enumerate(order) for index, node in enumerate(nodes)}
     by_layer: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     for segment in segments:
-        layer, index = place[segment.source]
-        start, end = (index, segment.source_row), (place[segment.target][1], segment.target_row)
+        layer, index = position[segment.source]
+        start, end = (index, segment.source_row), (position[segment.target][1], segment.target_row)
         by_layer.setdefault(layer, []).append((start, end))
     return sum(
         (a < c and b > d) or (a > c and b < d)
@@ -162,13 +162,13 @@ def heights_of_layers(
         tops.update(_in_order(layer, sizes, requested=dict.fromkeys(layer, 0.0), weights=dict.fromkeys(layer, 1.0)))
     for turn in range(ROUNDS):
         for layer in order if turn % 2 == 0 else reversed(order):
-            requested, weights = _wanted(layer, tops, ties)
+            requested, weights = _preferred_positions(layer, tops, ties)
             tops.update(_in_order(layer, sizes, requested=requested, weights=weights))
     lowest = min(tops.values(), default=0.0)
     return {node: top - lowest for node, top in tops.items()}
 
 
-def _wanted(
+def _preferred_positions(
     layer: Sequence[int], tops: Mapping[int, float], ties: Sequence[Tie]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Where each node's edges would have it, and with what weight."""
@@ -246,9 +246,9 @@ def layout_of(graph: Graph) -> ChainLayout:
                 corners[node] = (_x_of_box(graph.boxes[node], left, right), tops[node])
     bottom = max((corners[index][1] + box.height for index, box in enumerate(graph.boxes)), default=0.0)
     lanes = {index: bottom + BETWEEN + LANE * number for number, index in enumerate(sorted(back))}
-    places = _Places(graph=graph, corners=corners, tops=tops, columns=columns, layer_of=_layer_of(plan))
+    positions = _Positions(graph=graph, corners=corners, tops=tops, columns=columns, layer_of=_layer_of(plan))
     routes = tuple(
-        places.back_route(edge, lanes[index]) if index in back else places.route(edge, plan.chains[index])
+        positions.back_route(edge, lanes[index]) if index in back else positions.route(edge, plan.chains[index])
         for index, edge in enumerate(graph.edges)
     )
     return ChainLayout(
@@ -264,11 +264,11 @@ def _layers(graph: Graph, pairs: Sequence[tuple[int, int]]) -> list[int]:
     has_inputs = any(box.style == INPUT for box in boxes)
     entries = [(index, step) for index, box in enumerate(boxes) if box.style == INPUT for step in steps]
     layers = longest_path_layers(len(boxes), [*pairs, *(entries if has_inputs else [])])
-    layers = pulled_right(layers, pairs, steps)
+    layers = pull_right(layers, pairs, steps)
     loose = [step for step in steps if not any(step in pair for pair in pairs)]
     if len(loose) == len(steps):
-        for place, step in enumerate(loose):
-            layers[step] = place % max(PER_ROW, round(len(loose) ** 0.5)) + has_inputs
+        for number, step in enumerate(loose):
+            layers[step] = number % max(PER_ROW, round(len(loose) ** 0.5)) + has_inputs
     last = max((layers[step] for step in steps), default=0) + 1
     return [last if box.style == OUTPUT else layer for box, layer in zip(boxes, layers, strict=True)]
 
@@ -288,12 +288,12 @@ def _plan(graph: Graph, forward: Sequence[int], layers: Sequence[int]) -> _Plan:
             fresh += 1
         chain.append(edge.target)
         chains[index] = chain
-        for place in range(len(chain) - 1):
-            source_row = edge.source_row if not place else 0
-            target_row = edge.target_row if place == len(chain) - 2 else 0
-            segments.append(Segment(chain[place], chain[place + 1], source_row, target_row))
+        for number in range(len(chain) - 1):
+            source_row = edge.source_row if not number else 0
+            target_row = edge.target_row if number == len(chain) - 2 else 0
+            segments.append(Segment(chain[number], chain[number + 1], source_row, target_row))
     filled = [layer for layer in order if layer]
-    return _Plan(order=ordered_layers(filled, segments), segments=segments, chains=chains, passing=passing)
+    return _Plan(order=order_layers(filled, segments), segments=segments, chains=chains, passing=passing)
 
 
 def _ties(graph: Graph, plan: _Plan) -> list[Tie]:
@@ -333,7 +333,7 @@ def _x_of_box(box: Box, left: float, right: float) -> float:
 
 
 @dataclass(kw_only=True)
-class _Places:
+class _Positions:
     graph: Graph
     corners: list[Point]
     tops: dict[int, float]
@@ -348,8 +348,8 @@ class _Places:
             left, right = self.columns[self.layer_of[node]]
             stops += [(left, self.tops[node]), (right, self.tops[node])]
         stops.append(self._in(edge))
-        for place, stop in enumerate(stops):
-            points += _straight(points[-1], stop) if place % 2 else _curve(points[-1], stop)
+        for index, stop in enumerate(stops):
+            points += _straight(points[-1], stop) if index % 2 else _curve(points[-1], stop)
         return tuple(points)
 
     def back_route(self, edge: GraphEdge, lane: float) -> tuple[Point, ...]:
@@ -359,8 +359,8 @@ class _Places:
         left = self.columns[self.layer_of[edge.target]][0] - 2 * CORNER
         corners = [start, (right, start[1]), (right, lane), (left, lane), (left, end[1]), end]
         points = [start]
-        for before, corner, behind in zip(corners, corners[1:], corners[2:], strict=False):
-            first, last = _towards(corner, before), _towards(corner, behind)
+        for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+            first, last = _towards(corner, before), _towards(corner, after)
             points += [*_straight(points[-1], first), corner, corner, last]
         return (*points, *_straight(points[-1], end))
 

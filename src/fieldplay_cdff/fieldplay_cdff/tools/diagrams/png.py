@@ -14,8 +14,8 @@ from fieldplay_cdff.tools.diagrams.shapes import (
     Dot,
     Drawing,
     Frame,
+    Label,
     LineShape,
-    Words,
 )
 
 PIXELS_PER_POINT = 2.0  # of the picture's own pixels
@@ -35,7 +35,7 @@ def png_of(image: Drawing) -> bytes:
     axes.set_xlim(0, image.width)
     axes.set_ylim(image.height, 0)
     for order, shape in enumerate(image.shapes):
-        artist = _text(shape) if isinstance(shape, Words) else _patch(shape)
+        artist = _text(shape) if isinstance(shape, Label) else _patch(shape)
         artist.set_zorder(order)
         if isinstance(artist, Text):
             axes.add_artist(artist)
@@ -48,10 +48,10 @@ def png_of(image: Drawing) -> bytes:
     return data.getvalue()
 
 
-def _text(words: Words) -> Text:
+def _text(label: Label) -> Text:
     return Text(
-        words.x, words.y, words.text, size=words.size, color=words.colour, ha=ANCHORS[words.anchor], va="baseline",
-        weight="bold" if words.is_bold else "normal", family="DejaVu Sans", parse_math=False,
+        label.x, label.y, label.text, size=label.size, color=label.colour, ha=ANCHORS[label.anchor], va="baseline",
+        weight="bold" if label.is_bold else "normal", family="DejaVu Sans", parse_math=False,
     )  # fmt: skip
 
 

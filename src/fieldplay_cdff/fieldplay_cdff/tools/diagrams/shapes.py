@@ -27,7 +27,7 @@ class Frame(NamedTuple):
     tip: str = ""
 
 
-class Words(NamedTuple):
+class Label(NamedTuple):
     """A line of text; y is its base line, anchor start, middle or end."""
 
     x: float
@@ -65,7 +65,7 @@ class Dot(NamedTuple):
     stroke: str
 
 
-Shape = Frame | Words | LineShape | Area | Dot
+Shape = Frame | Label | LineShape | Area | Dot
 
 
 @dataclass(kw_only=True)
@@ -82,8 +82,8 @@ class Drawing:
 def text_width(text: str, size: float, *, is_bold: bool = False) -> float:
     """About how wide a text is; rather too much, as the font is not known."""
     ems = sum(
-        NARROW_EM if sign in NARROW else WIDE_EM if sign in WIDE else CAPITAL_EM if sign.isupper() else USUAL_EM
-        for sign in text
+        NARROW_EM if char in NARROW else WIDE_EM if char in WIDE else CAPITAL_EM if char.isupper() else USUAL_EM
+        for char in text
     )
     return ems * size * (BOLD if is_bold else 1.0)
 
@@ -114,15 +114,15 @@ def svg_of(image: Drawing) -> str:
 def _element(shape: Shape) -> Html:
     if isinstance(shape, Frame):
         return _frame(shape)
-    if isinstance(shape, Words):
-        return _words(shape)
+    if isinstance(shape, Label):
+        return _text_element(shape)
     if isinstance(shape, LineShape):
-        return _closed(
+        return _empty_element(
             "path", d=_path(shape.points), fill="none", stroke=shape.colour, stroke_width=_number(shape.thickness),
             stroke_dasharray="5 4" if shape.is_dashed else None,
         )  # fmt: skip
     if isinstance(shape, Area):
-        return _closed("polygon", points=" ".join(map(_point, shape.points)), fill=shape.fill)
+        return _empty_element("polygon", points=" ".join(map(_point, shape.points)), fill=shape.fill)
     return _dot(shape)
 
 
@@ -135,7 +135,7 @@ def _frame(shape: Frame) -> Html:
     )  # fmt: skip
 
 
-def _words(shape: Words) -> Html:
+def _text_element(shape: Label) -> Html:
     return element(
         "text", shape.text, x=_number(shape.x), y=_number(shape.y), font_size=_number(shape.size),
         text_anchor=None if shape.anchor == "start" else shape.anchor, fill=shape.colour,
@@ -144,18 +144,18 @@ def _words(shape: Words) -> Html:
 
 
 def _dot(shape: Dot) -> Html:
-    place = {"cx": _number(shape.x), "cy": _number(shape.y), "r": _number(shape.radius)}
-    return _closed("circle", **place, fill=shape.fill, stroke=shape.stroke)
+    attributes = {"cx": _number(shape.x), "cy": _number(shape.y), "r": _number(shape.radius)}
+    return _empty_element("circle", **attributes, fill=shape.fill, stroke=shape.stroke)
 
 
-def _closed(tag: str, **attributes: object) -> Html:
+def _empty_element(tag: str, **attributes: object) -> Html:
     """An element without content; XML wants its end."""
     return Html(void(tag, **attributes).removesuffix(">") + "/>")
 
 
 def _path(points: tuple[Point, ...]) -> str:
     rest = [" ".join(map(_point, points[index : index + 3])) for index in range(1, len(points), 3)]
-    return f"M{_point(points[0])}" + "".join(f"C{piece}" for piece in rest)
+    return f"M{_point(points[0])}" + "".join(f"C{segment}" for segment in rest)
 
 
 def _point(point: Point) -> str:

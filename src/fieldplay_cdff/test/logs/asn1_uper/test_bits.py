@@ -113,7 +113,7 @@ def test_values_of_each_type_come_back_as_another_coder_wrote_them(kind: str) ->
         data = CODER.encode(kind, of_asn1(value))
         bits = Bits(data)
         assert form_of(kind).fields.read(bits) == value
-        assert (bits.place + 7) // 8 == len(data)
+        assert (bits.position + 7) // 8 == len(data)
 
     check()
 

@@ -68,7 +68,7 @@ def index_of(data: bytes) -> FileIndex:
 
 def part_of(data: bytes) -> StreamPart:
     index = index_of(data)
-    assert not index.faults
+    assert not index.issues
     (part,) = index.parts
     return part
 
@@ -144,9 +144,9 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
         for name in ("somex", "y", "y.data", "somex.a", "none"):
             for length in (1, 3, 9):
                 np.testing.assert_array_equal(quick.vectors(length, name), plain.vectors(length, name))
-                assert quick.faults.keys() == plain.faults.keys()
-                quick.faults.clear()
-                plain.faults.clear()
+                assert quick.issues.keys() == plain.issues.keys()
+                quick.issues.clear()
+                plain.issues.clear()
             found = [value.tolist() if isinstance(value, np.ndarray) else value for value in quick.values(name)]
             assert same(found, plain.values(name))
         assert same(list(quick.samples), list(plain.samples)) and len(quick) == end - start
@@ -181,7 +181,7 @@ def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.Mo
             with monkeypatch.context() as patched:
                 patched.setattr(column_samples, "samples_of_items", lambda items, count: pytest.fail("one was"))
                 found = convert(rows, stamps)
-            assert not rows.faults
+            assert not rows.issues
             for name, value in vars(expected).items():
                 np.testing.assert_array_equal(getattr(found, name), value)
 
@@ -192,7 +192,7 @@ def test_names_may_be_written_with_each_sample_or_once() -> None:
         data = tiny.packed(tiny.columns_of(STREAM, samples, names_once=once))
         rows = rows_of_columns(part_of(data), 1, tiny.COUNT, reader(data))
         record = joints_from_samples(rows, np.arange(4, dtype=np.int64))
-        assert record.names == tuple(tiny.JOINT_NAMES) and not rows.faults
+        assert record.names == tuple(tiny.JOINT_NAMES) and not rows.issues
         assert record.position is not None and record.position[:, 0].tolist() == [0.1, 0.2, 0.1 * 3, 0.4]
 
 
@@ -206,7 +206,7 @@ def test_a_column_plays_up_to_its_fault_which_is_told_with_its_place(kind: str, 
         start, end = places[item], places[item + 1]
         broken = data[: end - 1] if fault == "cut" else data[:start] + b"\xc1" + data[start + 1 :]
         index = index_of(broken)
-        ((told, message),) = index.faults
+        ((told, message),) = index.issues
         assert told == ("truncated_log" if fault == "cut" else "corrupt_log")
         assert message.startswith(f"corrupt near byte {start}: ")
         assert f"item {item} of the column x of {STREAM}" in message

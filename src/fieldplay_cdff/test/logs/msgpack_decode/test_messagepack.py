@@ -151,7 +151,7 @@ def one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> FileIndex:
 
 
 def assert_same(first: FileIndex, second: FileIndex) -> None:
-    assert first.faults == second.faults
+    assert first.issues == second.issues
     assert [(p.stream, p.type, len(p)) for p in first.parts] == [(p.stream, p.type, len(p)) for p in second.parts]
     for one, other in zip(first.parts, second.parts, strict=True):
         for ours, theirs in ((one.samples, other.samples), (one.logged, other.logged)):
@@ -237,7 +237,7 @@ def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
     alike, plain = TemplateRows(TemplateMatch(template, rows)), SampleRows(samples)
     with np.errstate(all="ignore"):
         first, second = convert(alike, stamps), convert(plain, stamps)
-    assert alike.faults == plain.faults
+    assert alike.issues == plain.issues
     for field in dataclasses.fields(first):
         one, other = getattr(first, field.name), getattr(second, field.name)
         if isinstance(one, np.ndarray):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_cdff.datasets.sherpatt.dgps import MOST_ROWS, NEAR_NS, _paired_rows
+from fieldplay_cdff.datasets.sherpatt.dgps import MOST_ROWS, NEAR_NS, _match_rows
 from fieldplay_cdff.logs.index import file_index
 from fieldplay_cdff.logs.index.file_index import NO_TIME, FileWindow
 from fieldplay_cdff.logs.index.scan import index_of_log
@@ -103,7 +103,7 @@ def orders() -> dict[str, list[int]]:
 
 def timed(stream: LogStream, *, by_log: bool) -> RowTimes:
     plausible_ns = (tiny.START_US * 1000 - 1, 2 * tiny.START_US * 1000)
-    return times_of(stream, by_log=by_log, plausible_ns=plausible_ns, tell=lambda *what: None)
+    return times_of(stream, by_log=by_log, plausible_ns=plausible_ns, report=lambda *what: None)
 
 
 @pytest.mark.parametrize("by_log", [False, True])
@@ -150,7 +150,7 @@ def test_rows_of_two_streams_are_paired_as_if_all_times_were_held(name: str, tmp
     place = np.searchsorted(odometry[order], unit[chosen])
     near = odometry[order][place] - unit[chosen] <= NEAR_NS
     expected = np.stack([chosen[near], order[place[near]]], axis=1)
-    np.testing.assert_array_equal(_paired_rows(streams[A], streams[B]), expected)
+    np.testing.assert_array_equal(_match_rows(streams[A], streams[B]), expected)
 
 
 TIMES: dict[str, list[Any]] = {

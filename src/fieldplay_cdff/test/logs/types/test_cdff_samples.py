@@ -57,7 +57,7 @@ def test_a_velocity_in_the_target_is_turned_into_the_source() -> None:
     for make in (tiny.state, tiny.rock_state, tiny.snake_case_state):
         rows = of_times(make)
         found = table.odometry_from_states(rows, STAMPS)
-        assert not rows.faults
+        assert not rows.issues
         np.testing.assert_allclose(found.linear_velocity_m_s, np.tile([0.0, -1.0, 0.0], (5, 1)), atol=1e-12)
         np.testing.assert_array_equal(found.angular_velocity_rad_s[0], [0.01, 0.02, 0.3])
         np.testing.assert_allclose(found.position_m[:, 0], [0, 0.1, 0.2, 0.3, 0.4])
@@ -86,7 +86,7 @@ def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
     nan3, nan4 = tiny.flat(sides=3), tiny.flat(sides=4)
     rows = of_times(tiny.state, velocity=nan3, angular_velocity=nan3, orient=nan4)
     found = table.odometry_from_states(rows, STAMPS)
-    assert not rows.faults
+    assert not rows.issues
     assert not found.linear_velocity_m_s.any() and not found.angular_velocity_rad_s.any()
     assert (found.orientation_xyzw == [0, 0, 0, 1]).all()
     np.testing.assert_array_equal(found.twist_covariance[0], np.eye(6) * 1e6)
@@ -112,14 +112,14 @@ def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], mess
     samples[3] |= fault
     rows = SampleRows(samples)
     found = table.odometry_from_states(rows, STAMPS)
-    assert list(rows.faults) == [3] and message in rows.faults[3]
+    assert list(rows.issues) == [3] and message in rows.issues[3]
     assert np.isfinite(found.only(rows.good).linear_velocity_m_s).all()
 
 
 def test_a_state_with_a_velocity_alone_has_nothing_that_could_leave() -> None:
     rows = of_times(tiny.state, pos=[math.nan] * 3, orient=[math.nan] * 4, angular_velocity=[math.nan] * 3)
     table.odometry_from_states(rows, STAMPS)
-    assert set(rows.faults.values()) == {"expected an orientation, by which its velocity is turned, got none"}
+    assert set(rows.issues.values()) == {"expected an orientation, by which its velocity is turned, got none"}
 
 
 def test_w_first_is_for_quaternions_that_are_lists() -> None:
@@ -177,7 +177,7 @@ def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
     samples[4] |= {"ranges": [500, 600, 700], "remission": ["x", "y", "z"]}
     rows = SampleRows(samples)
     found = table.scans_from_samples(rows, STAMPS)
-    assert not rows.faults and len(rows.notes) == 2
+    assert not rows.issues and len(rows.notes) == 2
     assert found.intensities is not None
     np.testing.assert_array_equal(found.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
     assert np.isnan(found.intensities[[0, 3, 4]]).all()
@@ -207,10 +207,10 @@ def test_a_fix_has_the_squares_of_its_deviations_east_first() -> None:
 def test_plain_numbers_are_what_they_are() -> None:
     rows = SampleRows([1, -2, 1 << 40, True, "x"])
     assert table.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
-    assert list(rows.faults) == [4]
+    assert list(rows.issues) == [4]
     rows = SampleRows([0.5, math.nan, 3, None, True])
     np.testing.assert_array_equal(table.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
-    assert list(rows.faults) == [3, 4]
+    assert list(rows.issues) == [3, 4]
 
 
 @pytest.mark.parametrize(

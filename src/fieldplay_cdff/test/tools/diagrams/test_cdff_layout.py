@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay_cdff.descriptors.model import published
+from fieldplay_cdff.descriptors.model import published_catalogue
 from fieldplay_cdff.descriptors.reader import description_of_text
 from fieldplay_cdff.tools.diagrams.graph import (
     INPUT,
@@ -27,7 +27,7 @@ from fieldplay_cdff.tools.diagrams.layout import (
     heights_of_layers,
     layout_of,
     longest_path_layers,
-    ordered_layers,
+    order_layers,
 )
 from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
 
@@ -36,7 +36,7 @@ ExactTimeSync = list[tuple[int, int]]
 
 def graph_from_text(text: str) -> Graph:
     description = description_of_text("a.yaml", text, lambda _: None)
-    return graph_of(description, description.chains[0], published())
+    return graph_of(description, description.chains[0], published_catalogue())
 
 
 def graph_from_pairs(count: int, pairs: ExactTimeSync) -> Graph:
@@ -79,13 +79,13 @@ def test_a_chain_without_cycles_has_no_feedback_and_the_longest_path_counts() ->
 def test_crossed_edges_are_uncrossed() -> None:
     segments = [Segment(0, 5), Segment(1, 4), Segment(2, 3)]
     assert crossings([[0, 1, 2], [3, 4, 5]], segments) == 3
-    assert crossings(ordered_layers([[0, 1, 2], [3, 4, 5]], segments), segments) == 0
+    assert crossings(order_layers([[0, 1, 2], [3, 4, 5]], segments), segments) == 0
 
 
 def test_nodes_at_upper_ports_stand_above() -> None:
     segments = [Segment(0, 2, 0, 1), Segment(1, 2, 0, 0)]
     assert crossings([[0, 1], [2]], segments) == 1
-    assert ordered_layers([[0, 1], [2]], segments)[0] == [1, 0]
+    assert order_layers([[0, 1], [2]], segments)[0] == [1, 0]
 
 
 def test_nodes_stand_where_their_edges_are_straight_if_there_is_room() -> None:
