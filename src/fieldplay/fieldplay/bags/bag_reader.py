@@ -29,7 +29,7 @@ from fieldplay.bags.compression import (
     SQLITE,
     ZSTD_MAGIC,
     decompress_file,
-    decompressed_message,
+    decompress_message,
     is_zstd,
     kind_of_file,
     what_file_is,
@@ -52,7 +52,7 @@ from fieldplay.bags.storage import (
     StorageReader,
     StoredMessage,
     StoredTopic,
-    joined_places,
+    merge_offsets,
 )
 from fieldplay.core.errors import (
     ArchiveError,
@@ -176,7 +176,7 @@ class Ros2Bag(Bag):
         super().__init__(path.name, report)
         self._reading = reading
         self.path, self._note = path, note
-        self._told: set[Defect] = set()
+        self._reported: set[Defect] = set()
         self.strange: Counter[str] = Counter()  # messages that are not in CDR, by their encoding
         self._open = ExitStack()
         self.information = self._read_information()
@@ -200,7 +200,7 @@ class Ros2Bag(Bag):
     def topics(self) -> list[Topic]:
         """The topics with their types, those without messages among them."""
         if not self._topics:
-            self._topics += [Topic(name, found.kind.msgtype) for name, found in self.indexed.items()]
+            self._topics += [Topic(name, topic.kind.msgtype) for name, topic in self.indexed.items()]
         return list(dict.fromkeys(self._topics))
 
     @property
@@ -219,8 +219,10 @@ class Ros2Bag(Bag):
         """What it is, for people."""
         if self.indexed or not self.strange:
             return "a bag of ROS 2"
-        found = " and ".join(f"{pluralize(count, 'message')} in {encoding}" for encoding, count in self.strange.items())
-        return f"{what_file_is(self.files[0])} with {found}, which is none of ROS 2"
+        counts = " and ".join(
+            f"{pluralize(count, 'message')} in {encoding}" for encoding, count in self.strange.items()
+        )
+        return f"{what_file_is(self.files[0])} with {counts}, which is none of ROS 2"
 
     def close(self) -> None:
         self._open.close()
@@ -228,7 +230,7 @@ class Ros2Bag(Bag):
     def batches(self, progress: Progress) -> Iterator[Batch]:
         """All messages that can be read, in the order of the files, by topic in batches."""
         waiting: dict[tuple[Topic, bool], _Waiting] = {}
-        for message in self._timed(self._messages(progress)):
+        for message in self._fix_zero_times(self._messages(progress)):
             self.readable += 1
             queue = waiting.setdefault((message.topic, message.is_cdr), _Waiting())
             queue.stamps.append(message.stamp_ns)
@@ -240,16 +242,18 @@ class Ros2Bag(Bag):
             yield _batch(topic, is_cdr, queue)
         self._compare_counts(self.readable)
 
-    def _compare_counts(self, found: int) -> None:
+    def _compare_counts(self, count: int) -> None:
         expected = self.information.get("message_count")
-        if isinstance(expected, int) and expected != found:
-            self._tell("message_count", METADATA, f"expected {pluralize(expected, 'message')} as it says, got {found}")
+        if isinstance(expected, int) and expected != count:
+            self._report_once(
+                "message_count", METADATA, f"expected {pluralize(expected, 'message')} as it says, got {count}"
+            )
 
-    def _tell(self, kind: str, file: str, message: str) -> None:
+    def _report_once(self, kind: str, file: str, message: str) -> None:
         """Report an issue of a file, once: it may be indexed and read through."""
         issue = Defect(file=file, kind=kind, message=message)
-        if issue not in self._told:
-            self._told.add(issue)
+        if issue not in self._reported:
+            self._reported.add(issue)
             self.report(issue)
 
     def _messages(self, progress: Progress) -> Iterator[StoredMessage]:
@@ -265,13 +269,13 @@ class Ros2Bag(Bag):
                     if message.topic not in migrations:
                         migrations[message.topic] = self._migration_in(storage, message.topic)
                     migration = migrations[message.topic]
-                    yield message if migration is None else self._migrated(message, migration)
+                    yield message if migration is None else self._migrate(message, migration)
                     progress(min((before + storage.position) / total, 1.0), self.readable)
                 self._close(storage, path)
             before += path.stat().st_size
 
-    def _timed(self, messages: Iterator[StoredMessage]) -> Iterator[StoredMessage]:
-        """The messages, those that were logged at time 0, before the recorder had a clock, at the first other time."""
+    def _fix_zero_times(self, messages: Iterator[StoredMessage]) -> Iterator[StoredMessage]:
+        """Move messages logged at time 0, before the recorder had a clock, to the first other time."""
         held: list[StoredMessage] = []
         for first in messages:
             if first.stamp_ns or len(held) == MOST_HELD:
@@ -292,24 +296,26 @@ class Ros2Bag(Bag):
         limit = self._reading.unpack_limit
         kind = kind_of_file(path)
         if kind not in STORAGES:
-            self._tell("damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {what_file_is(path)}")
+            self._report_once(
+                "damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {what_file_is(path)}"
+            )
             return NoStorage()
         if is_zstd(path):
             packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
             path = Path(folder) / "unpacked"
             issue = decompress_file(packed, path, limit)
             if issue:
-                self._tell("damaged_bag", packed.name, issue)
+                self._report_once("damaged_bag", packed.name, issue)
         storage = McapReader(path, limit) if kind == MCAP else SqliteReader(path)
         stack.callback(storage.close)
         return storage
 
     def _close(self, storage: StorageReader, path: Path) -> None:
-        """Tell what a file that was gone through is like."""
-        for issue in storage.faults:
-            self._tell("damaged_bag", path.name, issue)
-        found = (stored.topic for stored in storage.topics.values())
-        self._topics += [topic for topic in dict.fromkeys(found) if topic not in self._topics]
+        """Report the issues of a file that was read through, and take over its topics."""
+        for issue in storage.issues:
+            self._report_once("damaged_bag", path.name, issue)
+        topics = (stored.topic for stored in storage.topics.values())
+        self._topics += [topic for topic in dict.fromkeys(topics) if topic not in self._topics]
 
     def _is_packed(self, data: bytes | memoryview) -> bool:
         """Whether a message is compressed on its own: by the metadata, which a crash leaves out, or by its bytes."""
@@ -323,7 +329,7 @@ class Ros2Bag(Bag):
 
     def _whole(self, data: bytes | memoryview, name: str) -> bytes:
         try:
-            return decompressed_message(data, self._reading.unpack_limit)
+            return decompress_message(data, self._reading.unpack_limit)
         except ArchiveError as error:
             self.report(Defect(file=name, kind="damaged_message", message=str(error)))
             return b""
@@ -337,31 +343,31 @@ class Ros2Bag(Bag):
         parts: dict[tuple[Topic, str], list[tuple[StoredTopic, MessageOffsets]]] = {}
         count = 0
         for number, (path, storage) in enumerate(zip(self.files, self._opened, strict=True)):
-            for key, places in storage.index().items():
+            for key, offsets in storage.index().items():
                 stored = storage.topics[key]
-                count += len(places.stamp_ns)
+                count += len(offsets.stamp_ns)
                 if not stored.is_cdr:
-                    self._tell_serialization(path, stored, len(places.stamp_ns))
-                elif len(places.stamp_ns):
-                    found = replace(places, block=places.block + (number << FILE_BITS))
-                    parts.setdefault((stored.topic, stored.definition), []).append((stored, found))
+                    self._report_serialization(path, stored, len(offsets.stamp_ns))
+                elif len(offsets.stamp_ns):
+                    numbered = replace(offsets, block=offsets.block + (number << FILE_BITS))
+                    parts.setdefault((stored.topic, stored.definition), []).append((stored, numbered))
             self._close(storage, path)
         self._compare_counts(count)
-        return _with_times(self._joined(parts))
+        return _with_times(self._join_topics(parts))
 
-    def _joined(
+    def _join_topics(
         self, parts: Mapping[tuple[Topic, str], list[tuple[StoredTopic, MessageOffsets]]]
     ) -> dict[str, IndexedTopic]:
-        """The topics, each with the messages of all files and publishers that have the type of the first."""
+        """Join files and publishers by topic; only those that have the type of the topic's first one."""
         joined: dict[str, IndexedTopic] = {}
         for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
             stored = files[0][0]
-            places = joined_places([places for _, places in files])
+            offsets = merge_offsets([offsets for _, offsets in files])
             kind = self._kind_of(stored)
             if not self._is_defined(stored) and has_changed(topic.msgtype):
-                kind = kind_of_messages(kind, self._samples(places))
+                kind = kind_of_messages(kind, self._samples(offsets))
             migration = migration_of_kind(kind)
-            own = IndexedTopic(kind, places, stored)
+            own = IndexedTopic(kind, offsets, stored)
             if migration is not None:
                 self._note(f"{topic.name}: {topic.msgtype} is that of an older ROS 2; messages get Jazzy's new fields")
                 plain = replace(stored, definition="", definition_form="", type_hash="")
@@ -372,75 +378,77 @@ class Ros2Bag(Bag):
             is_unknown = topic.msgtype == first.kind.msgtype and not stored.definition
             is_converted_alike = (first.convert is None) == (own.convert is None)
             if is_converted_alike and (is_unknown or is_same_layout(first.kind, own.kind)):
-                joined[topic.name] = replace(first, places=joined_places([first.places, own.places]))
+                joined[topic.name] = replace(first, offsets=merge_offsets([first.offsets, own.offsets]))
             else:
                 issue = mixed_types(self.name, topic.name, own, first)
-                self._tell(issue.kind, issue.file, issue.message)
+                self._report_once(issue.kind, issue.file, issue.message)
         order = dict.fromkeys(topic.name for topic, _ in parts)
         return {name: joined[name] for name in order}
 
     def _is_defined(self, stored: StoredTopic) -> bool:
         """Whether the bag, or the user, defines the type of a topic."""
-        given = self._reading.message_files
-        return bool(stored.definition) or (given is not None and bool(given.definitions_of(stored.topic.msgtype)))
+        message_files = self._reading.message_files
+        return bool(stored.definition) or (
+            message_files is not None and bool(message_files.definitions_of(stored.topic.msgtype))
+        )
 
-    def _samples(self, places: MessageOffsets) -> Iterator[bytes]:
+    def _samples(self, offsets: MessageOffsets) -> Iterator[bytes]:
         """Some messages: the first, one between and the last, as far as they can be read."""
-        count = len(places.stamp_ns)
+        count = len(offsets.stamp_ns)
         for row in sorted({0, count // 2, count - 1}):
             with suppress(ArchiveError):
-                yield from self.read(int(places.block[row]), [int(places.offset[row])])
+                yield from self.read(int(offsets.block[row]), [int(offsets.offset[row])])
 
     def _kind_of(self, stored: StoredTopic) -> MessageKind:
-        is_told = bool(stored.definition or stored.type_hash)  # else the text of a type without fields means nothing
+        is_known = bool(stored.definition or stored.type_hash)  # else the text of a type without fields means nothing
         return kind_of_definition(
             stored.topic.msgtype,
             stored.definition,
-            stored.definition_form if is_told else "",
+            stored.definition_form if is_known else "",
             is_cdr=True,
-            given=self._reading.message_files,
+            message_files=self._reading.message_files,
         )
 
     def _migration_in(self, storage: StorageReader, topic: Topic) -> Ros1Conversion | None:
         """What makes messages of a topic, which are of an older ROS 2, those of Jazzy; None where nothing must."""
         stored = next((own for own in storage.topics.values() if own.topic == topic), None)
         if stored and stored.is_cdr and not self._is_defined(stored) and has_changed(topic.msgtype):
-            found = self.indexed.get(topic.name)  # which has looked at some messages
-            convert = found.convert if found and found.kind.msgtype == topic.msgtype else None
+            indexed = self.indexed.get(topic.name)  # which has looked at some messages
+            convert = indexed.convert if indexed and indexed.kind.msgtype == topic.msgtype else None
             return convert if isinstance(convert, Ros1Conversion) else None
         key = (topic.msgtype, stored.definition if stored else "")
         if key not in self._migrations:
             self._migrations[key] = migration_of_kind(self._kind_of(stored)) if stored and stored.is_cdr else None
         return self._migrations[key]
 
-    def _migrated(self, message: StoredMessage, migration: Ros1Conversion) -> StoredMessage:
-        """A message in Jazzy's layout; of one that is none of its type the time alone is left."""
+    def _migrate(self, message: StoredMessage, migration: Ros1Conversion) -> StoredMessage:
+        """Convert a message to Jazzy's layout; of one that is not of its type only the time is left."""
         try:
             return message._replace(data=migration(bytes(message.data)))
         except ArchiveError as error:
-            self.tell_damaged_message(message.topic.name, message.stamp_ns, error)
+            self.report_damaged_message(message.topic.name, message.stamp_ns, error)
             return message._replace(is_cdr=False)
 
-    def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
+    def _report_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
         if count:
             self.strange.update({stored.encoding or "another form": count})
             what = f"expected messages in CDR, got {pluralize(count, 'message')} in {stored.encoding or 'another form'}"
-            self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
+            self._report_once("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         limit = self._reading.unpack_limit
         for data in self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets):
-            yield decompressed_message(data, limit) if self._is_packed(data) else data
+            yield decompress_message(data, limit) if self._is_packed(data) else data
 
-    def tell_damaged(self, block: int, message: str) -> None:
-        self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)
+    def report_damaged(self, block: int, message: str) -> None:
+        self._report_once("damaged_bag", self.files[block >> FILE_BITS].name, message)
 
     def _read_information(self) -> dict[str, Any]:
         if not self.path.is_dir():
             return {}
         information, issue = read_information(self.path)
         if issue:
-            self._tell("damaged_bag", METADATA, issue)
+            self._report_once("damaged_bag", METADATA, issue)
         return information
 
     def _storage_files(self) -> list[Path]:
@@ -451,26 +459,26 @@ class Ros2Bag(Bag):
         paths = [self.path / Path(str(name)).name for name in named] if isinstance(named, list) else []
         for path in paths:
             if not path.is_file():
-                self._tell("damaged_bag", path.name, "metadata.yaml names this file, but it is not there")
+                self._report_once("damaged_bag", path.name, "metadata.yaml names this file, but it is not there")
         others = sorted(path for path in self.path.iterdir() if is_storage(path) and path not in paths)
         if paths:
             for path in others:
-                self._tell("unlisted_file", path.name, "metadata.yaml does not name this file; it is not read")
+                self._report_once("unlisted_file", path.name, "metadata.yaml does not name this file; it is not read")
         return [path for path in paths if is_storage(path) or holds_storage(path)] or others
 
 
 def _with_times(indexed: Mapping[str, IndexedTopic]) -> dict[str, IndexedTopic]:
-    """The topics, messages that were logged at time 0 put to the first other time, as `_timed` does."""
-    stamps = [found.places.stamp_ns for found in indexed.values()]
+    """The topics, with messages logged at time 0 moved to the first other time, as `_fix_zero_times` does."""
+    stamps = [topic.offsets.stamp_ns for topic in indexed.values()]
     later = [int(stamp_ns[stamp_ns > 0][0]) for stamp_ns in stamps if stamp_ns[-1] > 0]
     start_ns = min(later, default=0)
     if start_ns <= LEAST_WALL_NS or all(stamp_ns[0] > 0 for stamp_ns in stamps):
         return dict(indexed)
 
-    def at_start(places: MessageOffsets) -> MessageOffsets:
-        return replace(places, stamp_ns=np.where(places.stamp_ns > 0, places.stamp_ns, start_ns))
+    def at_start(offsets: MessageOffsets) -> MessageOffsets:
+        return replace(offsets, stamp_ns=np.where(offsets.stamp_ns > 0, offsets.stamp_ns, start_ns))
 
-    return {name: replace(found, places=at_start(found.places)) for name, found in indexed.items()}
+    return {name: replace(topic, offsets=at_start(topic.offsets)) for name, topic in indexed.items()}
 
 
 def _batch(topic: Topic, is_cdr: bool, queue: _Waiting) -> Batch:

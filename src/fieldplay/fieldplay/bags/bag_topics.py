@@ -31,9 +31,9 @@ from fieldplay.streams.stream import Span
 
 SUFFIX, FOLDER, PACKAGE = ".msg", "msg", "package.xml"
 STAMPS = {"<": struct.Struct("<II"), ">": struct.Struct(">II")}
-STAMP_PLACE = 4  # behind `seq` in ROS 1, behind CDR's header in ROS 2
+STAMP_OFFSET = 4  # behind `seq` in ROS 1, behind CDR's header in ROS 2
 MSG_FORMS, IDL_FORMS = {"ros1msg", "ros2msg"}, {"ros2idl", "omgidl"}
-IDL_BEGIN = "=" * 80 + "\n"
+IDL_START = "=" * 80 + "\n"
 ALL = slice(None)
 
 
@@ -128,20 +128,20 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexedTopic:
-    """What a topic is, and where its messages lie; `stored` is what a file says of it.
+    """A topic's type and the offsets of its messages; `stored` is the topic as a file describes it.
 
     `convert` makes messages of `kind` of what lies there, where that is of an older ROS 2.
     """
 
     kind: MessageKind
-    places: MessageOffsets
+    offsets: MessageOffsets
     stored: StoredTopic | None = None
     convert: Callable[[bytes], bytes] | None = None
 
 
 def mixed_types(file: str, name: str, topic: IndexedTopic, first: IndexedTopic) -> Defect:
     """Describe messages of a topic that are not read because an earlier publisher has another type."""
-    count, msgtype, expected = len(topic.places.stamp_ns), topic.kind.msgtype, first.kind.msgtype
+    count, msgtype, expected = len(topic.offsets.stamp_ns), topic.kind.msgtype, first.kind.msgtype
     got = f"{pluralize(count, 'message')} of {msgtype}" + (" with other fields" if msgtype == expected else "")
     return Defect(file=file, kind="mixed_types", message=f"{name}: expected {expected}, got {got}, which are left out")
 
@@ -173,7 +173,7 @@ class Bag(ABC):
         messages = self.read(block, offsets)
         return messages if convert is None else map(convert, messages)
 
-    def tell_damaged_message(self, name: str, stamp_ns: int, error: ArchiveError) -> None:
+    def report_damaged_message(self, name: str, stamp_ns: int, error: ArchiveError) -> None:
         """Report a message that cannot be read, once."""
         seconds, rest = divmod(stamp_ns, NS_PER_S)
         message = f"{name}: the message logged at {seconds}.{rest:09d} s: {error}; it is left out"
@@ -185,7 +185,7 @@ class Bag(ABC):
             self.report(issue)
 
     @abstractmethod
-    def tell_damaged(self, block: int, message: str) -> None:
+    def report_damaged(self, block: int, message: str) -> None:
         """Report what is wrong with a block."""
 
     @abstractmethod
@@ -204,19 +204,19 @@ class Bag(ABC):
     @property
     def kinds(self) -> Mapping[str, MessageKind]:
         """The type of each topic."""
-        return {name: found.kind for name, found in self.indexed.items()}
+        return {name: topic.kind for name, topic in self.indexed.items()}
 
     @property
     def counts(self) -> Mapping[str, int]:
         """The messages of each topic."""
-        return {name: len(found.places.stamp_ns) for name, found in self.indexed.items()}
+        return {name: len(topic.offsets.stamp_ns) for name, topic in self.indexed.items()}
 
     def topic(self, name: str, rows_per_span: int) -> "BagTopic":
         """One topic, in spans of so many messages."""
         return BagTopic(self, name, rows_per_span)
 
     def is_newly_damaged(self, block: int) -> bool:
-        """Whether nobody has told of a damaged block before."""
+        """Whether a damaged block has not been reported before."""
         with self._lock:
             is_new = block not in self._damaged
             self._damaged.add(block)
@@ -230,32 +230,32 @@ class BagTopic:
         self.name = name
         self.kind = bag.indexed[name].kind
         self._bag = bag
-        self._places = bag.indexed[name].places
+        self._offsets = bag.indexed[name].offsets
         self._rows = rows_per_span
 
     @cached_property
     def spans(self) -> Sequence[Span]:
-        return _spans(self._places.stamp_ns, self._rows)
+        return _spans(self._offsets.stamp_ns, self._rows)
 
     def stamps(self, index: int) -> NDArray[np.int64]:
-        return self._places.stamp_ns[_part(index, self._rows)]
+        return self._offsets.stamp_ns[_part(index, self._rows)]
 
     def messages(self, index: int, chosen: slice = ALL) -> list[bytes | None]:
         """Of a span, or of some rows of it."""
         part = _part(index, self._rows)
-        blocks, offsets = self._places.block[part][chosen], self._places.offset[part][chosen]
-        stamp_ns = self._places.stamp_ns[part][chosen]
-        found: list[bytes | None] = [None] * len(blocks)
+        blocks, offsets = self._offsets.block[part][chosen], self._offsets.offset[part][chosen]
+        stamp_ns = self._offsets.stamp_ns[part][chosen]
+        messages: list[bytes | None] = [None] * len(blocks)
         order = np.argsort(blocks, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(blocks) else ():
             block = int(blocks[rows[0]])
             try:
                 for row, message in self._read(block, rows.tolist(), offsets, stamp_ns):
-                    found[row] = message
+                    messages[row] = message
             except ArchiveError as error:
                 if self._bag.is_newly_damaged(block):
-                    self._bag.tell_damaged(block, f"{error}; its messages are left out")
-        return found
+                    self._bag.report_damaged(block, f"{error}; its messages are left out")
+        return messages
 
     def _read(
         self, block: int, rows: Sequence[int], offsets: NDArray[np.int64], stamp_ns: NDArray[np.int64]
@@ -271,18 +271,18 @@ class BagTopic:
                     yield row, message
                     done += 1
             except DamagedMessageError as error:
-                self._bag.tell_damaged_message(self.name, int(stamp_ns[rows[done]]), error)
+                self._bag.report_damaged_message(self.name, int(stamp_ns[rows[done]]), error)
                 done += 1
 
     def message(self, index: int, row: int) -> bytes:
         at = index * self._rows + row
-        place, offsets = int(self._places.block[at]), [int(self._places.offset[at])]
-        (message,) = self._bag.read_topic(self.name, place, offsets)
+        block, offsets = int(self._offsets.block[at]), [int(self._offsets.offset[at])]
+        (message,) = self._bag.read_topic(self.name, block, offsets)
         return message
 
     def block(self, index: int, row: int) -> int:
         """In which block of the bag a message lies."""
-        return int(self._places.block[index * self._rows + row])
+        return int(self._offsets.block[index * self._rows + row])
 
 
 def _part(index: int, rows: int) -> slice:
@@ -297,44 +297,44 @@ def _spans(stamp_ns: NDArray[np.int64], rows: int) -> Sequence[Span]:
 class HeaderTimeTopic:
     """A topic whose messages are ordered and timed by their headers; see TopicReader.
 
-    All of them are read once for that. Only times and places are kept.
+    All of them are read once for that. Only times and indices are kept.
     """
 
     def __init__(self, base: TopicReader, rows_per_span: int) -> None:
         self.name, self.kind = base.name, base.kind
         self._base = base
-        found: list[tuple[int, int, int]] = []
+        entries: list[tuple[int, int, int]] = []
         for index in range(len(base.spans)):
             for row, message in enumerate(base.messages(index)):
                 if message is not None and len(message) >= 12:
-                    found.append((header_stamp_ns(message, base.kind), index, row))
-        self._places = np.array(sorted(found), np.int64).reshape(-1, 3)
+                    entries.append((header_stamp_ns(message, base.kind), index, row))
+        self._entries = np.array(sorted(entries), np.int64).reshape(-1, 3)
         self._rows = rows_per_span
-        self.spans: Sequence[Span] = _spans(self._places[:, 0], rows_per_span)
+        self.spans: Sequence[Span] = _spans(self._entries[:, 0], rows_per_span)
 
     def stamps(self, index: int) -> NDArray[np.int64]:
-        return self._places[_part(index, self._rows), 0]
+        return self._entries[_part(index, self._rows), 0]
 
     def messages(self, index: int) -> list[bytes | None]:
-        places = self._places[_part(index, self._rows)]
-        loaded = {span: self._base.messages(span) for span in np.unique(places[:, 1]).tolist()}
-        return [loaded[span][row] for _, span, row in places.tolist()]
+        entries = self._entries[_part(index, self._rows)]
+        loaded = {span: self._base.messages(span) for span in np.unique(entries[:, 1]).tolist()}
+        return [loaded[span][row] for _, span, row in entries.tolist()]
 
     def message(self, index: int, row: int) -> bytes:
-        _, span, at = self._places[index * self._rows + row].tolist()
+        _, span, at = self._entries[index * self._rows + row].tolist()
         return self._base.message(span, at)
 
 
 def topic_in_time(bag: Bag, name: str, rows_per_span: int, note: Callable[[str], None]) -> TopicReader:
     """A topic whose messages have headers, by the bag's times if the first and the last have the same in theirs."""
     topic = bag.topic(name, rows_per_span)
-    if all(_agrees(topic, index, row) for index, row in _ends(topic)):
+    if all(_agrees(topic, index, row) for index, row in _first_and_last(topic)):
         return topic
     note(f"{bag.name}: the times of {name} in the bag are not those in its headers, which count; all of it was read")
     return HeaderTimeTopic(topic, rows_per_span)
 
 
-def _ends(topic: TopicReader) -> list[tuple[int, int]]:
+def _first_and_last(topic: TopicReader) -> list[tuple[int, int]]:
     last = len(topic.spans) - 1
     return [(0, 0), (last, -1)] if last >= 0 else []
 
@@ -355,40 +355,40 @@ def _agrees(topic: TopicReader, index: int, row: int) -> bool:
 def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
     """The time in the header with which a message begins."""
     order = ">" if kind.is_cdr and message[:2] == CDR_BIG_ENDIAN[:2] else "<"
-    seconds, nanoseconds = STAMPS[order].unpack_from(message, STAMP_PLACE)
+    seconds, nanoseconds = STAMPS[order].unpack_from(message, STAMP_OFFSET)
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
 
-def named_as_in_ros(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Definitions with the names of ROS for parts of services and actions: package/srv/Name_Event."""
+def with_ros_names(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Rename parts of services and actions as ROS does: package/srv/Name_Event."""
 
-    def named(part: Any) -> Any:
+    def rename(part: Any) -> Any:
         if isinstance(part, str):
             return part.replace("/srv/msg/", "/srv/").replace("/action/msg/", "/action/")
-        return tuple(map(named, part)) if isinstance(part, tuple) else part
+        return tuple(map(rename, part)) if isinstance(part, tuple) else part
 
     return {
-        named(name): (constants, [(member, named(description)) for member, description in fields])
+        rename(name): (constants, [(member, rename(description)) for member, description in fields])
         for name, (constants, fields) in definitions.items()
     }
 
 
 def kind_of_definition(
-    msgtype: str, definition: str, form: str, *, is_cdr: bool, given: MessageFiles | None = None
+    msgtype: str, definition: str, form: str, *, is_cdr: bool, message_files: MessageFiles | None = None
 ) -> MessageKind:
     """A topic's type by its definition in the bag, else by files that the user gives, else by the distributions."""
     store = get_typestore(Stores.ROS2_JAZZY if is_cdr else Stores.ROS1_NOETIC)
     known: dict[str, Any] = dict(store.fielddefs)
-    if given is not None and not definition:
-        known |= given.definitions_of(msgtype)
+    if message_files is not None and not definition:
+        known |= message_files.definitions_of(msgtype)
     definitions = dict(known)
     if not definition.strip() and msgtype in known:  # an empty text tells less than what is known
         return MessageKind(msgtype=msgtype, definitions=known, is_cdr=is_cdr)
     try:
         if form in MSG_FORMS:
-            definitions |= named_as_in_ros(get_types_from_msg(definition, msgtype))
+            definitions |= with_ros_names(get_types_from_msg(definition, msgtype))
         elif form in IDL_FORMS:
-            for part in definition.split(IDL_BEGIN)[1:] or [definition]:
+            for part in definition.split(IDL_START)[1:] or [definition]:
                 definitions |= get_types_from_idl(part.partition("\n")[2] if part.startswith("IDL: ") else part)
     except TypesysError:
         definitions = known

@@ -15,7 +15,7 @@ from fieldplay.bags.compression import (
     FILES_GAIN,
     LARGEST_GAIN,
     UNPACK_LIMIT,
-    refused_in_all,
+    too_large_message,
 )
 from fieldplay.bags.mcap_records import (
     CHANNEL,
@@ -60,8 +60,8 @@ class _Record(NamedTuple):
     """
 
     op: int
-    place: int
-    begin: int
+    offset: int
+    start: int
     length: int
     there: int
 
@@ -69,12 +69,12 @@ class _Record(NamedTuple):
 class _Plain(NamedTuple):
     """Where records lie in the file as they are, and how many bytes of them."""
 
-    begin: int
+    start: int
     size: int
 
 
 @dataclass
-class _Found:
+class _MessageIndex:
     """Places of messages by their channels, as they are found."""
 
     parts: dict[int, list[NDArray[np.int64]]] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class _Found:
         self.parts.setdefault(number, []).append(row)
 
     def forget(self, block: int) -> None:
-        """Leave out what was found of a block."""
-        kept = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
-        self.parts = {number: parts for number, parts in kept.items() if parts}
+        """Remove the messages of a block."""
+        remaining = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
+        self.parts = {number: parts for number, parts in remaining.items() if parts}
 
-    def places(self, number: int) -> MessageOffsets:
+    def offsets(self, number: int) -> MessageOffsets:
         return offsets_by_time(*np.concatenate(self.parts[number], axis=1))
 
 
@@ -104,19 +104,19 @@ class McapReader:
     """A bag's MCAP file that is read; see StorageReader."""
 
     def __init__(self, path: Path, unpack_limit: int = UNPACK_LIMIT) -> None:
-        self.faults: list[str] = []
+        self.issues: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
         self.information = ""
         self.is_cut = False
         self._limit = unpack_limit
-        self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
+        self._packed_size = self._unpacked_size = 0  # bytes of chunks, and what they were unpacked to
         self._schemas: dict[int, tuple[str, str, str]] = {}
         self._strangers: Counter[int] = Counter()  # messages of channels that are not known
         self._has_searched = False
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
-        self._blocks = UnpackedBlocks(self._unpacked)
+        self._blocks = UnpackedBlocks(self._unpack_chunk)
         self._plain: dict[int, _Plain | None] = {OUTSIDE: _Plain(0, self._size)}
 
     def close(self) -> None:
@@ -134,28 +134,28 @@ class McapReader:
                 else:
                     self._learn(record.op, memoryview(self._content(record)))
             except BROKEN as error:
-                self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+                self.issues.append(f"the record at byte {record.offset} is damaged: {error}")
         for number, count in self._strangers.items():
-            self.faults.append(f"{pluralize(count, 'message')} of channel {number}, which was not introduced")
+            self.issues.append(f"{pluralize(count, 'message')} of channel {number}, which was not introduced")
 
     def index(self) -> Mapping[int, MessageOffsets]:
         """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""
-        found = _Found()
+        index = _MessageIndex()
         chunk: _Record | None = None
         unindexed: dict[int, _Record] = {}
         for record in self._records(until=(FOOTER,)):
             if record.op == MESSAGE_INDEX and chunk is not None:
-                self._take_index(found, chunk, record, unindexed)
+                self._take_index(index, chunk, record, unindexed)
             elif record.op == CHUNK:
-                chunk = unindexed[record.place] = record
+                chunk = unindexed[record.offset] = record
             elif record.op in (SCHEMA, CHANNEL, MESSAGE, METADATA):
-                self._take(found, record)
+                self._take(index, record)
         if chunk is not None and self.is_cut:  # behind it some of its indexes may be missing
-            unindexed[chunk.place] = chunk
+            unindexed[chunk.offset] = chunk
         for record in unindexed.values():
-            self._look_into(found, record)
-        self._introduce(found)
-        return {number: found.places(number) for number in found.parts if number in self.topics}
+            self._look_into(index, record)
+        self._introduce(index)
+        return {number: index.offsets(number) for number in index.parts if number in self.topics}
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         plain = self._plain_of(block)
@@ -170,26 +170,26 @@ class McapReader:
             yield message
 
     def _plain_of(self, block: int) -> _Plain | None:
-        """Where the records of a block that is not compressed lie; it is looked at as a whole the first time."""
+        """The location of the records of a block that is not compressed, which is checked completely at first use."""
         if block not in self._plain:
             try:
                 _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, block))
                 content = memoryview(os.pread(self._file.fileno(), min(length, self._size), block + HEAD.size))
-                compression, place = text_at(content, CHUNK_HEAD.size)
+                compression, offset = text_at(content, CHUNK_HEAD.size)
                 if compression or len(content) < length:
                     self._plain[block] = None
                 else:
                     size = len(chunk_bytes(content))
-                    self._plain[block] = _Plain(block + HEAD.size + place + 8, size)
+                    self._plain[block] = _Plain(block + HEAD.size + offset + 8, size)
             except BROKEN as error:
                 raise ArchiveError(f"the chunk at byte {block} cannot be unpacked: {error}") from None
         return self._plain[block]
 
     def _read_at(self, offset: int, plain: _Plain) -> bytes | None:
-        """The message at a place; a large one is read by itself, so that it need not be copied."""
+        """The message at an offset; a large one is read by itself, so that it need not be copied."""
         if offset >= plain.size:
             return None
-        start, end = plain.begin + offset, plain.begin + plain.size
+        start, end = plain.start + offset, plain.start + plain.size
         data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - start), 0), start))
         op, length = HEAD.unpack_from(data)
         if op == MESSAGE and len(data) < HEAD.size + length <= end - start:
@@ -200,48 +200,48 @@ class McapReader:
 
     def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
         """The records of the file as far as they are whole, of a chunk also where its end is missing."""
-        file, place = self._file, len(MAGIC)
+        file, offset = self._file, len(MAGIC)
         file.seek(0)
         if file.read(len(MAGIC)) != MAGIC:
-            self.faults.append("expected an MCAP file, got other first bytes")
+            self.issues.append("expected an MCAP file, got other first bytes")
             return
         ended = False
         while not ended:
-            self.position = place
-            file.seek(place)
+            self.position = offset
+            file.seek(offset)
             head = file.read(HEAD.size)
             if len(head) < HEAD.size:
                 break
             op, length = HEAD.unpack(head)
-            start = place + HEAD.size
+            start = offset + HEAD.size
             there = min(length, self._size - start)
             ended = there == length and op in until
             if not ended and (there == length or op == CHUNK):
-                yield _Record(op, place, start, length, there)
+                yield _Record(op, offset, start, length, there)
             if there < length:
                 break
-            place = start + length
+            offset = start + length
         file.seek(-len(MAGIC), os.SEEK_END)
         self.is_cut = not ended or file.read() != MAGIC
         if self.is_cut:
             what = "what is whole before it is read; other readers may refuse it"
-            self.faults.append(f"the file was cut off at byte {self._size}: {what}")
+            self.issues.append(f"the file was cut off at byte {self._size}: {what}")
 
     def _content(self, record: _Record) -> bytes:
         if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA):
             return b""
-        return os.pread(self._file.fileno(), record.there, record.begin)
+        return os.pread(self._file.fileno(), record.there, record.start)
 
     def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
         return self._plain_bytes(self._content(record), is_cut=record.there < record.length)
 
     def _plain_bytes(self, content: bytes, *, is_cut: bool) -> bytes | memoryview:
         """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
-        if self._made > FILES_GAIN * self._limit and self._made > LARGEST_GAIN * self._packed:
-            raise ArchiveError(refused_in_all(self._limit))
-        made = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit)
-        self._packed, self._made = self._packed + len(content), self._made + len(made)
-        return made
+        if self._unpacked_size > FILES_GAIN * self._limit and self._unpacked_size > LARGEST_GAIN * self._packed_size:
+            raise ArchiveError(too_large_message(self._limit))
+        plain = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit)
+        self._packed_size, self._unpacked_size = self._packed_size + len(content), self._unpacked_size + len(plain)
+        return plain
 
     def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
         try:
@@ -272,79 +272,79 @@ class McapReader:
     def _search_channels(self) -> None:
         """Take in what the file tells elsewhere of channels that were not introduced, as its summary does."""
         self._has_searched = True
-        known, told, place, is_cut = self.topics, len(self.faults), self.position, self.is_cut
+        known, issue_count, position, is_cut = self.topics, len(self.issues), self.position, self.is_cut
         self.topics = {}
         for record in self._records(until=(FOOTER,)):
             if record.op in (SCHEMA, CHANNEL):
-                self._take(_Found(), record)
+                self._take(_MessageIndex(), record)
         self.topics |= known
-        self.position, self.is_cut = place, is_cut
-        del self.faults[told:]
+        self.position, self.is_cut = position, is_cut
+        del self.issues[issue_count:]
 
     def _learn(self, op: int, content: memoryview) -> None:
         """Take in a schema, a channel, or what the file says about itself."""
         if op == SCHEMA:
             (number,) = struct.unpack_from("<H", content)
-            name, place = text_at(content, 2)
-            form, place = text_at(content, place)
-            definition, _ = text_at(content, place)
+            name, offset = text_at(content, 2)
+            form, offset = text_at(content, offset)
+            definition, _ = text_at(content, offset)
             self._schemas[number] = name, form, definition
         elif op == METADATA:
-            name, place = text_at(content, 0)
-            self.information = texts_at(content, place).get("serialized_metadata", "") if name == "rosbag2" else ""
+            name, offset = text_at(content, 0)
+            self.information = texts_at(content, offset).get("serialized_metadata", "") if name == "rosbag2" else ""
         elif op == CHANNEL:
             number, schema = struct.unpack_from("<HH", content)
-            name, place = text_at(content, 4)
-            encoding, place = text_at(content, place)
-            told = texts_at(content, place)
+            name, offset = text_at(content, 4)
+            encoding, offset = text_at(content, offset)
+            metadata = texts_at(content, offset)
             msgtype, form, definition = self._schemas.get(schema, ("", "", ""))
             self.topics[number] = StoredTopic(
                 Topic(name, full_type(msgtype)),
                 encoding == "cdr",
                 definition,
                 form,
-                told.get("offered_qos_profiles", ""),
-                told.get("topic_type_hash", ""),
+                metadata.get("offered_qos_profiles", ""),
+                metadata.get("topic_type_hash", ""),
                 encoding,
             )
 
-    def _take(self, found: _Found, record: _Record) -> None:
+    def _take(self, index: _MessageIndex, record: _Record) -> None:
         """A record beside the chunks."""
         try:
             content = memoryview(self._content(record))
             if record.op == MESSAGE:
-                found.add_one(content, OUTSIDE, record.place)
+                index.add_one(content, OUTSIDE, record.offset)
             else:
                 self._learn(record.op, content)
         except BROKEN as error:
-            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+            self.issues.append(f"the record at byte {record.offset} is damaged: {error}")
 
-    def _take_index(self, found: _Found, chunk: _Record, record: _Record, unindexed: dict[int, _Record]) -> None:
+    def _take_index(self, index: _MessageIndex, chunk: _Record, record: _Record, unindexed: dict[int, _Record]) -> None:
         try:
             number, entries = index_entries(memoryview(self._content(record)))
         except (struct.error, ValueError) as error:
-            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
-            unindexed[chunk.place] = chunk
+            self.issues.append(f"the record at byte {record.offset} is damaged: {error}")
+            unindexed[chunk.offset] = chunk
             return
-        unindexed.pop(chunk.place, None)
-        found.add(number, entries, chunk.place)
+        unindexed.pop(chunk.offset, None)
+        index.add(number, entries, chunk.offset)
 
-    def _look_into(self, found: _Found, chunk: _Record) -> None:
+    def _look_into(self, index: _MessageIndex, chunk: _Record) -> None:
         """Index a chunk by what is in it."""
-        found.forget(chunk.place)
+        index.forget(chunk.offset)
         try:
-            for op, place, content in records_in(memoryview(self._chunk_bytes(chunk))):
+            for op, offset, content in records_in(memoryview(self._chunk_bytes(chunk))):
                 if op == MESSAGE:
-                    found.add_one(content, chunk.place, place)
+                    index.add_one(content, chunk.offset, offset)
                 else:
                     self._learn(op, content)
         except BROKEN as error:
             if chunk.there == chunk.length:
-                self.faults.append(f"the record at byte {chunk.place} is damaged: {error}")
+                self.issues.append(f"the record at byte {chunk.offset} is damaged: {error}")
 
-    def _introduce(self, found: _Found) -> None:
+    def _introduce(self, index: _MessageIndex) -> None:
         """Look for channels that only chunks tell of, as where a file has lost its summary."""
-        for number, parts in found.parts.items():
+        for number, parts in index.parts.items():
             for block in dict.fromkeys(int(block) for part in parts for block in part[1, :1]):
                 if number in self.topics:
                     break
@@ -354,13 +354,13 @@ class McapReader:
                 except BROKEN:
                     continue
 
-    def _unpacked(self, place: int) -> bytes | memoryview:
+    def _unpack_chunk(self, offset: int) -> bytes | memoryview:
         try:
-            _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, place))
-            content = os.pread(self._file.fileno(), min(length, self._size), place + HEAD.size)
+            _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
+            content = os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size)
             return self._plain_bytes(content, is_cut=len(content) < length)
         except BROKEN as error:
-            raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {error}") from None
+            raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {error}") from None
 
 
 def _message_at(offset: int, data: memoryview) -> bytes | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.compression import UNPACK_LIMIT, decompressed
+from fieldplay.bags.compression import UNPACK_LIMIT, decompress
 from fieldplay.core.errors import ArchiveError
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -28,8 +28,8 @@ INDEX_ENTRY = np.dtype([("log", "<u8"), ("offset", "<u8")])
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChunkPlace:
-    """A chunk in the file, as its index record tells it."""
+class ChunkIndex:
+    """A chunk in the file, as its ChunkIndex record describes it."""
 
     first_ns: int
     last_ns: int
@@ -85,14 +85,14 @@ def message_index(channel_number: int, entries: bytes) -> bytes:
     return record(MESSAGE_INDEX, struct.pack("<H", channel_number), blob(entries))
 
 
-def chunk_index(place: ChunkPlace) -> bytes:
+def chunk_index(chunk: ChunkIndex) -> bytes:
     return record(
         CHUNK_INDEX,
-        struct.pack("<QQQQ", place.first_ns, place.last_ns, place.offset, place.length),
-        numbers(place.index_offsets),
-        struct.pack("<Q", place.index_length),
-        text(place.compression),
-        struct.pack("<QQ", place.compressed_size, place.size),
+        struct.pack("<QQQQ", chunk.first_ns, chunk.last_ns, chunk.offset, chunk.length),
+        numbers(chunk.index_offsets),
+        struct.pack("<Q", chunk.index_length),
+        text(chunk.compression),
+        struct.pack("<QQ", chunk.compressed_size, chunk.size),
     )
 
 
@@ -124,31 +124,31 @@ def footer_before_crc(summary_start: int, summary_offset_start: int) -> bytes:
     return struct.pack("<BQQQ", FOOTER, 20, summary_start, summary_offset_start)
 
 
-def text_at(content: memoryview, place: int) -> tuple[str, int]:
+def text_at(content: memoryview, offset: int) -> tuple[str, int]:
     """A text and where it ends."""
-    (length,) = struct.unpack_from("<I", content, place)
-    end = place + 4 + length
+    (length,) = struct.unpack_from("<I", content, offset)
+    end = offset + 4 + length
     if end > len(content):
         raise ArchiveError("a text in it is longer than it")
-    return bytes(content[place + 4 : end]).decode(), end
+    return bytes(content[offset + 4 : end]).decode(), end
 
 
-def texts_at(content: memoryview, place: int) -> dict[str, str]:
+def texts_at(content: memoryview, offset: int) -> dict[str, str]:
     """Texts by their names."""
-    (length,) = struct.unpack_from("<I", content, place)
-    found: dict[str, str] = {}
-    place, end = place + 4, place + 4 + length
-    while place < end:
-        name, place = text_at(content, place)
-        found[name], place = text_at(content, place)
-    return found
+    (length,) = struct.unpack_from("<I", content, offset)
+    texts: dict[str, str] = {}
+    offset, end = offset + 4, offset + 4 + length
+    while offset < end:
+        name, offset = text_at(content, offset)
+        texts[name], offset = text_at(content, offset)
+    return texts
 
 
 def chunk_bytes(content: memoryview, *, is_cut: bool = False, limit: int = UNPACK_LIMIT) -> bytes | memoryview:
     """The records in a chunk; of one that is cut, as many bytes as there are."""
     *_, size, checksum = CHUNK_HEAD.unpack_from(content)
-    compression, place = text_at(content, CHUNK_HEAD.size)
-    data = decompressed(compression, content[place + 8 :], size, limit)
+    compression, offset = text_at(content, CHUNK_HEAD.size)
+    data = decompress(compression, content[offset + 8 :], size, limit)
     if is_cut:  # or its length is wrong, and all of it is there
         data = data[:size]
     if is_cut and len(data) < size:
@@ -162,16 +162,16 @@ def chunk_bytes(content: memoryview, *, is_cut: bool = False, limit: int = UNPAC
 
 def records_in(data: memoryview) -> Iterator[tuple[int, int, memoryview]]:
     """The records in a chunk, as far as they are whole: what each is, where it begins, and its content."""
-    place = 0
-    while place + HEAD.size <= len(data):
-        op, length = HEAD.unpack_from(data, place)
-        start = place + HEAD.size
+    offset = 0
+    while offset + HEAD.size <= len(data):
+        op, length = HEAD.unpack_from(data, offset)
+        start = offset + HEAD.size
         if not op:  # of zeros a few bytes pack very many
-            raise ArchiveError(f"expected a record at byte {place} of its chunk, got zeros")
+            raise ArchiveError(f"expected a record at byte {offset} of its chunk, got zeros")
         if start + length > len(data):
             raise ArchiveError(f"expected {length} more bytes in its chunk, got {len(data) - start}")
-        yield op, place, data[start : start + length]
-        place = start + length
+        yield op, offset, data[start : start + length]
+        offset = start + length
 
 
 def index_entries(content: memoryview) -> tuple[int, NDArray[np.void]]:

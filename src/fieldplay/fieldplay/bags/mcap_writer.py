@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags import mcap_records as records
-from fieldplay.bags.compression import Compression, compressed
+from fieldplay.bags.compression import Compression, compress
 from fieldplay.bags.mcap_records import (
     INDEX_ENTRY,
     LENGTH_BEFORE_PAYLOAD,
     MESSAGE,
     MESSAGE_PREFIX,
-    ChunkPlace,
+    ChunkIndex,
     message_index,
 )
 from fieldplay.bags.metadata import information_text, qos_text
@@ -140,7 +140,7 @@ class McapWriter:
         self._compression = compression
         self._chunk_size = chunk_size
         self._chunk = Chunk(chunk_size)
-        self._places: list[ChunkPlace] = []
+        self._chunk_indexes: list[ChunkIndex] = []
         self._schemas: dict[str, bytes] = {}
         self._channels: list[bytes] = []
         self._sequence: NDArray[np.uint32] = np.zeros(1, np.uint32)
@@ -218,7 +218,7 @@ class McapWriter:
 
     def _flush(self) -> None:
         data = self._chunk.data
-        stored, compression = compressed(data, self._compression)
+        stored, compression = compress(data, self._compression)
         crc = zlib.crc32(data) if compression or self._chunk.largest < LARGE else 0
         offset, span_ns = self._position, self._chunk.span_ns
         head = records.chunk_head(span_ns, size=len(data), crc=crc, compression=compression, stored=len(stored))
@@ -228,8 +228,8 @@ class McapWriter:
         for number, index in self._chunk.index_records():
             index_offsets[number] = self._position
             self._write(index)
-        self._places.append(
-            ChunkPlace(
+        self._chunk_indexes.append(
+            ChunkIndex(
                 first_ns=span_ns[0],
                 last_ns=span_ns[1],
                 offset=offset,
@@ -246,13 +246,15 @@ class McapWriter:
     def _write_summary(self, contents: Contents, metadata_index: bytes) -> None:
         counts = contents.counts.tolist()
         span_ns = (contents.first_ns, contents.last_ns) if contents.message_count else (0, 0)
-        statistics = records.statistics(counts, schemas=len(self._schemas), chunks=len(self._places), span_ns=span_ns)
+        statistics = records.statistics(
+            counts, schemas=len(self._schemas), chunks=len(self._chunk_indexes), span_ns=span_ns
+        )
         groups = {
             records.SCHEMA: b"".join(self._schemas.values()),
             records.CHANNEL: b"".join(self._channels),
             records.STATISTICS: statistics,
             records.METADATA_INDEX: metadata_index,
-            records.CHUNK_INDEX: b"".join(map(records.chunk_index, self._places)),
+            records.CHUNK_INDEX: b"".join(map(records.chunk_index, self._chunk_indexes)),
         }
         start = position = self._position
         offsets = []
@@ -263,7 +265,7 @@ class McapWriter:
         summary = b"".join((*groups.values(), *offsets, records.footer_before_crc(start, position)))
         self._write(summary, zlib.crc32(summary).to_bytes(4, "little"), records.MAGIC)
 
-    def _write(self, *pieces: bytes | memoryview) -> None:
-        for piece in pieces:
-            self._file.write(piece)
-            self._position += len(piece)
+    def _write(self, *parts: bytes | memoryview) -> None:
+        for part in parts:
+            self._file.write(part)
+            self._position += len(part)

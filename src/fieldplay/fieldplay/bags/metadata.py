@@ -45,7 +45,7 @@ def information_text(contents: Contents, *, storage: str, file: str) -> str:
 
 def metadata_text(contents: Contents, *, storage: str, files: Mapping[str, Contents]) -> str:
     """What stands in metadata.yaml, of all and of each file."""
-    lines = (f"{INFORMATION}:", *_indented(_information(contents, storage, files), 2))
+    lines = (f"{INFORMATION}:", *_indent(_information(contents, storage, files), 2))
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +85,7 @@ def _information(contents: Contents, storage: str, files: Mapping[str, Contents]
     yield from _span(contents)
     yield "topics_with_message_count:"
     for channel, count in zip(contents.channels, contents.counts.tolist(), strict=True):
-        yield from _indented(_topic(channel, count), 2)
+        yield from _indent(_topic(channel, count), 2)
     if not contents.channels:
         yield "  []"
     yield 'compression_format: ""'
@@ -98,7 +98,7 @@ def _information(contents: Contents, storage: str, files: Mapping[str, Contents]
         yield f"  - path: {_scalar(file)}"
         span = list(_span(part))
         starting_time_first = span[2:4] + span[0:2] + span[4:]
-        yield from _indented(starting_time_first, 4)
+        yield from _indent(starting_time_first, 4)
     yield from _custom_data(contents.custom_data)
     yield f"ros_distro: {ROS_DISTRO}"
 
@@ -111,8 +111,8 @@ def _custom_data(texts: Mapping[str, str]) -> Iterator[str]:
 
 def custom_data_of_information(information: Mapping[str, Any]) -> dict[str, str]:
     """What the writer of a bag says of it: texts by their keys."""
-    found = information.get("custom_data")
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    custom_data = information.get("custom_data")
+    return {str(key): str(value) for key, value in custom_data.items()} if isinstance(custom_data, dict) else {}
 
 
 def information_of_text(text: str) -> dict[str, Any]:
@@ -139,12 +139,12 @@ def _topic(channel: Channel, count: int) -> Iterator[str]:
     yield f"    type: {_scalar(channel.msgtype)}"
     yield "    serialization_format: cdr"
     yield "    offered_qos_profiles:"
-    yield from _indented(qos_text(channel.qos).splitlines(), 6)
+    yield from _indent(qos_text(channel.qos).splitlines(), 6)
     yield f"    type_description_hash: {_scalar(channel.type_hash)}"
     yield f"  message_count: {count}"
 
 
-def _indented(lines: Iterator[str] | list[str], width: int) -> Iterator[str]:
+def _indent(lines: Iterator[str] | list[str], width: int) -> Iterator[str]:
     return (" " * width + line for line in lines)
 
 

@@ -22,7 +22,7 @@ from fieldplay.bags.ros1 import (
     parts_of_bag,
 )
 from fieldplay.bags.serialized_stream import rows_of_topic
-from fieldplay.bags.storage import MessageOffsets, joined_places
+from fieldplay.bags.storage import MessageOffsets, merge_offsets
 from fieldplay.core.errors import ArchiveError, Defect, Report, UsageError, pluralize
 from fieldplay.core.progress import Progress
 from fieldplay.messages.message_batches import (
@@ -56,9 +56,9 @@ class Ros1AsRos2Bag(Bag):
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedTopic]:
-        found: dict[str, IndexedTopic] = {}
-        for told, topic in self._bag.layouts:
-            name, count = _full_name(told), len(topic.places.stamp_ns)
+        topics: dict[str, IndexedTopic] = {}
+        for ros1_name, topic in self._bag.layouts:
+            name, count = _full_name(ros1_name), len(topic.offsets.stamp_ns)
             try:
                 conversion = conversion_of_kind(topic.kind)
             except ArchiveError as error:
@@ -67,21 +67,21 @@ class Ros1AsRos2Bag(Bag):
                 continue
             if conversion.is_filled:
                 self._note(f"{name}: {conversion.kind.msgtype} has fields that ROS 1 lacks: they are 0 or empty")
-            place = len(self._conversions) << BLOCK_BITS
+            first_block = len(self._conversions) << BLOCK_BITS
             self._conversions.append(conversion)
-            places = replace(topic.places, block=topic.places.block + place)
-            known = found.get(name)
-            own = IndexedTopic(conversion.kind, places)
+            offsets = replace(topic.offsets, block=topic.offsets.block + first_block)
+            known = topics.get(name)
+            own = IndexedTopic(conversion.kind, offsets)
             if known is not None and not is_same_layout(known.kind, conversion.kind):
                 self.report(mixed_types(self.name, name, own, known))
                 continue
-            found[name] = replace(own, places=joined_places([known.places, places])) if known else own
-        return found
+            topics[name] = replace(own, offsets=merge_offsets([known.offsets, offsets])) if known else own
+        return topics
 
     @property
     def topics(self) -> list[Topic]:
         """The topics with their types."""
-        return [Topic(name, found.kind.msgtype) for name, found in self.indexed.items()]
+        return [Topic(name, topic.kind.msgtype) for name, topic in self.indexed.items()]
 
     @property
     def profiles(self) -> Mapping[str, object]:
@@ -90,8 +90,8 @@ class Ros1AsRos2Bag(Bag):
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         return map(self._conversions[block >> BLOCK_BITS], self._bag.read(block & (1 << BLOCK_BITS) - 1, offsets))
 
-    def tell_damaged(self, block: int, message: str) -> None:
-        self._bag.tell_damaged(block & (1 << BLOCK_BITS) - 1, message)
+    def report_damaged(self, block: int, message: str) -> None:
+        self._bag.report_damaged(block & (1 << BLOCK_BITS) - 1, message)
 
     def close(self) -> None:
         self._bag.close()
@@ -99,17 +99,17 @@ class Ros1AsRos2Bag(Bag):
     def batches(self, progress: Progress) -> Iterator[Batch]:
         """All messages that can be read, by topic in batches, in the order of their first times."""
         topics = {name: self.topic(name, rows_of_topic(self, name, at_once=True)[0]) for name in self.indexed}
-        places = sorted(
+        entries = sorted(
             (span.first_ns, name, i) for name, topic in topics.items() for i, span in enumerate(topic.spans)
         )
-        for done, (_, name, index) in enumerate(places, start=1):
+        for done, (_, name, index) in enumerate(entries, start=1):
             topic = topics[name]
             read = topic.messages(index)
             stamp_ns = topic.stamps(index)[[message is not None for message in read]]
             if len(stamp_ns):
                 parts = parts_of_lengths(stamp_ns, [message for message in read if message is not None])
                 yield batch_of_messages(Topic(name, topic.kind.msgtype), stamp_ns, parts)
-            progress(done / len(places), done)
+            progress(done / len(entries), done)
 
 
 def _full_name(topic: str) -> str:
@@ -142,32 +142,32 @@ class JoinedBag(Bag):
     def indexed(self) -> Mapping[str, IndexedTopic]:
         joined: dict[str, IndexedTopic] = {}
         for number, bag in enumerate(self._bags):
-            for name, found in bag.indexed.items():
-                own = replace(found, places=self._numbered(number, found.places), convert=None)
+            for name, topic in bag.indexed.items():
+                own = replace(topic, offsets=self._renumber(number, topic.offsets), convert=None)
                 first = joined.get(name)
                 if first is None:
                     joined[name] = own
                 elif is_same_layout(first.kind, own.kind):
-                    joined[name] = replace(first, places=joined_places([first.places, own.places]))
+                    joined[name] = replace(first, offsets=merge_offsets([first.offsets, own.offsets]))
                 else:
                     self.report(mixed_types(bag.name, name, own, first))
         return joined
 
-    def _numbered(self, number: int, places: MessageOffsets) -> MessageOffsets:
-        """Places in one of the bags by the numbers that their blocks have here."""
-        blocks, which = np.unique(places.block, return_inverse=True)
+    def _renumber(self, number: int, offsets: MessageOffsets) -> MessageOffsets:
+        """Give the blocks of one of the bags their numbers in the joined bag."""
+        blocks, which = np.unique(offsets.block, return_inverse=True)
         first = len(self._blocks)
         self._blocks += [(number, block) for block in blocks.tolist()]
-        return replace(places, block=first + which.reshape(-1).astype(np.int64))
+        return replace(offsets, block=first + which.reshape(-1).astype(np.int64))
 
     @property
     def profiles(self) -> Mapping[str, object]:
-        found: dict[str, list[object]] = {}
+        profiles: dict[str, list[object]] = {}
         for bag in self._bags:
             for name, topic in bag.indexed.items():
-                told = bag.profiles.get(name) or (topic.stored.profiles if topic.stored else "")
-                found.setdefault(name, []).extend(profile_list(told))
-        return found
+                offered = bag.profiles.get(name) or (topic.stored.profiles if topic.stored else "")
+                profiles.setdefault(name, []).extend(profile_list(offered))
+        return profiles
 
     @property
     def custom_data(self) -> Mapping[str, str]:
@@ -183,9 +183,9 @@ class JoinedBag(Bag):
         number, own = self._blocks[block]
         return self._bags[number].read_topic(name, own, offsets)
 
-    def tell_damaged(self, block: int, message: str) -> None:
+    def report_damaged(self, block: int, message: str) -> None:
         number, own = self._blocks[block]
-        self._bags[number].tell_damaged(own, message)
+        self._bags[number].report_damaged(own, message)
 
     def close(self) -> None:
         for bag in self._bags:

@@ -20,53 +20,55 @@ MOST_DEPTH = 10_000
 UNUSABLE = (TypesysError, KeyError, ValueError, TypeError, AssertionError)
 
 
-def qos_of_profiles(told: object) -> Qos:
-    """What fits all publishers that a bag tells of, in a list or a text in YAML; the defaults where it tells nothing.
+def qos_of_profiles(offered: object) -> Qos:
+    """The QoS that fits all offered profiles, a list or a text in YAML; the defaults where there are none.
 
     As rosbag2 has it: what one of them did not promise is not promised.
     """
-    listed = profile_list(told)
-    profiles = [{str(k): str(v).lower() for k, v in found.items()} for found in listed if isinstance(found, Mapping)]
+    listed = profile_list(offered)
+    profiles = [
+        {str(k): str(v).lower() for k, v in profile.items()} for profile in listed if isinstance(profile, Mapping)
+    ]
     if not profiles:
         return Qos()
-    depths = [int(found["depth"]) for found in profiles if found.get("depth", "").isdecimal()]
+    depths = [int(profile["depth"]) for profile in profiles if profile.get("depth", "").isdecimal()]
     return Qos(
         reliability="best_effort"
-        if any(found.get("reliability") in RELIABILITIES for found in profiles)
+        if any(profile.get("reliability") in RELIABILITIES for profile in profiles)
         else "reliable",
         durability=(
-            "transient_local" if all(found.get("durability") in DURABILITIES for found in profiles) else "volatile"
+            "transient_local" if all(profile.get("durability") in DURABILITIES for profile in profiles) else "volatile"
         ),
-        history="keep_all" if any(found.get("history") in HISTORIES for found in profiles) else "keep_last",
+        history="keep_all" if any(profile.get("history") in HISTORIES for profile in profiles) else "keep_last",
         depth=min(max(depths, default=0), MOST_DEPTH) or DEPTH,
     )
 
 
-def profile_list(told: object) -> list[object]:
-    """What a bag tells of the publishers of a topic, one by one: a list, or a text in YAML."""
-    if isinstance(told, str):
+def profile_list(offered: object) -> list[object]:
+    """The offered profiles of a topic's publishers, one by one, from a list or a text in YAML."""
+    if isinstance(offered, str):
         try:
-            told = value_of_yaml(told)
+            offered = value_of_yaml(offered)
         except yaml.YAMLError:
             return []
-    return told if isinstance(told, list) else []
+    return offered if isinstance(offered, list) else []
 
 
-def channel_of_indexed(name: str, found: IndexedTopic, profiles: object = None) -> Channel:
+def channel_of_indexed(name: str, indexed: IndexedTopic, profiles: object = None) -> Channel:
     """The channel of a topic as its bag has it: its definition as text where that is one of ROS 2, else made anew.
 
     Without any definition it has none, and no hash, as bags of older distributions. `profiles` is how metadata say
     that it was offered.
     """
-    stored, kind = found.stored, found.kind
-    told = profiles or (stored.profiles if stored else "")
-    qos, text, type_hash = qos_of_profiles(told), "", ""
+    stored, kind = indexed.stored, indexed.kind
+    offered = profiles or (stored.profiles if stored else "")
+    qos, text, type_hash = qos_of_profiles(offered), "", ""
     if stored is not None:
         text = stored.definition if stored.definition_form == "ros2msg" else ""
         type_hash = stored.type_hash
     if not text or not type_hash:
-        made = _made(name, kind, qos)
-        text, type_hash = text or made.msgdef, type_hash or made.type_hash
+        channel = _new_channel(name, kind, qos)
+        text, type_hash = text or channel.msgdef, type_hash or channel.type_hash
     return Channel(topic=name, msgtype=kind.msgtype, msgdef=text, type_hash=type_hash, qos=qos)
 
 
@@ -96,17 +98,17 @@ def is_same_layout(kind: MessageKind, other: MessageKind) -> bool:
 
 def needed_types(msgtype: str, definitions: Fields) -> Sequence[str]:
     """A type and those in it, as far as they are defined."""
-    found: dict[str, None] = {}
+    types: dict[str, None] = {}
     waiting = [msgtype]
     while waiting:
         name = waiting.pop()
-        if name not in found and name in definitions:
-            found[name] = None
+        if name not in types and name in definitions:
+            types[name] = None
             waiting += [inner for _, field in definitions[name][1] for inner in names_in(field)]
-    return list(found)
+    return list(types)
 
 
-def _made(topic: str, kind: MessageKind, qos: Qos) -> Channel:
+def _new_channel(topic: str, kind: MessageKind, qos: Qos) -> Channel:
     if is_of_jazzy(kind):
         return channel_of_type(topic, kind.msgtype, qos)
     try:

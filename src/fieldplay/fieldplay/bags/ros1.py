@@ -31,12 +31,12 @@ from fieldplay.bags.bag_topics import (
     kind_of_definition,
     mixed_types,
 )
-from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, what_file_is, wholly_decompressed
+from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, decompress_all, what_file_is
 from fieldplay.bags.qos import UNUSABLE, needed_types, store_of_kind
 from fieldplay.bags.storage import (
     MessageOffsets,
     UnpackedBlocks,
-    joined_places,
+    merge_offsets,
     offsets_by_time,
 )
 from fieldplay.core.errors import (
@@ -67,7 +67,17 @@ BUFFER_SIZE = 1 << 16
 MAGIC = b"#ROSBAG V2.0\n"
 IS_MESSAGE = b"op=\x02"
 # What rosbags raises for a file that is not as it should be
-FAULTS = (ReaderError, AssertionError, ValueError, KeyError, IndexError, EOFError, OSError, struct.error, RuntimeError)
+READ_ERRORS = (
+    ReaderError,
+    AssertionError,
+    ValueError,
+    KeyError,
+    IndexError,
+    EOFError,
+    OSError,
+    struct.error,
+    RuntimeError,
+)
 PACKED_BY = {bz2.decompress: "bz2", LZ4.decompress: "lz4"}
 BROKEN_CHUNK = (EOFError, OSError, ValueError, RuntimeError)  # of a decompressor
 
@@ -109,10 +119,10 @@ def conversion_of_kind(kind: MessageKind) -> Ros1Conversion:
     strange = _difference(source, target, kind.definitions, definitions)
     if strange:
         raise ArchiveError(f"ROS 2 has another {strange}")
-    found = MessageKind(msgtype=target, definitions=definitions, is_cdr=True)
+    target_kind = MessageKind(msgtype=target, definitions=definitions, is_cdr=True)
     try:
-        stores = store_of_kind(kind), store_of_kind(found)
-        return _migration(stores, source, found) if kind.is_cdr else _conversion(stores, source, found)
+        stores = store_of_kind(kind), store_of_kind(target_kind)
+        return _migration(stores, source, target_kind) if kind.is_cdr else _conversion(stores, source, target_kind)
     except UNUSABLE as error:
         raise ArchiveError(f"{source} cannot be one of ROS 2: {error}") from None
 
@@ -131,32 +141,32 @@ def migration_of_kind(kind: MessageKind) -> Ros1Conversion | None:
         return None
 
 
-def _migration(stores: tuple[Typestore, Typestore], source: str, found: MessageKind) -> Ros1Conversion:
+def _migration(stores: tuple[Typestore, Typestore], source: str, target_kind: MessageKind) -> Ros1Conversion:
     cache: dict[str, object] = {}
-    convert = partial(migrate_bytes, *stores, source, found.msgtype, cache, src_is2=True, dst_is2=True)
-    return Ros1Conversion(kind=found, convert=convert, is_filled=True)
+    convert = partial(migrate_bytes, *stores, source, target_kind.msgtype, cache, src_is2=True, dst_is2=True)
+    return Ros1Conversion(kind=target_kind, convert=convert, is_filled=True)
 
 
 def _log_message(store: Typestore, message: bytes) -> memoryview:
     """A message of rosgraph_msgs/Log of ROS 1 as rcl_interfaces/Log, whose levels are ten times as fine."""
-    found: Any = store.deserialize_ros1(message, LOG)
+    ros1_log: Any = store.deserialize_ros1(message, LOG)
     jazzy = typestore()
     time: Any = jazzy.types["builtin_interfaces/msg/Time"]
-    made = jazzy.types[LOG_NOW](
-        stamp=time(sec=found.header.stamp.sec, nanosec=found.header.stamp.nanosec),
-        level=LEVELS.get(int(found.level), int(found.level)),
-        **{name: getattr(found, name) for name in ("name", "msg", "file", "function", "line")},
+    log = jazzy.types[LOG_NOW](
+        stamp=time(sec=ros1_log.header.stamp.sec, nanosec=ros1_log.header.stamp.nanosec),
+        level=LEVELS.get(int(ros1_log.level), int(ros1_log.level)),
+        **{name: getattr(ros1_log, name) for name in ("name", "msg", "file", "function", "line")},
     )
-    return jazzy.serialize_cdr(made, LOG_NOW)
+    return jazzy.serialize_cdr(log, LOG_NOW)
 
 
-def _conversion(stores: tuple[Typestore, Typestore], source: str, found: MessageKind) -> Ros1Conversion:
-    target = found.msgtype
+def _conversion(stores: tuple[Typestore, Typestore], source: str, target_kind: MessageKind) -> Ros1Conversion:
+    target = target_kind.msgtype
     if is_same_wireformat(*stores, source, target):
-        return Ros1Conversion(kind=found, convert=partial(stores[1].ros1_to_cdr, typename=target))
+        return Ros1Conversion(kind=target_kind, convert=partial(stores[1].ros1_to_cdr, typename=target))
     cache: dict[str, object] = {}
     convert = partial(migrate_bytes, *stores, source, target, cache, src_is2=False, dst_is2=True)
-    return Ros1Conversion(kind=found, convert=convert, is_filled=True)
+    return Ros1Conversion(kind=target_kind, convert=convert, is_filled=True)
 
 
 def _difference(source: str, target: str, sources: Fields, targets: Fields) -> str:
@@ -196,21 +206,21 @@ class Parts:
             self._files.close()
             raise ArchiveError(f"{error.filename}: cannot be read: {error.strerror}") from None
         sizes = [os.fstat(number).st_size for number in self._numbers]
-        self._begins = [0, *accumulate(sizes)][:-1]
+        self._starts = [0, *accumulate(sizes)][:-1]
         self.what = what_file_is(paths[0])
         self.size = sum(sizes)
 
-    def read_at(self, place: int, size: int) -> bytes:
-        """The bytes from a place on, fewer at the end."""
-        size = min(size, max(self.size - place, 0))  # what a damaged bag claims is no reason to take memory
-        found = b""
-        while len(found) < size and place < self.size:
-            index = bisect_right(self._begins, place) - 1
-            part = os.pread(self._numbers[index], size - len(found), place - self._begins[index])
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The bytes from an offset on, fewer at the end."""
+        size = min(size, max(self.size - offset, 0))  # what a damaged bag claims is no reason to take memory
+        data = b""
+        while len(data) < size and offset < self.size:
+            index = bisect_right(self._starts, offset) - 1
+            part = os.pread(self._numbers[index], size - len(data), offset - self._starts[index])
             if not part:
                 break
-            found, place = found + part, place + len(part)
-        return found
+            data, offset = data + part, offset + len(part)
+        return data
 
     def open(self, *_: object) -> io.BufferedReader:
         """A file to read and seek in, from the beginning of the first part to the end of the last."""
@@ -236,7 +246,7 @@ class _PartsReader(io.BufferedReader):
 class _PartsFile(io.RawIOBase):
     def __init__(self, parts: Parts) -> None:
         self._parts, self.size = parts, parts.size
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -245,34 +255,34 @@ class _PartsFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._parts.size}[whence]
-        self._place = start + offset
-        return self._place
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._parts.size}[whence]
+        self._position = start + offset
+        return self._position
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer).cast("B")
-        data = self._parts.read_at(self._place, len(view))
+        data = self._parts.read_at(self._position, len(view))
         view[: len(data)] = data
-        self._place += len(data)
+        self._position += len(data)
         return len(data)
 
 
 def name_of_bag(path: Path) -> str:
     """The name of a bag's file, without the number where it is a part."""
-    found = PART.fullmatch(path.name)
-    return found["bag"] if found else path.name
+    match = PART.fullmatch(path.name)
+    return match["bag"] if match else path.name
 
 
 def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:
     """All parts of the bag of which a path is one, as far as they follow on another, and the names of missing ones."""
-    found = PART.fullmatch(path.name)
-    if not found:
+    own_match = PART.fullmatch(path.name)
+    if not own_match:
         return [path], []
     others = ((PART.fullmatch(other.name), other) for other in path.parent.iterdir())
-    parts = {int(match["number"]): other for match, other in others if match and match["bag"] == found["bag"]}
-    width = len(found["number"])
+    parts = {int(match["number"]): other for match, other in others if match and match["bag"] == own_match["bag"]}
+    width = len(own_match["number"])
     missing = [number for number in range(max(parts)) if number not in parts]
-    names = [f"{found['bag']}.{number:0{width}}" for number in missing]
+    names = [f"{own_match['bag']}.{number:0{width}}" for number in missing]
     if 0 not in parts:
         raise ArchiveError(f"{path}: expected {names[0]} beside it, the bag's beginning, got none")
     following = range(missing[0] if missing else len(parts))
@@ -295,12 +305,12 @@ class Ros1Bag(Bag):
         except ArchiveError:
             parts.close()
             raise
-        if self._index.fault:
-            report(Defect(file=self.name, kind="unindexed_bag", message=self._index.fault))
-        self._blocks = UnpackedBlocks(self._unpacked)
+        if self._index.issue:
+            report(Defect(file=self.name, kind="unindexed_bag", message=self._index.issue))
+        self._blocks = UnpackedBlocks(self._unpack_chunk)
         by_layout: dict[tuple[str, str, str], list[int]] = {}
         for number, connection in self._index.connections.items():
-            if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2
+            if number in self._index.offsets and len(self._index.offsets[number].stamp_ns):  # as those of ROS 2
                 msgtype = RENAMED.get(connection.msgtype, connection.msgtype)
                 by_layout.setdefault((connection.topic, msgtype, connection.digest), []).append(number)
         self.layouts = [(topic, self._topic(numbers)) for (topic, *_), numbers in by_layout.items()]
@@ -318,20 +328,20 @@ class Ros1Bag(Bag):
     @property
     def latched(self) -> set[str]:
         """The topics all of whose publishers kept their last message for those who came late."""
-        found: dict[str, bool] = {}
+        latched: dict[str, bool] = {}
         for connection in self._index.connections.values():
             is_latched = isinstance(connection.ext, ConnectionExtRosbag1) and bool(connection.ext.latching)
-            found[connection.topic] = found.get(connection.topic, True) and is_latched
-        return {topic for topic, is_latched in found.items() if is_latched}
+            latched[connection.topic] = latched.get(connection.topic, True) and is_latched
+        return {topic for topic, is_latched in latched.items() if is_latched}
 
     def _topic(self, numbers: list[int]) -> IndexedTopic:
         """Connections of a topic whose messages are laid out alike, with the type of the first."""
         first = self._index.connections[numbers[0]]
-        parts = [self._index.places[number] for number in numbers]
+        parts = [self._index.offsets[number] for number in numbers]
         form = "ros1msg" if first.msgdef.format == MessageDefinitionFormat.MSG else ""
-        given = self._reading.message_files
-        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False, given=given)
-        return IndexedTopic(kind, joined_places(parts))
+        message_files = self._reading.message_files
+        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False, message_files=message_files)
+        return IndexedTopic(kind, merge_offsets(parts))
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         chunk = self._blocks[block]
@@ -342,14 +352,14 @@ class Ros1Bag(Bag):
                 raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
             yield bytes(chunk[start + 4 : end])
 
-    def tell_damaged(self, block: int, message: str) -> None:
+    def report_damaged(self, block: int, message: str) -> None:
         self.report(Defect(file=self.name, kind="damaged_chunk", message=message, byte=block))
 
     def close(self) -> None:
         self.parts.close()
 
-    def _unpacked(self, place: int) -> bytes:
-        chunk = self._index.chunks[place]
+    def _unpack_chunk(self, offset: int) -> bytes:
+        chunk = self._index.chunks[offset]
         packed = self.parts.read_at(chunk.datapos, chunk.datasize)
         try:
             if len(packed) == chunk.datasize:
@@ -357,17 +367,17 @@ class Ros1Bag(Bag):
             why = f"expected {chunk.datasize} bytes, got {len(packed)}"
         except (ArchiveError, *BROKEN_CHUNK) as error:
             why = str(error)
-        raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {why}")
+        raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {why}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ros1Index:
-    """The connections of a bag with their messages, its chunks by their place, and what is wrong with it, if it is."""
+    """The connections of a bag with their messages, its chunks by their offset, and the bag's issue, if any."""
 
     connections: Mapping[int, Connection]
-    places: Mapping[int, MessageOffsets]
+    offsets: Mapping[int, MessageOffsets]
     chunks: Mapping[int, Chunk]
-    fault: str = ""
+    issue: str = ""
 
 
 def index_of_bag(parts: Parts) -> Ros1Index:
@@ -378,12 +388,12 @@ def index_of_bag(parts: Parts) -> Ros1Index:
     reader = Reader(cast(RPath, parts))
     try:
         reader.open()
-    except FAULTS as error:
-        return _recovered(parts, _why(error))
+    except READ_ERRORS as error:
+        return _recover_index(parts, _why(error))
     try:
         connections = {connection.id: connection for connection in reader.connections}
-        places = {number: _places(reader.indexes[number]) for number in connections}
-        return Ros1Index(connections=connections, places=places, chunks=dict(reader.chunks))
+        offsets = {number: _message_offsets(reader.indexes[number]) for number in connections}
+        return Ros1Index(connections=connections, offsets=offsets, chunks=dict(reader.chunks))
     finally:
         reader.close()
 
@@ -392,13 +402,13 @@ def _why(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__
 
 
-def _places(index: list[IndexData]) -> MessageOffsets:
+def _message_offsets(index: list[IndexData]) -> MessageOffsets:
     columns = np.array(index, np.int64).reshape(-1, 3).T
     return offsets_by_time(*columns)
 
 
-def _recovered(parts: Parts, why: str) -> Ros1Index:
-    """The index of what is whole of a bag without one, made of what stands behind each of its chunks."""
+def _recover_index(parts: Parts, why: str) -> Ros1Index:
+    """Rebuild the index of a bag that has none from the index data after each of its chunks."""
     reader = Reader(cast(RPath, parts))
     reader.bio = file = cast(BinaryIO, parts.open())
     chunks: dict[int, Chunk] = {}
@@ -406,28 +416,28 @@ def _recovered(parts: Parts, why: str) -> Ros1Index:
     try:
         end = _walk(reader, parts.size, chunks, indexes)
         connections: dict[int, Connection] = {}
-        for place in sorted(chunks):
+        for offset in sorted(chunks):
             if not indexes.keys() <= connections.keys():
-                connections |= _connections_in(reader, file, chunks[place])
+                connections |= _connections_in(reader, file, chunks[offset])
     finally:
         file.close()
-    known = {number: _places(indexes[number]) for number in connections if number in indexes}
+    known = {number: _message_offsets(indexes[number]) for number in connections if number in indexes}
     if not known:
         raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
     read = f"{pluralize(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
     got = f"one that is cut off, lacks a part or was not closed ({why})"
     issue = f"expected a bag with an index at its end, got {got}; {read}"
-    return Ros1Index(connections=connections, places=known, chunks=chunks, fault=issue)
+    return Ros1Index(connections=connections, offsets=known, chunks=chunks, issue=issue)
 
 
 def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int, list[IndexData]]) -> int:
-    """Go from record to record; the place behind the last one that is whole."""
+    """Go from record to record; return the offset after the last complete one."""
     file = cast(BinaryIO, reader.bio)
-    place = len(MAGIC)
-    found: dict[int, list[IndexData]]
-    chunk_place = -1
-    while place < size:
-        file.seek(place)
+    offset = len(MAGIC)
+    index_data: dict[int, list[IndexData]]
+    chunk_offset = -1
+    while offset < size:
+        file.seek(offset)
         try:
             kind = Header.read(file).get_uint8("op")
             data_size = int.from_bytes(file.read(4), "little")
@@ -435,24 +445,24 @@ def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int
             if end > size:
                 break
             if kind == RecordType.CHUNK:
-                file.seek(place)
-                chunk_place, chunks[place] = place, reader.read_chunk()
+                file.seek(offset)
+                chunk_offset, chunks[offset] = offset, reader.read_chunk()
             elif kind == RecordType.IDXDATA:
-                file.seek(place)
-                found = _Growing()
-                reader.read_index_data(chunk_place, found)
-                for number, entries in found.items():
+                file.seek(offset)
+                index_data = _Growing()
+                reader.read_index_data(chunk_offset, index_data)
+                for number, entries in index_data.items():
                     indexes.setdefault(number, []).extend(entries)
-        except FAULTS:
+        except READ_ERRORS:
             break
-        place = end
-    return place
+        offset = end
+    return offset
 
 
 def _plain(chunk: Chunk, packed: bytes, limit: int = UNPACK_LIMIT) -> bytes:
     """What a chunk holds, unpacked within limits, which rosbags has none of."""
     compression = PACKED_BY.get(chunk.decompressor, "")
-    return wholly_decompressed(compression, packed, limit) if compression else chunk.decompressor(packed)
+    return decompress_all(compression, packed, limit) if compression else chunk.decompressor(packed)
 
 
 class _Growing(dict[int, list[IndexData]]):
@@ -462,7 +472,7 @@ class _Growing(dict[int, list[IndexData]]):
 
 
 def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tuple[int, Connection]]:
-    """The connections that a chunk tells of; those of a damaged one are not known."""
+    """The connections in a chunk; those of a damaged one are not known."""
     file.seek(chunk.datapos)
     try:
         content = _plain(chunk, file.read(chunk.datasize))
@@ -470,15 +480,15 @@ def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tu
         return
     reader.bio = inner = io.BytesIO(content)
     while inner.tell() < len(content):
-        place = inner.tell()
+        offset = inner.tell()
         try:
             is_connection = Header.read(inner).get_uint8("op") == RecordType.CONNECTION
-            inner.seek(place)
+            inner.seek(offset)
             if is_connection:
                 connection = reader.read_connection()
                 yield connection.id, connection
             else:
                 Header.read(inner)
                 inner.seek(int.from_bytes(inner.read(4), "little"), 1)
-        except FAULTS:
+        except READ_ERRORS:
             return

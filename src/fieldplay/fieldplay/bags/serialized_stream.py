@@ -27,7 +27,7 @@ from fieldplay.streams.topic_stream import SingleMessages
 
 NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
 STAMP = ("header.stamp.sec", "header.stamp.nanosec")
-PICTURE = ("height", "width", "step", "is_bigendian")
+IMAGE_FIELDS = ("height", "width", "step", "is_bigendian")
 Convert = Callable[[NDArray[np.int64], FieldNumbers], Record]
 ROWS, HEAVY_ROWS = 256, 64  # messages of a span at most
 SPAN_BYTES = 4 << 20  # that a span of small ones has
@@ -104,19 +104,19 @@ class TopicNumbers:
         for path in self._covariances:
             unknown = ~columns.finite([path])
             if is_first:
-                self._tell_unknown(path, stamp_ns[unknown & finite])
+                self._report_unknown(path, stamp_ns[unknown & finite])
             columns = columns.with_zeros(path, unknown)
         if is_first:
-            self._tell_damaged(there_ns, columns)
+            self._report_damaged(there_ns, columns)
             for row in np.flatnonzero(~finite):
                 at = f"got NaN or infinity at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
-                self._tell("not_finite", f"{self.topic.name}: expected numbers, {at}")
-            self._tell_impossible(stamp_ns[finite], columns.only(finite))
-            self._tell_headers(stamp_ns, columns)
+                self._report_issue("not_finite", f"{self.topic.name}: expected numbers, {at}")
+            self._report_impossible(stamp_ns[finite], columns.only(finite))
+            self._report_headers(stamp_ns, columns)
         stamp_ns, columns = stamp_ns[finite], columns.only(finite)
         possible = np.ones(len(stamp_ns), bool)
-        for found in self._judge(columns):
-            possible &= ~found.wrong
+        for invalid in self._judge(columns):
+            possible &= ~invalid.wrong
         return stamp_ns[possible], columns.only(possible)
 
     def _is_first(self, index: int) -> bool:
@@ -125,39 +125,41 @@ class TopicNumbers:
         self._reported.add(index)
         return is_first
 
-    def _tell_unknown(self, path: str, stamp_ns: NDArray[np.int64]) -> None:
+    def _report_unknown(self, path: str, stamp_ns: NDArray[np.int64]) -> None:
         for ns in stamp_ns.tolist():
             at = f"the message at {ns / NS_PER_S:.6f} s"
             message = f"{self.topic.name}, {at}: {path}: expected numbers, got NaN or infinity; it counts as unknown"
-            self._tell("no_covariance", message)
+            self._report_issue("no_covariance", message)
 
-    def _tell_damaged(self, there_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
+    def _report_damaged(self, there_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         for row, issue in columns.issues:
             at = f"the message at {int(there_ns[row]) / NS_PER_S:.6f} s"
-            self._tell("damaged_message", f"{self.topic.name}, {at}: {issue}; it is left out")
+            self._report_issue("damaged_message", f"{self.topic.name}, {at}: {issue}; it is left out")
 
-    def _tell_impossible(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
-        for found in self._judge(columns):
-            for row in np.flatnonzero(found.wrong):
+    def _report_impossible(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
+        for invalid in self._judge(columns):
+            for row in np.flatnonzero(invalid.wrong):
                 at = f"the message at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
-                got = ", ".join(f"{number:g}" for number in found.numbers[row])
-                message = f"{self.topic.name}, {at}: expected {found.expected}, got {got}; it is left out"
-                self._tell("impossible_value", message)
+                got = ", ".join(f"{number:g}" for number in invalid.numbers[row])
+                message = f"{self.topic.name}, {at}: expected {invalid.expected}, got {got}; it is left out"
+                self._report_issue("impossible_value", message)
 
-    def _tell_headers(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
+    def _report_headers(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         seconds, nanoseconds = (columns.values[path].astype(np.int64) for path in STAMP)
         header_ns = seconds * NS_PER_S + nanoseconds
         others = np.flatnonzero(stamp_ns != header_ns)
         if len(others):
             first = int(others[0])
-            apart_s = (int(header_ns[first]) - int(stamp_ns[first])) / NS_PER_S
-            where = f"the first at {int(stamp_ns[first]) / NS_PER_S:.6f} s by {apart_s:+.6f} s; the bag's time counts"
+            difference_s = (int(header_ns[first]) - int(stamp_ns[first])) / NS_PER_S
+            where = (
+                f"the first at {int(stamp_ns[first]) / NS_PER_S:.6f} s by {difference_s:+.6f} s; the bag's time counts"
+            )
             message = (
                 f"{self.topic.name}: the headers of {len(others)} messages have another time than the bag, {where}"
             )
-            self._tell("stamp_mismatch", message)
+            self._report_issue("stamp_mismatch", message)
 
-    def _tell(self, kind: str, message: str) -> None:
+    def _report_issue(self, kind: str, message: str) -> None:
         self._report(Defect(file=self._bag, kind=kind, stream=self._id, message=message))
 
 
@@ -180,7 +182,7 @@ class TopicImages:
         layout = layout_of_message(data, self.topic.kind)
         if not {"data", "encoding"} <= {*layout.paths, *layout.constants}:
             raise ArchiveError(f"expected a picture, got {self.topic.kind.msgtype}")
-        height, width, step, is_bigendian = (int(layout.number(name)) for name in PICTURE)
+        height, width, step, is_bigendian = (int(layout.number(name)) for name in IMAGE_FIELDS)
         return Pixels(
             height=height,
             width=width,
@@ -204,14 +206,14 @@ class Serialized(Record):
         """Whether records are made of such messages."""
         return self.msgtype in DECODERS or self.msgtype in SINGLE
 
-    def framed(self, rows: NDArray[np.intp]) -> Iterator[FramedRecord]:
+    def framed_records(self, rows: NDArray[np.intp]) -> Iterator[FramedRecord]:
         """The records of some rows."""
         if self.is_readable:
-            there = [(row, data) for row in rows.tolist() if (data := self._loaded(row)) is not None]
+            there = [(row, data) for row in rows.tolist() if (data := self._load_or_none(row)) is not None]
             stamps = self.leaves_ns[np.array([row for row, _ in there], np.intp)]
             yield from RecordDecoder(self.msgtype).records(parts_of_lengths(stamps, [data for _, data in there]))
 
-    def _loaded(self, row: int) -> bytes | None:
+    def _load_or_none(self, row: int) -> bytes | None:
         try:
             return self.load(row)
         except ArchiveError:
@@ -221,13 +223,13 @@ class Serialized(Record):
 def messages_as_they_are(record: Serialized) -> SingleMessages:
     """SpanMessages of what lies in a bag, byte for byte."""
 
-    def made(row: int) -> tuple[bytes] | None:
+    def read(row: int) -> tuple[bytes] | None:
         try:
             return (record.load(row),)
         except ArchiveError:
             return None
 
-    return SingleMessages(made, heavy=record.heavy)
+    return SingleMessages(read, heavy=record.heavy)
 
 
 class SerializedStream:
@@ -260,10 +262,10 @@ class SerializedStream:
         count = _at_once(self.spans[index])
 
         def load(row: int) -> bytes:
-            number, place = divmod(row, count)
+            number, offset = divmod(row, count)
             if number not in parts:
                 parts[number] = self._topic.messages(index, slice(number * count, (number + 1) * count))
-            data = parts[number][place]
+            data = parts[number][offset]
             if data is None:
                 raise ArchiveError(f"{self._name}: a message that cannot be read")
             return data
@@ -277,12 +279,12 @@ class SerializedStream:
             try:
                 return self._topic.message(index, row)
             except DamagedMessageError as error:
-                self._bag.tell_damaged_message(self._name, int(self._topic.stamps(index)[row]), error)
+                self._bag.report_damaged_message(self._name, int(self._topic.stamps(index)[row]), error)
                 raise
             except ArchiveError as error:
                 block = self._topic.block(index, row)
                 if self._bag.is_newly_damaged(block):
-                    self._bag.tell_damaged(block, f"{error}; its messages are left out")
+                    self._bag.report_damaged(block, f"{error}; its messages are left out")
                 raise
 
         return load
@@ -298,7 +300,7 @@ def rows_of_topic(bag: Bag, name: str, *, at_once: bool = False) -> tuple[int, b
 
     By the sizes of some: the first, the last and one between, as of what grows. `at_once` reads large ones together.
     """
-    count = len(bag.indexed[name].places.stamp_ns)
+    count = len(bag.indexed[name].offsets.stamp_ns)
     topic, sizes = bag.topic(name, count), [1]
     for row in {0, count // 2, count - 1}:
         try:

@@ -58,7 +58,7 @@ CREATE INDEX timestamp_idx ON messages (timestamp ASC);
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _database_errors() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OverflowError) as error:
@@ -73,7 +73,7 @@ class SqliteWriter:
     def __init__(self, path: Path) -> None:
         self._topics = 0
         self._types: set[str] = set()
-        with _told():
+        with _database_errors():
             self._database = sqlite3.connect(path, isolation_level=None)
             for pragma in PRAGMAS:
                 self._database.execute(f"PRAGMA {pragma}")
@@ -83,7 +83,7 @@ class SqliteWriter:
     def add_channel(self, channel: Channel) -> None:
         """Make the next channel known."""
         self._topics += 1
-        with _told():
+        with _database_errors():
             self._database.execute(
                 "INSERT INTO topics VALUES (?, ?, ?, 'cdr', ?, ?)",
                 (self._topics, channel.topic, channel.msgtype, qos_text(channel.qos), channel.type_hash),
@@ -108,14 +108,14 @@ class SqliteWriter:
     def finish(self, contents: Contents, file_name: str) -> None:
         """Write the metadata and close the database."""
         text = information_text(contents, storage=self.name, file=file_name)
-        with _told():
+        with _database_errors():
             self._database.execute("INSERT INTO metadata VALUES (NULL, ?, ?)", (VERSION, text))
             self._database.execute("COMMIT")
             self._database.close()
 
     def close(self) -> None:
         """Let go of a database that is not to be finished."""
-        with _told():
+        with _database_errors():
             self._database.close()
 
     def _insert(self, messages: Messages) -> None:
@@ -125,7 +125,7 @@ class SqliteWriter:
         messages.payloads.copy_to(buffer, starts)
         blobs = map(buffer.data.__getitem__, map(slice, starts.tolist(), ends.tolist()))
         rows = zip(messages.channel.tolist(), messages.stamp_ns.tolist(), blobs, strict=True)
-        with _told():
+        with _database_errors():
             self._database.executemany("INSERT INTO messages (topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
 
 
@@ -133,14 +133,14 @@ class SqliteReader:
     """A bag's database that is read; see StorageReader."""
 
     def __init__(self, path: Path) -> None:
-        self.faults: list[str] = []
+        self.issues: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
         self.information = ""
         self._lock = threading.Lock()
         journal = path.with_name(f"{path.name}-wal")
         if journal.is_file() and journal.stat().st_size:
-            self.faults.append(f"{journal.name} holds messages that were not put into it; they are not read")
+            self.issues.append(f"{journal.name} holds messages that were not put into it; they are not read")
         # immutable: nothing is written beside the file, not even a journal
         name = f"file:{quote(str(path))}?immutable=1"
         self._database = sqlite3.connect(name, uri=True, check_same_thread=False)
@@ -159,9 +159,9 @@ class SqliteReader:
                 self.position += len(data)
                 stored = self.topics[number]
                 yield StoredMessage(stored.topic, stamp_ns, data, stored.is_cdr)
-            self._tell_unusable(unusable)
+            self._report_unusable(unusable)
         except UNREADABLE as error:
-            self.faults.append(f"it can be read only so far: {error}")
+            self.issues.append(f"it can be read only so far: {error}")
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         """Topic, time, data and number of all rows; where one cannot be read, those behind it are read one by one."""
@@ -172,17 +172,17 @@ class SqliteReader:
                 yield row
             return
         except UNREADABLE as error:
-            told = error
+            failure = error
         ids = array("q")  # only here: what is whole is read without a number kept for each row
         with suppress(*UNREADABLE):
             ids.extend(row_id for (row_id,) in self._database.execute("SELECT id FROM messages ORDER BY id"))
         known = np.asarray(ids, np.int64)
         left = known[count:][~np.isin(known[count:], known[:count])]
-        first_places = np.sort(np.unique(left, return_index=True)[1])  # a damaged page may name a row twice
-        for row_id in left[first_places].tolist():
+        first_rows = np.sort(np.unique(left, return_index=True)[1])  # a damaged page may name a row twice
+        for row_id in left[first_rows].tolist():
             with suppress(*UNREADABLE):
                 yield from self._database.execute(f"{ROWS} WHERE id = ?", (row_id,)).fetchall()
-        self.faults.append(f"some of its messages cannot be read: {told}")
+        self.issues.append(f"some of its messages cannot be read: {failure}")
 
     def index(self) -> Mapping[int, MessageOffsets]:
         """By their numbers, so many to a block; no message is read for it."""
@@ -196,10 +196,10 @@ class SqliteReader:
             while some := rows.fetchmany(INDEXED_ROWS):
                 parts.append(np.array(some, np.int64))
         except UNREADABLE as error:
-            self.faults.append(f"it can be read only so far: {error}")
+            self.issues.append(f"it can be read only so far: {error}")
         number, stamp_ns, row = np.concatenate(parts).T
         known = np.isin(number, [topic for topic in self.topics if isinstance(topic, int)])
-        self._tell_unusable(int((~known).sum()))
+        self._report_unusable(int((~known).sum()))
         members = {topic: np.flatnonzero(number == topic) for topic in np.unique(number[known]).tolist()}
         return {
             topic: offsets_by_time(stamp_ns[rows], row[rows] // BLOCK_ROWS, row[rows])
@@ -210,7 +210,7 @@ class SqliteReader:
         requested = ",".join(map(str, offsets))
         try:
             with self._lock:
-                found = dict(self._database.execute(f"SELECT id, data FROM messages WHERE id IN ({requested})"))
+                rows = dict(self._database.execute(f"SELECT id, data FROM messages WHERE id IN ({requested})"))
         except UNREADABLE as error:
             if len(offsets) == 1:
                 raise ArchiveError(f"the message in row {offsets[0]} cannot be read: {error}") from None
@@ -218,7 +218,7 @@ class SqliteReader:
                 yield from self.read(block, [offset])
             return
         for offset in offsets:
-            data = found.get(offset)
+            data = rows.get(offset)
             if not isinstance(data, bytes):
                 raise ArchiveError(f"expected a message in row {offset}, got none")
             yield data
@@ -237,19 +237,19 @@ class SqliteReader:
         rows = self._database.execute("SELECT * FROM topics ORDER BY id")
         columns = [column for column, *_ in rows.description]
         for row in rows:
-            told = dict(zip(columns, row, strict=True))  # older databases have fewer columns
-            topic = Topic(str(told["name"]), full_type(str(told["type"])))
+            entry = dict(zip(columns, row, strict=True))  # older databases have fewer columns
+            topic = Topic(str(entry["name"]), full_type(str(entry["type"])))
             definition, form = definitions.get(topic.msgtype, ("", ""))
-            self.topics[told["id"]] = StoredTopic(
+            self.topics[entry["id"]] = StoredTopic(
                 topic,
-                told["serialization_format"] == "cdr",
+                entry["serialization_format"] == "cdr",
                 definition,
                 form,
-                str(told.get("offered_qos_profiles") or ""),
-                str(told.get("type_description_hash") or ""),
-                str(told["serialization_format"]),
+                str(entry.get("offered_qos_profiles") or ""),
+                str(entry.get("type_description_hash") or ""),
+                str(entry["serialization_format"]),
             )
 
-    def _tell_unusable(self, count: int) -> None:
+    def _report_unusable(self, count: int) -> None:
         if count:
-            self.faults.append(f"expected messages of topics that are listed, got {pluralize(count, 'row')} of others")
+            self.issues.append(f"expected messages of topics that are listed, got {pluralize(count, 'row')} of others")

@@ -16,7 +16,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.streams.message_block import Messages
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
-KEPT_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
+CACHE_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
 
 
 # What a bag says about its topics: types, how they were offered, and how many messages there are.
@@ -161,13 +161,13 @@ class MessageOffsets:
 
 
 class StorageReader(Protocol):
-    """A storage file that is read, damaged or not; what is damaged is told in `faults`, with its place.
+    """A storage file that is read, damaged or not; damage is reported in `issues`, with its offset.
 
     It is gone through from its beginning, or it is indexed, and messages are read at random, by several threads.
     """
 
     @property
-    def faults(self) -> list[str]: ...
+    def issues(self) -> list[str]: ...
 
     @property
     def topics(self) -> Mapping[int, StoredTopic]:
@@ -185,10 +185,10 @@ class StorageReader(Protocol):
         """All messages that can be read, in the order of the file."""
 
     def index(self) -> Mapping[int, MessageOffsets]:
-        """Where the messages of each topic lie."""
+        """The offsets of the messages of each topic."""
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
-        """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
+        """Messages of a block, in the order of their offsets; ArchiveError at the first that is damaged."""
 
     def close(self) -> None: ...
 
@@ -197,7 +197,7 @@ class NoStorage:
     """In place of a file that is no storage file: it holds nothing."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self.issues: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.information, self.position = "", 0
 
@@ -219,29 +219,29 @@ class UnpackedBlocks:
 
     def __init__(self, unpack: Callable[[int], bytes | memoryview]) -> None:
         self._unpack = unpack
-        self._kept: OrderedDict[int, bytes | memoryview] = OrderedDict()
+        self._cache: OrderedDict[int, bytes | memoryview] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __getitem__(self, place: int) -> bytes | memoryview:
+    def __getitem__(self, block: int) -> bytes | memoryview:
         with self._lock:
-            if place in self._kept:
-                self._kept.move_to_end(place)
-                return self._kept[place]
-        data = self._unpack(place)
+            if block in self._cache:
+                self._cache.move_to_end(block)
+                return self._cache[block]
+        data = self._unpack(block)
         with self._lock:
-            self._kept[place] = data
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_BYTES:
-                self._kept.popitem(last=False)
+            self._cache[block] = data
+            while len(self._cache) > 1 and sum(map(len, self._cache.values())) > CACHE_BYTES:
+                self._cache.popitem(last=False)
         return data
 
 
 def offsets_by_time(stamp_ns: NDArray[np.int64], block: NDArray[np.int64], offset: NDArray[np.int64]) -> MessageOffsets:
-    """Places (n,) in the order of time; at equal times as they are given."""
+    """Offsets (n,) in the order of time; at equal times in the given order."""
     order = np.argsort(stamp_ns, kind="stable")
     return MessageOffsets(stamp_ns[order], block[order], offset[order])
 
 
-def joined_places(parts: Sequence[MessageOffsets]) -> MessageOffsets:
-    """The places of several files or connections as one."""
+def merge_offsets(parts: Sequence[MessageOffsets]) -> MessageOffsets:
+    """Merge the offsets of several files or connections by time."""
     columns = [[part.stamp_ns, part.block, part.offset] for part in parts]
     return offsets_by_time(*np.concatenate(columns, axis=1))

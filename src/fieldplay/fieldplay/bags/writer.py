@@ -89,11 +89,11 @@ class BagWriter:
         return np.array(self._contents.counts)
 
     def __enter__(self) -> "BagWriter":
-        with self._told():
-            self._folder = Partial(self.path, is_folder=True, check=self._require_place)
+        with self._write_errors():
+            self._folder = Partial(self.path, is_folder=True, check=self._require_free_path)
             try:
                 if not self._in_parts:
-                    self._begin_file()
+                    self._start_file()
             except BaseException:  # an interrupt leaves nothing behind either
                 self._folder.remove()
                 raise
@@ -113,7 +113,7 @@ class BagWriter:
 
     def add_channel(self, channel: Channel) -> int:
         """Make a channel known, before or between messages, and give its number for Messages.channel."""
-        with self._told():
+        with self._write_errors():
             number = self._contents.add_channel(channel)
             if not self._in_parts:
                 self._file.add_channel(channel)
@@ -123,14 +123,14 @@ class BagWriter:
     def write_part(self, number: int, batches: Iterable[Messages]) -> Contents:
         """Write one file of a bag that is written in parts; what is in it."""
         contents = Contents(self._contents.channels, self._contents.custom_data)
-        with self._told():
+        with self._write_errors():
             storage = self._new_storage(self._name_of_file(number))
         for messages in batches:
             if len(messages):
-                with self._told():
+                with self._write_errors():
                     contents.add(messages)
                     storage.write(messages)
-        with self._told():
+        with self._write_errors():
             storage.finish(contents, self._name_of_file(number))
         return contents
 
@@ -146,14 +146,14 @@ class BagWriter:
     def write(self, messages: Messages) -> None:
         """Write a batch behind those before it."""
         if len(messages):
-            with self._told():
+            with self._write_errors():
                 self._contents.add(messages)
                 start = 0
                 while start < len(messages):
                     start = self._write_from(messages, start)
 
-    def _require_place(self) -> None:
-        """BagError where another bag may not be replaced, or what stands there is no bag."""
+    def _require_free_path(self) -> None:
+        """Raise BagError where another bag may not be replaced, or the path is not a bag."""
         if not os.path.lexists(self.path):
             return
         if not self._overwrite:
@@ -169,7 +169,7 @@ class BagWriter:
         stop = self._split.stop(messages, start, self._written, first_ns)
         if stop == start and not is_empty:
             self._finish_file()
-            self._begin_file()
+            self._start_file()
             return start
         part = messages.part(start, max(stop, start + 1))
         self._file.add(part)
@@ -185,7 +185,7 @@ class BagWriter:
     def _file_name(self) -> str:
         return list(self._files)[-1]
 
-    def _begin_file(self) -> None:
+    def _start_file(self) -> None:
         name = self._name_of_file(len(self._files))
         self._storage = self._new_storage(name)
         self._files[name], self._written = Contents(self._contents.channels, self._contents.custom_data), 0
@@ -211,7 +211,7 @@ class BagWriter:
     def _finish(self) -> None:
         if self._failed:
             raise BagError(f"{self.path} is not finished: a part of it could not be written")
-        with self._told():
+        with self._write_errors():
             if not self._in_parts:
                 self._finish_file()
             text = metadata_text(self._contents, storage=self._storage_name, files=self._files)
@@ -225,8 +225,8 @@ class BagWriter:
         self._folder.remove()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Whatever fails inside fails the bag, and says so in words for a user."""
+    def _write_errors(self) -> Iterator[None]:
+        """Mark the bag as failed on any error inside, and raise OSError as BagError."""
         try:
             yield
         except OSError as error:

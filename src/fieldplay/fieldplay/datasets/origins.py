@@ -105,7 +105,7 @@ class DecodedStream:
     def load(self, index: int) -> Record:
         """The rows of a span in the order in which they were logged; messages that cannot be read are left out."""
         record = self._stream.load(index)
-        parts = [framed.record for framed in record.framed(np.arange(len(record)))]
+        parts = [framed.record for framed in record.framed_records(np.arange(len(record)))]
         if not parts:
             return Record(stamp_ns=np.zeros(0, np.int64))
         whole = concatenate([_of_width(part, parts) for part in parts])

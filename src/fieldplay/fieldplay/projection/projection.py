@@ -75,7 +75,7 @@ def log_delay_ns(stream: Stream) -> int:
     if not isinstance(record, Serialized):
         return 0
     rows = np.arange(min(len(record), TRIED))
-    framed_records = (framed.record for row in rows for framed in record.framed(rows[row : row + 1]))
+    framed_records = (framed.record for row in rows for framed in record.framed_records(rows[row : row + 1]))
     return next((int(one.leaves_ns[0] - one.stamp_ns[0]) for one in framed_records), 0)
 
 
@@ -112,7 +112,7 @@ def _nearest_logged(stream: Stream, stamp_ns: int, count: int, *, delay_ns: int)
 def _nearest_of(record: Record, log_ns: int, count: int) -> list[NearRow]:
     order = np.argsort(np.abs(record.stamp_ns - log_ns), kind="stable")[:count]
     if isinstance(record, Serialized):  # the times in the messages of a bag are those that count
-        framed_records = [framed.record for framed in record.framed(order)]
+        framed_records = [framed.record for framed in record.framed_records(order)]
         rows = [(one, row, *times) for one in framed_records for row, times in enumerate(_times_of(one))]
         return [NearRow(stamp_ns, one, row, delay_ns=logged_ns - stamp_ns) for one, row, stamp_ns, logged_ns in rows]
     return [NearRow(int(record.stamp_ns[row]), record, row) for row in order.tolist()]

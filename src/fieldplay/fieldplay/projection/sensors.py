@@ -130,4 +130,4 @@ def _first(stream: Stream) -> FramedRecord | None:
     if not isinstance(record, Serialized):
         return None
     rows = np.arange(min(len(record), TRIED))
-    return next((framed for row in rows for framed in record.framed(rows[row : row + 1])), None)
+    return next((framed for row in rows for framed in record.framed_records(rows[row : row + 1])), None)

@@ -119,7 +119,7 @@ def batches_of_feeds(
             if _is_heavy(record):
                 heavy += zip(part.positions.tolist(), part.rows.tolist(), repeat(part))
             elif isinstance(record, Serialized):
-                light.setdefault(topic, []).extend(record.framed(part.rows))
+                light.setdefault(topic, []).extend(record.framed_records(part.rows))
             else:
                 light.setdefault(topic, []).extend(_frame_rows(feed, record, part.rows))
         for _, row, part in sorted(heavy):  # the positions differ
@@ -144,7 +144,7 @@ def _is_heavy(record: Record) -> bool:
 def _read_row(feed: TopicStream, record: Record, row: int) -> list[FramedRecord]:
     """One row of what is heavy; nothing where it is defective."""
     if isinstance(record, Serialized):
-        return list(record.framed(np.array([row])))
+        return list(record.framed_records(np.array([row])))
     assert isinstance(record, records.Images | records.Clouds)
     one = _load_row(record, row)
     return [] if one is None else [FramedRecord(one, feed.frame, feed.child_frame)]

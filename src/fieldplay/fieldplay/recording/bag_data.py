@@ -258,7 +258,7 @@ class BagData(FieldData):
 
     def stamps(self, topic: str) -> NDArray[np.int64]:
         """The log times of a topic's messages (n,)."""
-        return self._bag.indexed[topic].places.stamp_ns
+        return self._bag.indexed[topic].offsets.stamp_ns
 
     @property
     def defects(self) -> Sequence[Defect]:
@@ -299,7 +299,7 @@ class BagData(FieldData):
                     self._report_once(defect)
 
     def _window(self, start: float, duration: float | None) -> Window:
-        start_ns = min((int(topic.places.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)
+        start_ns = min((int(topic.offsets.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)
         first = start_ns + round(start * NS_PER_S)
         return Window(start_ns, first, None if duration is None else first + round(duration * NS_PER_S))
 
@@ -335,7 +335,7 @@ class BagData(FieldData):
 
     def _rows_in_window(self, topic: str, window: Window) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The times (n,) of a topic's messages in a window, and their numbers; static frames are of every time."""
-        stamp_ns = self._bag.indexed[topic].places.stamp_ns
+        stamp_ns = self._bag.indexed[topic].offsets.stamp_ns
         is_in = np.ones(len(stamp_ns), bool)
         if topic != STATIC:
             is_in = stamp_ns >= window.first_ns
@@ -344,7 +344,7 @@ class BagData(FieldData):
         return stamp_ns[rows], rows
 
     def _read(self, topic: str, row: int) -> bytes | None:
-        index = self._bag.indexed[topic].places
+        index = self._bag.indexed[topic].offsets
         try:
             (data,) = self._bag.read_topic(topic, int(index.block[row]), [int(index.offset[row])])
             return data
@@ -354,7 +354,7 @@ class BagData(FieldData):
 
     def _info(self, name: str) -> TopicInfo:
         topic = self._bag.indexed[name]
-        stamps, msgtype = topic.places.stamp_ns, topic.kind.msgtype
+        stamps, msgtype = topic.offsets.stamp_ns, topic.kind.msgtype
         frames = ("", "")
         data = self._read(name, 0) if msgtype in DECODERS or msgtype in SINGLE else None
         if data is not None:

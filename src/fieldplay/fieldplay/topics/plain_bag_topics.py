@@ -81,7 +81,7 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
         if topic == STATIC:
             stream, channel = (
                 stream.since(first_ns),
-                replace(channel, qos=_qos_of_static(len(indexed.places.stamp_ns) + selection.rectify)),
+                replace(channel, qos=_qos_of_static(len(indexed.offsets.stamp_ns) + selection.rectify)),
             )
         is_latched = channel.qos.durability == "transient_local"
         yield StoredFeed(
@@ -113,7 +113,7 @@ def feeds_with_latched_history(
         if not isinstance(feed, StoredFeed):
             carried.append(feed)
             continue
-        stamp_ns = archive.bag.indexed[feed.stream].places.stamp_ns
+        stamp_ns = archive.bag.indexed[feed.stream].offsets.stamp_ns
         before = int(np.searchsorted(stamp_ns, window.first_ns))
         until = len(stamp_ns) if window.last_ns is None else int(np.searchsorted(stamp_ns, window.last_ns, "right"))
         is_static = feed.topic == STATIC

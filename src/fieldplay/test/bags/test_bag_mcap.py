@@ -81,7 +81,7 @@ def test_chunks_that_together_unpack_to_far_more_than_they_are_are_refused(
     reader = mcap_reader.McapReader(path, 500_000)
     found = len(list(reader.messages()))
     reader.close()
-    assert 0 < found < 20 and "--set unpack_limit_mb=1 allows it" in reader.faults[0]
+    assert 0 < found < 20 and "--set unpack_limit_mb=1 allows it" in reader.issues[0]
 
 
 def test_message_indexes_lead_to_their_messages(tmp_path: Path) -> None:

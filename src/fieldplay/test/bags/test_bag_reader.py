@@ -96,12 +96,12 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Path, monkeyp
     for name, data in packed.items():
         allowed = "--set unpack_limit_mb=4 allows it"
         with pytest.raises(ArchiveError, match=f"expected at most 1048576 bytes unpacked, got 4194304: {allowed}"):
-            compression_of_bags.decompressed(name, memoryview(data), 1 << 22, limit)
+            compression_of_bags.decompress(name, memoryview(data), 1 << 22, limit)
         with pytest.raises(ArchiveError, match=f"{name}: it unpacks to more than 1048576 bytes: --set unpack_limit_mb"):
-            compression_of_bags.wholly_decompressed(name, data, limit)
+            compression_of_bags.decompress_all(name, data, limit)
         with pytest.raises(ArchiveError, match=name):
-            compression_of_bags.wholly_decompressed(name, data[:-9], limit)
-        assert compression_of_bags.wholly_decompressed(name, data) == zeros
+            compression_of_bags.decompress_all(name, data[:-9], limit)
+        assert compression_of_bags.decompress_all(name, data) == zeros
     (tmp_path / "a.zstd").write_bytes(packed["zstd"])
     told = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a", limit)
     assert "--set unpack_limit_mb=2 allows it" in told and (tmp_path / "a").stat().st_size <= 1 << 20

@@ -78,7 +78,7 @@ def test_all_files_are_one_bag_to_those_who_read_it(tmp_path: Path, storage: Sto
     assert [topic for topic, _, _ in read] == ["/early"] * 30 + ["/late"] * 30
     issues: list[object] = []
     own = Ros2Bag(bag, issues.append)
-    assert {name: len(found.places.stamp_ns) for name, found in own.indexed.items()} == {"/early": 30, "/late": 30}
+    assert {name: len(found.offsets.stamp_ns) for name, found in own.indexed.items()} == {"/early": 30, "/late": 30}
     own.close()
     assert issues == []
 

@@ -147,7 +147,7 @@ def test_of_a_rare_topic_only_the_moment_that_is_wanted_is_read(
 
 
 def place_of(bag: Ros1Bag, row: int) -> tuple[int, list[int]]:
-    places = bag.indexed["/warmth"].places
+    places = bag.indexed["/warmth"].offsets
     return int(places.block[row]), [int(places.offset[row])]
 
 

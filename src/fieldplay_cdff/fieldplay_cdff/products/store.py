@@ -177,7 +177,7 @@ class PartReader:
         """All products whose record is there, in the order of the file; what cannot be read is told."""
         index = self._storage.index()
         nowhere: NDArray[np.int64] = np.zeros(0, np.int64)
-        issues += [f"{self.path}: {issue}" for issue in self._storage.faults if not self.is_cut]
+        issues += [f"{self.path}: {issue}" for issue in self._storage.issues if not self.is_cut]
         numbers = np.concatenate([np.full(len(own.stamp_ns), number) for number, own in index.items()] or [nowhere])
         blocks = np.concatenate([own.block for own in index.values()] or [nowhere])
         offsets = np.concatenate([own.offset for own in index.values()] or [nowhere])

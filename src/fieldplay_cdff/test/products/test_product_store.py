@@ -114,7 +114,7 @@ def test_a_start_goes_on_in_a_new_part_and_each_part_is_a_bag(tmp_path: Path) ->
         assert ids(again) == [1, 4, 2, 5, 3], "by their stamps"
     issues: list[object] = []
     bag = Ros2Bag(store / "part_000001", issues.append)
-    assert {name: len(own.places.stamp_ns) for name, own in bag.indexed.items()} == {
+    assert {name: len(own.offsets.stamp_ns) for name, own in bag.indexed.items()} == {
         "/chain/cloud": 3, parts.RECORDS: 3,
     }  # fmt: skip
     bag.close()

@@ -68,7 +68,7 @@ def _contents(bag: Ros2Bag) -> BagContents:
     except (KeyError, TypeError, ValueError):
         indexed = bag.indexed
         topics = [(name, bag.kinds[name].msgtype, count) for name, count in sorted(bag.counts.items())]
-        stamps = [found.places.stamp_ns for found in indexed.values()]
+        stamps = [found.offsets.stamp_ns for found in indexed.values()]
         first_ns = min((int(column[0]) for column in stamps), default=0)
         last_ns = max((int(column[-1]) for column in stamps), default=0)
     empty = not sum(count for _, _, count in topics)
