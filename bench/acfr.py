@@ -71,11 +71,11 @@ def by_loadtxt(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 def by_split(path: Path) -> list[tuple[float, list[float]]]:
     """What one writes first: split() of each line, float() of each word, the times as floats."""
-    found = []
+    results = []
     for line in path.open():
-        words = line.split()
-        found.append((float(words[0].lstrip("*")), [float(word) for word in words[2:]]))
-    return found
+        fields = line.split()
+        results.append((float(fields[0].lstrip("*")), [float(word) for word in fields[2:]]))
+    return results
 
 
 def compare_parsing(count: int) -> None:
@@ -90,10 +90,10 @@ def compare_parsing(count: int) -> None:
             megabytes, fraction = path.stat().st_size / 1e6, even.stat().st_size / path.stat().st_size
             mine, split = best(lambda path=path: ours(path, marked)), best(lambda path=path: by_split(path))
             loadtxt = best(lambda path=even: by_loadtxt(path)) / fraction
-            told = (
+            message = (
                 f"{megabytes / mine:.0f} MB/s; split() {split / mine:.1f}x as long, numpy.loadtxt {loadtxt / mine:.1f}x"
             )
-            print(f"lines of {beams} ranges, {megabytes:.1f} MB: {told}")
+            print(f"lines of {beams} ranges, {megabytes:.1f} MB: {message}")
 
 
 def measure_dataset(megabytes: int) -> None:
@@ -110,8 +110,8 @@ def measure_dataset(megabytes: int) -> None:
         for command in (["info", root], ["check", root], ["convert", root, folder / "bag"]):
             seconds, busy, peak = run([*map(str, command)])
             size = sum(path.stat().st_size for path in root.rglob("*.txt")) / 1e6
-            told = f"{seconds:.1f} s ({busy:.1f} s of processors), {size / seconds:.0f} MB/s, peak {peak:.0f} MB"
-            print(f"{command[0]} of {size:.0f} MB: {told}")
+            message = f"{seconds:.1f} s ({busy:.1f} s of processors), {size / seconds:.0f} MB/s, peak {peak:.0f} MB"
+            print(f"{command[0]} of {size:.0f} MB: {message}")
 
 
 def later(lines: str, by_s: int) -> str:

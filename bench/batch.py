@@ -29,11 +29,11 @@ class Cost(NamedTuple):
     steps: float
 
 
-def batched(archives: list[Path], workers: int, words: list[str]) -> Cost:
+def batched(archives: list[Path], workers: int, arguments: list[str]) -> Cost:
     """Take them through the steps by the command, into a folder that is taken away again."""
     out = archives[0].parent.parent / "out"
     command = [shutil.which("fieldplay") or "fieldplay", "batch", *map(str, archives), "--out", str(out)]
-    command += ["--workers", str(workers), *words]
+    command += ["--workers", str(workers), *arguments]
     start = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     _, status, usage = os.wait4(os.posix_spawn(command[0], command, os.environ, file_actions=silent), 0)
@@ -56,13 +56,15 @@ def main() -> None:
         archives = [Path(name, "archives", f"day_{number}") for number in range(chosen.archives)]
         for path in archives:
             write_tables(path, chosen.seconds)
-        words, ratios, extras = ["--do", chosen.do], [], []
+        text, ratios, extras = ["--do", chosen.do], [], []
         for _ in range(chosen.rounds):
-            alone, one, two = (batched(*given, words) for given in ((archives[:1], 1), (archives, 1), (archives, 2)))
+            alone, one, two = (
+                batched(*parameters, text) for parameters in ((archives[:1], 1), (archives, 1), (archives, 2))
+            )
             ratios.append(one.wall / two.wall)
             extras.append((one.wall - one.steps - alone.wall + alone.steps) / (chosen.archives - 1))
-            for told, cost in (("one archive", alone), ("1 worker", one), ("2 workers", two)):
-                print(f"  {told}: {cost.wall:.2f} s, {cost.cpu:.2f} s of processors, steps {cost.steps:.2f} s")
+            for message, cost in (("one archive", alone), ("1 worker", one), ("2 workers", two)):
+                print(f"  {message}: {cost.wall:.2f} s, {cost.cpu:.2f} s of processors, steps {cost.steps:.2f} s")
             print(f"  {ratios[-1]:.2f} times as fast; {extras[-1]:.3f} s of engine for each further archive")
         print(
             f"{chosen.archives} archives: {median(ratios):.2f} times as fast in the middle, {max(ratios):.2f} at best; "

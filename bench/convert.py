@@ -56,11 +56,11 @@ class UsualScript:
         self.types = self.store.types
 
     def parse(self) -> dict[str, list[tuple[int, list[float]]]]:
-        found = {}
+        results = {}
         for name in ("GnssImu", "PlatformMotorEncoders"):
             with (self.root / f"{name}.csv").open() as file:
-                found[name] = [(self._stamp(row[0]), [float(text) for text in row[1:]]) for row in csv.reader(file)]
-        return found
+                results[name] = [(self._stamp(row[0]), [float(text) for text in row[1:]]) for row in csv.reader(file)]
+        return results
 
     @staticmethod
     def _stamp(text: str) -> int:
@@ -68,10 +68,10 @@ class UsualScript:
         return int(seconds) * 10**9 + int(fraction.ljust(9, "0")[:9])
 
     def encode(self, rows: dict[str, list[tuple[int, list[float]]]]) -> list[tuple[str, int, bytes]]:
-        made = [("imu", stamp, self._imu(stamp, values)) for stamp, values in rows["GnssImu"]]
-        made += [("joints", stamp, self._joints(stamp, values)) for stamp, values in rows["PlatformMotorEncoders"]]
-        made.sort(key=lambda item: item[1])
-        return made
+        imu = [("imu", stamp, self._imu(stamp, values)) for stamp, values in rows["GnssImu"]]
+        imu += [("joints", stamp, self._joints(stamp, values)) for stamp, values in rows["PlatformMotorEncoders"]]
+        imu.sort(key=lambda item: item[1])
+        return imu
 
     def _header(self, stamp: int, frame: str) -> object:
         time_ = self.types["builtin_interfaces/msg/Time"](sec=stamp // 10**9, nanosec=stamp % 10**9)
@@ -101,13 +101,13 @@ class UsualScript:
         )
         return bytes(self.store.serialize_cdr(message, "sensor_msgs/msg/JointState"))
 
-    def write(self, made: list[tuple[str, int, bytes]], target: Path) -> None:
+    def write(self, result: list[tuple[str, int, bytes]], target: Path) -> None:
         with Writer(target, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
             types = {"imu": "sensor_msgs/msg/Imu", "joints": "sensor_msgs/msg/JointState"}
             made_of = {
                 name: writer.add_connection(f"/{name}", kind, typestore=self.store) for name, kind in types.items()
             }
-            for name, stamp, data in made:
+            for name, stamp, data in result:
                 writer.write(made_of[name], stamp, data)
 
 
@@ -118,7 +118,7 @@ def compare_numbers(seconds: int) -> None:
         write_tables(root, seconds, ("GnssImu", "PlatformMotorEncoders"))
         script = UsualScript(root)
         rows = script.parse()
-        made = script.encode(rows)
+        messages = script.encode(rows)
 
         def fresh(work: Callable[[Path], object]) -> Callable[[], object]:
             def run() -> object:
@@ -130,15 +130,15 @@ def compare_numbers(seconds: int) -> None:
         usual = [
             best(script.parse),
             best(lambda: script.encode(rows)),
-            best(fresh(lambda bag: script.write(made, bag))),
+            best(fresh(lambda bag: script.write(messages, bag))),
         ]
         ours = [*_our_parts(root, folder)]
-        print(f"numbers: {len(made)} messages of two tables, {seconds} s of data")
+        print(f"numbers: {len(messages)} messages of two tables, {seconds} s of data")
         print(f"  {'':10}{'usual script':>16}{'fieldplay':>14}{'times faster':>15}")
         for name, theirs, mine in zip(("parse", "encode", "write"), usual, ours, strict=True):
-            show(name, theirs, mine, len(made))
+            show(name, theirs, mine, len(messages))
         total = best(fresh(lambda bag: _convert(root, bag, TOPICS)))
-        show("all", sum(usual), total, len(made))
+        show("all", sum(usual), total, len(messages))
         print("  (fieldplay's parse also checks each row; its bag is synced to disk)")
 
 
@@ -155,14 +155,14 @@ def _our_parts(root: Path, folder: Path) -> Iterator[float]:
         streams = [archive.streams[feed.stream] for feed in feeds]
         load = best(lambda: [stream.load(i) for stream in streams for i in range(len(stream.spans))])
         both = best(lambda: list(batches(feeds, range(len(feeds)), window)))
-        made = list(batches(feeds, [1 + index for index in range(len(feeds))], window))
+        values = list(batches(feeds, [1 + index for index in range(len(feeds))], window))
 
         def write() -> None:
             shutil.rmtree(folder / "bag", ignore_errors=True)
             with BagWriter(folder / "bag") as writer:
                 for feed in feeds:
                     writer.add_channel(channel_of_feed(feed))
-                for batch in made:
+                for batch in values:
                     writer.write(batch)
 
         yield from (load + best(lambda: open_dataset(root).close()), max(both - load, 1e-9), best(write))

@@ -79,13 +79,13 @@ class Figures:
         )  # fmt: skip
 
 
-def run_of(sample: Path, implementation: str, pairs: int, words: Sequence[str], folder: Path) -> Figures:
+def run_of(sample: Path, implementation: str, pairs: int, arguments: Sequence[str], folder: Path) -> Figures:
     """A variant on the first pairs of a sample, as the command runs it, by what is true."""
     stats, tum, ply = (folder / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
     command = ["fuse", sample, NAME, folder / "run", "--implementation", implementation, "--duration", pairs - 0.5]
     command += ["--stats", stats, "--tum", tum, "--ply", ply, "--overwrite"]
     steps = {node.id: node.parameters for node in graph_of(source_of(NAME), implementation, Configuration()).nodes}
-    own = [word for word in words if word.partition(".")[0] in steps]
+    own = [word for word in arguments if word.partition(".")[0] in steps]
     largest_m = next(each["ReconstructionSpace"]["LimitZ"] for each in steps.values() if "ReconstructionSpace" in each)
     command += [word for each in own for word in ("--set", each)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -93,22 +93,22 @@ def run_of(sample: Path, implementation: str, pairs: int, words: Sequence[str], 
     stats_told, poses = json.loads(stats.read_text()), np.loadtxt(tum, ndmin=2)
     world, true = truth_of(sample)
     map_T_left = true["map_T_left"][:pairs]
-    way_m = float(np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum())
+    distance_m = float(np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum())
     last = int(np.abs(true["stamp_ns"] / 1e9 - poses[-1, 0]).argmin())
-    places = poses[:, 1:4] @ map_T_left[0, :3, :3].T + map_T_left[0, :3, 3]
-    end_m = float(np.linalg.norm(places[-1] - map_T_left[last, :3, 3]))
+    positions = poses[:, 1:4] @ map_T_left[0, :3, :3].T + map_T_left[0, :3, 3]
+    end_m = float(np.linalg.norm(positions[-1] - map_T_left[last, :3, 3]))
     points = points_of_ply(ply.read_bytes()) @ map_T_left[0, :3, :3].T + map_T_left[0, :3, 3]
     return cloud_figures(
-        world, points, places, largest_m=largest_m, accepted=stats_told["accepted"],
+        world, points, positions, largest_m=largest_m, accepted=stats_told["accepted"],
         in_view=sides_in_view(world, map_T_left[:, :3, 3]), cpu_s=stats_told["cpu_s"], end_m=end_m,
-        end_share=end_m / way_m,
+        end_share=end_m / distance_m,
     )  # fmt: skip
 
 
-def sides_in_view(world: GroundWithBox, places: np.ndarray) -> tuple[bool, ...]:
+def sides_in_view(world: GroundWithBox, positions: np.ndarray) -> tuple[bool, ...]:
     """Whether both sides across each of the box's axes were seen from places (n, 3); of the height the upper one."""
     pose, halves = world.box.world_T_box, world.box.sizes_m / 2
-    own = (places - pose[:3, 3]) @ pose[:3, :3]
+    own = (positions - pose[:3, 3]) @ pose[:3, :3]
     steep = SLANTED * np.linalg.norm(own, axis=1)
     ahead = [[(sign * own[:, axis] - halves[axis] > steep).any() for sign in (1, -1)] for axis in (0, 1)]
     return (*map(all, ahead), True)
@@ -124,7 +124,7 @@ def points_of_ply(data: bytes) -> np.ndarray:
 
 
 def cloud_figures(
-    world: GroundWithBox, points: np.ndarray, places: np.ndarray, *, largest_m: float, **others: Any
+    world: GroundWithBox, points: np.ndarray, positions: np.ndarray, *, largest_m: float, **others: Any
 ) -> Figures:
     """Errors of points (n, 3) in the map that were seen from places (m, 3).
 
@@ -133,7 +133,7 @@ def cloud_figures(
     ground, count for themselves.
     """
     off_m = world.distance_m(points)
-    away_m = np.min([np.linalg.norm(points - place, axis=1) for place in places], axis=0)
+    away_m = np.min([np.linalg.norm(points - position, axis=1) for position in positions], axis=0)
     outlier = off_m > FAR_OFF_SHARE * away_m
     upright = world.ground_distance_m(points) > UPRIGHT_M
     lengths, true = world.box_lengths_m(points)

@@ -42,10 +42,18 @@ def archive_of(kind: str, seconds: int) -> Iterator[Path]:
         yield root
 
 
-def converted(archive: Path, jobs: int, words: list[str]) -> Cost:
+def converted(archive: Path, jobs: int, arguments: list[str]) -> Cost:
     """Convert it by the command, into a bag that is taken away again."""
     out = archive.parent / "bag"
-    command = [shutil.which("fieldplay") or "fieldplay", "convert", str(archive), str(out), "--jobs", str(jobs), *words]
+    command = [
+        shutil.which("fieldplay") or "fieldplay",
+        "convert",
+        str(archive),
+        str(out),
+        "--jobs",
+        str(jobs),
+        *arguments,
+    ]
     start = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     process = os.posix_spawn(command[0], command, os.environ, file_actions=silent)

@@ -27,8 +27,10 @@ DEPTH = QoSProfile(depth=200)
 def parameters(name: str) -> list[str]:
     spec = spec_from_file(dataset_files()["ameds"])
     derived = next(item for item in spec.derived if item.name == name)
-    given = derived.node_parameters()
-    return [word for key, value in given.items() for word in ("-p", f"{key}:={str(value).replace(chr(39), chr(34))}")]
+    parameters = derived.node_parameters()
+    return [
+        word for key, value in parameters.items() for word in ("-p", f"{key}:={str(value).replace(chr(39), chr(34))}")
+    ]
 
 
 def main() -> None:

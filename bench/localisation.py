@@ -38,15 +38,15 @@ def main() -> None:
         pipeline = load_pipeline("PointCloudModelLocalisation", chosen.implementation, threads=2)
         pipeline.feed("model", Cloud(points=model), 1)
         start = time.process_time()
-        found = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=points), 1)}
+        by_name = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=points), 1)}
         spent.append(time.process_time() - start)
         pipeline.close()
-        quality = found.get("quality", 0.0)
+        quality = by_name.get("quality", 0.0)
         if true is None:
-            false += bool(found["success"])
-            print(f"without: success {found['success']}, quality {quality:.2f}, {spent[-1]:.1f} s")
-        elif found["success"]:
-            pose = found["pose"]
+            false += bool(by_name["success"])
+            print(f"without: success {by_name['success']}, quality {quality:.2f}, {spent[-1]:.1f} s")
+        elif by_name["success"]:
+            pose = by_name["pose"]
             shift = float(np.linalg.norm(pose[:3, 3] - true[:3, 3]))
             turn = float(np.linalg.norm(vector_from_rotation(pose[:3, :3].T @ true[:3, :3])))
             errors = np.array([shift, size * np.sin(turn / 2)]) / size

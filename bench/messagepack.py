@@ -87,13 +87,13 @@ def compare_samples(folder: Path, count: int = 20_000) -> None:
             return np.concatenate([stream.load(index).position_m for index in range(len(stream.spans))])
 
     def theirs() -> Any:
-        found = msgpack.unpackb(path.read_bytes())
-        return np.array([sample["pos"] for sample in found["/a.b"]])
+        actual = msgpack.unpackb(path.read_bytes())
+        return np.array([sample["pos"] for sample in actual["/a.b"]])
 
     assert (ours() == theirs()).all()
     mine, other = best(ours), best(theirs)
-    told = f"msgpack.unpackb of the whole, and the positions alone, {other / mine:.1f}x as long"
-    print(f"{count} states, opened, checked and all their numbers in columns: {mine * 1e3:.0f} ms; {told}")
+    message = f"msgpack.unpackb of the whole, and the positions alone, {other / mine:.1f}x as long"
+    print(f"{count} states, opened, checked and all their numbers in columns: {mine * 1e3:.0f} ms; {message}")
 
 
 def measure_log(folder: Path, megabytes: int) -> None:

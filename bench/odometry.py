@@ -44,19 +44,18 @@ def row_of(name: str, sample: Path, folder: Path) -> tuple[str, ...]:
     out, stats = folder / f"{name}_out", folder / f"{name}.json"
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         main_of_fieldplay(["fuse", str(sample), "VisualOdometry", str(out), "--stats", str(stats)])
-    told = json.loads(stats.read_text())
+    result = json.loads(stats.read_text())
     with fieldplay.open(out) as data:
         poses = data.records("visual_odometry/pose")
         camera = data.topic("visual_odometry/pose").child_frame
         camera_t_base = frame_t_root(data.tf_static, camera)
     estimate = trajectory_from_rows(poses["stamp_ns"], poses["position_m"], poses["orientation_xyzw"])
     settings = EvaluationSettings(lengths_m=LENGTHS_M, step_m=0.0)
-    found = evaluated(settings, estimate.of_frame(camera_t_base), truth_of(sample))
-    medians = [f"{100 * np.median(each.errors.translation):.2f} %" for each in found.over_lengths]
-    pairs, cpu_s = told["sets"], told["cpu_s"]
-    return (
-        name, str(pairs), str(told["accepted"]), f"{found.travelled_m[-1]:.0f} m", *medians, f"{cpu_s / pairs:.3f} s"
-    )  # fmt: skip
+    evaluation = evaluated(settings, estimate.of_frame(camera_t_base), truth_of(sample))
+    medians = [f"{100 * np.median(each.errors.translation):.2f} %" for each in evaluation.over_lengths]
+    pairs, cpu_s = result["sets"], result["cpu_s"]
+    travelled = f"{evaluation.travelled_m[-1]:.0f} m"
+    return name, str(pairs), str(result["accepted"]), travelled, *medians, f"{cpu_s / pairs:.3f} s"
 
 
 def main() -> None:

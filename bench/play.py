@@ -152,10 +152,10 @@ def measure(path: Path, rate: float, checkout: Path, folder: Path) -> dict[str, 
     listener.wait(60)
     if status:
         raise SystemExit(f"the player ended with status {status}")
-    found = json.loads(played.read_text())
-    result = figures(due, dict(np.load(received)), rate, found["begun"])
+    actual = json.loads(played.read_text())
+    result = figures(due, dict(np.load(received)), rate, actual["begun"])
     start_s = (result["first_ns"] - start_ns) / 1e9
-    return {**result, "cpu_s": use.ru_utime + use.ru_stime, "memory_mb": found["memory_mb"], "start_s": start_s}
+    return {**result, "cpu_s": use.ru_utime + use.ru_stime, "memory_mb": actual["memory_mb"], "start_s": start_s}
 
 
 def environment_of(checkout: Path) -> dict[str, str]:
@@ -170,19 +170,19 @@ def environment_of(checkout: Path) -> dict[str, str]:
     }
 
 
-def row(name: str, path: Path, rate: float, found: dict[str, Any]) -> str:
+def row(name: str, path: Path, rate: float, result: dict[str, Any]) -> str:
     def several(values: list[float]) -> str:
         return " / ".join(f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}" for value in values) or "-"
 
     pace = "as fast as possible" if rate >= FAST else f"{rate:g}"
     is_fast = rate >= FAST
-    times = ["-"] * 3 if is_fast else [several(found[key]) for key in ("late", "first", "left")]
-    cells = [f"{name}, {'bag' if is_bag(str(path)) else 'archive'}", pace, *times, f"{found['took_s']:.1f}"]
+    times = ["-"] * 3 if is_fast else [several(result[key]) for key in ("late", "first", "left")]
+    cells = [f"{name}, {'bag' if is_bag(str(path)) else 'archive'}", pace, *times, f"{result['took_s']:.1f}"]
     cells += [
-        f"{found['lost']} {found['of']}".strip(),
-        f"{found['cpu_s']:.1f}",
-        f"{found['memory_mb']:.0f}",
-        f"{found['start_s']:.1f}",
+        f"{result['lost']} {result['of']}".strip(),
+        f"{result['cpu_s']:.1f}",
+        f"{result['memory_mb']:.0f}",
+        f"{result['start_s']:.1f}",
     ]
     return "| " + " | ".join(cells) + " |"
 

@@ -41,8 +41,8 @@ class Caller:
         self.node = rclpy.create_node("caller")
         self.heard: list[tuple[int, int]] = []  # stamp, sent
         self.clock: list[tuple[int, int]] = []
-        for kind, topic, found in ((Imu, TOPIC, self.heard), (Clock, "/clock", self.clock)):
-            self.node.create_subscription(kind, topic, partial(self._take, found), 1000, raw=True)
+        for kind, topic, result in ((Imu, TOPIC, self.heard), (Clock, "/clock", self.clock)):
+            self.node.create_subscription(kind, topic, partial(self._take, result), 1000, raw=True)
         self.spin = lambda: rclpy.spin_once(self.node, timeout_sec=0.001)
         self.clients = {
             kind: self.node.create_client(getattr(srv, kind), f"{prefix}/player/{name}")
@@ -52,9 +52,9 @@ class Caller:
             client.wait_for_service()
         self._wait(lambda: len(self.heard) > RATE_HZ)
 
-    def _take(self, found: list[tuple[int, int]], data: bytes, info: Any) -> None:
+    def _take(self, actual: list[tuple[int, int]], data: bytes, info: Any) -> None:
         stamp_ns = int.from_bytes(data[4:8], "little") * 10**9 + int.from_bytes(data[8:12], "little")
-        found.append((stamp_ns, info["source_timestamp"]))
+        actual.append((stamp_ns, info["source_timestamp"]))
 
     def _wait(self, is_done: Callable[[], bool], timeout_s: float = 10.0) -> None:
         end = time.monotonic() + timeout_s
@@ -103,13 +103,13 @@ class Caller:
 
 def call(calls: str, seconds: str, prefix: str) -> None:
     caller = Caller(int(seconds), prefix)
-    found: dict[str, list[float]] = {"seek": [], "pause": [], "resume": [], "set_rate": []}
+    by_name: dict[str, list[float]] = {"seek": [], "pause": [], "resume": [], "set_rate": []}
     for _ in range(int(calls)):
-        for name, took in found.items():
+        for name, took in by_name.items():
             took.append(getattr(caller, name)())
             end = time.monotonic() + random.uniform(QUIET_S, 2 * QUIET_S)
             caller._wait(lambda end=end: time.monotonic() > end)
-    for name, took in found.items():
+    for name, took in by_name.items():
         unit = "messages at the old rate" if name == "set_rate" else "ms"
         p50, p90 = np.percentile(took, (50, 90))
         sys.stdout.write(f"  {name}: p50 {p50:.2f}, p90 {p90:.2f}, max {max(took):.2f} {unit}\n")

@@ -60,15 +60,15 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=300)
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
-        place = Path(folder) / "store"
-        with ProductStore(place, is_written=True) as store:
+        path = Path(folder) / "store"
+        with ProductStore(path, is_written=True) as store:
             for step in range(STEPS):
                 rows = range(step * chosen.count // STEPS, (step + 1) * chosen.count // STEPS)
                 with timed(f"keep {rows.start} to {rows.stop}"):
                     for row in rows:
                         store.add(*product_of(row, chosen.bytes))
         with timed("open"):
-            store = ProductStore(place, is_written=True)
+            store = ProductStore(path, is_written=True)
         with timed("find some by place"):
             count = sum(1 for _ in store.query(ProductQuery(centre=(50.0, 0.0, 0.0), radius_m=5.0)))
         with timed("read all records"):
@@ -79,8 +79,8 @@ def main() -> None:
         with timed("forget one"):
             store.forget(ProductQuery(ids=(5,)))
         store.close()
-        (place / FILE).write_bytes(b"lost")
-        with timed("make the index anew"), ProductStore(place) as store:
+        (path / FILE).write_bytes(b"lost")
+        with timed("make the index anew"), ProductStore(path) as store:
             left = store.count()
     tell(f"{count} found by place, {left} left")
 

@@ -65,9 +65,12 @@ def usual_script(root: Path, target: Path) -> None:
         imu = writer.add_connection("/imu", "sensor_msgs/msg/Imu", typestore=store)
         fix = writer.add_connection("/fix", "sensor_msgs/msg/NavSatFix", typestore=store)
         for line in (root / "imu.log").open():
-            words = line.split()
-            stamp, head = stamped(words[0], "imu")
-            g, a = [np.radians(float(word)) for word in words[3:6]], [float(word) * 9.80665e-3 for word in words[6:]]
+            arguments = line.split()
+            stamp, head = stamped(arguments[0], "imu")
+            g, a = (
+                [np.radians(float(word)) for word in arguments[3:6]],
+                [float(word) * 9.80665e-3 for word in arguments[6:]],
+            )
             message = types["sensor_msgs/msg/Imu"](
                 head, quaternion(0, 0, 0, 1), unknown, vector(*g), none, vector(*a), none
             )
@@ -75,10 +78,10 @@ def usual_script(root: Path, target: Path) -> None:
         for line in (root / "gps.log").open():
             stamp, head = stamped(line.split()[0], "gps")
             fields = line.split(",")
-            place = [-(float(text) // 100 + float(text) % 100 / 60) for text in (fields[2], fields[4])]
+            position = [-(float(text) // 100 + float(text) % 100 / 60) for text in (fields[2], fields[4])]
             status = types["sensor_msgs/msg/NavSatStatus"](status=2, service=1)
             message = types["sensor_msgs/msg/NavSatFix"](
-                head, status, *place, float(fields[9]) + float(fields[11]), none, 0
+                head, status, *position, float(fields[9]) + float(fields[11]), none, 0
             )
             writer.write(fix, stamp, store.serialize_cdr(message, "sensor_msgs/msg/NavSatFix"))
 
@@ -109,8 +112,8 @@ def compare_logs(seconds: int) -> None:
         count = write_logs(folder / "sequence04", seconds)
         theirs = best(lambda: usual_script(folder / "sequence04", folder / "theirs"))
         mine = best(lambda: ours(folder / "sequence04", folder / "ours"))
-        told = f"usual script {theirs:.2f} s, convert {mine:.2f} s: {theirs / mine:.1f}x"
-        print(f"logs: {count} lines of {seconds} s: {told}")
+        message = f"usual script {theirs:.2f} s, convert {mine:.2f} s: {theirs / mine:.1f}x"
+        print(f"logs: {count} lines of {seconds} s: {message}")
 
 
 def compare_bags(seconds: int) -> None:
@@ -123,8 +126,8 @@ def compare_bags(seconds: int) -> None:
             theirs = best(lambda bag=bag: rosbags_convert(bag, folder / "theirs"))
             mine = best(lambda bag=bag: ours(bag, folder / "ours"))
             size = f"{bag.stat().st_size / 1e6:.0f} MB"
-            told = f"rosbags-convert {theirs:.2f} s, convert {mine:.2f} s: {theirs / mine:.1f}x"
-            print(f"bag of ROS 1, {compression}, {size}: {told}")
+            message = f"rosbags-convert {theirs:.2f} s, convert {mine:.2f} s: {theirs / mine:.1f}x"
+            print(f"bag of ROS 1, {compression}, {size}: {message}")
 
 
 def main() -> None:

@@ -63,17 +63,17 @@ def with_its_odometry(folder: Path) -> Path:
     return file
 
 
-def fused(sample: Path, name: str | Path, out: Path, *words: str | Path) -> dict[str, Any]:
+def fused(sample: Path, name: str | Path, out: Path, *arguments: str | Path) -> dict[str, Any]:
     """What it took to run a pipeline on a sample."""
     stats = out.with_suffix(".json")
-    command = ["fuse", sample, name, out, "--stats", stats, "--json", "--overwrite", *words]
+    command = ["fuse", sample, name, out, "--stats", stats, "--json", "--overwrite", *arguments]
     complaint = StringIO()
     with redirect_stdout(StringIO()), redirect_stderr(complaint):
         failed = main_of_fieldplay(list(map(str, command)))
     if failed:
         raise SystemExit(complaint.getvalue())
-    told: dict[str, Any] = json.loads(stats.read_text())
-    return told
+    result: dict[str, Any] = json.loads(stats.read_text())
+    return result
 
 
 def poses_of(out: Path, topic: str) -> tuple[Trajectory, np.ndarray]:
@@ -96,22 +96,24 @@ def true_at(true: Trajectory, stamp_ns: np.ndarray) -> np.ndarray:
     return true.poses[after - nearer]
 
 
-def errors(found: Trajectory, true: Trajectory) -> str:
+def errors(result: Trajectory, true: Trajectory) -> str:
     """End, root mean square and largest error by the first pose, and the ATE."""
-    truth = true_at(true, found.stamp_ns)
+    truth = true_at(true, result.stamp_ns)
     truth = inverse_from_transform(truth[0]) @ truth
-    off = np.linalg.norm(found.positions_m - truth[:, :3, 3], axis=1)
-    laid = transform_points(rigid_fit(found.positions_m, truth[:, :3, 3]), found.positions_m)
+    off = np.linalg.norm(result.positions_m - truth[:, :3, 3], axis=1)
+    laid = transform_points(rigid_fit(result.positions_m, truth[:, :3, 3]), result.positions_m)
     ate = np.sqrt(np.mean(np.sum((laid - truth[:, :3, 3]) ** 2, axis=1)))
-    way = np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum()
-    return f"{off[-1]:.3f} | {np.sqrt(np.mean(off**2)):.3f} | {off.max():.3f} | {ate:.3f} | {100 * ate / way:.2f} %"
+    trajectory = np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum()
+    return (
+        f"{off[-1]:.3f} | {np.sqrt(np.mean(off**2)):.3f} | {off.max():.3f} | {ate:.3f} | {100 * ate / trajectory:.2f} %"
+    )
 
 
-def nees(found: Trajectory, covariance: np.ndarray, truth: np.ndarray) -> str:
+def nees(result: Trajectory, covariance: np.ndarray, truth: np.ndarray) -> str:
     """Mean squared errors by covariances (n, 6, 6) of poses, each degree of freedom: all six, of shift, of turn."""
     known = np.trace(covariance, axis1=1, axis2=2) > 0  # the first pose is what all are meant by
-    apart = found.poses[known] @ inverse_from_transform(truth[known])
-    off = np.hstack([(found.poses - truth)[known][:, :3, 3], vector_from_rotation(apart[:, :3, :3])])
+    difference = result.poses[known] @ inverse_from_transform(truth[known])
+    off = np.hstack([(result.poses - truth)[known][:, :3, 3], vector_from_rotation(difference[:, :3, :3])])
     means = []
     for part in (slice(6), slice(3), slice(3, 6)):
         own = off[:, part]
@@ -123,46 +125,48 @@ def nees(found: Trajectory, covariance: np.ndarray, truth: np.ndarray) -> str:
 def false_closures(own: KeyframeMap, true: Trajectory) -> str:
     """How many places were known again, and how many of them are none."""
     poses = {number: true_at(true, np.array([each.stamp_ns]))[0] for number, each in own.keyframes.items()}
-    apart = [inverse_from_transform(poses[each.first]) @ poses[each.second] for each in own.closures]
-    off = [np.linalg.norm(a[:3, 3] - e.measured[:3, 3]) for a, e in zip(apart, own.closures, strict=True)]
+    difference = [inverse_from_transform(poses[each.first]) @ poses[each.second] for each in own.closures]
+    off = [np.linalg.norm(a[:3, 3] - e.measured[:3, 3]) for a, e in zip(difference, own.closures, strict=True)]
     false = sum(each > FALSE_M for each in off)
     return f"{len(own)} keyframes, {len(off)} closures, {false} of them false, {max(off, default=0):.3f} m off at most"
 
 
 def lap(folder: Path, seed: int, seconds: float) -> tuple[KeyframeMap, Trajectory]:
     """Print what becomes of a lap; its map, and where the left camera truly was."""
-    out, kept, tum = folder / f"slam{seed}", folder / f"map{seed}.npz", folder / f"slam{seed}.tum"
+    out, remaining, tum = folder / f"slam{seed}", folder / f"map{seed}.npz", folder / f"slam{seed}.tum"
     sample, true = written(folder, seed, "loop", seconds)
-    told = fused(sample, with_its_odometry(folder), out, "--map", kept, "--tum", tum)
-    cpu_s = sum(each["cpu_s"]["total"] for each in told["steps"] if each["name"].startswith("odometry."))
+    result = fused(sample, with_its_odometry(folder), out, "--map", remaining, "--tum", tum)
+    cpu_s = sum(each["cpu_s"]["total"] for each in result["steps"] if each["name"].startswith("odometry."))
     for name, topic, took_s in (
         ("VisualOdometry", "stereo_slam/odometryPose", cpu_s),
-        ("VisualSlamStereo, live", "stereo_slam/pose", told["cpu_s"]),
+        ("VisualSlamStereo, live", "stereo_slam/pose", result["cpu_s"]),
     ):
-        found, covariance = poses_of(out, topic)
-        truth = true_at(true, found.stamp_ns)
-        consistent = nees(found, covariance, inverse_from_transform(truth[0]) @ truth)
-        print(f"| {seed} {name} | {errors(found, true)} | {consistent} | {took_s / seconds:.2f} |")
+        actual, covariance = poses_of(out, topic)
+        truth = true_at(true, actual.stamp_ns)
+        consistent = nees(actual, covariance, inverse_from_transform(truth[0]) @ truth)
+        print(f"| {seed} {name} | {errors(actual, true)} | {consistent} | {took_s / seconds:.2f} |")
     print(f"| {seed} VisualSlamStereo, path | {errors(path_of(tum), true)} | - | - |")
-    own = load_map(kept, print)[0]
-    print(f"  {told['accepted']} of {told['sets']} pairs, {false_closures(own, true)}", flush=True)
+    own = load_map(remaining, print)[0]
+    print(f"  {result['accepted']} of {result['sets']} pairs, {false_closures(own, true)}", flush=True)
     return own, true
 
 
 def located(folder: Path, seed: int, seconds: float, own: KeyframeMap, true: Trajectory) -> None:
     """Print how well the way of another day is found in the map of a lap."""
     sample, true_again = written(folder, seed, "again", seconds)
-    out, words = folder / f"again{seed}_out", f"localisation.GeneralParameters.MapFile={folder / f'map{seed}.npz'}"
-    told = fused(sample, "MapLocalisation", out, "--set", words)
-    found, covariance = poses_of(out, "map_localisation/pose")
-    expected = inverse_from_transform(true_at(true, own.way()[0][:1])) @ true_at(true_again, found.stamp_ns)
-    apart = inverse_from_transform(expected) @ found.poses
-    shift, turn = (np.linalg.norm(each, axis=1) for each in (apart[:, :3, 3], vector_from_rotation(apart[:, :3, :3])))
-    late = (found.stamp_ns[0] - true_again.stamp_ns[0]) / NS_PER_S
+    out, text = folder / f"again{seed}_out", f"localisation.GeneralParameters.MapFile={folder / f'map{seed}.npz'}"
+    result = fused(sample, "MapLocalisation", out, "--set", text)
+    actual, covariance = poses_of(out, "map_localisation/pose")
+    expected = inverse_from_transform(true_at(true, own.way()[0][:1])) @ true_at(true_again, actual.stamp_ns)
+    difference = inverse_from_transform(expected) @ actual.poses
+    shift, turn = (
+        np.linalg.norm(each, axis=1) for each in (difference[:, :3, 3], vector_from_rotation(difference[:, :3, :3]))
+    )
+    late = (actual.stamp_ns[0] - true_again.stamp_ns[0]) / NS_PER_S
     print(
-        f"  MapLocalisation: found after {late:.2f} s, {told['accepted']} of {told['sets']} pairs, median "
+        f"  MapLocalisation: found after {late:.2f} s, {result['accepted']} of {result['sets']} pairs, median "
         f"{100 * np.median(shift):.1f} cm, {np.degrees(np.median(turn)):.2f} degrees, largest "
-        f"{100 * shift.max():.1f} cm, NEES {nees(found, covariance, expected)}",
+        f"{100 * shift.max():.1f} cm, NEES {nees(actual, covariance, expected)}",
         flush=True,
     )
 

@@ -39,8 +39,8 @@ def pairs_of_sample(count: int, shrink: int) -> Iterator[tuple[Frame, Frame, np.
     """Pairs one second apart, and the true depths of every third pixel."""
     numbers = numbers_of("sherpatt")
     scenario, own = make_scenario(1, float(max(count, 2)), dict(numbers["settings"])), numbers["camera"]
-    scene, lens = make_world(scenario), (own["f"], own["f"], own["cx"], own["cy"])
-    camera = camera_from_numbers(own["width"], own["height"], lens, (0.0,) * 5)
+    scene, camera_model = make_world(scenario), (own["f"], own["f"], own["cx"], own["cy"])
+    camera = camera_from_numbers(own["width"], own["height"], camera_model, (0.0,) * 5)
     matrix = [own["f"], 0, own["cx"], 0, own["f"], own["cy"], 0, 0, 1]
     model = model_of(matrix, [0] * 5, "plumb_bob", width=own["width"], height=own["height"])
     sides = scenario.body_T_camera()
@@ -57,38 +57,38 @@ def settings_of_chain() -> Given:
     return next(node.parameters for node in graph.nodes if node.id == "reconstructor3D")
 
 
-def made_by(given: Given) -> Step:
+def made_by(parameters: Given) -> Step:
     """The step with its settings."""
-    return step_of("StereoReconstruction", "HirschmullerDisparityMapping")(given)
+    return step_of("StereoReconstruction", "HirschmullerDisparityMapping")(parameters)
 
 
-def depths(left: Frame, right: Frame, given: Given) -> tuple[np.ndarray, float]:
+def depths(left: Frame, right: Frame, parameters: Given) -> tuple[np.ndarray, float]:
     """The depth (h, w) of every third pixel, 0 where there is none, and the CPU time that the step took."""
-    general = {**given.get("GeneralParameters", {}), "PointCloudSamplingDensity": 1.0, "VoxelGridLeafSize": 0.0}
+    general = {**parameters.get("GeneralParameters", {}), "PointCloudSamplingDensity": 1.0, "VoxelGridLeafSize": 0.0}
     space = {"LimitX": 100.0, "LimitY": 100.0, "LimitZ": 100.0}
-    whole = {**given, "GeneralParameters": general, "ReconstructionSpace": space}
+    whole = {**parameters, "GeneralParameters": general, "ReconstructionSpace": space}
     points = made_by(whole).process(left=left, right=right)["pointcloud"].points
-    own = made_by(given if "GeneralParameters" in given else {**given, "GeneralParameters": SPARSE})
+    own = made_by(parameters if "GeneralParameters" in parameters else {**parameters, "GeneralParameters": SPARSE})
     start = time.process_time()
     own.process(left=left, right=right)
     took_s = time.process_time() - start
     pixels = points[:, :2] / points[:, 2:] @ left.camera.matrix[:2, :2].T + left.camera.matrix[:2, 2]
     u, v = np.round(pixels).astype(int).T
-    found = np.zeros(left.image.shape)
-    found[v, u] = points[:, 2]
-    return found[EVERY // 2 :: EVERY, EVERY // 2 :: EVERY], took_s
+    values = np.zeros(left.image.shape)
+    values[v, u] = points[:, 2]
+    return values[EVERY // 2 :: EVERY, EVERY // 2 :: EVERY], took_s
 
 
-def row_of(name: str, found: np.ndarray, true: np.ndarray, cpu_s: float) -> str:
+def row_of(name: str, result: np.ndarray, true: np.ndarray, cpu_s: float) -> str:
     """A row of the table, of depths (n,) beside true ones."""
     cells = [name]
     for least, most in BETWEEN_M:
-        there = (true > least) & (true < most) & (found > 0)
-        off = np.abs(found[there] - true[there])
+        there = (true > least) & (true < most) & (result > 0)
+        off = np.abs(result[there] - true[there])
         cells.append(f"{100 * np.median(off):.2f} cm, {100 * np.median(off / true[there]):.2f} %")
     far = (true > BETWEEN_M[-1][0]) & (true < BETWEEN_M[-1][1])
-    known = far & (found > 0)
-    beyond = np.abs(found[known] / true[known] - 1) > FAR_OFF
+    known = far & (result > 0)
+    beyond = np.abs(result[known] / true[known] - 1) > FAR_OFF
     return (
         f"| {' | '.join([*cells, f'{known.sum() / far.sum():.2f}', f'{100 * beyond.mean():.1f} %', f'{cpu_s:.3f}'])} |"
     )
@@ -103,12 +103,12 @@ def main() -> None:
     pairs = list(pairs_of_sample(chosen.pairs, chosen.shrink))
     print("| settings | 1.1 to 2 m | 2 to 4 m | 2 to 8 m | filled | more than 5 % off | CPU s a pair |")
     print(f"|{'---|' * 7}")
-    for name, given in (("ours", settings_of_chain()), ("the authors'", AUTHORS)):
-        made = [depths(left, right, given) for left, right, _ in pairs]
-        found = np.concatenate([each.ravel() for each, _ in made])
-        rows, columns = made[0][0].shape  # squares at the rim may overhang
+    for name, parameters in (("ours", settings_of_chain()), ("the authors'", AUTHORS)):
+        result = [depths(left, right, parameters) for left, right, _ in pairs]
+        values = np.concatenate([each.ravel() for each, _ in result])
+        rows, columns = result[0][0].shape  # squares at the rim may overhang
         true = np.concatenate([each[:rows, :columns].ravel() for *_, each in pairs]).astype(float)
-        print(row_of(name, found, true, float(np.mean([took_s for _, took_s in made]))), flush=True)
+        print(row_of(name, values, true, float(np.mean([took_s for _, took_s in result]))), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,11 +45,11 @@ def main() -> None:
 
 def touched(path: Path, tare: int, threshold: float) -> np.ndarray:
     """The points (n, 3) that come of the sample."""
-    words = [f"{GENERAL}.TareSamples={tare}", f"{GENERAL}.Threshold={threshold}"]
-    with fieldplay.open(path) as data, load_pipeline(DFPC, None, settings_of_arguments(words)) as pipeline:
-        found = bindings(data, pipeline.inputs, [], data.archive.spec.fusion)
+    arguments = [f"{GENERAL}.TareSamples={tare}", f"{GENERAL}.Threshold={threshold}"]
+    with fieldplay.open(path) as data, load_pipeline(DFPC, None, settings_of_arguments(arguments)) as pipeline:
+        actual = bindings(data, pipeline.inputs, [], data.archive.spec.fusion)
         outputs = OutTopics(ports=pipeline.outputs, place="/scan", scene="payload")
-        run = FusionRun(data, pipeline, reader_of(data, found), outputs, FusionPart())
+        run = FusionRun(data, pipeline, reader_of(data, actual), outputs, FusionPart())
         cloud = run.into(None).cloud
     return cloud.points if cloud else np.zeros((0, 3))
 

@@ -52,11 +52,11 @@ print(json.dumps({**measured, "code": code, "first_picture_s": first[0] if first
 
 def measured(*command: str) -> dict[str, Any]:
     """A command in a process of its own."""
-    words = [sys.executable, "-c", CHILD, str(time.time()), *command]
-    result = subprocess.run(words, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    assert found["code"] == 0
-    return found
+    arguments = [sys.executable, "-c", CHILD, str(time.time()), *command]
+    result = subprocess.run(arguments, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    actual: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    assert actual["code"] == 0
+    return actual
 
 
 def served_mb(root: Path, memory: str) -> float:

@@ -94,11 +94,11 @@ def look(folder: Path, url: str, image: Any, out: Path) -> None:
 def faults_of(shot: Any, image: Any) -> list[str]:
     """What is not as it should be."""
     parts = {"camera": CAMERA, "space": SPACE, "plot": PLOT}
-    found = {name: shot[top:bottom, left:right].astype(float) for name, (left, top, right, bottom) in parts.items()}
-    issues = [f"the {name} is blank" for name, pixels in found.items() if pixels.std(axis=(0, 1)).max() < SPREAD]
-    apart = np.abs(found["camera"].mean(axis=(0, 1)) - image.mean(axis=(0, 1))).max()
-    if apart > COLOURS_APART:
-        issues.append(f"the camera's colours are {apart:.0f} levels off the picture's")
+    by_name = {name: shot[top:bottom, left:right].astype(float) for name, (left, top, right, bottom) in parts.items()}
+    issues = [f"the {name} is blank" for name, pixels in by_name.items() if pixels.std(axis=(0, 1)).max() < SPREAD]
+    difference = np.abs(by_name["camera"].mean(axis=(0, 1)) - image.mean(axis=(0, 1))).max()
+    if difference > COLOURS_APART:
+        issues.append(f"the camera's colours are {difference:.0f} levels off the picture's")
     return issues
 
 

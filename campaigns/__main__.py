@@ -25,16 +25,16 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("bags/campaigns"), help="where inputs that failed are put")
     parser.add_argument("--replay", type=Path, nargs="+", default=[], help="look at these files instead")
     chosen = parser.parse_args()
-    made = {kind: KINDS[kind]() for kind in chosen.kinds}
+    by_name = {kind: KINDS[kind]() for kind in chosen.kinds}
     faulthandler.enable(os.fdopen(os.dup(2), "w"))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of each picture, for which pages do not suffice
     failed = 0
-    for kind, inputs in made.items():
+    for kind, inputs in by_name.items():
         limit_memory(MORE_MEMORY)
         for path in chosen.replay:
-            words: Counter[str] = Counter()
-            what = fault_of(inputs, path.read_bytes(), is_twice=True, word=words)
-            say(f"{path}: {what[1] if what else ', '.join(words)}")
+            text: Counter[str] = Counter()
+            what = fault_of(inputs, path.read_bytes(), is_twice=True, word=text)
+            say(f"{path}: {what[1] if what else ', '.join(text)}")
             failed += what is not None
         if chosen.replay:
             continue

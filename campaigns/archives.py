@@ -75,9 +75,9 @@ class Archive(Inputs):
         if name not in self._of_file:
             other = self._contents[name].translate(bytes.maketrans(b"123456", b"234561"))
             self._of_file[name] = {"/tf_static"}  # which stands at the archive's begin, wherever that is
-            beside = Path(name).with_suffix(".csv").as_posix()
-            if name.endswith(".xml") and beside in self._contents:  # a label says what the columns of its table are
-                self._of_file[name] |= self._topics_of(beside)
+            paired = Path(name).with_suffix(".csv").as_posix()
+            if name.endswith(".xml") and paired in self._contents:  # a label says what the columns of its table are
+                self._of_file[name] |= self._topics_of(paired)
             for content in (None, other, other[: len(other) // 2]):
                 self._of_file[name] |= self._changed_topics(name, content)
         return self._of_file[name]

@@ -103,24 +103,24 @@ class Bags(Inputs):
 
     def _at_random(self, path: Path) -> "Counter[tuple[str, int, bytes]]":
         bag = open_bag(path, lambda defect: None)
-        found: Counter[tuple[str, int, bytes]] = Counter()
+        counts: Counter[tuple[str, int, bytes]] = Counter()
         for name in bag.kinds:
             topic = bag.topic(name, 5)
             for index in reversed(range(len(topic.spans))):
                 pairs = zip(topic.stamps(index).tolist(), topic.messages(index), strict=True)
-                found.update((name, stamp, bytes(each)) for stamp, each in pairs if each is not None)
+                counts.update((name, stamp, bytes(each)) for stamp, each in pairs if each is not None)
         bag.close()
-        return found
+        return counts
 
     def _compare_begin(self, content: bytes, arrived: set[bytes]) -> None:
         """The messages of chunks that lie before the first changed byte all arrive."""
-        whole, place = self._files["mcap"], MAGIC
+        whole, position = self._files["mcap"], MAGIC
         upto = next((at for at, (a, b) in enumerate(zip(whole, content, strict=False)) if a != b), len(content))
-        while place + CHUNK_HEAD.size <= min(upto, len(whole)):
-            kind, length = CHUNK_HEAD.unpack_from(whole, place)
-            end = place + CHUNK_HEAD.size + length
+        while position + CHUNK_HEAD.size <= min(upto, len(whole)):
+            kind, length = CHUNK_HEAD.unpack_from(whole, position)
+            end = position + CHUNK_HEAD.size + length
             if kind == CHUNK and end <= upto:
-                missing = [value for value in self._values if value in whole[place:end] and value not in arrived]
+                missing = [value for value in self._values if value in whole[position:end] and value not in arrived]
                 if missing:
                     raise WrongError(f"messages before the first fault are missing: {missing[0].hex()} before {upto}")
-            place = end
+            position = end

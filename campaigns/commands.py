@@ -77,8 +77,8 @@ def _evaluate(stage: Stage) -> list[str]:
     return ["evaluate", *files, "--tum", str(stage.out / "tum"), "--plot", str(stage.out / "errors.html")]
 
 
-def _sample(stage: Stage, *words: str) -> list[str]:
-    return ["sample", "ida", str(stage.out / "some"), "--seconds", "2", "--set", "clock_column=none", *words]
+def _sample(stage: Stage, *arguments: str) -> list[str]:
+    return ["sample", "ida", str(stage.out / "some"), "--seconds", "2", "--set", "clock_column=none", *arguments]
 
 
 def _batch(stage: Stage) -> list[str]:

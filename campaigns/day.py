@@ -61,9 +61,9 @@ class Use(NamedTuple):
 def playing(archive: Path, **values: Any) -> Iterator["subprocess.Popen[str]"]:
     """A player as a process."""
     program = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"
-    words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
-    words = [str(program), "--ros-args", "-p", f"archive:={archive}", "-p", f"topics:={PLAYED}", *words]
-    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    arguments = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
+    arguments = [str(program), "--ros-args", "-p", f"archive:={archive}", "-p", f"topics:={PLAYED}", *arguments]
+    started = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield started
     finally:
@@ -114,16 +114,16 @@ def subscribers(seed: int) -> None:
     is_over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: is_over.append(number))
     while not is_over:
-        made = []
+        results = []
         for _ in range(draw.randrange(1, 30)):
             slow_s = SLOW_S if draw.random() < 0.02 else 0.0
             topic, kind = draw.choice(list(TOPICS.items()))
-            made.append(
+            results.append(
                 listener.node.create_subscription(kind, topic, lambda _, slow=slow_s: time.sleep(slow), MANY, raw=True)
             )
-        came += len(made)
+        came += len(results)
         listener.spin(draw.random())
-        for one in made:
+        for one in results:
             listener.node.destroy_subscription(one)
     listener.close()
     say(str(came))
@@ -160,9 +160,9 @@ def a_day(archive: Path, seconds: float, seed: int) -> str:
             one.send_signal(signal.SIGTERM)
             came += int(one.communicate(timeout=PATIENCE_S)[0] or 0)
         player.send_signal(signal.SIGINT)
-        told, _ = player.communicate(timeout=PATIENCE_S)
-        if player.returncode or "Traceback" in told:
-            raise WrongError(f"the player ended with {player.returncode}: {told[-2000:]}")
+        output, _ = player.communicate(timeout=PATIENCE_S)
+        if player.returncode or "Traceback" in output:
+            raise WrongError(f"the player ended with {player.returncode}: {output[-2000:]}")
     (status,) = deserialize_message(states[-1], DiagnosticArray).status
     values = {entry.key: entry.value for entry in status.values}
     rounds = int(values[f"published {FIX}"]) // FIXES
@@ -190,13 +190,13 @@ def _uses(
 
 def growth(first: list[Use], last: list[Use]) -> str:
     """By how much of each a player holds more, in percent; WrongError where that is too much."""
-    told = []
+    messages = []
     for name, before, after in zip(Use._fields, zip(*first, strict=True), zip(*last, strict=True), strict=True):
         grown = (sum(after) / len(after)) / (sum(before) / len(before)) - 1
-        told.append(f"{name} {grown:+.1%}")
+        messages.append(f"{name} {grown:+.1%}")
         if grown > MOST_GROWTH:
             raise WrongError(f"{name} has grown by {grown:.1%}: from {before} to {after}")
-    return ", ".join(told)
+    return ", ".join(messages)
 
 
 class Calls:
@@ -229,12 +229,12 @@ class Calls:
         self.listener.spin(self.draw.random() * 0.5)
 
     def _seek(self) -> None:
-        place = self.draw.choice([self.draw.randrange(FIXES * STEP_NS), -NS_PER_S, 2 * NS_PER_S])
-        is_there = 0 <= place <= (FIXES - 1) * STEP_NS
-        time_there = Time(sec=START + place // NS_PER_S, nanosec=place % NS_PER_S)
+        index = self.draw.choice([self.draw.randrange(FIXES * STEP_NS), -NS_PER_S, 2 * NS_PER_S])
+        is_there = 0 <= index <= (FIXES - 1) * STEP_NS
+        time_there = Time(sec=START + index // NS_PER_S, nanosec=index % NS_PER_S)
         self._expect(self.listener.call(srv.Seek, "seek", time=time_there).success, is_there, "seek")
         if is_there:
-            self.targets.append(-(-place // STEP_NS))
+            self.targets.append(-(-index // STEP_NS))
 
     def _set_rate(self) -> None:
         rate = self.draw.choice([0.5, 1.0, 2.0, 10.0, 0.0, -1.0, 1e300])
@@ -265,10 +265,10 @@ class Calls:
     def judge(self) -> None:
         """Every message is the one behind the one before, or the first behind a seek, in the order of the seeks."""
         targets, ahead = list(self.targets), self.heard[0] if self.heard else 0
-        for place, got in enumerate(self.heard):
+        for position, got in enumerate(self.heard):
             if got != ahead:
                 if got not in targets:
-                    raise WrongError(f"message {place}: expected fix {ahead}, got {got}")
+                    raise WrongError(f"message {position}: expected fix {ahead}, got {got}")
                 del targets[: targets.index(got) + 1]
             ahead = (got + 1) % FIXES
 
@@ -281,18 +281,18 @@ class Calls:
 def calls(archive: Path, count: int, seed: int) -> str:
     """So many calls; what came of it, in a line."""
     with playing(archive, loop=True, paused=True, topics="gnss/fix$") as player:
-        made = Calls(seed)
+        calls = Calls(seed)
         try:
             for _ in range(count):
-                made.make()
-            made.judge()
-            made.listener.call(srv.Stop, "stop")
-            told, _ = player.communicate(timeout=PATIENCE_S)
+                calls.make()
+            calls.judge()
+            calls.listener.call(srv.Stop, "stop")
+            output, _ = player.communicate(timeout=PATIENCE_S)
         finally:
-            made.listener.close()
-        if player.returncode or "Traceback" in told:
-            raise WrongError(f"the player ended with {player.returncode}: {told[-2000:]}")
-    return f"calls: {2 * count} live, {len(made.targets)} seeks, {len(made.heard)} messages as they should be"
+            calls.listener.close()
+        if player.returncode or "Traceback" in output:
+            raise WrongError(f"the player ended with {player.returncode}: {output[-2000:]}")
+    return f"calls: {2 * count} live, {len(calls.targets)} seeks, {len(calls.heard)} messages as they should be"
 
 
 def main() -> int:

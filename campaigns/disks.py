@@ -35,27 +35,27 @@ class Disks(Inputs):
     def mutated(self, draw: random.Random) -> bytes:
         writes, names, _ = self.stage.counts
         ill = draw.choice([FULL, FULL, READ_ONLY, UNWRITABLE, *[UNREADABLE, CHANGED] * bool(self._reads)])
-        told: dict[str, Any] = {"ill": ill}
+        by_name: dict[str, Any] = {"ill": ill}
         if ill == FULL:
-            told["at"] = int(self.stage.bytes * draw.random() ** draw.choice([1, 1, 3]))
+            by_name["at"] = int(self.stage.bytes * draw.random() ** draw.choice([1, 1, 3]))
         elif ill in (READ_ONLY, UNWRITABLE):
-            told["at"] = 1 + draw.randrange(names if ill == READ_ONLY else max(writes, 1))
+            by_name["at"] = 1 + draw.randrange(names if ill == READ_ONLY else max(writes, 1))
         else:
-            told["at"] = 1 + draw.randrange(self._reads)
+            by_name["at"] = 1 + draw.randrange(self._reads)
         if ill in (UNWRITABLE, UNREADABLE):
-            told["is_once"] = draw.random() < 0.5
+            by_name["is_once"] = draw.random() < 0.5
         if ill == CHANGED:
-            told |= {"change": draw.choice(CHANGES), "file": draw.random()}
-        return json.dumps(told).encode()
+            by_name |= {"change": draw.choice(CHANGES), "file": draw.random()}
+        return json.dumps(by_name).encode()
 
     def look(self, data: bytes) -> Found:
-        told = json.loads(data)
+        result = json.loads(data)
         stage = self.stage
         stage.reset()
         try:
-            ended = stage.run(stage.command.words(stage), self._change(told), _request(told))
-            if told["ill"] in (UNREADABLE, CHANGED):
-                self._judge_read(ended, is_gone="removed" in told.get("change", ""))
+            ended = stage.run(stage.command.words(stage), self._change(result), _request(result))
+            if result["ill"] in (UNREADABLE, CHANGED):
+                self._judge_read(ended, is_gone="removed" in result.get("change", ""))
             else:
                 self._judge_written(ended)
         finally:
@@ -63,29 +63,29 @@ class Disks(Inputs):
         stage.judge_again()
         return Found("refused" if ended.code == REFUSED else "done", 0)
 
-    def _change(self, told: dict[str, Any]) -> Meddle:
+    def _change(self, message: dict[str, Any]) -> Meddle:
         def meddle(leader: int) -> bool:
             if not self.stage.shim.waiting:
                 return False
-            self._changed(told)
+            self._changed(message)
             self.stage.shim.let_go()
             return True
 
         return meddle
 
-    def _changed(self, told: dict[str, Any]) -> None:
+    def _changed(self, output: dict[str, Any]) -> None:
         files = [path for _, path in files_below(self.stage.archive)]
-        path = files[int(told["file"] * len(files))]
+        path = files[int(output["file"] * len(files))]
         data = path.read_bytes()
-        if told["change"] == "all removed":
+        if output["change"] == "all removed":
             shutil.rmtree(self.stage.archive)
-        elif told["change"] == "removed":
+        elif output["change"] == "removed":
             path.unlink()
-        elif told["change"] == "longer":
+        elif output["change"] == "longer":
             path.write_bytes(data + data[-len(data) // 3 :])
         else:
-            os.truncate(path, len(data) // 2 if told["change"] == "cut" else 0)
-            if told["change"] == "other":
+            os.truncate(path, len(data) // 2 if output["change"] == "cut" else 0)
+            if output["change"] == "other":
                 path.write_bytes(data.translate(bytes.maketrans(b"123456", b"234561")))
 
     def _restore(self) -> None:
@@ -113,29 +113,29 @@ class Disks(Inputs):
     def _judge_read(self, ended: Ended, *, is_gone: bool) -> None:
         """What could not be read is told; what is there is not half of something."""
         stage = self.stage
-        found = stage.files()
-        if left := [name for name in found if ".partial-" in name or ".replaced-" in name]:
+        files = stage.files()
+        if left := [name for name in files if ".partial-" in name or ".replaced-" in name]:
             raise WrongError(f"something is left behind: {left[0]}")
         if ended.code != stage.ended.code:
             _require_told(self._with_steps(ended), is_gone=is_gone)
-            more = [name for name in found if stage.earlier.get(name) != found[name] and name[:6] != "cache/"]
+            more = [name for name in files if stage.earlier.get(name) != files[name] and name[:6] != "cache/"]
             if more and not stage.command.telling:
                 raise WrongError(f"an output though it was refused: {more[0]}")
-        elif found != stage.wanted and not (ended.told or "problem" in ended.printed or "fault" in ended.printed):
+        elif files != stage.wanted and not (ended.told or "problem" in ended.printed or "fault" in ended.printed):
             raise WrongError("another output, and nothing is told of why")
         elif "Traceback" in ended.told:
             raise WrongError(f"a traceback: {ended.told}")
 
 
-def _request(told: dict[str, Any]) -> Request:
-    once = bool(told.get("is_once"))
+def _request(message: dict[str, Any]) -> Request:
+    once = bool(message.get("is_once"))
     return {
-        FULL: Request(kinds=WRITES | NAMES, action=FILL, at=told["at"]),
-        READ_ONLY: Request(kinds=NAMES, action=REFUSE, at=told["at"], error=errno.EROFS),
-        UNWRITABLE: Request(kinds=WRITES, action=REFUSE, at=told["at"], error=errno.EIO, is_once=once),
-        UNREADABLE: Request(kinds=READS, action=REFUSE, at=told["at"], error=errno.EIO, is_once=once),
-        CHANGED: Request(kinds=READS, action=WAIT, at=told["at"]),
-    }[told["ill"]]
+        FULL: Request(kinds=WRITES | NAMES, action=FILL, at=message["at"]),
+        READ_ONLY: Request(kinds=NAMES, action=REFUSE, at=message["at"], error=errno.EROFS),
+        UNWRITABLE: Request(kinds=WRITES, action=REFUSE, at=message["at"], error=errno.EIO, is_once=once),
+        UNREADABLE: Request(kinds=READS, action=REFUSE, at=message["at"], error=errno.EIO, is_once=once),
+        CHANGED: Request(kinds=READS, action=WAIT, at=message["at"]),
+    }[message["ill"]]
 
 
 def _require_told(ended: Ended, *, is_gone: bool = False) -> None:

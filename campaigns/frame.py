@@ -113,19 +113,19 @@ def judge(summary: Summary, inputs: Inputs, data: bytes, index: int) -> None:
         what = ("slow", f"{took:.1f} s for {len(data)} bytes")
     if not what:
         return
-    short, told = what
+    short, message = what
     summary.faults[short] += 1
     if summary.faults[short] <= MOST_KEPT:
-        summary.kept.append(Fault(summary.name, summary.seed, index, data, told))
+        summary.kept.append(Fault(summary.name, summary.seed, index, data, message))
 
 
 def fault_of(inputs: Inputs, data: bytes, *, is_twice: bool, word: Counter[str]) -> tuple[str, str] | None:
     """What is wrong with what becomes of an input, short and in full; None where nothing is."""
     try:
         with _ended_at_last(inputs.hangs_s):
-            found = _found(inputs, data)
-            word[found.word] += 1
-            if is_twice and _found(inputs, data) != found:
+            result = _found(inputs, data)
+            word[result.word] += 1
+            if is_twice and _found(inputs, data) != result:
                 return "another thing came the second time", "the second run says another thing than the first"
     except KeyboardInterrupt:
         raise
@@ -147,8 +147,8 @@ def _short(error: BaseException) -> str:
     if isinstance(error, WrongError):
         return str(error).partition(":")[0]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if OURS in frame.filename]
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "elsewhere"
-    return f"{type(error).__name__} at {place}"
+    folder = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "elsewhere"
+    return f"{type(error).__name__} at {folder}"
 
 
 @contextmanager

@@ -43,9 +43,11 @@ COVERED = re.compile(r"cov: (\d+) .*?corp: (\d+)/")
 class Guided:
     """What the fuzzer calls, again and again until the time is up; then it ends the process."""
 
-    def __init__(self, kind: str, inputs: Inputs, fuzzer: Any, *, chosen: argparse.Namespace, told: IO[bytes]) -> None:
+    def __init__(
+        self, kind: str, inputs: Inputs, fuzzer: Any, *, chosen: argparse.Namespace, message: IO[bytes]
+    ) -> None:
         self._summary = Summary(f"guided-{kind}", chosen.seed)
-        self._inputs, self._fuzzer, self._told, self._keep = inputs, fuzzer, told, chosen.keep
+        self._inputs, self._fuzzer, self._told, self._keep = inputs, fuzzer, message, chosen.keep
         self._is_headed = kind in HEADED
         self._begin = time.monotonic()
         self._until = self._begin + chosen.seconds
@@ -97,8 +99,8 @@ def main() -> int:
         return 2
     if len(chosen.kinds) > 1:
         options = ["--seconds", str(chosen.seconds), "--seed", str(chosen.seed), "--keep", str(chosen.keep)]
-        words = [sys.executable, "-m", "campaigns.guided", *options]
-        return max(subprocess.run([*words, kind], check=False).returncode for kind in chosen.kinds)
+        arguments = [sys.executable, "-m", "campaigns.guided", *options]
+        return max(subprocess.run([*arguments, kind], check=False).returncode for kind in chosen.kinds)
     guide(chosen.kinds[0], fuzzer, chosen)
     return 0
 
@@ -110,10 +112,10 @@ def guide(kind: str, fuzzer: Any, chosen: argparse.Namespace) -> None:
     if kind not in kinds:
         raise SystemExit(f"there is no kind {kind}; there are {', '.join(kinds)}")
     inputs = kinds[kind]()
-    with TemporaryFile() as told:
-        os.dup2(told.fileno(), 2)  # where the fuzzer says what is covered
+    with TemporaryFile() as message:
+        os.dup2(message.fileno(), 2)  # where the fuzzer says what is covered
         limit_memory(4 * MORE_MEMORY)  # what it keeps, and what libraries do, is in it too
-        guided = Guided(kind, inputs, fuzzer, chosen=chosen, told=told)
+        guided = Guided(kind, inputs, fuzzer, chosen=chosen, message=message)
         fuzzer.Setup([kind, f"-seed={chosen.seed}", *OPTIONS], guided.look, custom_mutator=guided.changed)
         try:
             fuzzer.Fuzz()

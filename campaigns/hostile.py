@@ -60,14 +60,19 @@ class Ending(NamedTuple):
             f"signs that steer terminals: {sorted(signs)}": bool(signs),
             "nothing said": not self.text.strip(),
         }
-        return ", ".join(told for told, is_wrong in issues.items() if is_wrong)
+        return ", ".join(message for message, is_wrong in issues.items() if is_wrong)
 
 
 def ending_of(arguments: list[str]) -> Ending:
     """Run the command line with these arguments."""
-    words = [sys.executable, "-c", "import sys; from fieldplay.cli.main import main; sys.exit(main())", *arguments]
+    arguments_read = [
+        sys.executable,
+        "-c",
+        "import sys; from fieldplay.cli.main import main; sys.exit(main())",
+        *arguments,
+    ]
     with tempfile.TemporaryFile() as out:
-        started = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+        started = subprocess.Popen(arguments_read, stdout=out, stderr=subprocess.STDOUT)
         until = time.monotonic() + KILLED_S
         most_kb = 0
         while not (ended := os.wait4(started.pid, os.WNOHANG))[0]:
@@ -123,12 +128,12 @@ def zip_of_a_million_files(folder: Path) -> list[str]:
     with zipfile.ZipFile(folder / "a.zip", "w") as file:
         file.writestr("GnssImu.csv", _rows())
     whole = (folder / "a.zip").read_bytes()
-    place = whole.rindex(b"PK\1\2")
+    position = whole.rindex(b"PK\1\2")
     end = whole.rindex(b"PK\5\6")
     empty = struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 0, 0, 0, 0, len(names[0]), 0, 0, 0, 0, 0, 0)
-    directory = whole[place:end] + b"".join(empty + name for name in names)
-    tail = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, len(directory), place, 0)
-    (folder / "a.zip").write_bytes(whole[:place] + directory + tail)
+    directory = whole[position:end] + b"".join(empty + name for name in names)
+    tail = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, len(directory), position, 0)
+    (folder / "a.zip").write_bytes(whole[:position] + directory + tail)
     return ["info", str(folder / "a.zip")]
 
 
@@ -202,8 +207,8 @@ def cloud_of_10_12_points(folder: Path) -> list[str]:
         f"VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH {10**12}\nHEIGHT 1\nPOINTS {10**12}\n"
     )
     for kind in ("ascii", "binary", "binary_compressed"):
-        place = root / f"LidarPointcloud_{START}.{len(kind)}.pcd"
-        place.write_text(f"{head}DATA {kind}\n" + "1 2 3\n" * 9)
+        position = root / f"LidarPointcloud_{START}.{len(kind)}.pcd"
+        position.write_text(f"{head}DATA {kind}\n" + "1 2 3\n" * 9)
     return ["check", str(root)]
 
 
@@ -318,21 +323,21 @@ def messages_of_4_gb(folder: Path) -> list[str]:
     with BagWriter(bag) as writer:
         number = writer.add_channel(channel_of_type("/a", text))
         writer.write(messages_of_channel(number, np.arange(9), PiecePayloads([packed] * 9)))
-    told = bag / "metadata.yaml"
-    told.write_text(told.read_text().replace('compression_mode: ""', "compression_mode: MESSAGE"))
+    message = bag / "metadata.yaml"
+    message.write_text(message.read_text().replace('compression_mode: ""', "compression_mode: MESSAGE"))
     return ["check", str(bag)]
 
 
 def geotiff_of_a_billion_tiles(folder: Path) -> list[str]:
     """A heightmap of 2^19 x 2^19 pixels in tiles of 16 x 16, whose places are a hole of the file."""
     side, tiles = 1 << 19, 1 << 30
-    place = {324: 4096, 325: 4096, 33550: 512, 33922: 544}
+    position = {324: 4096, 325: 4096, 33550: 512, 33922: 544}
     entries = [(256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 32), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1),
                (322, 3, 1, 16), (323, 3, 1, 16), (324, 4, tiles, 0), (325, 4, tiles, 0), (339, 3, 1, 3),
                (33550, 12, 3, 0), (33922, 12, 6, 0)]  # fmt: skip
     data = b"II" + struct.pack("<HHHQQ", 43, 8, 0, 16, len(entries))
     for code, kind, count, value in entries:
-        data += struct.pack("<HHQQ", code, kind, count, place.get(code, value))
+        data += struct.pack("<HHQQ", code, kind, count, position.get(code, value))
     data = data.ljust(512, b"\0") + struct.pack("<4d", 0.5, 0.5, 0, 0) + struct.pack("<6d", 0, 0, 0, 400, 900, 0)
     write_archive(folder / "archive")
     with (folder / "archive" / "surface.tif").open("wb") as file:
@@ -355,10 +360,10 @@ CASES: Mapping[str, Case] = {
 def judged(case: Case) -> tuple[Ending, str]:
     """What became of a case, and what is wrong with that."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
-        found = ending_of(case(Path(folder)))
+        ending = ending_of(case(Path(folder)))
         pages = [path.read_text("utf-8") for path in Path(folder).glob("*.html")]
-    issue = found.fault()
-    return found, issue or "markup out of a name" * any("<script>alert" in page for page in pages)
+    issue = ending.fault()
+    return ending, issue or "markup out of a name" * any("<script>alert" in page for page in pages)
 
 
 def main() -> int:
@@ -367,12 +372,11 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=", ".join(CASES))
     issues = 0
     for name in parser.parse_args().cases:
-        found, issue = judged(CASES[name])
-        said = found.text.strip().splitlines()
-        shown = said[-1][:160] if said else ""
-        say(
-            f"{name}: {issue or 'survived'}; {found.seconds:.1f} s, {found.most_kb // 1000} MB, {found.code}: {shown!r}"
-        )
+        actual, issue = judged(CASES[name])
+        lines = actual.text.strip().splitlines()
+        shown = lines[-1][:160] if lines else ""
+        used = f"{actual.seconds:.1f} s, {actual.most_kb // 1000} MB"
+        say(f"{name}: {issue or 'survived'}; {used}, {actual.code}: {shown!r}")
         issues += bool(issue)
     return int(issues > 0)
 

@@ -63,12 +63,12 @@ class IndexCaches(Inputs):
 
     def look(self, data: bytes) -> Found:
         self._place.write_bytes(data)
-        said = self._said()
-        if said is None:
+        message = self._said()
+        if message is None:
             raise ArchiveError("it does not count")
-        if said != self._index:
-            raise WrongError(f"an index that is damaged is believed: {said}")
-        return Found("read", said)
+        if message != self._index:
+            raise WrongError(f"an index that is damaged is believed: {message}")
+        return Found("read", message)
 
     def _said(self) -> str | None:
         """All of an index that counts, as text."""

@@ -47,30 +47,30 @@ class Kills(Inputs):
         return json.dumps({"kinds": kinds, "at": at, "is_torn": draw.random() < 0.5, "victim": victim}).encode()
 
     def look(self, data: bytes) -> Found:
-        told = json.loads(data)
+        result = json.loads(data)
         stage = self.stage
         stage.reset()
         request = None
-        if "at" in told:
-            request = Request(kinds=told["kinds"], action=WAIT, at=told["at"], is_torn=told["is_torn"])
-        ended = stage.run(stage.command.words(stage), self._killer(told), request)
-        self._judge_end(ended, told["victim"])
+        if "at" in result:
+            request = Request(kinds=result["kinds"], action=WAIT, at=result["at"], is_torn=result["is_torn"])
+        ended = stage.run(stage.command.words(stage), self._killer(result), request)
+        self._judge_end(ended, result["victim"])
         stage.judge_left()
         stage.judge_again()
         self.killed += ended.code != stage.ended.code
         return Found("run", 0)  # whether a kill by the clock comes before the end is another thing each time
 
-    def _killer(self, told: dict[str, Any]) -> Meddle:
-        until = time.monotonic() + told.get("after", 0) * self.stage.seconds
+    def _killer(self, message: dict[str, Any]) -> Meddle:
+        until = time.monotonic() + message.get("after", 0) * self.stage.seconds
 
         def meddle(leader: int) -> bool:
             waiting = self.stage.shim.waiting
-            if not waiting if "at" in told else time.monotonic() < until:
+            if not waiting if "at" in message else time.monotonic() < until:
                 return False
-            if told["victim"] == ALL:
+            if message["victim"] == ALL:
                 os.killpg(leader, signal.SIGKILL)
             else:
-                os.kill(waiting if told["victim"] == SELF else leader, signal.SIGKILL)
+                os.kill(waiting if message["victim"] == SELF else leader, signal.SIGKILL)
             self.stage.shim.let_go()
             return True
 
@@ -106,10 +106,10 @@ def _on_command(name: str, chosen: argparse.Namespace, root: Path) -> int:
     kills = Kills(stage)
     kinds: dict[str, tuple[Inputs, int]] = {"kill": (kills, chosen.kills), "disk": (Disks(stage), chosen.faults)}
     for path in chosen.replay:
-        words: Counter[str] = Counter()
+        text: Counter[str] = Counter()
         inputs, _ = kinds["disk" if b'"ill"' in path.read_bytes() else "kill"]
-        what = fault_of(inputs, path.read_bytes(), is_twice=False, word=words)
-        say(f"{path}: {what[1] if what else ', '.join(words)}")
+        what = fault_of(inputs, path.read_bytes(), is_twice=False, word=text)
+        say(f"{path}: {what[1] if what else ', '.join(text)}")
     failed = 0
     for kind, (inputs, most) in kinds.items():
         if chosen.replay or not most:

@@ -47,13 +47,13 @@ class Labels(Inputs):
         except (ElementTree.ParseError, LookupError, ValueError):
             return Found("told", repr(label))  # Latin-1 under the name of UTF-8
         there = {(element.text or "").strip() for element in root.iter()} | {""}
-        told = {
+        by_name = {
             "".join([element.text or "", *(child.tail or "" for child in element)]).strip() for element in root.iter()
         }
-        said = [label.lid, label.version, *label.texts.values(), *(file.name.strip() for file in label.files)]
+        values = [label.lid, label.version, *label.texts.values(), *(file.name.strip() for file in label.files)]
         fields = [field for file in label.files if file.table for field in file.table.fields]
-        said += [text for field in fields for text in (field.name, field.unit)]
-        strange = [text for text in said if text.strip() not in there | told]
+        values += [text for field in fields for text in (field.name, field.unit)]
+        strange = [text for text in values if text.strip() not in there | by_name]
         if strange:
             raise WrongError(f"a text that is not in the label: {strange}")
         return Found("read", repr(label))

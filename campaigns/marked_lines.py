@@ -38,7 +38,7 @@ def _log(number: int, marked: MarkedLines) -> Log:
     lines = []
     for row in range(ROWS):
         word = list(marked.types)[row % len(marked.types)]
-        values = [row % 3 + 1 + place for place in range(3)]
+        values = [row % 3 + 1 + index for index in range(3)]
         own: dict[str, list[float]] = {"RANGE_DATA": [0, 0.5, 1, 1, 3, *values], "SENSOR": [*values[:2]]}
         blank, star = (" ", ", ", "\t")[number], ("*", "", "* ")[number]
         time = f"{star}{START_S + 1000 * number + row * 0.125:.6f}"
@@ -93,9 +93,9 @@ class Marked(Inputs):
             arrived = np.concatenate([rows.columns(*names)[row], rows.lists[row]])
             line = lines[number - 1] if number <= len(lines) else b""
             meant = numbers_of_line(line, marked)
-            found = [int(rows.stamp_ns[row]), *arrived[~np.isnan(arrived)].tolist()]
-            is_tie = meant is not None and len(line) > LONG and abs(meant[0] - found[0]) <= 1
-            if meant != found and not (is_tie and meant is not None and meant[1:] == found[1:]):
+            value = [int(rows.stamp_ns[row]), *arrived[~np.isnan(arrived)].tolist()]
+            is_tie = meant is not None and len(line) > LONG and abs(meant[0] - value[0]) <= 1
+            if meant != value and not (is_tie and meant is not None and meant[1:] == value[1:]):
                 raise WrongError(f"a row holds what its line does not: line {number}, {line!r}: {arrived}, not {meant}")
 
 
@@ -107,10 +107,10 @@ def as_written(line: bytes) -> bytes:
 def numbers_of_line(line: bytes, marked: MarkedLines) -> list[float] | None:
     """The time in nanoseconds and the numbers of a line, word by word; None where it is no such line."""
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip(" \t\r").removeprefix("*")
-    words = SIGNS.split(text.replace("\t", " ").strip(" ,"))
-    if words[1:2] and words[1].upper() in marked.types:
-        del words[1]
+    arguments = SIGNS.split(text.replace("\t", " ").strip(" ,"))
+    if arguments[1:2] and arguments[1].upper() in marked.types:
+        del arguments[1]
     try:
-        return [ns_of_text(words[0]), *map(float, words[1:])]
+        return [ns_of_text(arguments[0]), *map(float, arguments[1:])]
     except (ValueError, ArithmeticError):
         return None

@@ -40,13 +40,13 @@ def _state(row: int) -> dict[str, Any]:
 
 
 def _scan(row: int) -> dict[str, Any]:
-    ranges = [1000 + row + place for place in range(20)]
+    ranges = [1000 + row + index for index in range(20)]
     return {"time": {"microseconds": START_US + row * STEP_US}, "start_angle": -1.5, "ranges": ranges, "remission": []}
 
 
 def plain_log() -> dict[str, Any]:
     """Streams with their metadata."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     streams = {
         STATES: ("/base/samples/RigidBodyState_m", [_state(row) for row in range(COUNT)]),
         NUMBERS: ("double", [0.5 * row for row in range(COUNT)]),
@@ -54,8 +54,8 @@ def plain_log() -> dict[str, Any]:
     }
     for name, (kind, samples) in streams.items():
         times = [START_US + row * STEP_US + LATE_US for row in range(COUNT)]
-        found |= {name: samples, f"{name}.meta": {"timestamps": times, "type": kind}}
-    return found
+        results |= {name: samples, f"{name}.meta": {"timestamps": times, "type": kind}}
+    return results
 
 
 def _flattened() -> dict[str, Any]:
@@ -84,9 +84,9 @@ def _places(data: bytes) -> Iterator[int]:
     """Where items begin, those in others too."""
     unpacker: Any = msgpack.Unpacker(raw=False)
     unpacker.feed(data)
-    while (place := unpacker.tell()) < len(data):
-        yield place
-        first = data[place]
+    while (position := unpacker.tell()) < len(data):
+        yield position
+        first = data[position]
         if first in (0xDE, 0xDF) or 0x80 <= first < 0x90:
             unpacker.read_map_header()
         elif first in (0xDC, 0xDD) or 0x90 <= first < 0xA0:
@@ -117,9 +117,9 @@ class MessagePackLogs(Inputs):
         packed = zlib.compress(data[:LARGEST])
         return changed(draw, packed, BYTES) if draw.random() < 0.5 else packed
 
-    def _item_changed(self, draw: random.Random, data: bytes, places: tuple[int, ...]) -> bytes:
-        index = draw.randrange(len(places) - 1)
-        start, end = places[index], places[index + 1]
+    def _item_changed(self, draw: random.Random, data: bytes, positions: tuple[int, ...]) -> bytes:
+        index = draw.randrange(len(positions) - 1)
+        start, end = positions[index], positions[index + 1]
         how = draw.randrange(5)
         if how == 0:
             return data[:start] + draw.choice(HEADS) + data[end:]
@@ -154,11 +154,11 @@ class MessagePackLogs(Inputs):
                 unpacker = msgpack.Unpacker(raw=False, unicode_errors="replace", strict_map_key=False)
                 unpacker.feed(plain[start:end])
                 for row in range(extent.begin, extent.end):
-                    found = _sample(stream, row)
-                    if isinstance(found, ArchiveError):
+                    sample = _sample(stream, row)
+                    if isinstance(sample, ArchiveError):
                         unpacker.skip()
-                    elif _packed(found) != _packed(meant := unpacker.unpack()):
-                        raise WrongError(f"a sample is not what its bytes say: {stream.name} {row}: {found}, {meant}")
+                    elif _packed(sample) != _packed(meant := unpacker.unpack()):
+                        raise WrongError(f"a sample is not what its bytes say: {stream.name} {row}: {sample}, {meant}")
 
     def _compare_begin(self, plain: bytes, streams: "dict[str, list[Any]]") -> None:
         """Samples that lie before the first changed byte all arrive."""
@@ -174,7 +174,7 @@ class MessagePackLogs(Inputs):
 
 def _told(stream: LogStream) -> list[Any]:
     """All samples, one that cannot be read as its error; and that all ways to ask for them agree."""
-    found = [_sample(stream, row) for row in range(len(stream))]
+    sample = [_sample(stream, row) for row in range(len(stream))]
     for times in (stream.own_ns(), stream.logged_ns()):
         if len(times) != len(stream):
             raise WrongError(f"not as many times as samples: {stream.name}: {len(times)}, {len(stream)}")
@@ -182,7 +182,7 @@ def _told(stream: LogStream) -> list[Any]:
     if len(stream):
         stream.alike(0, len(stream))
         stream.columns(0, len(stream))
-    return found
+    return sample
 
 
 def _sample(stream: LogStream, row: int) -> Any:
@@ -198,26 +198,26 @@ def _comparable(streams: "dict[str, list[Any]]", defects: list[Defect]) -> Hasha
 
 def _inflated(data: bytes) -> bytes:
     """As far as zlib can, byte by byte."""
-    inflating, found = zlib.decompressobj(), bytearray()
+    inflating, actual = zlib.decompressobj(), bytearray()
     try:
-        for place in range(len(data)):
-            found += inflating.decompress(data[place : place + 1])
+        for index in range(len(data)):
+            actual += inflating.decompress(data[index : index + 1])
     except zlib.error:
         pass
-    return bytes(found)
+    return bytes(actual)
 
 
 def _common(one: bytes, other: bytes) -> int:
     """How many bytes are the same at the beginning."""
     most = min(len(one), len(other))
-    return next((place for place in range(most) if one[place] != other[place]), most)
+    return next((index for index in range(most) if one[index] != other[index]), most)
 
 
 def _samples_until(data: bytes, upto: int) -> "dict[str, list[Any]]":
     """Of a plain log what lies as a whole before a byte."""
     unpacker: Any = msgpack.Unpacker(raw=False)
     unpacker.feed(data)
-    found: dict[str, list[Any]] = {}
+    results: dict[str, list[Any]] = {}
     for _ in range(unpacker.read_map_header()):
         name = unpacker.unpack()
         if "/" in name[1:] or name.endswith(".meta"):
@@ -226,8 +226,8 @@ def _samples_until(data: bytes, upto: int) -> "dict[str, list[Any]]":
         for _ in range(unpacker.read_array_header()):
             sample = unpacker.unpack()
             if unpacker.tell() <= upto:
-                found.setdefault(name, []).append(sample)
-    return found
+                results.setdefault(name, []).append(sample)
+    return results
 
 
 def _compare_whole(plain: bytes, streams: "dict[str, list[Any]]", defects: list[Defect]) -> None:

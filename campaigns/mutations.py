@@ -35,23 +35,23 @@ def flipped(draw: Draw, data: bytes) -> bytes:
     """One bit another."""
     if not data:
         return data
-    place = draw.randrange(len(data))
-    return data[:place] + bytes([data[place] ^ (1 << draw.randrange(8))]) + data[place + 1 :]
+    index = draw.randrange(len(data))
+    return data[:index] + bytes([data[index] ^ (1 << draw.randrange(8))]) + data[index + 1 :]
 
 
 def replaced(draw: Draw, data: bytes) -> bytes:
     """A byte another."""
     if not data:
         return data
-    place = draw.randrange(len(data))
+    index = draw.randrange(len(data))
     byte = draw.choice((0, 0x0A, 0x20, 0x7F, 0x80, 0xFF, draw.randrange(256)))
-    return data[:place] + bytes([byte]) + data[place + 1 :]
+    return data[:index] + bytes([byte]) + data[index + 1 :]
 
 
 def cut(draw: Draw, data: bytes) -> bytes:
     """Without its end, or seldom without its beginning."""
-    place = draw.randrange(len(data) + 1)
-    return data[:place] if draw.random() < 0.8 else data[place:]
+    index = draw.randrange(len(data) + 1)
+    return data[:index] if draw.random() < 0.8 else data[index:]
 
 
 def taken_out(draw: Draw, data: bytes) -> bytes:
@@ -94,18 +94,18 @@ def with_length(draw: Draw, data: bytes) -> bytes:
     form = form if form.startswith(">") else f"<{form}"
     number = draw.choice(INTEGERS) + draw.choice((0, 0, -1, 1))
     size = struct.calcsize(form)
-    place = draw.randrange(max(len(data) - size, 0) + 1)
-    return data[:place] + struct.pack(form, number % (1 << 8 * size)) + data[place + size :]
+    index = draw.randrange(max(len(data) - size, 0) + 1)
+    return data[:index] + struct.pack(form, number % (1 << 8 * size)) + data[index + size :]
 
 
 def with_text(draw: Draw, data: bytes) -> bytes:
     """With a text in the place of a number that is written in digits, if there is one."""
     start = draw.randrange(len(data) + 1)
-    found = NUMBER.search(data, start) or NUMBER.search(data)
-    if found is None:
+    match = NUMBER.search(data, start) or NUMBER.search(data)
+    if match is None:
         return put_in(draw, data)
     text = draw.choice(TEXTS) if draw.random() < 0.8 else b"9" * draw.choice((19, 40, 400, 5000))
-    return data[: found.start()] + text + data[found.end() :]
+    return data[: match.start()] + text + data[match.end() :]
 
 
 BYTES: tuple[Change, ...] = (
@@ -124,7 +124,7 @@ def changed(draw: Draw, data: bytes, changes: Sequence[Change] = BYTES) -> bytes
 
 def line_changed(draw: Draw, line: bytes) -> bytes:
     """A line with its fields changed: another number, none, one more, two in each other's place."""
-    fields = [found.span() for found in FIELD.finditer(line)]
+    fields = [result.span() for result in FIELD.finditer(line)]
     if not fields:
         return line + draw.choice((b" ", b",", b"0", b"#"))
     start, end = draw.choice(fields)
@@ -149,24 +149,24 @@ def line_changed(draw: Draw, line: bytes) -> bytes:
 def lines_changed(draw: Draw, data: bytes) -> bytes:
     """A text of which a line is changed, gone, there twice, elsewhere, or one with the next."""
     lines = data.split(b"\n")
-    place, other = draw.randrange(len(lines)), draw.randrange(len(lines))
+    index, other = draw.randrange(len(lines)), draw.randrange(len(lines))
     how = draw.randrange(10)
     if how < 4:
-        lines[place] = line_changed(draw, lines[place])
+        lines[index] = line_changed(draw, lines[index])
     elif how == 4:
-        del lines[place]
+        del lines[index]
     elif how == 5:
-        lines.insert(other, lines[place])
+        lines.insert(other, lines[index])
     elif how == 6:
-        lines[place], lines[other] = lines[other], lines[place]
+        lines[index], lines[other] = lines[other], lines[index]
     elif how == 7:
-        lines[place : place + 2] = [draw.choice((b"", b" ", b",")).join(lines[place : place + 2])]
+        lines[index : index + 2] = [draw.choice((b"", b" ", b",")).join(lines[index : index + 2])]
     elif how == 8:
         lines.insert(
-            place, draw.choice((b"", b"#", b"# x,y", b"time,x,y", b"\xef\xbb\xbf", b"\0" * 40, b"%", b"//", b"0"))
+            index, draw.choice((b"", b"#", b"# x,y", b"time,x,y", b"\xef\xbb\xbf", b"\0" * 40, b"%", b"//", b"0"))
         )
     else:
-        lines[place] += draw.choice(
+        lines[index] += draw.choice(
             (b"\r", b"\r\r", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xe2\x80\xa8", b" ", b",", b";")
         )
     return b"\n".join(lines)
@@ -175,9 +175,9 @@ def lines_changed(draw: Draw, data: bytes) -> bytes:
 def with_parts(draw: Draw, data: bytes, parts: Sequence[bytes]) -> bytes:
     """A text with some parts put in, in the place of a few bytes or none."""
     for _ in range(draw.choice((1, 1, 2, 4))):
-        place = draw.randrange(len(data) + 1)
+        index = draw.randrange(len(data) + 1)
         part = draw.choice(parts) * draw.choice((1, 1, 1, 1, 1, 1, 40, 300))
-        data = data[:place] + part + data[place + draw.choice((0, 0, 1, 8)) :]
+        data = data[:index] + part + data[index + draw.choice((0, 0, 1, 8)) :]
     return data
 
 

@@ -95,21 +95,21 @@ class NmeaLogs(Inputs):
 
 
 def _with_field(draw: random.Random, data: bytes) -> bytes:
-    found = draw.choice(list(SENTENCE.finditer(data)) or [None])
-    if found is None:
+    choice = draw.choice(list(SENTENCE.finditer(data)) or [None])
+    if choice is None:
         return data
-    fields = found[1].split(b",")
-    place = draw.randrange(len(fields))
+    fields = choice[1].split(b",")
+    index = draw.randrange(len(fields))
     how = draw.randrange(6)
     if how < 3:
-        fields[place] = draw.choice(TEXTS)
+        fields[index] = draw.choice(TEXTS)
     elif how == 3:
-        del fields[place]
+        del fields[index]
     elif how == 4:
-        fields.insert(place, fields[draw.randrange(len(fields))])
+        fields.insert(index, fields[draw.randrange(len(fields))])
     else:
-        fields[place] += draw.choice((b"0", b".", b" ", b"-", b"e5", b"\xff", b"9" * 40))
-    return data[: found.start()] + _sentence(b",".join(fields)) + data[found.end() :]
+        fields[index] += draw.choice((b"0", b".", b" ", b"-", b"e5", b"\xff", b"9" * 40))
+    return data[: choice.start()] + _sentence(b",".join(fields)) + data[choice.end() :]
 
 
 def _compare(number: int, stamp: int, row: dict[str, float], line: bytes) -> None:
@@ -135,23 +135,23 @@ def _compare(number: int, stamp: int, row: dict[str, float], line: bytes) -> Non
 
 def _meant(fields: list[str], *, is_fix: bool) -> dict[str, float]:
     numbers = OF_GGA if is_fix else OF_RMC
-    found = {name: sum(_number(fields, place) for place in places) for name, places in numbers.items()}
-    for name, (place, signs) in PLACES.items() if is_fix else ():
-        value, side = _number(fields, place), fields[place + 1] if place + 1 < len(fields) else ""
+    by_name = {name: sum(_number(fields, position) for position in positions) for name, positions in numbers.items()}
+    for name, (position, signs) in PLACES.items() if is_fix else ():
+        value, side = _number(fields, position), fields[position + 1] if position + 1 < len(fields) else ""
         sign = {signs[0]: 1.0, signs[1]: -1.0}.get(side, np.nan)
         degrees, minutes = divmod(value, 100) if np.isfinite(value) else (np.nan, np.nan)
-        found[name] = sign * (degrees + minutes / 60) if minutes < 60 else np.nan
-    return found
+        by_name[name] = sign * (degrees + minutes / 60) if minutes < 60 else np.nan
+    return by_name
 
 
 def _is_close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
 
 
-def _number(fields: list[str], place: int) -> float:
+def _number(fields: list[str], position: int) -> float:
     """A field as a number, NaN where it is none."""
     try:
-        text = fields[place] if place < len(fields) else ""
+        text = fields[position] if position < len(fields) else ""
         value = float(text) if text.strip() == text and "_" not in text else np.nan
     except ValueError:
         return np.nan

@@ -76,14 +76,14 @@ class Pds4Tables(Inputs):
 
     def look(self, data: bytes) -> Found:
         label, _, table = data.partition(BETWEEN)
-        told: list[str] = []
+        messages: list[str] = []
         defects: list[Defect] = []
         lines = table.split(b"\n")
         rows = [line for line in lines[1:] if line.strip(BLANKS)]
         is_same = table.startswith(HEADING + self._rows[0]) and label == self._label
         is_same &= sum(line.strip(BLANKS) in self._known for line in rows) >= ENOUGH * max(len(rows), ROWS)
         spec = MotionSpec(
-            layouts=[COLUMNS], ranges={}, product=_product(label, told), clock=self._clock, tell=told.append
+            layouts=[COLUMNS], ranges={}, product=_product(label, messages), clock=self._clock, tell=messages.append
         )
         try:
             read = Table(MemoryFiles({FILE: table}), FILE, spec, defects.append, plausible_ns=PLAUSIBLE_NS)
@@ -101,15 +101,15 @@ class Pds4Tables(Inputs):
         for block in blocks:
             _compare(block, lines, read.format, is_same=is_same)
         what: Hashable = tuple((block.stamp_ns.tobytes(), block.columns(*COLUMNS[1:]).tobytes()) for block in blocks)
-        return Found("told" if defects or told else "read", (what, tuple(map(str, defects)), tuple(told)))
+        return Found("told" if defects or messages else "read", (what, tuple(map(str, defects)), tuple(messages)))
 
 
-def _product(label: bytes, told: list[str]) -> Product:
+def _product(label: bytes, message: list[str]) -> Product:
     """The table with its label, if that is one."""
     try:
         return Product(file=FILE, name=name_from_file(FILE), label=label_from_xml(label), label_file="a.xml")
     except ArchiveError as error:
-        told.append(str(error))
+        message.append(str(error))
         return Product(file=FILE, name=name_from_file(FILE))
 
 
@@ -131,26 +131,26 @@ def _is_row(stamp_ns: int, arrived: np.ndarray, meant: list[set[float]], form: M
     """Whether a row is what its line says."""
     times_ns = [time * 10**9 + form.shift_ns for time in meant[0]]
     is_time = form.finer is not None or any(abs(stamp_ns - time_ns) <= NEAR_NS for time_ns in times_ns)
-    return is_time and all(_fits(value, meant, place) for place, value in enumerate(arrived, 1))
+    return is_time and all(_fits(value, meant, index) for index, value in enumerate(arrived, 1))
 
 
-def _fits(value: float, meant: list[set[float]], place: int) -> bool:
+def _fits(value: float, meant: list[set[float]], position: int) -> bool:
     """Whether a number is that of its cell, or none where the cell tells none, or an impossible one."""
-    cell = meant[place] if place < len(meant) else set()
+    cell = meant[position] if position < len(meant) else set()
     if not np.isnan(value):
         return value in cell
-    most = LARGEST.get(COLUMNS[place], np.inf)
-    is_impossible = COLUMNS[place] in LARGEST and any(not 0 <= one <= most or one != int(one) for one in cell)
+    most = LARGEST.get(COLUMNS[position], np.inf)
+    is_impossible = COLUMNS[position] in LARGEST and any(not 0 <= one <= most or one != int(one) for one in cell)
     return not cell or is_impossible or any(one in NONE or np.isnan(one) for one in cell)
 
 
 def _numbers_of_cell(cell: bytes, form: MotionFormat) -> set[float]:
     """What a cell may stand for; nothing where it is no number."""
     text = cell.decode("latin-1").strip(' \t\r"')
-    found = set()
+    names = set()
     with suppress(ArithmeticError):
-        found.add(float(Decimal(text)))
+        names.add(float(Decimal(text)))
     with suppress(ValueError, OverflowError):
         if text[:2].lower() == "0x" or form.hexadecimal:
-            found.add(float(int(text, 16)))
-    return found
+            names.add(float(int(text, 16)))
+    return names

@@ -31,15 +31,15 @@ def _files() -> list[bytes]:
 
 def _with_sums(data: bytes) -> bytes:
     """A PNG with the checksums that its chunks should have, as far as they can be found."""
-    out, place = bytearray(PNG_START), len(PNG_START)
-    while place + 8 <= len(data):
-        (length,) = struct.unpack_from(">I", data, place)
-        if place + 12 + length > len(data):
+    out, position = bytearray(PNG_START), len(PNG_START)
+    while position + 8 <= len(data):
+        (length,) = struct.unpack_from(">I", data, position)
+        if position + 12 + length > len(data):
             break
-        chunk = data[place + 4 : place + 8 + length]
-        out += data[place : place + 4] + chunk + struct.pack(">I", zlib.crc32(chunk))
-        place += 12 + length
-    return bytes(out) + data[place:]
+        chunk = data[position + 4 : position + 8 + length]
+        out += data[position : position + 4] + chunk + struct.pack(">I", zlib.crc32(chunk))
+        position += 12 + length
+    return bytes(out) + data[position:]
 
 
 class Pictures(Inputs):
@@ -53,21 +53,21 @@ class Pictures(Inputs):
     def mutated(self, draw: random.Random) -> bytes:
         data = draw.choice(self._files)
         if draw.random() < 0.4:  # the size that the header says, wherever that stands in these small files
-            for place, form in ((16, ">I"), (20, ">I"), (18, "<i"), (22, "<i"), (163, ">H"), (161, ">H")):
-                if draw.random() < 0.4 and place + 4 < len(data):
+            for position, form in ((16, ">I"), (20, ">I"), (18, "<i"), (22, "<i"), (163, ">H"), (161, ">H")):
+                if draw.random() < 0.4 and position + 4 < len(data):
                     number = draw.choice(INTEGERS) % (1 << 8 * struct.calcsize(form) - 1)
-                    data = data[:place] + struct.pack(form, number) + data[place + struct.calcsize(form) :]
+                    data = data[:position] + struct.pack(form, number) + data[position + struct.calcsize(form) :]
         else:
             data = changed(draw, data)
         return _with_sums(data) if data.startswith(PNG_START) and draw.random() < 0.7 else data
 
     def look(self, data: bytes) -> Found:
-        told, decoded = _told(data), _decoded(data)
-        if told is not None and decoded is not None and told != decoded:
-            raise WrongError(f"another size than the pixels have: {told}, {decoded}")
-        if told is None and decoded is None:
+        output, decoded = _told(data), _decoded(data)
+        if output is not None and decoded is not None and output != decoded:
+            raise WrongError(f"another size than the pixels have: {output}, {decoded}")
+        if output is None and decoded is None:
             raise ArchiveError("neither its header nor its pixels can be read")
-        return Found("read" if told == decoded else "told", (told, decoded))
+        return Found("read" if output == decoded else "told", (output, decoded))
 
 
 def _told(data: bytes) -> tuple[int, int] | None:

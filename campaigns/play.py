@@ -76,13 +76,13 @@ class CaseLock(Condition):
 class CaseReader:
     """Gives the messages from some time on, each when it has been read."""
 
-    def __init__(self, stage: "Stage", place: int) -> None:
+    def __init__(self, stage: "Stage", position: int) -> None:
         rules = stage.rules
         self.time = stage.time
         self.queue: list[tuple[int, DueMessage]] = []
         self.end_ns = stage.time.ns
         for message, reading in zip(rules.messages, rules.reading, strict=True):
-            if place <= message.stamp <= rules.last:
+            if position <= message.stamp <= rules.last:
                 self.end_ns += reading
                 data = message.text if message.is_good else None
                 self.queue.append((self.end_ns, DueMessage(message.feed, ARCHIVE + message.stamp, data)))
@@ -98,12 +98,12 @@ class CaseReader:
         return self.queue[0][0] if self.is_awaited and self.queue else None
 
     def ready(self, until_ns: int, most: int) -> list[DueMessage]:
-        found = [self.queue[0][1]]
+        result = [self.queue[0][1]]
         for ready_ns, message in self.queue[1:most]:
             if ready_ns > self.time.ns or message.stamp_ns > until_ns or message.data is None:
                 break
-            found.append(message)
-        return found
+            result.append(message)
+        return result
 
     def take(self, count: int) -> None:
         del self.queue[:count]

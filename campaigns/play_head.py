@@ -76,12 +76,12 @@ class Head:
         self.skipped = [0, 0]  # defective messages, at the least and at the most
         self.move_to(rules.first, 0)
 
-    def move_to(self, place: int, now: int) -> None:
+    def move_to(self, position: int, now: int) -> None:
         """Stand at a place, with all before the next message to be read."""
         messages = self.rules.messages
-        self.place = self.floor = place
+        self.place = self.floor = position
         self.runs = self.ended = self.looked = False
-        self.index = next((k for k, each in enumerate(messages) if each.stamp >= place), len(messages))
+        self.index = next((k for k, each in enumerate(messages) if each.stamp >= position), len(messages))
         self.opened, self.opened_index, self.allowed = now, self.index, now
         self.given = (None, *self.given[1:])
 

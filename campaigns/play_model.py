@@ -20,9 +20,9 @@ class Moment(Enum):
     AMID = "amid"
 
 
-def standing_at(place: int) -> bytes:
+def standing_at(position: int) -> bytes:
     """What stands when playing goes on from a place."""
-    return b"static" if place < S // 2 else b"at %d" % (place // S)
+    return b"static" if position < S // 2 else b"at %d" % (position // S)
 
 
 class Model(Head):
@@ -89,15 +89,15 @@ class Model(Head):
             self._expect(delta, self.shift if is_restamped else 0, "a time that was moved")
         if self.rules.day is None:
             return
-        place, low, high = self.given
-        if place != message.stamp:
+        position, low, high = self.given
+        if position != message.stamp:
             latest = min(due, now)
             low, high = max(low, latest - EARLY_NS) - 1, max(high, latest) + 1
         if is_restamped:
-            given = message.stamp + delta - self.rules.day
-            if not low <= given <= high:
-                raise WrongError(f"another time of day: {given}, expected {low} to {high}")
-            low = high = given
+            parameters = message.stamp + delta - self.rules.day
+            if not low <= parameters <= high:
+                raise WrongError(f"another time of day: {parameters}, expected {low} to {high}")
+            low = high = parameters
         self.given = (message.stamp, low, high)
 
     def ticked(self, now: int, stamp: int) -> None:
@@ -222,12 +222,12 @@ class Model(Head):
         self.place, self.since, self.rate = self.at(now), now, rate
         return True
 
-    def _seek(self, now: int, place: int) -> bool:
-        if self.stopped or not 0 <= place <= self.rules.last:
+    def _seek(self, now: int, location: int) -> bool:
+        if self.stopped or not 0 <= location <= self.rules.last:
             return False
         self.leave()
-        self.move_to(place, now)
-        self.pending = place + self.shift if self.begun else None
+        self.move_to(location, now)
+        self.pending = location + self.shift if self.begun else None
         return True
 
     def _play_next(self, now: int) -> bool:
@@ -256,8 +256,8 @@ class Model(Head):
         if moment is Moment.AMID:
             self._adopt(place, now)
             return
-        told = (status.rate, status.paused, status.state, place)
-        self._expect(told, (self.rate, self.paused, self._state(), self.at(now)), "rate, paused, state, place")
+        message = (status.rate, status.paused, status.state, place)
+        self._expect(message, (self.rate, self.paused, self._state(), self.at(now)), "rate, paused, state, place")
         for feed, count in enumerate(status.published):
             self._expect((feed, count), (feed, self.published[feed]), "how many were sent")
         low, high = self.skipped[0], self.skipped[1] + self._defective_ahead()

@@ -28,20 +28,20 @@ def _points() -> np.ndarray:
 
 def _unpacked(data: bytes, size: int) -> bytes:
     """What an LZF stream stands for, byte by byte."""
-    out, place = bytearray(), 0
-    while place < len(data) and len(out) <= size:
-        control = data[place]
-        place += 1
+    out, position = bytearray(), 0
+    while position < len(data) and len(out) <= size:
+        control = data[position]
+        position += 1
         if control < 32:
-            out += data[place : place + control + 1]
-            place += control + 1
+            out += data[position : position + control + 1]
+            position += control + 1
             continue
         length = control >> 5
         if length == 7:
-            length += data[place]
-            place += 1
-        back = ((control & 31) << 8) + data[place] + 1
-        place += 1
+            length += data[position]
+            position += 1
+        back = ((control & 31) << 8) + data[position] + 1
+        position += 1
         for _ in range(length + 2):
             out.append(out[-back])
     return bytes(out)
@@ -70,9 +70,9 @@ class PointClouds(Inputs):
         points = _points()
         texts = [" ".join(f"{float(one[name].ravel()[0]):g}" for name in ("x", "y", "z")) for one in points]
         lines = [f"{text} 0 0 {one['ring']} {one['t']:g}\n" for text, one in zip(texts, points, strict=True)]
-        kept = b"".join(points[name].tobytes() for name in LAYOUT.names or ())
-        packed = _packed(kept)
-        sizes = np.array([len(packed), len(kept)], "<u4").tobytes()
+        remaining = b"".join(points[name].tobytes() for name in LAYOUT.names or ())
+        packed = _packed(remaining)
+        sizes = np.array([len(packed), len(remaining)], "<u4").tobytes()
         self._heads = {kind: f"{HEAD}{kind}\n".encode() for kind in ("ascii", "binary", "binary_compressed")}
         bodies = ("".join(lines).encode(), points.tobytes(), sizes + packed)
         self._files = [head + body for head, body in zip(self._heads.values(), bodies, strict=True)]
@@ -96,9 +96,9 @@ class PointClouds(Inputs):
         """Under a header that nothing touched."""
         if kind == "ascii":
             lines = [line.split() for line in body.decode("ascii", "replace").split("\n") if line.strip()]
-            table = np.array([[float(line[place]) for place in (0, 1, 2, 5, 6)] for line in lines])
+            table = np.array([[float(line[position]) for position in (0, 1, 2, 5, 6)] for line in lines])
             with np.errstate(over="ignore"):
-                columns = [table[:, place].astype(LAYOUT[name]) for place, name in enumerate(LAYOUT.names or ())]
+                columns = [table[:, position].astype(LAYOUT[name]) for position, name in enumerate(LAYOUT.names or ())]
         elif kind == "binary":
             rows = np.frombuffer(body, STORED, POINTS)
             columns = [rows[name] for name in LAYOUT.names or ()]

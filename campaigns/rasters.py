@@ -48,15 +48,17 @@ class Rasters(Inputs):
         file = io.BytesIO(data)
         with open_raster(file) as raster:
             rows, columns = (np.unique(np.linspace(0, size - 1, 30).astype(np.intp)) for size in self._sizes(raster))
-            found = raster.heights(rows, columns)
+            heights = raster.heights(rows, columns)
         if data[: self._pixels] == self._plain[: self._pixels]:
             meant = np.frombuffer(data, np.float32, SHAPE[0] * SHAPE[1], self._pixels).reshape(SHAPE)
             for row, column in product(range(SHAPE[0]), range(SHAPE[1])):
                 height = meant[row, column]
                 is_ground = np.isfinite(height) and abs(height) < 20_000 and not np.isclose(height, -9999, rtol=1e-6)
-                if not np.array_equal(found[row, column], float(height) if is_ground else np.nan, equal_nan=True):
-                    raise WrongError(f"a height is not that of its bytes: {(row, column, found[row, column], height)}")
-        return Found("read", found.tobytes())
+                if not np.array_equal(heights[row, column], float(height) if is_ground else np.nan, equal_nan=True):
+                    raise WrongError(
+                        f"a height is not that of its bytes: {(row, column, heights[row, column], height)}"
+                    )
+        return Found("read", heights.tobytes())
 
     def _sizes(self, raster: object) -> tuple[int, int]:
         rows, columns = getattr(raster, "rows", 0), getattr(raster, "columns", 0)

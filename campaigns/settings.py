@@ -47,29 +47,29 @@ class Settings(Inputs):
 
     def look(self, data: bytes) -> Found:
         head, _, text = data.partition(b"\n")
-        form, told = head.decode(), list[str]()
+        form, output = head.decode(), list[str]()
         try:
             value = value_of_yaml(_without_head(text))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ArchiveError(f"{error}") from None
         if zlib.crc32(data) % COMPARED_EVERY == 0:
             _compare_parsers(_without_head(text), value)
-        made = _made(form, text, value, told)
+        result = _made(form, text, value, output)
         there = {repr(number) for each in _leaves(value) for number in (each, *_meant(each))}
-        values = made.values() if isinstance(made, dict) else made
+        values = result.values() if isinstance(result, dict) else result
         strange = [
             each
             for each in _leaves(list(values) if form != "dataset" else values)
             if repr(each) not in there and not _is_own(each, there)
         ]
-        if strange and repr(made) != repr(self._made[form]):
+        if strange and repr(result) != repr(self._made[form]):
             raise WrongError(f"a value that the text does not hold: {form}: {strange}")
         if form == "calibration" and isinstance(value, Mapping):
             for name, section in SECTIONS.items():
                 is_same = value.get(section) == self._whole[form][section]
-                if is_same and repr(made[name]) != repr(self._made[form][name]):
-                    raise WrongError(f"a section that nothing touched is another: {name}: {made[name]}")
-        return Found("told" if told else "read", (repr(made), tuple(told)))
+                if is_same and repr(result[name]) != repr(self._made[form][name]):
+                    raise WrongError(f"a section that nothing touched is another: {name}: {result[name]}")
+        return Found("told" if output else "read", (repr(result), tuple(output)))
 
 
 def _without_head(text: bytes) -> bytes:
@@ -77,12 +77,12 @@ def _without_head(text: bytes) -> bytes:
     return text.partition(b"\n")[2] if text.startswith(b"%YAML") else text
 
 
-def _made(form: str, text: bytes, value: Any, told: list[str]) -> Any:
+def _made(form: str, text: bytes, value: Any, output: list[str]) -> Any:
     """What the reader of a form makes of a text, and what it tells of that."""
     if form == "dataset":
         return build(DatasetSpec, value, "a.yaml")
     if form == "calibration":
-        return vars(calibration_from_bytes(text, lambda kind, message: told.append(f"{kind}: {message}")))
+        return vars(calibration_from_bytes(text, lambda kind, message: output.append(f"{kind}: {message}")))
     information = value.get(INFORMATION) if isinstance(value, Mapping) else None
     information = {str(key): each for key, each in information.items()} if isinstance(information, Mapping) else {}
     profiles = [qos_of_profiles(each) for each in profiles_of_information(information).values()]

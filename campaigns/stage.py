@@ -118,16 +118,16 @@ class Stage:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.copytree(self.before, self.out, symlinks=True, dirs_exist_ok=True)
 
-    def run(self, words: Sequence[str], meddle: Meddle | None = None, request: Request | None = None) -> Ended:
+    def run(self, arguments: Sequence[str], meddle: Meddle | None = None, request: Request | None = None) -> Ended:
         """Run it to its end, or until it is ended; the shim sees what it writes, or what it reads of the archive."""
         reads = request is not None and request.kinds & 4
         self.shim.arm(request or Request(), *([self.archive] if reads else [self.out, self.scratch]))
-        return self._apart(lambda: self._called(words), meddle, is_looked_at=True)
+        return self._apart(lambda: self._called(arguments), meddle, is_looked_at=True)
 
-    def _called(self, words: Sequence[str]) -> int:
+    def _called(self, text: Sequence[str]) -> int:
         self.command.prepare()
         try:
-            return main(words)
+            return main(text)
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else 1
 
@@ -204,10 +204,10 @@ class Stage:
 
     def judge_left(self, *, has_failed: bool = False) -> list[str]:
         """WrongError where an output is half there or something is not named as ours; the names of what is."""
-        found = self.files()
-        left = [name for name in found if any(map(LEFT.fullmatch, name.split("/")))]
+        actual = self.files()
+        left = [name for name in actual if any(map(LEFT.fullmatch, name.split("/")))]
         telling = self.command.telling if has_failed else frozenset()
-        rest = {name: each for name, each in found.items() if name not in left and Path(name).suffix not in telling}
+        rest = {name: each for name, each in actual.items() if name not in left and Path(name).suffix not in telling}
         for unit in {name.split("/")[0] for name in (*rest, *self.wanted, *self.earlier)}:
             own, requested, earlier = (_below(unit, files) for files in (rest, self.wanted, self.earlier))
             if unit in {*self.command.loose, "cache"}:
@@ -222,12 +222,12 @@ class Stage:
         """The run after it gives what one gives that was never disturbed, and clears what was left."""
         if self.was_changed():
             raise WrongError("the archive is not as it was")
-        words = [*self.command.words(self), *self.command.again]
+        arguments_read = [*self.command.words(self), *self.command.again]
         there = [name for name in self.files() if not any(map(LEFT.fullmatch, name.split("/")))]
         if not self.command.again and there:
             for name in {name.split("/")[0] for name in there}:
                 shutil.rmtree(self.out / name, ignore_errors=True)
-        ended = self.run(words)
+        ended = self.run(arguments_read)
         if ended.code != self.ended.code:
             raise WrongError(f"the run after it fails: {ended.code}: {ended.told}")
         if self.files() != self.wanted:
@@ -249,11 +249,11 @@ def state_of(root: Path) -> Mapping[str, tuple[int, int]]:
     return {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in files_below(root)}
 
 
-def differing(requested: Files, found: Files) -> str:
+def differing(requested: Files, result: Files) -> str:
     """Where they differ, in words."""
-    for name in sorted({*requested, *found}):
-        if requested.get(name) != found.get(name):
-            return f"{name} is {'missing' if name not in found else 'too much' if name not in requested else 'other'}"
+    for name in sorted({*requested, *result}):
+        if requested.get(name) != result.get(name):
+            return f"{name} is {'missing' if name not in result else 'too much' if name not in requested else 'other'}"
     return "nothing"
 
 

@@ -52,19 +52,21 @@ class Start:
     def of(cls, seed: int, number: int) -> "Start":
         """The same for the same seed and number."""
         draw = random.Random(f"starts {seed} {number}")
-        is_launch, way = draw.random() < 0.4, draw.choice(WAYS)
-        if not is_launch and way == "failed":
-            way = "SIGINT"
+        is_launch, trajectory = draw.random() < 0.4, draw.choice(WAYS)
+        if not is_launch and trajectory == "failed":
+            trajectory = "SIGINT"
         after_s = draw.choice([0.0, draw.random() * 0.5, draw.random() * 5.0])
-        return cls(number, is_launch, way, after_s, draw.random() * draw.choice([0.05, 1.0]), not draw.randrange(FEW))
+        return cls(
+            number, is_launch, trajectory, after_s, draw.random() * draw.choice([0.05, 1.0]), not draw.randrange(FEW)
+        )
 
     def command(self, archive: Path) -> list[str]:
         """What a user types; it plays to the end, or until it is ended."""
         ends = self.way == "end" or (self.way == "parent" and not self.is_launch)
         values = {"archive": str(archive), "rate": "20.0", "loop": "false" if ends else "true"}
         if self.is_launch:
-            words = ["ros2", "launch", "fieldplay_bringup", "ida.launch.py"]
-            return [*words, *(f"{name}:={value}" for name, value in values.items())]
+            arguments = ["ros2", "launch", "fieldplay_bringup", "ida.launch.py"]
+            return [*arguments, *(f"{name}:={value}" for name, value in values.items())]
         player = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"
         return [str(player), "--ros-args", *(word for name in values for word in ("-p", f"{name}:={values[name]}"))]
 
@@ -100,7 +102,7 @@ class Ending:
             "a process was left": bool(self.left),
             "where it stood was told: the end took long": "Timeout (" in self.text,
         }
-        return ", ".join(told for told, is_wrong in issues.items() if is_wrong)
+        return ", ".join(message for message, is_wrong in issues.items() if is_wrong)
 
 
 def ending_of(start: Start, command: list[str], *, ends_s: float = ENDS_S) -> Ending:
@@ -110,9 +112,9 @@ def ending_of(start: Start, command: list[str], *, ends_s: float = ENDS_S) -> En
         **os.environ, MARK: mark, "ROS_DOMAIN_ID": str(random.SystemRandom().randrange(1, 101)),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     }  # fmt: skip
-    words = ["/bin/sh", "-c", IN_A_SHELL, "sh", *command] if start.way == "parent" else command
+    arguments = ["/bin/sh", "-c", IN_A_SHELL, "sh", *command] if start.way == "parent" else command
     with tempfile.TemporaryFile() as out:
-        started = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, env=environment)
+        started = subprocess.Popen(arguments, stdout=out, stderr=subprocess.STDOUT, env=environment)
         stands = ""
         with suppress(ProcessLookupError):
             _end(start, started, mark)
@@ -200,13 +202,13 @@ def _wait_until(what: Callable[[], bool], within_s: float) -> None:
 
 def _where(mark: str) -> str:
     """Where all that is left stands, as far as there are programs that tell."""
-    told = []
+    messages = []
     for pid in _pids(mark):
-        for words in (["py-spy", "dump", "-p"], ["gdb", "-batch", "-ex", "thread apply all bt 25", "-p"]):
+        for text in (["py-spy", "dump", "-p"], ["gdb", "-batch", "-ex", "thread apply all bt 25", "-p"]):
             with suppress(OSError):
-                found = subprocess.run([*words, str(pid)], capture_output=True, text=True, check=False)
-                told.append(f"--- {_words(pid)}\n{found.stdout}{found.stderr}")
-    return "\n".join(told)
+                result = subprocess.run([*text, str(pid)], capture_output=True, text=True, check=False)
+                messages.append(f"--- {_words(pid)}\n{result.stdout}{result.stderr}")
+    return "\n".join(messages)
 
 
 class Starts:
@@ -238,13 +240,13 @@ class Starts:
         if issue:
             self.faults[issue] += 1
             self._keep.mkdir(parents=True, exist_ok=True)
-            told = f"{start}\n{issue}; left: {ending.left}\n{ending.text}\n{ending.stands}\n"
-            (self._keep / f"starts-{self.seed}-{start.number}.txt").write_text(told)
+            message = f"{start}\n{issue}; left: {ending.left}\n{ending.text}\n{ending.stands}\n"
+            (self._keep / f"starts-{self.seed}-{start.number}.txt").write_text(message)
 
     def line(self) -> str:
         """All of it in one line, and a line for each fault."""
-        ways = ", ".join(f"{number} {way}" for way, number in sorted(self.ways.items()))
-        head = f"starts: {self.ways.total()} ({ways}), the slowest {self.slowest_s:.0f} s; seed {self.seed}"
+        trajectories = ", ".join(f"{number} {trajectory}" for trajectory, number in sorted(self.ways.items()))
+        head = f"starts: {self.ways.total()} ({trajectories}), the slowest {self.slowest_s:.0f} s; seed {self.seed}"
         issues = (f"  {number} x {what}" for what, number in self.faults.most_common())
         return "\n".join([f"{head}; {self.faults.total()} failed", *issues])
 

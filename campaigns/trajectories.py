@@ -24,13 +24,13 @@ MEMORY = Path("/dev/shm")
 
 
 def _row(form: str, row: int) -> str:
-    place = (0.125 * row, -0.25 * row, 1.5)
+    position = (0.125 * row, -0.25 * row, 1.5)
     if form == "kitti":
-        return " ".join(map(str, (1, 0, 0, place[0], 0, 0, -1, place[1], 0, 1, 0, place[2])))
+        return " ".join(map(str, (1, 0, 0, position[0], 0, 0, -1, position[1], 0, 1, 0, position[2])))
     if form == "euroc":
-        return ",".join(map(str, ((START_S + row) * NS, *place, 0.8, 0, 0, 0.6)))
+        return ",".join(map(str, ((START_S + row) * NS, *position, 0.8, 0, 0, 0.6)))
     time = f"{START_S + row}.5" if form == "tum" else str((START_S + row) * NS + 5)
-    return " ".join([time, *map(str, place), "0 0 0.6 0.8"])
+    return " ".join([time, *map(str, position), "0 0 0.6 0.8"])
 
 
 HEADS = {
@@ -61,21 +61,21 @@ class Trajectories(Inputs):
 
     def look(self, data: bytes) -> Found:
         head, _, content = data.partition(b"\n")
-        form, told = head.decode(), list[str]()
+        form, text = head.decode(), list[str]()
         self._beside.unlink(missing_ok=True)
         if form == "times":
             self._beside.write_bytes(content)
             content = "\n".join(self._rows["kitti"]).encode()
         self._path.write_bytes(content)
         try:
-            found = load_pose_file(self._path, report=told.append).trajectory
+            trajectory = load_pose_file(self._path, report=text.append).trajectory
         except UserError as error:
             self._compare_refused(form, data.partition(b"\n")[2], str(error))
             raise
         if form != "times":
-            _compare(content.decode("utf-8-sig"), found, told)
-        what = found.stamp_ns.tobytes(), found.poses.tobytes(), tuple(told)
-        return Found("told" if told else "read", what)
+            _compare(content.decode("utf-8-sig"), trajectory, text)
+        what = trajectory.stamp_ns.tobytes(), trajectory.poses.tobytes(), tuple(text)
+        return Found("told" if text else "read", what)
 
     def _compare_refused(self, form: str, content: bytes, error: str) -> None:
         """A file of poses is refused for a line alone, and that is one of its lines."""
@@ -90,7 +90,7 @@ class Trajectories(Inputs):
             raise WrongError(f"refused for a line that nothing touched: {error}")
 
 
-def _compare(text: str, found: Trajectory, told: list[str]) -> None:
+def _compare(text: str, result: Trajectory, message: list[str]) -> None:
     rows = [line.strip() for line in text.split("\n" if "\n" in text else "\r")]
     rows = [line for line in rows if line and not line.startswith("#")]
     delimiter = "," if 2 * sum("," in row for row in rows) > len(rows) else None
@@ -99,30 +99,30 @@ def _compare(text: str, found: Trajectory, told: list[str]) -> None:
         del cells[0]
     widths = {len(line) for line in cells}
     numbers = np.array([list(map(_number, line)) for line in cells]) if len(widths) == 1 else np.zeros((0, 0))
-    if len(widths) != 1 or len(numbers) < len(found):
-        raise WrongError(f"more poses than lines: {len(found)}, {sorted(widths)}")
+    if len(widths) != 1 or len(numbers) < len(result):
+        raise WrongError(f"more poses than lines: {len(result)}, {sorted(widths)}")
     if numbers.shape[1] == 12:
-        places, turns, times = numbers[:, 3::4], None, list(range(0, len(cells) * NS, NS))
+        positions, turns, times = numbers[:, 3::4], None, list(range(0, len(cells) * NS, NS))
     else:
         is_euroc = delimiter is not None and cells[0][0].lstrip("+-").isdecimal()
-        places, turns = numbers[:, 1:4], numbers[:, [5, 6, 7, 4] if is_euroc else slice(4, 8)]
+        positions, turns = numbers[:, 1:4], numbers[:, [5, 6, 7, 4] if is_euroc else slice(4, 8)]
         times = _times([line[0] for line in cells], is_whole=is_euroc)
-    meant = {time: row for row, time in reversed(list(enumerate(times))) if _is_pose(places, turns, row)}
-    if len(meant) != len(found) and not told:
-        raise WrongError(f"poses are missing, and nothing is told of that: {len(found)} of {len(meant)}")
-    for row, stamp in enumerate(found.stamp_ns.tolist()):
+    meant = {time: row for row, time in reversed(list(enumerate(times))) if _is_pose(positions, turns, row)}
+    if len(meant) != len(result) and not message:
+        raise WrongError(f"poses are missing, and nothing is told of that: {len(result)} of {len(meant)}")
+    for row, stamp in enumerate(result.stamp_ns.tolist()):
         at = next((time for time in (stamp, stamp - 1, stamp + 1) if time in meant), None)
-        if at is None or not np.array_equal(found.positions_m[row], places[meant[at]]):
-            raise WrongError(f"a pose is not that of its line: {stamp}, {found.positions_m[row]}")
-        if turns is not None and found.has_orientation:
+        if at is None or not np.array_equal(result.positions_m[row], positions[meant[at]]):
+            raise WrongError(f"a pose is not that of its line: {stamp}, {result.positions_m[row]}")
+        if turns is not None and result.has_orientation:
             x, y, z, w = turns[meant[at]] / np.abs(turns[meant[at]]).max()
-            if not np.isclose(found.poses[row, 0, 0], 1 - 2 * (y * y + z * z) / (x * x + y * y + z * z + w * w)):
-                raise WrongError(f"a turn is not that of its line: {stamp}, {found.poses[row]}, {turns[meant[at]]}")
+            if not np.isclose(result.poses[row, 0, 0], 1 - 2 * (y * y + z * z) / (x * x + y * y + z * z + w * w)):
+                raise WrongError(f"a turn is not that of its line: {stamp}, {result.poses[row]}, {turns[meant[at]]}")
 
 
-def _is_pose(places: np.ndarray, turns: np.ndarray | None, row: int) -> bool:
+def _is_pose(positions: np.ndarray, turns: np.ndarray | None, row: int) -> bool:
     is_turn = turns is None or bool(np.isfinite(turns[row]).all())
-    return bool(np.isfinite(places[row]).all()) and is_turn
+    return bool(np.isfinite(positions[row]).all()) and is_turn
 
 
 def _times(texts: list[str], *, is_whole: bool) -> list[int]:

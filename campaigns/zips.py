@@ -67,36 +67,36 @@ class Zips(Inputs):
     def look(self, data: bytes) -> Found:
         self._path.write_bytes(data)
         defects: list[Defect] = []
-        found: dict[str, bytes | str] = {}
+        results: dict[str, bytes | str] = {}
         plain = _plain(data)
         try:
             with ZipFiles(self._path, defects.append) as files:
                 for name in files.names:
-                    found[name] = self._content(files, name, plain.get(name))
+                    results[name] = self._content(files, name, plain.get(name))
         except ArchiveError as error:
             if plain:
                 raise WrongError(f"refused though zipfile reads it: {error}; {list(plain)}") from error
             raise
-        told = " ".join(defect.message for defect in defects)
-        lost = [name for name in plain if name not in found and f"'{name}'" not in told and not name.endswith("/")]
+        text = " ".join(defect.message for defect in defects)
+        lost = [name for name in plain if name not in results and f"'{name}'" not in text and not name.endswith("/")]
         if lost:
             raise WrongError(f"members that zipfile reads are missing: {lost}")
-        is_whole = not defects and all(isinstance(each, bytes) for each in found.values())
-        return Found("read" if is_whole else "told", (tuple(found.items()), tuple(map(str, defects))))
+        is_whole = not defects and all(isinstance(each, bytes) for each in results.values())
+        return Found("read" if is_whole else "told", (tuple(results.items()), tuple(map(str, defects))))
 
     def _content(self, files: Files, name: str, plain: bytes | None) -> bytes | str:
-        told = []
+        messages = []
         for read in (files.read, partial(_read_in_parts, files)):
             try:
                 content = read(name)
             except (ArchiveError, OSError) as error:
-                told.append(str(error))
+                messages.append(str(error))
                 if plain is not None:
                     raise WrongError(f"a member that zipfile reads is refused: {name}: {error}") from error
                 continue
             if content not in self._contents and content != plain:
                 raise WrongError(f"a member holds what the zip does not: {name}: {content[:50]!r}")
-        return "; ".join(told) or content
+        return "; ".join(messages) or content
 
 
 def _read_in_parts(files: Files, name: str) -> bytes:
@@ -107,17 +107,17 @@ def _read_in_parts(files: Files, name: str) -> bytes:
 
 def _plain(data: bytes) -> dict[str, bytes]:
     """What Python's own reads, of members that are as long as is said of them."""
-    found: dict[str, bytes] = {}
+    results: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             for name in packed.namelist():
                 try:
                     content = packed.read(name)
-                    found.pop(name, None)
+                    results.pop(name, None)
                     if len(content) == packed.getinfo(name).file_size:
-                        found[name] = content
+                        results[name] = content
                 except (*ZIP_FAULTS, NotImplementedError):
-                    found.pop(name, None)
+                    results.pop(name, None)
     except ZIP_FAULTS:
         return {}
-    return found
+    return results

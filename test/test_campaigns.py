@@ -43,7 +43,7 @@ def Fuzz():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_moment_of_a_campaign_finds_nothing(kind: str) -> None:
+def test_moment_of_campaign_finds_nothing(kind: str) -> None:
     summary = campaign(kind, KINDS[kind](), seed=7, first=1, seconds=MOMENT_S)
     assert summary.inputs
     assert summary.line().endswith("; seed 7; 0 failed"), summary.line()
@@ -84,39 +84,50 @@ def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
     for issue in summary.kept:
         path = keep(issue, tmp_path, odd.suffix)
         assert odd.mutated(random.Random(f"odd 1 {issue.number}")) == path.read_bytes()
-        found = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
-        assert found is not None and found[0] in summary.faults
+        fault = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
+        assert fault is not None and fault[0] in summary.faults
 
 
-def guided(*words: str, place: Path) -> "subprocess.CompletedProcess[str]":
+def guided(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """A campaign with the fuzzer that lies at a place."""
-    command = [sys.executable, "-m", "campaigns.guided", *words, "--keep", str(place)]
-    environment = {**os.environ, "PYTHONPATH": f"{place}:{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, "-m", "campaigns.guided", *arguments, "--keep", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
     )  # fmt: skip
 
 
-def test_inputs_that_are_guided_are_judged_and_keep_their_heads(tmp_path: Path) -> None:
+def test_inputs_that_are_guided_are_evaluated_and_keep_their_heads(tmp_path: Path) -> None:
     (tmp_path / "atheris.py").write_text(FUZZER)
-    ended = guided("trajectories", "--seconds", str(MOMENT_S), place=tmp_path)
+    ended = guided("trajectories", "--seconds", str(MOMENT_S), folder=tmp_path)
     assert ended.returncode == 0 and "seed 1; 0 failed" in ended.stdout, ended.stdout + ended.stderr
     assert ended.stdout.endswith("  branches seen: 7 at first, 9 in the end, by 5 inputs\n")
 
 
-def test_without_a_fuzzer_it_is_told_what_is_needed(tmp_path: Path) -> None:
+def test_without_fuzzer_it_is_reported_what_is_needed(tmp_path: Path) -> None:
     (tmp_path / "atheris.py").write_text("raise ImportError")
-    ended = guided("tables", place=tmp_path)
+    ended = guided("tables", folder=tmp_path)
     assert (ended.returncode, ended.stdout.count("\n")) == (2, 1)
     assert "needs atheris" in ended.stdout and not ended.stderr
 
 
-def test_names_that_are_meant_ill_are_told_in_words() -> None:
+def test_names_that_are_malicious_are_reported_as_text() -> None:
     ending, issue = judged(names_that_steer)
     assert (issue, ending.code) == ("", 1)
 
 
-def test_a_few_kills_and_failing_disks_do_no_harm(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "campaigns.kills", "index", "--kills", "3", "--faults", "3", "--keep", str(tmp_path)]
-    ended = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+def test_few_kills_and_failing_disks_do_no_harm(tmp_path: Path) -> None:
+    arguments = [
+        sys.executable,
+        "-m",
+        "campaigns.kills",
+        "index",
+        "--kills",
+        "3",
+        "--faults",
+        "3",
+        "--keep",
+        str(tmp_path),
+    ]
+    ended = subprocess.run(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert ended.returncode == 0 and ended.stdout.count("3 inputs") == 2, ended.stdout

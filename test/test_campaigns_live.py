@@ -12,12 +12,12 @@ HANGS = "import signal; signal.signal(signal.SIGTERM, lambda *_: None)\nwhile Tr
 LEAVES = "import subprocess, sys; subprocess.Popen([sys.executable, '-Sc', 'import time; time.sleep(60)'])"
 
 
-def start(way: str, *, is_launch: bool = False) -> Start:
-    return Start(0, is_launch, way, after_s=0.0, again_s=0.0, is_soon=False)
+def start(trajectory: str, *, is_launch: bool = False) -> Start:
+    return Start(0, is_launch, trajectory, after_s=0.0, again_s=0.0, is_soon=False)
 
 
 @pytest.mark.parametrize(
-    ("program", "way", "fault"),
+    ("program", "trajectory", "issue"),
     [
         ("", "end", ""),
         ("import sys; sys.exit(3)", "end", "ended with 3"),
@@ -27,28 +27,30 @@ def start(way: str, *, is_launch: bool = False) -> Start:
         ("", "parent", ""),
     ],
 )
-def test_what_is_wrong_with_an_end_is_told(monkeypatch: pytest.MonkeyPatch, program: str, way: str, fault: str) -> None:
+def test_what_is_wrong_with_end_is_reported(
+    monkeypatch: pytest.MonkeyPatch, program: str, trajectory: str, issue: str
+) -> None:
     monkeypatch.setattr("campaigns.starts.LEFT_S", 0.2)
     monkeypatch.setattr("campaigns.starts._where", lambda mark: "there")
-    ending = ending_of(start(way), [sys.executable, "-Sc", program], ends_s=0.5 if program == HANGS else 60.0)
-    assert ending.fault(start(way)) == fault
-    assert ending.stands == ("there" if "left" in fault else "")
+    ending = ending_of(start(trajectory), [sys.executable, "-Sc", program], ends_s=0.5 if program == HANGS else 60.0)
+    assert ending.fault(start(trajectory)) == issue
+    assert ending.stands == ("there" if "left" in issue else "")
 
 
 def test_who_is_interrupted_before_its_first_line_gets_pythons_own_traceback() -> None:
-    told = 'Traceback (most recent call last):\n  File "player", line {}, in <module>\nKeyboardInterrupt\n'
-    issues = [Ending(-2, told.format(line), [], 1.0).fault(start("SIGINT")) for line in (0, 33)]
+    message = 'Traceback (most recent call last):\n  File "player", line {}, in <module>\nKeyboardInterrupt\n'
+    issues = [Ending(-2, message.format(line), [], 1.0).fault(start("SIGINT")) for line in (0, 33)]
     assert issues == ["", "ended with -2, a traceback"]
 
 
-def test_a_player_ends_well_at_two_signals(tmp_path: Path) -> None:
+def test_player_ends_well_at_two_signals(tmp_path: Path) -> None:
     requested = start("twice")
     ending = ending_of(requested, requested.command(tmp_path / "nothing"))
     assert ending.fault(requested) in ("", "ended with 1")  # it may have seen already that there is no archive
     assert not ending.left
 
 
-def test_more_than_a_twentieth_is_growth() -> None:
+def test_more_than_twentieth_is_growth() -> None:
     before = Use(kb=1000, threads=10, files=20, endpoints=30)
     assert growth([before], [before._replace(kb=1040)]) == "kb +4.0%, threads +0.0%, files +0.0%, endpoints +0.0%"
     with pytest.raises(WrongError, match=r"files has grown by 10.0%: from \(20,\) to \(22,\)"):
@@ -56,7 +58,7 @@ def test_more_than_a_twentieth_is_growth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heard", "targets", "told"),
+    ("received", "targets", "message"),
     [
         ([0, 1, 2, 7, 8, 3], [7, 50, 3], ""),
         ([FIXES - 1, 0, 1], [], ""),
@@ -64,12 +66,12 @@ def test_more_than_a_twentieth_is_growth() -> None:
         ([0, 7, 8, 3], [3, 7], "message 3: expected fix 9, got 3"),
     ],
 )
-def test_messages_come_one_behind_the_other_or_behind_a_seek(heard: list[int], targets: list[int], told: str) -> None:
+def test_messages_come_in_order_or_after_seek(received: list[int], targets: list[int], message: str) -> None:
     calls = Calls.__new__(Calls)
-    calls.heard, calls.targets = heard, targets
+    calls.heard, calls.targets = received, targets
     try:
         calls.judge()
     except WrongError as error:
-        assert str(error) == told
+        assert str(error) == message
     else:
-        assert told == ""
+        assert message == ""

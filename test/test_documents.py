@@ -26,7 +26,7 @@ def test_no_line_is_longer_than_one_can_read(path: Path) -> None:
     assert {number: length for number, length in lengths.items() if length > LONGEST} == {}
 
 
-def test_every_file_and_folder_that_the_architecture_names_is_there() -> None:
+def test_every_file_and_folder_that_architecture_names_is_there() -> None:
     named = {name.rstrip("/") for name in CODE.findall((ROOT / "ARCHITECTURE.md").read_text()) if PLACE.fullmatch(name)}
     there = {
         "/" + path.relative_to(ROOT).as_posix()

@@ -33,15 +33,15 @@ def zip_of(tree: Path, method: int) -> Path:
 
 
 @pytest.mark.parametrize("method", [None, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_folder_and_a_zip_hold_the_same_files(tree: Path, method: int | None) -> None:
+def test_folder_and_zip_hold_same_files(tree: Path, method: int | None) -> None:
     root = tree if method is None else zip_of(tree, method)
     defects: list[Defect] = []
     with open_files(root, defects.append) as files:
         assert files.names == ["Traverse_5/GnssPose.csv", "Traverse_5/cam/MainCam_1.jpg", "readme.txt"]
-        (found,) = files.matching(r"gnsspose.*\.csv")
-        assert files.read(found) == b"Traverse_5/GnssPose.csv"
-        assert files.size(found) == 23
-        with files.open(found) as file:
+        (result,) = files.matching(r"gnsspose.*\.csv")
+        assert files.read(result) == b"Traverse_5/GnssPose.csv"
+        assert files.size(result) == 23
+        with files.open(result) as file:
             assert file.read() == b"Traverse_5/GnssPose.csv"
     assert defects == []
 
@@ -55,7 +55,7 @@ def tar_of(tree: Path, ending: str) -> Path:
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
-def test_a_tar_holds_the_same_files_however_it_is_packed(tree: Path, ending: str) -> None:
+def test_tar_holds_same_files_however_it_is_packed(tree: Path, ending: str) -> None:
     defects: list[Defect] = []
     with open_files(tar_of(tree, ending), defects.append) as files:
         assert files.names == ["Traverse_5/GnssPose.csv", "Traverse_5/cam/MainCam_1.jpg", "readme.txt"]
@@ -68,7 +68,7 @@ def test_a_tar_holds_the_same_files_however_it_is_packed(tree: Path, ending: str
     assert defects == []
 
 
-def test_the_parts_of_a_tar_are_read_as_one_whichever_is_given(tree: Path) -> None:
+def test_parts_of_tar_are_read_as_one_whichever_is_given(tree: Path) -> None:
     (tree / "large.bin").write_bytes(random.Random(1).randbytes(50_000))
     path = tar_of(tree, ".gz")
     data = path.read_bytes()
@@ -90,7 +90,7 @@ def test_the_parts_of_a_tar_are_read_as_one_whichever_is_given(tree: Path) -> No
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
-def test_a_tar_that_is_cut_gives_what_lies_before(tree: Path, ending: str) -> None:
+def test_tar_that_is_cut_gives_what_lies_before(tree: Path, ending: str) -> None:
     (tree / "large.bin").write_bytes(random.Random(1).randbytes(50_000))
     path = tar_of(tree, ending)
     path.write_bytes(path.read_bytes()[:30_000])
@@ -100,7 +100,7 @@ def test_a_tar_that_is_cut_gives_what_lies_before(tree: Path, ending: str) -> No
     assert [defect.kind for defect in defects] == ["damaged_file"]
 
 
-def test_members_of_a_tar_that_leave_it_and_links_are_not_read(tmp_path: Path) -> None:
+def test_members_of_tar_that_leave_it_and_links_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "bad.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name in ("../evil.csv", "/etc/evil.csv", "good.csv", "good.csv"):
@@ -117,7 +117,7 @@ def test_members_of_a_tar_that_leave_it_and_links_are_not_read(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["../evil.csv", "a/../../evil.csv", "/etc/evil.csv", "..\\evil.csv", "C:\\evil.csv"])
-def test_a_member_whose_path_leaves_the_archive_is_refused_and_the_rest_read(tmp_path: Path, name: str) -> None:
+def test_member_whose_path_leaves_archive_is_refused_and_rest_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bad.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(zipfile.ZipInfo(name), b"x")
@@ -129,13 +129,13 @@ def test_a_member_whose_path_leaves_the_archive_is_refused_and_the_rest_read(tmp
     assert leaves_archive(name)
 
 
-def test_a_folder_that_links_back_to_itself_is_read_once(tree: Path) -> None:
+def test_folder_that_links_back_to_itself_is_read_once(tree: Path) -> None:
     (tree / "loop").symlink_to(tree)
     with open_files(tree, [].append) as files:
         assert len(files.names) == 3
 
 
-def test_what_is_not_there_or_no_zip_is_an_error_with_its_path(tmp_path: Path) -> None:
+def test_what_is_not_there_or_no_zip_is_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="no such folder"):
         open_files(tmp_path / "absent", [].append)
     (tmp_path / "text.zip").write_text("not a zip")
@@ -156,15 +156,15 @@ def large_zip(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     return path, plain
 
 
-def test_a_member_reads_and_seeks_as_the_plain_data_do(large_zip: tuple[Path, bytes]) -> None:
+def test_member_reads_and_seeks_as_plain_data_do(large_zip: tuple[Path, bytes]) -> None:
     path, plain = large_zip
     draw = random.Random(5)
     with open_files(path, [].append) as files, files.open("a.csv") as file:
         assert file.read() == plain
         for _ in range(50):
-            place, size = draw.randrange(len(plain)), draw.randrange(200_000)
-            file.seek(place)
-            assert file.read(size) == plain[place : place + size]
+            index, size = draw.randrange(len(plain)), draw.randrange(200_000)
+            file.seek(index)
+            assert file.read(size) == plain[index : index + size]
         assert file.seek(-10, io.SEEK_END) == len(plain) - 10
         assert file.read() == plain[-10:]
 
@@ -181,7 +181,7 @@ def test_seeking_inflates_no_more_than_lies_between_two_access_points(large_zip:
         assert member.inflated - before <= (1 << 18) + (1 << 16)
 
 
-def test_a_damaged_member_is_an_error_that_says_where(large_zip: tuple[Path, bytes]) -> None:
+def test_damaged_member_is_error_that_reports_where(large_zip: tuple[Path, bytes]) -> None:
     path, _ = large_zip
     content = bytearray(path.read_bytes())
     middle = len(content) // 2
@@ -193,14 +193,14 @@ def test_a_damaged_member_is_an_error_that_says_where(large_zip: tuple[Path, byt
         member.readall()
 
 
-def test_certain_files_of_a_folder_are_those_and_no_others(tmp_path: Path) -> None:
+def test_certain_files_of_folder_are_those_and_no_others(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(name)
     with ListedFiles(tmp_path, ["b.txt"]) as files:
         assert (files.names, files.matching(r".*\.txt"), files.read("b.txt")) == (["b.txt"], ["b.txt"], b"b.txt")
 
 
-def test_files_of_one_name_are_told_apart_by_a_folder_at_any_depth(tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished_by_folder_at_any_depth(tmp_path: Path) -> None:
     names = ["A/log.txt", "set/B/log.txt", "set/B/deep/log.txt", "set/Bc/log.txt", "log.txt", "B"]
     files = ListedFiles(tmp_path, names)
     assert files.matching(r"LOG\.txt", "b|x") == ["set/B/deep/log.txt", "set/B/log.txt"]
@@ -224,18 +224,18 @@ def opened(data: bytes) -> InflatedFile:
 
 def read_up_to_fault(file: InflatedFile, size: int) -> tuple[bytes, str]:
     """What can be read, so many bytes at a time, and what is said of the fault."""
-    found = b""
+    result = b""
     try:
         while data := file.read(size):
-            found += data
+            result += data
     except ArchiveError as error:
-        return found, str(error)
-    return found, ""
+        return result, str(error)
+    return result, ""
 
 
 @pytest.mark.parametrize("split", range(6))
 @pytest.mark.parametrize("level", [0, 1, 9])
-def test_no_byte_is_lost_to_a_wrong_checksum_wherever_two_reads_part(
+def test_no_byte_is_lost_to_wrong_checksum_wherever_two_reads_part(
     split: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(12):
@@ -245,8 +245,8 @@ def test_no_byte_is_lost_to_a_wrong_checksum_wherever_two_reads_part(
         for behind in (b"", b"anything"):
             monkeypatch.setattr(inflating, "READ_SIZE", max(len(packed) - 2 - split, 1))
             for size in SIZES:
-                found, issue = read_up_to_fault(opened(bytes(packed) + behind), size)
-                assert found == plain
+                actual, issue = read_up_to_fault(opened(bytes(packed) + behind), size)
+                assert actual == plain
                 assert issue == f"x.zz: damaged: {OTHER_SUM}, behind {len(plain)} plain bytes"
 
 
@@ -261,13 +261,13 @@ def test_of_data_that_are_cut_off_all_is_read_that_can_be(read_size: int, monkey
     for cut in range(2, len(packed)):
         expected = zlib.decompressobj().decompress(packed[:cut])  # by zlib, all at once
         for size in SIZES:
-            found, issue = read_up_to_fault(opened(packed[:cut]), size)
-            assert found == expected
+            actual, issue = read_up_to_fault(opened(packed[:cut]), size)
+            assert actual == expected
             assert issue == f"x.zz: cut off, it ends after {len(expected)} plain bytes"
 
 
 @pytest.mark.parametrize("read_size", [1, 50, 1 << 16])
-def test_what_stands_before_a_fault_is_read_to_the_last_byte(read_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_before_defect_is_read_to_last_byte(read_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflating, "READ_SIZE", read_size)
     draw = random.Random(2)
     whole = bytes(draw.randrange(64) for _ in range(3000))
@@ -281,8 +281,8 @@ def test_what_stands_before_a_fault_is_read_to_the_last_byte(read_size: int, mon
         except zlib.error:
             pass
         for size in SIZES:
-            found, issue = read_up_to_fault(opened(bytes(packed)), size)
-            assert found == expected and "damaged: " in issue
+            actual, issue = read_up_to_fault(opened(bytes(packed)), size)
+            assert actual == expected and "damaged: " in issue
 
 
 def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,14 +296,14 @@ def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.
     data = SeekableDeflate(file, 4)
     assert b"".join(iter(lambda: data.read(5000), b"")) == plain and data.is_at_end and data.behind(4) == b"tail"
     for _ in range(30):
-        place, before = draw.randrange(len(plain)), data.inflated
-        assert data.seek(place) == place
+        index, before = draw.randrange(len(plain)), data.inflated
+        assert data.seek(index) == index
         assert data.inflated - before <= len(plain) // 4
-        assert data.read(10) == plain[place : place + 10]
+        assert data.read(10) == plain[index : index + 10]
     assert data.seek(len(plain) + 5) == len(plain)
 
 
-def test_a_fault_is_told_again_after_going_back() -> None:
+def test_defect_is_reported_again_after_going_back() -> None:
     packed = bytearray(zlib.compress(bytes(range(256)) * 40, 0))
     packed[2] = 0xFF  # no kind of block
     data = SeekableDeflate(io.BytesIO(bytes(packed)), 2)

@@ -100,7 +100,7 @@ def imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_a_folder_of_the_library_imports_only_those_before_it() -> None:
+def test_folder_of_library_imports_only_those_before_it() -> None:
     for path in modules("fieldplay"):
         own = path.relative_to(SRC / "fieldplay" / "fieldplay").parts
         here = own[0] if len(own) > 1 else ""
@@ -122,7 +122,7 @@ def dotted(path: Path, package: str) -> str:
 
 
 @pytest.mark.parametrize("package", sorted(path.name for path in SRC.glob("fieldplay*")))
-def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
+def test_package_imports_only_what_lies_below_it(package: str) -> None:
     for path in modules(package):
         ours = {name for name in imported_packages(path) if name.startswith("fieldplay")}
         assert ours <= MAY_IMPORT[package] | {package}, path
@@ -143,7 +143,7 @@ def reached_packages(path: Path) -> set[str]:
     return imported_packages(path).union(*(reached_packages(other) for other in shared if other.is_file()))
 
 
-def test_no_folders_import_each_other_in_a_circle() -> None:
+def test_no_folders_import_each_other_in_circle() -> None:
     below: dict[str, set[str]] = {}
     for package in sorted(path.name for path in SRC.glob("fieldplay*")):
         for path in modules(package):
@@ -157,7 +157,7 @@ def test_no_folders_import_each_other_in_a_circle() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
+def test_all_but_ros_files_import_where_there_is_no_ros() -> None:
     names = [
         dotted(path, package.name)
         for package in sorted(SRC.glob("fieldplay*"))

@@ -36,24 +36,24 @@ def times_on_tf(archive: Path, child: str, **chosen: Any) -> list[int]:
     with open_dataset(archive) as opened:
         feeds = [feed for feed in archive_topic_streams(opened, Selection(**chosen)) if feed.topic == "/tf"]
         loaded = [feed.records(index) for feed in feeds for index in range(len(feed.spans))]
-    found = [part for part in loaded if isinstance(part, records.Transforms) and child in part.children]
-    return [(int(stamp) - START * 10**9) // 10**6 for part in found for stamp in part.stamp_ns]
+    matches = [part for part in loaded if isinstance(part, records.Transforms) and child in part.children]
+    return [(int(stamp) - START * 10**9) // 10**6 for part in matches for stamp in part.stamp_ns]
 
 
-def test_wheels_arms_and_cameras_hang_below_the_base(tiny_ameds: TinyAmeds, told: Told) -> None:
+def test_wheels_arms_and_cameras_hang_below_base(tiny_ameds: TinyAmeds, told: Told) -> None:
     assert told(tiny_ameds.root) == "frames: one tree, root base_link; --derived puts map above"
     assert told(tiny_ameds.root, "--derived") == "frames: one tree, root map"
     assert times_on_tf(tiny_ameds.root, "wheel_1", joints_tf=True)
     assert not times_on_tf(tiny_ameds.root, "wheel_1")
 
 
-def test_what_no_joint_states_place_is_a_tree_of_its_own_and_told(tiny_ameds: TinyAmeds, told: Told) -> None:
+def test_what_no_joint_states_place_is_tree_of_its_own_and_reported(tiny_ameds: TinyAmeds, told: Told) -> None:
     (tiny_ameds.root / "MainArmJointAngles.csv").unlink()
     assert "2 trees, roots base_link, main_arm_end" in told(tiny_ameds.root)
     assert told(tiny_ameds.root, "--derived").endswith("roots main_arm_end, map; nothing in the archive joins them")
 
 
-def test_an_arm_that_stands_has_its_place_until_its_next_measurement(tiny_ameds: TinyAmeds) -> None:
+def test_arm_that_stands_has_its_position_until_its_next_measurement(tiny_ameds: TinyAmeds) -> None:
     moving = tiny_ameds.seconds * 1000
     assert times_on_tf(tiny_ameds.root, "main_arm_end", joints_tf=True) == [0, 1000, 1990]
     assert moving - 1990 < 34  # a picture's time
@@ -61,7 +61,7 @@ def test_an_arm_that_stands_has_its_place_until_its_next_measurement(tiny_ameds:
     assert times_on_tf(tiny_ameds.root, "main_arm_end", joints_tf=True) == [0, 1000]
 
 
-def test_without_wheels_the_ins_places_the_base(tiny_ameds: TinyAmeds, told: Told) -> None:
+def test_without_wheels_ins_positions_base(tiny_ameds: TinyAmeds, told: Told) -> None:
     assert not times_on_tf(tiny_ameds.root, "base_link", joints_tf=True)
     for path in tiny_ameds.root.glob("Platform*"):
         path.unlink()
@@ -70,7 +70,7 @@ def test_without_wheels_the_ins_places_the_base(tiny_ameds: TinyAmeds, told: Tol
     assert told(tiny_ameds.root, "--no-tf", "nav_tf") == "frames: one tree, root base_link"
 
 
-def test_a_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
+def test_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "sequence01")
     archive.write_all()
     with open_dataset(archive.root) as opened:
@@ -79,7 +79,7 @@ def test_a_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dataset", ["ida"])
-def test_a_lander_s_arm_and_its_tools_are_one_tree(dataset: str, tmp_path: Path) -> None:
+def test_lander_s_arm_and_its_tools_are_one_tree(dataset: str, tmp_path: Path) -> None:
     write_sample(dataset, tmp_path / "archive", SampleOptions(seconds=2, workers=1))
     with open_dataset(tmp_path / "archive") as opened:
         plain = roots_of_feeds(archive_topic_streams(opened, Selection(joints_tf=True)))

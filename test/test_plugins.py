@@ -78,16 +78,16 @@ def test_package_with_entry_points_adds_dataset_computation_and_command(plugin: 
     assert "name the tracks" in run("--help", path=path)
     assert any(line.startswith("tracks ") for line in run("list", path=path).splitlines())
     run("sample", "ameds", str(tmp_path / "sample"), "--seconds", "2", path=path)
-    told = json.loads(run("info", str(tmp_path / "sample"), "--dataset", "tracks", "--json", path=path))
-    assert told["dataset"] == "tracks"
+    result = json.loads(run("info", str(tmp_path / "sample"), "--dataset", "tracks", "--json", path=path))
+    assert result["dataset"] == "tracks"
     where = ("--dataset", "tracks", "--derived", "--topics", "wheels")
     run("convert", str(tmp_path / "sample"), str(tmp_path / "bag"), *where, path=path)
     assert "geometry_msgs/msg/PoseArray" in run("info", str(tmp_path / "bag"), path=path)
 
 
 def test_library_works_without_any_other_package(tmp_path: Path) -> None:
-    told = run("--help", path=LIBRARY)
-    assert "convert" in told and "fuse" not in told
+    result = run("--help", path=LIBRARY)
+    assert "convert" in result and "fuse" not in result
     listed = run("list", path=LIBRARY)
     assert "ida " in listed and "sherpatt " not in listed
     run("sample", "ida", str(tmp_path / "sample"), "--seconds", "2", path=LIBRARY)

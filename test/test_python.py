@@ -27,8 +27,8 @@ def folder(write_ameds: Callable[[Path], Any], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(params=["etna", "bag"])
 def data(folder: Path, request: pytest.FixtureRequest) -> Iterator[fieldplay.FieldData]:
-    with fieldplay.open(folder / request.param) as found:
-        yield found
+    with fieldplay.open(folder / request.param) as result:
+        yield result
 
 
 def test_importing_it_loads_nothing() -> None:
@@ -44,14 +44,14 @@ def test_all_that_is_public_is_there() -> None:
         fieldplay.__getattr__("closed")
 
 
-def test_topics_tell_types_frames_and_times(data: fieldplay.FieldData) -> None:
+def test_topics_give_types_frames_and_times(data: fieldplay.FieldData) -> None:
     topic = data.topics["/ameds/imu/data"]
     assert (topic.type, topic.frame) == ("sensor_msgs/msg/Imu", "imu_link")
     assert topic.count == len(data.records("imu/data")["stamp_ns"]) > 0
     assert (topic.first_ns, topic.last_ns) == tuple(data.records("imu/data")["leaves_ns"][[0, -1]])
 
 
-def test_an_archive_and_its_bag_give_the_same_columns(folder: Path) -> None:
+def test_archive_and_its_bag_give_same_columns(folder: Path) -> None:
     with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
         assert set(archive.topics) == set(bag.topics)
         for name in archive.topics:
@@ -61,14 +61,14 @@ def test_an_archive_and_its_bag_give_the_same_columns(folder: Path) -> None:
             assert {"stamp_ns", "leaves_ns"} < set(of_archive) & set(of_bag), name
 
 
-def test_an_archive_and_its_bag_give_the_same_messages(folder: Path) -> None:
+def test_archive_and_its_bag_give_same_messages(folder: Path) -> None:
     with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
         assert sorted(archive.messages()) == sorted(bag.messages())
         stamps = [message.stamp_ns for message in bag.messages()]
         assert stamps == sorted(stamps)
 
 
-def test_a_part_of_the_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
+def test_part_of_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
     whole = data.records("imu/data")
     start = min(topic.first_ns for topic in data.topics.values() if topic.first_ns is not None)
     part = data.records("imu/data", start=0.25, duration=0.5)
@@ -76,8 +76,8 @@ def test_a_part_of_the_time_is_that_part_alone(data: fieldplay.FieldData) -> Non
     assert 0 < requested.sum() < len(requested)
     for name, column in part.items():
         np.testing.assert_array_equal(column, whole[name][requested])
-    found = [message.stamp_ns for message in data.messages("imu/data", start=0.25, duration=0.5)]
-    assert found == part["leaves_ns"].tolist()
+    messages = [message.stamp_ns for message in data.messages("imu/data", start=0.25, duration=0.5)]
+    assert messages == part["leaves_ns"].tolist()
 
 
 def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
@@ -88,7 +88,7 @@ def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
         assert edge.parent_t_child[3].tolist() == [0, 0, 0, 1]
 
 
-def test_images_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) -> None:
+def test_images_and_clouds_come_in_order_of_time(data: fieldplay.FieldData) -> None:
     images = list(data.images("main_cam/image_raw", duration=0.3))
     assert len(images) > 1 and [stamp for stamp, _ in images] == sorted(stamp for stamp, _ in images)
     assert all(image.shape == (1080, 1920, 3) and image.dtype == np.uint8 for _, image in images)
@@ -98,7 +98,7 @@ def test_images_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) 
         next(data.images("imu/data"))
 
 
-def test_images_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
+def test_images_of_archive_are_those_of_its_bag(folder: Path) -> None:
     with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
         both = zip(archive.images("aux_cam/image_raw"), bag.images("aux_cam/image_raw"), strict=True)
         for (stamp, image), (other_stamp, other) in both:
@@ -106,36 +106,36 @@ def test_images_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
             np.testing.assert_array_equal(image, other)
 
 
-def test_what_is_not_there_is_told_with_what_is(data: fieldplay.FieldData) -> None:
+def test_what_is_not_there_is_reported_with_what_is(data: fieldplay.FieldData) -> None:
     with pytest.raises(fieldplay.UsageError, match=r"there is no topic 'moon'; there are /ameds/"):
         data.records("moon")
     with pytest.raises(fieldplay.UsageError, match=r"'camera_info' may be /ameds/\w+/camera_info or /ameds/"):
         data.records("camera_info")
 
 
-def test_a_whole_archive_and_a_whole_bag_have_their_defects(data: fieldplay.FieldData) -> None:
+def test_whole_archive_and_whole_bag_have_their_defects(data: fieldplay.FieldData) -> None:
     assert list(data.check()) == list(data.defects)
 
 
-def test_a_damaged_bag_gives_what_can_be_read_of_it(folder: Path, tmp_path: Path) -> None:
+def test_damaged_bag_gives_what_can_be_read_of_it(folder: Path, tmp_path: Path) -> None:
     whole = (folder / "bag" / "bag_0.mcap").read_bytes()
     (tmp_path / "cut.mcap").write_bytes(whole[: len(whole) // 2])
     with fieldplay.open(tmp_path / "cut.mcap") as bag, fieldplay.open(folder / "etna") as archive:
-        found = bag.records("imu/data")["stamp_ns"]
-        assert 0 < len(found) < len(archive.records("imu/data")["stamp_ns"])
+        records = bag.records("imu/data")["stamp_ns"]
+        assert 0 < len(records) < len(archive.records("imu/data")["stamp_ns"])
         assert "damaged_bag" in {defect.kind for defect in bag.defects}
         bag.to_bag(tmp_path / "mended")
     with fieldplay.open(tmp_path / "mended") as mended:
-        assert (mended.records("imu/data")["stamp_ns"] == found).all()
+        assert (mended.records("imu/data")["stamp_ns"] == records).all()
         assert mended.check() == []
 
 
-def test_what_cannot_be_opened_is_a_user_error(tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_user_error(tmp_path: Path) -> None:
     with pytest.raises(fieldplay.UserError, match="there is no such folder or file"):
         fieldplay.open(tmp_path / "nothing")
 
 
-def test_the_page_s_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_s_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) >= 6
     monkeypatch.chdir(folder)

@@ -27,13 +27,13 @@ BY_NAME = re.compile(r"import_module\(\"([\w.]+)\"\)")
 
 def imported(folder: Path) -> set[str]:
     """The libraries, and the packages of ROS and of ours, that a folder imports anywhere."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in folder.rglob("*.py"):
         text = path.read_text()
         for name in (*names_in(ast.parse(text)), *BY_NAME.findall(text)):
             parts = name.split(".")
-            found.add(".".join(parts[:2]) if parts[0] == "backports" else parts[0])
-    return found - NOT_INSTALLED
+            names.add(".".join(parts[:2]) if parts[0] == "backports" else parts[0])
+    return names - NOT_INSTALLED
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -45,7 +45,7 @@ def names_in(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{name}".rstrip(".") for name in names)
 
 
-def test_the_libraries_that_are_installed_are_those_that_are_imported() -> None:
+def test_libraries_that_are_installed_are_those_that_are_imported() -> None:
     listed = set().union(*map(required, ("libraries", "batch", "view")))
     shipped = [package / package.name for package in PACKAGES if package.name != TESTING]
     assert libraries_of(shipped) == listed
@@ -64,15 +64,15 @@ def libraries_of(folders: list[Path]) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [path.name for path in PACKAGES])
-def test_a_package_names_what_it_imports(package: str) -> None:
+def test_package_names_what_it_imports(package: str) -> None:
     """By its key of rosdep, or in the comment about what has none; what its tests import, too."""
     folder = ROOT / "src" / package
     text = (folder / "package.xml").read_text()
     without = {name for comment in re.findall(r"<!-- (.*?): no rosdep key", text) for name in comment.split(", ")}
-    for place, kinds in ((package, "exec_"), ("test", "exec_|test_")):
+    for position, kinds in ((package, "exec_"), ("test", "exec_|test_")):
         named = {package, *re.findall(rf"<(?:{kinds})?depend>(\S+?)</", text)}
-        used = {name for name in imported(folder / place) if package != TESTING or not OURS.match(name)}
-        assert {name for name in used if key_of(name) not in named and name not in without} == set(), place
+        used = {name for name in imported(folder / position) if package != TESTING or not OURS.match(name)}
+        assert {name for name in used if key_of(name) not in named and name not in without} == set(), position
 
 
 def key_of(name: str) -> str:

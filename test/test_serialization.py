@@ -44,7 +44,7 @@ def without_padding(raw: bytes, msgtype: str) -> bytes:
 
 
 @pytest.mark.parametrize(("msgtype", "constants"), MESSAGES)
-def test_rclpy_reads_the_bytes_and_writes_the_same(msgtype: str, constants: dict[str, Any]) -> None:
+def test_rclpy_reads_bytes_and_writes_same(msgtype: str, constants: dict[str, Any]) -> None:
     data, rows = layout_of(msgtype, constants).rows(1)
     draw = np.random.default_rng(3)
     for name in rows.dtype.names:

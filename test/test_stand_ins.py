@@ -31,7 +31,7 @@ class Marks(NamedTuple):
 
 def table_of(package: str) -> list[Told]:
     text = (UNDERLAY / package / "README.md").read_text("utf-8").partition("\n## Behaviours\n")[2].partition("\n## ")[0]
-    told, files = [], []
+    output, files = [], []
     for line in text.splitlines():
         if line.startswith("**`"):
             files = FILES.findall(line)
@@ -39,8 +39,8 @@ def table_of(package: str) -> list[Told]:
             row = ROW.fullmatch(line)
             assert row, line
             assert len(line) <= LONGEST, line
-            told.append(Told(files, f"test_{row[1]}", row[2]))
-    return told
+            output.append(Told(files, f"test_{row[1]}", row[2]))
+    return output
 
 
 def marks_in(path: Path) -> dict[str, Marks]:
@@ -57,22 +57,22 @@ def marks_in(path: Path) -> dict[str, Marks]:
         call = node.func if isinstance(node, ast.Call) else node
         return ast.unparse(call) == "pytest.mark.stand_in" or (isinstance(node, ast.Name) and node.id in names)
 
-    found = {}
+    results = {}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         parts = [node for decorator in function.decorator_list for node in ast.walk(decorator)]
         is_own = "pytestmark" in names or any(map(is_mark, function.decorator_list))
         has_own = any(isinstance(node, ast.expr) and is_mark(node) for node in parts)
-        found[function.name] = Marks(is_own, is_own or has_own)
-    return found
+        results[function.name] = Marks(is_own, is_own or has_own)
+    return results
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_behaviour_has_a_test_that_is_marked_where_upstream_differs(package: str) -> None:
+def test_each_behaviour_has_test_that_is_marked_where_upstream_differs(package: str) -> None:
     table = table_of(package)
     assert len(table) > 20
     for row in table:
-        found = [marks_in(UNDERLAY / package / "test" / file) for file in row.files]
-        marks = [tests[row.name] for tests in found if row.name in tests]
+        counts = [marks_in(UNDERLAY / package / "test" / file) for file in row.files]
+        marks = [tests[row.name] for tests in counts if row.name in tests]
         assert marks, f"no file of {row.files} has {row.name}"
         if row.upstream == "same":
             assert not all(mark.all_cases for mark in marks), f"{row.name} is marked as the stand-in's own"
@@ -80,7 +80,7 @@ def test_each_behaviour_has_a_test_that_is_marked_where_upstream_differs(package
             assert any(mark.any_case for mark in marks), f"{row.name} is not marked as the stand-in's own"
 
 
-def test_each_mark_says_why() -> None:
+def test_each_mark_reports_why() -> None:
     nodes = [node for path in UNDERLAY.glob("*/test/*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))]
     marks = [node for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.stand_in"]
     calls = [node for node in nodes if isinstance(node, ast.Call) and node.func in marks]

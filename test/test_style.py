@@ -25,7 +25,7 @@ def test_ruff_finds_nothing() -> None:
     assert complaints("ruff", "check", "--quiet", ".") == ""
 
 
-def test_the_code_is_formatted_as_ruff_does() -> None:
+def test_code_is_formatted_as_ruff_does() -> None:
     assert complaints("ruff", "format", "--quiet", "--diff", ".") == ""
 
 
@@ -44,7 +44,7 @@ def test_shellcheck_finds_nothing() -> None:
     assert complaints("shellcheck", "ws", ".ci/run") == ""
 
 
-def test_no_two_test_files_share_a_name() -> None:
+def test_no_two_test_files_share_name() -> None:
     """ROS 2's own launch_testing imports each by its bare name."""
     tests = [path for folder in ("src", "underlay", "test") for path in ROOT.glob(f"{folder}/**/test/**/test_*.py")]
     tests += ROOT.glob("test/**/test_*.py")
@@ -52,10 +52,10 @@ def test_no_two_test_files_share_a_name() -> None:
     for path in tests:
         paths[path.name].add(str(path.relative_to(ROOT)))
     assert paths
-    assert {name: found for name, found in paths.items() if len(found) > 1} == {}
+    assert {name: result for name, result in paths.items() if len(result) > 1} == {}
 
 
-def test_a_launch_test_finds_what_tests_share() -> None:
+def test_launch_test_finds_what_tests_share() -> None:
     """As `launch_test FILE`, which does not put the file's folder on the path; and it imports all it uses."""
     own = "|".join(path.stem for path in (ROOT / "test").glob("*.py"))
     texts = {path.name: path.read_text() for path in (ROOT / "test").rglob("test_*.py")}

@@ -33,13 +33,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built as `python -m build --no-isolation` does, of a copy: the build leaves files in the source."""
     source, out = tmp_path_factory.mktemp("source") / "fieldplay", tmp_path_factory.mktemp("dist")
     for name in BUILT_OF:
-        place = ROOT / name
-        if place.is_dir():
+        position = ROOT / name
+        if position.is_dir():
             left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "test")
-            shutil.copytree(place, source / name, symlinks=True, ignore=left_out)
+            shutil.copytree(position, source / name, symlinks=True, ignore=left_out)
         else:
             source.mkdir(exist_ok=True)
-            shutil.copy(place, source)
+            shutil.copy(position, source)
     built = run(source, sys.executable, "-W", "ignore", "-c", BUILD.format(str(out)))
     assert (out / "fieldplay-0.1.0.tar.gz").is_file()
     return out / built.splitlines()[-1]
@@ -48,17 +48,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an environment `env` that has the wheel, and of all other libraries those that it asks for."""
-    place = tmp_path_factory.mktemp("elsewhere")
-    venv.create(place / "env", symlinks=True)
-    run(place, sys.executable, "-m", "pip", "--python", str(place / "env"), "install", "--no-deps", "--no-index",
+    folder = tmp_path_factory.mktemp("elsewhere")
+    venv.create(folder / "env", symlinks=True)
+    run(folder, sys.executable, "-m", "pip", "--python", str(folder / "env"), "install", "--no-deps", "--no-index",
         "--no-compile", "--quiet", str(wheel))  # fmt: skip
-    (packages,) = (place / "env" / "lib").glob("python3*/site-packages")
+    (packages,) = (folder / "env" / "lib").glob("python3*/site-packages")
     (wheel_info,) = packages.glob("fieldplay-*.dist-info")
-    for found in libraries(Distribution.at(wheel_info)):
-        for name in top_names(found):
+    for result in libraries(Distribution.at(wheel_info)):
+        for name in top_names(result):
             if not (packages / name).exists():
-                (packages / name).symlink_to(str(found.locate_file(name)))
-    return place
+                (packages / name).symlink_to(str(result.locate_file(name)))
+    return folder
 
 
 def run(folder: Path, *command: str, code: int = 0) -> str:
@@ -79,16 +79,16 @@ def libraries(wanting: Distribution, known: set[str] | None = None) -> Iterator[
             continue
         known.add(required["name"].lower())
         try:
-            found = distribution(required["name"])
+            actual = distribution(required["name"])
         except PackageNotFoundError:  # for another Python, by its marker
             continue
-        yield found
-        yield from libraries(found, known)
+        yield actual
+        yield from libraries(actual, known)
 
 
-def top_names(found: Distribution) -> set[str]:
+def top_names(result: Distribution) -> set[str]:
     """What a distribution has in site-packages."""
-    return {path.parts[0] for path in found.files or [] if path.parts[0] not in ("..", "__pycache__")}
+    return {path.parts[0] for path in result.files or [] if path.parts[0] not in ("..", "__pycache__")}
 
 
 def normalised(requirement: str) -> str:
@@ -96,10 +96,10 @@ def normalised(requirement: str) -> str:
     return re.sub(r"\s+", "", requirement).replace("_", "-")
 
 
-def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_workspace_installs(wheel: Path) -> None:
+def test_wheel_has_every_package_and_description_and_asks_for_what_workspace_installs(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
-        told = packed.read("fieldplay-0.1.0.dist-info/METADATA").decode()
+        text = packed.read("fieldplay-0.1.0.dist-info/METADATA").decode()
     sources = {
         path.relative_to(package.parent).as_posix()
         for package in ROOT.glob("src/*/fieldplay*")
@@ -117,27 +117,27 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
     }
     assert sources | data == {name for name in names if ".dist-info/" not in name and ".data/" not in name}
     listed = [line.split("#")[0].strip() for line in (ROOT / "requirements" / "libraries.txt").read_text().splitlines()]
-    requested = [line for line in re.findall("^Requires-Dist: (.*)$", told, re.M) if "extra ==" not in line]
+    requested = [line for line in re.findall("^Requires-Dist: (.*)$", text, re.M) if "extra ==" not in line]
     assert sorted(map(normalised, requested)) == sorted(map(normalised, filter(None, listed)))
-    assert re.findall("^Provides-Extra: (.*)$", told, re.M) == ["batch", "view"]
+    assert re.findall("^Provides-Extra: (.*)$", text, re.M) == ["batch", "view"]
 
 
-def test_its_version_is_that_of_the_packages() -> None:
-    told = {re.findall("<version>(.*)</version>", path.read_text())[0] for path in ROOT.glob("src/*/package.xml")}
-    assert told == {"0.1.0"}
+def test_its_version_is_that_of_packages() -> None:
+    text = {re.findall("<version>(.*)</version>", path.read_text())[0] for path in ROOT.glob("src/*/package.xml")}
+    assert text == {"0.1.0"}
 
 
-def test_where_there_is_no_ros_a_sample_is_made_checked_drawn_and_converted(place: Path) -> None:
+def test_where_there_is_no_ros_sample_is_made_checked_drawn_and_converted(place: Path) -> None:
     python, command = (str(place / "env" / "bin" / name) for name in ("python", "fieldplay"))
     assert "No module named 'rclpy'" in run(place, python, "-c", "import rclpy", code=1)
-    *_, told = run(place, python, "-c", IN_ONE_PROCESS).splitlines()
-    assert "/ida/joint_states" in told.split()
+    *_, lines = run(place, python, "-c", IN_ONE_PROCESS).splitlines()
+    assert "/ida/joint_states" in lines.split()
     assert "<svg" in (place / "page.html").read_text()
     run(place, command, "convert", "sample", "bag")
-    found = json.loads(run(place, command, "info", "bag", "--json"))
-    assert {stream["topic"] for stream in found["streams"]} >= {"/ida/joint_states"}
+    result = json.loads(run(place, command, "info", "bag", "--json"))
+    assert {stream["topic"] for stream in result["streams"]} >= {"/ida/joint_states"}
 
 
-def test_play_says_what_it_needs(place: Path) -> None:
-    said = run(place, str(place / "env" / "bin" / "fieldplay"), "play", "sample", code=2)
-    assert "play needs ROS 2: No module named 'rclpy'" in said
+def test_play_reports_what_it_needs(place: Path) -> None:
+    result = run(place, str(place / "env" / "bin" / "fieldplay"), "play", "sample", code=2)
+    assert "play needs ROS 2: No module named 'rclpy'" in result

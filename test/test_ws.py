@@ -89,28 +89,28 @@ def describe(line: str) -> str:
     return next(step for step in ("compileall", "venv", "pip install", "repair_wheels", "--version") if step in line)
 
 
-def test_without_ros_it_builds_on_the_wheels_and_the_whole_underlay(tmp_path: Path) -> None:
-    found = plan(tmp_path)
-    assert found["base"] == "wheels"
-    assert "ros.txt" in found["requirements"]
-    assert sorted(found["packages"].split()) == sorted(UNDERLAY + SOURCE)
+def test_without_ros_it_builds_on_wheels_and_whole_underlay(tmp_path: Path) -> None:
+    actual = plan(tmp_path)
+    assert actual["base"] == "wheels"
+    assert "ros.txt" in actual["requirements"]
+    assert sorted(actual["packages"].split()) == sorted(UNDERLAY + SOURCE)
 
 
-def test_the_wheels_of_kilted_are_taken_where_they_are_asked_for(tmp_path: Path) -> None:
-    found = plan(tmp_path, FIELDPLAY_DISTRO="kilted")
-    assert (found["base"], found["state"]) == ("wheels", str(tmp_path / "wheels-kilted"))
-    assert found["requirements"].split()[-1] == "ros-kilted.txt"
+def test_wheels_of_kilted_are_taken_where_they_are_requested(tmp_path: Path) -> None:
+    actual = plan(tmp_path, FIELDPLAY_DISTRO="kilted")
+    assert (actual["base"], actual["state"]) == ("wheels", str(tmp_path / "wheels-kilted"))
+    assert actual["requirements"].split()[-1] == "ros-kilted.txt"
     assert plan(tmp_path)["state"] == str(tmp_path / "wheels")
     refused = run(ROOT / "ws", "setup", "--dry-run", FIELDPLAY_WS=str(tmp_path), FIELDPLAY_DISTRO="foxy")
     assert refused.returncode == 1
     assert "FIELDPLAY_DISTRO: expected jazzy or kilted, got 'foxy'" in refused.stderr
 
 
-def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -> None:
+def test_extra_is_requested_once_and_stays(tmp_path: Path, workspace: Path) -> None:
     python, log = str(workspace.parent / "python"), workspace.parent / "log"
     log.write_text("")
-    found = run(workspace / "ws", "setup", "--with", "view", FIELDPLAY_PYTHON=python, WS_TEST_LOG=str(log))
-    assert found.returncode == 0, found.stderr
+    result = run(workspace / "ws", "setup", "--with", "view", FIELDPLAY_PYTHON=python, WS_TEST_LOG=str(log))
+    assert result.returncode == 0, result.stderr
     assert "requirements/view.txt" in log.read_text()
     assert run(workspace / "ws", "setup", "--dry-run").stdout.splitlines()[2].endswith(" view.txt")
     several = run(workspace / "ws", "setup", "--with", "view", "--with", "batch", FIELDPLAY_PYTHON=python,
@@ -124,7 +124,7 @@ def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -
     assert "extras are for the wheels from PyPI alone" in refused.stderr
 
 
-def test_the_oldest_versions_have_an_environment_of_their_own_without_ros(tmp_path: Path) -> None:
+def test_oldest_versions_have_environment_of_their_own_without_ros(tmp_path: Path) -> None:
     prefix = fake_installation(tmp_path / "opt", "rclpy")
     environment = {"AMENT_PREFIX_PATH": prefix, "ROS_DISTRO": "jazzy", "FIELDPLAY_WS": str(tmp_path)}
     result = run(ROOT / "ws", "setup", "--oldest", "--dry-run", **environment)
@@ -134,47 +134,47 @@ def test_the_oldest_versions_have_an_environment_of_their_own_without_ros(tmp_pa
 
 
 @pytest.mark.parametrize("distribution", ["jazzy", "kilted"])
-def test_on_an_installation_it_builds_only_what_that_lacks(tmp_path: Path, distribution: str) -> None:
+def test_on_installation_it_builds_only_what_that_lacks(tmp_path: Path, distribution: str) -> None:
     provided = [name for name in UNDERLAY if name != "rosbag2_interfaces"]
     prefix = fake_installation(tmp_path / "opt ros", "rclpy", *provided)
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO=distribution)
-    assert (found["base"], found["said"]) == (distribution, "")
-    assert found["requirements"] == "libraries.txt test.txt oldest.txt"
-    assert sorted(found["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
+    actual = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO=distribution)
+    assert (actual["base"], actual["said"]) == (distribution, "")
+    assert actual["requirements"] == "libraries.txt test.txt oldest.txt"
+    assert sorted(actual["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
 
 
 @pytest.mark.parametrize("distribution", ["humble", "rolling"])
-def test_another_distribution_is_tried_and_said_not_to_be_tested(tmp_path: Path, distribution: str) -> None:
+def test_another_distribution_is_tried_and_reported_not_to_be_tested(tmp_path: Path, distribution: str) -> None:
     prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO=distribution)
-    assert found["base"] == distribution
-    assert f"'{distribution}' is sourced" in found["said"] and "was not tested on this one" in found["said"]
-    assert found["requirements"] == "libraries.txt test.txt oldest.txt"
-    assert sorted(found["packages"].split()) == SOURCE
+    actual = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO=distribution)
+    assert actual["base"] == distribution
+    assert f"'{distribution}' is sourced" in actual["said"] and "was not tested on this one" in actual["said"]
+    assert actual["requirements"] == "libraries.txt test.txt oldest.txt"
+    assert sorted(actual["packages"].split()) == SOURCE
 
 
-def test_with_an_unknown_ros_sourced_it_says_so_and_builds_on_the_wheels(tmp_path: Path) -> None:
+def test_with_unknown_ros_sourced_reports_so_and_builds_on_wheels(tmp_path: Path) -> None:
     prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO="foxy")
-    assert found["base"] == "wheels"
-    assert "'foxy' is sourced" in found["said"]
+    actual = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO="foxy")
+    assert actual["base"] == "wheels"
+    assert "'foxy' is sourced" in actual["said"]
 
 
-def test_its_own_environment_is_not_taken_for_an_installation(tmp_path: Path) -> None:
+def test_its_own_environment_is_not_taken_for_installation(tmp_path: Path) -> None:
     venv = Path(fake_installation(tmp_path / "elsewhere" / "venv", "rclpy"))
     (venv / "pyvenv.cfg").touch()
     own = fake_installation(tmp_path / "state" / "wheels" / "install", "rclpy")
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{own}:{venv}", ROS_DISTRO="jazzy")
-    assert found["base"] == "wheels"
+    actual = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{own}:{venv}", ROS_DISTRO="jazzy")
+    assert actual["base"] == "wheels"
 
 
-def test_a_second_setup_does_nothing(workspace: Path) -> None:
+def test_second_setup_does_nothing(workspace: Path) -> None:
     first = steps_of_setup(workspace)
     assert first == ["--version", "venv", "pip install", "compileall", "repair_wheels", "build below above"]
     assert steps_of_setup(workspace) == []
 
 
-def test_a_setup_within_its_own_environment_writes_the_whole_environment(workspace: Path) -> None:
+def test_setup_within_its_own_environment_writes_whole_environment(workspace: Path) -> None:
     """As colcon's script does, which puts nothing before a variable that stands in it already."""
     steps_of_setup(workspace)
     (workspace / "src" / "above" / "above" / "later.py").write_text("")  # so that there is something to do
@@ -190,7 +190,7 @@ def test_a_setup_within_its_own_environment_writes_the_whole_environment(workspa
     assert "export PATH=" + str(programs).replace(" ", "\\ ") + "${" in (install.parent / "setup.bash").read_text()
 
 
-def test_nodes_are_found_by_this_machine_alone_unless_more_is_asked_for(workspace: Path) -> None:
+def test_nodes_are_found_by_this_machine_alone_unless_more_is_requested(workspace: Path) -> None:
     steps_of_setup(workspace)
     environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
     shown = ("exec", "sh", "-c", "echo $ROS_AUTOMATIC_DISCOVERY_RANGE")
@@ -199,7 +199,7 @@ def test_nodes_are_found_by_this_machine_alone_unless_more_is_asked_for(workspac
     assert run(workspace / "ws", *shown, **environment).stdout == "SUBNET\n"
 
 
-def test_what_is_set_up_is_found_while_another_setup_holds_the_lock(workspace: Path) -> None:
+def test_what_is_set_up_is_found_while_another_setup_holds_lock(workspace: Path) -> None:
     steps_of_setup(workspace)
     environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
     with (workspace / ".ws" / "lock").open("w") as lock:
@@ -216,7 +216,7 @@ def test_changed_requirements_are_installed_and_nothing_is_built(workspace: Path
 
 
 @pytest.mark.parametrize("name", ["setup.py", "package.xml", "msg/New.msg", "above/new_module.py"])
-def test_a_package_whose_files_changed_is_built_alone(workspace: Path, name: str) -> None:
+def test_package_whose_files_changed_is_built_alone(workspace: Path, name: str) -> None:
     steps_of_setup(workspace)
     path = workspace / "src" / "above" / name
     path.parent.mkdir(exist_ok=True)
@@ -233,13 +233,13 @@ def test_changed_python_and_data_need_no_build_as_they_are_linked(workspace: Pat
     assert steps_of_setup(workspace) == []
 
 
-def test_a_package_that_is_gone_makes_it_build_anew(workspace: Path) -> None:
+def test_package_that_is_gone_makes_it_build_anew(workspace: Path) -> None:
     steps_of_setup(workspace)
     shutil.rmtree(workspace / "underlay" / "below")
     assert steps_of_setup(workspace) == ["build above"]
 
 
-def test_a_build_that_failed_is_said_and_tried_again(workspace: Path) -> None:
+def test_build_that_failed_is_reported_and_tried_again(workspace: Path) -> None:
     environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
     switch = workspace.parent / "log.fail"
     switch.touch()
@@ -251,13 +251,13 @@ def test_a_build_that_failed_is_said_and_tried_again(workspace: Path) -> None:
     assert steps_of_setup(workspace) == ["build below above"]
 
 
-def test_a_workspace_that_moved_is_set_up_anew(workspace: Path) -> None:
+def test_workspace_that_moved_is_set_up_anew(workspace: Path) -> None:
     steps_of_setup(workspace)
     moved = workspace.rename(workspace.parent / "moved")
     assert steps_of_setup(moved)[1:3] == ["venv", "pip install"]
 
 
-def test_the_environments_of_methods_are_asked_for_by_the_command(workspace: Path, tmp_path: Path) -> None:
+def test_environments_of_methods_are_requested_by_command(workspace: Path, tmp_path: Path) -> None:
     steps_of_setup(workspace)
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -265,8 +265,8 @@ def test_the_environments_of_methods_are_asked_for_by_the_command(workspace: Pat
     (programs / "fieldplay").chmod(0o755)
     python = str(workspace.parent / "python")
     own = {"PATH": f"{programs}:{CLEAN_PATH}", "FIELDPLAY_PYTHON": python, "WS_TEST_LOG": "/dev/null"}
-    told = run(workspace / "ws", "setup", "--with", "slam", **own)
-    assert (told.returncode, told.stdout) == (0, "asked: slam --install\n")
+    result = run(workspace / "ws", "setup", "--with", "slam", **own)
+    assert (result.returncode, result.stdout) == (0, "asked: slam --install\n")
     (workspace / ".ws" / "methods").mkdir()
     assert run(workspace / "ws", "clean").returncode == 0
     assert not (workspace / ".ws").exists()
@@ -296,11 +296,11 @@ def folder_of_tools(folder: Path, *without: str) -> Path:
     return folder
 
 
-def test_a_missing_compiler_is_named_with_the_cure(tmp_path: Path) -> None:
+def test_missing_compiler_is_named_with_cure(tmp_path: Path) -> None:
     tools = folder_of_tools(tmp_path / "bin", "c++")
-    said = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
-    assert "no compiler ('c++')" in said
-    assert "build-essential" in said
+    output = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
+    assert "no compiler ('c++')" in output
+    assert "build-essential" in output
 
 
 def python_with(path: Path, change: str) -> str:
@@ -311,34 +311,34 @@ def python_with(path: Path, change: str) -> str:
     return str(path)
 
 
-def test_missing_python_headers_are_named_with_the_cure(tmp_path: Path) -> None:
+def test_missing_python_headers_are_named_with_cure(tmp_path: Path) -> None:
     python = python_with(tmp_path / "python3", "sysconfig.get_paths = lambda: dict(include='/none')")
-    said = refusal(ROOT / "ws", tmp_path / "state", FIELDPLAY_PYTHON=python)
-    assert "has no headers (/none/Python.h)" in said
-    assert "-dev" in said
+    output = refusal(ROOT / "ws", tmp_path / "state", FIELDPLAY_PYTHON=python)
+    assert "has no headers (/none/Python.h)" in output
+    assert "-dev" in output
 
 
-def test_a_python_that_is_too_old_or_absent_or_none_is_named(tmp_path: Path) -> None:
+def test_python_that_is_too_old_or_absent_or_none_is_named(tmp_path: Path) -> None:
     old = python_with(tmp_path / "python3", "sys.version_info = (3, 9, 2)")
     assert "CPython 3.10 to 3.14 is needed" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON=old)
     assert "no-python is not found" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON="no-python")
     assert "/bin/true does not run" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON="/bin/true")
 
 
-def test_a_full_disk_is_named_with_the_numbers(tmp_path: Path) -> None:
+def test_full_disk_is_named_with_numbers(tmp_path: Path) -> None:
     tools = folder_of_tools(tmp_path / "bin", "df")
     (tools / "df").write_text("#!/bin/sh\necho header\necho disk 1000 900 12 99% /\n")
     (tools / "df").chmod(0o755)
-    said = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
-    assert "has 12 MB free" in said
+    output = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
+    assert "has 12 MB free" in output
 
 
-def test_a_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
-    said = refusal(
+def test_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
+    output = refusal(
         ROOT / "ws", tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0"
     )
-    assert "package index could not be reached" in said
-    assert str(tmp_path / "wheels" / "log" / "pip.log") in said
+    assert "package index could not be reached" in output
+    assert str(tmp_path / "wheels" / "log" / "pip.log") in output
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_a_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
         (("setup", "--oldest", "--with", "view"), "ws: error: setup: --oldest takes no extras; see"),
     ],
 )
-def test_wrong_usage_is_one_line_that_says_what_was_expected(
+def test_usage_error_is_one_line_that_reports_what_was_expected(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     result = run(ROOT / "ws", *arguments, FIELDPLAY_WS=str(tmp_path))

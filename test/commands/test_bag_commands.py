@@ -10,11 +10,11 @@ from fieldplay.cli.main import main
 from support.sampled import Sampled
 
 
-def test_info_tells_a_bag_s_topics(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_gives_bag_s_topics(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(sampled_ameds.bag), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    streams = {stream["topic"]: stream for stream in found["streams"]}
-    assert found["dataset"] == "ameds"
+    result = json.loads(capsys.readouterr().out)
+    streams = {stream["topic"]: stream for stream in result["streams"]}
+    assert result["dataset"] == "ameds"
     odometry = streams["/ameds/gnss/odom"]
     assert (odometry["type"], odometry["count"]) == ("nav_msgs/msg/Odometry", 2000)
     assert odometry["rate_hz"] == pytest.approx(100, rel=0.01) and streams["/tf_static"]["rate_hz"] is None
@@ -22,7 +22,7 @@ def test_info_tells_a_bag_s_topics(sampled_ameds: Sampled, capsys: pytest.Captur
     assert "/ameds/lidar/points" in capsys.readouterr().out
 
 
-def test_check_tells_where_a_bag_is_damaged(
+def test_check_gives_where_bag_is_damaged(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["check", str(sampled_ameds.bag)]) == 0
@@ -31,5 +31,5 @@ def test_check_tells_where_a_bag_is_damaged(
     (storage,) = (tmp_path / "bag").glob("*.mcap")
     storage.write_bytes(storage.read_bytes()[: storage.stat().st_size // 2])
     assert main(["check", str(tmp_path / "bag"), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["playable"] and storage.name in {defect["file"] for defect in found["defects"]}
+    result = json.loads(capsys.readouterr().out)
+    assert result["playable"] and storage.name in {defect["file"] for defect in result["defects"]}

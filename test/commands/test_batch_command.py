@@ -56,8 +56,8 @@ class Done(NamedTuple):
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Of two workers."""
-    with connect(ClusterConfig(workers=2)) as found:
-        yield found
+    with connect(ClusterConfig(workers=2)) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +76,14 @@ def done(few_images: Path, workers: str, tmp_path_factory: pytest.TempPathFactor
     return Done(folder / "data", folder / "out", code)
 
 
-def batched(archives: Path, workers: str, out: Path, *words: str) -> int:
-    return main(["batch", str(archives), "--out", str(out), "--scheduler", workers, *words])
+def batched(archives: Path, workers: str, out: Path, *arguments: str) -> int:
+    return main(["batch", str(archives), "--out", str(out), "--scheduler", workers, *arguments])
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What is said of wrong words."""
     with pytest.raises(SystemExit) as end:
-        main(["batch", *map(str, words)])
+        main(["batch", *map(str, arguments)])
     assert end.value.code == 2
     return capsys.readouterr().err.splitlines()[-1]
 
@@ -96,7 +96,7 @@ def jobs_on(archive: Path, out: Path, *steps: str) -> list[Job]:
     return jobs_of([archive], steps_of(dict.fromkeys(steps, ()), ()), out)
 
 
-def test_every_archive_goes_through_every_step_and_one_that_is_broken_leaves_the_others(done: Done) -> None:
+def test_every_archive_goes_through_every_step_and_one_that_is_broken_leaves_others(done: Done) -> None:
     assert done.code == 1
     entries = json.loads((done.out / "results.json").read_text())
     statuses = {(one["name"], one["step"]): one["status"] for one in entries}
@@ -117,7 +117,7 @@ def test_every_archive_goes_through_every_step_and_one_that_is_broken_leaves_the
     assert (done.out / "Traverse_1" / "report.html").exists()
 
 
-def test_the_table_has_what_the_commands_alone_tell(done: Done, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_what_commands_alone_give(done: Done, capsys: pytest.CaptureFixture[str]) -> None:
     with (done.out / "results.csv").open() as file:
         second, first = csv.DictReader(file)
     main(["evaluate", str(done.data / "Traverse_1"), "wheels/odom", "gnss/odom", "--json"])
@@ -135,7 +135,7 @@ def test_the_table_has_what_the_commands_alone_tell(done: Done, capsys: pytest.C
     )
 
 
-def test_the_page_names_its_script_and_nothing_from_elsewhere(done: Done) -> None:
+def test_page_names_its_script_and_nothing_from_elsewhere(done: Done) -> None:
     page = (done.out / "index.html").read_text()
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -171,12 +171,12 @@ def changed(before: dict[str, int], out: Path) -> set[str]:
     return {name for name, time in times_of(out).items() if before[name] != time}
 
 
-def test_a_file_tells_steps_with_their_words_and_bags_are_archives_too(
+def test_file_gives_steps_with_their_arguments_and_bags_are_archives_too(
     done: Done, workers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     described = tmp_path / "work.yaml"
-    places = f"[{done.data}/Traverse_1, {done.out}/Traverse_1/bag]"
-    described.write_text(f"archives: {places}\nsteps:\n- convert: --topics speeds$\n- check\n")
+    positions = f"[{done.data}/Traverse_1, {done.out}/Traverse_1/bag]"
+    described.write_text(f"archives: {positions}\nsteps:\n- convert: --topics speeds$\n- check\n")
     assert batched(described, workers, tmp_path / "out", "--json") == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {(one["name"], one["step"]): one["words"] for one in lines} == {
@@ -197,40 +197,40 @@ def test_where_no_room_is_left_that_step_fails_and_is_done_when_there_is(
     done: Done, client: Any, workers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    words = (done.data / "Traverse_1", workers, tmp_path / "out", "--do", "check,convert")
+    arguments = (done.data / "Traverse_1", workers, tmp_path / "out", "--do", "check,convert")
     client.run(resource.setrlimit, resource.RLIMIT_FSIZE, (40_000, unlimited[1]))
-    assert batched(*words) == 1
+    assert batched(*arguments) == 1
     assert "Traverse_1: convert failed: " in capsys.readouterr().out
     assert sorted(os.listdir(tmp_path / "out" / "Traverse_1")) == ["check.json", "convert.json", "info.json"]
     client.run(resource.setrlimit, resource.RLIMIT_FSIZE, unlimited)
-    assert batched(*words) == 0
+    assert batched(*arguments) == 0
     assert "2 of 3 steps were done before" in capsys.readouterr().err
     assert (tmp_path / "out" / "Traverse_1" / "bag" / "metadata.yaml").exists()
 
 
-def test_a_job_of_which_all_workers_die_has_failed(done: Done, tmp_path: Path) -> None:
+def test_job_of_which_all_workers_die_has_failed(done: Done, tmp_path: Path) -> None:
     class Killed:
         def exception(self) -> Exception:
             return KilledWorker("one", None, 2)
 
     (job,) = jobs_on(done.data / "Traverse_1", tmp_path, "check")
-    found = outcome_of_future(Killed(), job)
-    assert (found.is_well, found.reason) == (False, "3 workers died of it, one after the other")
+    result = outcome_of_future(Killed(), job)
+    assert (result.is_well, result.reason) == (False, "3 workers died of it, one after the other")
 
 
-def test_a_scheduler_that_goes_away_is_told(done: Done, tmp_path: Path) -> None:
+def test_scheduler_that_disappears_is_reported(done: Done, tmp_path: Path) -> None:
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0") as lost,
         Client(lost, set_as_default=False) as asking,
     ):
         run = partial(run_job, command=main, requested_version=own_version())
-        found = outcomes(asking, jobs_on(done.data / "Traverse_1", tmp_path, "check"), run)
+        actual = outcomes(asking, jobs_on(done.data / "Traverse_1", tmp_path, "check"), run)
         threading.Thread(target=lost.close).start()
         with pytest.raises(UserError, match="the scheduler has gone away: 0 of 1 were done; the same command goes on"):
-            list(found)
+            list(actual)
 
 
-def test_a_scheduler_that_has_gone_away_before_it_is_asked_is_told_too(done: Done, tmp_path: Path) -> None:
+def test_scheduler_that_has_disappeared_before_it_is_contacted_is_reported_too(done: Done, tmp_path: Path) -> None:
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0") as here,
         Client(here, set_as_default=False) as asking,
@@ -248,18 +248,18 @@ def test_workers_of_another_version_are_refused(done: Done, tmp_path: Path) -> N
         run_job(jobs_on(done.data / "Traverse_1", tmp_path, "check")[0], main, "9.9")
 
 
-def test_where_no_scheduler_answers_that_is_told(
+def test_where_no_scheduler_answers_that_is_reported(
     done: Done, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
     assert batched(done.data / "Traverse_1", "tcp://127.0.0.1:1", tmp_path / "out") == 1
     assert "fieldplay: tcp://127.0.0.1:1: no scheduler of Dask answers" in capsys.readouterr().err
     (tmp_path / "scheduler.json").write_text("{}")
-    words = (done.data / "Traverse_1", "--out", tmp_path / "out", "--scheduler-file", tmp_path / "scheduler.json")
-    assert "scheduler.json: expected the file of a scheduler of Dask, with its address" in refused(capsys, *words)
+    arguments = (done.data / "Traverse_1", "--out", tmp_path / "out", "--scheduler-file", tmp_path / "scheduler.json")
+    assert "scheduler.json: expected the file of a scheduler of Dask, with its address" in refused(capsys, *arguments)
 
 
-def test_workers_leave_nothing_in_folders_and_what_a_killed_batch_left_is_removed(
+def test_workers_leave_nothing_in_folders_and_what_killed_batch_left_is_removed(
     done: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passing, out = tmp_path / "passing", tmp_path / "out"
@@ -272,22 +272,22 @@ def test_workers_leave_nothing_in_folders_and_what_a_killed_batch_left_is_remove
     assert sorted(os.listdir(out)) == [command.LOCK, BROKEN, "index.html", "results.csv", "results.json"]
 
 
-def test_workers_that_cannot_start_are_told(tmp_path: Path) -> None:
+def test_workers_that_cannot_start_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    told = "the workers cannot be started: .*Not a directory"
-    with pytest.raises(UserError, match=told), connect(ClusterConfig(scratch=tmp_path / "file")):
+    message = "the workers cannot be started: .*Not a directory"
+    with pytest.raises(UserError, match=message), connect(ClusterConfig(scratch=tmp_path / "file")):
         pass
 
 
-def test_two_batches_do_not_share_a_folder(done: Done, workers: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_batches_do_not_share_folder(done: Done, workers: str, capsys: pytest.CaptureFixture[str]) -> None:
     with (done.out / command.LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        told = refused(capsys, done.data / "*", "--out", done.out, "--scheduler", workers)
-    assert f"{done.out}: another batch is writing there" in told
+        result = refused(capsys, done.data / "*", "--out", done.out, "--scheduler", workers)
+    assert f"{done.out}: another batch is writing there" in result
 
 
 def test_archives_of_one_name_are_called_by_their_folders_too(tmp_path: Path) -> None:
-    archives = [tmp_path / place / "day.zip" for place in "ab"]
+    archives = [tmp_path / folder / "day.zip" for folder in "ab"]
     for path in archives:
         path.parent.mkdir()
         path.touch()
@@ -295,7 +295,7 @@ def test_archives_of_one_name_are_called_by_their_folders_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("nowhere*.zip",), "nowhere*.zip: there is no such folder or file"),
         ((), "expected archives, got none"),
@@ -309,22 +309,22 @@ def test_archives_of_one_name_are_called_by_their_folders_too(tmp_path: Path) ->
         (("{data}/work.yaml",), "work.yaml: steps: expected a list, got str"),
     ],
 )
-def test_wrong_words_are_told(
-    done: Done, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: tuple[str, ...], told: str
+def test_invalid_arguments_are_reported(
+    done: Done, capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (done.data / BROKEN / "work.yaml").write_text("archives: [a]\nsteps: check\n")
-    given = [word.format(data=done.data / BROKEN) for word in words]
-    assert told in refused(capsys, "--out", tmp_path / "out", *given)
+    parameters = [word.format(data=done.data / BROKEN) for word in arguments]
+    assert message in refused(capsys, "--out", tmp_path / "out", *parameters)
 
 
-def test_without_dask_the_command_says_what_to_do(
+def test_without_dask_command_reports_what_to_do(
     done: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert "./ws setup --with batch" in refused(capsys, done.data / "Traverse_1", "--out", tmp_path / "out")
 
 
-def test_an_archive_is_the_same_as_long_as_its_files_are(tmp_path: Path) -> None:
+def test_archive_is_same_as_long_as_its_files_are(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.csv").write_text("1")
     before = digest_of(tmp_path)
@@ -333,13 +333,13 @@ def test_an_archive_is_the_same_as_long_as_its_files_are(tmp_path: Path) -> None
     assert digest_of(tmp_path) != before
 
 
-def test_a_worker_that_dies_loses_nothing(done: Done, client: Any, tmp_path: Path) -> None:
+def test_worker_that_dies_loses_nothing(done: Done, client: Any, tmp_path: Path) -> None:
     """Last of all, as another has to start then."""
     jobs = jobs_on(done.data / "Traverse_1", tmp_path / "out", *ALL)
     pids = client.run(os.getpid)
-    found = outcomes(client, jobs, partial(run_job, command=main, requested_version=own_version()))
-    first = next(found)
+    actual = outcomes(client, jobs, partial(run_job, command=main, requested_version=own_version()))
+    first = next(actual)
     busy = next(worker for worker, keys in client.processing().items() if keys)
     os.kill(pids[busy], signal.SIGKILL)
-    assert {(one.step, one.is_well) for one in (first, *found)} == {(step, True) for step in ALL}
+    assert {(one.step, one.is_well) for one in (first, *actual)} == {(step, True) for step in ALL}
     assert pids[busy] not in client.run(os.getpid).values()

@@ -35,7 +35,7 @@ def numbers(path: Path, stream: str = "/odometry.pose") -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("words", "taken"),
+    ("arguments", "taken"),
     [
         (["--start", "2", "--end", "5"], [2, 3, 4]),
         (["--start", "8"], [8, 9, 10]),
@@ -51,41 +51,39 @@ def numbers(path: Path, stream: str = "/odometry.pose") -> list[int]:
         ([], list(range(11))),
     ],
 )
-def test_a_stretch_is_cut_by_index_or_logging_time(
-    run: Run, log: Path, tmp_path: Path, words: list[str], taken: list[int]
+def test_interval_is_cut_by_index_or_logging_time(
+    run: Run, log: Path, tmp_path: Path, arguments: list[str], taken: list[int]
 ) -> None:
     out = tmp_path / "out.msg"
-    code, printed, _ = run("chunk", log, "/odometry.pose", *words, out)
+    code, printed, _ = run("chunk", log, "/odometry.pose", *arguments, out)
     assert (code, f"{len(taken)} sample" in printed) == (0, True)
     assert numbers(out) == taken
     times = [BEGIN_US + 100_000 * index + 250 for index in taken]
     assert read_log(out)["/odometry.pose.meta"] == {"timestamps": times, "type": "RigidBodyState"}
 
 
-@pytest.mark.parametrize("words", [["--end", "0"], ["--start", "99"], ["--start", "500s"]])
-def test_a_stretch_without_samples_ends_with_1_and_writes_nothing(
-    run: Run, log: Path, tmp_path: Path, words: list[str]
+@pytest.mark.parametrize("arguments", [["--end", "0"], ["--start", "99"], ["--start", "500s"]])
+def test_interval_without_samples_exits_with_1_and_writes_nothing(
+    run: Run, log: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
-    code, _, told = run("chunk", log, *words, tmp_path / "out.msg")
-    assert (code, "no sample lies in this stretch" in told) == (1, True)
+    code, _, result = run("chunk", log, *arguments, tmp_path / "out.msg")
+    assert (code, "no sample lies in this stretch" in result) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_only_the_named_streams_are_taken_in_their_order_and_all_by_default(
-    run: Run, log: Path, tmp_path: Path
-) -> None:
+def test_only_named_streams_are_taken_in_their_order_and_all_by_default(run: Run, log: Path, tmp_path: Path) -> None:
     run("chunk", log, "b.x", "odometry.pose", tmp_path / "two.msg")
     assert list(read_log(tmp_path / "two.msg")) == ["/b.x", "/b.x.meta", "/odometry.pose", "/odometry.pose.meta"]
     run("chunk", log, tmp_path / "all.msg")
     assert read_log(tmp_path / "all.msg") == read_log(log)
 
 
-def test_options_may_stand_between_the_names(run: Run, log: Path, tmp_path: Path) -> None:
+def test_options_may_stand_between_names(run: Run, log: Path, tmp_path: Path) -> None:
     assert run("chunk", "--start", "1", log, "/odometry.pose", "--end", "2", tmp_path / "out.msg")[0] == 0
     assert numbers(tmp_path / "out.msg") == [1]
 
 
-def test_the_bytes_of_samples_are_copied_as_they_are(run: Run, tmp_path: Path) -> None:
+def test_bytes_of_samples_are_copied_as_they_are(run: Run, tmp_path: Path) -> None:
     odd = bytes([0x82, 0xA1, 0x61, 0xD2, 0, 0, 0, 5, 0xA1, 0x62, 0xCA, 0x3F, 0x80, 0, 0])  # wide 5, float of four bytes
     log = tmp_path / "a.msg"
     meta = msgpack.packb({"timestamps": [BEGIN_US, BEGIN_US + 1], "type": "T"})
@@ -96,36 +94,36 @@ def test_the_bytes_of_samples_are_copied_as_they_are(run: Run, tmp_path: Path) -
     assert (tmp_path / "all.msg").read_bytes().count(odd) == 2
 
 
-def test_flattened_logs_become_plain_ones_with_the_same_values(run: Run, tmp_path: Path) -> None:
+def test_flattened_logs_become_plain_ones_with_same_values(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "flat.msg"
     log.write_bytes(msgpack.packb(FLAT))
     assert run("chunk", log, "--start", "1", tmp_path / "out.msg")[0] == 0
-    found = read_log(tmp_path / "out.msg")
-    assert [sample["position"]["data"] for sample in found["/a.x"]] == FLAT["/a.x/position/data"][1:]
-    assert [sample["time"]["microseconds"] for sample in found["/a.x"]] == FLAT["/a.x/time/microseconds"][1:]
-    assert found["/a.x.meta"] == {"timestamps": FLAT["/a.x.meta/timestamps"][1:], "type": FLAT["/a.x.meta/type"]}
+    actual = read_log(tmp_path / "out.msg")
+    assert [sample["position"]["data"] for sample in actual["/a.x"]] == FLAT["/a.x/position/data"][1:]
+    assert [sample["time"]["microseconds"] for sample in actual["/a.x"]] == FLAT["/a.x/time/microseconds"][1:]
+    assert actual["/a.x.meta"] == {"timestamps": FLAT["/a.x.meta/timestamps"][1:], "type": FLAT["/a.x.meta/type"]}
 
 
-def test_a_log_is_packed_where_its_name_says_so(run: Run, log: Path, tmp_path: Path) -> None:
+def test_log_is_packed_where_its_name_reports_it(run: Run, log: Path, tmp_path: Path) -> None:
     assert run("chunk", log, tmp_path / "out.msg.zz")[0] == 0
     assert msgpack.unpackb(zlib.decompress((tmp_path / "out.msg.zz").read_bytes())) == read_log(log)
     assert run("chunk", tmp_path / "out.msg.zz", "/b.x", "--end", "2", tmp_path / "again.msg")[0] == 0
     assert [sample["number"] for sample in read_log(tmp_path / "again.msg")["/b.x"]] == ["0", "1"]
 
 
-def test_join_puts_parts_together_in_the_order_of_their_names(run: Run, tmp_path: Path) -> None:
+def test_join_puts_parts_together_in_order_of_their_names(run: Run, tmp_path: Path) -> None:
     for number in (10, 2, 1):
         times = (BEGIN_US + number * 1_000_000, BEGIN_US + number * 1_000_000 + 1)
         write_log(tmp_path / f"r_{number:02d}.msg", {"/a.x": numbered(*times, prefix=f"{number}-")})
     assert (
         run("join", tmp_path / "r_10.msg", tmp_path / "r_01.msg", tmp_path / "r_02.msg", tmp_path / "all.msg")[0] == 0
     )
-    found = read_log(tmp_path / "all.msg")
-    assert [sample["number"] for sample in found["/a.x"]] == ["1-0", "1-1", "2-0", "2-1", "10-0", "10-1"]
-    assert found["/a.x.meta"]["timestamps"] == sorted(found["/a.x.meta"]["timestamps"])
+    log = read_log(tmp_path / "all.msg")
+    assert [sample["number"] for sample in log["/a.x"]] == ["1-0", "1-1", "2-0", "2-1", "10-0", "10-1"]
+    assert log["/a.x.meta"]["timestamps"] == sorted(log["/a.x.meta"]["timestamps"])
 
 
-def test_samples_without_a_logging_time_get_their_own(run: Run, log: Path, tmp_path: Path) -> None:
+def test_samples_without_logging_time_get_their_own(run: Run, log: Path, tmp_path: Path) -> None:
     content = read_log(log)
     del content["/odometry.pose.meta"]["timestamps"][3:]
     log.write_bytes(msgpack.packb(content))
@@ -134,7 +132,7 @@ def test_samples_without_a_logging_time_get_their_own(run: Run, log: Path, tmp_p
     assert times == [BEGIN_US + 200_250, BEGIN_US + 300_000]
 
 
-def test_what_is_before_a_cut_is_taken_and_the_fault_told_but_not_with_strict(
+def test_what_is_before_cut_is_taken_and_defect_reported_but_not_with_strict(
     run: Run, log: Path, tmp_path: Path
 ) -> None:
     log.write_bytes(log.read_bytes()[:700])
@@ -158,28 +156,29 @@ def test_what_is_before_a_cut_is_taken_and_the_fault_told_but_not_with_strict(
         (["LOG"], "required: OUT"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_writes_nothing(
+def test_usage_error_exits_with_2_and_writes_nothing(
     run: Run, log: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    places = {"LOG": log, "OUT": tmp_path / "out", "FOLDER": tmp_path}
-    words = [
-        arg if arg.startswith("-") else str(places[arg]) if arg in places else _placed(arg, places) for arg in arguments
+    positions = {"LOG": log, "OUT": tmp_path / "out", "FOLDER": tmp_path}
+    text = [
+        arg if arg.startswith("-") else str(positions[arg]) if arg in positions else _placed(arg, positions)
+        for arg in arguments
     ]
     before = log.read_bytes()
-    code, out, err = run("chunk", *words)
+    code, out, err = run("chunk", *text)
     assert (code, out) == (2, "")
     assert message in err
     assert (sorted(path.name for path in tmp_path.iterdir()), log.read_bytes()) == (["a.msg"], before)
 
 
-def _placed(word: str, places: dict[str, Path]) -> str:
-    for name, place in places.items():
+def _placed(word: str, positions: dict[str, Path]) -> str:
+    for name, position in positions.items():
         if word.startswith(name):
-            return str(place) + word.removeprefix(name)
+            return str(position) + word.removeprefix(name)
     return word
 
 
-def test_an_existing_file_is_replaced_with_overwrite_alone_and_the_log_itself_never(
+def test_existing_file_is_replaced_with_overwrite_alone_and_log_itself_never(
     run: Run, log: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.msg"
@@ -192,9 +191,7 @@ def test_an_existing_file_is_replaced_with_overwrite_alone_and_the_log_itself_ne
     assert len(read_log(log)["/odometry.pose"]) == 11
 
 
-def test_an_interrupted_cut_leaves_nothing_behind(
-    run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_cut_leaves_no_files(run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = cuts._copy_bytes
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
@@ -207,7 +204,7 @@ def test_an_interrupted_cut_leaves_nothing_behind(
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_a_sample_that_lacks_a_value_is_told_and_not_copied(run: Run, tmp_path: Path) -> None:
+def test_sample_that_lacks_value_is_reported_and_not_copied(run: Run, tmp_path: Path) -> None:
     pose, last = ({"time": BEGIN_US, "image": list(range(9)), "attributes": [1], "size": 1} for _ in range(2))
     broken = msgpack.packb(last).replace(msgpack.packb(last["image"]), b"", 1)
     meta = msgpack.packb("/a.x.meta") + msgpack.packb({"timestamps": [BEGIN_US] * 2, "type": "Frame"})
@@ -218,7 +215,7 @@ def test_a_sample_that_lacks_a_value_is_told_and_not_copied(run: Run, tmp_path: 
     assert read_log(tmp_path / "out.msg")["/a.x"] == [pose]
 
 
-def test_that_a_stream_lies_in_two_recordings_is_noted(run: Run, tmp_path: Path) -> None:
+def test_that_stream_lies_in_two_recordings_is_noted(run: Run, tmp_path: Path) -> None:
     for name in ("a.msg", "b.msg"):
         write_log(tmp_path / name, {"/odometry.pose": states(3)})
     code, _, err = run("join", tmp_path / "a.msg", tmp_path / "b.msg", tmp_path / "out.msg")

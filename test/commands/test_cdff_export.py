@@ -44,23 +44,23 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def exported(run: Run, log: Path, out: Path, *words: object) -> list[dict[str, str]]:
-    assert run("export", log, *words, out)[0] == 0
+def exported(run: Run, log: Path, out: Path, *arguments: object) -> list[dict[str, str]]:
+    assert run("export", log, *arguments, out)[0] == 0
     return rows(out)
 
 
 def test_columns_have_dotted_names_and_lists_are_one_cell_of_json(run: Run, log: Path, tmp_path: Path) -> None:
-    found = exported(run, log, tmp_path / "out.csv", "/a.joints")
-    assert list(found[0]) == ["log_time_ns", "names", "elements", "cov", "is_on", "empty"]
-    assert json.loads(found[1]["elements"], parse_constant=pytest.fail) == [
+    result = exported(run, log, tmp_path / "out.csv", "/a.joints")
+    assert list(result[0]) == ["log_time_ns", "names", "elements", "cov", "is_on", "empty"]
+    assert json.loads(result[1]["elements"], parse_constant=pytest.fail) == [
         {"position": 1.5, "effort": "NaN"},
         {"position": -1.0, "effort": "Infinity"},
     ]
-    assert (json.loads(found[0]["cov"]), found[0]["empty"]) == ([[1.0, 0.25], [0.25, 2.0]], "[]")
-    assert [row["is_on"] for row in found] == ["true", "false"]
+    assert (json.loads(result[0]["cov"]), result[0]["empty"]) == ([[1.0, 0.25], [0.25, 2.0]], "[]")
+    assert [row["is_on"] for row in result] == ["true", "false"]
 
 
-def test_lists_that_are_asked_for_get_a_column_for_each_item(run: Run, log: Path, tmp_path: Path) -> None:
+def test_lists_that_are_requested_get_column_for_each_item(run: Run, log: Path, tmp_path: Path) -> None:
     (first, _) = exported(run, log, tmp_path / "some.csv", "/a.joints", "--lists", "names,elements")
     assert list(first)[1:8] == [
         "names.0",
@@ -79,35 +79,35 @@ def test_lists_that_are_asked_for_get_a_column_for_each_item(run: Run, log: Path
     assert "cov" in first  # the list of rows is not asked for, so its items are none
 
 
-def test_a_list_that_is_nowhere_ends_with_2_and_names_those_that_are(run: Run, log: Path, tmp_path: Path) -> None:
-    code, _, told = run("export", log, "/a.joints", tmp_path / "out.csv", "--lists", "cov,nope")
-    assert (code, "there is no list nope; there are names, elements, cov, empty" in told) == (2, True)
+def test_list_that_is_nowhere_exits_with_2_and_names_those_that_are(run: Run, log: Path, tmp_path: Path) -> None:
+    code, _, result = run("export", log, "/a.joints", tmp_path / "out.csv", "--lists", "cov,nope")
+    assert (code, "there is no list nope; there are names, elements, cov, empty" in result) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
 @pytest.mark.parametrize(("clock", "late_ns"), [("log", 250_000), ("sample", 0)])
-def test_the_first_column_is_an_exact_time(run: Run, log: Path, tmp_path: Path, clock: str, late_ns: int) -> None:
-    found = exported(run, log, tmp_path / "out.csv", "/a.pose", "--time", clock, "--lists", "pos")
-    assert [int(row[f"{clock}_time_ns"]) for row in found] == [
+def test_first_column_is_exact_time(run: Run, log: Path, tmp_path: Path, clock: str, late_ns: int) -> None:
+    result = exported(run, log, tmp_path / "out.csv", "/a.pose", "--time", clock, "--lists", "pos")
+    assert [int(row[f"{clock}_time_ns"]) for row in result] == [
         BEGIN_US * 1000 + 100_000_000 * index + late_ns for index in range(5)
     ]
-    assert [float(row["pos.0"]) for row in found] == [0.5 * index for index in range(5)]
-    assert [int(row["timestamp.microseconds"]) for row in found] == [BEGIN_US + 100_000 * index for index in range(5)]
+    assert [float(row["pos.0"]) for row in result] == [0.5 * index for index in range(5)]
+    assert [int(row["timestamp.microseconds"]) for row in result] == [BEGIN_US + 100_000 * index for index in range(5)]
 
 
-def test_parquet_holds_the_same_table_with_types(run: Run, log: Path, tmp_path: Path) -> None:
+def test_parquet_holds_same_table_with_types(run: Run, log: Path, tmp_path: Path) -> None:
     for suffix in ("csv", "parquet"):
         assert run("export", log, "/a.joints", tmp_path / f"out.{suffix}", "--lists", "all")[0] == 0
-    found = pl.read_parquet(tmp_path / "out.parquet")
-    assert found.columns == pl.read_csv(tmp_path / "out.csv").columns
-    assert found.schema["log_time_ns"] == pl.Int64
-    assert (found.schema["elements.0.position"], found.schema["is_on"]) == (pl.Float64, pl.Boolean)
-    assert found["log_time_ns"].to_list() == [BEGIN_US * 1000, (BEGIN_US + 1) * 1000]
-    assert found["elements.0.position"].to_list() == [0.5, 1.5]
-    assert math.isnan(found["elements.0.effort"][0])
+    parquet = pl.read_parquet(tmp_path / "out.parquet")
+    assert parquet.columns == pl.read_csv(tmp_path / "out.csv").columns
+    assert parquet.schema["log_time_ns"] == pl.Int64
+    assert (parquet.schema["elements.0.position"], parquet.schema["is_on"]) == (pl.Float64, pl.Boolean)
+    assert parquet["log_time_ns"].to_list() == [BEGIN_US * 1000, (BEGIN_US + 1) * 1000]
+    assert parquet["elements.0.position"].to_list() == [0.5, 1.5]
+    assert math.isnan(parquet["elements.0.effort"][0])
 
 
-def test_fields_that_appear_later_get_columns_beside_their_neighbours(
+def test_fields_that_appear_later_get_columns_next_to_their_neighbours(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sample_text, "BLOCK_ROWS", 2)
@@ -120,9 +120,9 @@ def test_fields_that_appear_later_get_columns_beside_their_neighbours(
     log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
     code, out, _ = run("export", log, "/a.x", tmp_path / "out.csv", "--lists", "all")
     assert (code, "read twice, as later samples have other columns" in out) == (0, True)
-    found = rows(tmp_path / "out.csv")
-    assert list(found[0])[1:] == ["r.0", "r.1", "n"]
-    assert [(row["r.0"], row["r.1"], row["n"]) for row in found] == [
+    actual = rows(tmp_path / "out.csv")
+    assert list(actual[0])[1:] == ["r.0", "r.1", "n"]
+    assert [(row["r.0"], row["r.1"], row["n"]) for row in actual] == [
         ("1.0", "", "1.0"),
         ("1.0", "", "2.0"),
         ("2.0", "3.0", "2.5"),
@@ -142,8 +142,8 @@ def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
     }
     samples = [{name: own[index] for name, own in values.items()} for index in (0, 1)]
     log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
-    found = exported(run, log, tmp_path / "out.csv", "/a.x")
-    assert {name: [row[name] for row in found] for name in values} == {
+    result = exported(run, log, tmp_path / "out.csv", "/a.x")
+    assert {name: [row[name] for row in result] for name in values} == {
         name: [str(value) for value in own] for name, own in values.items()
     }
     assert run("export", log, "/a.x", tmp_path / "out.parquet")[0] == 0
@@ -151,7 +151,7 @@ def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_blocks_make_one_table_in_the_order_of_the_log(
+def test_blocks_make_one_table_in_order_of_log(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setattr(sample_text, "BLOCK_ROWS", 7)
@@ -159,11 +159,11 @@ def test_blocks_make_one_table_in_the_order_of_the_log(
     log = write_log(tmp_path / "a.msg", {"/a.pose": states(100)})
     out = tmp_path / f"out.{form}"
     assert run("export", log, "/a.pose", out, "--lists", "pos")[0] == 0
-    found = pl.read_csv(out) if form == "csv" else pl.read_parquet(out)
-    assert found["pos.0"].to_list() == [0.5 * index for index in range(100)]
+    parquet = pl.read_csv(out) if form == "csv" else pl.read_parquet(out)
+    assert parquet["pos.0"].to_list() == [0.5 * index for index in range(100)]
 
 
-def test_several_streams_go_into_a_folder_by_their_names(run: Run, log: Path, tmp_path: Path) -> None:
+def test_several_streams_go_into_folder_by_their_names(run: Run, log: Path, tmp_path: Path) -> None:
     code, out, _ = run("export", log, tmp_path / "tables", "--format", "parquet")
     assert code == 0
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["a.joints.parquet", "a.pose.parquet"]
@@ -194,17 +194,17 @@ def test_plain_values_and_empty_streams_are_tables_too(run: Run, tmp_path: Path)
         (["LOG", "/a.pose", "OUT.csv", "--time", "noon"], "invalid choice: 'noon'"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_writes_nothing(
+def test_usage_error_exits_with_2_and_writes_nothing(
     run: Run, log: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    words = [str(log) if word == "LOG" else word.replace("OUT", str(tmp_path / "out")) for word in arguments]
-    code, out, err = run("export", *words)
+    text = [str(log) if word == "LOG" else word.replace("OUT", str(tmp_path / "out")) for word in arguments]
+    code, out, err = run("export", *text)
     assert (code, out) == (2, "")
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_an_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
+def test_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
     log = write_log(tmp_path / "a.msg", {"/a.image": ("Frame", [(BEGIN_US, {"data": [1] * 20_001})])})
     code, _, err = run("export", log, "/a.image", tmp_path / "out.csv", "--lists", "all")
     assert (code, "20001 columns are more than the 20000" in err) == (2, True)
@@ -213,7 +213,7 @@ def test_an_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "folder"])
-def test_an_interrupted_export_leaves_nothing_behind(
+def test_interrupted_export_leaves_no_files(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
 ) -> None:
     def interrupted(*_: object) -> pl.DataFrame:
@@ -226,7 +226,7 @@ def test_an_interrupted_export_leaves_nothing_behind(
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_what_cannot_be_written_ends_with_1(
+def test_what_cannot_be_written_exits_with_1(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken:
@@ -239,7 +239,7 @@ def test_what_cannot_be_written_ends_with_1(
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_a_sample_that_cannot_be_read_is_told_and_has_a_time_alone(run: Run, tmp_path: Path) -> None:
+def test_sample_that_cannot_be_read_is_reported_and_has_time_alone(run: Run, tmp_path: Path) -> None:
     samples: list[Any] = [{"n": 1}, {"n": {5: "no name of a field"}}, {"n": 3}]
     log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
     code, _, err = run("export", log, "/a.x", tmp_path / "out.csv")

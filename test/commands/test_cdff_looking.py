@@ -23,11 +23,11 @@ def log(tmp_path: Path) -> Path:
     return write_log(tmp_path / "a.msg", {"/odometry.pose": states(11), "/state.value": ("int32_t", [(BEGIN_US, 7)])})
 
 
-def test_info_tells_count_times_rate_gap_and_bytes_of_each_stream(run: Run, log: Path) -> None:
+def test_info_gives_count_times_rate_gap_and_bytes_of_each_stream(run: Run, log: Path) -> None:
     code, out, err = run("info", log, "--json")
-    found = json.loads(out)
-    assert (code, err, found["faults"]) == (0, "", [])
-    (file,) = found["files"]
+    result = json.loads(out)
+    assert (code, err, result["faults"]) == (0, "", [])
+    (file,) = result["files"]
     assert (file["file"], file["bytes"]) == ("a.msg", log.stat().st_size)
     pose, value = file["streams"]
     assert (pose["stream"], pose["type"], pose["dialect"], pose["unit"]) == (
@@ -51,14 +51,14 @@ def test_info_shows_times_in_utc(run: Run, log: Path) -> None:
     assert "logged  2018-11-27T09:30:00.000250Z to 2018-11-27T09:30:01.000250Z, 0.250 ms later" in out
 
 
-def test_info_joins_the_parts_of_a_group_in_the_order_of_their_names(run: Run, tmp_path: Path) -> None:
+def test_info_joins_parts_of_group_in_order_of_their_names(run: Run, tmp_path: Path) -> None:
     for number, start in ((1, BEGIN_US + 5_000_000), (0, BEGIN_US)):
         write_log(tmp_path / f"r_{number}.msg", {"/a.x": numbered(start, start + 1_000_000)})
     for paths in ([tmp_path], [tmp_path / "r_1.msg", tmp_path / "r_0.msg"]):
         _, out, _ = run("info", *paths, "--json")
-        found = json.loads(out)
-        assert [file["file"] for file in found["files"]] == ["r_0.msg", "r_1.msg"]
-        (joined,) = found["streams"]
+        result = json.loads(out)
+        assert [file["file"] for file in result["files"]] == ["r_0.msg", "r_1.msg"]
+        (joined,) = result["streams"]
         assert (joined["count"], joined["logged"]["max_gap_s"]) == (4, 4.0)
     assert "streams in several of the 2 files:" in run("info", tmp_path)[1]
 
@@ -85,7 +85,7 @@ def test_info_sums_up_files_of_settings(run: Run, tmp_path: Path) -> None:
     assert "/right/camera_info, baseline 0.09 m" in out
 
 
-def test_info_tells_where_a_log_is_cut_off_and_what_is_before(run: Run, log: Path) -> None:
+def test_info_gives_where_log_is_cut_off_and_what_is_before(run: Run, log: Path) -> None:
     log.write_bytes(log.read_bytes()[:700])
     code, out, _ = run("info", log)
     assert code == 0
@@ -110,19 +110,19 @@ def test_info_tells_where_a_log_is_cut_off_and_what_is_before(run: Run, log: Pat
         ([], "required: TOOL"),
     ],
 )
-def test_wrong_usage_ends_with_2(run: Run, log: Path, arguments: list[str], message: str) -> None:
+def test_usage_error_exits_with_2(run: Run, log: Path, arguments: list[str], message: str) -> None:
     code, out, err = run(*(log if each == "LOG" else each for each in arguments))
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_what_is_no_log_ends_with_1(run: Run, tmp_path: Path) -> None:
+def test_file_that_is_no_log_exits_with_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "text.msg").write_text("no log at all")
     code, _, err = run("info", tmp_path / "text.msg")
     assert (code, "expected logs of MessagePack" in err) == (1, True)
 
 
-def test_show_prints_the_first_sample_of_each_stream(run: Run, log: Path) -> None:
+def test_show_prints_first_sample_of_each_stream(run: Run, log: Path) -> None:
     code, out, _ = run("show", log)
     assert code == 0
     assert "/odometry.pose, sample 0 of 11, RigidBodyState\n  sampled 2018-11-27T09:30:00.000000Z\n" in out
@@ -131,7 +131,7 @@ def test_show_prints_the_first_sample_of_each_stream(run: Run, log: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "row"),
+    ("arguments", "row"),
     [
         (["--index", "3"], 3),
         (["--index", "-1"], 10),
@@ -142,12 +142,10 @@ def test_show_prints_the_first_sample_of_each_stream(run: Run, log: Path) -> Non
         (["--time", str(BEGIN_US + 240_000)], 2),
     ],
 )
-def test_show_takes_the_sample_of_an_index_or_the_nearest_to_a_time(
-    run: Run, log: Path, words: list[str], row: int
-) -> None:
-    _, out, _ = run("show", log, "odometry.pose", *words, "--json")
-    found = json.loads(out)
-    assert (found["index"], found["sample"]["pos"][0]) == (row, 0.5 * row)
+def test_show_takes_sample_of_index_or_nearest_to_time(run: Run, log: Path, arguments: list[str], row: int) -> None:
+    _, out, _ = run("show", log, "odometry.pose", *arguments, "--json")
+    result = json.loads(out)
+    assert (result["index"], result["sample"]["pos"][0]) == (row, 0.5 * row)
 
 
 def test_show_abbreviates_long_lists_by_length_and_range(run: Run, tmp_path: Path) -> None:
@@ -169,38 +167,38 @@ def test_show_abbreviates_long_lists_by_length_and_range(run: Run, tmp_path: Pat
     assert "'joint_28', 'joint_29']" in out
 
 
-def test_show_goes_no_deeper_than_is_asked_for(run: Run, log: Path) -> None:
+def test_show_goes_no_deeper_than_is_requested(run: Run, log: Path) -> None:
     _, out, _ = run("show", log, "odometry.pose", "--depth", "1")
     assert "  timestamp    1 fields: microseconds\n" in out
     _, out, _ = run("show", log, "odometry.pose", "--depth", "2")
     assert f"  timestamp\n    microseconds  {BEGIN_US}\n" in out
 
 
-def test_show_as_json_has_words_for_what_json_has_no_numbers_for(run: Run, tmp_path: Path) -> None:
+def test_show_as_json_has_arguments_for_what_json_has_no_numbers_for(run: Run, tmp_path: Path) -> None:
     sample = {"values": [1.5, math.nan, math.inf, -math.inf], "count": 2**63}
     path = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US, sample)])})
     _, out, _ = run("show", path, "/a.x", "--json")
-    found = json.loads(out, parse_constant=pytest.fail)
-    assert found["sample"] == {"values": [1.5, "NaN", "Infinity", "-Infinity"], "count": 2**63}
+    result = json.loads(out, parse_constant=pytest.fail)
+    assert result["sample"] == {"values": [1.5, "NaN", "Infinity", "-Infinity"], "count": 2**63}
 
 
-def test_index_tells_whether_an_index_is_kept_valid_or_outdated(
+def test_index_gives_whether_index_is_kept_valid_or_outdated(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FIELDPLAY_CACHE", str(tmp_path / "cache"))
 
     def state() -> dict[str, object]:
         code, out, _ = run("index", log, "--json")
-        found = json.loads(out)
-        assert (code, found["folder"]) == (0, str(tmp_path / "cache"))
-        (only,) = found["logs"]
+        result = json.loads(out)
+        assert (code, result["folder"]) == (0, str(tmp_path / "cache"))
+        (only,) = result["logs"]
         return dict(only)
 
     assert (state()["state"], state()["index"]) == ("small", None)
     monkeypatch.setattr(index_cache, "SMALLEST", 0)
-    kept = state()
-    assert (kept["state"], kept["samples"]) == ("valid", 12)
-    assert Path(str(kept["index"])).parent == tmp_path / "cache"
+    remaining = state()
+    assert (remaining["state"], remaining["samples"]) == ("valid", 12)
+    assert Path(str(remaining["index"])).parent == tmp_path / "cache"
     assert [path.name for path in log.parent.iterdir() if path.is_file()] == ["a.msg"]
     monkeypatch.setattr(index_cache, "SMALLEST", 1 << 30)
     write_log(log, {"/a.x": numbered(BEGIN_US)})
@@ -209,14 +207,14 @@ def test_index_tells_whether_an_index_is_kept_valid_or_outdated(
     assert state()["state"] == "small"
 
 
-def test_show_leaves_out_streams_without_such_a_sample_unless_they_are_named(run: Run, log: Path) -> None:
+def test_show_leaves_out_streams_without_such_sample_unless_they_are_named(run: Run, log: Path) -> None:
     code, out, err = run("show", log, "--index", "4")
     assert (code, "/state.value" in out) == (0, False)
     assert err == "fieldplay: /state.value has no sample 4; it has 1\n"
     assert run("show", log, "/state.value", "--index", "4")[0] == 2
 
 
-def test_of_a_log_before_and_after_its_conversion_one_is_read_and_the_other_named(run: Run, tmp_path: Path) -> None:
+def test_of_log_before_and_after_its_conversion_one_is_read_and_other_named(run: Run, tmp_path: Path) -> None:
     for name in ("x_Logger.msg", "x_Logger_InFuse.msg"):
         write_log(tmp_path / name, {"/a.x": numbered(BEGIN_US)})
     _, out, err = run("info", tmp_path)
@@ -226,7 +224,7 @@ def test_of_a_log_before_and_after_its_conversion_one_is_read_and_the_other_name
     assert [file["file"] for file in json.loads(both)["files"]] == ["x_Logger.msg", "x_Logger_InFuse.msg"]
 
 
-def test_logs_in_a_zip_are_read_where_they_are_but_alone(run: Run, log: Path, tmp_path: Path) -> None:
+def test_logs_in_zip_are_read_where_they_are_but_alone(run: Run, log: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as zipped:
         zipped.write(log, "logs/a.msg")
     code, out, _ = run("info", tmp_path / "logs.zip", "--json")

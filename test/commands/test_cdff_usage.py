@@ -34,7 +34,7 @@ def log(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_file_that_is_no_log_is_told_with_the_reason(
+def test_file_that_is_no_log_is_reported_with_reason(
     content: bytes, why: str, tool: str, run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.msg"
@@ -44,21 +44,21 @@ def test_a_file_that_is_no_log_is_told_with_the_reason(
     assert err.startswith(f"fieldplay: {path}: expected logs of MessagePack, {why}")
 
 
-def test_a_folder_without_logs_is_told_as_such(run: Run, tmp_path: Path) -> None:
-    told = f"fieldplay: {tmp_path}: expected logs of MessagePack, got no file that is called .msg or .msg.zz\n"
-    assert run("info", tmp_path) == (1, "", told)
+def test_folder_without_logs_is_reported_as_such(run: Run, tmp_path: Path) -> None:
+    message = f"fieldplay: {tmp_path}: expected logs of MessagePack, got no file that is called .msg or .msg.zz\n"
+    assert run("info", tmp_path) == (1, "", message)
     for name in ("a.msg", "b.msg"):
         (tmp_path / name).touch()
     assert run("info", tmp_path)[2].endswith("got empty files alone\n")
 
 
 @pytest.mark.parametrize(
-    "words", ["info PIPE", "show PIPE", "chunk PIPE OUT", "join LOG PIPE OUT", "diagram PIPE O.svg"]
+    "arguments", ["info PIPE", "show PIPE", "chunk PIPE OUT", "join LOG PIPE OUT", "diagram PIPE O.svg"]
 )
-def test_a_pipe_is_refused_and_not_waited_for(words: str, run: Run, log: Path, tmp_path: Path) -> None:
+def test_pipe_is_refused_and_not_waited_for(arguments: str, run: Run, log: Path, tmp_path: Path) -> None:
     pipe, out = tmp_path / "pipe.msg", str(tmp_path / "out.msg")
     os.mkfifo(pipe)
-    named = words.replace("PIPE", str(pipe)).replace("LOG", str(log)).replace("OUT", out)
+    named = arguments.replace("PIPE", str(pipe)).replace("LOG", str(log)).replace("OUT", out)
     code, _, err = run(*named.split())
     assert (code, "pipe.msg: expected a file or a folder, got a pipe or a device (see" in err) == (
         2,
@@ -67,7 +67,7 @@ def test_a_pipe_is_refused_and_not_waited_for(words: str, run: Run, log: Path, t
 
 
 @pytest.mark.parametrize("name", ["o.msg", "o.msg.zz", "o.csv", "o.parquet", "tables"])
-def test_an_output_that_cannot_be_written_is_named_as_the_user_named_it(name: str, run: Run, log: Path) -> None:
+def test_output_that_cannot_be_written_is_named_as_user_named_it(name: str, run: Run, log: Path) -> None:
     out = NOWHERE / name
     code, printed, err = run("chunk" if ".msg" in name else "export", log, out)
     assert (code, printed, err.count("\n")) == (1, "", 1)
@@ -76,7 +76,7 @@ def test_an_output_that_cannot_be_written_is_named_as_the_user_named_it(name: st
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["show", "LOG", "--index", "first"], "argument --index: expected a whole number, got 'first'"),
         (["show", "LOG", "--time=-3"], "expected a time from the begin on, got '-3'"),
@@ -89,28 +89,28 @@ def test_an_output_that_cannot_be_written_is_named_as_the_user_named_it(name: st
         (["diagram", "TEXT", "FOLDER.svg"], "FOLDER.svg is a folder"),
     ],
 )
-def test_wrong_words_are_wrong_usage_in_one_line(
-    words: list[str], message: str, run: Run, log: Path, tmp_path: Path
+def test_invalid_arguments_are_usage_errors_in_one_line(
+    arguments: list[str], message: str, run: Run, log: Path, tmp_path: Path
 ) -> None:
     for name in ("some", "some.msg", "some.svg"):
         (tmp_path / name).mkdir()
     text = tmp_path / "text.yaml"
     text.write_text(FORM_2)
-    places = {"LOG": log, "OUT": tmp_path / "out", "FOLDER": tmp_path / "some", "TEXT": text}
+    positions = {"LOG": log, "OUT": tmp_path / "out", "FOLDER": tmp_path / "some", "TEXT": text}
 
     def named(word: str) -> str:
-        for name, place in places.items():
-            word = word.replace(name, str(place))
+        for name, position in positions.items():
+            word = word.replace(name, str(position))
         return word
 
-    code, printed, err = run(*map(named, words))
+    code, printed, err = run(*map(named, arguments))
     assert (code, printed) == (2, "")
-    command = f"fieldplay cdff {words[0]}"
+    command = f"fieldplay cdff {arguments[0]}"
     assert err == f"{command}: error: {named(message)} (see '{command} --help')\n"
     assert not list(tmp_path.glob("out*"))
 
 
-def test_a_sample_that_no_stream_has_ends_with_1(run: Run, log: Path) -> None:
+def test_sample_that_no_stream_has_exits_with_1(run: Run, log: Path) -> None:
     assert run("show", log, "--index", "5") == (1, "", "fieldplay: /dgps.imu_pose has no sample 5; it has 5\n")
 
 
@@ -122,12 +122,12 @@ def test_settings_are_shown_and_are_no_log_to_cut(run: Run, tmp_path: Path) -> N
     assert (code, out.splitlines(), err) == (0, lines, "")
     assert '"imu -> tcp": {' in run("show", path, "--json")[1]
     for tool, name in (("chunk", "o.msg"), ("join", "o.msg"), ("export", "tables")):
-        told = "fieldplay: x_tf.msg: settings alone, no log with samples\n"
-        assert run(tool, path, tmp_path / name) == (1, "", told)
+        message = "fieldplay: x_tf.msg: settings alone, no log with samples\n"
+        assert run(tool, path, tmp_path / name) == (1, "", message)
         assert not (tmp_path / name).exists()
 
 
-def test_an_index_that_cannot_be_kept_is_told_with_the_reason(
+def test_index_that_cannot_be_kept_is_reported_with_reason(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_log(tmp_path / "a.msg", {"/a": ("Text", [(tiny.START_US, {"text": "x" * 4_300_000})])})
@@ -137,6 +137,6 @@ def test_an_index_that_cannot_be_kept_is_told_with_the_reason(
 
 
 @pytest.mark.parametrize("tool", ["info", "show", "index", "chunk", "join", "export", "diagram"])
-def test_the_help_of_a_tool_has_an_example(tool: str, run: Run) -> None:
+def test_help_of_tool_has_example(tool: str, run: Run) -> None:
     code, out, _ = run(tool, "--help")
     assert (code, f"  fieldplay cdff {tool} " in out) == (0, True)

@@ -41,8 +41,8 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 def information(bag: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    return found
+    text: dict[str, Any] = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    return text
 
 
 def topics(bag: Path) -> dict[str, int]:
@@ -96,11 +96,11 @@ def test_list_has_one_line_for_each_dataset(call: Call) -> None:
         (["convert", "ARCHIVE"], "required: OUT"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_says_what_is_wrong(
+def test_usage_error_exits_with_2_and_reports_what_is_wrong(
     arguments: Sequence[str], message: str, archive: Path, tmp_path: Path, call: Call
 ) -> None:
-    places = {"ARCHIVE": str(archive), "OUT": str(tmp_path / "out")}
-    code, out, err = call(*(places.get(argument, argument) for argument in arguments))
+    positions = {"ARCHIVE": str(archive), "OUT": str(tmp_path / "out")}
+    code, out, err = call(*(positions.get(argument, argument) for argument in arguments))
     assert (code, out) == (2, "")
     assert message in err and err.count("\n") == 1
     command = next((word for word in arguments if word in commands()), "")
@@ -108,7 +108,7 @@ def test_wrong_usage_ends_with_2_and_says_what_is_wrong(
     assert not (tmp_path / "out").exists()
 
 
-def test_without_a_command_the_help_is_shown(call: Call) -> None:
+def test_without_command_help_is_shown(call: Call) -> None:
     code, out, err = call()
     assert (code, err) == (0, "") and "list the datasets" in out
     code, out, _ = call("--version")
@@ -117,15 +117,15 @@ def test_without_a_command_the_help_is_shown(call: Call) -> None:
 
 def test_options_stand_where_one_likes() -> None:
     parser = make_parser("fuse")
-    found = parser.parse_args(["fuse", "archive", "Chain", "--implementation", "Plain", "out", "--seed", "2"])
-    assert (found.dfpc, found.implementation, str(found.out), found.seed) == ("Chain", "Plain", "out", 2)
+    args = parser.parse_args(["fuse", "archive", "Chain", "--implementation", "Plain", "out", "--seed", "2"])
+    assert (args.dfpc, args.implementation, str(args.out), args.seed) == ("Chain", "Plain", "out", 2)
     parser = make_parser("evaluate")
-    found = parser.parse_args(["evaluate", "bag", "--align", "yaw", "odom", "other", "--json", "truth"])
-    assert (str(found.archive), found.estimate, found.truth) == ("bag", ["odom", "other"], "truth")
+    args = parser.parse_args(["evaluate", "bag", "--align", "yaw", "odom", "other", "--json", "truth"])
+    assert (str(args.archive), args.estimate, args.truth) == ("bag", ["odom", "other"], "truth")
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         "convert bag out --topics /odom /scan --exclude-topics tf",
         "convert --topics /odom /scan --exclude-topics tf bag out",
@@ -133,23 +133,23 @@ def test_options_stand_where_one_likes() -> None:
         "convert bag --exclude-topics=tf --topics /odom --topics /scan out",
     ],
 )
-def test_an_option_takes_several_topics(words: str) -> None:
-    found = make_parser("convert").parse_args(words.split())
-    assert (list(map(str, found.archives)), str(found.out)) == (["bag"], "out")
-    assert (found.topics, found.exclude_topics) == (["/odom", "/scan"], ["tf"])
+def test_option_takes_several_topics(arguments: str) -> None:
+    args = make_parser("convert").parse_args(arguments.split())
+    assert (list(map(str, args.archives)), str(args.out)) == (["bag"], "out")
+    assert (args.topics, args.exclude_topics) == (["/odom", "/scan"], ["tf"])
 
 
-def test_a_number_with_an_exponent_is_a_number(archive: Path, call: Call) -> None:
+def test_number_with_exponent_is_number(archive: Path, call: Call) -> None:
     assert call("info", archive, "--set", "attitude_std_deg=1e-2")[0] == 0
 
 
-def test_info_as_json_has_the_shape_that_is_promised(archive: Path, call: Call) -> None:
+def test_info_as_json_has_shape_that_is_promised(archive: Path, call: Call) -> None:
     code, out, _ = call("info", archive, "--json")
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert set(found) == {"dataset", "archive", "streams", "notes"}
-    assert (found["dataset"], found["archive"]) == ("ameds", str(archive))
-    assert {stream["id"]: stream for stream in found["streams"]}["imu_raw"] == {
+    assert set(result) == {"dataset", "archive", "streams", "notes"}
+    assert (result["dataset"], result["archive"]) == ("ameds", str(archive))
+    assert {stream["id"]: stream for stream in result["streams"]}["imu_raw"] == {
         "id": "imu_raw",
         "topic": "/ameds/imu/data_raw",
         "type": "sensor_msgs/msg/Imu",
@@ -159,8 +159,8 @@ def test_info_as_json_has_the_shape_that_is_promised(archive: Path, call: Call) 
         "rate_hz": 100.0,
         "max_gap_s": 0.01,
     }
-    assert all(set(stream) == set(found["streams"][0]) for stream in found["streams"])
-    assert all(isinstance(note, str) for note in found["notes"])
+    assert all(set(stream) == set(result["streams"][0]) for stream in result["streams"])
+    assert all(isinstance(note, str) for note in result["notes"])
 
 
 def test_info_for_people_names_every_topic_and_what_was_measured(archive: Path, call: Call) -> None:
@@ -172,12 +172,12 @@ def test_info_for_people_names_every_topic_and_what_was_measured(archive: Path, 
     assert "MainCamVideoFeed.mp4: the pictures of the jpg files again" in out
 
 
-def test_check_ends_with_0_where_there_is_nothing_to_say(archive: Path, call: Call) -> None:
+def test_check_exits_with_0_where_there_is_nothing_to_say(archive: Path, call: Call) -> None:
     code, out, _ = call("check", archive)
     assert (code, out) == (0, f"{archive}: no defects\n")
 
 
-def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds: Any, call: Call) -> None:
+def test_check_exits_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds: Any, call: Call) -> None:
     table, image = tiny_ameds.root / "MainArmJointAngles.csv", tiny_ameds.root / "AuxCam_1656931512.000000.jpg"
     table.write_text(table.read_text() + "1656931514,1\n")
     image.write_bytes(b"")
@@ -186,11 +186,11 @@ def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds:
     assert f"short_row: {table.name}:3: expected 8 columns, got 2: '1656931514,1'\n" in out
     assert out.endswith(f"{tiny_ameds.root}: 2 defects\n")
     code, out, _ = call("check", tiny_ameds.root, "--json")
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 1
-    assert set(found) == {"dataset", "archive", "playable", "defects"}
-    assert (found["dataset"], found["archive"], found["playable"]) == ("ameds", str(tiny_ameds.root), True)
-    by_file = {defect.pop("file"): defect for defect in found["defects"]}
+    assert set(result) == {"dataset", "archive", "playable", "defects"}
+    assert (result["dataset"], result["archive"], result["playable"]) == ("ameds", str(tiny_ameds.root), True)
+    by_file = {defect.pop("file"): defect for defect in result["defects"]}
     assert by_file[table.name] == {
         "row": 3,
         "stream": None,
@@ -200,11 +200,11 @@ def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds:
         "byte": None,
     }
     message = "expected a JPEG, PNG or BMP picture, got an empty file"
-    place = {"row": None, "stream": "aux_cam", "sample": None, "byte": None}
-    assert by_file[image.name] == {**place, "kind": "damaged_picture", "message": message}
+    position = {"row": None, "stream": "aux_cam", "sample": None, "byte": None}
+    assert by_file[image.name] == {**position, "kind": "damaged_picture", "message": message}
 
 
-def test_a_thousand_defects_of_a_kind_are_listed_and_all_are_counted(tiny_ameds: Any, call: Call) -> None:
+def test_thousand_defects_of_kind_are_listed_and_all_are_counted(tiny_ameds: Any, call: Call) -> None:
     table = tiny_ameds.root / "GnssImu.csv"
     table.write_text(table.read_text() + "x,1\n" * 1500)
     code, out, _ = call("check", tiny_ameds.root)
@@ -215,14 +215,14 @@ def test_a_thousand_defects_of_a_kind_are_listed_and_all_are_counted(tiny_ameds:
     assert "1500 defects: 1500 short_row\n" in call("info", tiny_ameds.root)[1]
 
 
-def test_a_name_that_no_terminal_can_show_is_told_all_the_same(tiny_ameds: Any, call: Call) -> None:
+def test_name_that_no_terminal_can_show_is_reported_all_same(tiny_ameds: Any, call: Call) -> None:
     (tiny_ameds.root / os.fsdecode(b"MainCam_\xff.jpg")).write_bytes(b"")
     code, out, _ = call("check", tiny_ameds.root)
     assert code == 1
     assert r"MainCam_\udcff.jpg: expected a time in the name" in out
 
 
-def test_the_dataset_is_found_out_or_named(archive: Path, tmp_path: Path, call: Call) -> None:
+def test_dataset_is_detected_or_named(archive: Path, tmp_path: Path, call: Call) -> None:
     assert call("info", archive, "--dataset", "ameds")[0] == 0
     (tmp_path / "other").mkdir()
     code, _, err = call("info", tmp_path / "other", "--dataset", "ameds")
@@ -244,7 +244,7 @@ def test_the_dataset_is_found_out_or_named(archive: Path, tmp_path: Path, call: 
          {"/tf_static": 1, "/ameds/projected/image_raw": 1, "/ameds/projected/image_raw/compressed": 1}),
     ],
 )  # fmt: skip
-def test_convert_takes_the_part_that_is_wanted(
+def test_convert_takes_part_that_is_requested(
     options: Sequence[str], expected: dict[str, int], archive: Path, tmp_path: Path, call: Call
 ) -> None:
     code, out, _ = call("convert", archive, tmp_path / "bag", *options)
@@ -258,7 +258,7 @@ def test_convert_takes_the_part_that_is_wanted(
     [([], "bag_0.mcap", "mcap"), (["--compression", "zstd"], "bag_0.mcap", "mcap"),
      (["--storage", "sqlite3"], "bag_0.db3", "sqlite3")],
 )  # fmt: skip
-def test_convert_stores_as_wanted_and_leaves_nothing_else(
+def test_convert_stores_as_requested_and_leaves_nothing_else(
     options: Sequence[str], name: str, stored: str, archive: Path, tmp_path: Path, call: Call
 ) -> None:
     assert call("convert", archive, tmp_path / "new" / "bag", "--topics", "gnss", *options)[0] == 0
@@ -268,7 +268,7 @@ def test_convert_stores_as_wanted_and_leaves_nothing_else(
 
 
 @pytest.mark.parametrize("options", [["--start", "100"], ["--topics", "sonar"]])
-def test_convert_ends_with_1_where_nothing_is_left_to_write(
+def test_convert_exits_with_1_where_nothing_is_left_to_write(
     options: Sequence[str], archive: Path, tmp_path: Path, call: Call
 ) -> None:
     code, out, err = call("convert", archive, tmp_path / "bag", *options)
@@ -277,7 +277,7 @@ def test_convert_ends_with_1_where_nothing_is_left_to_write(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_out_that_is_there_is_refused_or_replaced_when_wanted(archive: Path, tmp_path: Path, call: Call) -> None:
+def test_out_that_is_there_is_refused_or_replaced_when_requested(archive: Path, tmp_path: Path, call: Call) -> None:
     bag = tmp_path / "bag"
     assert call("convert", archive, bag, "--topics", "imu/mag")[0] == 0
     code, _, err = call("convert", archive, bag, "--topics", "gnss/fix$")
@@ -294,7 +294,7 @@ def test_an_out_that_is_there_is_refused_or_replaced_when_wanted(archive: Path, 
     assert call("convert", archive, tmp_path / "link")[0] == 2
 
 
-def test_the_archive_is_never_written_to(tiny_ameds: Any, tmp_path: Path, call: Call) -> None:
+def test_archive_is_never_written_to(tiny_ameds: Any, tmp_path: Path, call: Call) -> None:
     root = tiny_ameds.root
     (tmp_path / "link").symlink_to(root)
     before = digest(root)
@@ -311,9 +311,7 @@ def test_the_archive_is_never_written_to(tiny_ameds: Any, tmp_path: Path, call: 
     assert digest(root) == before
 
 
-def test_strict_measures_units_too_and_a_setting_cures_what_it_found(
-    tiny_ameds: Any, tmp_path: Path, call: Call
-) -> None:
+def test_strict_measures_units_too_and_setting_cures_what_it_found(tiny_ameds: Any, tmp_path: Path, call: Call) -> None:
     table = tiny_ameds.root / "GnssImu.csv"
     table.write_text(table.read_text().replace(",-9.81,", ",9.81,"))
     code, _, err = call("convert", tiny_ameds.root, tmp_path / "bag", "--strict")
@@ -335,7 +333,7 @@ class Out(io.StringIO):
         return self.terminal
 
 
-def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
+def test_progress_on_terminal_is_bar_that_disappears() -> None:
     now, out = [100.0], Out(terminal=True)
     bar = ProgressBar("converting", "messages", out, now=lambda: now[0])
     for now[0], fraction in ((101.0, 0.25), (101.05, 0.3), (102.0, 0.5)):
@@ -347,7 +345,7 @@ def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
     assert parts[3:] == [""]
 
 
-def test_progress_elsewhere_is_a_line_every_ten_seconds() -> None:
+def test_progress_elsewhere_is_line_every_ten_seconds() -> None:
     now, out = [100.0], Out(terminal=False)
     bar = ProgressBar("checking", "rows", out, now=lambda: now[0])
     for now[0] in range(100, 131):
@@ -360,7 +358,7 @@ def test_progress_elsewhere_is_a_line_every_ten_seconds() -> None:
     ]
 
 
-def test_play_passes_over_gaps_only_where_it_is_told_to() -> None:
+def test_play_skips_gaps_only_where_requested() -> None:
     parser = make_parser("play")
     assert parser.parse_args(["play", "archive"]).skip_gaps is None
     assert parser.parse_args(["play", "archive", "--skip-gaps", "7.5"]).skip_gaps == 7.5

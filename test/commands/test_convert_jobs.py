@@ -75,8 +75,8 @@ def _stored_in(path: Path) -> Iterator[tuple[str, int, bytes]]:
             yield channel.topic, message.log_time, message.data
 
 
-def converted(archive: Path, out: Path, *words: str) -> Stored:
-    assert main(["convert", str(archive), str(out), *words]) == 0
+def converted(archive: Path, out: Path, *arguments: str) -> Stored:
+    assert main(["convert", str(archive), str(out), *arguments]) == 0
     return stored(out)
 
 
@@ -86,24 +86,24 @@ def without_progress(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("dataset", ["acfr", "ameds", "ida", "rosario", "sherpatt"])
-def test_all_datasets_give_the_same_bytes_in_the_same_order(
+def test_all_datasets_give_same_bytes_in_same_order(
     dataset: str, archives: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected = converted(archives[dataset], tmp_path / "one", "--derived")
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert len(files_of_bag(tmp_path / "one")) == 1
     for count in (2, 3):
         out = tmp_path / f"jobs{count}"
         assert converted(archives[dataset], out, "--derived", "--jobs", str(count)) == expected
         assert len(files_of_bag(out)) == count
         again = capsys.readouterr()
-        assert without_progress(again.err) == without_progress(told.err)  # defects and warnings too
-        assert again.out == told.out.replace(str(tmp_path / "one"), str(out))
+        assert without_progress(again.err) == without_progress(output.err)  # defects and warnings too
+        assert again.out == output.out.replace(str(tmp_path / "one"), str(out))
     assert [stamp for _, stamp, _ in expected] == sorted(stamp for _, stamp, _ in expected)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["--storage", "sqlite3"],
         ["--compression", "zstd", "--images", "raw", "--topics", "main_cam|gnss"],
@@ -111,20 +111,20 @@ def test_all_datasets_give_the_same_bytes_in_the_same_order(
         ["--topics", "arm/joint_states"],  # of which there are two
     ],
 )
-def test_options_hold_for_all_parts(words: list[str], archives: dict[str, Path], tmp_path: Path) -> None:
-    expected = converted(archives["ameds"], tmp_path / "one", *words)
-    assert converted(archives["ameds"], tmp_path / "three", *words, "--jobs", "3") == expected
+def test_options_hold_for_all_parts(arguments: list[str], archives: dict[str, Path], tmp_path: Path) -> None:
+    expected = converted(archives["ameds"], tmp_path / "one", *arguments)
+    assert converted(archives["ameds"], tmp_path / "three", *arguments, "--jobs", "3") == expected
 
 
-def test_what_has_a_state_is_the_same_in_a_longer_drive(sampled_ameds: Sampled, tmp_path: Path) -> None:
-    words = ["--derived", "--topics", "wheels|tf|expected|path|integrity", "--jobs"]
-    one, three = (converted(sampled_ameds.archive, tmp_path / count, *words, count) for count in ("1", "3"))
+def test_what_has_state_is_same_in_longer_drive(sampled_ameds: Sampled, tmp_path: Path) -> None:
+    arguments = ["--derived", "--topics", "wheels|tf|expected|path|integrity", "--jobs"]
+    one, three = (converted(sampled_ameds.archive, tmp_path / count, *arguments, count) for count in ("1", "3"))
     odometry = [data for topic, _, data in one if topic == "/ameds/wheels/odom"]
     assert len(set(odometry)) > 100
     assert one == three
 
 
-def test_damaged_images_are_told_once_and_strict_leaves_nothing(
+def test_damaged_images_are_reported_once_and_strict_leaves_nothing(
     archives: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "AMEDS" / "Traverse_5"
@@ -132,18 +132,18 @@ def test_damaged_images_are_told_once_and_strict_leaves_nothing(
     images = sorted(root.glob("MainCam_*.jpg"))
     for image in (images[0], images[-1]):
         image.write_bytes(image.read_bytes()[:200])
-    told = []
+    messages = []
     for count in ("1", "2"):
         converted(root, tmp_path / count, "--jobs", count)
-        told.append(without_progress(capsys.readouterr().err))
-    assert told[0] == told[1]
-    lines = "\n".join(told[0])
+        messages.append(without_progress(capsys.readouterr().err))
+    assert messages[0] == messages[1]
+    lines = "\n".join(messages[0])
     assert all(lines.count(image.name) == 1 for image in (images[0], images[-1]))
     assert main(["convert", str(root), str(tmp_path / "strict"), "--strict", "--jobs", "2"]) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "AMEDS"]
 
 
-def test_text_is_parsed_in_workers_whose_origin_had_the_parsers_threads(
+def test_text_is_parsed_in_workers_whose_origin_had_parsers_threads(
     archives: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "AMEDS" / "Traverse_5"
@@ -155,13 +155,13 @@ def test_text_is_parsed_in_workers_whose_origin_had_the_parsers_threads(
     pl.read_csv(b"1,2\n3,4")
     assert has_threads()
     monkeypatch.setattr(RowCache, "add", lambda *_: None)  # no row has room: all are parsed again
-    words = ["--topics", "lidar|imu/data_raw", "--jobs"]
-    one, two = (converted(root, tmp_path / count, *words, count) for count in ("1", "2"))
+    arguments = ["--topics", "lidar|imu/data_raw", "--jobs"]
+    one, two = (converted(root, tmp_path / count, *arguments, count) for count in ("1", "2"))
     assert one == two
     assert {topic for topic, *_ in one} == {"/tf_static", "/ameds/lidar/points", "/ameds/imu/data_raw"}
 
 
-def test_a_worker_that_is_killed_leaves_nothing(
+def test_worker_that_is_killed_leaves_nothing(
     archives: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, write = os.getpid(), BagWriter.write_part
@@ -180,7 +180,7 @@ def test_a_worker_that_is_killed_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_ends_all_workers_and_leaves_nothing(
+def test_interrupt_ends_all_workers_and_leaves_nothing(
     archives: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers: list[int] = []
@@ -205,7 +205,7 @@ def test_an_interrupt_ends_all_workers_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_told_in_words(
+def test_full_disk_is_reported_as_text(
     archives: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: object) -> None:
@@ -218,21 +218,21 @@ def test_a_full_disk_is_told_in_words(
 
 
 @pytest.mark.parametrize("dataset", ["acfr", "ameds"])
-def test_tables_that_other_processes_parse_give_the_same(
+def test_tables_that_other_processes_parse_give_same(
     dataset: str, archives: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected = converted(archives[dataset], tmp_path / "one")
-    told = without_progress(capsys.readouterr().err)
+    output = without_progress(capsys.readouterr().err)
     program = shutil.which("fieldplay")
     assert program is not None  # a process of its own, in which no parser has begun yet
     command = [program, "convert", str(archives[dataset]), str(tmp_path / "two"), "--jobs", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert stored(tmp_path / "two") == expected
-    assert without_progress(done.stderr) == told
+    assert without_progress(done.stderr) == output
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "many"])
-def test_a_number_of_jobs_is_at_least_one(word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_number_of_jobs_is_at_least_one(word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["convert", str(tmp_path), str(tmp_path / "out"), "--jobs", word])
     assert "expected a count from 1" in capsys.readouterr().err
@@ -251,7 +251,7 @@ def test_files_of_workers_move_apart(tmp_path: Path) -> None:
         assert file.read(1) == bytes([40])
 
 
-def test_those_that_parse_end_with_a_program_that_is_killed() -> None:
+def test_those_that_parse_end_with_program_that_is_killed() -> None:
     """They hold its output open for as long as they live."""
     script = (
         "import os, signal\n"

@@ -21,7 +21,7 @@ RATE = "0.5"  # all must be heard, while other tests keep the machine busy
 PICTURES = ("map", "errors", "wheels", "clouds", "main_cam", "aux_cam")
 
 
-def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path, browser: Browser) -> None:
+def test_demo_receives_all_finds_it_in_bag_and_draws_it(tmp_path: Path, browser: Browser) -> None:
     out = tmp_path / "bags" / "demo"
     command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "2", "--rate", RATE, "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)

@@ -26,42 +26,42 @@ from support.tiny_acfr import TinyAcfr
 from support.tiny_rosario import TinyRosario
 
 
-def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert main(["evaluate", *map(str, words), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert main(["evaluate", *map(str, arguments), "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
 
 
-def leaves(found: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(result: Any, position: str = "") -> Iterator[tuple[str, Any]]:
     """The numbers and texts of what is told, by their places."""
-    if not isinstance(found, dict | list):
-        yield place, found
+    if not isinstance(result, dict | list):
+        yield position, result
         return
-    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
-        yield from leaves(value, f"{place}/{key}")
+    for key, value in result.items() if isinstance(result, dict) else enumerate(result):
+        yield from leaves(value, f"{position}/{key}")
 
 
 def near(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
 
 
-def error(found: dict[str, Any], name: str) -> dict[str, Any]:
-    (row,) = [row for row in found["errors"] if row["name"] == name]
+def error(result: dict[str, Any], name: str) -> dict[str, Any]:
+    (row,) = [row for row in result["errors"] if row["name"] == name]
     return dict(row)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     with pytest.raises(SystemExit) as end:
-        main(["evaluate", *map(str, words)])
+        main(["evaluate", *map(str, arguments)])
     assert end.value.code == 2
     return capsys.readouterr().err
 
 
-def test_an_archive_and_its_bag_give_the_same(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_and_its_bag_give_same(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     of_archive = evaluated(capsys, sampled_ameds.archive, "wheels/odom", "gnss/odom")
     of_bag = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "/ameds/gnss/odom")
     # Where numbers lie in memory decides how processors group them in a sum, and so the last of their bits.
-    assert dict(leaves(of_archive)) == {place: near(value) for place, value in leaves(of_bag)}
+    assert dict(leaves(of_archive)) == {position: near(value) for position, value in leaves(of_bag)}
     assert of_archive["pairs"] > 880
     assert (of_archive["estimate"]["topic"], of_archive["truth"]["frame"]) == ("/ameds/wheels/odom", "map")
     assert of_archive["truth"]["travelled_m"] > 5
@@ -72,73 +72,77 @@ def test_files_for_evo_hold_what_was_compared(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "new" / "tum"
-    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "se3", "--associate", "nearest", "--within", 0.02
-    found = evaluated(capsys, *words, "--tum", folder)
+    text = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "se3", "--associate", "nearest", "--within", 0.02
+    evaluation = evaluated(capsys, *text, "--tum", folder)
     truth, estimate, aligned = (
         file_interface.read_tum_trajectory_file(folder / f"{name}.tum")
         for name in ("truth", "estimate", "estimate_aligned")
     )
-    assert estimate.num_poses == found["estimate"]["poses"]
+    assert estimate.num_poses == evaluation["estimate"]["poses"]
     pairs = sync.associate_trajectories(truth, estimate, max_diff=0.02)
     pairs[1].align(pairs[0])
     metric = metrics.APE(metrics.PoseRelation.translation_part)
     metric.process_data(pairs)
-    assert pairs[0].num_poses == found["pairs"]
-    assert error(found, "ATE")["rmse"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6)
-    assert error(found, "ATE")["most"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.max), abs=1e-6)
+    assert pairs[0].num_poses == evaluation["pairs"]
+    assert error(evaluation, "ATE")["rmse"] == pytest.approx(
+        metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6
+    )
+    assert error(evaluation, "ATE")["most"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.max), abs=1e-6)
     pairs = sync.associate_trajectories(truth, aligned, max_diff=0.02)
     metric.process_data(pairs)
-    assert error(found, "ATE")["rmse"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6)
+    assert error(evaluation, "ATE")["rmse"] == pytest.approx(
+        metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6
+    )
 
 
-def test_tf_tells_poses_too(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tf_gives_poses_too(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     by_tf = evaluated(capsys, sampled_ameds.bag, "tf:odom.base_link", "gnss/odom")
     by_topic = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom")
     for name in ("ATE", "relative error over 1 m"):
         assert error(by_tf, name)["rmse"] == pytest.approx(error(by_topic, name)["rmse"], rel=1e-3)
 
 
-def test_rosario_s_truth_has_no_orientation_and_is_of_the_antenna(
+def test_rosario_s_truth_has_no_orientation_and_is_of_antenna(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     TinyRosario(tmp_path / "sequence01", seconds=4).write_all()
-    found = evaluated(capsys, tmp_path / "sequence01", "odom", "ground_truth/odom")
-    assert (found["estimate"]["topic"], found["truth"]["child_frame"]) == ("/rosario/odom", "gps")
-    assert np.array(found["lever"])[:3, 3] == pytest.approx([1.8, -0.03, 1.593])
-    assert not found["has_orientation"]
+    evaluation = evaluated(capsys, tmp_path / "sequence01", "odom", "ground_truth/odom")
+    assert (evaluation["estimate"]["topic"], evaluation["truth"]["child_frame"]) == ("/rosario/odom", "gps")
+    assert np.array(evaluation["lever"])[:3, 3] == pytest.approx([1.8, -0.03, 1.593])
+    assert not evaluation["has_orientation"]
 
 
 def test_acfr_s_wheels_are_compared_with_its_navigation(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     TinyAcfr(tmp_path / "acfr").write_all()
-    found = evaluated(capsys, tmp_path / "acfr", "wheels/odom", "nav/odom")
-    assert (found["truth"]["frame"], found["has_orientation"]) == ("map", True)
-    assert found["truth"]["travelled_m"] == pytest.approx(1.8)
+    evaluation = evaluated(capsys, tmp_path / "acfr", "wheels/odom", "nav/odom")
+    assert (evaluation["truth"]["frame"], evaluation["has_orientation"]) == ("map", True)
+    assert evaluation["truth"]["travelled_m"] == pytest.approx(1.8)
 
 
-def test_a_satellite_fix_tells_where_but_not_how_it_was_turned(
+def test_satellite_fix_gives_where_but_not_how_it_was_turned(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The fix is of the device, half a metre above: tf tells the lever arm."""
-    found = evaluated(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
-    assert not found["has_orientation"]
-    assert np.linalg.norm(np.array(found["lever"])[:3, 3]) == pytest.approx(0.081)
-    assert error(found, "ATE")["rmse"] < 0.01
-    assert not any("rotation" in row["name"] for row in found["errors"])
+    evaluation = evaluated(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
+    assert not evaluation["has_orientation"]
+    assert np.linalg.norm(np.array(evaluation["lever"])[:3, 3]) == pytest.approx(0.081)
+    assert error(evaluation, "ATE")["rmse"] < 0.01
+    assert not any("rotation" in row["name"] for row in evaluation["errors"])
     lines = run(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
     assert "errors of translation alone" in lines[-1]
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: object) -> list[str]:
-    assert main(["evaluate", *map(str, words)]) == 0
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    assert main(["evaluate", *map(str, arguments)]) == 0
     return capsys.readouterr().out.splitlines()
 
 
-def test_the_table_says_what_was_compared_and_how(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
-    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--lengths", "1,3"
-    first, second, third, fourth, heads, *rows = run(capsys, *words)
+def test_table_reports_what_was_compared_and_how(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    text = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--lengths", "1,3"
+    first, second, third, fourth, heads, *rows = run(capsys, *text)
     assert first == "/ameds/wheels/odom against /ameds/gnss/odom"
     assert "893 pairs in 20 s" in second and "the truth went 8." in second
-    whole = evaluated(capsys, *words)
+    whole = evaluated(capsys, *text)
     percent = 100 * error(whole, "ATE")["rmse"] / whole["truth"]["travelled_m"]
     assert whole["ate_percent_of_length"] == pytest.approx(percent, rel=1e-9)
     assert second.endswith(f"; ATE over length: {percent:.3g} %")
@@ -154,13 +158,11 @@ def test_the_table_says_what_was_compared_and_how(sampled_ameds: Sampled, capsys
     ]
 
 
-def test_without_alignment_the_frames_are_joined_by_tf(
-    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_alignment_frames_are_joined_by_tf(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     """The static map -> odom puts the start of the odometry on the first pose of the INS."""
-    found = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "none")
-    assert found["truth_t_estimate"] == np.eye(4).tolist()
-    assert error(found, "ATE")["most"] < 1
+    evaluation = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "none")
+    assert evaluation["truth_t_estimate"] == np.eye(4).tolist()
+    assert error(evaluation, "ATE")["most"] < 1
 
 
 @pytest.mark.parametrize("suffix", ["html", "png"])
@@ -168,29 +170,31 @@ def test_plots_are_drawn(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"errors.{suffix}"
-    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--plot", out
-    run(capsys, *words)
+    text = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--plot", out
+    run(capsys, *text)
     if suffix == "html":
         page = out.read_text()
         for title in ("Translation error", "Rotation error", "Distance from the truth", "relative error over 2 m"):
             assert title in page
         assert page.count('class="line s0"') >= 3
-        run(capsys, *words)  # a page of its own is replaced
+        run(capsys, *text)  # a page of its own is replaced
     else:
         image = cv2.imread(str(out))
         assert image.shape[0] > 500 and image.std() > 10
-        assert "--overwrite" in refused(capsys, *words)
+        assert "--overwrite" in refused(capsys, *text)
 
 
-def test_the_lever_arm_can_be_given(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
-    found = evaluated(capsys, sampled_ameds.bag, "gnss/odom", "gnss/odom", "--lever", 0.5, 0, 0.2, "--align", "none")
-    assert error(found, "ATE")["rmse"] == pytest.approx(np.hypot(0.5, 0.2), rel=1e-6)
+def test_lever_arm_can_be_given(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation = evaluated(
+        capsys, sampled_ameds.bag, "gnss/odom", "gnss/odom", "--lever", 0.5, 0, 0.2, "--align", "none"
+    )
+    assert error(evaluation, "ATE")["rmse"] == pytest.approx(np.hypot(0.5, 0.2), rel=1e-6)
 
 
-def test_frames_that_nothing_joins_are_taken_for_one_and_it_is_said() -> None:
+def test_frames_that_nothing_joins_are_taken_for_one_and_that_is_reported() -> None:
     poses = wander(50)
     stamps = np.arange(50) * 10**8
-    ways = TrajectoryPair(
+    trajectories = TrajectoryPair(
         estimate=TopicTrajectory(
             topic="a", parent="odom", child="body", trajectory=Trajectory(stamp_ns=stamps, poses=drifted(poses))
         ),
@@ -199,17 +203,17 @@ def test_frames_that_nothing_joins_are_taken_for_one_and_it_is_said() -> None:
         ),
         frames=Frames(),
     )
-    told: list[str] = []
-    found = compare(ways, EvaluationSettings(), lever_arm=None, report=told.append)
-    assert found.lever == pytest.approx(np.eye(4))
-    assert told == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
-    given = transforms_of([0.1, 0.0, 0.0])
-    assert compare(ways, EvaluationSettings(), lever_arm=given, report=told.append).lever is given
-    assert len(told) == 1
+    messages: list[str] = []
+    result = compare(trajectories, EvaluationSettings(), lever_arm=None, report=messages.append)
+    assert result.lever == pytest.approx(np.eye(4))
+    assert messages == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
+    parameters = transforms_of([0.1, 0.0, 0.0])
+    assert compare(trajectories, EvaluationSettings(), lever_arm=parameters, report=messages.append).lever is parameters
+    assert len(messages) == 1
 
 
-def transforms_of(place: list[float]) -> Any:
-    return transforms(Rotation.identity(1), np.array([place]))[0]
+def transforms_of(position: list[float]) -> Any:
+    return transforms(Rotation.identity(1), np.array([position]))[0]
 
 
 ODOMETRY = "nav_msgs/msg/Odometry"
@@ -226,7 +230,7 @@ TOPICS = [
 @pytest.mark.parametrize(
     ("word", "expected"), [("/a/odom", "/a/odom"), ("b/odom", "/b/odom"), ("path", "/b/path"), ("tf:a.b", "tf:a.b")]
 )
-def test_a_topic_may_be_named_by_its_end(word: str, expected: str) -> None:
+def test_topic_may_be_named_by_its_end(word: str, expected: str) -> None:
     assert chosen_topic(word, TOPICS) == expected
 
 
@@ -234,8 +238,8 @@ def test_what_cannot_be_is_refused_with_what_there_is(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     bag = sampled_ameds.bag
-    assert "there are: " in (told := refused(capsys, bag, "wheel/odom", "gnss/odom"))
-    assert "/ameds/wheels/odom" in told and "lidar/points" not in told
+    assert "there are: " in (message := refused(capsys, bag, "wheel/odom", "gnss/odom"))
+    assert "/ameds/wheels/odom" in message and "lidar/points" not in message
     assert "may be" in refused(capsys, bag, "tcp", "gnss/odom")
     assert "expected tf:PARENT.CHILD" in refused(capsys, bag, "tf:odom", "gnss/odom")
     assert "its frames are" in refused(capsys, bag, "tf:odom.wheel_9", "gnss/odom")
@@ -248,7 +252,7 @@ def test_what_cannot_be_is_refused_with_what_there_is(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["--lever", "nan", "0", "0"], "argument --lever: expected a number, got 'nan'"),
         (["--step", "nan"], "argument --step: expected a number, got 'nan'"),
@@ -259,21 +263,21 @@ def test_what_cannot_be_is_refused_with_what_there_is(
         (["--plot", "FOLDER.png"], "FOLDER.png is a folder"),
     ],
 )
-def test_numbers_and_places_that_cannot_be_are_refused(
-    words: list[str], told: str, sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_numbers_and_impossible_position_are_refused(
+    arguments: list[str], message: str, sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "some.png").mkdir()
-    places = {"FILE": str(tmp_path / "file"), "FOLDER": str(tmp_path / "some")}
+    positions = {"FILE": str(tmp_path / "file"), "FOLDER": str(tmp_path / "some")}
 
     def named(word: str) -> str:
-        return word.replace("FILE", places["FILE"]).replace("FOLDER", places["FOLDER"])
+        return word.replace("FILE", positions["FILE"]).replace("FOLDER", positions["FOLDER"])
 
-    err = refused(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", *map(named, words))
-    assert err == f"fieldplay evaluate: error: {named(told)} (see 'fieldplay evaluate --help')\n"
+    err = refused(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", *map(named, arguments))
+    assert err == f"fieldplay evaluate: error: {named(message)} (see 'fieldplay evaluate --help')\n"
 
 
-def test_a_topic_against_itself_and_lengths_that_no_way_holds_are_said(
+def test_topic_against_itself_and_lengths_that_no_way_holds_are_reported(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "wheels/odom", "--lengths", "1,1000"]) == 0
@@ -282,14 +286,14 @@ def test_a_topic_against_itself_and_lengths_that_no_way_holds_are_said(
     assert second.startswith("fieldplay: --lengths: the truth's way of ") and second.endswith(" m holds no 1000 m")
 
 
-def test_ways_that_never_meet_end_with_one_and_their_times(
+def test_ways_that_never_meet_exit_with_1_and_their_times(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "gnss/odom", "--offset", "1000"]) == 1
     assert "expected poses of both at the same times" in capsys.readouterr().err
 
 
-def test_a_damaged_bag_is_compared_as_far_as_it_goes(
+def test_damaged_bag_is_compared_as_far_as_it_goes(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     shutil.copytree(sampled_ameds.bag, tmp_path / "bag")

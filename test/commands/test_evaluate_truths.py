@@ -28,14 +28,14 @@ from support.sampled import Sampled
 BEGIN_NS = 1_656_928_800_123_456_789
 
 
-def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[dict[str, Any], str]:
-    assert main(["evaluate", *map(str, words), "--json"]) == 0
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[dict[str, Any], str]:
+    assert main(["evaluate", *map(str, arguments), "--json"]) == 0
     captured = capsys.readouterr()
     return json.loads(captured.out), captured.err
 
 
-def ate(found: dict[str, Any]) -> float:
-    (row,) = [row for row in found["errors"] if row["name"] == "ATE"]
+def ate(result: dict[str, Any]) -> float:
+    (row,) = [row for row in result["errors"] if row["name"] == "ATE"]
     return float(row["rmse"])
 
 
@@ -43,18 +43,18 @@ def drive(seconds: float, rate_hz: float, late_s: float = 0.0) -> Trajectory:
     """A drive in curves at changing speed; its times say that it was so much later than it was."""
     stamp_ns = np.arange(round(seconds * rate_hz)) * round(1e9 / rate_hz)
     t = stamp_ns / 1e9 + late_s
-    way, yaw = t + np.sin(0.9 * t), 0.8 * np.sin(0.7 * t) + 0.3 * np.sin(1.9 * t)
-    places = np.stack([way, np.sin(way), 0.1 * np.sin(2 * way)], axis=1)
-    poses = transforms(headings(yaw), places)
+    trajectory, yaw = t + np.sin(0.9 * t), 0.8 * np.sin(0.7 * t) + 0.3 * np.sin(1.9 * t)
+    positions = np.stack([trajectory, np.sin(trajectory), 0.1 * np.sin(2 * trajectory)], axis=1)
+    poses = transforms(headings(yaw), positions)
     return Trajectory(stamp_ns=BEGIN_NS + stamp_ns, poses=poses)
 
 
 def two(estimate: Trajectory, truth: Trajectory) -> TrajectoryPair:
-    ways = (
-        TopicTrajectory(topic=name, parent="", child="", trajectory=way)
-        for name, way in (("a", estimate), ("b", truth))
+    trajectories = (
+        TopicTrajectory(topic=name, parent="", child="", trajectory=trajectory)
+        for name, trajectory in (("a", estimate), ("b", truth))
     )
-    return TrajectoryPair(**dict(zip(("estimate", "truth"), ways, strict=True)))
+    return TrajectoryPair(**dict(zip(("estimate", "truth"), trajectories, strict=True)))
 
 
 def written(path: Path, trajectory: Trajectory) -> Path:
@@ -64,133 +64,129 @@ def written(path: Path, trajectory: Trajectory) -> Path:
 
 @pytest.mark.parametrize("rates_hz", [(10, 100), (100, 20), (5, 5)])
 @pytest.mark.parametrize("late_s", [0.2, 0.0, -0.137])
-def test_the_offset_of_times_is_found(late_s: float, rates_hz: tuple[float, float]) -> None:
+def test_offset_of_times_is_found(late_s: float, rates_hz: tuple[float, float]) -> None:
     """As KISS-ICP's, whose poses are of the scan's end and stamped with its begin."""
-    found = found_offset(drive(30, rates_hz[0], late_s), drive(30, rates_hz[1]), within_s=0.25)
-    assert found == pytest.approx(late_s, abs=0.005)
+    actual = found_offset(drive(30, rates_hz[0], late_s), drive(30, rates_hz[1]), within_s=0.25)
+    assert actual == pytest.approx(late_s, abs=0.005)
 
 
-def test_without_orientation_the_speeds_tell_the_offset() -> None:
+def test_without_orientation_speeds_give_offset() -> None:
     truth = replace(drive(30, 50), has_orientation=False)
     assert found_offset(drive(30, 10, 0.2), truth, within_s=0.25) == pytest.approx(0.2, abs=0.005)
 
 
-def test_what_stands_still_tells_no_offset() -> None:
+def test_what_stands_still_gives_no_offset() -> None:
     still = Trajectory(stamp_ns=np.arange(200) * 10**8, poses=np.tile(np.eye(4), (200, 1, 1)))
     with pytest.raises(FusionError, match="no offset within 1 s fits better than the others; give --offset S"):
         found_offset(still, still, within_s=0.25)
 
 
-def test_an_offset_is_told_and_too_much_of_it_warned_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = written(tmp_path / "kiss.tum", drive(30, 10, 0.2)), written(tmp_path / "truth.tum", drive(30, 100))
-    as_stamped, silent = evaluated(capsys, *words)
+def test_offset_is_reported_and_too_much_of_it_warned_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = written(tmp_path / "kiss.tum", drive(30, 10, 0.2)), written(tmp_path / "truth.tum", drive(30, 100))
+    as_stamped, silent = evaluated(capsys, *text)
     assert as_stamped["offset_s"] == 0 and not silent
-    found, told = evaluated(capsys, *words, "--offset", "auto")
-    assert found["offset_s"] == pytest.approx(0.2, abs=0.003)
-    assert ate(found) < ate(as_stamped) / 10
-    assert "s later, more than half of its period of 0.1 s" in told
-    shutil.move(written(tmp_path / "late.tum", drive(30, 10, 0.03)), words[0])
-    assert not evaluated(capsys, *words, "--offset", "auto")[1]
-    assert main(["evaluate", *map(str, words), "--offset", "auto"]) == 0
+    actual, evaluation = evaluated(capsys, *text, "--offset", "auto")
+    assert actual["offset_s"] == pytest.approx(0.2, abs=0.003)
+    assert ate(actual) < ate(as_stamped) / 10
+    assert "s later, more than half of its period of 0.1 s" in evaluation
+    shutil.move(written(tmp_path / "late.tum", drive(30, 10, 0.03)), text[0])
+    assert not evaluated(capsys, *text, "--offset", "auto")[1]
+    assert main(["evaluate", *map(str, text), "--offset", "auto"]) == 0
     assert "  times of the estimate: +0.03 s, found where the motions fit" in capsys.readouterr().out.splitlines()
 
 
-def test_poses_of_the_truth_that_say_they_are_bad_are_left_out_and_counted() -> None:
+def test_poses_of_truth_that_say_they_are_bad_are_left_out_and_counted() -> None:
     estimate, truth = drive(20, 20), drive(20, 20)
     poses, std_m = truth.poses.copy(), np.full(len(truth), 0.01)
     poses[100:200, 0, 3] += 0.7
     std_m[100:200] = 0.5
-    ways = two(estimate, replace(truth, poses=poses, std_m=std_m))
+    trajectories = two(estimate, replace(truth, poses=poses, std_m=std_m))
 
     def worst_m(limit_m: float) -> tuple[float, int]:
-        believed = ways.exclude_uncertain(limit_m)
+        believed = trajectories.exclude_uncertain(limit_m)
         assert believed.truth_uncertainty is not None and believed.truth_uncertainty.median_m == pytest.approx(0.01)
         assert believed.truth_uncertainty.most_m == pytest.approx(0.5)
-        found = compare(believed, EvaluationSettings(within_s=0.05), lever_arm=None, report=print)
-        return float(found.evaluation.absolute.translation.max()), believed.truth_uncertainty.left_out
+        result = compare(believed, EvaluationSettings(within_s=0.05), lever_arm=None, report=print)
+        return float(result.evaluation.absolute.translation.max()), believed.truth_uncertainty.left_out
 
     assert worst_m(0.0) == (pytest.approx(0.7), 0)
     assert worst_m(1.0) == (pytest.approx(0.7), 0)
     most_m, left_out = worst_m(0.1)
     assert most_m < 1e-9 and left_out == 100
     with pytest.raises(FusionError, match=r"b: 400 of 400 poses claim .* more than 0.001 m.*--truth-max-std"):
-        ways.exclude_uncertain(0.001)
+        trajectories.exclude_uncertain(0.001)
 
 
-def test_the_limit_is_the_dataset_s_unless_another_is_given(
-    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_limit_is_dataset_s_unless_another_is_given(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     assert truth_max_std_of("/ameds/gnss/odom") == 0.1
     assert truth_max_std_of("/somebody/gnss/odom") == 0.0
-    words = sampled_ameds.bag, "wheels/odom", "gnss/odom"
-    found, _ = evaluated(capsys, *words)
-    claims = found["truth"]["claims"]
+    text = sampled_ameds.bag, "wheels/odom", "gnss/odom"
+    actual, _ = evaluated(capsys, *text)
+    claims = actual["truth"]["claims"]
     assert claims["median_m"] == pytest.approx(0.015) and claims["most_m"] == pytest.approx(0.24, abs=0.001)
     assert (claims["poses"], claims["max_std_m"], claims["left_out"]) == (2000, 0.1, 212)
-    assert evaluated(capsys, *words, "--truth-max-std", 0)[0]["truth"]["claims"]["left_out"] == 0
-    assert main(["evaluate", *map(str, words), "--truth-max-std", "0.001"]) == 1
+    assert evaluated(capsys, *text, "--truth-max-std", 0)[0]["truth"]["claims"]["left_out"] == 0
+    assert main(["evaluate", *map(str, text), "--truth-max-std", "0.001"]) == 1
     assert "2000 of 2000 poses claim" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["archive", "bag"])
-def test_a_part_of_the_time_is_counted_from_the_begin_of_the_data(
+def test_part_of_time_is_counted_from_start_of_data(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    words = getattr(sampled_ameds, form), "wheels/odom", "gnss/odom"
-    whole, _ = evaluated(capsys, *words)
-    part, _ = evaluated(capsys, *words, "--start", 5, "--duration", 10)
+    text = getattr(sampled_ameds, form), "wheels/odom", "gnss/odom"
+    whole, _ = evaluated(capsys, *text)
+    part, _ = evaluated(capsys, *text, "--start", 5, "--duration", 10)
     assert (part["first_ns"] - whole["first_ns"]) / 1e9 == pytest.approx(5, abs=0.05)
     assert (part["last_ns"] - part["first_ns"]) / 1e9 == pytest.approx(10, abs=0.05)
-    assert main(["evaluate", *map(str, words), "--start", "500"]) == 1
+    assert main(["evaluate", *map(str, text), "--start", "500"]) == 1
     assert "there is no pose of the estimate" in capsys.readouterr().err
 
 
-def test_a_bag_without_what_is_computed_says_how_it_is_made(
+def test_bag_without_what_is_computed_reports_how_it_is_made(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["convert", str(sampled_ameds.archive), str(tmp_path / "bag"), "--topics", "gnss"]) == 0
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["evaluate", str(tmp_path / "bag"), "wheels/odom", "gnss/odom"])
-    told = capsys.readouterr().err
-    assert "no topic 'wheels/odom'" in told
-    assert "`convert --derived` of ameds would have made it" in told
+    output = capsys.readouterr().err
+    assert "no topic 'wheels/odom'" in output
+    assert "`convert --derived` of ameds would have made it" in output
     assert derived_by("/ameds/wheels/odom") == ["ameds"] and derived_by("lidar/points") == []
 
 
-def test_files_of_all_forms_hold_the_same_poses(tmp_path: Path) -> None:
-    way = drive(3, 10)
-    tum = load_pose_file(written(tmp_path / "a.tum", way)).trajectory
-    lines = [line.split() for line in tum_lines(way)]
-    rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
+def test_files_of_all_forms_hold_same_poses(tmp_path: Path) -> None:
+    trajectory = drive(3, 10)
+    tum = load_pose_file(written(tmp_path / "a.tum", trajectory)).trajectory
+    lines = [line.split() for line in tum_lines(trajectory)]
+    rows = [[str(ns), *line[1:]] for ns, line in zip(trajectory.stamp_ns.tolist(), lines, strict=True)]
     ours, euroc, kitti = (tmp_path / name for name in ("b.truth.csv", "euroc.csv", "kitti.txt"))
     ours.write_text("stamp_ns,x_m,y_m,z_m,qx,qy,qz,qw,other\n" + "".join(",".join(row) + ",7\n" for row in rows))
     order = [0, 1, 2, 3, 7, 4, 5, 6]
     head = "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], q_RS_z [], v_x\n"
-    euroc.write_text(head + "".join(", ".join([*(row[place] for place in order), "0.1"]) + "\n" for row in rows))
-    np.savetxt(kitti, way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
+    euroc.write_text(head + "".join(", ".join([*(row[position] for position in order), "0.1"]) + "\n" for row in rows))
+    np.savetxt(kitti, trajectory.poses[:, :3].reshape(-1, 12), fmt="%.9f")
     assert load_pose_file(kitti).trajectory.stamp_ns.tolist() == [second * 10**9 for second in range(30)]
     (tmp_path / "times.txt").write_text("".join(f"{line[0]}\n" for line in lines))
-    for found in (tum, *(load_pose_file(path).trajectory for path in (ours, euroc, kitti))):
-        assert found.stamp_ns.tolist() == way.stamp_ns.tolist()
-        assert found.poses == pytest.approx(way.poses, abs=1e-8)
+    for result in (tum, *(load_pose_file(path).trajectory for path in (ours, euroc, kitti))):
+        assert result.stamp_ns.tolist() == trajectory.stamp_ns.tolist()
+        assert result.poses == pytest.approx(trajectory.poses, abs=1e-8)
 
 
-def test_an_archive_s_truth_is_compared_with_the_sample_s(
-    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_archive_s_truth_is_compared_with_sample_s(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     """Files and topics in any place; the INS is as right as it claims, so where it says it is bad it is left out."""
     truth = sampled_ameds.archive.with_name("ameds.truth.csv")
-    found, _ = evaluated(capsys, sampled_ameds.archive, "gnss/odom", truth, "--align", "none")
-    words = sampled_ameds.bag, truth, "gnss/odom", "--align", "none"
-    everything, believed = (evaluated(capsys, *words, "--truth-max-std", limit)[0] for limit in (0, 0.02))
-    assert ate(found) == pytest.approx(ate(everything), rel=0.01) and ate(found) > 0.07
+    actual, _ = evaluated(capsys, sampled_ameds.archive, "gnss/odom", truth, "--align", "none")
+    text = sampled_ameds.bag, truth, "gnss/odom", "--align", "none"
+    everything, believed = (evaluated(capsys, *text, "--truth-max-std", limit)[0] for limit in (0, 0.02))
+    assert ate(actual) == pytest.approx(ate(everything), rel=0.01) and ate(actual) > 0.07
     assert ate(believed) < 0.02
-    assert found["truth"]["topic"] == str(truth) and found["truth"]["claims"]["median_m"] is None
-    assert found["pairs"] >= 1999
+    assert actual["truth"]["topic"] == str(truth) and actual["truth"]["claims"]["median_m"] is None
+    assert actual["pairs"] >= 1999
 
 
-def test_a_file_may_be_of_any_frame_of_the_robot(
+def test_file_may_be_of_any_frame_of_robot(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """As a lidar odometry's: tf tells where the lidar sits and how it is turned."""
@@ -198,18 +194,18 @@ def test_a_file_may_be_of_any_frame_of_the_robot(
     base_t_lidar[:3, 3] = [-0.549, 0, 1.470]
     truth = sampled_ameds.archive.with_name("ameds.truth.csv")
     lidar = written(tmp_path / "lidar.tum", load_pose_file(truth).trajectory.of_frame(base_t_lidar))
-    words = sampled_ameds.bag, lidar, "gnss/odom", "--align", "none", "--truth-max-std", 0.02
-    found, told = evaluated(capsys, *words, "--estimate-frame", "lidar")
-    assert ate(found) < 0.02 and not told
-    assert np.linalg.norm(np.array(found["lever"])[:3, 3]) == pytest.approx(np.hypot(0.549, 1.470))
-    assert ate(evaluated(capsys, *words)[0]) > 1
-    several = ["evaluate", sampled_ameds.bag, "wheels/odom", *words[1:], "--estimate-frame", "lidar", "--json"]
+    text = sampled_ameds.bag, lidar, "gnss/odom", "--align", "none", "--truth-max-std", 0.02
+    actual, evaluation = evaluated(capsys, *text, "--estimate-frame", "lidar")
+    assert ate(actual) < 0.02 and not evaluation
+    assert np.linalg.norm(np.array(actual["lever"])[:3, 3]) == pytest.approx(np.hypot(0.549, 1.470))
+    assert ate(evaluated(capsys, *text)[0]) > 1
+    several = ["evaluate", sampled_ameds.bag, "wheels/odom", *text[1:], "--estimate-frame", "lidar", "--json"]
     main(list(map(str, several)))
-    wheels, found = json.loads(capsys.readouterr().out)
-    assert ate(found) < 0.02 and wheels["estimate"]["child_frame"] == "base_link"
+    wheels, actual = json.loads(capsys.readouterr().out)
+    assert ate(actual) < 0.02 and wheels["estimate"]["child_frame"] == "base_link"
 
 
-def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
+def test_lidar_that_turns_on_robot_is_followed_by_tf() -> None:
     """Its own way tells where the truth's frame was, as far as tf knows how the lidar stood."""
     body = drive(10, 10)
     turned = Rotation.from_euler("z", np.linspace(0, 90, 101)[:, None], degrees=True)
@@ -217,21 +213,21 @@ def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
     stamps = body.stamp_ns[0] + np.arange(101) * 10**8
     rows = np.concatenate([np.tile([0.5, 0.0, 1.0], (101, 1)), turned.as_quat()], axis=1)
     frames.add("base", "lidar", is_static=False, stamp_ns=stamps, values=rows)
-    found = frames.transform("base", "lidar", body.stamp_ns)
-    assert found is not None
-    told: list[str] = []
+    transform = frames.transform("base", "lidar", body.stamp_ns)
+    assert transform is not None
+    messages: list[str] = []
     lidar = TopicTrajectory(
-        topic="lidar", parent="map", child="lidar", trajectory=replace(body, poses=body.poses @ found[0])
+        topic="lidar", parent="map", child="lidar", trajectory=replace(body, poses=body.poses @ transform[0])
     )
     truth = TopicTrajectory(topic="truth", parent="map", child="base", trajectory=body)
-    ways = TrajectoryPair(estimate=lidar, truth=truth, frames=frames)
-    judged = compare(ways, EvaluationSettings(alignment="none"), lever_arm=None, report=told.append)
+    trajectories = TrajectoryPair(estimate=lidar, truth=truth, frames=frames)
+    judged = compare(trajectories, EvaluationSettings(alignment="none"), lever_arm=None, report=messages.append)
     assert judged.evaluation.absolute.translation.max() < 1e-9
-    assert told == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]
+    assert messages == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("a.tum", "", "no pose in it; expected a sample's truth.csv, EuRoC"),
         ("a.tum", "# nothing\n", "no pose in it"),
@@ -255,60 +251,60 @@ def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
         ("times/a.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n", "expected 1 times, as a.txt has poses, got 2"),
     ],
 )
-def test_files_that_hold_no_poses_are_told(name: str, text: str, told: str, tmp_path: Path) -> None:
+def test_files_that_hold_no_poses_are_reported(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "times").mkdir()
     (tmp_path / "times" / "times.txt").write_text("1\n2\n")
     (tmp_path / name).write_text(text)
     with pytest.raises(ArchiveError) as end:
         load_pose_file(tmp_path / name)
-    assert told in str(end.value)
+    assert message in str(end.value)
 
 
-def test_what_a_file_is_may_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_file_is_may_be_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nanoseconds and commas in TUM's order are known by themselves; with w first it must be told."""
-    way = drive(30, 10)
-    tum, late = written(tmp_path / "a.tum", way), tmp_path / "late.txt"
-    lines = [line.split() for line in tum_lines(way)]
-    rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
+    trajectory = drive(30, 10)
+    tum, late = written(tmp_path / "a.tum", trajectory), tmp_path / "late.txt"
+    lines = [line.split() for line in tum_lines(trajectory)]
+    rows = [[str(ns), *line[1:]] for ns, line in zip(trajectory.stamp_ns.tolist(), lines, strict=True)]
     late.write_text("".join(f"{row[0]}.000000 {' '.join(row[1:])}\n" for row in rows))
-    assert load_pose_file(late).trajectory.stamp_ns.tolist() == way.stamp_ns.tolist()
+    assert load_pose_file(late).trajectory.stamp_ns.tolist() == trajectory.stamp_ns.tolist()
     late.write_text("t,x,y,z,qx,qy,qz,qw\n" + "".join(",".join(line) + "\n" for line in lines))
-    assert load_pose_file(late).trajectory.poses == pytest.approx(way.poses, abs=1e-8)
+    assert load_pose_file(late).trajectory.poses == pytest.approx(trajectory.poses, abs=1e-8)
     late.write_text("".join(" ".join([*row[:4], row[7], *row[4:7]]) + "\n" for row in rows))
     assert ate(evaluated(capsys, late, tum, "--form", f"{late}=euroc")[0]) == pytest.approx(0, abs=1e-6)
-    np.savetxt(kitti := tmp_path / "kitti.txt", way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
+    np.savetxt(kitti := tmp_path / "kitti.txt", trajectory.poses[:, :3].reshape(-1, 12), fmt="%.9f")
     (times := tmp_path / "other_times").write_text("".join(f"{line[0]}\n" for line in lines))
-    found, told = evaluated(capsys, tum, kitti, "--times", times)
-    assert ate(found) == pytest.approx(0, abs=1e-6) and not told
+    actual, evaluation = evaluated(capsys, tum, kitti, "--times", times)
+    assert ate(actual) == pytest.approx(0, abs=1e-6) and not evaluation
     assert main(["evaluate", str(tum), str(kitti)]) == 1
     assert f"{kitti}: no times.txt beside it" in capsys.readouterr().err
-    for words, wrong in (("late.txt", "expected truth, euroc"), (f"{times}=tum", "is neither ESTIMATE nor TRUTH")):
+    for text, wrong in (("late.txt", "expected truth, euroc"), (f"{times}=tum", "is neither ESTIMATE nor TRUTH")):
         with pytest.raises(SystemExit):
-            main(["evaluate", str(late), str(tum), "--form", words])
+            main(["evaluate", str(late), str(tum), "--form", text])
         assert wrong in capsys.readouterr().err
     assert main(["evaluate", str(late), str(tum), "--form", f"{late}=kitti"]) == 1
     assert f"{late}, row 1: expected KITTI (12 numbers), got 8 columns" in capsys.readouterr().err
 
 
-def test_rows_without_a_pose_are_told_and_the_others_count(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_rows_without_pose_are_reported_and_others_count(tmp_path: Path) -> None:
+    messages: list[str] = []
     (path := tmp_path / "a.tum").write_text(
         "# t\n1 0 0 0 0 0 0 1\n2 nan 0 0 0 0 0 1\n3 inf 0 0 0 0 0 1\n3 1 0 0 0 0 0 1\n"
     )
-    assert load_pose_file(path, report=told.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
+    assert load_pose_file(path, report=messages.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
     path.write_text("1 0 0 0 0 0 0 1\n2 1 nan 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 9 0 0 0 0 0 1\n")
-    assert load_pose_file(path, report=told.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
+    assert load_pose_file(path, report=messages.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
     path.write_text("1 0 0 0 0 0 0 1\n2 1 0 0 0 0 0 0\n3 2 0 0 1e300 1e300 0 1\n4 3 0 0 0 0 1 1\n")
-    assert load_pose_file(path, report=told.append).trajectory.positions_m[:, 0].tolist() == [0, 3]
-    assert told.pop() == f"{path}, row 2: no pose; 2 of 4 rows are left out"
-    assert told == [
+    assert load_pose_file(path, report=messages.append).trajectory.positions_m[:, 0].tolist() == [0, 3]
+    assert messages.pop() == f"{path}, row 2: no pose; 2 of 4 rows are left out"
+    assert messages == [
         f"{path}, row 3: no pose; 2 of 4 rows are left out",
         f"{path}, row 2: no pose; 1 of 4 rows is left out",
         f"{path}, row 4: its time is that of another row; of 1 such the first alone counts",
     ]
 
 
-def test_two_words_must_be_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_two_arguments_must_be_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         main(["evaluate", str(written(tmp_path / "a.tum", drive(1, 10))), "gnss/odom"])
     assert "gnss/odom: without ARCHIVE both are files of poses" in capsys.readouterr().err
@@ -321,14 +317,14 @@ def three_files(tmp_path: Path) -> tuple[Path, Path, Path]:
     return files[0], files[1], written(tmp_path / "truth.tum", drive(30, 100))
 
 
-def test_of_several_estimates_each_has_a_row_and_is_judged_as_if_alone(
+def test_of_several_estimates_each_has_row_and_is_evaluated_as_if_alone(
     three_files: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     good, late, truth = three_files
-    words = ["--start", "1", "--tum", str(tmp_path / "out")]
-    assert main(["evaluate", str(good), str(late), str(truth), *words, "--json"]) == 0
+    arguments = ["--start", "1", "--tum", str(tmp_path / "out")]
+    assert main(["evaluate", str(good), str(late), str(truth), *arguments, "--json"]) == 0
     of_both = json.loads(capsys.readouterr().out)
-    assert [found["estimate"]["topic"] for found in of_both] == [str(good), str(late)]
+    assert [result["estimate"]["topic"] for result in of_both] == [str(good), str(late)]
     assert sorted(path.name for path in (tmp_path / "out" / "late").iterdir()) == sorted(TUM_NAMES)
     alone, _ = evaluated(capsys, good, truth, "--start", "1")
     assert of_both[0] == alone
@@ -341,7 +337,7 @@ def test_of_several_estimates_each_has_a_row_and_is_judged_as_if_alone(
     assert {len(line) for line in (heads, row, other)} == {len(heads)}
 
 
-def test_one_that_cannot_be_judged_leaves_the_others_alone(
+def test_one_that_cannot_be_evaluated_leaves_others_alone(
     three_files: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     good, _, truth = three_files
@@ -349,9 +345,9 @@ def test_one_that_cannot_be_judged_leaves_the_others_alone(
     never.write_text("".join(f"{second} 0 0 0 0 0 0 1\n" for second in range(9)))
     assert main(["evaluate", str(never), str(good), str(truth), "--json"]) == 1
     out, err = capsys.readouterr()
-    failed, found = json.loads(out)
+    failed, result = json.loads(out)
     assert failed["estimate"] == {"topic": str(never)} and failed["error"] in err
-    assert found["pairs"] > 100
+    assert result["pairs"] > 100
     assert main(["evaluate", str(never), str(good), str(truth)]) == 1
     assert set(capsys.readouterr().out.splitlines()[-2].split()[1:]) == {"-"}
 
@@ -361,13 +357,13 @@ def test_topics_and_files_may_stand_together_and_one_plot_is_of_all(
 ) -> None:
     main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "gnss/odom", "--tum", str(tmp_path)])
     capsys.readouterr()
-    words = ["evaluate", str(sampled_ameds.bag), "wheels/odom", str(tmp_path / "estimate.tum"), "gnss/odom"]
-    assert main([*words, "--json"]) == 0
+    arguments = ["evaluate", str(sampled_ameds.bag), "wheels/odom", str(tmp_path / "estimate.tum"), "gnss/odom"]
+    assert main([*arguments, "--json"]) == 0
     by_topic, by_file = json.loads(capsys.readouterr().out)
     assert ate(by_file) == pytest.approx(ate(by_topic), rel=1e-3)
     pages = tmp_path / "errors.html", tmp_path / "errors.png"
     for page in pages:
-        assert main([*words, "--plot", str(page)]) == 0
+        assert main([*arguments, "--plot", str(page)]) == 0
     text = pages[0].read_text()
     assert "2 estimates" in text and text.count(f"<th>{tmp_path / 'estimate.tum'}</th>") == 1
     assert text.count('class="line s1"') >= 4 and 'class="line s2"' in text

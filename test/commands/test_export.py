@@ -35,8 +35,8 @@ BYTES, TF = {"data"}, "tf2_msgs/msg/TFMessage"
 def export(tmp_path: Path) -> Export:
     """Exports into tmp_path / OUT; what topics.json tells, by topic."""
 
-    def run(archive: Path, out: str, *words: str) -> dict[str, dict[str, Any]]:
-        assert main(["export", str(archive), str(tmp_path / out), *words]) == 0
+    def run(archive: Path, out: str, *arguments: str) -> dict[str, dict[str, Any]]:
+        assert main(["export", str(archive), str(tmp_path / out), *arguments]) == 0
         return {each["topic"]: each for each in json.loads((tmp_path / out / "topics.json").read_text())}
 
     return run
@@ -62,15 +62,15 @@ def transforms_of(log_ns: int, message: Any) -> list[dict[str, Any]]:
     ]
 
 
-def is_same(found: Any, value: Any) -> bool:
+def is_same(result: Any, value: Any) -> bool:
     """Whether a cell is a field's value; texts stand in JSON for numbers that it has not."""
     if isinstance(value, list):
-        return len(found) == len(value) and all(map(is_same, found, value))
+        return len(result) == len(value) and all(map(is_same, result, value))
     if isinstance(value, dict):
-        return bool(found.keys() == value.keys()) and all(is_same(found[name], value[name]) for name in value)
+        return bool(result.keys() == value.keys()) and all(is_same(result[name], value[name]) for name in value)
     if isinstance(value, float) and not math.isfinite(value):
-        return float(found) == value or (math.isnan(float(found)) and math.isnan(value))
-    return bool(found == value or (isinstance(value, float) and np.float32(found) == np.float32(value)))
+        return float(result) == value or (math.isnan(float(result)) and math.isnan(value))
+    return bool(result == value or (isinstance(value, float) and np.float32(result) == np.float32(value)))
 
 
 @pytest.mark.parametrize("name", ["ameds", "sherpatt", "ros1"])
@@ -82,15 +82,15 @@ def test_tables_hold_every_field_of_every_message(
     assert main(["convert", str(archive), str(tmp_path / "bag"), *derived]) == 0
     expected = messages_of_bag(tmp_path / "bag")
     topics = export(archive, "out", "--format", "parquet", *derived)
-    assert {topic for topic, told in topics.items() if "count" in told} == expected.keys()
-    for topic, told in topics.items():
-        rows = pl.read_parquet(tmp_path / "out" / told["path"]).to_dicts()
-        if told["type"] == TF:
+    assert {topic for topic, output in topics.items() if "count" in output} == expected.keys()
+    for topic, output in topics.items():
+        rows = pl.read_parquet(tmp_path / "out" / output["path"]).to_dicts()
+        if output["type"] == TF:
             assert rows == [row for log_ns, message in expected[topic] for row in transforms_of(log_ns, message)]
-            assert told["count"] == len(rows)
+            assert output["count"] == len(rows)
             continue
-        assert told.get("count", 0) == len(rows)
-        without = BYTES if "note" in told else set()
+        assert output.get("count", 0) == len(rows)
+        without = BYTES if "note" in output else set()
         for row, (log_ns, message) in zip(rows, expected.get(topic, []), strict=True):
             cells = {field: value for field, value in cells_of_message(message) if field not in without}
             assert (row.pop("log_time_ns"), list(row)) == (log_ns, list(cells))
@@ -99,21 +99,21 @@ def test_tables_hold_every_field_of_every_message(
                 assert is_same(json.loads(row[field]) if is_json else row[field], value), (topic, field)
 
 
-def test_csv_has_the_same_values_and_lists_become_columns(few_images: Path, tmp_path: Path, export: Export) -> None:
+def test_csv_has_same_values_and_lists_become_columns(few_images: Path, tmp_path: Path, export: Export) -> None:
     for form in ("csv", "parquet"):
-        words = ["--format", form, "--topics", "imu/data_raw|main_arm/joint", "--lists", "position,name"]
-        topics = export(few_images, form, *words)
+        arguments = ["--format", form, "--topics", "imu/data_raw|main_arm/joint", "--lists", "position,name"]
+        topics = export(few_images, form, *arguments)
         assert list(topics) == ["/ameds/imu/data_raw", "/ameds/main_arm/joint_states"]
     units = topics["/ameds/imu/data_raw"]["units"]
     assert [units[name] for name in ("log_time_ns", "header.stamp", "angular_velocity.x")] == ["ns", "ns", "rad/s"]
-    for told in topics.values():
-        table = pl.read_parquet(tmp_path / "parquet" / told["path"])
-        text = pl.read_csv(tmp_path / "csv" / told["path"].replace(".parquet", ".csv"))
-        assert (text.columns, list(told["units"])) == (table.columns, table.columns)
+    for message in topics.values():
+        table = pl.read_parquet(tmp_path / "parquet" / message["path"])
+        text = pl.read_csv(tmp_path / "csv" / message["path"].replace(".parquet", ".csv"))
+        assert (text.columns, list(message["units"])) == (table.columns, table.columns)
         for name in table.columns:
             lists = isinstance(table.schema[name], pl.List)
-            found = [json.loads(cell) for cell in text[name]] if lists else text[name].to_list()
-            assert is_same([cell or "" for cell in found], [cell or "" for cell in table[name].to_list()])
+            result = [json.loads(cell) for cell in text[name]] if lists else text[name].to_list()
+            assert is_same([cell or "" for cell in result], [cell or "" for cell in table[name].to_list()])
     joints = pl.read_parquet(tmp_path / "parquet" / topics["/ameds/main_arm/joint_states"]["path"])
     assert joints["name.6"].to_list() == ["main_arm_joint_7"] * len(joints)
     assert topics["/ameds/main_arm/joint_states"]["units"]["position.6"] == "rad or m"
@@ -121,46 +121,48 @@ def test_csv_has_the_same_values_and_lists_become_columns(few_images: Path, tmp_
     assert (facts["type"], json.loads(facts["units"])["linear_acceleration.z"]) == ("sensor_msgs/msg/Imu", "m/s2")
 
 
-def test_tables_parsed_by_several_processes_give_the_same_files(tmp_path: Path, export: Export) -> None:
+def test_tables_parsed_by_several_processes_give_same_files(tmp_path: Path, export: Export) -> None:
     rosario = TinyRosario(tmp_path / "sequence01", seconds=2)
     rosario.write_all()
     export(rosario.root, "1", "--format", "csv")
-    words = ["export", str(rosario.root), str(tmp_path / "2"), "--format", "csv", "--jobs", "2"]
-    subprocess.run(["fieldplay", *words], check=True, capture_output=True)  # anew: only without threads it can divide
+    arguments = ["export", str(rosario.root), str(tmp_path / "2"), "--format", "csv", "--jobs", "2"]
+    subprocess.run(
+        ["fieldplay", *arguments], check=True, capture_output=True
+    )  # anew: only without threads it can divide
     alone = {path.name: path.read_bytes() for path in (tmp_path / "1").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "2").iterdir()} == alone
     assert len(alone) > 5
 
 
-def test_a_window_and_lists_of_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
-    words = ["--format", "csv", "--topics", "^/tf$|gnss/odom", "--lists", "transforms", "--start", "0.5"]
-    topics = export(few_images, "out", *words, "--duration", "0.25")
+def test_window_and_lists_of_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
+    arguments = ["--format", "csv", "--topics", "^/tf$|gnss/odom", "--lists", "transforms", "--start", "0.5"]
+    topics = export(few_images, "out", *arguments, "--duration", "0.25")
     table = pl.read_csv(tmp_path / "out" / topics["/tf"]["path"])
     assert "transforms.0.transform.translation.x" in table.columns
     times = pl.read_csv(tmp_path / "out" / topics["/ameds/gnss/odom"]["path"])["log_time_ns"]
     assert 0 < times[-1] - times[0] <= 250_000_000
 
 
-def test_images_are_the_files_of_the_archive_or_hold_the_same_pixels(
+def test_images_are_files_of_archive_or_hold_same_pixels(
     few_images: Path, sherpatt: Path, tmp_path: Path, export: Export
 ) -> None:
-    (told, *_) = export(few_images, "ameds", "--format", "images", "--topics", "main_cam/image").values()
+    (output, *_) = export(few_images, "ameds", "--format", "images", "--topics", "main_cam/image").values()
     (root,) = few_images.iterdir()
     originals = sorted(path.read_bytes() for path in root.glob("MainCam_*.jpg"))
-    place = tmp_path / "ameds" / told["path"]
-    assert sorted(path.read_bytes() for path in place.glob("*.jpg")) == originals
-    listed = pl.read_csv(place / "times.csv")
+    folder = tmp_path / "ameds" / output["path"]
+    assert sorted(path.read_bytes() for path in folder.glob("*.jpg")) == originals
+    listed = pl.read_csv(folder / "times.csv")
     assert listed["file"].to_list() == [f"{stamp}.jpg" for stamp in listed["stamp_ns"]]
     assert main(["convert", str(sherpatt), str(tmp_path / "bag")]) == 0
     expected = messages_of_bag(tmp_path / "bag")
     topics = export(tmp_path / "bag", "sherpatt", "--format", "images")
     assert topics.keys() == {"/sherpatt/stereo/left/image_raw", "/sherpatt/stereo/right/image_raw"}
-    for topic, told in topics.items():
+    for topic, output in topics.items():
         for _, message in expected[topic]:
             stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-            found = cv2.imread(str(tmp_path / "sherpatt" / told["path"] / f"{stamp}.png"), cv2.IMREAD_UNCHANGED)
-            assert found is not None
-            assert found.tobytes() == message.data.tobytes()
+            actual = cv2.imread(str(tmp_path / "sherpatt" / output["path"] / f"{stamp}.png"), cv2.IMREAD_UNCHANGED)
+            assert actual is not None
+            assert actual.tobytes() == message.data.tobytes()
 
 
 @pytest.mark.parametrize(("encoding", "kind", "suffix"), [("16UC1", "<u2", ".png"), ("32FC1", ">f4", ".tiff")])
@@ -168,30 +170,30 @@ def test_depths_keep_their_numbers(encoding: str, kind: str, suffix: str) -> Non
     values = np.arange(0, 60, 5).reshape(3, 4).astype(kind)
     pixels = Pixels(height=3, width=4, encoding=encoding, step=4 * values.itemsize, data=values.tobytes(),
                     is_bigendian=kind.startswith(">"))  # fmt: skip
-    data, found = files._other_pixels(pixels)
-    assert found == suffix
+    data, other_pixels = files._other_pixels(pixels)
+    assert other_pixels == suffix
     read = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     assert (np.asarray(read) == values).all()
 
 
 def test_clouds_have_all_their_fields(few_images: Path, tmp_path: Path, export: Export) -> None:
     assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
-    ((topic, told),) = export(few_images, "out", "--format", "pcd").items()
+    ((topic, output),) = export(few_images, "out", "--format", "pcd").items()
     messages = messages_of_bag(tmp_path / "bag")[topic]
-    assert len(messages) == told["count"] == 10
+    assert len(messages) == output["count"] == 10
     for log_ns, message in messages:
-        found = cloud_from_pcd((tmp_path / "out" / told["path"] / f"{log_ns}.pcd").read_bytes())
+        actual = cloud_from_pcd((tmp_path / "out" / output["path"] / f"{log_ns}.pcd").read_bytes())
         expected = rows_of_cloud(message)
-        assert found.dtype.names == expected.dtype.names
-        assert all((found[name] == expected[name]).all() for name in found.dtype.names or ())
+        assert actual.dtype.names == expected.dtype.names
+        assert all((actual[name] == expected[name]).all() for name in actual.dtype.names or ())
 
 
-def test_ply_files_hold_every_number_of_the_clouds(few_images: Path, tmp_path: Path, export: Export) -> None:
-    (told,) = export(few_images, "pcd", "--format", "pcd").values()
-    assert export(few_images, "ply", "--format", "ply").popitem()[1]["count"] == told["count"] == 10
-    for path in (tmp_path / "pcd" / told["path"]).glob("*.pcd"):
+def test_ply_files_hold_every_number_of_clouds(few_images: Path, tmp_path: Path, export: Export) -> None:
+    (message,) = export(few_images, "pcd", "--format", "pcd").values()
+    assert export(few_images, "ply", "--format", "ply").popitem()[1]["count"] == message["count"] == 10
+    for path in (tmp_path / "pcd" / message["path"]).glob("*.pcd"):
         expected = cloud_from_pcd(path.read_bytes())
-        data = (tmp_path / "ply" / told["path"] / f"{path.stem}.ply").read_bytes()
+        data = (tmp_path / "ply" / message["path"] / f"{path.stem}.ply").read_bytes()
         assert_ply(data, expected)
 
 
@@ -201,12 +203,12 @@ def assert_ply(data: bytes, expected: np.ndarray) -> None:
     first, *lines = head.decode().splitlines()
     assert (first, lines[:2]) == ("ply", ["format binary_little_endian 1.0", f"element vertex {len(expected)}"])
     sizes = {"double": "<f8", "float": "<f4", "int": "<i4", "ushort": "<u2", "uchar": "u1"}
-    found = np.frombuffer(body, [(name, sizes[kind]) for _, kind, name in map(str.split, lines[2:])])
-    assert found.dtype == expected.dtype
-    assert found.tobytes() == expected.tobytes()
+    actual = np.frombuffer(body, [(name, sizes[kind]) for _, kind, name in map(str.split, lines[2:])])
+    assert actual.dtype == expected.dtype
+    assert actual.tobytes() == expected.tobytes()
 
 
-def test_a_ply_file_has_a_property_for_each_number_and_refuses_what_it_cannot_hold() -> None:
+def test_ply_file_has_property_for_each_number_and_refuses_what_it_cannot_hold() -> None:
     cloud = np.array([(1.5, [7, 8])], [("x", ">f8"), ("feature", "<u2", 2)])
     flat = np.array([(1.5, 7, 8)], [("x", "<f8"), ("feature_0", "<u2"), ("feature_1", "<u2")])
     assert_ply(ply_from_cloud(cloud), flat)
@@ -214,24 +216,24 @@ def test_a_ply_file_has_a_property_for_each_number_and_refuses_what_it_cannot_ho
         ply_from_cloud(np.zeros(2, [("x", "<f4"), ("t", "<i8")]))
 
 
-def test_a_pcd_file_refuses_what_it_cannot_hold() -> None:
+def test_pcd_file_refuses_what_it_cannot_hold() -> None:
     with pytest.raises(ArchiveError, match="numbers that a PCD file can hold"):
         pcd_from_cloud(np.zeros(2, [("x", "<f4"), ("name", "S3")]))
 
 
-def test_a_kitti_folder_opens_in_kiss_icp(few_images: Path, tmp_path: Path, export: Export) -> None:
+def test_kitti_folder_opens_in_kiss_icp(few_images: Path, tmp_path: Path, export: Export) -> None:
     assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
-    ((topic, told),) = export(few_images, "out", "--format", "kitti").items()
-    assert told["path"] == "sequences/00"
-    assert told["note"] == "true poses of /ameds/gnss/odom"
+    ((topic, output),) = export(few_images, "out", "--format", "kitti").items()
+    assert output["path"] == "sequences/00"
+    assert output["note"] == "true poses of /ameds/gnss/odom"
     dataset = KITTIOdometryDataset(str(tmp_path / "out"), "0")
     messages = messages_of_bag(tmp_path / "bag")[topic]
     assert len(dataset) == len(dataset.gt_poses) == len(messages)
-    stamps = [float(text) for text in (tmp_path / "out" / told["path"] / "times.txt").read_text().split()]
+    stamps = [float(text) for text in (tmp_path / "out" / output["path"] / "times.txt").read_text().split()]
     assert dataset.get_frames_timestamps()[:, 0].tolist() == stamps == [log_ns / 1e9 for log_ns, _ in messages]
     for file, (_, message) in zip(dataset.scan_files, messages, strict=True):
         points, scan = rows_of_cloud(message), np.fromfile(file, np.float32).reshape(-1, 4)
-        assert all((scan[:, place] == points[name]).all() for place, name in enumerate(["x", "y", "z", "intensity"]))
+        assert all((scan[:, index] == points[name]).all() for index, name in enumerate(["x", "y", "z", "intensity"]))
     points, times = dataset[3]
     assert points.shape == (len(rows_of_cloud(messages[3][1])), 3)
     assert not len(times)
@@ -242,7 +244,7 @@ def test_a_kitti_folder_opens_in_kiss_icp(few_images: Path, tmp_path: Path, expo
     assert without[topic]["path"] == "sequences/11"
 
 
-def test_trajectories_are_those_of_the_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
+def test_trajectories_are_those_of_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
     topics = export(few_images, "out", "--format", "tum", "--topics", "gnss/odom")
     assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "gnss/odom"]) == 0
     (messages,) = (own for topic, own in messages_of_bag(tmp_path / "bag").items() if topic in topics)
@@ -250,15 +252,15 @@ def test_trajectories_are_those_of_the_messages(few_images: Path, tmp_path: Path
     assert [int(line.split()[0].replace(".", "")) for line in lines] == [log_ns for log_ns, _ in messages]
     for line, (_, message) in zip(lines, messages, strict=True):
         pose = message.pose.pose
-        place = [getattr(pose.position, axis) for axis in "xyz"]
+        position = [getattr(pose.position, axis) for axis in "xyz"]
         turn = np.array([getattr(pose.orientation, axis) for axis in "xyzw"])
-        found = np.array(line.split()[1:], float)
-        assert np.abs(found[:3] - place).max() < 1e-8
-        assert min(np.abs(found[3:] - turn).max(), np.abs(found[3:] + turn).max()) < 1e-8
+        values = np.array(line.split()[1:], float)
+        assert np.abs(values[:3] - position).max() < 1e-8
+        assert min(np.abs(values[3:] - turn).max(), np.abs(values[3:] + turn).max()) < 1e-8
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["--format", "xlsx"], 2, "invalid choice"),
         (["--format", "tum", "--lists", "position"], 2, "--lists is for --format csv and parquet"),
@@ -268,20 +270,18 @@ def test_trajectories_are_those_of_the_messages(few_images: Path, tmp_path: Path
     ],
 )
 def test_what_cannot_be_leaves_nothing(
-    words: list[str], code: int, told: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, message: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        found = main(["export", str(few_images), str(tmp_path / "out"), *words])
+        result = main(["export", str(few_images), str(tmp_path / "out"), *arguments])
     except SystemExit as end:
-        found = int(end.code or 0)
-    assert (found, told in capsys.readouterr().err) == (code, True)
+        result = int(end.code or 0)
+    assert (result, message in capsys.readouterr().err) == (code, True)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "images"])
-def test_an_interrupt_leaves_nothing(
-    form: str, few_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupt_leaves_nothing(form: str, few_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 

@@ -40,27 +40,27 @@ def chain(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fuse(tmp_path: Path, chain: Path, capsys: pytest.CaptureFixture[str]) -> Fuse:
-    def run(bag: Path, *words: str) -> tuple[int, str, str]:
+    def run(bag: Path, *arguments: str) -> tuple[int, str, str]:
         try:
-            code = main(["fuse", str(bag), str(chain), str(tmp_path / "out"), *SET, *words])
+            code = main(["fuse", str(bag), str(chain), str(tmp_path / "out"), *SET, *arguments])
         except SystemExit as end:
             code = int(str(end.code))
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run
 
 
-def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_images(tmp_path: Path, fuse: Fuse) -> None:
+def test_wall_is_where_it_is_and_clouds_have_times_of_their_images(tmp_path: Path, fuse: Fuse) -> None:
     bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
-    code, told, _ = fuse(bag, "--json", "--ply", str(tmp_path / "wall.ply"), "--stats", str(tmp_path / "stats.json"))
+    code, output, _ = fuse(bag, "--json", "--ply", str(tmp_path / "wall.ply"), "--stats", str(tmp_path / "stats.json"))
     assert code == 0
-    found = json.loads(told)
-    assert found["inputs"] == {"leftImage": "/cam/left/image_raw", "rightImage": "/cam/right/image_raw"}
-    assert (found["given"], found["accepted"], found["dfpc"], found["implementation"]) == (4, 4, "Wall", "Plain")
-    (step,) = found["steps"]
+    result = json.loads(output)
+    assert result["inputs"] == {"leftImage": "/cam/left/image_raw", "rightImage": "/cam/right/image_raw"}
+    assert (result["given"], result["accepted"], result["dfpc"], result["implementation"]) == (4, 4, "Wall", "Plain")
+    (step,) = result["steps"]
     assert (step["name"], step["calls"], step["failures"]) == ("stereo", 4, 0)
-    assert 0 < step["cpu_s"] <= found["cpu_s"] and set(step["wall_s"]) == {"mean", "p50", "p95", "max"}
+    assert 0 < step["cpu_s"] <= result["cpu_s"] and set(step["wall_s"]) == {"mean", "p50", "p95", "max"}
     with fieldplay.open(tmp_path / "out") as out:
         clouds = list(out.clouds("wall/cloud"))
         assert out.topics["/wall/cloud"].frame == "wall/scene"
@@ -71,7 +71,7 @@ def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_images(t
     assert json.loads((tmp_path / "stats.json").read_text())["steps"][0]["name"] == "stereo"
 
 
-def test_every_second_pair_is_taken_and_the_same_bytes_come_again(tmp_path: Path, fuse: Fuse) -> None:
+def test_every_second_pair_is_taken_and_same_bytes_come_again(tmp_path: Path, fuse: Fuse) -> None:
     bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
     assert fuse(bag, "--every", "2")[0] == 0
     first = messages_of(tmp_path / "out")
@@ -86,20 +86,20 @@ def messages_of(bag: Path) -> list[tuple[str, int, bytes]]:
         return [(connection.topic, stamp_ns, bytes(data)) for connection, stamp_ns, data in reader.messages()]
 
 
-def test_a_black_image_is_skipped_and_told_while_the_rest_runs(tmp_path: Path, fuse: Fuse) -> None:
+def test_black_image_is_skipped_and_reported_while_rest_runs(tmp_path: Path, fuse: Fuse) -> None:
     pairs = [pair(row) for row in range(4)]
     pairs[1] = (np.zeros_like(pairs[1][0]), pairs[1][1])
     bag = write_bag(tmp_path / "bag", pairs)
-    code, _, told = fuse(bag)
-    assert code == 0 and "/cam/left/image_raw at 1600000000.250 s: nothing is to be seen in it" in told
-    assert "/cam/left/image_raw: 1 skipped" in told
+    code, _, result = fuse(bag)
+    assert code == 0 and "/cam/left/image_raw at 1600000000.250 s: nothing is to be seen in it" in result
+    assert "/cam/left/image_raw: 1 skipped" in result
     assert [stamp_ns for _, stamp_ns, _ in messages_of(tmp_path / "out")] == [STAMPS_NS[row] for row in (0, 2, 3)]
-    assert "no result for 1 set of inputs: 1 dark" in told
+    assert "no result for 1 set of inputs: 1 dark" in result
     code, out, _ = fuse(bag, "--json", "--overwrite")
-    found = json.loads(out)
-    assert (found["given"], found["accepted"], found["refused"]) == (4, 3, {"dark": 1})
-    code, _, told = fuse(bag, "--strict", "--overwrite")
-    assert code == 1 and "none may: nothing was written" in told
+    actual = json.loads(out)
+    assert (actual["given"], actual["accepted"], actual["refused"]) == (4, 3, {"dark": 1})
+    code, _, result = fuse(bag, "--strict", "--overwrite")
+    assert code == 1 and "none may: nothing was written" in result
 
 
 @pytest.mark.parametrize(
@@ -113,23 +113,23 @@ def test_a_black_image_is_skipped_and_told_while_the_rest_runs(tmp_path: Path, f
         (lambda row, left, right: (left, pair(row + 9)[1]), "left and right show little of the same: "),
     ],
 )
-def test_images_that_are_no_rectified_pair_are_told_with_the_number(
+def test_images_that_are_no_rectified_pair_are_reported_with_number(
     tmp_path: Path, fuse: Fuse, change: Callable[..., Pair], message: str
 ) -> None:
-    code, _, told = fuse(write_bag(tmp_path / "bag", [change(row, *pair(row)) for row in range(4)]))
-    assert code == 0 and message in told
+    code, _, result = fuse(write_bag(tmp_path / "bag", [change(row, *pair(row)) for row in range(4)]))
+    assert code == 0 and message in result
 
 
 def test_stamps_that_differ_are_counted_and_those_too_far_apart_are_no_pair(tmp_path: Path, fuse: Fuse) -> None:
     pairs = [pair(row) for row in range(4)]
-    code, _, told = fuse(write_bag(tmp_path / "bag", pairs, right_late_ns=3_000_000))
-    assert code == 0 and "the stamps of 4 of 4 sets differ within half a period" in told
-    code, _, told = fuse(write_bag(tmp_path / "late", pairs, right_late_ns=2_000_000_000), "--overwrite")
+    code, _, result = fuse(write_bag(tmp_path / "bag", pairs, right_late_ns=3_000_000))
+    assert code == 0 and "the stamps of 4 of 4 sets differ within half a period" in result
+    code, _, result = fuse(write_bag(tmp_path / "late", pairs, right_late_ns=2_000_000_000), "--overwrite")
     assert code == 1
-    assert "Wall gave nothing: nothing belongs by its stamp to 4 of 4 of leftImage, 4 of 4 of rightImage" in told
+    assert "Wall gave nothing: nothing belongs by its stamp to 4 of 4 of leftImage, 4 of 4 of rightImage" in result
 
 
-def test_a_camera_that_rectification_turns_has_a_frame_for_its_rectified_self(tmp_path: Path, fuse: Fuse) -> None:
+def test_camera_that_rectification_turns_has_frame_for_its_rectified_self(tmp_path: Path, fuse: Fuse) -> None:
     turn = rotation_about_axis(1, np.radians(1.0))
     turned = tuple(turn.reshape(-1).tolist())
     left, right = (replace(camera, rectification=turned) for camera in (LEFT, RIGHT))
@@ -141,10 +141,10 @@ def test_a_camera_that_rectification_turns_has_a_frame_for_its_rectified_self(tm
     np.testing.assert_allclose(edge.parent_t_child[:3, :3], turn.T, atol=1e-9)
 
 
-def test_a_baseline_that_no_robot_has_is_told(tmp_path: Path, fuse: Fuse) -> None:
+def test_baseline_that_no_robot_has_is_reported(tmp_path: Path, fuse: Fuse) -> None:
     wide = replace(RIGHT, projection=(200, 0, 95.5, -20000, 0, 200, 71.5, 0, 0, 0, 1, 0))
-    told = fuse(write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=wide))[2]
-    assert "/cam/right/camera_info: a baseline of 100 m: is its P in pixels and metres?" in told
+    result = fuse(write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=wide))[2]
+    assert "/cam/right/camera_info: a baseline of 100 m: is its P in pixels and metres?" in result
 
 
 @pytest.mark.parametrize(
@@ -157,17 +157,17 @@ def test_a_baseline_that_no_robot_has_is_told(tmp_path: Path, fuse: Fuse) -> Non
         (replace(RIGHT, width=96), "expected pictures of one size, got /cam/left/camera_info 192 x 144 and"),
     ],
 )
-def test_a_pair_that_cannot_be_used_is_refused(
+def test_pair_that_cannot_be_used_is_refused(
     tmp_path: Path, fuse: Fuse, right: Camera | None, message: str
 ) -> None:  # fmt: skip
     bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=right)
-    code, _, told = fuse(bag)
-    assert code == 1 and message in told
+    code, _, result = fuse(bag)
+    assert code == 1 and message in result
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--input", "leftImage"], "--input: expected PORT=TOPIC, got 'leftImage'"),
         (["--input", "left=/cam/left/image_raw"], "there is no input left; there are leftImage, rightImage"),
@@ -179,13 +179,15 @@ def test_a_pair_that_cannot_be_used_is_refused(
         (["--dem", "out.tif", "--dem-truth", "none.tif"], "--dem-truth: none.tif: there is no such file"),
     ],
 )
-def test_wrong_usage_is_told_and_writes_nothing(tmp_path: Path, fuse: Fuse, words: list[str], message: str) -> None:
+def test_usage_error_is_reported_and_writes_nothing(
+    tmp_path: Path, fuse: Fuse, arguments: list[str], message: str
+) -> None:
     bag = write_bag(tmp_path / "bag", [pair(0)])
-    code, _, told = fuse(bag, *words)
-    assert code == 2 and message in " ".join(told.split())
+    code, _, result = fuse(bag, *arguments)
+    assert code == 2 and message in " ".join(result.split())
     assert not (tmp_path / "out").exists()
 
 
 def test_images_that_are_no_pair_are_named(tmp_path: Path, fuse: Fuse) -> None:
-    code, _, told = fuse(write_bag(tmp_path / "bag", [pair(0)], place="/cam"), "--input", "leftImage=cam/none")
-    assert code == 2 and "there is no topic 'cam/none'" in told
+    code, _, result = fuse(write_bag(tmp_path / "bag", [pair(0)], position="/cam"), "--input", "leftImage=cam/none")
+    assert code == 2 and "there is no topic 'cam/none'" in result

@@ -28,13 +28,13 @@ from fieldplay_cdff.offline.elevation import (
 from fieldplay_cdff.steps.values import Cloud
 
 
-def test_a_slope_before_the_camera_comes_back_with_its_place_and_heights(tmp_path: Path) -> None:
+def test_slope_before_camera_comes_back_with_its_location_and_heights(tmp_path: Path) -> None:
     x, y = (each.reshape(-1) for each in np.meshgrid(np.arange(2, 4, 0.01), np.arange(-1, 1, 0.01)))
     ground = np.stack([x, y, 0.1 * x - 0.3], axis=1)  # in base_link
-    place = transform_from_rotation(rotation_from_fixed_xyz([-np.pi / 2, 0, -np.pi / 2]), [0.5, 0.1, 1.0])
-    edges = [Edge("base_link", "mast", np.eye(4)), Edge("mast", "left_camera", place)]
+    position = transform_from_rotation(rotation_from_fixed_xyz([-np.pi / 2, 0, -np.pi / 2]), [0.5, 0.1, 1.0])
+    edges = [Edge("base_link", "mast", np.eye(4)), Edge("mast", "left_camera", position)]
     root, base_t_camera = root_t_frame(edges, "left_camera")
-    scene = (ground - place[:3, 3]) @ place[:3, :3]
+    scene = (ground - position[:3, 3]) @ position[:3, :3]
     grid = elevation_of(Cloud(points=scene), base_t_camera, 0.25)
     (tmp_path / "heights.tif").write_bytes(geotiff_bytes(grid))
     with tifffile.TiffFile(tmp_path / "heights.tif") as file:
@@ -75,7 +75,7 @@ def above(height_m: float) -> np.ndarray:
     return transform_from_rotation(np.eye(3), [0.0, 0.0, height_m])
 
 
-def test_clouds_that_hold_nothing_are_skipped_with_their_place_and_lost_points_counted(
+def test_clouds_that_hold_nothing_are_skipped_with_their_location_and_lost_points_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half = ground()
@@ -85,40 +85,40 @@ def test_clouds_that_hold_nothing_are_skipped_with_their_place_and_lost_points_c
     seen = [(each, above(0.0)) for each in (ground(), half, far, none, ground() * np.nan)]
     bag = write_clouds(tmp_path / "bag", [*seen, (ground(), lost), (ground(), above(0.0))])
     assert main(["fuse", str(bag), "ElevationMapping", str(tmp_path / "out"), "--input", "pose=/odom"]) == 0
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     for second, count in ((2, 10000), (3, 0), (4, 10000)):
         assert (
-            f"/cloud at {1_600_000_000 + second}.000 s: none of its {count} points has numbers within 10000 m" in told
+            f"/cloud at {1_600_000_000 + second}.000 s: none of its {count} points has numbers within 10000 m" in output
         )
-    assert "/odom at 1600000005.000 s: expected a pose, got the position [0.0, 0.0, nan]" in told
-    assert "/cloud: 5000 points left out" in told and "/cloud: 3 skipped" in told and "/odom: 1 skipped" in told
+    assert "/odom at 1600000005.000 s: expected a pose, got the position [0.0, 0.0, nan]" in output
+    assert "/cloud: 5000 points left out" in output and "/cloud: 3 skipped" in output and "/odom: 1 skipped" in output
     with fieldplay.open(tmp_path / "out") as data:
         assert data.topics["/elevation_map/map"].count == 3
 
 
-def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
+def test_clouds_and_poses_become_map_with_its_location(tmp_path: Path) -> None:
     """Two clouds of one step, seen from two places."""
     out = tmp_path / "out"
     seen = [(ground() - above(height_m)[:3, 3], above(height_m)) for height_m in (0.5, 0.8)]
     bag = write_clouds(tmp_path / "bag", seen)
-    words = ["--input", "pose=/odom", "--set", "map.GeneralParameters.Resolution=0.1"]
-    assert main(["fuse", str(bag), "ElevationMapping", str(out), *words, "--dem", str(tmp_path / "map.tif")]) == 0
+    arguments = ["--input", "pose=/odom", "--set", "map.GeneralParameters.Resolution=0.1"]
+    assert main(["fuse", str(bag), "ElevationMapping", str(out), *arguments, "--dem", str(tmp_path / "map.tif")]) == 0
     with fieldplay.open(out) as data:
         (_, _, metadata, _), (_, _, image, _) = (
             list(data.messages(f"elevation_map/{name}"))[-1] for name in ("map_metadata", "map")
         )
-    place, picture = typestore().deserialize_cdr(metadata, METADATA), typestore().deserialize_cdr(image, IMAGE)
-    assert (place.resolution, place.width, place.height) == (pytest.approx(0.1), picture.width, picture.height)
-    assert (place.origin.position.x, place.origin.position.y) == pytest.approx((1.0, -1.0))
+    position, picture = typestore().deserialize_cdr(metadata, METADATA), typestore().deserialize_cdr(image, IMAGE)
+    assert (position.resolution, position.width, position.height) == (pytest.approx(0.1), picture.width, picture.height)
+    assert (position.origin.position.x, position.origin.position.y) == pytest.approx((1.0, -1.0))
     heights = np.frombuffer(picture.data, np.float32).reshape(picture.height, picture.width)
-    columns = place.origin.position.x + (np.arange(picture.width) + 0.5) * 0.1
+    columns = position.origin.position.x + (np.arange(picture.width) + 0.5) * 0.1
     assert heights[5, columns < 1.95] == pytest.approx(0.0, abs=1e-6)
     assert heights[5, columns > 2.05] == pytest.approx(0.3, abs=1e-6)
     with tifffile.TiffFile(tmp_path / "map.tif") as file:
         assert file.asarray()[BANDS.index("count")].sum() == 2 * len(ground())
 
 
-def test_without_a_tree_it_is_not_known_which_way_is_up() -> None:
+def test_without_tree_it_is_not_known_which_way_is_up() -> None:
     with pytest.raises(ArchiveError, match="nothing in the static tree is above 'left_camera'"):
         root_t_frame([], "left_camera")
 
@@ -145,11 +145,11 @@ def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path
     grid = elevation_of(hill(often), np.eye(4), 0.1)
     origin = (400_000.0, 3_000_000.0, 850.0)
     raised = shift_grid(grid, (*origin[:2], origin[2] + 0.03))
-    found = height_error(raised, true_heights(tmp_path / "truth.tif", origin=origin))
-    assert (found.seen, found.seen_often) == (600, pytest.approx(400 / 600))
-    assert 300 < found.compared < 400, "the corner that is not known is left out"
-    assert (found.offset_m, found.median_m, found.p95_m) == pytest.approx((0.03, 0.03, 0.03), abs=2e-4)
-    assert found.about_offset_m < 2e-4
+    actual = height_error(raised, true_heights(tmp_path / "truth.tif", origin=origin))
+    assert (actual.seen, actual.seen_often) == (600, pytest.approx(400 / 600))
+    assert 300 < actual.compared < 400, "the corner that is not known is left out"
+    assert (actual.offset_m, actual.median_m, actual.p95_m) == pytest.approx((0.03, 0.03, 0.03), abs=2e-4)
+    assert actual.about_offset_m < 2e-4
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path
         ((0.0, 2.6, 0.0), "the heights .* and y 2.6 to 4.6 m: --dem-origin tells where their origin lies in it"),
     ],
 )
-def test_heights_beside_the_true_ones_are_told_with_both_places(
+def test_heights_next_to_true_ones_are_reported_with_both_heights(
     tmp_path: Path, origin: tuple[float, float, float], message: str
 ) -> None:
     grid = shift_grid(elevation_of(hill(np.full(600, 9.0)), np.eye(4), 0.1), origin)
@@ -167,7 +167,7 @@ def test_heights_beside_the_true_ones_are_told_with_both_places(
         height_error(grid, true_heights(tmp_path / "truth.tif"))
 
 
-def test_heights_that_nothing_is_known_below_are_told(tmp_path: Path) -> None:
+def test_heights_that_nothing_is_known_below_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="it has no height below the 0 cells with 5 points and more"):
         height_error(elevation_of(hill(), np.eye(4), 0.1), true_heights(tmp_path / "truth.tif"))
     (tmp_path / "none.tif").write_bytes(b"II*")

@@ -24,19 +24,19 @@ def passing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     """The archive, and the truth beside it with camera_T_robot of each pair."""
     out = tmp_path_factory.mktemp("sherpatt") / "passing"
     options = SampleOptions(seconds=usual_seconds("sherpatt", SETTINGS), seed=1, settings=SETTINGS)
-    made = write_sample("sherpatt", out, options)
+    sample = write_sample("sherpatt", out, options)
     with np.load(out.with_name("passing.passing.npz")) as file:
         truth = dict(file)
-    return made.path, truth | {"camera_T_robot": np.linalg.inv(truth["map_T_left"]) @ truth["map_T_robot"]}
+    return sample.path, truth | {"camera_T_robot": np.linalg.inv(truth["map_T_left"]) @ truth["map_T_robot"]}
 
 
-def followed(archive: Path, out: Path, *words: str) -> tuple[NDArray[np.int64], Array, list[bool]]:
+def followed(archive: Path, out: Path, *arguments: str) -> tuple[NDArray[np.int64], Array, list[bool]]:
     """The stamps (n,) and poses (n, 4, 4) that were given, and of each picture whether it was found there."""
-    assert main(["fuse", str(archive), "ModelBasedTracker", str(out), *words]) == 0
+    assert main(["fuse", str(archive), "ModelBasedTracker", str(out), *arguments]) == 0
     with fieldplay.open(out) as data:
-        given, success = (data.records(f"model_tracker/{port}") for port in ("pose", "success"))
-    poses = transform_from_rotation(rotation_from_quaternion(given["orientation_xyzw"]), given["position_m"])
-    return given["stamp_ns"], poses, success["values"].astype(bool).tolist()
+        parameters, success = (data.records(f"model_tracker/{port}") for port in ("pose", "success"))
+    poses = transform_from_rotation(rotation_from_quaternion(parameters["orientation_xyzw"]), parameters["position_m"])
+    return parameters["stamp_ns"], poses, success["values"].astype(bool).tolist()
 
 
 def within_px(camera_T_robot: Array, wheels_m: Array) -> Array:
@@ -46,7 +46,7 @@ def within_px(camera_T_robot: Array, wheels_m: Array) -> Array:
     return np.asarray(np.minimum(columns, WIDTH - columns).min(axis=1))
 
 
-def test_it_is_followed_while_both_wheels_are_seen_and_its_loss_is_told(
+def test_it_is_followed_while_both_wheels_are_seen_and_its_loss_is_reported(
     passing: tuple[Path, dict[str, Array]], tmp_path: Path
 ) -> None:
     archive, truth = passing
@@ -54,15 +54,15 @@ def test_it_is_followed_while_both_wheels_are_seen_and_its_loss_is_told(
     inside = within_px(truth["camera_T_robot"], truth["wheels_m"])
     seen = np.flatnonzero(inside > EDGE_PX)
     assert len(seen) >= 6
-    assert all(success[place] for place in seen[1:]), "one picture does not tell where it heads to"
-    assert not any(success[place] for place in np.flatnonzero(inside < 0))
+    assert all(success[position] for position in seen[1:]), "one picture does not tell where it heads to"
+    assert not any(success[position] for position in np.flatnonzero(inside < 0))
     assert stamps.tolist() == truth["stamp_ns"][success].tolist()
-    apart = np.linalg.inv(truth["camera_T_robot"][success]) @ poses
-    assert np.linalg.norm(apart[:, :3, 3], axis=1).max() < 0.06  # 0.1 m are wanted
-    assert np.degrees(np.linalg.norm(vector_from_rotation(apart[:, :3, :3]), axis=1)).max() < 5
+    difference = np.linalg.inv(truth["camera_T_robot"][success]) @ poses
+    assert np.linalg.norm(difference[:, :3, 3], axis=1).max() < 0.06  # 0.1 m are wanted
+    assert np.degrees(np.linalg.norm(vector_from_rotation(difference[:, :3, :3]), axis=1)).max() < 5
 
 
-def test_a_rover_of_another_model_is_not_taken_for_it(
+def test_rover_of_another_model_is_not_taken_for_it(
     passing: tuple[Path, dict[str, Array]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = ["--set", "wheels.Model.WheelBase=1.2", "--start", "3", "--duration", "2"]

@@ -24,12 +24,12 @@ def touched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("tare", "least", "most"), [(40, 0.001, 0.005), (0, 0.015, 0.040)])
-def test_touches_lie_on_the_ground_where_the_tool_is_tared(
+def test_touches_lie_on_ground_where_tool_is_tared(
     touched: Path, tmp_path: Path, tare: int, least: float, most: float
 ) -> None:
     """0.6 kg of soil in the scoop are 2.2 N, above the threshold of 0.5 N, also where it is 3 cm above the ground."""
-    words = ["fuse", str(touched), "HapticScanningInArmBase", str(tmp_path / "out"), "--set", f"{TARE}={tare}"]
-    assert main(words) == 0
+    arguments = ["fuse", str(touched), "HapticScanningInArmBase", str(tmp_path / "out"), "--set", f"{TARE}={tare}"]
+    assert main(arguments) == 0
     with fieldplay.open(tmp_path / "out") as data:
         *_, (_, cloud) = data.clouds("haptic_scan/cloud")
     points = np.column_stack([cloud[axis] for axis in "xyz"]).astype(float)
@@ -37,7 +37,7 @@ def test_touches_lie_on_the_ground_where_the_tool_is_tared(
     assert least < np.median(np.abs(below_ground_m(touched, points))) < most
 
 
-def test_an_arm_that_is_carried_about_touches_where_its_base_has_it() -> None:
+def test_arm_that_is_carried_about_touches_where_its_base_has_it() -> None:
     tool = transform_from_rotation(rotation_from_vector([0.3, 0.0, 1.0]), [0.5, 0.1, -0.4])
     with load_pipeline("HapticScanning") as pipeline:
         for stamp_ns, x in enumerate((1.0, 3.0)):

@@ -30,26 +30,26 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path: Path) -> None:
+def test_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path: Path) -> None:
     stats, tum, ply = (tmp_path / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
-    places = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply)]
+    positions = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply)]
     world, true = truth_of(sample)
     map_T_left = true["map_T_left"]
     origin = origin_on_grid(sample, true)
-    places += ["--dem", str(tmp_path / "run.tif"), "--dem-by", "dgps/odom", "--dem-origin", *map(str, origin)]
-    places += ["--dem-truth", str(sample / "2018_11_27_dsm.tif")]
+    positions += ["--dem", str(tmp_path / "run.tif"), "--dem-by", "dgps/odom", "--dem-origin", *map(str, origin)]
+    positions += ["--dem-truth", str(sample / "2018_11_27_dsm.tif")]
     assert (
-        main(["fuse", str(sample), "Reconstruction3D", str(tmp_path / "out"), "--implementation", variant, *places])
+        main(["fuse", str(sample), "Reconstruction3D", str(tmp_path / "out"), "--implementation", variant, *positions])
         == 0
     )
-    told = json.loads(stats.read_text())
-    assert told["accepted"] == PAIRS
-    assert told["dem"]["compared"] > 3000 and told["dem"]["median_m"] < 0.022
+    result = json.loads(stats.read_text())
+    assert result["accepted"] == PAIRS
+    assert result["dem"]["compared"] > 3000 and result["dem"]["median_m"] < 0.022
     start = map_T_left[0]
     ends = np.loadtxt(tum)[:, 1:4] @ start[:3, :3].T + start[:3, 3]
-    way_m = np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum()
-    assert way_m > 2.1
-    assert np.linalg.norm(ends - map_T_left[:, :3, 3], axis=1).max() < 0.02 * way_m
+    distance_m = np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum()
+    assert distance_m > 2.1
+    assert np.linalg.norm(ends - map_T_left[:, :3, 3], axis=1).max() < 0.02 * distance_m
     points = points_of(ply) @ start[:3, :3].T + start[:3, 3]
     off_m = world.distance_m(points)
     assert np.median(off_m) < 0.025
@@ -58,7 +58,7 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
 
 
-def test_a_box_is_found_in_what_is_reconstructed(
+def test_box_is_found_in_what_is_reconstructed(
     sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Half a turn about its upright axis leaves it as it is."""
@@ -66,19 +66,19 @@ def test_a_box_is_found_in_what_is_reconstructed(
     model = block(np.random.default_rng(0), 6000, true["sizes_m"] / 2).points
     model = model[model[:, 2] > -0.48 * true["sizes_m"][2]]  # it stands on the ground
     (tmp_path / "box.ply").write_bytes(ply_bytes(Cloud(points=model)))
-    words = ["fuse", str(sample), "ReconstructionAndIdentification", str(tmp_path / "out")]
-    words += ["--implementation", "ReconstructionAndMatching", "--set", "gate.GeneralParameters.CloudUpdateTime=3"]
+    arguments = ["fuse", str(sample), "ReconstructionAndIdentification", str(tmp_path / "out")]
+    arguments += ["--implementation", "ReconstructionAndMatching", "--set", "gate.GeneralParameters.CloudUpdateTime=3"]
     with pytest.raises(SystemExit, match="2"):
-        main([*words, "--input", f"leftImage={tmp_path}/box.ply"])
+        main([*arguments, "--input", f"leftImage={tmp_path}/box.ply"])
     assert "a file can be a cloud that stays, which leftImage is not" in capsys.readouterr().err
-    assert main([*words, "--input", f"model={tmp_path}/box.ply"]) == 0
+    assert main([*arguments, "--input", f"model={tmp_path}/box.ply"]) == 0
     with fieldplay.open(tmp_path / "out") as data:
-        found, success = (data.records(f"reconstruction_and_identification/{port}") for port in ("pose", "success"))
+        result, success = (data.records(f"reconstruction_and_identification/{port}") for port in ("pose", "success"))
     assert success["values"].tolist() == [bool(success["values"][0]), False, False, True]
-    turn = rotation_from_quaternion(found["orientation_xyzw"][-1])
-    map_T_model = true["map_T_left"][0] @ transform_from_rotation(turn, found["position_m"][-1])
-    apart = np.linalg.inv(map_T_model) @ true["map_T_box"]
-    turned = (apart[:3, :3], apart[:3, :3] @ np.diag([-1.0, -1.0, 1.0]))
+    turn = rotation_from_quaternion(result["orientation_xyzw"][-1])
+    map_T_model = true["map_T_left"][0] @ transform_from_rotation(turn, result["position_m"][-1])
+    difference = np.linalg.inv(map_T_model) @ true["map_T_box"]
+    turned = (difference[:3, :3], difference[:3, :3] @ np.diag([-1.0, -1.0, 1.0]))
     assert min(np.degrees(np.linalg.norm(vector_from_rotation(each))) for each in turned) < 4
     assert np.linalg.norm(map_T_model[:3, 3] - true["map_T_box"][:3, 3]) < 0.08
 

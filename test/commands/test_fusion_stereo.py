@@ -16,11 +16,11 @@ from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_worl
 SHRINK, EVERY = 4, 5  # pixels; of so many each way the middle one is compared
 
 
-def test_depths_are_as_near_to_the_truth_and_as_many_as_wanted() -> None:
+def test_depths_are_as_near_to_truth_and_as_many_as_requested() -> None:
     numbers = numbers_of("sherpatt")
     scenario, own = make_scenario(1, 2.0, dict(numbers["settings"])), numbers["camera"]
-    scene, lens = make_world(scenario), (own["f"], own["f"], own["cx"], own["cy"])
-    camera = camera_from_numbers(own["width"], own["height"], lens, (0.0,) * 5)
+    scene, camera_model = make_world(scenario), (own["f"], own["f"], own["cx"], own["cy"])
+    camera = camera_from_numbers(own["width"], own["height"], camera_model, (0.0,) * 5)
     matrix = [own["f"], 0, own["cx"], 0, own["f"], own["cy"], 0, 0, 1]
     model = model_of(matrix, [0] * 5, "plumb_bob", width=own["width"], height=own["height"])
     body, sides = scenario.drive.motion.pose_at(np.array([1.0]))[0], scenario.body_T_camera()
@@ -32,20 +32,20 @@ def test_depths_are_as_near_to_the_truth_and_as_many_as_wanted() -> None:
         for side in ("left", "right")
     )  # fmt: skip
     graph = graph_of(source_of("Reconstruction3D"), "ReconstructionFromStereo", Configuration())
-    given = next(node.parameters for node in graph.nodes if node.id == "reconstructor3D")
-    whole = {**given, "GeneralParameters": {**given["GeneralParameters"], "PointCloudSamplingDensity": 1.0}}
+    parameters = next(node.parameters for node in graph.nodes if node.id == "reconstructor3D")
+    whole = {**parameters, "GeneralParameters": {**parameters["GeneralParameters"], "PointCloudSamplingDensity": 1.0}}
     step = step_of("StereoReconstruction", "HirschmullerDisparityMapping")(whole)
     points = step.process(left=left, right=right)["pointcloud"].points
 
     u, v = np.round(points[:, :2] / points[:, 2:] * own["f"] + [own["cx"], own["cy"]]).astype(int).T
-    found = np.zeros(left.image.shape)
-    found[v, u] = points[:, 2]
+    values = np.zeros(left.image.shape)
+    values[v, u] = points[:, 2]
     true = depth(scene, camera, body @ sides["left"], shrink=EVERY).astype(float)
-    found = found[EVERY // 2 :: EVERY, EVERY // 2 :: EVERY][: len(true)]
-    true = true[: len(found), : found.shape[1]]
-    off = np.abs(found - true)
+    values = values[EVERY // 2 :: EVERY, EVERY // 2 :: EVERY][: len(true)]
+    true = true[: len(values), : values.shape[1]]
+    off = np.abs(values - true)
     near, far, all_far = ((true > least) & (true < most) for least, most in ((1.1, 2.0), (2.0, 4.0), (2.0, 7.9)))
-    seen = found > 0
+    seen = values > 0
     assert np.median(off[near & seen]) < 0.009
     assert np.median(off[far & seen]) < 0.03
     assert np.median((off / true)[far & seen]) < 0.0115

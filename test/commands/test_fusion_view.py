@@ -10,7 +10,7 @@ from support.robot_models import displays_of_topics, view_of
 SENT = {"stereo/left/image_raw": "Image", "stereo/right/image_raw": "Image"}
 
 
-def test_it_shows_what_the_pipelines_of_the_plan_send() -> None:
+def test_it_shows_what_pipelines_of_plan_send() -> None:
     sent = dict(SENT)
     scenes = set()
     for own in plan_of_file(plan_file("sherpatt")).pipelines.values():

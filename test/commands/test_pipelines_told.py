@@ -23,31 +23,31 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if ".py`" in line]
 
 
-def test_the_rows_of_the_paper_s_table_are_there() -> None:
+def test_rows_of_paper_s_table_are_there() -> None:
     assert len([row for row in rows() if not row[0].startswith(("announced", "the same"))]) == 8
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pipeline_has_a_row_a_test_that_names_it_and_a_section(name: str) -> None:
+def test_pipeline_has_row_test_that_names_it_and_section(name: str) -> None:
     (row,) = [row for row in rows() if name in row[1].split(", ")]
     (test,) = [path for folder in TESTS for path in ROOT.glob(f"{folder}/**/{row[3].strip('`')}")]
     assert re.search(rf"\b{name}\b", test.read_text("utf-8"))
     section = next(part for part in SECTIONS if name.startswith(part.partition("\n")[0]))
-    heading, _, told = section.partition("\n")
-    assert told.lstrip().startswith("Needs ") or name == "Reconstruction3D"
-    assert name in told or name == heading
+    heading, _, partition = section.partition("\n")
+    assert partition.lstrip().startswith("Needs ") or name == "Reconstruction3D"
+    assert name in partition or name == heading
     assert re.search("[Mm]easured", section) and re.search(r"\d", section)
 
 
-def test_the_samples_can_be_made() -> None:
-    found = [SAMPLE.match(row[2]) for row in rows()]
-    for dataset, setting, _ in (each.groups() for each in found if each):
+def test_samples_can_be_made() -> None:
+    match = [SAMPLE.match(row[2]) for row in rows()]
+    for dataset, setting, _ in (each.groups() for each in match if each):
         assert dataset in datasets()
         assert setting is None or setting in settings_of(dataset)
-    assert sum(each is not None for each in found) >= 8
+    assert sum(each is not None for each in match) >= 8
 
 
-def test_the_commands_name_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_name_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fuse", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(": ")[0] for line in lines if not line.startswith(" ")] == NAMES

@@ -39,27 +39,27 @@ def fused(folder: Path, chain: str, name: str) -> None:
     (folder / f"{name}.yaml").write_text(chain)
     if not (folder / "bag").exists():
         write_bag(folder / "bag", [pair(row) for row in range(4)])
-    words = [word for setting in SETTINGS for word in ("--set", setting)]
-    words += ["--products", str(folder / name), "--overwrite"]
-    assert main(["fuse", str(folder / "bag"), str(folder / f"{name}.yaml"), str(folder / "out"), *words]) == 0
+    arguments = [word for setting in SETTINGS for word in ("--set", setting)]
+    arguments += ["--products", str(folder / name), "--overwrite"]
+    assert main(["fuse", str(folder / "bag"), str(folder / f"{name}.yaml"), str(folder / "out"), *arguments]) == 0
 
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str, str]:
+    def run(*arguments: object) -> tuple[int, str, str]:
         try:
-            code = main(["products", *map(str, words)])
+            code = main(["products", *map(str, arguments)])
         except SystemExit as end:
             code = int(str(end.code))
-        told = capsys.readouterr()
-        return code, told.out, " ".join(told.err.split())
+        output = capsys.readouterr()
+        return code, output.out, " ".join(output.err.split())
 
     return run
 
 
 def test_each_cloud_is_kept_with_where_it_comes_from_and_how_far_it_goes(store: Path, call: Call) -> None:
-    code, told, _ = call("list", store, "--json")
-    products = json.loads(told)
+    code, output, _ = call("list", store, "--json")
+    products = json.loads(output)
     assert code == 0 and [product["stamp_ns"] for product in products] == STAMPS_NS
     last = products[-1]
     assert (last["kind"], last["frame"], last["stored_ns"]) == ("cloud", "wall/scene", STAMPS_NS[-1])
@@ -72,7 +72,7 @@ def test_each_cloud_is_kept_with_where_it_comes_from_and_how_far_it_goes(store: 
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("arguments", "expected"),
     [
         (["--time", "1600000000.25", "1600000000.5"], [2, 3]),
         (["--newest", 1], [4]),
@@ -82,45 +82,45 @@ def test_each_cloud_is_kept_with_where_it_comes_from_and_how_far_it_goes(store: 
         (["--kind", "map"], []),
     ],
 )
-def test_products_are_listed_by_time_place_and_number(
-    store: Path, call: Call, words: list[object], expected: list[int]
+def test_products_are_listed_by_time_location_and_number(
+    store: Path, call: Call, arguments: list[object], expected: list[int]
 ) -> None:
-    code, told, beside = call("list", store, "--json", *words)
-    assert code == 0 and [product["id"] for product in json.loads(told)] == expected
-    assert ("no product is like this; it has 4 of kind cloud" in beside) is not expected
+    code, output, paired = call("list", store, "--json", *arguments)
+    assert code == 0 and [product["id"] for product in json.loads(output)] == expected
+    assert ("no product is like this; it has 4 of kind cloud" in paired) is not expected
 
 
-def test_a_cloud_becomes_a_file_and_is_shown_whole(store: Path, call: Call, tmp_path: Path) -> None:
-    code, told, _ = call("get", store, "--newest", 1, "--to", tmp_path)
-    assert (code, told) == (0, f"{tmp_path / '4_cloud.ply'}\n")
+def test_cloud_becomes_file_and_is_shown_whole(store: Path, call: Call, tmp_path: Path) -> None:
+    code, output, _ = call("get", store, "--newest", 1, "--to", tmp_path)
+    assert (code, output) == (0, f"{tmp_path / '4_cloud.ply'}\n")
     assert (tmp_path / "4_cloud.ply").read_bytes().startswith(b"ply\nformat binary_little_endian 1.0\nelement vertex ")
     assert call("get", store, "--newest", 1, "--to", tmp_path)[0] == 2
-    code, told, _ = call("get", store, "--newest", 1, "--to", tmp_path, "--raw", "--json")
-    assert json.loads(told) == [{"id": 4, "file": str(tmp_path / "4_cloud.cdr")}]
+    code, output, _ = call("get", store, "--newest", 1, "--to", tmp_path, "--raw", "--json")
+    assert json.loads(output) == [{"id": 4, "file": str(tmp_path / "4_cloud.cdr")}]
     shown = json.loads(call("show", store, "--id", 4)[1])
     assert (tmp_path / "4_cloud.cdr").stat().st_size == shown["size"]
     line = call("list", store, "--id", 4)[1]
     assert line.split()[:5] == ["4", "1600000000.750000000", "cloud", str(shown["size"]), "bytes"]
 
 
-def test_the_same_input_gives_the_same_bag_of_products(store: Path) -> None:
+def test_same_input_gives_same_bag_of_products(store: Path) -> None:
     fused(store.parent, KEPT, "again")
     part = Path("part_000001", "part_000001_0.mcap")
     assert (store.parent / "again" / part).read_bytes() == (store / part).read_bytes()
 
 
-def test_a_period_keeps_fewer_and_the_last(tmp_path: Path, call: Call) -> None:
+def test_period_keeps_fewer_and_last(tmp_path: Path, call: Call) -> None:
     fused(tmp_path, CHAIN.replace("doc: cloud}", "doc: cloud, product: {kind: wall, period: 0.5}}"), "store")
-    told = call("list", tmp_path / "store", "--json")[1]
-    products = json.loads(told[told.index("[") :])
+    result = call("list", tmp_path / "store", "--json")[1]
+    products = json.loads(result[result.index("[") :])
     assert [product["stamp_ns"] for product in products] == [STAMPS_NS[row] for row in (0, 2, 3)]
     assert products[1]["inputs"]["rightImage"]["first_ns"] == STAMPS_NS[1]
-    code, _, told = call("delete", tmp_path / "store", "--newest", 1)
-    assert code == 0 and "1 product deleted, 2 left" in told
+    code, _, result = call("delete", tmp_path / "store", "--newest", 1)
+    assert code == 0 and "1 product deleted, 2 left" in result
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("arguments", "code", "message"),
     [
         (["delete"], 2, "expected which products"),
         (["get", "--id", 9], 1, "no product is like this; it has 4 of kind cloud"),
@@ -129,12 +129,12 @@ def test_a_period_keeps_fewer_and_the_last(tmp_path: Path, call: Call) -> None:
         (["list", "--near", 0, 0, 0, -1], 2, "expected a radius from 0"),
     ],
 )
-def test_wrong_usage_is_told(store: Path, call: Call, words: list[object], code: int, message: str) -> None:
-    found = call(words[0], store, *words[1:])
-    assert found[0] == code and message in found[2]
+def test_usage_error_is_reported(store: Path, call: Call, arguments: list[object], code: int, message: str) -> None:
+    result = call(arguments[0], store, *arguments[1:])
+    assert result[0] == code and message in result[2]
 
 
-def test_no_store_is_told(tmp_path: Path, call: Call) -> None:
+def test_no_store_is_reported(tmp_path: Path, call: Call) -> None:
     assert call("list", tmp_path)[::2] == (1, f"fieldplay: {tmp_path}: expected a store of products, with "
                                               "index.sqlite and part_000001, got neither")  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_no_store_is_told(tmp_path: Path, call: Call) -> None:
         ("product: {period: 2.0}", "a product has no kind, which it must have"),
     ],
 )
-def test_a_mark_that_cannot_be_is_told_with_its_line(
+def test_mark_impossible_is_reported_with_its_line(
     tmp_path: Path, mark: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "wall.yaml").write_text(CHAIN.replace("doc: cloud}", f"doc: cloud, {mark}}}"))
@@ -160,7 +160,7 @@ def test_a_mark_that_cannot_be_is_told_with_its_line(
     assert f"wall.yaml:5: {message}" in capsys.readouterr().err
 
 
-def test_a_chain_without_a_mark_has_nothing_to_keep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chain_without_mark_has_nothing_to_keep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "wall.yaml").write_text(CHAIN)
     bag = write_bag(tmp_path / "bag", [pair(0)])
     assert main(

@@ -29,11 +29,11 @@ BEGIN_S = 1656928800
 
 
 def projection(sample: Sampled, requested: ProjectionRequest) -> ProjectionResult:
-    told: list[str] = []
+    messages: list[str] = []
     with open_dataset(sample.archive) as archive:
-        found = project(archive, requested, step=lambda fraction, count: None, report=told.append)
-    assert told == []
-    return found
+        projection = project(archive, requested, step=lambda fraction, count: None, report=messages.append)
+    assert messages == []
+    return projection
 
 
 def truth_at(sample: Sampled, stamp_ns: NDArray[np.int64]) -> Array:
@@ -47,34 +47,34 @@ def truth_at(sample: Sampled, stamp_ns: NDArray[np.int64]) -> Array:
     return poses
 
 
-def true_pixels(sample: Sampled, found: ProjectionResult) -> Array:
+def true_pixels(sample: Sampled, result: ProjectionResult) -> Array:
     """Where the sample's own camera sees the points, from the true poses of the rover at their times and its arm."""
     rover = load_interact()
-    scan = found.scans[0]
+    scan = result.scans[0]
     points = np.c_[scan.points.points, np.ones(len(scan.points))]
     points_ns = scan.stamp_ns + np.round(scan.points.offsets_s * 1e9).astype(np.int64)
     in_map = truth_at(sample, points_ns) @ rover.transforms["base_T_lidar"] @ points[:, :, None]
     base_t_camera = base_T_camera(rover, "main_cam", rover.main_arm_rad)
-    map_t_camera = truth_at(sample, np.array([found.picture.stamp_ns]))[0] @ base_t_camera
+    map_t_camera = truth_at(sample, np.array([result.picture.stamp_ns]))[0] @ base_t_camera
     seen = (np.linalg.inv(map_t_camera) @ in_map)[:, :3, 0]
     return pixels_from_points(MAIN_CAM, np.where(seen[:, 2:] > 0.1, seen, np.nan))
 
 
 @pytest.mark.parametrize("time", ["5", "14.9"])
-def test_points_lie_where_the_truth_puts_them(sampled_ameds: Sampled, time: str) -> None:
+def test_points_lie_where_truth_puts_them(sampled_ameds: Sampled, time: str) -> None:
     """The rover drives: without its motion between scan and picture they would not, and by its wheels alone less so."""
     medians = {}
     for fixed in ("auto", "map", "odom", "none"):
-        found = projection(sampled_ameds, replace(LIDAR, time=time, fixed_frame=fixed))
-        shown = found.projection.is_visible
+        actual = projection(sampled_ameds, replace(LIDAR, time=time, fixed_frame=fixed))
+        shown = actual.projection.is_visible
         assert shown.sum() > 20_000
-        apart = np.linalg.norm(found.projection.pixels - true_pixels(sampled_ameds, found), axis=1)[shown]
-        medians[fixed] = np.median(apart)
-        assert fixed in ("odom", "none") or np.percentile(apart, 99) < 1.5
+        difference = np.linalg.norm(actual.projection.pixels - true_pixels(sampled_ameds, actual), axis=1)[shown]
+        medians[fixed] = np.median(difference)
+        assert fixed in ("odom", "none") or np.percentile(difference, 99) < 1.5
     assert medians["auto"] == medians["map"] < 0.5 < 1 < medians["odom"] < medians["none"]
 
 
-def test_of_a_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled) -> None:
+def test_of_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled) -> None:
     """By the frames, the camera and the tf in its messages alone; of its motion it knows what the wheels told."""
     requested = replace(LIDAR, fixed_frame="odom")
     of_archive = projection(sampled_ameds, requested)
@@ -84,38 +84,38 @@ def test_of_a_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sample
     assert (of_bag.picture.pixels == of_archive.picture.pixels).all()
     shown = of_archive.projection.is_visible & of_bag.projection.is_visible
     assert shown.sum() > 0.999 * of_archive.projection.is_visible.sum()
-    apart = np.linalg.norm(of_bag.projection.pixels - of_archive.projection.pixels, axis=1)[shown]
-    assert apart.max() < 0.01
+    difference = np.linalg.norm(of_bag.projection.pixels - of_archive.projection.pixels, axis=1)[shown]
+    assert difference.max() < 0.01
 
 
-def test_points_lie_on_the_ground_and_not_in_the_sky_of_the_image(sampled_ameds: Sampled) -> None:
-    found = projection(sampled_ameds, LIDAR)
-    blue, _, red = np.moveaxis(found.picture.pixels.astype(int), -1, 0)
+def test_points_lie_on_ground_and_not_in_sky_of_image(sampled_ameds: Sampled) -> None:
+    actual = projection(sampled_ameds, LIDAR)
+    blue, _, red = np.moveaxis(actual.picture.pixels.astype(int), -1, 0)
     is_sky = cv2.erode(((blue > red + 15) & (blue > 120)).astype(np.uint8), np.ones((9, 9))) > 0
     assert 0.02 < is_sky.mean() < 0.5
-    u, v = np.rint(found.projection.pixels[found.projection.is_visible]).astype(int).T
+    u, v = np.rint(actual.projection.pixels[actual.projection.is_visible]).astype(int).T
     assert is_sky[v, u].mean() < 0.001
     assert is_sky[np.maximum(v - 40, 0), u].mean() > 0.02  # as they would, were the camera turned by 2.5 degrees
 
 
-def test_the_file_and_the_words_tell_what_was_found(
+def test_file_and_output_gives_what_was_found(
     sampled_ameds: Sampled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "out.png"
     assert main(["project", str(sampled_ameds.archive), "lidar", "main_cam", "5", str(out), "--range", "2", "30"]) == 0
-    found = projection(sampled_ameds, LIDAR)
+    actual = projection(sampled_ameds, LIDAR)
     first, image, scan, placed = capsys.readouterr().out.splitlines()
-    shown, points = int(found.projection.is_visible.sum()), len(found.ranges_m)
+    shown, points = int(actual.projection.is_visible.sum()), len(actual.ranges_m)
     assert first == f"{out}: {shown} of {points} points of lidar/points in main_cam/image_raw"
     assert "2022-07-04T10:00:05.040000000Z (1656928805.040000000), 5.040000 s, 0.040000 s after" in image
     assert "2022-07-04T10:00:05.000000000Z (1656928805.000000000), 0.040000 s before the picture" in scan
     assert re.search(r"by tf from lidar to main_cam; motion of up to 0\.1\d\d m in map", placed)
     drawn = cv2.imread(str(out))
-    assert drawn.shape == found.picture.pixels.shape
+    assert drawn.shape == actual.picture.pixels.shape
     assert [path.name for path in out.parent.iterdir()] == ["out.png"]
-    nearest = np.flatnonzero(found.projection.is_visible & (found.projection.pixels[:, 0] < 1500))
-    nearest = nearest[np.argsort(found.ranges_m[nearest])[:200]]
-    u, v = np.rint(found.projection.pixels[nearest]).astype(int).T
+    nearest = np.flatnonzero(actual.projection.is_visible & (actual.projection.pixels[:, 0] < 1500))
+    nearest = nearest[np.argsort(actual.ranges_m[nearest])[:200]]
+    u, v = np.rint(actual.projection.pixels[nearest]).astype(int).T
     blue, green, red = drawn[v, u].astype(int).T
     assert np.median(red) > 220 and np.median(green) > 150 and np.median(blue) < 80  # bright, as near points are
 
@@ -130,7 +130,7 @@ def test_the_file_and_the_words_tell_what_was_found(
         ("lidar", "main_cam", "5.1"),
     ],
 )
-def test_names_and_times_may_be_written_in_several_ways(
+def test_names_and_times_may_be_written_in_several_forms(
     sampled_ameds: Sampled, laser: str, camera: str, time: str
 ) -> None:
     plain, other = (
@@ -140,37 +140,37 @@ def test_names_and_times_may_be_written_in_several_ways(
     assert (other.picture.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
 
 
-def test_more_scans_are_those_nearest_to_the_image(sampled_ameds: Sampled) -> None:
-    found = projection(sampled_ameds, replace(LIDAR, scans=4))
-    stamps_s = [scan.stamp_ns / 1e9 - BEGIN_S for scan in found.scans]
+def test_more_scans_are_those_nearest_to_image(sampled_ameds: Sampled) -> None:
+    actual = projection(sampled_ameds, replace(LIDAR, scans=4))
+    stamps_s = [scan.stamp_ns / 1e9 - BEGIN_S for scan in actual.scans]
     assert stamps_s == pytest.approx([4.8, 5.0, 5.2, 5.4])
-    assert len(found.ranges_m) == sum(len(scan.points) for scan in found.scans)
+    assert len(actual.ranges_m) == sum(len(scan.points) for scan in actual.scans)
 
 
-def test_of_an_image_that_is_damaged_the_next_one_is_taken(
+def test_of_image_that_is_damaged_next_one_is_taken(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = tiny_ameds.root / f"MainCam_{START}.500000.jpg"
-    assert place.exists()
-    place.write_bytes(b"no picture")
-    words = ["project", str(tiny_ameds.root), "lidar", "main_cam", "0.5", str(tmp_path / "out.png")]
-    assert main(words) == 0
-    told = capsys.readouterr()
-    assert f"{place.name}: its 10 bytes do not decode as a picture; the next nearest picture is taken" in told.err
-    assert "after the time asked for" in told.out or "before the time asked for" in told.out
+    position = tiny_ameds.root / f"MainCam_{START}.500000.jpg"
+    assert position.exists()
+    position.write_bytes(b"no picture")
+    arguments = ["project", str(tiny_ameds.root), "lidar", "main_cam", "0.5", str(tmp_path / "out.png")]
+    assert main(arguments) == 0
+    output = capsys.readouterr()
+    assert f"{position.name}: its 10 bytes do not decode as a picture; the next nearest picture is taken" in output.err
+    assert "after the time asked for" in output.out or "before the time asked for" in output.out
 
 
-def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """The exit code, and what was said beside the output."""
     try:
-        code = main(words)
+        code = main(arguments)
     except SystemExit as end:
         code = int(end.code or 0)
     return code, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
+    ("arguments", "code", "message"),
     [
         (["radar", "main_cam", "1"], 2, "there is no laser 'radar'; there is lidar (lidar/points)"),
         (["lidar", "projected", "1"], 2, "no camera 'projected'; there are main_cam (main_cam/image_raw), aux_cam"),
@@ -188,29 +188,29 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
         (["lidar", "main_cam", "1", "--set", "moon=1"], 2, "ameds has no parameter 'moon'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_said_and_nothing_is_written(
+def test_what_cannot_be_drawn_is_reported_and_nothing_is_written(
     tiny_ameds: TinyAmeds,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     *,
-    words: list[str],
+    arguments: list[str],
     code: int,
     message: str,
 ) -> None:
-    laser, camera, time, *options = words
-    found = run(["project", str(tiny_ameds.root), laser, camera, time, str(tmp_path / "out.png"), *options], capsys)
-    assert found[0] == code
-    assert message in " ".join(found[1].split())
+    laser, camera, time, *options = arguments
+    result = run(["project", str(tiny_ameds.root), laser, camera, time, str(tmp_path / "out.png"), *options], capsys)
+    assert result[0] == code
+    assert message in " ".join(result[1].split())
     assert not list(tmp_path.glob("*.png"))
 
 
-def test_without_the_arm_s_joints_it_is_said_what_is_missing(
+def test_without_arm_s_joints_missing_part_is_named(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tiny_ameds.root / "MainArmJointAngles.csv").unlink()
-    code, told = run(["project", str(tiny_ameds.root), "lidar", "main_cam", "1", str(tmp_path / "out.png")], capsys)
+    code, result = run(["project", str(tiny_ameds.root), "lidar", "main_cam", "1", str(tmp_path / "out.png")], capsys)
     assert code == 1
-    assert "nothing joins lidar (below map) and main_cam (below main_arm_end) in tf" in told
+    assert "nothing joins lidar (below map) and main_cam (below main_arm_end) in tf" in result
 
 
 def test_without_odometry_nothing_moves_between_scan_and_image(
@@ -222,26 +222,26 @@ def test_without_odometry_nothing_moves_between_scan_and_image(
     assert "motion between scan and picture is left out" in capsys.readouterr().out
 
 
-def test_a_file_is_only_replaced_where_that_is_wanted(
+def test_file_is_only_replaced_where_that_is_requested(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.png"
     out.write_text("mine")
-    words = ["project", str(tiny_ameds.root), "lidar", "main_cam", "1", str(out)]
-    code, told = run(words, capsys)
+    arguments = ["project", str(tiny_ameds.root), "lidar", "main_cam", "1", str(out)]
+    code, result = run(arguments, capsys)
     assert (code, out.read_text()) == (2, "mine")
-    assert "exists; --overwrite replaces it" in told
-    assert main([*words, "--overwrite"]) == 0
+    assert "exists; --overwrite replaces it" in result
+    assert main([*arguments, "--overwrite"]) == 0
     assert cv2.imread(str(out)) is not None
     for bad, message in (("out.tiff", "ends in .png"), ("", "expected a name that ends in")):
-        code, told = run([*words[:-1], str(tmp_path / bad), "--overwrite"], capsys)
-        assert code == 2 and message in told
+        code, result = run([*arguments[:-1], str(tmp_path / bad), "--overwrite"], capsys)
+        assert code == 2 and message in result
     inside = tiny_ameds.root / "out.png"
-    code, told = run([*words[:-1], str(inside)], capsys)
-    assert code == 2 and "lies in the archive" in told and not inside.exists()
+    code, result = run([*arguments[:-1], str(inside)], capsys)
+    assert code == 2 and "lies in the archive" in result and not inside.exists()
 
 
-def test_a_zip_is_an_archive_too(tiny_ameds: TinyAmeds, tmp_path: Path) -> None:
+def test_zip_is_archive_too(tiny_ameds: TinyAmeds, tmp_path: Path) -> None:
     packed = shutil.make_archive(str(tmp_path / "etna"), "zip", tiny_ameds.root.parent)
     assert main(["project", packed, "lidar", "main_cam", "1", str(tmp_path / "out.jpg")]) == 0
     assert (tmp_path / "out.jpg").read_bytes().startswith(b"\xff\xd8\xff")

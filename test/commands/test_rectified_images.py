@@ -65,14 +65,14 @@ def test_images_are_rectified_as_opencv_does_it(messages: Messages, camera: str)
     raw_stamp, raw = messages[f"stereo/{camera}/image_raw"][3]
     assert stamp == raw_stamp and image.header.stamp == raw.header.stamp
     assert (image.encoding, image.width, image.height) == ("bgr8", 672, 376)
-    found = image.data.reshape(376, 672, 3).astype(int)
-    difference = np.abs(found - expected_image(camera, 3))
+    values = image.data.reshape(376, 672, 3).astype(int)
+    difference = np.abs(values - expected_image(camera, 3))
     assert np.percentile(difference, 99) <= 3 and difference.mean() < 0.2
-    assert np.abs(found - tiny.pixels(camera, 3)).max() > 100
+    assert np.abs(values - tiny.pixels(camera, 3)).max() > 100
 
 
 @pytest.mark.parametrize("camera", CAMERAS)
-def test_the_camera_info_of_rectified_images_fits_them(messages: Messages, camera: str) -> None:
+def test_camera_info_of_rectified_images_fits_them(messages: Messages, camera: str) -> None:
     infos = messages[f"stereo/{camera}/camera_info_rect"]
     assert [stamp for stamp, _ in infos] == [stamp for stamp, _ in messages[f"stereo/{camera}/image_rect"]]
     info, raw = infos[0][1], messages[f"stereo/{camera}/camera_info"][0][1]
@@ -84,7 +84,7 @@ def test_the_camera_info_of_rectified_images_fits_them(messages: Messages, camer
     assert (raw.header.frame_id, raw.p.tolist()) == (f"{camera}_camera", info.p.tolist())
 
 
-def test_a_point_has_the_same_row_in_both_images_by_tf_and_camera_info(messages: Messages) -> None:
+def test_point_has_same_row_in_both_images_by_tf_and_camera_info(messages: Messages) -> None:
     """Through tf alone: from the left rectified frame by both cameras and the IMU to the right one."""
     static = {
         item.child_frame_id: (item.header.frame_id, item.transform) for item in messages["/tf_static"][0][1].transforms
@@ -104,21 +104,21 @@ def test_a_point_has_the_same_row_in_both_images_by_tf_and_camera_info(messages:
     np.testing.assert_allclose(rows[0], rows[1], atol=0.01)
 
 
-def test_packed_images_hold_the_same_without_loss(root: Path, messages: Messages) -> None:
-    found = messages_of(root, STEREO)
-    packed = found["stereo/right/image_rect/compressed"][2][1]
+def test_packed_images_hold_same_without_loss(root: Path, messages: Messages) -> None:
+    actual = messages_of(root, STEREO)
+    packed = actual["stereo/right/image_rect/compressed"][2][1]
     assert packed.format == "png" and packed.header.frame_id == "right_camera_rectified"
     raw = messages["stereo/right/image_rect"][2][1].data.reshape(376, 672, 3)
     assert (cv2.imdecode(packed.data, cv2.IMREAD_UNCHANGED) == raw).all()
 
 
-def test_without_the_option_there_are_none(root: Path) -> None:
-    found = messages_of(root, Selection(topics="stereo|tf_static"))
-    assert not [topic for topic in found if "rect" in topic]
-    assert "left_camera_rectified" not in {item.child_frame_id for item in found["/tf_static"][0][1].transforms}
+def test_without_option_there_are_none(root: Path) -> None:
+    messages = messages_of(root, Selection(topics="stereo|tf_static"))
+    assert not [topic for topic in messages if "rect" in topic]
+    assert "left_camera_rectified" not in {item.child_frame_id for item in messages["/tf_static"][0][1].transforms}
 
 
-def test_a_damaged_image_is_told_once_and_is_missing_rectified_too(tmp_path: Path) -> None:
+def test_damaged_image_is_reported_once_and_is_missing_rectified_too(tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "sequence01", seconds=1)
     archive.write_all()
     path = sorted((archive.root / "zed").glob("left_*"))[4]
@@ -126,30 +126,30 @@ def test_a_damaged_image_is_told_once_and_is_missing_rectified_too(tmp_path: Pat
     with open_dataset(archive.root) as opened:
         defects = check(opened, STEREO)
     assert [(defect.kind, defect.stream) for defect in defects] == [("damaged_picture", "left")]
-    found = messages_of(archive.root, STEREO)
+    messages = messages_of(archive.root, STEREO)
     for topic in ("image_raw/compressed", "image_rect/compressed", "camera_info", "camera_info_rect"):
-        assert len(found[f"stereo/left/{topic}"]) == 14
-        assert len(found[f"stereo/right/{topic}"]) == 15
+        assert len(messages[f"stereo/left/{topic}"]) == 14
+        assert len(messages[f"stereo/right/{topic}"]) == 15
 
 
-def test_the_authors_bag_gives_the_same(tmp_path: Path, messages: Messages) -> None:
+def test_authors_bag_gives_same(tmp_path: Path, messages: Messages) -> None:
     TinyBag(seconds=1).write(tmp_path / "sequence01.bag")
-    found = messages_of(tmp_path / "sequence01.bag", RAW)
+    actual = messages_of(tmp_path / "sequence01.bag", RAW)
     for camera in CAMERAS:
-        one, other = (each[f"stereo/{camera}/image_rect"][5][1] for each in (found, messages))
+        one, other = (each[f"stereo/{camera}/image_rect"][5][1] for each in (actual, messages))
         assert np.percentile(np.abs(one.data.astype(int) - other.data), 99) <= 1
 
 
-def test_a_camera_that_is_no_part_of_a_pair_loses_its_lens_alone(tiny_ameds: Any) -> None:
-    found = messages_of(tiny_ameds.root, Selection(topics="_cam/", rectify=True, images="raw", duration_s=0.1))
-    info = found["main_cam/camera_info_rect"][0][1]
+def test_camera_that_is_no_part_of_pair_loses_its_distortion_only(tiny_ameds: Any) -> None:
+    messages = messages_of(tiny_ameds.root, Selection(topics="_cam/", rectify=True, images="raw", duration_s=0.1))
+    info = messages["main_cam/camera_info_rect"][0][1]
     np.testing.assert_allclose(info.k, [885.015, 0, 955.893, 0, 887.440, 533.638, 0, 0, 1])
     assert not info.d.any() and info.header.frame_id == "main_cam"
-    assert found["main_cam/image_rect"][0][1].header.frame_id == "main_cam"
-    assert not [item for item in found["/tf_static"][0][1].transforms if item.child_frame_id.endswith("_rect")]
+    assert messages["main_cam/image_rect"][0][1].header.frame_id == "main_cam"
+    assert not [item for item in messages["/tf_static"][0][1].transforms if item.child_frame_id.endswith("_rect")]
 
 
-def test_convert_has_the_option(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_has_option(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(root), str(tmp_path / "bag"), "--rectify", "--topics", "stereo/left"]) == 0
     assert "61 messages on 5 topics" in capsys.readouterr().out
 
@@ -163,36 +163,36 @@ def plain_bag(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bag
 
 
-def test_a_bag_s_images_are_rectified_by_the_camera_info_beside_them(
+def test_bag_s_images_are_rectified_by_camera_info_beside_them(
     plain_bag: Path, tmp_path: Path, messages: Messages
 ) -> None:
     assert main(["convert", str(plain_bag), str(tmp_path / "out"), "--rectify"]) == 0
-    found = messages_of_bag(tmp_path / "out")
+    actual = messages_of_bag(tmp_path / "out")
     for camera in CAMERAS:
         for topic in ("image_rect", "camera_info_rect", "image_raw", "camera_info"):
             expected = messages[f"stereo/{camera}/{topic}"]
-            same = found[f"/rosario/stereo/{camera}/{topic}"]
+            same = actual[f"/rosario/stereo/{camera}/{topic}"]
             assert [stamp for stamp, _ in same] == [stamp for stamp, _ in expected]
             assert [message.header for _, message in same] == [message.header for _, message in expected]
-        images = [each[4][1].data for each in (found[f"/rosario/stereo/{camera}/image_rect"],
+        images = [each[4][1].data for each in (actual[f"/rosario/stereo/{camera}/image_rect"],
                                                messages[f"stereo/{camera}/image_rect"])]  # fmt: skip
         assert (images[0] == images[1]).all()
-    children = {item.child_frame_id for _, message in found["/tf_static"] for item in message.transforms}
+    children = {item.child_frame_id for _, message in actual["/tf_static"] for item in message.transforms}
     assert {"left_camera_rectified", "right_camera_rectified", "left_camera", "imu"} <= children
 
 
-def test_a_bag_with_packed_images_has_packed_rectified_ones(root: Path, tmp_path: Path, messages: Messages) -> None:
+def test_bag_with_packed_images_has_packed_rectified_ones(root: Path, tmp_path: Path, messages: Messages) -> None:
     with open_dataset(root) as archive:
         convert(archive, tmp_path / "bag", Selection(topics="left"), BagOptions())
     assert main(["convert", str(tmp_path / "bag"), str(tmp_path / "out"), "--rectify", "--topics", "rect"]) == 0
-    found = messages_of_bag(tmp_path / "out")
-    assert set(found) == {"/rosario/stereo/left/image_rect/compressed", "/rosario/stereo/left/camera_info_rect"}
-    packed = found["/rosario/stereo/left/image_rect/compressed"][2][1]
+    actual = messages_of_bag(tmp_path / "out")
+    assert set(actual) == {"/rosario/stereo/left/image_rect/compressed", "/rosario/stereo/left/camera_info_rect"}
+    packed = actual["/rosario/stereo/left/image_rect/compressed"][2][1]
     raw = messages["stereo/left/image_rect"][2][1].data.reshape(376, 672, 3)
     assert (cv2.imdecode(packed.data, cv2.IMREAD_UNCHANGED) == raw).all()
 
 
-def test_without_a_camera_nothing_is_rectified_and_it_is_said(
+def test_without_camera_nothing_is_rectified_and_that_is_reported(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_dataset(root) as archive:
@@ -204,7 +204,7 @@ def test_without_a_camera_nothing_is_rectified_and_it_is_said(
 
 
 @pytest.mark.parametrize("info", ["camera_info_rect", "camera_info"])
-def test_a_pipeline_does_not_rectify_rectified_images_again(root: Path, tmp_path: Path, info: str) -> None:
+def test_pipeline_does_not_rectify_rectified_images_again(root: Path, tmp_path: Path, info: str) -> None:
     """Whichever CameraInfo lies beside them: that of others, with the lens, tells of them by its P."""
     bag, topics = tmp_path / "bag", f"stereo/.*/(image_rect|{info})$|tf"
     with open_dataset(root) as archive:

@@ -46,8 +46,8 @@ def strange_messages() -> Iterator[tuple[str, int, Any]]:
             now,
             make("std_msgs/msg/Float64", data=1e9 * k),
         )
-        place = {"pose__pose__position__x": k * 1.0, "pose__pose__position__y": np.sin(k / 4)}
-        yield "/odom", now, stamped("nav_msgs/msg/Odometry", now, "odom", **place)
+        position = {"pose__pose__position__x": k * 1.0, "pose__pose__position__y": np.sin(k / 4)}
+        yield "/odom", now, stamped("nav_msgs/msg/Odometry", now, "odom", **position)
 
 
 @pytest.fixture(scope="module", params=["archive", "bag"])
@@ -64,7 +64,7 @@ def page(
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_every_image_is_there_and_nothing_is_asked_for_or_goes_wrong(
+def test_every_image_is_there_and_nothing_is_requested_or_goes_wrong(
     size: tuple[int, int], page: Path, browser: Browser
 ) -> None:
     shown = Shown(browser, page, size)
@@ -78,7 +78,7 @@ def test_every_image_is_there_and_nothing_is_asked_for_or_goes_wrong(
     assert shown.value("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_text_can_be_read(page: Path, browser: Browser) -> None:
+def test_on_phone_nothing_is_wider_than_screen_and_all_text_can_be_read(page: Path, browser: Browser) -> None:
     shown = Shown(browser, page, PHONE)
     assert shown.value("document.scrollingElement.scrollWidth") == PHONE[0]
     beyond = """[...document.querySelectorAll('main *')].filter(e => !e.closest('svg, .plane, .photo'))
@@ -90,17 +90,17 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_text_can_be_read(pa
     assert min(shown.value(sizes)) >= SMALLEST_TEXT
 
 
-def test_labels_on_images_lie_within_them_and_beside_each_other(page: Path, browser: Browser) -> None:
+def test_labels_on_images_lie_within_them_and_next_to_each_other(page: Path, browser: Browser) -> None:
     for size in (PHONE, DESK):
         shown = Shown(browser, page, size)
         boxes = shown.value("""[...document.querySelectorAll('.photo')].map(p => [p, ...p.querySelectorAll('span')]
             .filter(e => getComputedStyle(e).display != 'none')
             .map(e => e.getBoundingClientRect()).map(r => [r.left, r.top, r.right, r.bottom]))""")
         for image, *labels in boxes:
-            for place, one in enumerate(labels):
+            for index, one in enumerate(labels):
                 assert one[0] >= image[0] - 1 and one[2] <= image[2] + 1
                 assert not any(
-                    one[0] < b[2] and b[0] < one[2] and one[1] < b[3] and b[1] < one[3] for b in labels[:place]
+                    one[0] < b[2] and b[0] < one[2] and one[1] < b[3] and b[1] < one[3] for b in labels[:index]
                 )
 
 
@@ -133,7 +133,7 @@ def test_on_paper_it_fills_sheets_of_a4(page: Path, browser: Browser) -> None:
     assert all(sheet == pytest.approx((595, 842), abs=2) for sheet in sheets)
 
 
-def test_the_table_of_a_batch_is_sorted_by_a_click_and_back_by_a_key(tmp_path: Path, browser: Browser) -> None:
+def test_table_of_batch_is_sorted_by_click_and_back_by_key(tmp_path: Path, browser: Browser) -> None:
     values = {"a": 9, "b": None, "c": 10.5, "<d>": 2}
     rows = [{"archive": name, "defects": value, "failed": ""} for name, value in values.items()]
     (tmp_path / "index.html").write_text(page_of(rows, (), dict.fromkeys(values, ())))

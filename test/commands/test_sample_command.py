@@ -12,7 +12,7 @@ from fieldplay.cli.main import main
 SHORT = ("--seconds", "2", "--image-rate-hz", "0.5", "--lidar-rate-hz", "0.5", "--image-shrink", "8")
 
 
-def test_a_zipped_sample_is_an_archive_without_a_defect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zipped_sample_is_archive_without_defect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "etna.zip"
     command = ["fieldplay", "sample", "ameds", str(out), *SHORT]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # its processes start it again
@@ -38,7 +38,7 @@ def test_a_zipped_sample_is_an_archive_without_a_defect(tmp_path: Path, capsys: 
         ((), "the following arguments are required: DATASET"),
     ],
 )
-def test_what_cannot_be_made_is_said_and_nothing_is_written(
+def test_what_cannot_be_made_is_reported_and_nothing_is_written(
     arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -48,7 +48,7 @@ def test_what_cannot_be_made_is_said_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_a_sample_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_sample_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
     with pytest.raises(SystemExit):

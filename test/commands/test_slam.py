@@ -50,14 +50,16 @@ Slam = Callable[..., tuple[int, list[dict[str, Any]], str]]
 def way() -> Trajectory:
     """The body in the room, 3 m with a bend."""
     fraction = np.linspace(0.0, 1.0, SCANS)
-    place = np.stack([4.0 + 3.0 * fraction, 4.0 + fraction**2, np.full(SCANS, 1.0)], axis=1)
-    return Trajectory(stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * fraction), place))
+    position = np.stack([4.0 + 3.0 * fraction, 4.0 + fraction**2, np.full(SCANS, 1.0)], axis=1)
+    return Trajectory(
+        stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * fraction), position)
+    )
 
 
 def base_t_lidar() -> np.ndarray:
-    found = np.eye(4)
-    found[:3, :3], found[:3, 3] = Rotation.from_quat(TURN).as_matrix(), LIDAR_XYZ
-    return found
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(TURN).as_matrix(), LIDAR_XYZ
+    return matrix
 
 
 def scan(room_t_lidar: np.ndarray, seed: int) -> np.ndarray:
@@ -72,8 +74,8 @@ def scan(room_t_lidar: np.ndarray, seed: int) -> np.ndarray:
 
 def cloud(stamp_ns: int, points: np.ndarray) -> Any:
     fields = [
-        make("sensor_msgs/msg/PointField", name=name, offset=4 * place, datatype=7, count=1)
-        for place, name in enumerate("xyz")
+        make("sensor_msgs/msg/PointField", name=name, offset=4 * index, datatype=7, count=1)
+        for index, name in enumerate("xyz")
     ]
     return stamped(
         CLOUD, stamp_ns, "lidar", height=1, width=len(points), fields=fields, point_step=12, is_dense=True,
@@ -88,9 +90,9 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     messages = [("/tf_static", START_NS, transforms(*edges))]
     for row, (stamp_ns, pose) in enumerate(zip(truth.stamp_ns.tolist(), truth.poses, strict=True)):
         turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
-        told = {f"pose__pose__position__{axis}": value for axis, value in zip("xyz", pose[:3, 3], strict=True)}
-        told |= {f"pose__pose__orientation__{axis}": value for axis, value in zip("xyzw", turn, strict=True)}
-        messages.append(("/truth", stamp_ns, stamped(ODOMETRY, stamp_ns, "map", child_frame_id="base", **told)))
+        by_name = {f"pose__pose__position__{axis}": value for axis, value in zip("xyz", pose[:3, 3], strict=True)}
+        by_name |= {f"pose__pose__orientation__{axis}": value for axis, value in zip("xyzw", turn, strict=True)}
+        messages.append(("/truth", stamp_ns, stamped(ODOMETRY, stamp_ns, "map", child_frame_id="base", **by_name)))
         messages.append(("/points", stamp_ns, cloud(stamp_ns, scan(pose @ base_t_lidar(), row))))
         messages += [("/imu", at, stamped(IMU, at, "imu")) for at in range(stamp_ns, stamp_ns + SCAN_NS, SCAN_NS // 4)]
     return write_bag(tmp_path_factory.mktemp("slam") / "bag", messages)
@@ -107,7 +109,7 @@ def write(tmp_path: Path, bag: Path) -> Callable[..., str]:
     (tmp_path / "all_nan").write_text("0 nan nan nan 0 0 0 1\n" * SCANS)
 
     def method(name: str, script: str, **more: Any) -> str:
-        told = {
+        by_name = {
             "about": "a script",
             "version": "1",
             "needs": {"lidar": {"types": [CLOUD], "fields": ["x", "y", "z"], "least_hz": 5}},
@@ -117,7 +119,7 @@ def write(tmp_path: Path, bag: Path) -> Callable[..., str]:
             "scans": "lidar",
         }
         path = tmp_path / f"{name}.yaml"
-        path.write_text(yaml.safe_dump({**told, **more}))
+        path.write_text(yaml.safe_dump({**by_name, **more}))
         return str(path)
 
     return method
@@ -125,15 +127,15 @@ def write(tmp_path: Path, bag: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def slam(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Slam:
-    def run(*words: str) -> tuple[int, list[dict[str, Any]], str]:
-        code = main(["slam", str(bag), *words, "--out", str(tmp_path / "out"), "--json"])
-        told = capsys.readouterr()
-        return code, json.loads(told.out), told.err
+    def run(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+        code = main(["slam", str(bag), *arguments, "--out", str(tmp_path / "out"), "--json"])
+        output = capsys.readouterr()
+        return code, json.loads(output.out), output.err
 
     return run
 
 
-def test_methods_that_end_badly_are_told_and_the_others_are_judged(
+def test_methods_that_end_badly_are_reported_and_others_are_evaluated(
     write: Callable[..., str], slam: Slam, tmp_path: Path
 ) -> None:
     methods = {
@@ -151,9 +153,9 @@ def test_methods_that_end_badly_are_told_and_the_others_are_judged(
     files = [write(name, script, **more.get(name, {})) for name, script in methods.items()]
     code, results, _ = slam(*files, write("absent", "", command=["no_such_program"]))
     assert code == 1
-    found = {one["method"]: one for one in results}
-    assert list(found) == [*methods, "absent"]
-    errors = {name: one["error"] for name, one in found.items() if one["status"] == "failed"}
+    by_name = {one["method"]: one for one in results}
+    assert list(by_name) == [*methods, "absent"]
+    errors = {name: one["error"] for name, one in by_name.items() if one["status"] == "failed"}
     assert errors == {
         "crash": "sh ended with code 3: the map is too large",
         "killed": "sh was ended by SIGSEGV",
@@ -164,12 +166,12 @@ def test_methods_that_end_badly_are_told_and_the_others_are_judged(
         "TUM (t x y z qx qy qz qw), KITTI (12 numbers)",
         "absent": "cannot start no_such_program: No such file or directory",
     }
-    notes = {name: one["notes"] for name, one in found.items() if one["notes"]}
+    notes = {name: one["notes"] for name, one in by_name.items() if one["notes"]}
     assert notes == {
         "some_nan": ["poses.tum, row 2: no pose; 1 of 30 rows is left out", "29 poses for 30 scans"],
         "half": ["15 poses for 30 scans"],
     }
-    good = found["good"]
+    good = by_name["good"]
     assert (good["scans"], good["poses"], good["pairs"], good["truth"]) == (30, 30, 30, "/truth")
     assert good["ate_rmse_m"] < 1e-6 and good["drift_percent"] < 1e-3 and good["seconds_per_s"] > 0
     assert [over["length_m"] for over in good["rpe"]] == [0.5, 1.0]
@@ -181,7 +183,7 @@ def test_methods_that_end_badly_are_told_and_the_others_are_judged(
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
-def test_a_method_that_hangs_is_ended_with_all_that_it_started(
+def test_method_that_hangs_is_ended_with_all_that_it_started(
     write: Callable[..., str], slam: Slam, tmp_path: Path
 ) -> None:
     hangs = write("hangs", "sleep 60 & echo $! > HERE/child; wait")
@@ -193,7 +195,7 @@ def test_a_method_that_hangs_is_ended_with_all_that_it_started(
     assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
-def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
+def test_batch_has_row_for_each_method_and_gives_those_that_end_badly(
     write: Callable[..., str], bag: Path, tmp_path: Path
 ) -> None:
     scripts = {
@@ -206,10 +208,10 @@ def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
     files = [write(name, script) for name, script in scripts.items()]
     files.append(write("unfit", "true", needs={"lidar": {"types": [CLOUD], "fields": ["ring"]}}))
     jobs = jobs_of([bag], steps_of({"slam": ["--time-limit", "0.4"]}, files), tmp_path / "board")
-    found = [run_job(job, main, own_version()) for job in jobs]
-    assert [outcome.is_well for outcome in found] == [False, False, False, True, True, True]
-    assert [done_before(job) is not None for job in jobs] == [outcome.is_well for outcome in found]
-    write_results(tmp_path / "board", found)
+    actual = [run_job(job, main, own_version()) for job in jobs]
+    assert [outcome.is_well for outcome in actual] == [False, False, False, True, True, True]
+    assert [done_before(job) is not None for job in jobs] == [outcome.is_well for outcome in actual]
+    write_results(tmp_path / "board", actual)
     with (tmp_path / "board" / "methods.csv").open() as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert set(list(rows)[:2]) == {"good", "half"} and set(rows) == {*scripts, "unfit"}  # what has no error stands last
@@ -237,16 +239,16 @@ def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
     assert "crash ATE m" not in page  # a column without any number
 
 
-def test_programs_beside_a_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:
-    beside = [["sh", "-c", f"echo $$ > {tmp_path}/beside; exec sleep 60"]]
+def test_programs_next_to_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:
+    paired = [["sh", "-c", f"echo $$ > {tmp_path}/beside; exec sleep 60"]]
     waits = f"until [ -s {tmp_path}/beside ]; do :; done; cp {tmp_path}/good poses.tum"
-    code, (result,), _ = slam(write("waits", waits, background=beside))
+    code, (result,), _ = slam(write("waits", waits, background=paired))
     assert code == 0 and result["ate_rmse_m"] < 1e-6
     state = Path("/proc", (tmp_path / "beside").read_text().strip(), "stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
-def test_a_bag_holds_what_is_needed_and_files_are_told_extrinsics(
+def test_bag_holds_what_is_needed_and_files_are_given_extrinsics(
     write: Callable[..., str], slam: Slam, tmp_path: Path
 ) -> None:
     """The method's poses may be a topic of a bag, too."""
@@ -260,8 +262,8 @@ def test_a_bag_holds_what_is_needed_and_files_are_told_extrinsics(
     )
     code, (result,), _ = slam(method, "--keep-work")
     assert code == 0 and result["ate_rmse_m"] < 1e-6 and result["poses"] == SCANS
-    with fieldplay.open(tmp_path / "kept") as kept:
-        assert sorted(kept.topics) == ["/imu", "/points", "/tf_static"]
+    with fieldplay.open(tmp_path / "kept") as remaining:
+        assert sorted(remaining.topics) == ["/imu", "/points", "/tf_static"]
     own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
     base_t_imu = np.eye(4)
     base_t_imu[:3, 3] = IMU_XYZ
@@ -270,7 +272,7 @@ def test_a_bag_holds_what_is_needed_and_files_are_told_extrinsics(
     assert own["turn"] == pytest.approx([*TURN, *np.linalg.inv(lidar_t_imu)[:3, 3]], abs=1e-8)
 
 
-def test_what_does_not_fit_is_told_before_anything_runs(
+def test_what_does_not_fit_is_reported_before_anything_runs(
     write: Callable[..., str], slam: Slam, tmp_path: Path, capsys: pytest.CaptureFixture[str], bag: Path
 ) -> None:
     eager = write("eager", "touch HERE/ran")
@@ -282,7 +284,7 @@ def test_what_does_not_fit_is_told_before_anything_runs(
     files = [
         write(name, "touch HERE/ran", needs=needs, scans=next(iter(needs)), frame="x") for name, needs in unfit.items()
     ]
-    code, results, told = slam(*files)
+    code, results, output = slam(*files)
     assert code == 1 and not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
     assert {one["status"] for one in results} == {"skipped"}
     for wrong in (
@@ -290,27 +292,27 @@ def test_what_does_not_fit_is_told_before_anything_runs(
         "no_times does not fit: /points: expected points with time or t, got x, y, z",
         "too_slow does not fit: /points: expected 50 Hz or more, got 10 Hz (30 messages)",
     ):
-        assert f"fieldplay: {wrong}" in told
+        assert f"fieldplay: {wrong}" in output
     assert slam(eager, files[0], "--input", "lidar=points")[0] == 1 and (tmp_path / "ran").exists()
-    for words, wrong in (
+    for text, wrong in (
         (["nobody"], "there is no method 'nobody'; there are kiss_icp, "),
         ([write("other", "true"), "--truth", "gps"], "no topic 'gps' that tells poses"),
         ([eager], "exists; --overwrite replaces it"),
     ):
         with pytest.raises(SystemExit) as end:
-            slam(*words)
+            slam(*text)
         assert end.value.code == 2 and wrong in capsys.readouterr().err
 
 
-def test_a_dataset_tells_which_topics_are_its_sensors(
+def test_dataset_gives_which_topics_are_its_sensors(
     write: Callable[..., str], few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """AMEDS has two Imus, and no stereo pair; its INS is the truth."""
     needs = {"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU]}}
     files = {"own.yaml": "topics: [{lidar.topic}, {imu.topic}]\nplace: {imu_T_lidar.xyz}\n"}
     method = write("lio", "printf '1 0 0 0 0 0 0 1\\n2 0 0 0 0 0 0 1\\n' > poses.tum", needs=needs, files=files)
-    words = ["slam", str(few_images), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
-    assert main([*words, "--json"]) == 1
+    arguments = ["slam", str(few_images), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main([*arguments, "--json"]) == 1
     out, err = capsys.readouterr()
     far, unfit = json.loads(out)
     own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
@@ -321,7 +323,7 @@ def test_a_dataset_tells_which_topics_are_its_sensors(
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"scans": "imu"}, "scans: expected one of lidar, got 'imu'"),
         ({"trajectory": {"path": "a"}}, "expected a form of a file, or a topic of a bag"),
@@ -329,12 +331,12 @@ def test_a_dataset_tells_which_topics_are_its_sensors(
         ({"files": {"a": "{lidar.fx}"}}, "there is no word {lidar.fx}; there are bag, lidar.frame"),
     ],
 )
-def test_a_description_that_is_wrong_is_refused(
-    write: Callable[..., str], bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: Any, told: str
+def test_description_that_is_wrong_is_refused(
+    write: Callable[..., str], bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: Any, message: str
 ) -> None:
-    words = ["slam", str(bag), write("wrong", "true", **more), "--out", str(tmp_path / "out")]
-    assert main(words) == 1
-    assert told in capsys.readouterr().err and not (tmp_path / "out").exists()
+    arguments = ["slam", str(bag), write("wrong", "true", **more), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_each_method_that_comes_along_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -347,7 +349,7 @@ def test_each_method_that_comes_along_is_whole(capsys: pytest.CaptureFixture[str
     assert listed["visual_odometry"]["installed"]
 
 
-def test_an_environment_is_made_once_and_what_fails_is_told(
+def test_environment_is_made_once_and_what_fails_is_reported(
     write: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a Python that notes what it is asked to do."""
@@ -363,15 +365,15 @@ def test_an_environment_is_made_once_and_what_fails_is_told(
     )
     stub.chmod(stub.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr("sys.executable", str(stub))
-    told: list[str] = []
+    messages: list[str] = []
     (tmp_path / "offline").touch()
     with pytest.raises(UserError, match="piped: its environment could not be made: ERROR: No matching distribution"):
-        prepare_environment(method, report=told.append)
+        prepare_environment(method, report=messages.append)
     assert not is_ready(method)
     (tmp_path / "offline").unlink()
     for _ in range(2):
-        prepare_environment(method, report=told.append)
-    assert told == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
+        prepare_environment(method, report=messages.append)
+    assert messages == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
     requested = (tmp_path / "asked").read_text().splitlines()
     assert [line.split()[2] for line in requested] == ["venv", "pip"] * 2
     assert all(line.endswith("PYTHONPATH=") for line in requested) and requested[-1].split()[-2] == "some==1.0"
@@ -379,11 +381,11 @@ def test_an_environment_is_made_once_and_what_fails_is_told(
     assert variables["PATH"].split(os.pathsep)[0] == str(folder / "bin") and "PYTHONPATH" not in variables
 
 
-def test_kiss_icp_finds_its_way_in_a_room(write: Callable[..., str], slam: Slam) -> None:
+def test_kiss_icp_localises_in_room(write: Callable[..., str], slam: Slam) -> None:
     """The program itself, from our environment instead of one of its own."""
-    told = yaml.safe_load(method_files()["kiss_icp"].read_text())
-    del told["install"]
-    path = Path(write("kiss", "", **{**told, "offset": 0.0}))
+    text = yaml.safe_load(method_files()["kiss_icp"].read_text())
+    del text["install"]
+    path = Path(write("kiss", "", **{**text, "offset": 0.0}))
     code, (result,), err = slam(str(path), "--truth", "/truth")
     assert code == 0, result["error"]
     assert result["poses"] == SCANS and result["ate_rmse_m"] < 0.05 and not result["notes"]
@@ -409,20 +411,22 @@ def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
     method = load_method(name)
     with open_archive_data(root, None, parameters) as data:
         spec = data.archive.spec
-        told = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
-        known = Known(known={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
+        by_name = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
+        known = Known(known={}, told=by_name, dataset=spec.name, noise=data.archive.imu_noise)
         sensors = sensors_of(data, method, known)
-        words = template_values(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
-    texts = {"command": " ".join(word for words in (*method.background, method.command) for word in words)}
-    return {key: fill_template(text, words) for key, text in {**method.files, **texts, "frame": method.frame}.items()}
+        arguments = template_values(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
+    texts = {"command": " ".join(word for arguments in (*method.background, method.command) for word in arguments)}
+    return {
+        key: fill_template(text, arguments) for key, text in {**method.files, **texts, "frame": method.frame}.items()
+    }
 
 
 def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: Path) -> None:
     for name in ("orb_slam3", "rtabmap"):
-        found = filled_files(name, rosario)
+        result = filled_files(name, rosario)
         for side in ("left", "right"):
-            assert f"/rosario/stereo/{side}/image_rect" in found["command"]
-        assert "image_raw" not in found["command"] and found["frame"] == "left_camera_rectified"
+            assert f"/rosario/stereo/{side}/image_rect" in result["command"]
+        assert "image_raw" not in result["command"] and result["frame"] == "left_camera_rectified"
     assert (
         "left_camera_info_topic:=/rosario/stereo/left/camera_info_rect" in filled_files("rtabmap", rosario)["command"]
     )
@@ -432,7 +436,7 @@ def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: P
     assert numbers["Stereo.b"] == pytest.approx(0.118718648, abs=1e-6)
 
 
-def test_the_noise_of_the_imu_is_the_dataset_s_where_it_tells_one(rosario: Path, bag: Path) -> None:
+def test_noise_of_imu_is_dataset_s_where_it_gives_one(rosario: Path, bag: Path) -> None:
     for factor in (1.0, 10.0):
         text = filled_files("openvins", rosario, imu_noise_factor=factor)["kalibr_imu_chain.yaml"]
         imu = yaml.safe_load(text.partition("\n")[2])["imu0"]
@@ -441,7 +445,7 @@ def test_the_noise_of_the_imu_is_the_dataset_s_where_it_tells_one(rosario: Path,
     assert need.noise is not None and need.noise.accelerometer_noise_density == 2.0e-3
 
 
-def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) -> None:
+def test_method_s_bag_has_rectified_images(rosario: Path, tmp_path: Path) -> None:
     image = {"types": ["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"], "camera": True, "raw": True,
                "rectified": True}  # fmt: skip
     text = {
@@ -453,20 +457,20 @@ def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) 
     (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
     lines = [f"{START + 0.2 * row:.6f} {0.02 * row**2} 0 {0.4 * row} 0 0 0 1\n" for row in range(5)]
     (tmp_path / "poses.tum").write_text("".join(lines))
-    words = ["--truth", "ground_truth/odom", "--out", str(tmp_path / "out"), "--keep-work"]
-    assert main(["slam", str(rosario), str(tmp_path / "script.yaml"), *words]) == 0
+    arguments = ["--truth", "ground_truth/odom", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main(["slam", str(rosario), str(tmp_path / "script.yaml"), *arguments]) == 0
     work = tmp_path / "out" / "script" / "work"
     with fieldplay.open(work / "bag") as data:
         assert {name.removeprefix("/rosario/stereo/") for name in data.topics} == {
             "/tf_static", "left/image_rect", "left/camera_info_rect", "right/image_rect", "right/camera_info_rect",
         }  # fmt: skip
     baseline, numbers = (work / "numbers.txt").read_text().split(" ", 1)
-    bends, place = numbers.split("] ")
+    bends, position = numbers.split("] ")
     assert float(baseline) == pytest.approx(0.118718648, abs=1e-6) and bends == "[0, 0, 0, 0"
-    assert [float(value) for value in place.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)
+    assert [float(value) for value in position.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)
 
 
-def test_a_bag_of_ours_still_knows_the_noise_of_the_imu_and_rectifies(
+def test_bag_of_ours_still_knows_noise_of_imu_and_rectifies(
     rosario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     needs = load_method("openvins").needs
@@ -482,8 +486,8 @@ def test_a_bag_of_ours_still_knows_the_noise_of_the_imu_and_rectifies(
     }  # fmt: skip
     (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
     bag = tmp_path / "bag"
-    words = ["--set", "imu_noise_factor=10"]
-    assert main(["convert", str(rosario), str(bag), *words]) == 0
+    arguments = ["--set", "imu_noise_factor=10"]
+    assert main(["convert", str(rosario), str(bag), *arguments]) == 0
     main(
         ["slam", str(bag), str(tmp_path / "script.yaml"), "--truth", "ground_truth/odom", "--out", str(tmp_path / "o")]
     )

@@ -61,7 +61,7 @@ def saved(source: Path, out: Path, *options: str) -> Path:
 
 
 @pytest.mark.parametrize("dataset", ["acfr", "ameds", "ida", "rosario", "sherpatt"])
-def test_a_file_holds_what_the_bag_of_the_same_archive_does(dataset: str, tmp_path: Path) -> None:
+def test_file_holds_what_bag_of_same_archive_does(dataset: str, tmp_path: Path) -> None:
     """Counts, times and values of every topic, pictures byte for byte."""
     root = written(dataset, tmp_path)
     messages = messages_of(root, Selection(derived=True, joints_tf=True))
@@ -82,16 +82,16 @@ def test_a_file_holds_what_the_bag_of_the_same_archive_does(dataset: str, tmp_pa
     assert any(entity.startswith("/robot/") for entity in entities)
 
 
-def test_each_defect_is_a_line_of_text_where_it_was_met(tmp_path: Path) -> None:
+def test_each_defect_is_line_of_text_where_it_was_met(tmp_path: Path) -> None:
     root = written("ameds", tmp_path)
     image = next(root.rglob(f"MainCam_{tiny_ameds.START + 1}.000000.jpg"))
     image.write_bytes(image.read_bytes()[:100])
     table = next(root.rglob("GnssImu.csv"))
     table.write_text(table.read_text().replace(",", ",x", 1))
-    found = list(texts_of(entities_of(saved(root, tmp_path / "out.rrd")), "/defects"))
-    assert [time // SECOND - tiny_ameds.START for time, _ in found] == [0, 1]
-    assert "GnssImu.csv:1: column acc_x: expected a number, got 'x" in found[0][1]
-    assert f"{image.name}: expected a picture of" in found[1][1]
+    values = list(texts_of(entities_of(saved(root, tmp_path / "out.rrd")), "/defects"))
+    assert [time // SECOND - tiny_ameds.START for time, _ in values] == [0, 1]
+    assert "GnssImu.csv:1: column acc_x: expected a number, got 'x" in values[0][1]
+    assert f"{image.name}: expected a picture of" in values[1][1]
 
 
 def strange_messages() -> Iterator[tuple[str, int, Any]]:
@@ -107,22 +107,22 @@ def strange_messages() -> Iterator[tuple[str, int, Any]]:
         yield "/number", now, make("std_msgs/msg/Float64", data=float(row))
 
 
-def test_what_is_strange_in_a_bag_is_told_and_the_rest_is_shown(
+def test_what_is_strange_in_bag_is_reported_and_rest_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write_bag(tmp_path / "bag", strange_messages())
     entities = entities_of(saved(bag, tmp_path / "out.rrd"))
-    told = capsys.readouterr().err
-    assert "not shown: 1 topic of types that the view does not know: /words (std_msgs/msg/String)" in told
-    assert "/place: its messages name no frame: it stands apart from the other frames" in told
-    assert "tf: the frames a -> b -> c -> a make a loop: 10 transforms that close it are left out" in told
-    assert "Traceback" not in told
+    output = capsys.readouterr().err
+    assert "not shown: 1 topic of types that the view does not know: /words (std_msgs/msg/String)" in output
+    assert "/place: its messages name no frame: it stands apart from the other frames" in output
+    assert "tf: the frames a -> b -> c -> a make a loop: 10 transforms that close it are left out" in output
+    assert "Traceback" not in output
     assert [values for _, values in entities["/number"]["Scalars:scalars"]] == [[float(row)] for row in range(20)]
     assert len(entities["/tf/c"]["Transform3D:translation"]) == 20
     assert "/tf/a" not in entities
 
 
-def test_a_part_of_a_bag_is_shown(tmp_path: Path) -> None:
+def test_part_of_bag_is_shown(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", strange_messages())
     options = ["--start", "0.5", "--duration", "0.7", "--topics", "number|tf"]
     entities = entities_of(saved(bag, tmp_path / "out.rrd", *options))
@@ -141,7 +141,7 @@ def test_of_images_one_of_so_many_is_shown(few_images: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (["--save", "out.rrd", "--web"], 2, "--save and --web: expected one of them"),
         (["--save", "out.txt"], 2, "out.txt: expected a name that ends in .rrd"),
@@ -152,8 +152,8 @@ def test_of_images_one_of_so_many_is_shown(few_images: Path, tmp_path: Path) -> 
         (["--live"], 2, "--live: expected no ARCHIVE beside it"),
     ],
 )
-def test_what_cannot_be_is_said(
-    options: list[str], code: int, told: str, *,
+def test_what_cannot_be_is_reported(
+    options: list[str], code: int, message: str, *,
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
@@ -161,15 +161,15 @@ def test_what_cannot_be_is_said(
     monkeypatch.chdir(tmp_path)
     bag = write_bag(tmp_path / "bag", strange_messages())
     try:
-        found = main(["view", str(bag), *options])
+        result = main(["view", str(bag), *options])
     except SystemExit as end:
-        found = int(str(end.code))
-    assert found == code
-    assert told in capsys.readouterr().err
+        result = int(str(end.code))
+    assert result == code
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out.rrd").exists()
 
 
-def test_a_port_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = write_bag(tmp_path / "bag", strange_messages())
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -179,7 +179,7 @@ def test_a_port_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
 
 
-def test_without_the_extra_it_says_how_to_get_it(
+def test_without_extra_reports_how_to_get_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "rerun", None)
@@ -188,7 +188,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view" in capsys.readouterr().err
 
 
-def test_images_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_read_once_and_sent_by_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside tables whose rows come all at once; their CameraInfo needs to know whether they are whole.
 
     The first are sent sooner: a thirty-second of a second, then twice as much each time.

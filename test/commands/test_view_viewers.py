@@ -53,16 +53,16 @@ def listeners(pid: int) -> set[str]:
                 continue
             if target.startswith("socket:["):
                 inodes.add(target[8:-1])
-    found = set()
+    names = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == LISTENS and fields[9] in inodes:
-                found.add(fields[1].partition(":")[0])
-    return found
+                names.add(fields[1].partition(":")[0])
+    return names
 
 
-def test_the_page_is_served_here_alone_and_may_talk_to_its_data_alone(bag: Path) -> None:
+def test_page_is_served_here_alone_and_may_talk_to_its_data_alone(bag: Path) -> None:
     port = viewer.free_port("127.0.0.1", 0)
     command = ["fieldplay", "view", str(bag), "--web", "--port", str(port)]
     quiet = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -96,7 +96,7 @@ def test_the_page_is_served_here_alone_and_may_talk_to_its_data_alone(bag: Path)
         assert "Traceback" not in rest
 
 
-def test_a_viewer_that_is_closed_in_the_middle_is_told(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_viewer_that_is_closed_in_middle_is_reported(bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUST_LOG", "off")
     stream = rr.RecordingStream("test")
     with (
@@ -113,7 +113,7 @@ def test_a_viewer_that_is_closed_in_the_middle_is_told(bag: Path, monkeypatch: p
             stream.flush(timeout_sec=30)
 
 
-def test_a_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = viewer.free_port("127.0.0.1", 0)
     with viewer._start_viewer("127.0.0.1", port, "--serve-grpc"):
         assert main(["view", str(bag), "--connect", str(port)]) == 0
@@ -125,22 +125,22 @@ def test_what_no_room_is_for_is_dropped_and_counted() -> None:
     for row in range(5):
         backlog.put(LiveMessage("/picture", "sensor_msgs/msg/Image", row, bytes(40_000)))
         backlog.put(LiveMessage("/number", "std_msgs/msg/Float64", row, bytes(12)))
-    found = backlog.take(0.0)
+    result = backlog.take(0.0)
     numbers_only = [("/number", row) for row in range(3)]
     both = [(topic, row) for row in (3, 4) for topic in ("/picture", "/number")]
-    assert [(message.topic, message.received_ns) for message in found] == numbers_only + both
+    assert [(message.topic, message.received_ns) for message in result] == numbers_only + both
     assert backlog.told() == "dropped, as the viewer was slower: 3 of 5 on /picture"
     assert backlog.take(0.0) == []
 
 
-def test_live_topics_are_shown_at_the_times_of_their_headers(tmp_path: Path) -> None:
+def test_live_topics_are_shown_at_times_of_their_headers(tmp_path: Path) -> None:
     """Reliable and latched ones, one that has no header, one of a type that is not shown."""
     context = rclpy.Context()
     rclpy.init(args=[], context=context)
     node = rclpy.create_node("talker", context=context)
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     tree, imu = node.create_publisher(TFMessage, "/tf_static", latched), node.create_publisher(Imu, "/imu", 10)
-    number, words = node.create_publisher(Float64, "/number", 10), node.create_publisher(String, "/words", 10)
+    number, text = node.create_publisher(Float64, "/number", 10), node.create_publisher(String, "/words", 10)
     tree.publish(serialized(transforms(transform(START_NS, "base_link", "imu_link", (0, 0, 1)))))
     stream = rr.RecordingStream("test")
     stream.save(str(tmp_path / "out.rrd"))
@@ -155,7 +155,7 @@ def test_live_topics_are_shown_at_the_times_of_their_headers(tmp_path: Path) -> 
             values = {"angular_velocity__x": float(sent), "linear_acceleration__z": 9.8}
             imu.publish(serialized(stamped("sensor_msgs/msg/Imu", now, "imu_link", **values)))
             number.publish(serialized(make("std_msgs/msg/Float64", data=float(sent))))
-            words.publish(serialized(make("std_msgs/msg/String", data="word")))
+            text.publish(serialized(make("std_msgs/msg/String", data="word")))
             sent += 1
             show.know(listener.topics)
             show.take(backlog.take(0.1))

@@ -50,21 +50,21 @@ def driven(
     pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
     answers = {}
     for number, pose in enumerate(poses):
-        given: dict[str, object] = {}
+        parameters: dict[str, object] = {}
         stamp_ns = (1 + number) * PERIOD_NS
         for port, frame, change in zip(PORTS, frames(room.pair(pose), stamp_ns), (left, right), strict=True):
             image = frame.image if change is None else change(number, frame.image)
             if image is not None:
                 changed, _ = frames((image, image), stamp_ns)
-                given |= {each.port: each.value for each in pipeline.feed(port, changed, stamp_ns)}
-        if given:
+                parameters |= {each.port: each.value for each in pipeline.feed(port, changed, stamp_ns)}
+        if parameters:
             true = inverse_from_transform(poses[0]) @ pose
-            found = given.get("pose")
+            value = parameters.get("pose")
             off_m = known_m = np.nan
-            if isinstance(found, PoseEstimate):
-                off_m = float(np.linalg.norm(found.pose[:3, 3] - true[:3, 3]))
-                known_m = float(np.sqrt(np.trace(found.covariance[:3, :3])))
-            answers[number] = Answer(bool(given["success"]), off_m, known_m)
+            if isinstance(value, PoseEstimate):
+                off_m = float(np.linalg.norm(value.pose[:3, 3] - true[:3, 3]))
+                known_m = float(np.sqrt(np.trace(value.covariance[:3, :3])))
+            answers[number] = Answer(bool(parameters["success"]), off_m, known_m)
     assert not pipeline.failures
     return answers
 
@@ -117,7 +117,7 @@ def test_while_nothing_can_be_seen_it_knows_no_pose_and_then_goes_on_where_it_is
     assert all(answers[number].off_m < 3 * answers[number].known_m for number in known(answers)[1:])
 
 
-def test_what_it_went_on_by_guess_is_in_the_covariance(room: Room) -> None:
+def test_what_it_went_on_by_guess_is_in_covariance(room: Room) -> None:
     """With the lens covered it is turned and driven elsewhere, so that nothing of before is seen afterwards."""
     poses = ahead(8) + [looking(1.6 + 0.1 * number, 3 + 0.2 * number, 0.12 * number) for number in range(13)]
     answers = driven(room, poses, covered, covered)
@@ -129,7 +129,7 @@ def test_what_it_went_on_by_guess_is_in_the_covariance(room: Room) -> None:
     assert all(0.5 < answers[number].off_m < 3 * answers[number].known_m for number in after)
 
 
-def test_on_a_plain_drive_it_is_off_by_less_than_a_hundredth_of_the_way(room: Room) -> None:
+def test_on_plain_drive_it_is_off_by_less_than_hundredth_of_distance(room: Room) -> None:
     answers = driven(room, ahead(20))
     assert len(known(answers)) == 20 and answers[19].off_m < 0.01 * 19 * STEP_M
 
@@ -148,26 +148,29 @@ def test_every_third_image_may_be_lost(room: Room) -> None:
     assert answers[15].off_m < 0.01 * 15 * STEP_M
 
 
-def test_a_camera_that_stands_for_a_minute_stays_where_it_is(room: Room) -> None:
+def test_camera_that_stands_for_minute_stays_where_it_is(room: Room) -> None:
     left, right = room.pair(looking(3))
     pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
-    found = []
+    results = []
     for number in range(60):
         images = noisy(left, 3, 2 * number), noisy(right, 3, 2 * number + 1)
         for port, frame in zip(PORTS, frames(images, number * 4 * PERIOD_NS), strict=True):
-            found += [each.value for each in pipeline.feed(port, frame, frame.stamp_ns) if each.port == "pose"]
-    poses, deviations = [each.pose for each in found], [np.sqrt(np.trace(each.covariance[:3, :3])) for each in found]
+            results += [each.value for each in pipeline.feed(port, frame, frame.stamp_ns) if each.port == "pose"]
+    poses, deviations = (
+        [each.pose for each in results],
+        [np.sqrt(np.trace(each.covariance[:3, :3])) for each in results],
+    )
     assert len(poses) == 60 and (np.diff(deviations) >= 0).all() and deviations[-1] < 0.02
     assert np.linalg.norm([pose[:3, 3] for pose in poses], axis=1).max() < 0.001
 
 
-def test_turned_on_the_spot_it_does_not_leave_it(room: Room) -> None:
+def test_turned_on_spot_it_does_not_leave_it(room: Room) -> None:
     turns = [looking(3, 3, np.radians(8) * number) for number in range(23)]
     answers = driven(room, turns)
     assert len(known(answers)) >= 22 and max(answers[number].off_m for number in known(answers)) < 0.05
 
 
-def test_a_pair_out_of_order_is_not_believed(room: Room) -> None:
+def test_pair_out_of_order_is_not_believed(room: Room) -> None:
     """An old pair once more, under a stamp that goes on: seven steps back, and forth with the next."""
     poses = ahead(16)
     poses[12] = poses[5]
@@ -176,7 +179,7 @@ def test_a_pair_out_of_order_is_not_believed(room: Room) -> None:
     assert answers[15].off_m < 0.01 * 15 * STEP_M
 
 
-def test_a_pair_that_cannot_be_used_gives_success_false_and_quality_0_once(room: Room) -> None:
+def test_pair_that_cannot_be_used_gives_success_false_and_quality_0_once(room: Room) -> None:
     pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
     for number in range(3):
         stamp_ns = (1 + number) * PERIOD_NS

@@ -29,7 +29,7 @@ def test_there_are_datasets() -> None:
     assert FILES
 
 
-def test_the_reader_opens_archives(spec: DatasetSpec) -> None:
+def test_reader_opens_archives(spec: DatasetSpec) -> None:
     assert callable(import_module(spec.reader).open_archive)
 
 
@@ -41,14 +41,14 @@ def test_streams_and_topics_are_unique_and_well_named(spec: DatasetSpec) -> None
     assert FRAME.fullmatch(spec.namespace)
 
 
-def test_every_stream_has_a_known_type_and_an_encoder(spec: DatasetSpec) -> None:
+def test_every_stream_has_known_type_and_encoder(spec: DatasetSpec) -> None:
     encoded = {msgtype for _, msgtype in ENCODERS} | {RAW, CLOUD}
     for stream in spec.streams:
         assert stream.type in typestore().fielddefs, stream.id
         assert stream.type in encoded, stream.id
 
 
-def test_every_camera_that_a_stream_names_is_described(spec: DatasetSpec) -> None:
+def test_every_camera_that_stream_names_is_described(spec: DatasetSpec) -> None:
     for stream in spec.streams:
         assert not stream.camera or stream.camera in spec.cameras, stream.id
     for name, camera in spec.cameras.items():
@@ -74,7 +74,7 @@ def test_static_frames_have_one_owner_each_and_form_trees(spec: DatasetSpec) -> 
             seen.add(frame)
 
 
-def test_every_published_row_is_a_rotation_and_every_edge_of_the_tree_is_supported(spec: DatasetSpec) -> None:
+def test_every_published_row_is_rotation_and_every_edge_of_tree_is_supported(spec: DatasetSpec) -> None:
     for row in spec.extrinsics:
         rotation = transform_from_published(row)[:3, :3]
         np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
@@ -88,7 +88,7 @@ def test_parameters_are_explained(spec: DatasetSpec) -> None:
         assert len(parameter.help) > 20, name
 
 
-def test_the_dataset_has_its_page(spec: DatasetSpec) -> None:
+def test_dataset_has_its_page(spec: DatasetSpec) -> None:
     page = Path(__file__).parents[2] / "docs" / "datasets" / f"{spec.name}.md"
     text = page.read_text()
     for name in spec.parameters:
@@ -97,7 +97,7 @@ def test_the_dataset_has_its_page(spec: DatasetSpec) -> None:
         assert f"`{stream.topic}" in text, f"{page.name} does not name {stream.topic}"
 
 
-def test_every_table_layout_begins_with_known_columns(spec: DatasetSpec) -> None:
+def test_every_table_layout_starts_with_known_columns(spec: DatasetSpec) -> None:
     for key, table in spec.tables.items():
         lengths = [len(layout) for layout in table.layouts]
         assert len(set(lengths)) == len(lengths), f"{key}: two layouts of one length cannot be told apart"

@@ -55,26 +55,24 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("acfr")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("acfr")
+        self.addCleanup(self.listener.close)
 
-    def test_every_topic_arrives_and_the_computed_ones_are_what_a_conversion_writes(
-        self, root: Path, folder: Any
-    ) -> None:
+    def test_every_topic_arrives_and_computed_ones_are_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", TYPES)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
-        launched.hear_all(self.audience, TYPES)
-        received, graph = self.audience.heard, self.audience.node
-        launched.find_all(self.audience, TYPES, ["/acfr/payload/wheels"], readers=2)  # the node, and this one
+        launched.hear_all(self.listener, TYPES)
+        received, graph = self.listener.heard, self.listener.node
+        launched.find_all(self.listener, TYPES, ["/acfr/payload/wheels"], readers=2)  # the node, and this one
         self.assertEqual(graph.count_publishers(TF), 1)
         ends = launched.last_keys(expected, TYPES)
-        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again_in_full(self.audience, expected, TYPES, START)
+        launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again_in_full(self.listener, expected, TYPES, START)
         self.assertGreater(len(expected[ODOM]), 10)
         for topic in (*TYPES, "/tf_static"):
             launched.check_same(topic, received[topic], expected[topic], numbers_too=topic in COMPARED)
 
-    def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
+    def test_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", [TF])
         parents = launched.parents_in(message for part in written.values() for message in part)
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
@@ -82,8 +80,8 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual((parents["base_link"], parents["odom"]), ("map", "map"))
         self.assertEqual([len(message.transforms) for message in written[TF]], [1] * 30)
 
-    def test_the_robot_s_model_is_offered(self) -> None:
-        self.assertIn('<robot name="argo">', launched.model_offered(self.audience))
+    def test_robot_s_model_is_offered(self) -> None:
+        self.assertIn('<robot name="argo">', launched.model_offered(self.listener))
 
 
 @launch_testing.post_shutdown_test()
@@ -91,6 +89,6 @@ class AfterPlaying(unittest.TestCase):
     def test_all_processes_end_well(self, proc_info: Any, proc_output: Any, folder: Any) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info)
-        said = launched.said_by(proc_output)
-        self.assertIn("[acfr.skid_steer_odometry]", said)
-        self.assertIn("starting anew", said)
+        message = launched.said_by(proc_output)
+        self.assertIn("[acfr.skid_steer_odometry]", message)
+        self.assertIn("starting anew", message)

@@ -55,11 +55,11 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder()
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder()
+        self.addCleanup(self.listener.close)
 
-    def test_each_frame_has_the_owner_that_was_asked_for(self) -> None:
-        listener, graph = self.audience, self.audience.node
+    def test_each_frame_has_owner_that_was_requested(self) -> None:
+        listener, graph = self.listener, self.listener.node
         listener.hear("/tf", TF)
         listener.hear("/tf_static", TF, latched=True)
         for name in LAUNCHES:
@@ -73,7 +73,7 @@ class WhilePlaying(unittest.TestCase):
                 listener.changed.wait(0.1)
         for name in LAUNCHES:
             listener.namespace = name
-            self.audience.ask(srv.Resume, "resume")
+            self.listener.ask(srv.Resume, "resume")
         sent = listener.heard["/tf"]
         listener.wait(
             lambda: (
@@ -91,7 +91,7 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual(graph.count_publishers("/tf"), 2)
 
     def rows(self, name: str) -> int:
-        return len([message for message in self.audience.heard["/tf"] if self.edges([message], name)])
+        return len([message for message in self.listener.heard["/tf"] if self.edges([message], name)])
 
     def edges(self, messages: list[Any], name: str) -> set[tuple[str, str]]:
         """The edges of one of the launches, without its prefix."""

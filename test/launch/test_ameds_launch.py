@@ -40,21 +40,21 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder()
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder()
+        self.addCleanup(self.listener.close)
 
-    def test_a_live_nodes_compute_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
+    def test_live_nodes_compute_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
-        launched.hear_all(self.audience, DERIVED)
-        received = self.audience.heard
-        launched.find_all(self.audience, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
+        launched.hear_all(self.listener, DERIVED)
+        received = self.listener.heard
+        launched.find_all(self.listener, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
-        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again_in_full(self.audience, expected, DERIVED, START)
+        launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again_in_full(self.listener, expected, DERIVED, START)
         for topic in (*DERIVED, "/tf_static"):
             launched.check_same(topic, received[topic], expected[topic])
 
-    def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
+    def test_b_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])
         parents = launched.parents_in(message for part in written.values() for message in part)
         roots = set(parents.values()) - set(parents)
@@ -63,18 +63,18 @@ class WhilePlaying(unittest.TestCase):
         wheels = {f"wheel_{wheel}" for wheel in (1, 2, 3, 4)}
         self.assertLessEqual(arms | wheels | {"odom", "base_link", "lidar", "main_cam", "aux_cam"}, set(parents))
 
-    def test_c_the_services_are_obeyed_and_the_clock_follows(self) -> None:
-        self.audience.hear("/clock", "rosgraph_msgs/msg/Clock")
-        self.audience.hear("/ameds/imu/data_raw", "sensor_msgs/msg/Imu")
-        clock, imu = self.audience.heard["/clock"], self.audience.heard["/ameds/imu/data_raw"]
-        self.assertTrue(self.audience.ask(srv.IsPaused, "is_paused").paused)
-        self.assertTrue(self.audience.ask(srv.SetRate, "set_rate", rate=2.0).success)
-        self.assertFalse(self.audience.ask(srv.SetRate, "set_rate", rate=0.0).success)
+    def test_c_services_are_obeyed_and_clock_follows(self) -> None:
+        self.listener.hear("/clock", "rosgraph_msgs/msg/Clock")
+        self.listener.hear("/ameds/imu/data_raw", "sensor_msgs/msg/Imu")
+        clock, imu = self.listener.heard["/clock"], self.listener.heard["/ameds/imu/data_raw"]
+        self.assertTrue(self.listener.ask(srv.IsPaused, "is_paused").paused)
+        self.assertTrue(self.listener.ask(srv.SetRate, "set_rate", rate=2.0).success)
+        self.assertFalse(self.listener.ask(srv.SetRate, "set_rate", rate=0.0).success)
         request = srv.Seek.Request()
         request.time.sec = START + 1
-        self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
-        self.audience.ask(srv.Resume, "resume")
-        self.audience.wait(lambda: len(imu) >= 90 and len(clock) > 10, lambda: (len(imu), len(clock)))
+        self.assertTrue(self.listener.ask(srv.Seek, "seek", time=request.time).success)
+        self.listener.ask(srv.Resume, "resume")
+        self.listener.wait(lambda: len(imu) >= 90 and len(clock) > 10, lambda: (len(imu), len(clock)))
         self.assertGreaterEqual(imu[0].header.stamp.sec, START + 1)
         times = [tick.clock.sec * 10**9 + tick.clock.nanosec for tick in clock]
         self.assertEqual(times, sorted(times))

@@ -38,8 +38,8 @@ FRAMES = ("base_link", "lidar", "wheel_1", "main_arm_end", "odom")
 def launched(archive: Path, namespace: str, *arguments: str) -> ExecuteProcess:
     """`ros2 launch` as a user types it."""
     command = ["ros2", "launch", "fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
-    apart = [f"namespace:={namespace}", f"frame_prefix:={namespace}/"]
-    return ExecuteProcess(cmd=[*command, *apart, *arguments], additional_env=TELLS_ITS_PLACE)
+    difference = [f"namespace:={namespace}", f"frame_prefix:={namespace}/"]
+    return ExecuteProcess(cmd=[*command, *difference, *arguments], additional_env=TELLS_ITS_PLACE)
 
 
 @pytest.mark.launch_test
@@ -59,18 +59,18 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 class WhilePlaying(unittest.TestCase):
     """By the order of their names: the ends come last."""
 
-    def test_a_each_has_topics_and_frames_of_its_own(self) -> None:
+    def test_each_has_topics_and_frames_of_its_own(self) -> None:
         listener = TopicRecorder("to_the_end")
         self.addCleanup(listener.close)
         listener.hear("/tf", "tf2_msgs/msg/TFMessage")
         listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
 
         def frames() -> dict[str, set[str]]:
-            found: dict[str, set[str]] = defaultdict(set)
+            by_name: dict[str, set[str]] = defaultdict(set)
             for message in listener.heard["/tf"] + listener.heard["/tf_static"]:
                 for transform in message.transforms:
-                    found[transform.child_frame_id.partition("/")[0]].add(transform.child_frame_id)
-            return found
+                    by_name[transform.child_frame_id.partition("/")[0]].add(transform.child_frame_id)
+            return by_name
 
         topics = {f"/{name}/{topic}" for name in PLAYING for topic in ("lidar/points", "wheels/odom")}
         nodes = [f"/{name}/platform/joint_states" for name in PLAYING]
@@ -80,20 +80,20 @@ class WhilePlaying(unittest.TestCase):
         listener.wait(lambda: all(requested[name] <= frames()[name] for name in PLAYING), frames)
         self.assertEqual(set(frames()), set(PLAYING))
 
-    def test_b_every_round_computes_the_same_again(self) -> None:
+    def test_b_every_round_computes_same_again(self) -> None:
         listener, topic = TopicRecorder("interrupted"), "/interrupted/wheels/odom"
         self.addCleanup(listener.close)
         listener.hear(topic, "nav_msgs/msg/Odometry")
 
         def rounds() -> list[dict[int, tuple[float, ...]]]:
-            found: list[dict[int, tuple[float, ...]]] = [{}]
+            result: list[dict[int, tuple[float, ...]]] = [{}]
             for message in listener.heard[topic]:
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-                if found[-1] and stamp < max(found[-1]):
-                    found.append({})
+                if result[-1] and stamp < max(result[-1]):
+                    result.append({})
                 pose = message.pose.pose
-                found[-1][stamp] = (pose.position.x, pose.position.y, pose.orientation.z, pose.orientation.w)
-            return found
+                result[-1][stamp] = (pose.position.x, pose.position.y, pose.orientation.z, pose.orientation.w)
+            return result
 
         listener.wait(lambda: len(rounds()) > 3, lambda: [len(part) for part in rounds()])
         _, second, third, *_ = rounds()  # the first may have begun before it was heard
@@ -101,12 +101,10 @@ class WhilePlaying(unittest.TestCase):
         self.assertGreater(len(common), 10)
         self.assertEqual([second[stamp] for stamp in common], [third[stamp] for stamp in common])
 
-    def test_the_end_of_the_archive_ends_the_launch(
-        self, proc_info: Any, proc_output: Any, to_the_end: ExecuteProcess
-    ) -> None:
+    def test_end_of_archive_ends_launch(self, proc_info: Any, proc_output: Any, to_the_end: ExecuteProcess) -> None:
         assert_it_ends(proc_info, proc_output, to_the_end)
 
-    def test_ctrl_c_ends_the_launch(
+    def test_ctrl_c_ends_launch(
         self, launch_service: Any, proc_info: Any, proc_output: Any, interrupted: ExecuteProcess
     ) -> None:
         proc_output.assertWaitFor("again and again", process=interrupted, timeout=PATIENCE_S, stream="stdout")
@@ -115,7 +113,7 @@ class WhilePlaying(unittest.TestCase):
         )
         assert_it_ends(proc_info, proc_output, interrupted)
 
-    def test_an_archive_that_is_not_there_ends_the_launch(
+    def test_archive_that_is_not_there_ends_launch(
         self, proc_info: Any, proc_output: Any, nothing: ExecuteProcess
     ) -> None:
         assert_it_ends(proc_info, proc_output, nothing)
@@ -123,30 +121,30 @@ class WhilePlaying(unittest.TestCase):
 
 @launch_testing.post_shutdown_test()
 class AfterPlaying(unittest.TestCase):
-    def test_a_launch_that_came_to_its_end_has_done_well(
+    def test_launch_that_came_to_its_end_has_done_well(
         self, proc_info: Any, proc_output: Any, to_the_end: ExecuteProcess, folder: Any
     ) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info, process=to_the_end)
-        told = said(proc_output, to_the_end)
-        self.assertIn("published 4289 messages on 33 topics, skipped 0", told)
-        self.assertNotIn("has died", told)
+        message = said(proc_output, to_the_end)
+        self.assertIn("published 4289 messages on 33 topics, skipped 0", message)
+        self.assertNotIn("has died", message)
 
-    def test_a_launch_that_was_interrupted_has_ended_all_its_processes_well(
+    def test_launch_that_was_interrupted_has_ended_all_its_processes_well(
         self, proc_output: Any, interrupted: ExecuteProcess
     ) -> None:
-        told = said(proc_output, interrupted)
-        self.assertNotIn("Traceback", told)
-        self.assertNotIn("has died", told)
-        self.assertEqual(told.count("process has finished cleanly"), told.count("process started with pid"))
+        output = said(proc_output, interrupted)
+        self.assertNotIn("Traceback", output)
+        self.assertNotIn("has died", output)
+        self.assertEqual(output.count("process has finished cleanly"), output.count("process started with pid"))
         again = r"\[interrupted.wheel_odometry\]: the (player|times of the messages) jumped.*: starting anew"
-        self.assertRegex(told, again)
+        self.assertRegex(output, again)
 
-    def test_an_archive_that_is_not_there_is_said(
+    def test_archive_that_is_not_there_is_reported(
         self, proc_info: Any, proc_output: Any, nothing: ExecuteProcess
     ) -> None:
         launch_testing.asserts.assertExitCodes(proc_info, [0, 1], process=nothing)  # 0 by ROS 2's own launch
-        told = said(proc_output, nothing)
-        self.assertIn("Traverse_5/nothing: there is no such folder or file", told)
-        self.assertNotIn("process started", told)
-        self.assertNotIn("Traceback", told)
+        message_text = said(proc_output, nothing)
+        self.assertIn("Traverse_5/nothing: there is no such folder or file", message_text)
+        self.assertNotIn("process started", message_text)
+        self.assertNotIn("Traceback", message_text)

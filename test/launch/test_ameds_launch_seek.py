@@ -50,43 +50,47 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder()
-        self.addCleanup(self.audience.close)
-        self.audience.hear("/tf", "tf2_msgs/msg/TFMessage")
-        self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
-        self.audience.hear(TRUTH, "nav_msgs/msg/Odometry")
+        self.listener = TopicRecorder()
+        self.addCleanup(self.listener.close)
+        self.listener.hear("/tf", "tf2_msgs/msg/TFMessage")
+        self.listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        self.listener.hear(TRUTH, "nav_msgs/msg/Odometry")
 
-    def test_the_base_is_on_the_truth_after_each_jump(self) -> None:
+    def test_base_is_on_truth_after_each_jump(self) -> None:
         self.check(0)
         for seconds in JUMPS_S:
             request = srv.Seek.Request()
             request.time.sec = START + seconds
-            self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
-            with self.audience.changed:
-                self.audience.heard["/tf"].clear()
+            self.assertTrue(self.listener.ask(srv.Seek, "seek", time=request.time).success)
+            with self.listener.changed:
+                self.listener.heard["/tf"].clear()
             self.check(seconds)
 
     def check(self, start_s: int) -> None:
         """Poses of the base in the map against the truth of their times, in what was played from some time on."""
-        self.audience.wait(lambda: len(self.errors(start_s)) > 40, lambda: (start_s, self.errors(start_s)))
+        self.listener.wait(lambda: len(self.errors(start_s)) > 40, lambda: (start_s, self.errors(start_s)))
         errors = self.errors(start_s)
         self.assertLess(max(errors), 0.1, (start_s, [round(error, 2) for error in errors]))
 
     def errors(self, start_s: int) -> list[float]:
         """The distances, in m."""
-        received = self.audience.heard
+        received = self.listener.heard
         edges = [t for message in received["/tf"] for t in message.transforms if t.child_frame_id == "base_link"]
-        found = {time_ns(edge): vector(edge.transform.translation) for edge in edges}
+        by_name = {time_ns(edge): vector(edge.transform.translation) for edge in edges}
         true = {time_ns(message): vector(message.pose.pose.position) for message in received[TRUTH]}
         static = [t for message in received["/tf_static"] for t in message.transforms]
         anchors = [each.transform for each in static if each.child_frame_id == "odom"]
         first, last = (START + start_s) * 10**9, (START + start_s + LONGEST_S) * 10**9
-        common = [stamp for stamp in found if stamp in true and first <= stamp < last]
+        common = [stamp for stamp in by_name if stamp in true and first <= stamp < last]
         if not (anchors and common):
             return []
         turn, start = anchors[-1].rotation, vector(anchors[-1].translation)
-        places = start + Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).apply([found[stamp] for stamp in common])
-        return [float(np.hypot(*(place - true[stamp])[:2])) for stamp, place in zip(common, places, strict=True)]
+        positions = start + Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).apply(
+            [by_name[stamp] for stamp in common]
+        )
+        return [
+            float(np.hypot(*(position - true[stamp])[:2])) for stamp, position in zip(common, positions, strict=True)
+        ]
 
 
 def time_ns(message: Any) -> int:

@@ -46,7 +46,7 @@ def base_t_main_cam() -> Array:
     return chain
 
 
-def test_lidar_odometry_follows_the_truth(sampled_ameds: Sampled, tmp_path: Path, monkeypatch: Any) -> None:
+def test_lidar_odometry_follows_truth(sampled_ameds: Sampled, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)  # it writes its results where it stands
     pipeline = OdometryPipeline(RosbagDataset(sampled_ameds.bag, "/ameds/lidar/points"), n_scans=SCANS)
     pipeline.run()
@@ -56,16 +56,16 @@ def test_lidar_odometry_follows_the_truth(sampled_ameds: Sampled, tmp_path: Path
     base_t_lidar = np.diag([-1.0, -1.0, 1.0, 1.0])  # the facts: turned by half about z
     base_t_lidar[:3, 3] = [-0.549, 0, 1.470]
     truth = PoseTrajectory3D(poses_se3=list(truth_at(sampled_ameds, ends_s) @ base_t_lidar), timestamps=ends_s)
-    found = PoseTrajectory3D(poses_se3=list(pipeline.poses), timestamps=ends_s)
+    trajectory = PoseTrajectory3D(poses_se3=list(pipeline.poses), timestamps=ends_s)
     assert truth.path_length > 5
-    assert rms_apart_m(found, truth) < SHARE * truth.path_length
+    assert rms_apart_m(trajectory, truth) < SHARE * truth.path_length
 
 
-def rms_apart_m(found: PoseTrajectory3D, truth: PoseTrajectory3D) -> float:
+def rms_apart_m(result: PoseTrajectory3D, truth: PoseTrajectory3D) -> float:
     """Evo's absolute error of positions, once the one is laid over the other."""
-    found.align(truth)
+    result.align(truth)
     error = metrics.APE(metrics.PoseRelation.translation_part)
-    error.process_data((truth, found))
+    error.process_data((truth, result))
     return float(error.get_statistic(metrics.StatisticsType.rmse))
 
 
@@ -78,27 +78,25 @@ def trajectories(sampled_ameds: Sampled) -> dict[str, PoseTrajectory3D]:
         }
 
 
-def test_evo_compares_the_wheels_with_the_ins(trajectories: dict[str, PoseTrajectory3D]) -> None:
+def test_evo_compares_wheels_with_ins(trajectories: dict[str, PoseTrajectory3D]) -> None:
     ins, wheels = sync.associate_trajectories(trajectories["gnss/odom"], trajectories["wheels/odom"], max_diff=0.006)
     assert ins.num_poses > 300
     assert rms_apart_m(wheels, ins) < SHARE * ins.path_length
 
 
-def test_evo_finds_the_ins_where_the_robot_truly_was(
-    sampled_ameds: Sampled, trajectories: dict[str, PoseTrajectory3D]
-) -> None:
+def test_evo_finds_ins_where_robot_truly_was(sampled_ameds: Sampled, trajectories: dict[str, PoseTrajectory3D]) -> None:
     ins = trajectories["gnss/odom"]
     inside = (ins.timestamps > ins.timestamps[0]) & (ins.timestamps < ins.timestamps[-1])
     truth = truth_at(sampled_ameds, ins.timestamps[inside])
-    apart = np.linalg.norm(ins.positions_xyz[inside] - truth[:, :3, 3], axis=1)
-    assert np.median(apart) < 0.05
+    difference = np.linalg.norm(ins.positions_xyz[inside] - truth[:, :3, 3], axis=1)
+    assert np.median(difference) < 0.05
     turned = Rotation.from_matrix(truth[:, :3, :3]).inv() * Rotation.from_quat(
         ins.orientations_quat_wxyz[inside][:, [1, 2, 3, 0]]
     )
     assert np.degrees(np.median(turned.magnitude())) < 0.2
 
 
-def test_two_images_of_the_main_camera_tell_the_direction_of_motion(sampled_ameds: Sampled) -> None:
+def test_two_images_of_main_camera_give_direction_of_motion(sampled_ameds: Sampled) -> None:
     typestore = get_typestore(Stores.ROS2_JAZZY)
     with AnyReader([sampled_ameds.bag], default_typestore=typestore) as reader:
 
@@ -118,8 +116,8 @@ def test_two_images_of_the_main_camera_tell_the_direction_of_motion(sampled_amed
     ahead = np.zeros_like(first)
     ahead[: len(first) * 6 // 10] = 255  # below it the rover sees its own parts and its shadow
     corners = cv2.goodFeaturesToTrack(first, 800, 0.01, 12, mask=ahead)
-    moved, found, _ = cv2.calcOpticalFlowPyrLK(first, second, corners, None, winSize=(31, 31), maxLevel=5)
-    good = found.ravel() == 1
+    moved, actual, _ = cv2.calcOpticalFlowPyrLK(first, second, corners, None, winSize=(31, 31), maxLevel=5)
+    good = actual.ravel() == 1
     assert good.sum() > 200
     before, after = (cv2.undistortPoints(points[good], matrix, distortion) for points in (corners, moved))
     cv2.setRNGSeed(1)

@@ -18,26 +18,26 @@ from launch_ros.actions import Node
 
 def programs(archive: Path, dataset: str, **arguments: str) -> list[list[str]]:
     """The words of the programs that a launch file starts beside its nodes."""
-    context, found = LaunchContext(), []
+    context, actual = LaunchContext(), []
     context.launch_configurations.update({"archive": str(archive), "kinematics": "false", **arguments})
     entities = list(describe(dataset).entities)
     while entities:
         entity = entities.pop(0)
         if isinstance(entity, ExecuteProcess):
             if not isinstance(entity, Node):
-                found.append([perform_substitutions(context, list(word)) for word in entity.cmd])
+                actual.append([perform_substitutions(context, list(word)) for word in entity.cmd])
         else:
             entities = [*(entity.visit(context) or ()), *entities]
-    return found
+    return actual
 
 
 @pytest.mark.parametrize(("dataset", "namespace"), [("ameds", "ameds"), ("rosario", "second")])
-def test_the_live_view_has_the_layout_of_the_dataset(tmp_path: Path, dataset: str, namespace: str) -> None:
+def test_live_view_has_layout_of_dataset(tmp_path: Path, dataset: str, namespace: str) -> None:
     assert programs(tmp_path, dataset) == []
     for value, in_browser in (("true", False), ("web", True)):
-        (words,) = programs(tmp_path, dataset, view=value, namespace=namespace)
-        assert words[0] == "fieldplay"
-        chosen = make_parser("view").parse_args(words[1:])
+        (text,) = programs(tmp_path, dataset, view=value, namespace=namespace)
+        assert text[0] == "fieldplay"
+        chosen = make_parser("view").parse_args(text[1:])
         assert (chosen.live, chosen.archive, chosen.web) == (True, None, in_browser)
         assert (chosen.dataset, chosen.namespace, chosen.topics) == (dataset, namespace, [])
 
@@ -48,7 +48,7 @@ def arguments_of(dataset: str) -> dict[str, DeclareLaunchArgument]:
 
 
 @pytest.mark.parametrize("dataset", sorted(dataset_files()))
-def test_every_parameter_of_a_dataset_is_an_argument_with_its_default_and_choices(dataset: str) -> None:
+def test_every_parameter_of_dataset_is_argument_with_its_default_and_choices(dataset: str) -> None:
     arguments, parameters = arguments_of(dataset), spec_of_dataset(dataset).parameters
     assert len(arguments) == sum(isinstance(entity, DeclareLaunchArgument) for entity in describe(dataset).entities)
     for name, parameter in parameters.items():
@@ -60,7 +60,7 @@ def test_every_parameter_of_a_dataset_is_an_argument_with_its_default_and_choice
         assert parameter.help in arguments[name].description
 
 
-def test_the_player_gets_the_parameters_of_the_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_player_gets_parameters_of_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters: list[dict[str, object]] = []
     make = describing.Node
 
@@ -82,7 +82,7 @@ def test_the_player_gets_the_parameters_of_the_dataset(tmp_path: Path, monkeypat
         ("xyz:=1", "ameds.launch.py has no argument 'xyz'; it has accelerometer_sign, archive, "),
     ],
 )
-def test_an_argument_that_the_launch_file_does_not_have_is_refused(
+def test_argument_that_launch_file_does_not_have_is_refused(
     word: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context, known = LaunchContext(argv=["rate:=2", word]), arguments_of("ameds")
@@ -92,25 +92,23 @@ def test_an_argument_that_the_launch_file_does_not_have_is_refused(
     assert str(refused.value).startswith(message)
 
 
-def test_arguments_of_a_launch_file_that_includes_ours_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_launch_file_that_includes_ours_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["ros2", "launch", "my_robot", "everything.launch.py", "slam:=true"])
     describing.refuse_unknown(LaunchContext(argv=["slam:=true"]), "ameds.launch.py", arguments_of("ameds"))
 
 
-def test_a_whole_number_is_one_of_a_node_s_setting_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_number_is_one_of_node_s_setting_all_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node whose setting is 0.1 refuses the whole number 1 as a parameter of another type."""
-    told: dict[object, dict[str, object]] = {}
+    messages: dict[object, dict[str, object]] = {}
     make = describing.Node
 
     def record(**options: object) -> Node:
-        told[options["executable"]] = options["parameters"][0]
+        messages[options["executable"]] = options["parameters"][0]
         return make(**options)
 
     monkeypatch.setattr(describing, "Node", record)
     programs(tmp_path, "ameds", kinematics="true", slip_share="1")
-    assert repr(told["wheel_odometry"]["slip_share"]) == "1.0"
+    assert repr(messages["wheel_odometry"]["slip_share"]) == "1.0"
     programs(tmp_path, "rosario", kinematics="true", steering_std_deg="2", integration="authors")
-    assert repr(told["ackermann_odometry"]["steering_std_deg"]) == "2.0"
-    assert told["ackermann_odometry"]["integration"] == "authors"
+    assert repr(messages["ackermann_odometry"]["steering_std_deg"]) == "2.0"
+    assert messages["ackermann_odometry"]["integration"] == "authors"

@@ -43,8 +43,8 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     chain = Path(folder.name) / "wall.yaml"
     chain.write_text(CHAIN.replace("doc: cloud}", "doc: cloud, product: cloud}"))
     bag, out = write_bag(Path(folder.name) / "bag", [pair(row) for row in range(4)]), Path(folder.name) / "out"
-    words = [word for setting in SETTINGS for word in ("--set", setting)]
-    assert main(["fuse", str(bag), str(chain), str(out), *words, "--products", str(out.parent / "kept")]) == 0
+    text = [word for setting in SETTINGS for word in ("--set", setting)]
+    assert main(["fuse", str(bag), str(chain), str(out), *text, "--products", str(out.parent / "kept")]) == 0
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "fusion.launch.py")
     arguments = {
         "dfpc": str(chain), "namespace": "rig", "settings": ",".join(SETTINGS), "queue": "10", "stats_hz": "5.0",
@@ -56,38 +56,38 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("rig")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("rig")
+        self.addCleanup(self.listener.close)
 
-    def test_live_topics_give_what_the_command_writes_of_their_bag(self, folder: Any) -> None:
+    def test_live_topics_give_what_command_writes_of_their_bag(self, folder: Any) -> None:
         with fieldplay.open(Path(folder.name) / "out") as written:
             expected = {stamp_ns: points.tobytes() for stamp_ns, points in written.clouds("wall/cloud")}
         self.assertEqual(sorted(expected), STAMPS_NS)
-        self.audience.hear(CLOUD, "sensor_msgs/msg/PointCloud2")
-        self.audience.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
+        self.listener.hear(CLOUD, "sensor_msgs/msg/PointCloud2")
+        self.listener.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.send(Path(folder.name) / "bag")
-        self.audience.wait(lambda: self.audience.count(CLOUD) >= 4, lambda: self.audience.count(CLOUD))
-        received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.audience.heard[CLOUD]}
+        self.listener.wait(lambda: self.listener.count(CLOUD) >= 4, lambda: self.listener.count(CLOUD))
+        received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.listener.heard[CLOUD]}
         self.assertEqual({stamp_ns: bytes(message.data) for stamp_ns, message in received.items()}, expected)
         self.assertEqual({message.header.frame_id for message in received.values()}, {"wall/scene"})
-        self.audience.wait(lambda: self.told().get("stereo", "").startswith("4 calls"), self.told)
-        said = self.told()
-        self.assertEqual(said["given rightImage"], "4")
-        self.assertTrue(said["stereo"].startswith("4 calls, 0 failures, wall mean 0."))
-        self.assertRegex(said["stereo"], r"CPU mean \d+\.\d+ p50 .* p95 .* max .* s, pointcloud \d+\.\d MB$")
-        self.assertRegex(said["age pointCloud"], r"^mean \d+\.\d+ p50 .* p95 .* max .* s$")
-        self.assertEqual((said["accepted"], said["failing"], said["stopped"]), ("0", "", ""))
+        self.listener.wait(lambda: self.told().get("stereo", "").startswith("4 calls"), self.told)
+        output = self.told()
+        self.assertEqual(output["given rightImage"], "4")
+        self.assertTrue(output["stereo"].startswith("4 calls, 0 failures, wall mean 0."))
+        self.assertRegex(output["stereo"], r"CPU mean \d+\.\d+ p50 .* p95 .* max .* s, pointcloud \d+\.\d MB$")
+        self.assertRegex(output["age pointCloud"], r"^mean \d+\.\d+ p50 .* p95 .* max .* s$")
+        self.assertEqual((output["accepted"], output["failing"], output["stopped"]), ("0", "", ""))
         self.compare_products(Path(folder.name))
         self.go_through_the_life_cycle()
 
     def compare_products(self, folder: Path) -> None:
         """What is kept live is what the command keeps, but for the time at which it was."""
-        with ProductStore(folder / "kept") as kept, ProductStore(folder / "live") as live:
-            self.audience.wait_for_graph(lambda: live.count() == 4)
-            for one, other in zip(kept.query(), live.query(), strict=True):
+        with ProductStore(folder / "kept") as remaining, ProductStore(folder / "live") as live:
+            self.listener.wait_for_graph(lambda: live.count() == 4)
+            for one, other in zip(remaining.query(), live.query(), strict=True):
                 self.assertEqual((one.messages[0][0], other.messages[0][0]), ("/wall/cloud", CLOUD))
                 self.assertEqual(replace(one, stored_ns=0, messages=()), replace(other, stored_ns=0, messages=()))
-                self.assertEqual(kept.messages(one.id)[0].data, live.messages(other.id)[0].data)
+                self.assertEqual(remaining.messages(one.id)[0].data, live.messages(other.id)[0].data)
 
     def go_through_the_life_cycle(self) -> None:
         """What the state does not allow is refused, and the node goes on."""
@@ -106,28 +106,28 @@ class WhileRunning(unittest.TestCase):
         return str(self.ask(GetState, "get_state").current_state.label)
 
     def ask(self, kind: Any, name: str, **request: Any) -> Any:
-        return self.audience.call(kind, f"/rig/pipeline/{name}", **request)
+        return self.listener.call(kind, f"/rig/pipeline/{name}", **request)
 
     def send(self, bag: Path) -> None:
         """All messages of a bag, once the pipeline hears their topics and is heard; cameras before pictures."""
         with fieldplay.open(bag) as data:
             messages = sorted(data.messages(), key=lambda message: (message.type.endswith("Image"), message.stamp_ns))
-        node = self.audience.node
+        node = self.listener.node
         senders = {
             topic: node.create_publisher(KINDS[topic.rpartition("/")[2]], topic, 10)
             for topic in {message.topic for message in messages}
         }
-        self.audience.wait_for_graph(
+        self.listener.wait_for_graph(
             lambda: all(sender.get_subscription_count() for sender in senders.values()) and node.count_publishers(CLOUD)
         )
         for message in messages:
             if message.type.endswith("Image"):  # who hears the states, which come once the cameras are known, hears all
-                self.audience.wait(lambda: self.audience.count(STATES) > 0, lambda: "the pipeline tells nothing")
+                self.listener.wait(lambda: self.listener.count(STATES) > 0, lambda: "the pipeline tells nothing")
             senders[message.topic].publish(message.data)
 
     def told(self) -> dict[str, str]:
         """What the pipeline last said of itself."""
-        arrays = self.audience.heard[STATES]
+        arrays = self.listener.heard[STATES]
         return {pair.key: pair.value for pair in arrays[-1].status[0].values} if arrays else {}
 
 

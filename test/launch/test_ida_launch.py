@@ -53,25 +53,25 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("ida")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("ida")
+        self.addCleanup(self.listener.close)
 
-    def test_a_the_live_arm_is_what_a_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
+    def test_live_arm_is_what_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
-        launched.hear_all(self.audience, DERIVED)
-        received = self.audience.heard
-        launched.find_all(self.audience, DERIVED, [f"/ida/{name}" for name in INPUTS])
+        launched.hear_all(self.listener, DERIVED)
+        received = self.listener.heard
+        launched.find_all(self.listener, DERIVED, [f"/ida/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
-        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
         first, *_ = sorted(key(message) for message in expected["/tf"])
-        launched.play_again_in_full(self.audience, expected, DERIVED, *first[:2])
+        launched.play_again_in_full(self.listener, expected, DERIVED, *first[:2])
         self.assertGreater(ends["/tf"][0] - first[0], 3 * MONTH_S)
         for topic in (*DERIVED, "/tf_static"):
             launched.check_same(topic, received[topic], expected[topic])
         errors = [np.linalg.norm([m.vector.x, m.vector.y, m.vector.z]) for m in received["/ida/tcp_error"]]
         self.assertLess(max(errors), 3e-4)  # four decimals of joints and places
 
-    def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
+    def test_b_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])
         parents = launched.parents_in(message for part in written.values() for message in part)
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
@@ -79,8 +79,8 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual([parents[frame] for frame in chain[:-1]], chain[1:])
         self.assertLessEqual({*TOOLS, "tool_cylindrical", "lander", "idc_camera"}, set(parents))
 
-    def test_c_the_robot_s_model_is_offered(self) -> None:
-        self.assertIn('<robot name="insight_ida">', launched.model_offered(self.audience))
+    def test_c_robot_s_model_is_offered(self) -> None:
+        self.assertIn('<robot name="insight_ida">', launched.model_offered(self.listener))
 
 
 @launch_testing.post_shutdown_test()

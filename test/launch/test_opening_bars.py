@@ -32,8 +32,8 @@ def log(tmp_path: Path) -> Path:
 @contextmanager
 def terminal() -> Iterator[Terminal]:
     """A terminal in the place of stderr; pytest would take back what a fixture puts there."""
-    with redirect_stderr(Terminal()) as found:
-        yield found
+    with redirect_stderr(Terminal()) as result:
+        yield result
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,20 @@ def terminal() -> Iterator[Terminal]:
         "cdff export LOG OUT",
     ],
 )
-def test_a_command_shows_how_far_its_opening_is(command: str, log: Path, tmp_path: Path) -> None:
-    words = [word.replace("LOG", str(log)).replace("OUT", str(tmp_path / "out")) for word in command.split()]
+def test_command_shows_how_far_its_opening_is(command: str, log: Path, tmp_path: Path) -> None:
+    fields = [word.replace("LOG", str(log)).replace("OUT", str(tmp_path / "out")) for word in command.split()]
     with terminal() as shown:
-        assert main(words) in (0, 1)
-    requested = "reading" if words[0] == "cdff" else "opening"
+        assert main(fields) in (0, 1)
+    requested = "reading" if fields[0] == "cdff" else "opening"
     assert any(f"] {requested} " in line and "MB" in line for line in shown.getvalue().split("\r"))
 
 
-def test_play_shows_it_until_all_is_open_and_hands_on_the_parameters(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: dict[str, Any] = {}
+def test_play_shows_it_until_all_is_open_and_hands_on_parameters(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results: dict[str, Any] = {}
 
     def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
         with open_dataset(path, dataset, options.selection.parameters) as archive:
-            found.update(archive.parameters)
+            results.update(archive.parameters)
             assert "] opening " in shown.getvalue()
             assert shown.getvalue().endswith("\r\x1b[K")  # the bar is gone before anything is told
         return 0
@@ -75,4 +73,4 @@ def test_play_shows_it_until_all_is_open_and_hands_on_the_parameters(
     monkeypatch.setattr(player_node, "play", play)
     with terminal() as shown:
         assert main(["play", str(log), "--set", "order=log", "--dataset", "sherpatt"]) == 0
-    assert found["order"] == "log"
+    assert results["order"] == "log"

@@ -54,25 +54,25 @@ policies: [{{prefer: first, fallback: second, quality: 0.5, seconds: 0.6}}]
 @pytest.mark.launch_test
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
-    place = Path(folder.name)
+    path = Path(folder.name)
     for name in ("first", "second"):
-        (place / f"{name}.yaml").write_text(CHAIN.format(name=name.capitalize()))
-    (place / "plan.yaml").write_text(PLAN.format(folder=place))
+        (path / f"{name}.yaml").write_text(CHAIN.format(name=name.capitalize()))
+    (path / "plan.yaml").write_text(PLAN.format(folder=path))
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "fusion.launch.py")
-    arguments = {"plan": str(place / "plan.yaml"), "namespace": "rig", "products": str(place / "kept")}
+    arguments = {"plan": str(path / "plan.yaml"), "namespace": "rig", "products": str(path / "kept")}
     launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=arguments.items())
     return LaunchDescription([launch, ReadyToTest()]), {"folder": folder}
 
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("rig")
-        self.addCleanup(self.audience.close)
-        self.sender = self.audience.node.create_publisher(Float64, "/rig/one", 10)
+        self.listener = TopicRecorder("rig")
+        self.addCleanup(self.listener.close)
+        self.sender = self.listener.node.create_publisher(Float64, "/rig/one", 10)
 
     def test_another_stands_in_and_goes_and_what_cannot_be_is_refused(self) -> None:
         self.until(1.0, lambda states: states["first"] == "active")
-        self.until(1.0, lambda states: self.audience.node.count_publishers("/rig/first/quality") > 0)
+        self.until(1.0, lambda states: self.listener.node.count_publishers("/rig/first/quality") > 0)
         self.assertEqual(self.states()["second"], "unconfigured")
         self.until(0.2, lambda states: states["second"] == "active")
         self.assertEqual(self.states(), {"first": "active", "second": "active", "third": "unconfigured"})
@@ -86,22 +86,26 @@ class WhileRunning(unittest.TestCase):
 
     def find_products(self) -> None:
         """What was kept is found, given and forgotten."""
-        found = self.call(FindProducts, "products/find", query=ProductQuery(kinds=["quality"], newest=3))
-        self.assertTrue(found.success)
-        self.assertEqual((found.count, len(found.products)), (3, 3))
-        newest = found.products[-1]
+        result = self.call(FindProducts, "products/find", query=ProductQuery(kinds=["quality"], newest=3))
+        self.assertTrue(result.success)
+        self.assertEqual((result.count, len(result.products)), (3, 3))
+        newest = result.products[-1]
         self.assertEqual(
             (newest.dfpc, newest.topics, newest.input_topics), ("First", ["/rig/first/quality"], ["/rig/one"])
         )
-        given = self.call(GetProduct, "products/get", id=newest.id)
-        self.assertEqual((given.product.digest, len(given.data), list(given.sizes)), (newest.digest, 12, [12]))
-        own = {"data": given.data, "sizes": given.sizes}
-        stored = self.call(StoreProduct, "products/store", product=given.product, **own)
+        parameters = self.call(GetProduct, "products/get", id=newest.id)
+        self.assertEqual(
+            (parameters.product.digest, len(parameters.data), list(parameters.sizes)), (newest.digest, 12, [12])
+        )
+        own = {"data": parameters.data, "sizes": parameters.sizes}
+        stored = self.call(StoreProduct, "products/store", product=parameters.product, **own)
         self.assertTrue(stored.success and stored.id > newest.id, stored.message)
         again = self.call(GetProduct, "products/get", id=stored.id)
-        self.assertEqual((again.product.digest, again.data), (newest.digest, given.data))
-        given.product.types = []
-        self.assertIn("a type and a size", self.call(StoreProduct, "products/store", product=given.product).message)
+        self.assertEqual((again.product.digest, again.data), (newest.digest, parameters.data))
+        parameters.product.types = []
+        self.assertIn(
+            "a type and a size", self.call(StoreProduct, "products/store", product=parameters.product).message
+        )
         self.assertFalse(self.call(ForgetProducts, "products/forget").success)
         forgotten = self.call(ForgetProducts, "products/forget", query=ProductQuery(ids=[newest.id]))
         self.assertEqual((forgotten.success, forgotten.count), (True, 1))
@@ -114,7 +118,7 @@ class WhileRunning(unittest.TestCase):
             self.sender.publish(Float64(data=quality))
             return bool(is_so(self.states()))
 
-        self.audience.wait_for_graph(told)
+        self.listener.wait_for_graph(told)
 
     def states(self) -> dict[str, str]:
         return {own.name: own.state for own in self.call(ListPipelines, "orchestrator/pipelines").pipelines}
@@ -125,7 +129,7 @@ class WhileRunning(unittest.TestCase):
         return str(answer.message)
 
     def call(self, kind: Any, name: str, /, **request: Any) -> Any:
-        return self.audience.call(kind, f"/rig/{name}", **request)
+        return self.listener.call(kind, f"/rig/{name}", **request)
 
 
 @launch_testing.post_shutdown_test()

@@ -45,26 +45,28 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("acfr")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("acfr")
+        self.addCleanup(self.listener.close)
 
-    def test_the_points_are_where_the_command_puts_them(self, root: Path) -> None:
-        received = self.audience.heard
+    def test_points_are_where_command_puts_them(self, root: Path) -> None:
+        received = self.listener.heard
         for topic in (RAW, OVERLAY):
-            self.audience.hear(topic, IMAGE)
-        graph = self.audience.node
+            self.listener.hear(topic, IMAGE)
+        graph = self.listener.node
         topics = (RAW, "/acfr/visual_camera/camera_info", "/acfr/laser_starboard/scan")
-        with self.audience.changed:
+        with self.listener.changed:
             while not (all(graph.count_subscribers(topic) for topic in topics) and graph.count_publishers(OVERLAY)):
-                self.audience.changed.wait(0.1)
+                self.listener.changed.wait(0.1)
         images = {topic: [None] * PICTURES for topic in (RAW, OVERLAY)}
-        play_again_in_full(self.audience, images, images, START)
+        play_again_in_full(self.listener, images, images, START)
         raw = {ns_of(message): message for message in received[RAW]}
         for message in received[OVERLAY]:
             self.assertIn(ns_of(message), raw)
-            places = self._places(root, ns_of(message))
-            self.assertGreater(len(places), 20)
-            before, after = (pixels_of(each)[places[:, 1], places[:, 0]] for each in (raw[ns_of(message)], message))
+            positions = self._places(root, ns_of(message))
+            self.assertGreater(len(positions), 20)
+            before, after = (
+                pixels_of(each)[positions[:, 1], positions[:, 0]] for each in (raw[ns_of(message)], message)
+            )
             changed = np.abs(before.astype(int) - after.astype(int)).max(axis=1) > 10
             self.assertGreater(changed.mean(), 0.9)
 
@@ -73,9 +75,9 @@ class WhilePlaying(unittest.TestCase):
         time = f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}"
         requested = ProjectionRequest(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
         with open_dataset(root) as archive:
-            found = project(archive, requested, step=lambda fraction, count: None, report=lambda text: None)
-        self.assertEqual((found.picture.stamp_ns, found.extrinsics), (stamp_ns, "own"))
-        return np.rint(found.projection.pixels[found.projection.is_visible]).astype(int)
+            projection = project(archive, requested, step=lambda fraction, count: None, report=lambda text: None)
+        self.assertEqual((projection.picture.stamp_ns, projection.extrinsics), (stamp_ns, "own"))
+        return np.rint(projection.projection.pixels[projection.projection.is_visible]).astype(int)
 
 
 def ns_of(message: Any) -> int:

@@ -54,7 +54,7 @@ class TopicRecorder:
     """A node of this process: keeps what comes on topics, calls services."""
 
     def __init__(self) -> None:
-        self.node = rclpy.create_node("audience")
+        self.node = rclpy.create_node("listener")
         self.changed = Condition()
         self.heard: dict[str, list[bytes]] = {}
         self._executor = SingleThreadedExecutor()
@@ -142,7 +142,7 @@ def ros() -> Iterator[None]:
 
 
 @pytest.fixture
-def audience(ros: None) -> Iterator[TopicRecorder]:
+def listener(ros: None) -> Iterator[TopicRecorder]:
     listener = TopicRecorder()
     yield listener
     listener.close()
@@ -178,7 +178,7 @@ def state(received: list[bytes]) -> dict[str, str]:
     return {entry.key: entry.value for entry in status.values}
 
 
-def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: TopicRecorder, tmp_path: Path) -> None:
+def test_every_message_arrives_as_bag_has_it(tiny_ameds: Any, listener: TopicRecorder, tmp_path: Path) -> None:
     with open_dataset(tiny_ameds.root) as archive:
         convert(archive, tmp_path / "bag", Selection(rectify=True), BagOptions())
     expected: dict[str, list[bytes]] = {}
@@ -190,62 +190,62 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Topi
     deep = {topic: {"history": "keep_last", "depth": 5000} for topic in expected if topic != "/tf_static"}
     (tmp_path / "qos.yaml").write_text(yaml.safe_dump(deep))
     for topic, kind in kinds.items():
-        audience.listen(message_class(kind), topic, LATCHED if topic == "/tf_static" else MANY)
+        listener.listen(message_class(kind), topic, LATCHED if topic == "/tf_static" else MANY)
     parameters = {"rate": 10, "images": "compressed", "rectify": True, "joints_tf": False}
     parameters |= {"wait_for_subscribers": len(expected) - 1, "qos_overrides": tmp_path / "qos.yaml"}
     with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
     assert code == 0, output
-    assert {topic: len(received) for topic, received in audience.heard.items()} == {
+    assert {topic: len(received) for topic, received in listener.heard.items()} == {
         topic: len(sent) for topic, sent in expected.items()
     }
     for topic, sent in expected.items():
-        assert [same_length(*pair) for pair in zip(audience.heard[topic], sent, strict=True)] == sent, topic
+        assert [same_length(*pair) for pair in zip(listener.heard[topic], sent, strict=True)] == sent, topic
     assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
 
 
-def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: TopicRecorder, tmp_path: Path) -> None:
+def test_bag_that_others_wrote_is_played_as_it_was_offered(listener: TopicRecorder, tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag", best_effort=("/words",))
-    words = audience.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
-    frames, images = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
+    text = listener.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
+    frames, images = listener.listen(TFMessage, "/tf_static", LATCHED), listener.listen(Image, "/cam")
     sent = stored(bag)
     with playing(bag, rate=4, start=1.0, wait_for_subscribers=3) as process:
-        audience.wait(lambda: frames)
-        (offered,) = audience.node.get_publishers_info_by_topic("/words")
+        listener.wait(lambda: frames)
+        (offered,) = listener.node.get_publishers_info_by_topic("/words")
         code, output = process.end()
     assert code == 0, output
     assert offered.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
     assert "my_robot: left out 1 topic with types that this ROS 2 does not have: /gear" in output
-    for received, topic, start in ((words, "/words", 20), (images, "/cam", 2), (frames, "/tf_static", 0)):
+    for received, topic, start in ((text, "/words", 20), (images, "/cam", 2), (frames, "/tf_static", 0)):
         expected = [data for _, data in sent[topic]][start:]
         assert [same_length(*pair) for pair in zip(received, expected, strict=True)] == expected, topic
 
 
-def test_a_bag_of_ros_1_is_played(tmp_path: Path) -> None:
+def test_bag_of_ros_1_is_played(tmp_path: Path) -> None:
     with playing(write_ros1(tmp_path / "robot.bag"), rate=10, topics="words|place") as process:
         code, output = process.end()
     assert code == 0 and "published 100 messages on 1 topic, skipped 0" in output, output
     assert "/place: 1 message of sensor_msgs/msg/NavSatFix left out" in output
 
 
-def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: TopicRecorder) -> None:
-    states = audience.listen(DiagnosticArray, "/diagnostics")
+def test_it_starts_when_streams_that_it_waits_for_are_received(tiny_ameds: Any, listener: TopicRecorder) -> None:
+    states = listener.listen(DiagnosticArray, "/diagnostics")
     with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix lidar") as process:
-        audience.wait(lambda: states)
+        listener.wait(lambda: states)
         assert state(states)["state"] == "waiting for subscribers"
-        received = audience.listen(NavSatFix, FIX)
+        received = listener.listen(NavSatFix, FIX)
         code, output = process.end()
     assert code == 0, output
     assert f"published {len(received) + 1} messages on 2 topics" in output  # the static tree with them
 
 
-def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
-    tiny_ameds: Any, audience: TopicRecorder
+def test_it_waits_for_node_that_is_to_hear_stream_whoever_else_receives_it(
+    tiny_ameds: Any, listener: TopicRecorder
 ) -> None:
-    states = audience.listen(DiagnosticArray, "/diagnostics")
+    states = listener.listen(DiagnosticArray, "/diagnostics")
     with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix@navigator") as process:
-        others = audience.listen(NavSatFix, FIX)
-        audience.wait(lambda: states and state(states)["subscribers"] == "1")
+        others = listener.listen(NavSatFix, FIX)
+        listener.wait(lambda: states and state(states)["subscribers"] == "1")
         assert state(states)["state"] == "waiting for subscribers"
         navigator = rclpy.create_node("navigator", namespace="ameds")
         try:
@@ -257,54 +257,54 @@ def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
     assert f"published {len(others) + 1} messages on 2 topics" in output  # the static tree with them
 
 
-def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: TopicRecorder) -> None:
-    received = audience.listen(NavSatFix, FIX)
-    clock = audience.listen(Clock, "/clock")
-    static = audience.listen(TFMessage, "/tf_static", LATCHED)
-    states = audience.listen(DiagnosticArray, "/diagnostics")
+def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, listener: TopicRecorder) -> None:
+    received = listener.listen(NavSatFix, FIX)
+    clock = listener.listen(Clock, "/clock")
+    static = listener.listen(TFMessage, "/tf_static", LATCHED)
+    states = listener.listen(DiagnosticArray, "/diagnostics")
     with playing(tiny_ameds.root, topics="gnss/fix$", paused=True, clock=50, on_end="pause") as process:
-        audience.wait(lambda: static)
-        audience.wait(lambda: states)
+        listener.wait(lambda: static)
+        listener.wait(lambda: states)
         assert state(states)["state"] == "paused"
-        assert audience.node.count_publishers(FIX) == 1
-        assert audience.call(srv.IsPaused).paused
+        assert listener.node.count_publishers(FIX) == 1
+        assert listener.call(srv.IsPaused).paused
         assert (received, clock) == ([], [])
 
-        assert audience.call(srv.PlayNext).success
-        assert audience.call(srv.Burst, num_messages=3).actually_burst == 3
-        audience.wait(lambda: len(received) >= 4)
+        assert listener.call(srv.PlayNext).success
+        assert listener.call(srv.Burst, num_messages=3).actually_burst == 3
+        listener.wait(lambda: len(received) >= 4)
         assert after_start_ms(received) == [0, 10, 20, 30]
-        assert audience.call(srv.GetRate).rate == 1.0
-        assert not audience.call(srv.SetRate, rate=0.0).success
-        assert not audience.call(srv.SetRate, rate=-1.0).success
-        assert audience.call(srv.SetRate, rate=0.25).success
-        assert audience.call(srv.GetRate).rate == 0.25
-        assert not audience.call(srv.Seek, time=Time(sec=START - 1)).success
-        assert not audience.call(srv.Seek, time=Time(sec=START + 2)).success
+        assert listener.call(srv.GetRate).rate == 1.0
+        assert not listener.call(srv.SetRate, rate=0.0).success
+        assert not listener.call(srv.SetRate, rate=-1.0).success
+        assert listener.call(srv.SetRate, rate=0.25).success
+        assert listener.call(srv.GetRate).rate == 0.25
+        assert not listener.call(srv.Seek, time=Time(sec=START - 1)).success
+        assert not listener.call(srv.Seek, time=Time(sec=START + 2)).success
 
-        audience.call(srv.Resume)
-        audience.wait(lambda: len(received) >= 6)
-        assert not audience.call(srv.IsPaused).paused
-        assert not audience.call(srv.PlayNext).success
-        assert audience.call(srv.Burst, num_messages=2).actually_burst == 0
-        audience.call(srv.TogglePaused)
-        assert audience.call(srv.IsPaused).paused
-        audience.call(srv.PlayNext)
-        audience.wait(lambda: stamp_ns(received[-1]) == int(heard_clock(clock)[-1]))
+        listener.call(srv.Resume)
+        listener.wait(lambda: len(received) >= 6)
+        assert not listener.call(srv.IsPaused).paused
+        assert not listener.call(srv.PlayNext).success
+        assert listener.call(srv.Burst, num_messages=2).actually_burst == 0
+        listener.call(srv.TogglePaused)
+        assert listener.call(srv.IsPaused).paused
+        listener.call(srv.PlayNext)
+        listener.wait(lambda: stamp_ns(received[-1]) == int(heard_clock(clock)[-1]))
 
-        assert audience.call(srv.Seek, time=Time(sec=START + 1)).success
-        audience.call(srv.PlayNext)
-        audience.wait(lambda: after_start_ms(received)[-1] == 1000)
-        assert audience.call(srv.Seek, time=Time(sec=START, nanosec=500_000_000)).success
-        audience.call(srv.PlayNext)
-        audience.wait(lambda: after_start_ms(received)[-1] == 500)
+        assert listener.call(srv.Seek, time=Time(sec=START + 1)).success
+        listener.call(srv.PlayNext)
+        listener.wait(lambda: after_start_ms(received)[-1] == 1000)
+        assert listener.call(srv.Seek, time=Time(sec=START, nanosec=500_000_000)).success
+        listener.call(srv.PlayNext)
+        listener.wait(lambda: after_start_ms(received)[-1] == 500)
         before = len(received)
-        assert audience.call(srv.Burst, num_messages=0).actually_burst == 149
-        audience.wait(lambda: len(received) == before + 149)
-        assert not audience.call(srv.PlayNext).success
+        assert listener.call(srv.Burst, num_messages=0).actually_burst == 149
+        listener.wait(lambda: len(received) == before + 149)
+        assert not listener.call(srv.PlayNext).success
         assert len(static) == 1
 
-        audience.call(srv.Stop)
+        listener.call(srv.Stop)
         code, output = process.end()
         assert code == 0, output
     assert state(states)[f"published {FIX}"] == str(len(received))
@@ -314,12 +314,12 @@ def heard_clock(received: list[bytes]) -> list[int]:
     return [stamp_ns(data) for data in received]
 
 
-def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audience: TopicRecorder) -> None:
-    received = audience.listen(NavSatFix, FIX)
-    clock = audience.listen(Clock, "/clock")
+def test_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, listener: TopicRecorder) -> None:
+    received = listener.listen(NavSatFix, FIX)
+    clock = listener.listen(Clock, "/clock")
     parameters = {"topics": "gnss/fix$", "loop": True, "start": 0.5, "duration": 0.2, "clock": 100}
     with playing(tiny_ameds.root, **parameters, rate=2.0, wait_for_subscribers=1) as process:
-        audience.wait(lambda: len(received) >= 50)
+        listener.wait(lambda: len(received) >= 50)
         process.popen.send_signal(signal.SIGINT)
         start = time.monotonic()
         code, output = process.end()
@@ -334,37 +334,35 @@ def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audien
     assert any(before > 690 and after == 500 for before, after in jumps)
 
 
-def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(
-    tiny_ameds: Any, audience: TopicRecorder
-) -> None:
-    received = audience.listen(CameraInfo, INFO)
-    images = audience.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
+def test_stamps_now_are_time_of_day_same_for_what_belongs_together(tiny_ameds: Any, listener: TopicRecorder) -> None:
+    received = listener.listen(CameraInfo, INFO)
+    images = listener.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
     parameters = {"topics": "main_cam/(camera|image)", "images": "compressed", "stamps": "now", "rate": 5.0}
     start = time.time_ns()
     with playing(tiny_ameds.root, **parameters, wait_for_subscribers=2, loop=False) as process:
         code, output = process.end()
     end = time.time_ns()
     assert code == 0, output
-    audience.wait(lambda: len(received) == len(images) == 60)
+    listener.wait(lambda: len(received) == len(images) == 60)
     stamps = [stamp_ns(data) for data in received]
     assert stamps == [stamp_ns(data) for data in images]
     assert start < stamps[0] < stamps[-1] < end
     assert 0.38e9 < stamps[-1] - stamps[0] < 0.40e9
 
 
-def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
-    tiny_ameds: Any, audience: TopicRecorder, tmp_path: Path
+def test_late_subscriber_gets_what_is_latched_and_end_may_be_waited_at(
+    tiny_ameds: Any, listener: TopicRecorder, tmp_path: Path
 ) -> None:
     urdf = tmp_path / "robot.urdf"
     urdf.write_text("<robot name='rover'/>")
-    received = audience.listen(NavSatFix, FIX)
+    received = listener.listen(NavSatFix, FIX)
     parameters = {"topics": "gnss/fix$", "rate": 50.0, "on_end": "pause", "urdf": urdf, "wait_for_subscribers": 1}
     with playing(tiny_ameds.root, **parameters, frame_prefix="rover/") as process:
-        audience.wait(lambda: len(received) == 200)
-        assert audience.call(srv.IsPaused).paused
-        static = audience.listen(TFMessage, "/tf_static", LATCHED)
-        description = audience.listen(String, "/ameds/robot_description", LATCHED)
-        audience.wait(lambda: static and description)
+        listener.wait(lambda: len(received) == 200)
+        assert listener.call(srv.IsPaused).paused
+        static = listener.listen(TFMessage, "/tf_static", LATCHED)
+        description = listener.listen(String, "/ameds/robot_description", LATCHED)
+        listener.wait(lambda: static and description)
         assert deserialize_message(description[0], String).data == "<robot name='rover'/>"
         (tree,) = (deserialize_message(data, TFMessage) for data in static)
         assert "rover/imu_link" in {transform.child_frame_id for transform in tree.transforms}
@@ -375,7 +373,7 @@ def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
         assert code == 0, output
 
 
-def test_it_begins_without_subscribers_when_the_time_is_up(tiny_ameds: Any) -> None:
+def test_it_starts_without_subscribers_when_time_is_up(tiny_ameds: Any) -> None:
     parameters = {"topics": "gnss/fix$", "rate": 50.0, "wait_for_subscribers": 3, "wait_timeout": 0.1}
     with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
@@ -384,7 +382,7 @@ def test_it_begins_without_subscribers_when_the_time_is_up(tiny_ameds: Any) -> N
     assert "published 201 messages" in output
 
 
-def test_what_is_damaged_is_named_at_the_end(tiny_ameds: Any) -> None:
+def test_what_is_damaged_is_named_at_end(tiny_ameds: Any) -> None:
     (tiny_ameds.root / f"MainCam_{START}.500000.jpg").write_bytes(b"\xff\xd8\xff")
     parameters = {"topics": "main_cam/camera_info", "rate": 50.0}
     with playing(tiny_ameds.root, **parameters) as process:
@@ -395,7 +393,7 @@ def test_what_is_damaged_is_named_at_the_end(tiny_ameds: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         ({"archive": "/nowhere"}, "/nowhere: there is no such folder"),
         ({}, "archive: expected the folder or file to play"),
@@ -406,12 +404,14 @@ def test_what_is_damaged_is_named_at_the_end(tiny_ameds: Any) -> None:
         ({"gyro_units": "rad/s"}, "the player of ameds has no parameter 'gyro_units': did you mean 'gyro_unit'?"),
     ],
 )
-def test_what_cannot_be_played_is_said_in_a_line(parameters: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_played_is_reported_in_one_line(
+    parameters: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     (tmp_path / "GnssImu.csv").write_text("1656931512.0,1,2,3,4,5,6,7,8,9,10,11,12\n")
     archive = {"archive": tmp_path} if parameters else {}
     code, output = Process({**archive, **parameters}).end()
     assert code == 1
-    assert said in output
+    assert message in output
     assert len(output.splitlines()) == 1
 
 
@@ -426,16 +426,16 @@ def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path) -> None:
             data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
             writer.write(messages_of_channel(number, np.array([START_NS]), data))
     played = subprocess.run(["fieldplay", "play", str(bag)], capture_output=True, text=True, check=True)
-    told = played.stderr
-    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in told
-    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in told
-    assert "published 1 message on 1 topic, skipped 0" in told
-    words = ["fieldplay", "play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]
-    played = subprocess.run(words, capture_output=True, text=True, check=True)
+    message = played.stderr
+    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in message
+    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in message
+    assert "published 1 message on 1 topic, skipped 0" in message
+    arguments = ["fieldplay", "play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]
+    played = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert "published 2 messages on 2 topics" in played.stderr
 
 
-def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
+def test_player_that_waits_reports_it(tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag")
     command = ["fieldplay", "play", str(bag), "--wait-for-subscribers", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

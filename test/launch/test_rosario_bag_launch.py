@@ -41,25 +41,25 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("rosario")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("rosario")
+        self.addCleanup(self.listener.close)
 
-    def test_the_bag_s_odometry_moves_the_robot_as_in_a_conversion(self, root: Path, folder: Any) -> None:
+    def test_bag_s_odometry_moves_robot_as_in_conversion(self, root: Path, folder: Any) -> None:
         written = Path(folder.name) / "bag"
         with open_dataset(root) as archive:
             selection = Selection(derived=True, rectify=True, images="compressed")
             convert(archive, written, selection, BagOptions())
         topics = {*HEARD, "/tf_static", IMAGE}
-        found = messages_of_bag(written, topics)
-        expected = {topic: [message for _, message in messages] for topic, messages in found.items()}
-        launched.hear_all(self.audience, {**HEARD, IMAGE: "sensor_msgs/msg/CompressedImage"}, latched=["/rosario/path"])
-        launched.find_all(self.audience, [*HEARD, IMAGE], ["/rosario/odom_archived"], readers=2)
+        actual = messages_of_bag(written, topics)
+        expected = {topic: [message for _, message in messages] for topic, messages in actual.items()}
+        launched.hear_all(self.listener, {**HEARD, IMAGE: "sensor_msgs/msg/CompressedImage"}, latched=["/rosario/path"])
+        launched.find_all(self.listener, [*HEARD, IMAGE], ["/rosario/odom_archived"], readers=2)
         ends = launched.last_keys(expected, HEARD)
-        launched.play_to_the_end(self.audience, ends)
-        launched.play_again_in_full(self.audience, expected, HEARD, START)
+        launched.play_to_the_end(self.listener, ends)
+        launched.play_again_in_full(self.listener, expected, HEARD, START)
         for topic in (*HEARD, "/tf_static"):
-            launched.check_same(topic, self.audience.heard[topic], expected[topic])
-        images = {bytes(message.data) for message in self.audience.heard[IMAGE]}
+            launched.check_same(topic, self.listener.heard[topic], expected[topic])
+        images = {bytes(message.data) for message in self.listener.heard[IMAGE]}
         self.assertEqual(images, {message.data.tobytes() for message in expected[IMAGE]})
         self.assertEqual(expected["/tf"][0].transforms[0].header.frame_id, "odom")
 

@@ -36,23 +36,23 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("rosario")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("rosario")
+        self.addCleanup(self.listener.close)
 
-    def test_the_live_odometry_is_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
+    def test_live_odometry_is_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
-        launched.hear_all(self.audience, DERIVED, latched=["/rosario/path"])
-        received = self.audience.heard
-        launched.find_all(self.audience, DERIVED, ["/rosario/wheels/joint_states"])
+        launched.hear_all(self.listener, DERIVED, latched=["/rosario/path"])
+        received = self.listener.heard
+        launched.find_all(self.listener, DERIVED, ["/rosario/wheels/joint_states"])
         ends = launched.last_keys(expected, DERIVED)
-        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again_in_full(self.audience, expected, DERIVED, START)
+        launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again_in_full(self.listener, expected, DERIVED, START)
         self.assertGreater(len(expected["/rosario/odom"]), 10)
         self.assertGreater(len(expected["/rosario/path"][-1].poses), 1)
         for topic in (*DERIVED, "/tf_static"):
             launched.check_same(topic, received[topic], expected[topic])
 
-    def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
+    def test_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf", "/tf_static"])
         parents = launched.parents_in(message for part in written.values() for message in part)
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
@@ -60,8 +60,8 @@ class WhilePlaying(unittest.TestCase):
             set(parents), {"odom", "base_link", "imu", "gps", "left_camera", "right_camera", "ground_truth"} | JOINTS
         )
 
-    def test_the_robot_s_model_is_offered(self) -> None:
-        self.assertIn('<robot name="rosario">', launched.model_offered(self.audience))
+    def test_robot_s_model_is_offered(self) -> None:
+        self.assertIn('<robot name="rosario">', launched.model_offered(self.listener))
 
 
 @launch_testing.post_shutdown_test()
@@ -69,6 +69,6 @@ class AfterPlaying(unittest.TestCase):
     def test_all_processes_end_well(self, proc_info: Any, proc_output: Any, folder: Any) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info)
-        said = launched.said_by(proc_output)
-        self.assertIn("[rosario.ackermann_odometry]", said)
-        self.assertIn("starting anew", said)
+        message = launched.said_by(proc_output)
+        self.assertIn("[rosario.ackermann_odometry]", message)
+        self.assertIn("starting anew", message)

@@ -40,22 +40,22 @@ ALL = {"odometry": "VisualOdometry", "reconstruction": "Reconstruction3D", "loca
 @pytest.mark.launch_test
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
-    place = Path(folder.name)
-    write_sample("sherpatt", place / "logs", SampleOptions(seconds=5.0, settings=SETTINGS, workers=1))
-    words = ["--map", f"{place}/map.npz", "--set", "slam.Keyframes.Shift=0.05"]
-    assert main(["fuse", f"{place}/logs", "VisualSlamStereo", f"{place}/way", *words]) == 0
+    path = Path(folder.name)
+    write_sample("sherpatt", path / "logs", SampleOptions(seconds=5.0, settings=SETTINGS, workers=1))
+    text = ["--map", f"{path}/map.npz", "--set", "slam.Keyframes.Shift=0.05"]
+    assert main(["fuse", f"{path}/logs", "VisualSlamStereo", f"{path}/way", *text]) == 0
     plan = yaml.safe_load(plan_file("sherpatt").read_text())
     plan["policies"][0] |= {"quality": 1.1, "seconds": 1.0}
     few = "featuresExtractor.GeneralParameters.MaxFeaturesNumber=300"  # so that no pair is in work for long
     plan["pipelines"]["reconstruction"]["settings"] = [few]
-    (place / "plan.yaml").write_text(yaml.safe_dump(plan))
+    (path / "plan.yaml").write_text(yaml.safe_dump(plan))
     launches = Path(get_package_share_directory("fieldplay_bringup"), "launch")
     fusion = {
-        "plan": str(place / "plan.yaml"), "dataset": "sherpatt", "products": str(place / "kept"), "stats_hz": "5.0",
-        "namespace": "sherpatt", "map": str(place / "map.npz"),
+        "plan": str(path / "plan.yaml"), "dataset": "sherpatt", "products": str(path / "kept"), "stats_hz": "5.0",
+        "namespace": "sherpatt", "map": str(path / "map.npz"),
     }  # fmt: skip
     player = {
-        "archive": str(place / "logs"), "rate": "0.25", "kinematics": "false", "namespace": "sherpatt",
+        "archive": str(path / "logs"), "rate": "0.25", "kinematics": "false", "namespace": "sherpatt",
         "paused": "true", "on_end": "pause",
     }  # fmt: skip
     included = [
@@ -69,17 +69,17 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("sherpatt")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("sherpatt")
+        self.addCleanup(self.listener.close)
 
-    def test_all_of_it_from_the_beginning_to_the_end(self, folder: Any) -> None:
-        self.audience.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
-        self.until(lambda found: all(found[name].state == "active" for name in ("odometry", "reconstruction")))
-        self.audience.ask(Resume, "resume")
-        self.until(lambda found: found["localisation"].state == "active")
-        found = self.pipelines()
-        self.assertEqual(found["localisation"].told, "odometry was below 1.1 for 1 s: localisation stands in")
-        self.assertEqual({name for name, own in found.items() if own.state == "active"}, set(ALL))
+    def test_all_of_it_from_startning_to_end(self, folder: Any) -> None:
+        self.listener.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
+        self.until(lambda result: all(result[name].state == "active" for name in ("odometry", "reconstruction")))
+        self.listener.ask(Resume, "resume")
+        self.until(lambda result: result["localisation"].state == "active")
+        result = self.pipelines()
+        self.assertEqual(result["localisation"].told, "odometry was below 1.1 for 1 s: localisation stands in")
+        self.assertEqual({name for name, own in result.items() if own.state == "active"}, set(ALL))
         self.until(lambda _: {f"{name}: {dfpc}" for name, dfpc in ALL.items()} <= self.told())
         with ProductStore(Path(folder.name) / "kept") as store:
             self.until(lambda _: {product.producer.dfpc for product in store.query()} == set(ALL.values()))
@@ -87,17 +87,17 @@ class WhileRunning(unittest.TestCase):
             first = next(store.query(ProductQuery(kinds=("cloud",))))
             self.assertIn("/sherpatt/reconstruction_3d/cloud", first.messages[0])
             self.assertIsNotNone(first.extent and first.pose)
-        self.audience.ask(Pause, "pause")  # so that no pair is in work when all end
+        self.listener.ask(Pause, "pause")  # so that no pair is in work when all end
 
     def until(self, is_so: Any) -> None:
-        self.audience.wait_for_graph(lambda: is_so(self.pipelines()), PATIENCE_S)
+        self.listener.wait_for_graph(lambda: is_so(self.pipelines()), PATIENCE_S)
 
     def pipelines(self) -> dict[str, Any]:
-        answer = self.audience.call(ListPipelines, "/sherpatt/orchestrator/pipelines")
+        answer = self.listener.call(ListPipelines, "/sherpatt/orchestrator/pipelines")
         return {own.name: own for own in answer.pipelines}
 
     def told(self) -> set[str]:
-        return {status.name for array in list(self.audience.heard[STATES]) for status in array.status}
+        return {status.name for array in list(self.listener.heard[STATES]) for status in array.status}
 
 
 @launch_testing.post_shutdown_test()

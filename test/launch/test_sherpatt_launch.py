@@ -60,30 +60,28 @@ def written_messages(root: Path, folder: str) -> dict[str, list[Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = TopicRecorder("sherpatt")
-        self.addCleanup(self.audience.close)
+        self.listener = TopicRecorder("sherpatt")
+        self.addCleanup(self.listener.close)
 
-    def test_every_topic_arrives_and_the_computed_ones_are_what_a_conversion_writes(
-        self, root: Path, folder: Any
-    ) -> None:
+    def test_every_topic_arrives_and_computed_ones_are_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = written_messages(root, folder.name)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
-        launched.hear_all(self.audience, TYPES)
-        received, graph = self.audience.heard, self.audience.node
+        launched.hear_all(self.listener, TYPES)
+        received, graph = self.listener.heard, self.listener.node
         read = [f"/sherpatt/{name}" for name in HEARD_BY_NODES]
-        launched.find_all(self.audience, TYPES, read, readers=2)  # the node, and this one
+        launched.find_all(self.listener, TYPES, read, readers=2)  # the node, and this one
 
         def senders() -> dict[str, set[str]]:
             return {name: {each.node_name for each in graph.get_publishers_info_by_topic(name)} for name in STANDING}
 
         unnamed = "_NODE_NAME_UNKNOWN_"  # a topic's publisher may be known before the node that it belongs to
-        self.audience.wait_for_graph(lambda: unnamed not in set.union(*senders().values()))
+        self.listener.wait_for_graph(lambda: unnamed not in set.union(*senders().values()))
         self.assertEqual(senders(), {TF: {"player", "joint_transforms"}, "/tf_static": {"player"}})
         ends = launched.last_keys(expected, TYPES)
-        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again(self.audience, TYPES, START)
+        launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again(self.listener, TYPES, START)
         requested = {topic: len(expected[topic]) * (SHARE if topic in QUICK else 1) for topic in TYPES}
-        self.audience.wait(
+        self.listener.wait(
             lambda: all(
                 len(received[topic]) >= requested[topic] and max(map(key, received[topic])) >= ends[topic]
                 for topic in TYPES
@@ -101,15 +99,15 @@ class WhilePlaying(unittest.TestCase):
         else:
             self.assertEqual(set(live), set(written), topic)
         self.assertEqual(len(written), len(expected), topic)
-        for place, message in live.items() if topic in COMPARED else ():
-            np.testing.assert_allclose(numbers(message), numbers(written[place]), rtol=1e-9, atol=1e-12)
+        for position, message in live.items() if topic in COMPARED else ():
+            np.testing.assert_allclose(numbers(message), numbers(written[position]), rtol=1e-9, atol=1e-12)
 
-    def test_the_surface_the_path_and_the_model_are_there_for_who_comes_later(self) -> None:
+    def test_surface_path_and_model_are_there_for_late_subscriberr(self) -> None:
         latched = {SURFACE: CLOUD, PATH: TYPES[PATH], "/sherpatt/robot_description": "std_msgs/msg/String"}
         for topic, msgtype in latched.items():
-            self.audience.hear(topic, msgtype, latched=True)
-        received = self.audience.heard
-        self.audience.wait(
+            self.listener.hear(topic, msgtype, latched=True)
+        received = self.listener.heard
+        self.listener.wait(
             lambda: all(len(received[topic]) == 1 for topic in latched), lambda: {t: len(received[t]) for t in latched}
         )
         (surface,), (path,), (model,) = (received[topic] for topic in latched)
@@ -117,7 +115,7 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual(path.header.frame_id, "odom")
         self.assertIn('<robot name="sherpatt">', model.data)
 
-    def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
+    def test_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         written = written_messages(root, folder.name)
         parents = launched.parents_in([*written[TF], *written["/tf_static"]])
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
@@ -135,7 +133,7 @@ class AfterPlaying(unittest.TestCase):
     def test_all_processes_end_well(self, proc_info: Any, proc_output: Any, folder: Any) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info)
-        said = launched.said_by(proc_output)
-        self.assertIn("[sherpatt.odometry_path]", said)
-        self.assertIn("starting anew", said)
-        self.assertNotIn("is left out", said)
+        message = launched.said_by(proc_output)
+        self.assertIn("[sherpatt.odometry_path]", message)
+        self.assertIn("starting anew", message)
+        self.assertNotIn("is left out", message)

@@ -25,7 +25,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, ExecutePro
 
 
 class WhileBothRun(unittest.TestCase):
-    def test_the_listener_finds_the_chain_of_both_transforms(
+    def test_listener_finds_chain_of_both_transforms(
         self, proc_output: ActiveIoHandler, proc_info: ActiveProcInfoHandler, listener: ExecuteProcess
     ) -> None:
         proc_output.assertWaitFor("odom -> lidar: x = 1.25", process=listener, timeout=30, stream="stdout")

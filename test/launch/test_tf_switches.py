@@ -39,13 +39,13 @@ def rosario(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def moving_edges(bag: Path) -> Counter[tuple[str, str]]:
     """The edges on /tf, and how often each was sent."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for _, message in messages_of_bag(bag, ["/tf"]).get("/tf", ()):
-        found.update((each.header.frame_id, each.child_frame_id) for each in message.transforms)
-    return found
+        counts.update((each.header.frame_id, each.child_frame_id) for each in message.transforms)
+    return counts
 
 
-def test_without_odom_tf_a_steered_base_has_its_joints_alone(rosario: Path, tmp_path: Path, call: Call) -> None:
+def test_without_odom_tf_steered_base_has_its_joints_alone(rosario: Path, tmp_path: Path, call: Call) -> None:
     assert call("convert", rosario, tmp_path / "with", "--derived")[0] == 0
     assert call("convert", rosario, tmp_path / "without", "--derived", "--no-tf", "odom_tf")[0] == 0
     whole, rest = moving_edges(tmp_path / "with"), moving_edges(tmp_path / "without")
@@ -53,7 +53,7 @@ def test_without_odom_tf_a_steered_base_has_its_joints_alone(rosario: Path, tmp_
     assert {edge: count for edge, count in whole.items() if edge != PLACED} == rest
 
 
-def test_without_odom_tf_a_base_of_four_steered_wheels_has_its_wheels_alone(
+def test_without_odom_tf_base_of_four_steered_wheels_has_its_wheels_alone(
     tiny_ameds: Any, tmp_path: Path, call: Call
 ) -> None:
     assert call("convert", tiny_ameds.root, tmp_path / "bag", "--derived", "--no-tf", "odom_tf")[0] == 0
@@ -61,17 +61,17 @@ def test_without_odom_tf_a_base_of_four_steered_wheels_has_its_wheels_alone(
     assert PLACED not in edges and ("base_link", "wheel_1") in edges
 
 
-def test_the_last_word_about_a_switch_counts(rosario: Path, tmp_path: Path, call: Call) -> None:
-    words = ("--no-tf", "odom_tf", "--tf", "odom_tf")
-    assert call("convert", rosario, tmp_path / "bag", "--derived", *words)[0] == 0
+def test_last_word_about_switch_counts(rosario: Path, tmp_path: Path, call: Call) -> None:
+    arguments = ("--no-tf", "odom_tf", "--tf", "odom_tf")
+    assert call("convert", rosario, tmp_path / "bag", "--derived", *arguments)[0] == 0
     assert PLACED in moving_edges(tmp_path / "bag")
 
 
-def test_a_switch_that_is_not_there_and_one_of_what_is_not_computed_are_wrong_usage(
+def test_switch_that_is_not_there_and_one_of_what_is_not_computed_are_usage_error(
     rosario: Path, tmp_path: Path, call: Call
 ) -> None:
-    code, told = call("convert", rosario, tmp_path / "bag", "--no-tf", "nav_tf")
-    assert (code, "rosario has no switch 'nav_tf'; there are: archived_tf, odom_tf" in told) == (2, True)
-    code, told = call("convert", rosario, tmp_path / "bag", "--tf", "odom_tf")
-    assert (code, "computed with --derived alone" in told) == (2, True)
+    code, result = call("convert", rosario, tmp_path / "bag", "--no-tf", "nav_tf")
+    assert (code, "rosario has no switch 'nav_tf'; there are: archived_tf, odom_tf" in result) == (2, True)
+    code, result = call("convert", rosario, tmp_path / "bag", "--tf", "odom_tf")
+    assert (code, "computed with --derived alone" in result) == (2, True)
     assert not (tmp_path / "bag").exists()

@@ -18,5 +18,5 @@ def inspected(archive: TinyAcfr, **parameters: Any) -> tuple[list[str], list[Def
 
 def noted(notes: list[str], text: str) -> str:
     """The one note that has a text in it."""
-    (found,) = (note for note in notes if text in note)
-    return found
+    (result,) = (note for note in notes if text in note)
+    return result

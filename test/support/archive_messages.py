@@ -26,7 +26,7 @@ def messages_of(
 
 def messages_in(bag: Path, namespace: str) -> Messages:
     """All messages of a bag, likewise."""
-    return {topic.removeprefix(f"/{namespace}/"): found for topic, found in messages_of_bag(bag).items()}
+    return {topic.removeprefix(f"/{namespace}/"): result for topic, result in messages_of_bag(bag).items()}
 
 
 def stored_of(

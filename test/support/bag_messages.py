@@ -27,15 +27,15 @@ def stored_in(bag: Path, topics: Collection[str] = ()) -> Iterator[tuple[str, st
 
 def messages_of_bag(bag: Path, topics: Collection[str] = ()) -> dict[str, list[tuple[int, Any]]]:
     """All messages by topic, with their times; or those of some topics."""
-    found: dict[str, list[tuple[int, Any]]] = {}
+    results: dict[str, list[tuple[int, Any]]] = {}
     for topic, msgtype, stamp_ns, data in stored_in(bag, topics):
-        found.setdefault(topic, []).append((stamp_ns, _TYPES.deserialize_cdr(data, msgtype)))
-    return found
+        results.setdefault(topic, []).append((stamp_ns, _TYPES.deserialize_cdr(data, msgtype)))
+    return results
 
 
-def _learn(msgtype: str, told: str, definition: bytes) -> None:
-    if (msgtype, told) not in _LEARNT:
-        _LEARNT[msgtype, told] = definition
+def _learn(msgtype: str, message: str, definition: bytes) -> None:
+    if (msgtype, message) not in _LEARNT:
+        _LEARNT[msgtype, message] = definition
         _TYPES.register(get_types_from_msg(definition.decode(), msgtype))
-        assert _TYPES.hash_rihs01(msgtype) == told
-    assert _LEARNT[msgtype, told] is definition or _LEARNT[msgtype, told] == definition
+        assert _TYPES.hash_rihs01(msgtype) == message
+    assert _LEARNT[msgtype, message] is definition or _LEARNT[msgtype, message] == definition

@@ -98,9 +98,9 @@ class Shown:
 
     def value(self, script: str) -> Any:
         """What an expression of JavaScript gives, once its promise is kept."""
-        found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
     def events(self, method: str) -> list[dict[str, Any]]:
         return [message["params"] for message in self._browser.events if message.get("method") == method]

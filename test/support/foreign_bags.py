@@ -40,30 +40,30 @@ def store_with_gears(version: Literal["ros1", "ros2"]) -> Any:
 
 def sent(store: Any) -> list[tuple[str, int, Any]]:
     """What is in the bags: topic, time, message."""
-    types, found = store.types, []
+    types, result = store.types, []
     first = {"seq": 7} if "seq" in types["std_msgs/msg/Header"].__dataclass_fields__ else {}
     for row in range(COUNT):
         time_ns = START_NS + row * STEP_NS
         stamp = types["builtin_interfaces/msg/Time"](*divmod(time_ns, 10**9))
         header = types["std_msgs/msg/Header"](**first, stamp=stamp, frame_id="base")
-        found.append(("/words", time_ns, types["std_msgs/msg/String"](f"word {row}")))
+        result.append(("/words", time_ns, types["std_msgs/msg/String"](f"word {row}")))
         tooth = types[TOOTH](when=stamp, size=row)
-        found.append(("/gear", time_ns, types[GEAR](header, np.arange(row, dtype=np.float64), "x" * row, tooth)))
+        result.append(("/gear", time_ns, types[GEAR](header, np.arange(row, dtype=np.float64), "x" * row, tooth)))
         for topic in ("/way", "/truth"):
             pose = types["geometry_msgs/msg/Pose"](
                 types["geometry_msgs/msg/Point"](0.1 * row, np.sin(0.1 * row), 0.0),
                 types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
             )
-            found.append((topic, time_ns, types["geometry_msgs/msg/PoseStamped"](header, pose)))
+            result.append((topic, time_ns, types["geometry_msgs/msg/PoseStamped"](header, pose)))
         if row < 2:
             turn = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
-            place = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](row, 0.0, 0.0), turn)
-            link = types["geometry_msgs/msg/TransformStamped"](header, f"child{row}", place)
-            found.append(("/tf_static", time_ns, types[TF if TF in types else OLD_TF]([link])))
+            position = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](row, 0.0, 0.0), turn)
+            link = types["geometry_msgs/msg/TransformStamped"](header, f"child{row}", position)
+            result.append(("/tf_static", time_ns, types[TF if TF in types else OLD_TF]([link])))
         if row % PICTURE_EVERY == 0:
             pixels = np.full(20_000, row, np.uint8)
-            found.append(("/cam", time_ns, types["sensor_msgs/msg/Image"](header, 100, 200, "mono8", 0, 200, pixels)))
-    return found
+            result.append(("/cam", time_ns, types["sensor_msgs/msg/Image"](header, 100, 200, "mono8", 0, 200, pixels)))
+    return result
 
 
 def write_ros2(
@@ -127,11 +127,11 @@ def _qos(*, is_best_effort: bool, is_latched: bool) -> Qos:
 
 def stored(path: Path) -> Messages:
     """All messages of a bag as another reader finds them."""
-    found: Messages = defaultdict(list)
+    by_name: Messages = defaultdict(list)
     with AnyReader([path]) as reader:
         for connection, time_ns, data in reader.messages():
-            found[connection.topic].append((time_ns, bytes(data)))
-    return dict(found)
+            by_name[connection.topic].append((time_ns, bytes(data)))
+    return dict(by_name)
 
 
 def write_later(bag: Path, out: Path, later_ns: int, *, rate: float = 1.0) -> Path:
@@ -141,17 +141,17 @@ def write_later(bag: Path, out: Path, later_ns: int, *, rate: float = 1.0) -> Pa
     """
     with AnyReader([bag]) as reader, Writer(out, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         connections = {
-            found.id: writer.add_connection(
-                found.topic,
-                found.msgtype,
+            result.id: writer.add_connection(
+                result.topic,
+                result.msgtype,
                 typestore=reader.typestore,
-                offered_qos_profiles=found.ext.offered_qos_profiles,
+                offered_qos_profiles=result.ext.offered_qos_profiles,
             )
-            for found in reader.connections
+            for result in reader.connections
         }
-        for found, time_ns, data in reader.messages():
+        for result, time_ns, data in reader.messages():
             log_ns = reader.start_time + round((time_ns - reader.start_time) * rate) + later_ns
-            writer.write(connections[found.id], log_ns, data)
+            writer.write(connections[result.id], log_ns, data)
     return out
 
 

@@ -37,10 +37,10 @@ def said(proc_output: Any, process: ExecuteProcess) -> str:
 
 def _below(pid: int) -> Iterator[int]:
     """The processes that a process started, the latest of a chain first."""
-    found = []
+    results = []
     with suppress(OSError):
         for file in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += [int(child) for child in file.read_text().split()]
-    for child in found:
+            results += [int(child) for child in file.read_text().split()]
+    for child in results:
         yield from _below(child)
         yield child

@@ -24,8 +24,8 @@ ROUNDS = 3
 def launch_of(dataset: str, root: Path, **arguments: str) -> LaunchDescription:
     """A dataset's launch file with an archive; it starts paused, and pauses at the end."""
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", f"{dataset}.launch.py")
-    given = {"archive": str(root), "paused": "true", "clock": "50.0", "on_end": "pause", **arguments}
-    launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=given.items())
+    parameters = {"archive": str(root), "paused": "true", "clock": "50.0", "on_end": "pause", **arguments}
+    launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=parameters.items())
     return LaunchDescription([launch, ReadyToTest()])
 
 

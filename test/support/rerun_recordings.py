@@ -17,7 +17,7 @@ COVARIANT = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseWithCovarianceStamp
 
 def entities_of(path: Path) -> dict[str, dict[str, Rows]]:
     """All columns of all entities; what holds for ever has the time 0."""
-    found: dict[str, dict[str, Rows]] = defaultdict(lambda: defaultdict(list))
+    by_name: dict[str, dict[str, Rows]] = defaultdict(lambda: defaultdict(list))
     for chunk in RrdReader(path).stream():
         batch = chunk.to_record_batch()
         names = [name for name in batch.schema.names if ":" in name]
@@ -25,10 +25,10 @@ def entities_of(path: Path) -> dict[str, dict[str, Rows]]:
         for name in names:
             values = batch.column(name)
             rows = ((time, values[row].as_py()) for row, time in enumerate(times) if values[row].is_valid)
-            found[chunk.entity_path][name] += rows
+            by_name[chunk.entity_path][name] += rows
     return {
         entity: {name: sorted(rows, key=lambda row: row[0]) for name, rows in columns.items()}
-        for entity, columns in found.items()
+        for entity, columns in by_name.items()
     }
 
 
@@ -95,11 +95,11 @@ def check_topic(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages
     return looked
 
 
-def _equal(got: Rows, requested: Rows, place: str) -> None:
-    assert [time for time, _ in got] == [time for time, _ in requested], place
+def _equal(got: Rows, requested: Rows, position: str) -> None:
+    assert [time for time, _ in got] == [time for time, _ in requested], position
     for (_, values), (time, expected) in zip(got, requested, strict=True):
         room = ROOM * max(1.0, float(np.abs(np.nan_to_num(expected)).max(initial=0)))
-        np.testing.assert_allclose(values, expected, rtol=0, atol=room, err_msg=f"{place} at {time}")
+        np.testing.assert_allclose(values, expected, rtol=0, atol=room, err_msg=f"{position} at {time}")
 
 
 def _check_fix(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
@@ -154,9 +154,9 @@ def _check_scan(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages
     for time, message in messages:
         angles = message.angle_min + message.angle_increment * np.arange(len(message.ranges))
         ranges = np.asarray(message.ranges, np.float64)
-        kept = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max) & (ranges > 0)
+        remaining = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max) & (ranges > 0)
         points = np.stack([ranges * np.cos(angles), ranges * np.sin(angles), 0 * ranges], axis=1)
-        requested.append((time, points[kept]))
+        requested.append((time, points[remaining]))
     _equal(entities[topic]["Points3D:positions"], requested, topic)
 
 
@@ -191,8 +191,8 @@ def _check_transforms(entities: Mapping[str, Mapping[str, Rows]], topic: str, me
         columns = entities[f"{'/tf_static' if is_static else '/tf'}/{child}"]
         assert {frame for _, (frame,) in columns["Transform3D:parent_frame"]} == {parent}
         rows = sorted(rows, key=lambda row: row[0])
-        for place, name in enumerate(("Transform3D:translation", "Transform3D:quaternion")):
-            _equal(columns[name], [(time, [values[place]]) for time, values in rows], f"{parent} to {child}")
+        for index, name in enumerate(("Transform3D:translation", "Transform3D:quaternion")):
+            _equal(columns[name], [(time, [values[index]]) for time, values in rows], f"{parent} to {child}")
 
 
 CHECKS: Mapping[str, Callable[[Mapping[str, Mapping[str, Rows]], str, Rows], None]] = {

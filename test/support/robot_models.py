@@ -42,9 +42,9 @@ def parents_by_ros(file: Path, root: str) -> dict[str, str]:
     assert tool, "check_urdf is not there: requirements/test.txt"
     is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
     command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(file)], capture_output=True, text=True, check=True).stdout
+    result = subprocess.run([*command, str(file)], capture_output=True, text=True, check=True).stdout
     parents, above = {}, [root]
-    for line in told.partition(f"root Link: {root}")[2].splitlines()[1:]:
+    for line in result.partition(f"root Link: {root}")[2].splitlines()[1:]:
         generation = (len(line) - len(line.lstrip())) // 4
         above[generation:] = [line.split()[-1]]
         parents[above[generation]] = above[generation - 1]

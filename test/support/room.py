@@ -31,17 +31,17 @@ class Room:
 
     def picture(self, room_T_camera: Array) -> Picture:
         """What a camera sees from a pose (4, 4) of its optical frame."""
-        rays, place = self._rays @ room_T_camera[:3, :3].T, room_T_camera[:3, 3]
+        rays, position = self._rays @ room_T_camera[:3, :3].T, room_T_camera[:3, 3]
         with np.errstate(divide="ignore"):
-            away = (np.where(rays > 0, SIZES_M, 0.0) - place) / rays
+            away = (np.where(rays > 0, SIZES_M, 0.0) - position) / rays
         axis = away.argmin(axis=-1)
-        points = place + rays * away.min(axis=-1)[..., None]
+        points = position + rays * away.min(axis=-1)[..., None]
         seen = np.zeros((HEIGHT, WIDTH), np.uint8)
         for side, spots in enumerate(self._spots):
             is_here = (axis == side // 2) & ((rays[..., side // 2] > 0) == side % 2)
             across = np.delete(points, side // 2, axis=-1).astype(np.float32) / np.float32(SPOT_M)
-            found = cv2.remap(spots, across[..., 1], across[..., 0], cv2.INTER_LINEAR)
-            seen[is_here] = found[is_here]
+            remap = cv2.remap(spots, across[..., 1], across[..., 0], cv2.INTER_LINEAR)
+            seen[is_here] = remap[is_here]
         return seen
 
     def pair(self, room_T_left: Array) -> tuple[Picture, Picture]:

@@ -34,10 +34,10 @@ def notes_of(root: Path, **parameters: Any) -> list[str]:
         return archive.notes
 
 
-def matrix_of(place: Any, turn: Any) -> Matrix:
+def matrix_of(position: Any, turn: Any) -> Matrix:
     matrix = np.eye(4)
     matrix[:3, :3] = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).as_matrix()
-    matrix[:3, 3] = [place.x, place.y, place.z]
+    matrix[:3, 3] = [position.x, position.y, position.z]
     return matrix
 
 

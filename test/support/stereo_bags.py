@@ -50,13 +50,13 @@ def write_bag(
     *,
     left: Camera = LEFT,
     right: Camera | None = RIGHT,
-    place: str = "/cam",
+    position: str = "/cam",
     right_late_ns: int = 0,
 ) -> Path:
     """A bag of ROS 2 as a driver would record it."""
     with BagWriter(path) as writer:
         for side, name, camera in ((0, "left", left), (1, "right", right)):
-            image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
+            image = writer.add_channel(channel_of_type(f"{position}/{name}/image_raw", "sensor_msgs/msg/Image"))
             for left_ns, images in zip(STAMPS_NS, pairs, strict=False):
                 stamp_ns = left_ns + side * right_late_ns
                 height, width = images[side].shape
@@ -65,7 +65,9 @@ def write_bag(
                 message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
                 writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))
             if camera is not None:
-                info = writer.add_channel(channel_of_type(f"{place}/{name}/camera_info", "sensor_msgs/msg/CameraInfo"))
+                info = writer.add_channel(
+                    channel_of_type(f"{position}/{name}/camera_info", "sensor_msgs/msg/CameraInfo")
+                )
                 data, rows = camera_info_rows(camera, f"{name}_camera").rows(1)
                 rows["header.stamp.sec"] = STAMPS_NS[0] // 10**9
                 message = data.tobytes()

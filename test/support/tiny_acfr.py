@@ -44,12 +44,12 @@ def beams(index: int) -> int:
 
 def ranges_cm(laser: str, index: int) -> list[int]:
     """1000 and the beam's number; another hundred for each further laser, and the pole before LaserHorizontal."""
-    found = [1000 + 100 * LASERS.index(laser) + beam for beam in range(beams(index))]
+    actual = [1000 + 100 * LASERS.index(laser) + beam for beam in range(beams(index))]
     if laser == "LaserHorizontal":
         for beam in range(beams(index)):
             if abs(first_deg(index) + beam - POLE_DEG) < 0.6:
-                found[beam] = POLE_CM
-    return found
+                actual[beam] = POLE_CM
+    return actual
 
 
 def laser_numbers(laser: str, index: int) -> list[str]:
@@ -171,9 +171,9 @@ class TinyAcfr:
         if self.dynamic:
             self.write_payload()
 
-    def line(self, *words: str) -> str:
+    def line(self, *arguments: str) -> str:
         """One line: a time, perhaps a type, numbers."""
-        return self.star + self.separator.join(words) + self.end
+        return self.star + self.separator.join(arguments) + self.end
 
     def write(self, name: str, lines: Sequence[str]) -> Path:
         path = self.root / name

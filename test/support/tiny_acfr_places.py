@@ -77,12 +77,12 @@ def rolling_drive(
         roll, d_roll = 0.25 * math.sin(0.9 * t), 0.25 * 0.9 * math.cos(0.9 * t)
         pitch, d_pitch = 0.2 * math.cos(0.7 * t), -0.2 * 0.7 * math.sin(0.7 * t)
         yaw, d_yaw = 0.8 * math.sin(0.3 * t), 0.8 * 0.3 * math.cos(0.3 * t)
-        told = [d_roll, d_pitch, d_yaw]
+        message = [d_roll, d_pitch, d_yaw]
         if rates == "body":
-            told = body_rates([roll, pitch, yaw], told)
+            message = body_rates([roll, pitch, yaw], message)
         north, east = 6154241.229 + 1.5 * t, 225261.411 + math.sin(0.3 * t)
         velocity = [1.5, 0.3 * math.cos(0.3 * t), 0.0]
-        states.append([north, east, -600.0, *velocity, roll, pitch, yaw + math.radians(true_north_deg), *told])
+        states.append([north, east, -600.0, *velocity, roll, pitch, yaw + math.radians(true_north_deg), *message])
     return states
 
 
@@ -95,8 +95,8 @@ def body_rates(angles: Sequence[float], rates: Sequence[float]) -> list[float]:
         )
         for sign in (-1, 1)
     )
-    found: list[float] = ((before.inv() * after).as_rotvec() / (2 * step)).tolist()
-    return found
+    values: list[float] = ((before.inv() * after).as_rotvec() / (2 * step)).tolist()
+    return values
 
 
 def straight_drive(*, yaw_off_deg: float, backward: bool = False) -> list[list[float]]:

@@ -89,8 +89,8 @@ def utc_ns(reading_s: str) -> int:
 
 def cells(index: int) -> Row:
     """A row by its columns; the numbers tell column and row."""
-    row = {name: f"{place + index / 1000:.4f}" for place, name in enumerate(COLUMNS)}
-    row |= {name: f"{place / 100 + index / 1e6:.6f}" for place, name in enumerate(COLUMNS) if name[:2] in SMALL}
+    row = {name: f"{position + index / 1000:.4f}" for position, name in enumerate(COLUMNS)}
+    row |= {name: f"{position / 100 + index / 1e6:.6f}" for position, name in enumerate(COLUMNS) if name[:2] in SMALL}
     angles = {joint: 0.1 * joint + 0.001 * (index % 1000) for joint in (1, 2, 3, 4)}
     row |= {f"enc{joint}": f"{angle:.4f}" for joint, angle in angles.items()}
     row |= {f"pot{joint}": f"{angle + 0.0005:.4f}" for joint, angle in angles.items()}

@@ -104,8 +104,8 @@ def gga(t: float, *, quality: int = 4, hdop: float = 0.9) -> str:
         latitude, longitude = -33.03, -60.88
     lat, lon = divmod(abs(latitude) * 60, 60), divmod(abs(longitude) * 60, 60)
     clock = f"1525{45 + t:05.2f}"
-    place = f"{int(lat[0]):02d}{lat[1]:010.7f},S,{int(lon[0]):03d}{lon[1]:010.7f},W"
-    return sentence(f"GPGGA,{clock},{place},{quality},12,{hdop},50.000,M,18.000,M,0.8,0000")
+    position = f"{int(lat[0]):02d}{lat[1]:010.7f},S,{int(lon[0]):03d}{lon[1]:010.7f},W"
+    return sentence(f"GPGGA,{clock},{position},{quality},12,{hdop},50.000,M,18.000,M,0.8,0000")
 
 
 def rmc(t: float) -> str:

@@ -41,9 +41,9 @@ TRANSFORMS = [  # parent, child, translation, quaternion
 
 def store() -> Any:
     """Message types of ROS 1, with TFMessage, which rosbags does not bring."""
-    found = get_typestore(Stores.ROS1_NOETIC)
-    found.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms\n", "tf2_msgs/msg/TFMessage"))
-    return found
+    typestore = get_typestore(Stores.ROS1_NOETIC)
+    typestore.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms\n", "tf2_msgs/msg/TFMessage"))
+    return typestore
 
 
 @dataclass
@@ -170,8 +170,10 @@ class TinyBag:
         transform, stamped = self._type("geometry_msgs/msg/Transform"), self._type("geometry_msgs/msg/TransformStamped")
         return self._type("tf2_msgs/msg/TFMessage")(
             [
-                stamped(self._header(stamp_ns, parent), child, transform(self._vector(place), self._quaternion(turn)))
-                for parent, child, place, turn in TRANSFORMS
+                stamped(
+                    self._header(stamp_ns, parent), child, transform(self._vector(position), self._quaternion(turn))
+                )
+                for parent, child, position, turn in TRANSFORMS
             ]
         )
 

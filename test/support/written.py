@@ -17,7 +17,7 @@ def derived_messages(root: Path, bag: Path, topics: Iterable[str]) -> dict[str, 
     requested = {*topics, "/tf_static"}
     with open_dataset(root) as archive:
         convert(archive, bag, Selection(derived=True), BagOptions())
-    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, requested).items()}
+    return {topic: [message for _, message in result] for topic, result in messages_of_bag(bag, requested).items()}
 
 
 def numbers(message: Any) -> list[float]:

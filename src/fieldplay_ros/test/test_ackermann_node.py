@@ -38,17 +38,17 @@ class Stage(NodeStage):
         self.odometry: list[Odometry] = []
         self.transforms: list[TFMessage] = []
         self.paths: list[Path] = []
-        self.audience.create_subscription(Odometry, "odom", self.odometry.append, 500)
-        self.audience.create_subscription(TFMessage, "/tf", self.transforms.append, 500)
-        self.audience.create_subscription(Path, "path", self.paths.append, LATCHED)
-        self.joints = self.audience.create_publisher(JointState, "wheels/joint_states", 500)
-        self.clock = self.audience.create_publisher(Clock, "/clock", 10)
+        self.listener.create_subscription(Odometry, "odom", self.odometry.append, 500)
+        self.listener.create_subscription(TFMessage, "/tf", self.transforms.append, 500)
+        self.listener.create_subscription(Path, "path", self.paths.append, LATCHED)
+        self.joints = self.listener.create_publisher(JointState, "wheels/joint_states", 500)
+        self.clock = self.listener.create_publisher(Clock, "/clock", 10)
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         given = {**SETTINGS, "child_frames": FRAMES, **parameters}
         node: ComputationNode = self.add(ackermann_odometry.node, given)
-        self.wait(lambda: self.joints.get_subscription_count() and self.audience.count_publishers("/farm/path"))
+        self.wait(lambda: self.joints.get_subscription_count() and self.listener.count_publishers("/farm/path"))
         return node
 
     def drive(self, tenth: int, rate: float = 3.0, steering: float = 0.1) -> None:
@@ -91,7 +91,7 @@ def test_the_path_stays_short_reaches_back_to_the_start_and_is_there_for_who_com
         stage.drive(tenth)
     stage.wait(lambda: len(stage.odometry) == 100)
     late: list[Path] = []
-    stage.audience.create_subscription(Path, "path", late.append, LATCHED)
+    stage.listener.create_subscription(Path, "path", late.append, LATCHED)
     stage.wait(lambda: late)
     (path,) = late
     assert 3 < len(path.poses) <= 6
@@ -132,7 +132,7 @@ def test_a_clock_that_jumps_back_starts_it_anew_though_the_next_stamp_is_later(s
 
 def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
     stage.start()
-    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
     for tenth in range(20):
         stage.drive(tenth)

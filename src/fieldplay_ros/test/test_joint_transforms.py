@@ -40,10 +40,10 @@ class Stage(NodeStage):
         self.moving: list[TFMessage] = []
         self.static: list[TFMessage] = []
         self.descriptions: list[String] = []
-        self.audience.create_subscription(TFMessage, "/tf", self.moving.append, 100)
-        self.audience.create_subscription(TFMessage, "/tf_static", self.static.append, LATCHED)
-        self.audience.create_subscription(String, "/toy/robot_description", self.descriptions.append, LATCHED)
-        self.joints = self.audience.create_publisher(JointState, "/toy/joint_states", 100)
+        self.listener.create_subscription(TFMessage, "/tf", self.moving.append, 100)
+        self.listener.create_subscription(TFMessage, "/tf_static", self.static.append, LATCHED)
+        self.listener.create_subscription(String, "/toy/robot_description", self.descriptions.append, LATCHED)
+        self.joints = self.listener.create_publisher(JointState, "/toy/joint_states", 100)
 
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until it hears."""
@@ -88,7 +88,7 @@ def test_the_description_and_the_standing_joints_are_there_for_who_comes_later(s
     stage.start()
     late: list[TFMessage] = []
     stage.wait(lambda: stage.static and stage.descriptions)
-    stage.audience.create_subscription(TFMessage, "/tf_static", late.append, LATCHED)
+    stage.listener.create_subscription(TFMessage, "/tf_static", late.append, LATCHED)
     stage.wait(lambda: late)
     assert [list(edges(message)) for message in (*stage.static, *late)] == [["camera"], ["camera"]]
     translation = late[0].transforms[0].transform.translation
@@ -161,7 +161,7 @@ def test_a_signal_ends_the_program_well(stage: Stage, tmp_path: Path, number: si
     )
     try:
         if moment == "while it starts":
-            stage.wait(lambda: "joint_transforms" in stage.audience.get_node_names())
+            stage.wait(lambda: "joint_transforms" in stage.listener.get_node_names())
         else:
             stage.wait(lambda: stage.static and stage.joints.get_subscription_count())
         if moment == "while it works":

@@ -32,13 +32,13 @@ class Stage(NodeStage):
         kinds = {"tcp": PoseStamped, "tcp_pot": PoseStamped, "tcp_deflected": PoseStamped, "tcp_error": Vector3Stamped}
         for topic, kind in {**kinds, "/tf": TFMessage}.items():
             self.heard[topic] = []
-            self.audience.create_subscription(kind, topic, self.heard[topic].append, 500)
-        self.tool = self.audience.create_publisher(UInt8, "tool", LATCHED)
-        self.phase = self.audience.create_publisher(UInt8, "grapple/phase", LATCHED)
-        self.geometry = self.audience.create_publisher(Float64MultiArray, "arm/geometry", LATCHED)
-        self.joints = self.audience.create_publisher(JointState, "joint_states", 500)
-        self.pots = self.audience.create_publisher(JointState, "joint_states_pot", 500)
-        self.archived = self.audience.create_publisher(PoseStamped, "archived/tool_enc", 500)
+            self.listener.create_subscription(kind, topic, self.heard[topic].append, 500)
+        self.tool = self.listener.create_publisher(UInt8, "tool", LATCHED)
+        self.phase = self.listener.create_publisher(UInt8, "grapple/phase", LATCHED)
+        self.geometry = self.listener.create_publisher(Float64MultiArray, "arm/geometry", LATCHED)
+        self.joints = self.listener.create_publisher(JointState, "joint_states", 500)
+        self.pots = self.listener.create_publisher(JointState, "joint_states_pot", 500)
+        self.archived = self.listener.create_publisher(PoseStamped, "archived/tool_enc", 500)
 
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
@@ -46,7 +46,7 @@ class Stage(NodeStage):
         self.add(lander_arm_tcp.node, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
-        self.wait(lambda: all(self.audience.count_publishers(self.resolved(topic)) for topic in self.heard))
+        self.wait(lambda: all(self.listener.count_publishers(self.resolved(topic)) for topic in self.heard))
 
     def resolved(self, topic: str) -> str:
         return topic if topic.startswith("/") else f"/mars/{topic}"
@@ -161,7 +161,7 @@ def test_the_place_of_the_play_head_is_all_one_to_it(stage: Stage) -> None:
     angles = [[*REACHING[:3], 0.001 * tenth] for tenth in (0, 1, 600, 0)]
     expected = [pose_of_tool(MODEL.arm, MODEL.arm.numbering[BLADE], row)[:3, 3] for row in angles]
     np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
-    assert stage.audience.count_subscribers("/mars/player/jump") == 0
+    assert stage.listener.count_subscribers("/mars/player/jump") == 0
 
 
 def archived_at(tenth: int) -> PoseStamped:

@@ -41,15 +41,15 @@ class Stage(NodeStage):
         self.statistics: list[DiagnosticArray] = []
         self.paths: list[Path] = []
         self.truths: list[Path] = []
-        listen = self.audience.create_subscription
+        listen = self.listener.create_subscription
         listen(Float64, "evaluation/position_error", self.errors.append, 100)
         listen(DiagnosticArray, "evaluation/statistics", self.statistics.append, 100)
         listen(Path, "evaluation/path", self.paths.append, LATCHED)
         listen(Path, "evaluation/truth_path", self.truths.append, LATCHED)
-        self.estimate = self.audience.create_publisher(Odometry, "wheel_odom", 500)
-        self.truth = self.audience.create_publisher(Odometry, "dgps/odom", 500)
-        self.pose = self.audience.create_publisher(PoseStamped, "dgps/pose", 500)
-        self.static = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self.estimate = self.listener.create_publisher(Odometry, "wheel_odom", 500)
+        self.truth = self.listener.create_publisher(Odometry, "dgps/odom", 500)
+        self.pose = self.listener.create_publisher(PoseStamped, "dgps/pose", 500)
+        self.static = self.listener.create_publisher(TFMessage, "/tf_static", LATCHED)
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
@@ -57,7 +57,7 @@ class Stage(NodeStage):
         node: ComputationNode = self.add(odometry_evaluation.node, given)
         truth = self.pose if given["truth"] == "dgps/pose" else self.truth
         self.wait(lambda: self.estimate.get_subscription_count() and truth.get_subscription_count())
-        self.wait(lambda: self.audience.count_publishers("/rover/evaluation/truth_path"))
+        self.wait(lambda: self.listener.count_publishers("/rover/evaluation/truth_path"))
         return node
 
     def drive(self, rows: range, *, truth: Array = TRUTH, child: str = "base_link", start_ns: int = START) -> None:

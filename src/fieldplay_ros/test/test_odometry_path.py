@@ -59,13 +59,13 @@ class Stage(NodeStage):
     def __init__(self) -> None:
         super().__init__("rover")
         self.paths: list[Path] = []
-        self.audience.create_subscription(Path, "path", self.paths.append, LATCHED)
-        self.odometry = self.audience.create_publisher(Odometry, "wheel_odom", 500)
+        self.listener.create_subscription(Path, "path", self.paths.append, LATCHED)
+        self.odometry = self.listener.create_publisher(Odometry, "wheel_odom", 500)
 
     def start(self) -> None:
         given: dict[str, Any] = {"odometry": "wheel_odom", "path_step_m": 0.5, "path_poses": 20, "frame_prefix": "a/"}
         self.add(odometry_path.node, given)
-        self.wait(lambda: self.odometry.get_subscription_count() and self.audience.count_publishers("/rover/path"))
+        self.wait(lambda: self.odometry.get_subscription_count() and self.listener.count_publishers("/rover/path"))
 
     def send(self, stamp_ns: int, pose: list[float]) -> None:
         message = Odometry()

@@ -43,14 +43,14 @@ class Stage(NodeStage):
     def __init__(self) -> None:
         super().__init__("argo")
         self.heard: list[Image] = []
-        self.audience.create_subscription(Image, "camera/overlay", self.heard.append, 50)
-        self.images = self.audience.create_publisher(Image, "camera/image_raw", 50)
-        self.packed = self.audience.create_publisher(CompressedImage, "camera/image_raw/compressed", 50)
-        self.infos = self.audience.create_publisher(CameraInfo, "camera/camera_info", 50)
-        self.scans = self.audience.create_publisher(LaserScan, "laser/scan", 50)
-        self.clouds = self.audience.create_publisher(PointCloud2, "lidar/points", 50)
-        self.static = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
-        self.moving = self.audience.create_publisher(TFMessage, "/tf", 50)
+        self.listener.create_subscription(Image, "camera/overlay", self.heard.append, 50)
+        self.images = self.listener.create_publisher(Image, "camera/image_raw", 50)
+        self.packed = self.listener.create_publisher(CompressedImage, "camera/image_raw/compressed", 50)
+        self.infos = self.listener.create_publisher(CameraInfo, "camera/camera_info", 50)
+        self.scans = self.listener.create_publisher(LaserScan, "laser/scan", 50)
+        self.clouds = self.listener.create_publisher(PointCloud2, "lidar/points", 50)
+        self.static = self.listener.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self.moving = self.listener.create_publisher(TFMessage, "/tf", 50)
 
     def start(self, **parameters: Any) -> Overlay:
         given = {"image": "camera/image_raw", "scan": "laser/scan", "size_px": 8.0, **parameters}
@@ -58,7 +58,7 @@ class Stage(NodeStage):
         sources = [self.infos, self.packed if given["image"].endswith("compressed") else self.images, self.static]
         sources += [self.moving, self.scans if given["scan"] else self.clouds]
         self.wait(lambda: all(source.get_subscription_count() for source in sources))
-        self.wait(lambda: self.audience.count_publishers("/argo/camera/overlay"))
+        self.wait(lambda: self.listener.count_publishers("/argo/camera/overlay"))
         return node
 
     def tell_place(self, publisher: Any, milliseconds: int = 0, forward_m: float = 0.0) -> None:

@@ -44,9 +44,9 @@ def test_a_step_that_hangs_is_named_and_its_pipeline_stopped(
     monkeypatch.setattr(Either, "process", waiting)
     told: list[DiagnosticArray] = []
     received: list[Odometry] = []
-    stage.audience.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
-    stage.audience.create_subscription(Odometry, "watch/same", received.append, 10)
-    sender = stage.audience.create_publisher(PoseStamped, "pose", 10)
+    stage.listener.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
+    stage.listener.create_subscription(Odometry, "watch/same", received.append, 10)
+    sender = stage.listener.create_publisher(PoseStamped, "pose", 10)
     node = stage.add(PipelineNode, {
         "dfpc": str(tmp_path / "watch.yaml"), "inputs": ["pose=pose"], "step_timeout": 0.2, "stats_hz": 50.0,
     })  # fmt: skip

@@ -81,16 +81,16 @@ class Stage(NodeStage):
 
     def __init__(self) -> None:
         super().__init__("yard")
-        self.tf = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
-        self.radar = self.audience.create_publisher(PointCloud2, "radar/points", 500)
+        self.tf = self.listener.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self.radar = self.listener.create_publisher(PointCloud2, "radar/points", 500)
         self.heard: dict[str, list[Any]] = {}
         self.lasers: dict[str, Any] = {}
         for name in ("front", "left"):
-            self.lasers[name] = self.audience.create_publisher(LaserScan, f"{name}/scan", 500)
+            self.lasers[name] = self.listener.create_publisher(LaserScan, f"{name}/scan", 500)
             kinds = {"scan_filtered": LaserScan, "suspect_ratio": Float32, "integrity": DiagnosticArray}
             for topic, kind in kinds.items():
                 received = self.heard.setdefault(f"{name}/{topic}", [])
-                self.audience.create_subscription(kind, f"{name}/{topic}", received.append, 500)
+                self.listener.create_subscription(kind, f"{name}/{topic}", received.append, 500)
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
@@ -99,7 +99,7 @@ class Stage(NodeStage):
         self.wait(lambda: self.radar.get_subscription_count())
         for name in given["lasers"]:
             self.wait(lambda name=name: self.lasers[name].get_subscription_count())
-            self.wait(lambda name=name: self.audience.count_publishers(f"/yard/{name}/integrity"))
+            self.wait(lambda name=name: self.listener.count_publishers(f"/yard/{name}/integrity"))
         return node
 
     def play(self, **lasers: list[LaserScan]) -> None:

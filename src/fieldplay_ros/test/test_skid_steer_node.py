@@ -29,16 +29,16 @@ class Stage(NodeStage):
         super().__init__("argo")
         self.odometry: list[Odometry] = []
         self.transforms: list[TFMessage] = []
-        self.audience.create_subscription(Odometry, "wheels/odom", self.odometry.append, 500)
-        self.audience.create_subscription(TFMessage, "/tf", self.transforms.append, 500)
-        self.wheels = self.audience.create_publisher(JointState, "payload/wheels", 500)
+        self.listener.create_subscription(Odometry, "wheels/odom", self.odometry.append, 500)
+        self.listener.create_subscription(TFMessage, "/tf", self.transforms.append, 500)
+        self.wheels = self.listener.create_publisher(JointState, "payload/wheels", 500)
 
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
         self.add(skid_steer_odometry.node, {**SETTINGS, **parameters})
-        self.wait(lambda: self.wheels.get_subscription_count() and self.audience.count_publishers("/argo/wheels/odom"))
+        self.wait(lambda: self.wheels.get_subscription_count() and self.listener.count_publishers("/argo/wheels/odom"))
         if parameters.get("odom_tf"):
-            self.wait(lambda: self.audience.count_publishers("/tf"))
+            self.wait(lambda: self.listener.count_publishers("/tf"))
 
     def drive(self, tenth: int, **rates: float) -> None:
         """A joint state so many tenths of a second after the start, of the sides that are given."""
@@ -93,7 +93,7 @@ def test_nothing_is_on_tf_where_nobody_asks(stage: Stage) -> None:
     stage.start()
     stage.drive(0, left=8.0, right=8.0)
     stage.wait(lambda: stage.odometry)
-    assert stage.audience.count_publishers("/tf") == 0
+    assert stage.listener.count_publishers("/tf") == 0
 
 
 def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
@@ -109,7 +109,7 @@ def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
 
 def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
     stage.start()
-    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
     for tenth in range(20):
         stage.drive(tenth, left=8.0, right=8.0)

@@ -26,9 +26,9 @@ class Stage(NodeStage):
     def __init__(self) -> None:
         super().__init__("rover")
         self.odometry: list[Odometry] = []
-        self.audience.create_subscription(Odometry, "wheels/odom", self.odometry.append, 500)
-        self.joints = self.audience.create_publisher(JointState, "platform/joint_states", 500)
-        self.speeds = self.audience.create_publisher(JointState, "platform/wheel_speeds", 500)
+        self.listener.create_subscription(Odometry, "wheels/odom", self.odometry.append, 500)
+        self.joints = self.listener.create_publisher(JointState, "platform/joint_states", 500)
+        self.speeds = self.listener.create_publisher(JointState, "platform/wheel_speeds", 500)
 
     def start(self) -> None:
         """Make the node under test, and wait until both hear each other."""
@@ -37,7 +37,7 @@ class Stage(NodeStage):
 
     def _is_heard(self) -> bool:
         received = all(sender.get_subscription_count() for sender in (self.joints, self.speeds))
-        return received and self.audience.count_publishers("/rover/wheels/odom") > 0
+        return received and self.listener.count_publishers("/rover/wheels/odom") > 0
 
     def drive(self, after_s: int) -> None:
         """The wheels so many seconds after the start."""
@@ -74,7 +74,7 @@ def test_a_gap_is_driven_for_the_longest_step_as_in_a_batch(stage: Stage) -> Non
 
 def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
     stage.start()
-    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
     for second in (0, 1):
         stage.drive(second)
@@ -89,7 +89,7 @@ def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage:
 
 def test_what_was_sent_before_a_jump_counts_though_one_topic_lags_behind_another(stage: Stage) -> None:
     stage.start()
-    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
     for second in range(50):  # the speeds lag: an executor takes one message of a topic in each round
         stage.speeds.publish(JointState())

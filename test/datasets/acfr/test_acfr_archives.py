@@ -31,12 +31,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> TinyAcfr:
     return archive
 
 
-def plain(found: dict[str, list[tuple[int, Any]]]) -> dict[str, list[tuple[int, str]]]:
+def plain(result: dict[str, list[tuple[int, Any]]]) -> dict[str, list[tuple[int, str]]]:
     """All numbers as texts, as NaN is no number's equal."""
-    return {topic: [(stamp, repr(numbers(message))) for stamp, message in rows] for topic, rows in found.items()}
+    return {topic: [(stamp, repr(numbers(message))) for stamp, message in rows] for topic, rows in result.items()}
 
 
-def test_a_whole_dataset_is_recognised_and_has_no_defects(whole: TinyAcfr, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_dataset_is_recognised_and_has_no_defects(whole: TinyAcfr, capsys: pytest.CaptureFixture[str]) -> None:
     assert detected_spec(whole.root).name == "acfr"
     assert main(["check", str(whole.root), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["defects"] == []
@@ -48,7 +48,7 @@ def test_a_whole_dataset_is_recognised_and_has_no_defects(whole: TinyAcfr, capsy
 
 
 @pytest.mark.parametrize(("star", "separator", "end"), [("", "\t", "\r\n"), ("* ", ", ", "\n"), (" *", "  ", " \n")])
-def test_all_forms_of_lines_give_the_same_messages(
+def test_all_forms_of_lines_give_same_messages(
     whole: TinyAcfr, tmp_path: Path, star: str, separator: str, end: str
 ) -> None:
     other = TinyAcfr(tmp_path / whole.root.name, star=star, separator=separator, end=end)
@@ -59,7 +59,7 @@ def test_all_forms_of_lines_give_the_same_messages(
     assert plain(messages_of(other.root, SMALL)) == plain(messages_of(whole.root, SMALL))
 
 
-def test_a_zip_gives_the_same_messages_as_its_folder(whole: TinyAcfr, tmp_path: Path) -> None:
+def test_zip_gives_same_messages_as_its_folder(whole: TinyAcfr, tmp_path: Path) -> None:
     path = tmp_path / f"{whole.root.name}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name in sorted(whole.root.rglob("*.txt")):
@@ -67,7 +67,7 @@ def test_a_zip_gives_the_same_messages_as_its_folder(whole: TinyAcfr, tmp_path: 
     assert plain(messages_of(path, SMALL)) == plain(messages_of(whole.root, SMALL))
 
 
-def test_a_calibration_set_plays_its_lasers_from_the_copies_for_matlab(tmp_path: Path) -> None:
+def test_calibration_set_plays_its_lasers_from_copies_for_matlab(tmp_path: Path) -> None:
     logs, copies = TinyAcfr(tmp_path / "logs"), TinyAcfr(tmp_path / "VisualCameraCalibration")
     logs.write_lasers()
     copies.write_matlab_lasers()
@@ -79,17 +79,17 @@ def test_a_calibration_set_plays_its_lasers_from_the_copies_for_matlab(tmp_path:
         assert not {"nav", "radar_ranges", "radar_spectrum", "payload"} & set(missing)
 
 
-def test_copies_beside_the_logs_are_left_aside(tmp_path: Path) -> None:
+def test_copies_next_to_logs_are_ignored(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "VisualCameraCalibration")
     archive.write_lasers()
     archive.write_matlab_lasers()
-    found = messages_of(archive.root, Selection(topics="laser_.*"))
-    assert [len(found[f"laser_{name}/scan"]) for name in ("horizontal", "vertical", "port", "starboard")] == [75] * 4
+    messages = messages_of(archive.root, Selection(topics="laser_.*"))
+    assert [len(messages[f"laser_{name}/scan"]) for name in ("horizontal", "vertical", "port", "starboard")] == [75] * 4
     with open_dataset(archive.root) as opened:
         assert sum("copies for Matlab, not read" in note for note in opened.notes) == 4
 
 
-def test_what_is_missing_is_told_and_the_rest_plays(whole: TinyAcfr, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_and_rest_plays(whole: TinyAcfr, tmp_path: Path) -> None:
     root = tmp_path / "29-DynamicDayTriangleClear"
     shutil.copytree(whole.root, root, ignore=shutil.ignore_patterns("Nav", "LaserPort", "Video*", "RadarSpectrum"))
     with open_dataset(root) as archive:
@@ -103,7 +103,7 @@ def test_what_is_missing_is_told_and_the_rest_plays(whole: TinyAcfr, tmp_path: P
     assert len(messages_of(root)["laser_vertical/scan"]) == 75
 
 
-def test_the_set_for_range_sensors_needs_no_spectrum_and_a_static_one_no_payload(tmp_path: Path) -> None:
+def test_set_for_range_sensors_needs_no_spectrum_and_static_one_no_payload(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "RangeSensorsCalibration")
     archive.write_lasers()
     archive.write_nav()
@@ -120,14 +120,14 @@ def test_several_datasets_in_one_folder_are_refused(tmp_path: Path) -> None:
         open_dataset(tmp_path)
 
 
-def test_the_folder_of_all_sets_is_answered_with_the_command_that_takes_them(tmp_path: Path) -> None:
+def test_folder_of_all_sets_is_answered_with_command_that_takes_them(tmp_path: Path) -> None:
     for number in range(1, 8):
         TinyAcfr(tmp_path / f"{number:02d}-Static", seconds=0.1).write_lasers()
     with pytest.raises(ArchiveError) as caught:
         open_dataset(tmp_path)
-    told = str(caught.value)
-    assert "05-Static and 2 more, or take all of them with: fieldplay batch" in told and "06-Static" not in told
-    assert told.endswith(f"fieldplay batch '{tmp_path}/*' --do check,report --out DIR")
+    text = str(caught.value)
+    assert "05-Static and 2 more, or take all of them with: fieldplay batch" in text and "06-Static" not in text
+    assert text.endswith(f"fieldplay batch '{tmp_path}/*' --do check,report --out DIR")
 
 
 @pytest.mark.parametrize("folder", [*LASERS, "RadarRangeBearing", "Nav", "RadarSpectrum", "Payload", "VideoIR"])
@@ -142,7 +142,7 @@ def test_one_sensor_alone_is_recognised_even_if_its_log_is_damaged(
     assert main(["check", str(tmp_path / "set")]) == 2 if folder != "VideoIR" else 1
 
 
-def test_a_log_in_no_folder_is_recognised_by_its_lines(tmp_path: Path) -> None:
+def test_log_in_no_folder_is_recognised_by_its_lines(tmp_path: Path) -> None:
     TinyAcfr(tmp_path / "a").write("NavQAsciiData.txt", [f"*{tiny.START}.5 NAV_DATA 1 2 3\n"])
     assert detected_spec(tmp_path / "a").name == "acfr"
     TinyAcfr(tmp_path / "b").write("NavQAsciiData.txt", ["a diary\n", "of somebody\n"])
@@ -163,7 +163,7 @@ def test_other_datasets_and_other_folders_are_not_taken_for_one(tmp_path: Path) 
         detected_spec(tmp_path / "other")
 
 
-def test_the_recording_has_name_area_condition_and_notes(whole: TinyAcfr, tmp_path: Path) -> None:
+def test_recording_has_name_area_condition_and_notes(whole: TinyAcfr, tmp_path: Path) -> None:
     with open_dataset(whole.root) as archive:
         assert archive.recording == {
             "name": "29-DynamicDayTriangleClear",

@@ -30,7 +30,7 @@ def visual(archive: TinyAcfr, width: int, height: int, *, count: int = 3) -> Non
 
 
 @pytest.mark.parametrize("size", [(680, 512), (136, 102), (2720, 2048)])
-def test_camera_info_of_smaller_or_larger_images_of_the_same_shape_is_scaled(
+def test_camera_info_of_smaller_or_larger_images_of_same_shape_is_scaled(
     archive: TinyAcfr, size: tuple[int, int]
 ) -> None:
     visual(archive, *size)
@@ -45,8 +45,8 @@ def test_camera_info_of_smaller_or_larger_images_of_the_same_shape_is_scaled(
 
 def test_images_of_another_shape_play_without_camera_info(archive: TinyAcfr) -> None:
     visual(archive, 1024, 1024)
-    found = messages_of(archive.root)
-    assert len(found[IMAGE]) == 3 and INFO not in found
+    messages = messages_of(archive.root)
+    assert len(messages[IMAGE]) == 3 and INFO not in messages
     _, (defect,) = inspected(archive)
     assert (defect.kind, defect.file) == ("picture_size", "VideoVisual/Images/0.bmp")
     assert "expected pictures of 1360 x 1024" in defect.message
@@ -61,7 +61,7 @@ def test_one_image_of_another_size_does_not_decide_for_all(archive: TinyAcfr) ->
     assert [(d.kind, d.file) for d in inspected(archive)[1]] == [("picture_size", "VideoVisual/Images/0.bmp")]
 
 
-def test_results_of_a_calibration_that_fit_the_images_are_taken(tmp_path: Path) -> None:
+def test_results_of_calibration_that_fit_images_are_taken(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "VisualCameraCalibration")
     archive.write_lasers()
     visual(archive, 136, 104)
@@ -89,7 +89,7 @@ def black_and_white(width: int, height: int) -> bytes:
     return head + info + bytes([0, 0, 0, 0, 255, 255, 255, 0]) + data
 
 
-def test_a_bitmap_of_single_bits_is_no_mosaic(archive: TinyAcfr) -> None:
+def test_bitmap_of_single_bits_is_no_mosaic(archive: TinyAcfr) -> None:
     assert pixels_from_bmp(black_and_white(64, 4), grey="bayer_rggb8").encoding == "mono8"
     assert (
         pixels_from_bmp(bmp_of(np.zeros((4, 4), np.uint8), palette=GREYS), grey="bayer_rggb8").encoding == "bayer_rggb8"
@@ -101,7 +101,7 @@ def test_a_bitmap_of_single_bits_is_no_mosaic(archive: TinyAcfr) -> None:
     assert not any("one number for each pixel" in note for note in notes_of(archive.root))
 
 
-def test_the_set_for_range_sensors_has_no_cameras(tmp_path: Path) -> None:
+def test_set_for_range_sensors_has_no_cameras(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "RangeSensorsCalibration")
     archive.write_lasers()
     archive.write_nav()

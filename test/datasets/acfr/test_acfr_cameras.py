@@ -43,7 +43,7 @@ def colours(width: int = 13, height: int = 7) -> Bytes:
 
 @pytest.mark.parametrize("width", [12, 13, 14, 15])
 @pytest.mark.parametrize("top_down", [False, True])
-def test_a_bitmap_of_colours_of_any_width_from_below_or_above(width: int, top_down: bool) -> None:
+def test_bitmap_of_colours_of_any_width_from_below_or_above(width: int, top_down: bool) -> None:
     image = colours(width)
     data = bmp_of(image, top_down=top_down)
     pixels = pixels_from_bmp(data)
@@ -55,7 +55,7 @@ def test_a_bitmap_of_colours_of_any_width_from_below_or_above(width: int, top_do
 
 @pytest.mark.parametrize("palette", [GREYS, GREYS[::-1], [], GREYS[:200]], ids=["greys", "turned", "none", "short"])
 @pytest.mark.parametrize("top_down", [False, True])
-def test_a_bitmap_of_greys_has_the_brightness_of_its_palette(palette: list[Any], top_down: bool) -> None:
+def test_bitmap_of_greys_has_brightness_of_its_palette(palette: list[Any], top_down: bool) -> None:
     image = CHANCE.integers(0, 200, (5, 9), dtype=np.uint8)
     pixels = pixels_from_bmp(bmp_of(image, palette=palette, top_down=top_down), grey="bayer_gbrg8")
     assert pixels.encoding == "bayer_gbrg8"
@@ -63,7 +63,7 @@ def test_a_bitmap_of_greys_has_the_brightness_of_its_palette(palette: list[Any],
     np.testing.assert_array_equal(rows, 255 - image if palette == GREYS[::-1] else image)
 
 
-def test_a_bitmap_with_a_palette_of_colours_is_coloured() -> None:
+def test_bitmap_with_palette_of_colours_is_coloured() -> None:
     palette = [(index, 255 - index, 7) for index in range(256)]
     image = CHANCE.integers(0, 256, (5, 9), dtype=np.uint8)
     pixels = pixels_from_bmp(bmp_of(image, palette=palette), grey="bayer_rggb8")
@@ -72,30 +72,30 @@ def test_a_bitmap_with_a_palette_of_colours_is_coloured() -> None:
     np.testing.assert_array_equal(rows, np.array(palette, np.uint8)[image])
 
 
-def test_a_bitmap_of_four_channels_is_left_to_opencv() -> None:
+def test_bitmap_of_four_channels_is_left_to_opencv() -> None:
     image = CHANCE.integers(0, 256, (5, 9, 4), dtype=np.uint8)
     pixels = pixels_from_bmp(bmp_of(image))
     shown = np.frombuffer(pixels.data, np.uint8).reshape(5, 9, -1)
     np.testing.assert_array_equal(shown[:, :, :3], image[:, :, :3])
 
 
-@pytest.mark.parametrize("kept", [0, 1, 20, 53, 60, -1])
-def test_a_bitmap_that_is_cut_off_is_none(kept: int) -> None:
+@pytest.mark.parametrize("remaining", [0, 1, 20, 53, 60, -1])
+def test_bitmap_that_is_cut_off_is_none(remaining: int) -> None:
     with pytest.raises(ArchiveError, match=r"expected a (BMP )?picture"):
-        pixels_from_bmp(bmp_of(colours())[:kept])
+        pixels_from_bmp(bmp_of(colours())[:remaining])
 
 
-def test_images_have_the_times_of_the_log_whatever_their_names_say(archive: TinyAcfr) -> None:
+def test_images_have_times_of_log_whatever_their_names_say(archive: TinyAcfr) -> None:
     images = {name: bmp_of(colours(1360, 4)) for name in ("Image99-05.bmp", "b.bmp", "IMAGE1224-01.BMP")}
     places.write_video(archive, "VideoVisual", images)
-    found = messages_of(archive.root, Selection(topics=VISUAL))[VISUAL]
-    assert [stamp - tiny.START_NS for stamp, _ in found] == [0, 100_000_000, 200_000_000]
-    for (_, message), data in zip(found, images.values(), strict=True):
+    messages = messages_of(archive.root, Selection(topics=VISUAL))[VISUAL]
+    assert [stamp - tiny.START_NS for stamp, _ in messages] == [0, 100_000_000, 200_000_000]
+    for (_, message), data in zip(messages, images.values(), strict=True):
         np.testing.assert_array_equal(image_of(message), cv2.imdecode(np.frombuffer(data, np.uint8), 1))
         assert message.header.frame_id == "visual_camera" and message.encoding == "bgr8"
 
 
-def test_images_of_a_log_with_paths_and_other_letters_are_found(archive: TinyAcfr) -> None:
+def test_images_of_log_with_paths_and_other_letters_are_found(archive: TinyAcfr) -> None:
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(colours(640, 480)), "b.bmp": bmp_of(colours(640, 480))})
     lines = [
         archive.line(places.text_at(t), "VISION_FRAME", name) for t, name in ((0, r"D:\x\A.BMP"), (1, "Images/b.bmp"))
@@ -113,23 +113,23 @@ def small(archive: TinyAcfr, count: int = 4) -> None:
     places.write_video(archive, "VideoIR", {f"{n}.bmp": bmp_of(colours(640, 480)) for n in range(count)})
 
 
-def test_an_image_that_is_cut_off_is_told_with_its_file_and_the_others_play(archive: TinyAcfr) -> None:
+def test_image_that_is_cut_off_is_reported_with_its_file_and_others_play(archive: TinyAcfr) -> None:
     small(archive)
     path = archive.root / "VideoIR" / "Images" / "1.bmp"
     path.write_bytes(path.read_bytes()[:5000])
     assert defects_of(archive, "VideoIR") == [("VideoIR/Images/1.bmp", None, "damaged_picture")]
-    found = messages_of(archive.root, Selection(topics="ir_camera"))
-    assert [len(found[topic]) for topic in (IR, "ir_camera/camera_info")] == [3, 3]
+    messages = messages_of(archive.root, Selection(topics="ir_camera"))
+    assert [len(messages[topic]) for topic in (IR, "ir_camera/camera_info")] == [3, 3]
 
 
-def test_an_image_that_is_not_there_is_told_by_its_line(archive: TinyAcfr) -> None:
+def test_image_that_is_not_there_is_reported_by_its_line(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "2.bmp").unlink()
     assert defects_of(archive, "VideoIR") == [("VideoIR/VideoLogAscii.txt", 3, "missing_picture")]
     assert len(messages_of(archive.root, Selection(topics=IR))[IR]) == 3
 
 
-def test_an_image_that_the_log_does_not_name_is_told(archive: TinyAcfr) -> None:
+def test_image_that_log_does_not_name_is_reported(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "Image1224198733-05.bmp").write_bytes(bmp_of(colours(640, 480)))
     expected = [("VideoIR/Images/Image1224198733-05.bmp", None, "picture_not_in_log")]
@@ -147,37 +147,37 @@ LINE_FAULTS = [
 
 
 @pytest.mark.parametrize(("line", "expected"), LINE_FAULTS)
-def test_a_bad_line_of_the_log_is_told_once(archive: TinyAcfr, line: str, expected: list[tuple[str, int]]) -> None:
+def test_bad_line_of_log_is_reported_once(archive: TinyAcfr, line: str, expected: list[tuple[str, int]]) -> None:
     small(archive)
     path = archive.root / "VideoIR" / "VideoLogAscii.txt"
     lines = path.read_text().splitlines(keepends=True)
     lines[1] = line
     path.write_text("".join(lines))
     (archive.root / "VideoIR" / "Images" / "1.bmp").unlink()
-    found = [(kind, row) for _, row, kind in defects_of(archive, "VideoIR")]
-    assert sorted(found) == sorted(expected)
+    actual = [(kind, row) for _, row, kind in defects_of(archive, "VideoIR")]
+    assert sorted(actual) == sorted(expected)
     assert len(messages_of(archive.root, Selection(topics=IR))[IR]) == 3
 
 
-def test_times_that_repeat_or_run_back_or_pause_are_told_and_play(archive: TinyAcfr) -> None:
+def test_times_that_repeat_or_run_back_or_pause_are_reported_and_play(archive: TinyAcfr) -> None:
     small(archive)
     times = (0.0, 0.1, 0.1, 0.05)
     lines = [archive.line(places.text_at(t), "VISION_FRAME", f"{n}.bmp") for n, t in enumerate(times)]
     archive.write("VideoIR/VideoLogAscii.txt", lines)
     kinds = [(kind, row) for _, row, kind in defects_of(archive, "VideoIR")]
     assert kinds == [("duplicate_time", 3), ("backward_time", 4)]
-    found = messages_of(archive.root, Selection(topics=IR))[IR]
-    assert [stamp - tiny.START_NS for stamp, _ in found] == [0, 50_000_000, 100_000_000, 100_000_000]
+    messages = messages_of(archive.root, Selection(topics=IR))[IR]
+    assert [stamp - tiny.START_NS for stamp, _ in messages] == [0, 50_000_000, 100_000_000, 100_000_000]
 
 
-def test_images_without_a_log_do_not_play_and_the_log_is_missed(archive: TinyAcfr) -> None:
+def test_images_without_log_do_not_play_and_log_is_missed(archive: TinyAcfr) -> None:
     archive.write_nav()
     small(archive)
     (archive.root / "VideoIR" / "VideoLogAscii.txt").unlink()
     assert not any(topic.startswith("ir_camera") for topic in messages_of(archive.root))
 
 
-def test_a_calibration_set_misses_the_log_of_the_camera_that_it_has(ir_set: TinyAcfr) -> None:
+def test_calibration_set_misses_log_of_camera_that_it_has(ir_set: TinyAcfr) -> None:
     def missed() -> set[str | None]:
         with open_dataset(ir_set.root) as opened:
             return {defect.stream for defect in opened.missing}
@@ -189,7 +189,7 @@ def test_a_calibration_set_misses_the_log_of_the_camera_that_it_has(ir_set: Tiny
 
 
 @pytest.mark.parametrize("bayer", ["rggb", "grbg", "gbrg", "bggr"])
-def test_the_visual_camera_s_single_numbers_are_a_mosaic(archive: TinyAcfr, bayer: str) -> None:
+def test_visual_camera_s_single_numbers_are_mosaic(archive: TinyAcfr, bayer: str) -> None:
     mosaic = CHANCE.integers(0, 256, (1024, 1360), dtype=np.uint8)
     places.write_video(archive, "VideoVisual", {"a.bmp": bmp_of(mosaic, palette=GREYS)})
     ((_, message),) = messages_of(archive.root, Selection(topics=VISUAL), bayer=bayer)[VISUAL]
@@ -204,13 +204,13 @@ def test_the_visual_camera_s_single_numbers_are_a_mosaic(archive: TinyAcfr, baye
     np.testing.assert_array_equal(cv2.imdecode(packed.data, cv2.IMREAD_UNCHANGED), mosaic)
 
 
-def test_single_numbers_may_be_greys_and_those_of_the_infra_red_camera_always_are(archive: TinyAcfr) -> None:
+def test_single_numbers_may_be_greys_and_those_of_infra_red_camera_always_are(archive: TinyAcfr) -> None:
     grey = CHANCE.integers(0, 256, (480, 640), dtype=np.uint8)
     places.write_video(archive, "VideoVisual", {"a.bmp": bmp_of(grey, palette=GREYS)})
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(grey, palette=GREYS)})
     assert messages_of(archive.root, bayer="none")[VISUAL][0][1].encoding == "mono8"
-    found = messages_of(archive.root, Selection(images="both"))
-    assert found[IR][0][1].encoding == "mono8" and found[f"{IR}/compressed"][0][1].format == "png"
+    messages = messages_of(archive.root, Selection(images="both"))
+    assert messages[IR][0][1].encoding == "mono8" and messages[f"{IR}/compressed"][0][1].format == "png"
 
 
 def mosaic_of(colour: tuple[int, int, int], bayer: str) -> Bytes:
@@ -220,7 +220,7 @@ def mosaic_of(colour: tuple[int, int, int], bayer: str) -> Bytes:
 
 
 @pytest.mark.parametrize(("bayer", "fits"), [("rggb", True), ("bggr", True), ("grbg", False), ("gbrg", False)])
-def test_where_the_greens_lie_is_measured(archive: TinyAcfr, bayer: str, fits: bool) -> None:
+def test_where_greens_lie_is_measured(archive: TinyAcfr, bayer: str, fits: bool) -> None:
     places.write_video(archive, "VideoVisual", {"a.bmp": bmp_of(mosaic_of((180, 120, 60), bayer), palette=GREYS)})
     note = noted(inspected(archive)[0], "the greens of the visual camera's mosaic lie as in")
     assert note.startswith("measured" if fits else "warning")
@@ -240,7 +240,7 @@ def matrix(fx: float, fy: float, cx: float, cy: float) -> list[float]:
     return [fx, 0, cx, 0, fy, cy, 0, 0, 1]
 
 
-def test_camera_info_has_the_report_s_intrinsics(archive: TinyAcfr) -> None:
+def test_camera_info_has_report_s_intrinsics(archive: TinyAcfr) -> None:
     archive.write_videos()
     visual = info(archive, "visual_camera")
     assert (visual.width, visual.height, visual.distortion_model) == (1360, 1024, "plumb_bob")
@@ -254,7 +254,7 @@ def test_camera_info_has_the_report_s_intrinsics(archive: TinyAcfr) -> None:
     assert ir.d.tolist() == [-0.466898225930376, 0.246094535921152, 0, 0, 0]
 
 
-def test_clipped_infra_red_images_have_the_principal_point_moved(archive: TinyAcfr) -> None:
+def test_clipped_infra_red_images_have_principal_point_moved(archive: TinyAcfr) -> None:
     archive.write_videos()
     ir = info(archive, "ir_camera", ir_clip_x_px=100, ir_clip_y_px=33)
     fx, fy, cx, cy = INTRINSICS["ir_camera"]
@@ -263,7 +263,7 @@ def test_clipped_infra_red_images_have_the_principal_point_moved(archive: TinyAc
     assert not any("clipped" in note for note in notes_of(archive.root, ir_clip_x_px=100, ir_clip_y_px=33))
 
 
-def test_where_they_were_clipped_is_not_known_unless_told(archive: TinyAcfr) -> None:
+def test_where_they_were_clipped_is_not_known_unless_given(archive: TinyAcfr) -> None:
     archive.write_videos()
     fx, fy, cx, cy = INTRINSICS["ir_camera"]
     np.testing.assert_allclose(info(archive, "ir_camera").k, matrix(fx, fy, cx - 64, cy - 41), rtol=1e-15)
@@ -274,7 +274,7 @@ def test_where_they_were_clipped_is_not_known_unless_told(archive: TinyAcfr) -> 
         notes_of(archive.root, ir_clip_x_px=130)
 
 
-def test_black_bands_of_whole_images_tell_where_the_others_were_clipped(archive: TinyAcfr) -> None:
+def test_black_bands_of_whole_images_give_where_others_were_clipped(archive: TinyAcfr) -> None:
     whole = np.zeros((480, 640), np.uint8)
     whole[37 : 37 + 398, 70 : 70 + 511] = CHANCE.integers(30, 255, (398, 511), dtype=np.uint8)
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(whole, palette=GREYS)})
@@ -283,7 +283,7 @@ def test_black_bands_of_whole_images_tell_where_the_others_were_clipped(archive:
     assert note.endswith("--set ir_clip_x_px=70 --set ir_clip_y_px=37")
 
 
-def test_a_calib_results_is_read_with_exponents_and_without_being_run() -> None:
+def test_calib_results_is_read_with_exponents_and_without_being_run() -> None:
     camera, skew = camera_from_matlab(places.CALIB_RESULTS.replace("{skew}", "1.25e-4"), "here")
     assert (camera.fx, camera.fy) == (790.131547995049573, 826.825751328548790)
     assert (camera.cx, camera.cy) == (328.685823692670340, 164.376489311973216)
@@ -301,7 +301,7 @@ BAD_RESULTS = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD_RESULTS)
-def test_what_is_no_calib_results_says_why(old: str, new: str, message: str) -> None:
+def test_what_is_no_calib_results_reports_why(old: str, new: str, message: str) -> None:
     text = places.CALIB_RESULTS.replace("{skew}", "0")
     changed = text.replace(old, new)
     if "kc" in old:
@@ -325,13 +325,13 @@ def calibration(archive: TinyAcfr, *, skew: str = "0.000000000000000", count: in
 @pytest.fixture
 def ir_set(tmp_path: Path) -> TinyAcfr:
     """The set of the infra-red camera's calibration."""
-    made = TinyAcfr(tmp_path / "IRcameraCalibration")
-    made.write_lasers()
-    small(made)
-    return made
+    archive = TinyAcfr(tmp_path / "IRcameraCalibration")
+    archive.write_lasers()
+    small(archive)
+    return archive
 
 
-def test_a_calibration_set_has_its_own_intrinsics(ir_set: TinyAcfr) -> None:
+def test_calibration_set_has_its_own_intrinsics(ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     ir = info(ir_set, "ir_camera")
     assert ir.d.tolist() == [-0.466898225930376, 0.246094535921152, -0.0015, 0.00225, 0]
@@ -341,14 +341,12 @@ def test_a_calibration_set_has_its_own_intrinsics(ir_set: TinyAcfr) -> None:
     assert inspected(ir_set)[1] == []
 
 
-def test_a_skew_is_told_as_camera_info_has_no_place_for_it(ir_set: TinyAcfr) -> None:
+def test_skew_is_reported_as_camera_info_has_no_position_for_it(ir_set: TinyAcfr) -> None:
     calibration(ir_set, skew="0.001")
     assert noted(notes_of(ir_set.root), "warning: ir_camera: alpha_c is 0.001")
 
 
-def test_intrinsics_are_also_taken_from_a_calibration_set_beside_the_archive(
-    archive: TinyAcfr, ir_set: TinyAcfr
-) -> None:
+def test_intrinsics_are_also_taken_from_calibration_set_next_to_archive(archive: TinyAcfr, ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     archive.write_videos()
     ir = info(archive, "ir_camera", ir_clip_x_px=100, ir_clip_y_px=33)
@@ -356,7 +354,7 @@ def test_intrinsics_are_also_taken_from_a_calibration_set_beside_the_archive(
     assert ir.k[2] == pytest.approx(228.685823692670340)
 
 
-def test_results_that_cannot_be_read_are_told_and_the_report_s_are_taken(ir_set: TinyAcfr) -> None:
+def test_results_that_cannot_be_read_are_reported_and_report_s_are_taken(ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     ir_set.write("Calibration/Calib_Results.m", ["fc = [ 1 ; 2 ];\n"])
     _, (defect,) = inspected(ir_set)
@@ -364,22 +362,22 @@ def test_results_that_cannot_be_read_are_told_and_the_report_s_are_taken(ir_set:
     assert info(ir_set, "ir_camera").k.tolist() == matrix(*INTRINSICS["ir_camera"])
 
 
-def test_line_n_of_the_calibration_s_log_is_the_time_of_image_n(ir_set: TinyAcfr) -> None:
+def test_line_n_of_calibration_s_log_is_time_of_image_n(ir_set: TinyAcfr) -> None:
     calibration(ir_set, count=12)
-    found = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]
-    times = [(stamp - tiny.START_NS) / 1e9 for stamp, _ in found]
+    messages = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]
+    times = [(stamp - tiny.START_NS) / 1e9 for stamp, _ in messages]
     assert times == [number / 4 for number in range(1, 13)]
-    assert [int(image_of(message)[0, 0, 0]) for _, message in found] == [20 * number for number in range(1, 13)]
+    assert [int(image_of(message)[0, 0, 0]) for _, message in messages] == [20 * number for number in range(1, 13)]
     assert len(messages_of(ir_set.root, Selection(topics=IR))[IR]) == 4
     assert noted(notes_of(ir_set.root), "12 pictures of the camera's calibration do not play")
 
 
-def test_an_image_of_the_calibration_that_is_gone_does_not_shift_the_others(ir_set: TinyAcfr) -> None:
+def test_image_of_calibration_that_is_gone_does_not_shift_others(ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     (ir_set.root / "Calibration" / "Images" / "image2.bmp").unlink()
-    found = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]
-    assert [stamp - tiny.START_NS for stamp, _ in found] == [250_000_000, 750_000_000]
-    assert [int(image_of(message)[0, 0, 0]) for _, message in found] == [20, 60]
+    messages = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]
+    assert [stamp - tiny.START_NS for stamp, _ in messages] == [250_000_000, 750_000_000]
+    assert [int(image_of(message)[0, 0, 0]) for _, message in messages] == [20, 60]
     _, (defect,) = inspected(ir_set)
     assert defect.kind == "count_mismatch"
     assert defect.message == "expected a line for each of the 2 pictures, got 3 with a time"

@@ -31,11 +31,11 @@ def archive(tmp_path: Path) -> TinyAcfr:
 
 
 def known(number: int) -> KnownSet:
-    (found,) = (entry for entry in sets_of(CONSTANTS) if entry.number == number)
-    return found
+    (result,) = (entry for entry in sets_of(CONSTANTS) if entry.number == number)
+    return result
 
 
-def test_the_report_s_sets_are_39_of_which_13_is_none() -> None:
+def test_report_s_sets_are_39_of_which_13_is_none() -> None:
     numbers = [entry.number for entry in sets_of(CONSTANTS)]
     assert numbers == [number for number in range(1, 41) if number != 13]
     for entry in sets_of(CONSTANTS):
@@ -47,7 +47,7 @@ def test_the_report_s_sets_are_39_of_which_13_is_none() -> None:
     assert (known(5).duration_s, known(12).start_s, known(40).end_s) == (66.165, 1224058839.207, 1224230243.984)
 
 
-def test_a_set_is_known_by_its_name_and_by_its_time() -> None:
+def test_set_is_known_by_its_name_and_by_its_time() -> None:
     for entry in sets_of(CONSTANTS):
         assert set_of_name(entry.name, CONSTANTS) == entry
         assert set_of_name(f"{entry.name.upper()}.zip", CONSTANTS) == entry
@@ -56,7 +56,7 @@ def test_a_set_is_known_by_its_name_and_by_its_time() -> None:
     assert set_at(1224100000 * 10**9, 1224100100 * 10**9, CONSTANTS) is None
 
 
-def test_info_names_the_set_with_its_local_time(archive: TinyAcfr) -> None:
+def test_info_names_set_with_its_local_time(archive: TinyAcfr) -> None:
     archive.write_nav()
     note = noted(notes_of(archive.root), "of the report")
     assert note.startswith("set 29-DynamicDayTriangleClear of the report: open area (triangle), clear; 2008-10-17")
@@ -66,7 +66,7 @@ def test_info_names_the_set_with_its_local_time(archive: TinyAcfr) -> None:
     assert "10:12:13 local time, 378.212 s in which all sensors have data" in note
 
 
-def test_a_folder_that_is_called_as_another_set_is_told(tmp_path: Path) -> None:
+def test_folder_that_is_called_as_another_set_is_reported(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "07-StaticSmoke")
     archive.write_nav()
     warning = noted(notes_of(archive.root), "warning: the folder is called 07-StaticSmoke")
@@ -97,7 +97,7 @@ def drive(archive: TinyAcfr, first_s: float, last_s: float) -> list[str]:
     ]
 
 
-def test_the_time_in_which_all_sensors_have_data_is_compared_with_the_report(archive: TinyAcfr) -> None:
+def test_time_in_which_all_sensors_have_data_is_compared_with_report(archive: TinyAcfr) -> None:
     whole = known(29)
     lines = drive(archive, whole.start_s + 0.4, whole.end_s)
     archive.write("Nav/NavQAsciiData.txt", lines)
@@ -110,7 +110,7 @@ def test_the_time_in_which_all_sensors_have_data_is_compared_with_the_report(arc
     assert note.endswith("this is a part of it, or some sensors start late or end early")
 
 
-def test_sensors_that_start_late_or_end_early_are_told_each(archive: TinyAcfr) -> None:
+def test_sensors_that_start_late_or_end_early_are_reported_each(archive: TinyAcfr) -> None:
     archive.write("Nav/NavQAsciiData.txt", drive(archive, START, START + 20))
     places.write_radar(archive, [(14.5 + index / 100, 1.0, 5.0, 1.0) for index in range(200)])
     notes, _ = inspected(archive)
@@ -138,10 +138,10 @@ def nothing(angle_deg: float) -> float:
 
 def standing_at(root: Path, start: str) -> TinyAcfr:
     """A set in which the vehicle stands, all of whose times begin with other digits; see `moved`."""
-    made = TinyAcfr(root / "standing", dynamic=False)
-    places.write_nav(made, [STANDING] * 20, places.any_covariance())
-    moved(made, start)
-    return made
+    archive = TinyAcfr(root / "standing", dynamic=False)
+    places.write_nav(archive, [STANDING] * 20, places.any_covariance())
+    moved(archive, start)
+    return archive
 
 
 def moved(archive: TinyAcfr, start: str, *, before: str = str(START)[:9]) -> None:
@@ -153,30 +153,30 @@ def moved(archive: TinyAcfr, start: str, *, before: str = str(START)[:9]) -> Non
 SET_14, SET_22, NO_SET = "122411243", "122412233", "122410003"
 
 
-@pytest.mark.parametrize("begin", [SET_14, NO_SET])
-def test_the_frame_s_poles_are_found_where_the_report_has_them(tmp_path: Path, begin: str) -> None:
-    static = standing_at(tmp_path, begin)
+@pytest.mark.parametrize("start", [SET_14, NO_SET])
+def test_frame_s_poles_are_found_where_report_has_them(tmp_path: Path, start: str) -> None:
+    static = standing_at(tmp_path, start)
     places.write_scans(static, poles)
-    moved(static, begin)
+    moved(static, start)
     notes, defects = inspected(static)
     assert defects == []
     note = noted(notes, "LaserHorizontal in the static scene")
     assert "(expected -33.0 deg, 3.49 m)" in note and "(expected +39.4 deg, 3.79 m)" in note
-    found = [float(part.split(" deg")[0]) for part in note.split("pole at ")[1:]]
-    np.testing.assert_allclose(found, [-32.96, 39.44], atol=0.8)
+    value = [float(part.split(" deg")[0]) for part in note.split("pole at ")[1:]]
+    np.testing.assert_allclose(value, [-32.96, 39.44], atol=0.8)
 
 
-@pytest.mark.parametrize("begin", [SET_14, NO_SET])
-def test_poles_that_are_seen_left_for_right_are_a_defect(tmp_path: Path, begin: str) -> None:
-    static = standing_at(tmp_path, begin)
+@pytest.mark.parametrize("start", [SET_14, NO_SET])
+def test_poles_that_are_seen_left_for_right_are_defect(tmp_path: Path, start: str) -> None:
+    static = standing_at(tmp_path, start)
     places.write_scans(static, mirrored)
-    moved(static, begin)
+    moved(static, start)
     _, (defect,) = inspected(static)
     assert defect.kind == "laser_sense"
     assert "left for right: left frame pole not seen" in defect.message
 
 
-def test_poles_that_are_not_seen_are_told_of_a_set_of_the_report_only(tmp_path: Path) -> None:
+def test_poles_that_are_not_seen_are_reported_for_set_of_report_only(tmp_path: Path) -> None:
     static = standing_at(tmp_path, SET_14)
     places.write_scans(static, nothing)
     moved(static, SET_14)
@@ -195,17 +195,15 @@ SIGHTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("begin", "absent"), [(SET_14, {"radar reflector", "ground reflector"}), (SET_22, set())])
-def test_the_objects_of_the_static_scene_stand_around_the_vehicle_in_the_map(
-    tmp_path: Path, begin: str, absent: set[str]
-) -> None:
+@pytest.mark.parametrize(("start", "absent"), [(SET_14, {"radar reflector", "ground reflector"}), (SET_22, set())])
+def test_objects_of_static_scene_stand_around_vehicle_in_map(tmp_path: Path, start: str, absent: set[str]) -> None:
     yaw = 0.5  # clockwise from the grid's north
     static = TinyAcfr(tmp_path / "standing", dynamic=False)
     places.write_nav(static, [[*STANDING[:8], yaw, *STANDING[9:]]] * 20, places.any_covariance())
-    moved(static, begin)
-    found = messages_of(static.root)
-    ((_, array),) = found["reference_objects"]
-    stamp, odometry = found["nav/odom"][0]
+    moved(static, start)
+    messages = messages_of(static.root)
+    ((_, array),) = messages["reference_objects"]
+    stamp, odometry = messages["nav/odom"][0]
     vehicle = odometry.pose.pose.position
     markers = {marker.ns: marker for marker in array.markers}
     assert len(array.markers) == len(markers) == 15 and [marker.id for marker in array.markers] == [*range(15)]
@@ -224,7 +222,7 @@ def test_the_objects_of_the_static_scene_stand_around_the_vehicle_in_the_map(
     assert 2 * math.atan2(table.pose.orientation.z, table.pose.orientation.w) == pytest.approx(math.pi / 2 - yaw)
 
 
-def test_other_sets_have_no_objects_and_one_without_navigation_says_so(archive: TinyAcfr, tmp_path: Path) -> None:
+def test_other_sets_have_no_objects_and_one_without_navigation_reports_it(archive: TinyAcfr, tmp_path: Path) -> None:
     archive.write_nav()
     assert "reference_objects" not in messages_of(archive.root)
     static = TinyAcfr(tmp_path / "14-StaticMorningClear", dynamic=False)
@@ -243,11 +241,11 @@ def reflector(*, sense: int) -> list[tuple[float, float, float, float]]:
     return [(index / 1000, float(angles[index]), float(ranges[index]), 60.0) for index in range(500)]
 
 
-@pytest.mark.parametrize("begin", [SET_22, NO_SET])
-def test_the_reflector_tells_the_sense_of_the_radar_s_angle(tmp_path: Path, begin: str) -> None:
-    static = standing_at(tmp_path, begin)
+@pytest.mark.parametrize("start", [SET_22, NO_SET])
+def test_reflector_gives_sense_of_radar_s_angle(tmp_path: Path, start: str) -> None:
+    static = standing_at(tmp_path, start)
     places.write_radar(static, reflector(sense=1))
-    moved(static, begin)
+    moved(static, start)
     notes, defects = inspected(static)
     assert defects == []
     note = noted(notes, "the radar in the static scene")
@@ -257,7 +255,7 @@ def test_the_reflector_tells_the_sense_of_the_radar_s_angle(tmp_path: Path, begi
     assert defect.kind == "radar_sense" and defect.message.endswith("--set radar_angle_sense=1 would turn it round")
 
 
-def test_a_radar_that_turns_the_other_way_is_told(tmp_path: Path) -> None:
+def test_radar_that_turns_other_way_is_reported(tmp_path: Path) -> None:
     static = standing_at(tmp_path, SET_22)
     places.write_radar(static, reflector(sense=-1))
     moved(static, SET_22)
@@ -295,7 +293,7 @@ def skid_steered(archive: TinyAcfr, sign: float = 1.0) -> None:
     archive.write("Payload/PayloadData1.txt", lines)
 
 
-def test_the_wheels_radius_and_the_track_are_found(archive: TinyAcfr) -> None:
+def test_wheels_radius_and_track_are_found(archive: TinyAcfr) -> None:
     skid_steered(archive)
     notes, defects = inspected(archive)
     assert defects == []
@@ -303,14 +301,14 @@ def test_the_wheels_radius_and_the_track_are_found(archive: TinyAcfr) -> None:
     assert "with a radius of 0.310 m +- 0.000 m and a track of 1.900 m +- 0.000 m" in note
 
 
-def test_wheels_that_turn_the_other_way_are_a_defect(archive: TinyAcfr) -> None:
+def test_wheels_that_turn_other_way_are_defect(archive: TinyAcfr) -> None:
     skid_steered(archive, sign=-1.0)
     _, (defect,) = inspected(archive)
     assert (defect.kind, defect.stream) == ("wheel_sense", "payload_wheels")
     assert (archive.root / defect.file).is_file()
 
 
-def test_a_sound_dataset_has_no_defects(tmp_path: Path) -> None:
+def test_sound_dataset_has_no_defects(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "29-DynamicDayTriangleClear")
     archive.write_all()
     assert inspected(archive)[1] == []

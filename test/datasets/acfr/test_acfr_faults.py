@@ -18,29 +18,29 @@ ROW = 7  # counted from 0
 
 @pytest.fixture
 def archive(tmp_path: Path) -> TinyAcfr:
-    made = TinyAcfr(tmp_path / "29-DynamicDayTriangleClear")
-    places.write_nav(made, [STANDING] * 20, places.any_covariance())
-    return made
+    archive = TinyAcfr(tmp_path / "29-DynamicDayTriangleClear")
+    places.write_nav(archive, [STANDING] * 20, places.any_covariance())
+    return archive
 
 
-def changed(archive: TinyAcfr, words: slice, *new: str) -> None:
+def changed(archive: TinyAcfr, arguments: slice, *new: str) -> None:
     """Other words in one line of the log."""
     path = archive.root / "Nav" / "NavQAsciiData.txt"
     lines = path.read_text().splitlines()
     parts = lines[ROW].split(" ")
-    parts[words] = new
+    parts[arguments] = new
     lines[ROW] = " ".join(parts)
     path.write_text("\n".join(lines) + "\n")
 
 
 def cell(row: int, column: int) -> slice:
     """Where a cell of the covariance, counted from 1, stands in its line."""
-    place = FIRST_OF_COVARIANCE + 12 * (row - 1) + column - 1
-    return slice(place, place + 1)
+    position = FIRST_OF_COVARIANCE + 12 * (row - 1) + column - 1
+    return slice(position, position + 1)
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "kind", "unknown"),
+    ("position", "text", "kind", "unknown"),
     [
         ((1, 1), "-1", "negative_variance", {"pose", "fix"}),
         ((5, 5), "-1", "negative_variance", {"twist"}),
@@ -49,48 +49,48 @@ def cell(row: int, column: int) -> slice:
         ((1, 5), "x", "not_a_number", set()),  # between pose and twist: no message has it
     ],
 )
-def test_a_covariance_that_cannot_be_is_told_and_unknown_where_it_counts(
-    archive: TinyAcfr, place: tuple[int, int], text: str, kind: str, unknown: set[str]
+def test_covariance_impossible_is_reported_and_unknown_where_it_counts(
+    archive: TinyAcfr, position: tuple[int, int], text: str, kind: str, unknown: set[str]
 ) -> None:
-    changed(archive, cell(*place), text)
+    changed(archive, cell(*position), text)
     _, defects = inspected(archive)
     assert [(defect.row, defect.kind) for defect in defects] == [(ROW + 1, kind)]
-    found = messages_of(archive.root)
-    odometry, fix = found["nav/odom"][ROW][1], found["nav/fix"][ROW][1]
+    messages = messages_of(archive.root)
+    odometry, fix = messages["nav/odom"][ROW][1], messages["nav/fix"][ROW][1]
     covariances = {"pose": odometry.pose.covariance, "twist": odometry.twist.covariance, "fix": fix.position_covariance}
     assert {name for name, values in covariances.items() if not np.any(values)} == unknown
     assert fix.position_covariance_type == (0 if "fix" in unknown else 3)
-    assert len(found["nav/odom"]) == 20 and all(np.isfinite(values).all() for values in covariances.values())
+    assert len(messages["nav/odom"]) == 20 and all(np.isfinite(values).all() for values in covariances.values())
 
 
-def test_a_missing_cell_costs_the_covariance_alone(archive: TinyAcfr) -> None:
+def test_missing_cell_costs_covariance_alone(archive: TinyAcfr) -> None:
     changed(archive, cell(4, 7))
     _, (defect,) = inspected(archive)
     assert (defect.row, defect.kind) == (ROW + 1, "short_row")
-    found = messages_of(archive.root)["nav/odom"]
-    assert len(found) == 20 and not found[ROW][1].pose.covariance.any()
-    assert found[ROW][1].pose.pose.position == found[ROW - 1][1].pose.pose.position
+    messages = messages_of(archive.root)["nav/odom"]
+    assert len(messages) == 20 and not messages[ROW][1].pose.covariance.any()
+    assert messages[ROW][1].pose.pose.position == messages[ROW - 1][1].pose.pose.position
 
 
-@pytest.mark.parametrize("place", range(2, 14))
-def test_a_missing_number_of_the_state_costs_the_row(archive: TinyAcfr, place: int) -> None:
-    changed(archive, slice(place, place + 1))
+@pytest.mark.parametrize("position", range(2, 14))
+def test_missing_number_of_state_costs_row(archive: TinyAcfr, position: int) -> None:
+    changed(archive, slice(position, position + 1))
     assert [(defect.row, defect.kind) for defect in inspected(archive)[1]] == [(ROW + 1, "short_row")]
     assert len(messages_of(archive.root)["nav/odom"]) == 19
 
 
-def test_a_log_without_covariances_plays_and_they_are_unknown(archive: TinyAcfr) -> None:
+def test_log_without_covariances_plays_and_they_are_unknown(archive: TinyAcfr) -> None:
     path = archive.root / "Nav" / "NavQAsciiData.txt"
     lines = path.read_text().splitlines()
     path.write_text("".join(" ".join(line.split(" ")[:FIRST_OF_COVARIANCE]) + "\n" for line in lines))
     _, (defect,) = inspected(archive)
     assert (defect.file, defect.kind) == ("Nav/NavQAsciiData.txt", "no_covariance")
-    found = messages_of(archive.root)
-    assert len(found["nav/odom"]) == 20 and not found["nav/odom"][3][1].pose.covariance.any()
-    assert found["nav/fix"][3][1].position_covariance_type == 0
+    messages = messages_of(archive.root)
+    assert len(messages["nav/odom"]) == 20 and not messages["nav/odom"][3][1].pose.covariance.any()
+    assert messages["nav/fix"][3][1].position_covariance_type == 0
 
 
-def test_a_place_that_jumps_is_told_with_its_row(archive: TinyAcfr) -> None:
+def test_place_that_jumps_is_reported_with_its_row(archive: TinyAcfr) -> None:
     states = [[STANDING[0] + (3700.0 if index >= ROW else 0.0), *STANDING[1:]] for index in range(20)]
     places.write_nav(archive, states, places.any_covariance())
     (defect,) = (defect for defect in inspected(archive)[1] if defect.kind == "place_jump")
@@ -98,7 +98,7 @@ def test_a_place_that_jumps_is_told_with_its_row(archive: TinyAcfr) -> None:
     assert "at most 2.8 m from that of the row before, 0.050 s earlier, got 3700.0 m" in defect.message
 
 
-def test_a_fast_drive_and_a_pause_are_no_jumps(archive: TinyAcfr) -> None:
+def test_fast_drive_and_pause_are_no_jumps(archive: TinyAcfr) -> None:
     states = [[STANDING[0] + 0.5 * index + (30.0 if index >= ROW else 0.0), *STANDING[1:]] for index in range(20)]
     places.write_nav(archive, states, places.any_covariance())
     path = archive.root / "Nav" / "NavQAsciiData.txt"
@@ -107,7 +107,7 @@ def test_a_fast_drive_and_a_pause_are_no_jumps(archive: TinyAcfr) -> None:
     assert [defect.kind for defect in inspected(archive)[1]] == ["gap"]
 
 
-def test_a_file_that_ends_without_a_line_end_is_told_and_its_last_row_plays(archive: TinyAcfr, tmp_path: Path) -> None:
+def test_file_that_ends_without_line_end_is_reported_and_its_last_row_plays(archive: TinyAcfr, tmp_path: Path) -> None:
     cut = TinyAcfr(tmp_path / "cut" / archive.root.name)
     shutil.copytree(archive.root, cut.root)
     path = cut.root / "Nav" / "NavQAsciiData.txt"

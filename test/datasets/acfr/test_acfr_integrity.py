@@ -50,15 +50,15 @@ def sample(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> tuple
 @pytest.fixture(scope="module")
 def seen(sample: tuple[str, Sampled]) -> dict[str, RadarCoverage]:
     """By laser, what the bag and the truth hold."""
-    _, made = sample
-    messages = messages_in(made.bag)
-    with np.load(made.archive.with_name(f"{made.archive.name}.airborne.npz")) as truth:
+    _, result = sample
+    messages = messages_in(result.bag)
+    with np.load(result.archive.with_name(f"{result.archive.name}.airborne.npz")) as truth:
         return {laser: seen_by(laser, messages, dict(truth)) for laser in FOLDERS}
 
 
 def messages_in(bag: Path) -> dict[str, list[Any]]:
     names = [f"/acfr/laser_{laser}/{name}" for laser in FOLDERS for name in ("scan", "scan_filtered", "integrity")]
-    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, names).items()}
+    return {topic: [message for _, message in result] for topic, result in messages_of_bag(bag, names).items()}
 
 
 def stamps_of(messages: list[Any]) -> NDArray[np.int64]:
@@ -71,77 +71,77 @@ def ranges_of(scans: list[Any]) -> NDArray[np.float64]:
 
 def seen_by(laser: str, messages: dict[str, list[Any]], truth: dict[str, Any]) -> RadarCoverage:
     scans, filtered = (messages[f"/acfr/laser_{laser}/{name}"] for name in ("scan", "scan_filtered"))
-    told = messages[f"/acfr/laser_{laser}/integrity"]
+    output = messages[f"/acfr/laser_{laser}/integrity"]
     stamp_ns = stamps_of(scans)
     assert np.array_equal(stamp_ns, truth[f"{FOLDERS[laser]}_stamp_ns"])
     assert np.array_equal(stamp_ns, stamps_of(filtered))
-    ranges, kept = ranges_of(scans), ranges_of(filtered)
+    ranges, remaining = ranges_of(scans), ranges_of(filtered)
     airborne = np.zeros(ranges.shape, np.uint8)
     for row, scan in enumerate(scans):  # the archive's beams run clockwise
         count = len(scan.ranges)
         airborne[row, :count] = truth[f"{FOLDERS[laser]}_airborne"][row, :count][::-1]
     met = np.isfinite(ranges)
-    assert np.array_equal(kept[np.isfinite(kept)], ranges[np.isfinite(kept)])
-    times = (stamps_of(told) - stamp_ns[0]) / 1e9
-    reports = [(float(time), message.status[0].message) for time, message in zip(times, told, strict=True)]
+    assert np.array_equal(remaining[np.isfinite(remaining)], ranges[np.isfinite(remaining)])
+    times = (stamps_of(output) - stamp_ns[0]) / 1e9
+    reports = [(float(time), message.status[0].message) for time, message in zip(times, output, strict=True)]
     return RadarCoverage(
         time_s=(stamp_ns - stamp_ns[0]) / 1e9,
         ranges_m=ranges,
         met=met,
-        taken=met & np.isnan(kept),
+        taken=met & np.isnan(remaining),
         airborne=np.where(met, airborne, 0).astype(np.uint8),
         reports=reports,
     )
 
 
 @pytest.mark.parametrize("laser", FOLDERS)
-def test_most_of_what_is_in_the_air_is_taken_out_and_nothing_solid(laser: str, seen: dict[str, RadarCoverage]) -> None:
-    found = seen[laser]
-    airborne = found.airborne > 0
-    near = airborne & (found.ranges_m < NEAR_M)
+def test_most_of_what_is_in_air_is_taken_out_and_nothing_solid(laser: str, seen: dict[str, RadarCoverage]) -> None:
+    result = seen[laser]
+    airborne = result.airborne > 0
+    near = airborne & (result.ranges_m < NEAR_M)
     assert near.sum() > 100
-    assert found.taken[airborne].mean() > 0.45
+    assert result.taken[airborne].mean() > 0.45
     if laser != "vertical":  # of which most lies above or below what the radar sees
-        assert found.taken[near].mean() > 0.75
-    assert (found.taken & ~airborne).sum() < 0.0005 * found.met.sum()
+        assert result.taken[near].mean() > 0.75
+    assert (result.taken & ~airborne).sum() < 0.0005 * result.met.sum()
 
 
 @pytest.mark.parametrize("laser", FOLDERS)
-def test_the_conditions_are_told_apart_and_from_clear_air(
+def test_conditions_are_distinguished_and_from_clear_air(
     laser: str, sample: tuple[str, Sampled], seen: dict[str, RadarCoverage]
 ) -> None:
     condition, _ = sample
-    found = seen[laser]
-    told: dict[str, set[str]] = {"clear": set(), "between": set(), condition: set()}
-    for time_s, verdict in found.reports:
-        window = (found.time_s > time_s - WINDOW_S) & (found.time_s <= time_s)
-        airborne, met = (found.airborne[window] > 0).sum(), found.met[window].sum()
+    result = seen[laser]
+    by_name: dict[str, set[str]] = {"clear": set(), "between": set(), condition: set()}
+    for time_s, verdict in result.reports:
+        window = (result.time_s > time_s - WINDOW_S) & (result.time_s <= time_s)
+        airborne, met = (result.airborne[window] > 0).sum(), result.met[window].sum()
         is_there = airborne > LEAST_SHARE[condition] * met
-        told["clear" if airborne == 0 else condition if is_there else "between"].add(verdict)
-    assert told["clear"] == {"clear"}
-    assert told[condition] == {CONDITIONS[condition]}
-    assert told["between"] <= {"clear", "rain", CONDITIONS[condition]}  # the first of thin dust are single returns
+        by_name["clear" if airborne == 0 else condition if is_there else "between"].add(verdict)
+    assert by_name["clear"] == {"clear"}
+    assert by_name[condition] == {CONDITIONS[condition]}
+    assert by_name["between"] <= {"clear", "rain", CONDITIONS[condition]}  # the first of thin dust are single returns
 
 
 def test_in_clear_air_hardly_anything_is_taken_out(seen: dict[str, RadarCoverage]) -> None:
-    for found in seen.values():
-        before = found.time_s < found.time_s[np.argmax((found.airborne > 0).any(axis=1))]
+    for result in seen.values():
+        before = result.time_s < result.time_s[np.argmax((result.airborne > 0).any(axis=1))]
         assert before.sum() > 50
-        assert found.taken[before].sum() < 0.0005 * found.met[before].sum()
+        assert result.taken[before].sum() < 0.0005 * result.met[before].sum()
 
 
-def test_drops_and_clouds_are_told_of_as_what_they_are(
+def test_drops_and_clouds_are_reported_for_as_what_they_are(
     sample: tuple[str, Sampled], seen: dict[str, RadarCoverage]
 ) -> None:
     condition, _ = sample
-    kinds = {int(kind) for found in seen.values() for kind in np.unique(found.airborne[found.taken])}
+    kinds = {int(kind) for result in seen.values() for kind in np.unique(result.airborne[result.taken])}
     assert kinds - {0} == ({DROP} if condition == "rain" else {CLOUD})
 
 
-def test_the_report_of_the_bag_and_of_the_archive_shows_it(sample: tuple[str, Sampled], tmp_path: Path) -> None:
-    condition, made = sample
+def test_report_of_bag_and_of_archive_shows_it(sample: tuple[str, Sampled], tmp_path: Path) -> None:
+    condition, result = sample
     pages = [tmp_path / "bag.html", tmp_path / "archive.html"]
-    for source, page in zip((made.bag, made.archive), pages, strict=True):
+    for source, page in zip((result.bag, result.archive), pages, strict=True):
         assert main(["report", str(source), str(page)]) == 0
     texts = [page.read_text() for page in pages]
     for text in texts:

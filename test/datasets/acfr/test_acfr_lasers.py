@@ -65,19 +65,19 @@ def angles(scan: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.linspace(scan.angle_min, scan.angle_min + (len(scan.ranges) - 1) * scan.angle_increment, len(scan.ranges))
 
 
-def test_every_line_is_a_scan_at_its_own_time_with_as_many_beams(messages: Messages) -> None:
+def test_every_line_is_scan_at_its_own_time_with_as_many_beams(messages: Messages) -> None:
     stamps = [stamp for _, _, stamp in tiny.times(tiny.LASER_HZ, 1)]
     for laser, name in TOPICS.items():
-        found = messages[f"{name}/scan"]
-        assert [stamp for stamp, _ in found] == stamps
-        for index, (stamp, scan) in enumerate(found):
+        actual = messages[f"{name}/scan"]
+        assert [stamp for stamp, _ in actual] == stamps
+        for index, (stamp, scan) in enumerate(actual):
             assert scan.header.stamp.sec * 10**9 + scan.header.stamp.nanosec == stamp
             assert scan.header.frame_id == name
             expected = np.array(tiny.ranges_cm(laser, index)[::-1], np.float32) / np.float32(100)
             np.testing.assert_allclose(scan.ranges, expected, rtol=1e-6)
 
 
-def test_beams_stand_counter_clockwise_at_the_negative_of_their_angle(messages: Messages) -> None:
+def test_beams_stand_counter_clockwise_at_negative_of_their_angle(messages: Messages) -> None:
     for index, (_, scan) in enumerate(messages["laser_starboard/scan"]):
         last = tiny.first_deg(index) + tiny.beams(index) - 1
         assert math.degrees(scan.angle_min) == pytest.approx(-last, abs=1e-5)
@@ -86,14 +86,14 @@ def test_beams_stand_counter_clockwise_at_the_negative_of_their_angle(messages: 
         assert angles(scan)[-1] == pytest.approx(scan.angle_max, abs=1e-5)
 
 
-def test_times_and_limits_of_a_scan_are_those_of_the_device(messages: Messages) -> None:
+def test_times_and_limits_of_scan_are_those_of_device(messages: Messages) -> None:
     scan = messages["laser_vertical/scan"][3][1]
     assert scan.scan_time == pytest.approx(1 / 75)
     assert scan.time_increment == pytest.approx(37.04e-6, rel=1e-4)
     assert (scan.range_min, scan.range_max, len(scan.intensities)) == (0, 81, 0)
 
 
-def test_what_the_file_has_to_the_left_is_seen_to_the_left_of_the_vehicle(messages: Messages) -> None:
+def test_what_file_has_to_left_is_seen_to_left_of_vehicle(messages: Messages) -> None:
     """The left frame pole, at -33 degrees in the file, counter-clockwise, and by the laser's yaw of 1.63 degrees."""
     transform = static_transform(messages, "laser_horizontal")
     for _, scan in messages["laser_horizontal/scan"]:
@@ -108,19 +108,19 @@ def test_what_the_file_has_to_the_left_is_seen_to_the_left_of_the_vehicle(messag
 
 def static_transform(messages: Messages, child: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     ((_, message),) = messages["/tf_static"]
-    (found,) = (item.transform for item in message.transforms if item.child_frame_id == child)
+    (result,) = (item.transform for item in message.transforms if item.child_frame_id == child)
     matrix = np.eye(4)
-    rotation, translation = found.rotation, found.translation
+    rotation, translation = result.rotation, result.translation
     matrix[:3, :3] = Rotation.from_quat([rotation.x, rotation.y, rotation.z, rotation.w]).as_matrix()
     matrix[:3, 3] = translation.x, translation.y, translation.z
     return matrix
 
 
-def test_the_static_tree_is_that_of_the_facts(messages: Messages) -> None:
+def test_static_tree_is_that_of_facts(messages: Messages) -> None:
     for child, (translation, quaternion) in TREE.items():
-        found = static_transform(messages, child)
-        np.testing.assert_allclose(found[:3, 3], translation, atol=1e-8)
-        np.testing.assert_allclose(found[:3, :3], Rotation.from_quat(quaternion).as_matrix(), atol=3e-9)
+        actual = static_transform(messages, child)
+        np.testing.assert_allclose(actual[:3, 3], translation, atol=1e-8)
+        np.testing.assert_allclose(actual[:3, :3], Rotation.from_quat(quaternion).as_matrix(), atol=3e-9)
     axes = static_transform(messages, "radar")[:3, :3]
     np.testing.assert_allclose(axes[:, 0], (0.974341, 0.114837, -0.193579), atol=1e-6)  # ahead and down
     np.testing.assert_allclose(axes[:, 2], (-0.191938, -0.025286, -0.981081), atol=1e-6)  # upside down
@@ -142,7 +142,7 @@ def test_every_laser_has_its_own_row_for_each_camera_and_they_nearly_agree() -> 
 
 
 @pytest.mark.parametrize(("unit", "ranges_m", "limit"), [(1, [1.234, 8.09], 8.1), (2, [12.34, 80.9], 81.0)])
-def test_ranges_are_in_the_unit_of_their_line(tmp_path: Path, unit: int, ranges_m: list[float], limit: float) -> None:
+def test_ranges_are_in_unit_of_their_line(tmp_path: Path, unit: int, ranges_m: list[float], limit: float) -> None:
     scan = scan_of(one_line(tmp_path, 0, 0.01745329, 0.01745329, unit, 2, 1234, 8090))
     np.testing.assert_allclose(scan.ranges, ranges_m[::-1], rtol=1e-6)
     assert scan.range_max == pytest.approx(limit)
@@ -157,7 +157,7 @@ def told_of(root: Path) -> list[Defect]:
 @pytest.mark.parametrize(
     ("start", "step", "end", "count"), [(-90, 1, 90, 181), (-1.57, 1, 178.43, 181), (-1.57, 0, -1.57, 181)]
 )
-def test_angles_beyond_a_turn_or_without_a_step_are_no_scan(
+def test_angles_beyond_turn_or_without_step_are_no_scan(
     tmp_path: Path, start: float, step: float, end: float, count: int
 ) -> None:
     root = one_line(tmp_path, start, step, end, 2, count, *[500] * count)
@@ -167,7 +167,7 @@ def test_angles_beyond_a_turn_or_without_a_step_are_no_scan(
         scan_of(root)
 
 
-def test_metres_and_kilometres_are_understood_and_an_error_has_no_ranges(tmp_path: Path) -> None:
+def test_metres_and_kilometres_are_understood_and_error_has_no_ranges(tmp_path: Path) -> None:
     for unit, text, expected in ((3, 12.5, 12.5), (4, 0.0125, 12.5), (4, 12.5, math.inf)):
         root = one_line(tmp_path / f"{unit}-{text}", 0, 0.01745329, 0, unit, 1, text)
         np.testing.assert_allclose(scan_of(root).ranges, [expected])
@@ -179,7 +179,7 @@ def test_metres_and_kilometres_are_understood_and_an_error_has_no_ranges(tmp_pat
     np.testing.assert_allclose(scan_of(root, range_unit="m").ranges, [12.5])  # then what the line says does not count
 
 
-def test_a_file_that_says_its_unit_wrongly_can_be_read(tmp_path: Path) -> None:
+def test_file_that_reports_its_unit_wrongly_can_be_read(tmp_path: Path) -> None:
     root = one_line(tmp_path, 0, 0.01745329, 0.01745329, 2, 2, 1.5, 2.5)
     np.testing.assert_allclose(scan_of(root, range_unit="m").ranges, [2.5, 1.5])
     np.testing.assert_allclose(scan_of(root).ranges, [0.025, 0.015], rtol=1e-6)
@@ -195,14 +195,14 @@ def test_what_lies_beyond_is_infinite_and_what_is_no_range_is_nan(tmp_path: Path
     np.testing.assert_allclose(sick, [math.inf] + [math.nan] * 5 + [math.inf, far] + [math.nan] * 2, rtol=1e-6)
 
 
-def test_a_line_that_runs_counter_clockwise_already_is_not_turned(tmp_path: Path) -> None:
+def test_line_that_runs_counter_clockwise_already_is_not_turned(tmp_path: Path) -> None:
     scan = scan_of(one_line(tmp_path, 0.5, -0.01745329, 0.5 - 2 * 0.01745329, 2, 3, 100, 200, 300))
     np.testing.assert_allclose(scan.ranges, [1, 2, 3])
     assert scan.angle_min == pytest.approx(-0.5)
     assert scan.angle_increment == pytest.approx(0.01745329)
 
 
-def test_stamps_may_go_back_to_the_first_beam_and_the_sense_may_be_turned(written: TinyAcfr) -> None:
+def test_stamps_may_go_back_to_first_beam_and_sense_may_be_turned(written: TinyAcfr) -> None:
     early = messages_of(written.root, SCANS, laser_stamps="first_beam")["laser_port/scan"]
     stamps = [stamp for _, _, stamp in tiny.times(tiny.LASER_HZ, 1)]
     for index, (stamp, _) in enumerate(early):
@@ -216,12 +216,12 @@ def merged(root: Path, laser: str = "laser_port", **parameters: Any) -> list[tup
     return messages_of(root, SCANS, merge_scans=True, **parameters)[f"{laser}/scan_full"]
 
 
-def test_four_lines_make_one_scan_when_they_are_wanted(written: TinyAcfr, messages: Messages) -> None:
+def test_four_lines_make_one_scan_when_they_are_requested(written: TinyAcfr, messages: Messages) -> None:
     assert not any("scan_full" in topic for topic in messages)
     stamps = [stamp for _, _, stamp in tiny.times(tiny.LASER_HZ, 1)]
-    found = merged(written.root)
-    assert [stamp for stamp, _ in found] == stamps[::4]
-    for number, (_, scan) in enumerate(found[:-1]):
+    result = merged(written.root)
+    assert [stamp for stamp, _ in result] == stamps[::4]
+    for number, (_, scan) in enumerate(result[:-1]):
         assert len(scan.ranges) == 721
         assert math.degrees(scan.angle_min) == pytest.approx(-90, abs=1e-5)
         assert math.degrees(scan.angle_increment) == pytest.approx(0.25, abs=1e-6)
@@ -232,52 +232,52 @@ def test_four_lines_make_one_scan_when_they_are_wanted(written: TinyAcfr, messag
     early = merged(written.root, laser_stamps="first_beam")
     for number, (stamp, _) in enumerate(early):
         assert stamps[4 * number] - stamp == pytest.approx(0.5 / 75 * 1e9, abs=10)  # half a turn
-    rest = found[-1][1].ranges[::-1]  # 75 lines are 18 scans and three lines
+    rest = result[-1][1].ranges[::-1]  # 75 lines are 18 scans and three lines
     assert np.isnan(rest[3::4]).all() and np.isfinite(rest[2::4]).all() and len(rest) == 721
 
 
 @pytest.mark.parametrize("gone", [{0}, {5}, {4, 5}, {7, 8}, {4, 5, 6, 7}, {6, 7, 8, 9}, {1, 6, 11}])
-def test_lost_lines_leave_beams_without_a_number_and_shift_nothing(tmp_path: Path, gone: set[int]) -> None:
+def test_lost_lines_leave_beams_without_number_and_shift_nothing(tmp_path: Path, gone: set[int]) -> None:
     archive = TinyAcfr(tmp_path / "set", seconds=0.4, lost=lambda index: index in gone)
     archive.write_lasers()
-    found = merged(archive.root)
+    result = merged(archive.root)
     groups = [{index for index in range(first, min(first + 4, 30)) if index not in gone} for first in range(0, 30, 4)]
     groups = [group for group in groups if group]
     stamps = [stamp for _, _, stamp in tiny.times(tiny.LASER_HZ, 1)]
-    assert [stamp for stamp, _ in found] == [stamps[min(group)] for group in groups]
-    for (_, scan), group in zip(found, groups, strict=True):
+    assert [stamp for stamp, _ in result] == [stamps[min(group)] for group in groups]
+    for (_, scan), group in zip(result, groups, strict=True):
         assert len(scan.ranges) == 721
         there = {quarter for quarter in range(4) if not np.isnan(scan.ranges[::-1][quarter::4]).all()}
         assert there == {index % 4 for index in group}
 
 
-def test_scans_of_a_hundred_degrees_in_millimetres_are_merged_too(tmp_path: Path) -> None:
+def test_scans_of_hundred_degrees_in_millimetres_are_merged_too(tmp_path: Path) -> None:
     lines = []
     for index in range(8):
         count, start = (101 if index % 4 == 0 else 100), math.radians(-50 + 0.25 * (index % 4))
         numbers = [start, tiny.STEP_RAD, start + (count - 1) * tiny.STEP_RAD, tiny.MM, count, *([2000 + index] * count)]
         lines.append(f"*{tiny.START}.{13 * index:03d} RANGE_DATA {' '.join(map(str, numbers))}\n")
     TinyAcfr(tmp_path / "set").write("LaserPort/RangeBearingQAsciiData.txt", lines)
-    found = merged(tmp_path / "set")
-    assert [len(scan.ranges) for _, scan in found] == [401, 401]
-    assert math.degrees(found[0][1].angle_max) == pytest.approx(50, abs=1e-5)
-    np.testing.assert_allclose(found[1][1].ranges[::-1][:5], [2.004, 2.005, 2.006, 2.007, 2.004], rtol=1e-6)
-    assert found[0][1].range_max == pytest.approx(8.1)
+    result = merged(tmp_path / "set")
+    assert [len(scan.ranges) for _, scan in result] == [401, 401]
+    assert math.degrees(result[0][1].angle_max) == pytest.approx(50, abs=1e-5)
+    np.testing.assert_allclose(result[1][1].ranges[::-1][:5], [2.004, 2.005, 2.006, 2.007, 2.004], rtol=1e-6)
+    assert result[0][1].range_max == pytest.approx(8.1)
 
 
 def test_lines_of_all_beams_are_whole_scans_already(tmp_path: Path) -> None:
     step = tiny.STEP_RAD / 4
     root = one_line(tmp_path, -math.pi / 2, step, -math.pi / 2 + 720 * step, 2, 721, *range(100, 821), lines=3)
-    found = messages_of(root, SCANS, merge_scans=True)
+    messages = messages_of(root, SCANS, merge_scans=True)
     for topic in ("laser_port/scan", "laser_port/scan_full"):
-        assert len(found[topic]) == 3
-        np.testing.assert_allclose(found[topic][2][1].ranges[::-1], np.arange(100, 821) / 100, rtol=1e-6)
-    assert found["laser_port/scan"][0][1].time_increment == 0
+        assert len(messages[topic]) == 3
+        np.testing.assert_allclose(messages[topic][2][1].ranges[::-1], np.arange(100, 821) / 100, rtol=1e-6)
+    assert messages["laser_port/scan"][0][1].time_increment == 0
     early = messages_of(root, SCANS, laser_stamps="first_beam")["laser_port/scan"][0][0]
     assert tiny.START_NS - early == pytest.approx(3.5 / 75 * 1e9, abs=10)  # four turns, the last one of which is half
 
 
-def test_scans_are_merged_across_the_blocks_of_a_long_file(tmp_path: Path) -> None:
+def test_scans_are_merged_across_blocks_of_long_file(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "set", seconds=60, lost=lambda index: index % 97 == 5)
     archive.write("LaserPort/RangeBearingQAsciiData.txt", archive.laser_lines("LaserPort"))
     with open_dataset(archive.root, "acfr", {"merge_scans": True}) as opened:
@@ -315,7 +315,7 @@ FAULTS: list[tuple[Callable[[str], str], str, int]] = [
 
 
 @pytest.mark.parametrize(("change", "kind", "lost"), FAULTS)
-def test_a_faulty_line_is_told_once_and_all_others_play(
+def test_faulty_line_is_reported_once_and_all_others_play(
     tmp_path: Path, change: Callable[[str], str], kind: str, lost: int
 ) -> None:
     archive = TinyAcfr(tmp_path / "set")
@@ -323,20 +323,20 @@ def test_a_faulty_line_is_told_once_and_all_others_play(
     lines[40] = change(lines[40].rstrip("\n")) + "\n"
     archive.write("LaserPort/RangeBearingQAsciiData.txt", lines)
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
+        actual = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
     expected = {"backward_time": [(42, "backward_time"), (41, "gap")]}.get(kind, [(41, kind)])
-    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert sorted(actual, key=str) == sorted(expected, key=str)
     assert len(messages_of(archive.root, SCANS)["laser_port/scan"]) == 75 - lost
 
 
-def test_a_gap_is_told(tmp_path: Path) -> None:
+def test_gap_is_reported(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "set", seconds=3, lost=lambda index: 80 <= index < 130)
     archive.write("LaserVertical/RangeBearingQAsciiData.txt", archive.laser_lines("LaserVertical"))
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
-    assert found == [(81, "gap")]
+        result = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
+    assert result == [(81, "gap")]
 
 
-def test_lasers_are_told_apart_by_their_folders(messages: Messages) -> None:
+def test_lasers_are_distinguished_by_their_folders(messages: Messages) -> None:
     firsts = [messages[f"{TOPICS[laser]}/scan"][0][1].ranges[-1] for laser in LASERS]
     np.testing.assert_allclose(firsts, [10, 11, 12, 13])

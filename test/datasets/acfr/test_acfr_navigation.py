@@ -39,7 +39,7 @@ def archive(tmp_path: Path) -> TinyAcfr:
 def written(archive: TinyAcfr, *, state: list[float] = STATE, **parameters: Any) -> dict[str, Any]:
     """The messages of one line."""
     places.write_nav(archive, [state], places.any_covariance())
-    return {topic: found[0][1] for topic, found in messages_of(archive.root, **parameters).items()}
+    return {topic: result[0][1] for topic, result in messages_of(archive.root, **parameters).items()}
 
 
 def attitude(angles: list[float]) -> Floats:
@@ -48,7 +48,7 @@ def attitude(angles: list[float]) -> Floats:
 
 
 @pytest.mark.parametrize(("east", "zone"), [(EAST_56, 56), (EAST_55, 55)])
-def test_a_place_on_the_border_of_two_zones_is_found_in_either(archive: TinyAcfr, east: float, zone: int) -> None:
+def test_place_on_border_of_two_zones_is_found_in_either(archive: TinyAcfr, east: float, zone: int) -> None:
     fix = written(archive, state=[NORTH, east, *STATE[2:]])["nav/fix"]
     assert (fix.latitude, fix.longitude) == pytest.approx(MARULAN, abs=2e-8)
     assert fix.altitude == 612.5
@@ -59,7 +59,7 @@ def test_a_place_on_the_border_of_two_zones_is_found_in_either(archive: TinyAcfr
     assert f"north lies {sign}1.7" in note
 
 
-def test_the_zone_may_be_chosen_and_a_place_that_is_not_at_marulan_then_is_told(archive: TinyAcfr) -> None:
+def test_zone_may_be_chosen_and_place_that_is_not_at_marulan_then_is_reported(archive: TinyAcfr) -> None:
     fix = written(archive, utm_zone=55)["nav/fix"]
     other = Transformer.from_crs("EPSG:32755", "EPSG:4326").transform(EAST_56, NORTH)
     assert (fix.latitude, fix.longitude) == pytest.approx(other, abs=1e-9)
@@ -69,7 +69,7 @@ def test_the_zone_may_be_chosen_and_a_place_that_is_not_at_marulan_then_is_told(
     assert "in zone 55 765 to 785 km east, 6154 to 6168 km north, got 225.261 km east" in defect.message
 
 
-def test_the_pose_is_east_north_up_from_the_first_place_rounded(archive: TinyAcfr) -> None:
+def test_pose_is_east_north_up_from_first_place_rounded(archive: TinyAcfr) -> None:
     odom = written(archive)["nav/odom"]
     assert (odom.header.frame_id, odom.child_frame_id) == ("map", "base_link")
     np.testing.assert_allclose(xyz(odom.pose.pose.position), [EAST_56 - 225300, NORTH - 6154200, 2.5], atol=1e-8)
@@ -78,7 +78,7 @@ def test_the_pose_is_east_north_up_from_the_first_place_rounded(archive: TinyAcf
     assert "map's origin is 225300,6154200,610 (east, north, up in m)" in noted(notes_of(archive.root), "UTM")
 
 
-def test_the_origin_may_be_chosen_and_nothing_is_lost_far_from_it(archive: TinyAcfr) -> None:
+def test_origin_may_be_chosen_and_nothing_is_lost_far_from_it(archive: TinyAcfr) -> None:
     odom = written(archive, map_origin="0,0,100.5")["nav/odom"]
     np.testing.assert_allclose(xyz(odom.pose.pose.position), [EAST_56, NORTH, 512.0], rtol=0, atol=1e-9)
     for text in ("0,0", "here", "0,0,nan"):
@@ -86,7 +86,7 @@ def test_the_origin_may_be_chosen_and_nothing_is_lost_far_from_it(archive: TinyA
             notes_of(archive.root, map_origin=text)
 
 
-def test_the_velocity_is_that_of_the_vehicle_ahead_left_and_up(archive: TinyAcfr) -> None:
+def test_velocity_is_that_of_vehicle_ahead_left_and_up(archive: TinyAcfr) -> None:
     twist = written(archive)["nav/odom"].twist.twist
     np.testing.assert_allclose(xyz(twist.linear), FLU @ attitude(STATE[6:9]).T @ STATE[3:6], atol=1e-12)
     ahead = written(archive, state=[*STATE[:3], 0, 2, 0, 0, 0, math.pi / 2, 0, 0, 0.1])["nav/odom"].twist.twist
@@ -94,7 +94,7 @@ def test_the_velocity_is_that_of_the_vehicle_ahead_left_and_up(archive: TinyAcfr
     np.testing.assert_allclose(xyz(ahead.angular), [0, 0, -0.1], atol=1e-12)  # the yaw grows clockwise
 
 
-def test_rates_of_the_angles_become_rates_about_the_body_s_axes(archive: TinyAcfr) -> None:
+def test_rates_of_angles_become_rates_about_body_s_axes(archive: TinyAcfr) -> None:
     twist = written(archive)["nav/odom"].twist.twist
     expected = FLU @ places.body_rates(STATE[6:9], STATE[9:12])
     np.testing.assert_allclose(xyz(twist.angular), expected, atol=1e-8)
@@ -108,7 +108,7 @@ def pose_numbers(ned: Floats) -> Floats:
     return np.concatenate([ENU @ ned[:3], Rotation.from_matrix(turn).as_euler("xyz")])
 
 
-def test_the_pose_s_covariance_is_what_small_changes_of_the_state_make(archive: TinyAcfr) -> None:
+def test_pose_s_covariance_is_what_small_changes_of_state_make(archive: TinyAcfr) -> None:
     rows = [0, 1, 2, 6, 7, 8]
     state = np.array(STATE)[rows]
     state[:2] = 0  # the place itself does not matter, and large numbers would spoil the differences
@@ -123,21 +123,23 @@ def test_the_pose_s_covariance_is_what_small_changes_of_the_state_make(archive: 
 
 
 @pytest.mark.parametrize("rates", ["euler", "body"])
-def test_the_twist_s_covariance_is_what_small_changes_of_the_rates_make(archive: TinyAcfr, rates: str) -> None:
+def test_twist_s_covariance_is_what_small_changes_of_rates_make(archive: TinyAcfr, rates: str) -> None:
     rows, angles = [3, 4, 5, 9, 10, 11], STATE[6:9]
 
-    def twist(told: Floats) -> Floats:
-        about = told[3:].tolist() if rates == "body" else places.body_rates(angles, told[3:].tolist())
-        return np.concatenate([FLU @ attitude(angles).T @ told[:3], FLU @ about])
+    def twist(message: Floats) -> Floats:
+        about = message[3:].tolist() if rates == "body" else places.body_rates(angles, message[3:].tolist())
+        return np.concatenate([FLU @ attitude(angles).T @ message[:3], FLU @ about])
 
-    told, step = np.array(STATE)[rows], 1e-3
-    jacobian = np.stack([(twist(told + step * unit) - twist(told - step * unit)) / (2 * step) for unit in np.eye(6)], 1)
+    output, step = np.array(STATE)[rows], 1e-3
+    jacobian = np.stack(
+        [(twist(output + step * unit) - twist(output - step * unit)) / (2 * step) for unit in np.eye(6)], 1
+    )
     expected = jacobian @ places.any_covariance()[np.ix_(rows, rows)] @ jacobian.T
     odom = written(archive, nav_rates=rates)["nav/odom"]
     np.testing.assert_allclose(odom.twist.covariance.reshape(6, 6), expected, atol=1e-8)
 
 
-def test_the_fix_s_covariance_is_about_true_east_and_north(archive: TinyAcfr) -> None:
+def test_fix_s_covariance_is_about_true_east_and_north(archive: TinyAcfr) -> None:
     """The grid's axes on the ellipsoid, by walking along them."""
     grid = Proj("EPSG:32756")
     (longitude, latitude), geod = grid(EAST_56, NORTH, inverse=True), Geod(ellps="WGS84")
@@ -153,15 +155,15 @@ def test_the_fix_s_covariance_is_about_true_east_and_north(archive: TinyAcfr) ->
     assert fix.position_covariance_type == 3 and fix.status.status == 0
 
 
-def test_every_line_of_a_dataset_becomes_a_message_at_its_time(archive: TinyAcfr) -> None:
+def test_every_line_of_dataset_becomes_message_at_its_time(archive: TinyAcfr) -> None:
     archive.write_nav()
-    found = messages_of(archive.root)
+    messages = messages_of(archive.root)
     stamps = [1224198733 * 10**9 + index * 50_000_000 for index in range(20)]
     for topic in ("nav/odom", "nav/fix", "/tf"):
-        assert [stamp for stamp, _ in found[topic]] == stamps
+        assert [stamp for stamp, _ in messages[topic]] == stamps
 
 
-def test_turning_back_and_forth_gives_the_rates_of_a_turn() -> None:
+def test_turning_back_and_forth_gives_rates_of_turn() -> None:
     angles = Rotation.random(50, random_state=4).as_euler("ZYX")[:, ::-1]
     matrices = Rotation.from_euler("ZYX", angles[:, ::-1])
     expected = (matrices[:-1].inv() * matrices[1:]).as_rotvec() / 0.1 * [1, -1, -1]
@@ -169,7 +171,7 @@ def test_turning_back_and_forth_gives_the_rates_of_a_turn() -> None:
 
 
 @pytest.mark.parametrize("rates", ["euler", "body"])
-def test_the_kind_of_the_rates_is_measured_and_the_wrong_one_told(archive: TinyAcfr, rates: str) -> None:
+def test_kind_of_rates_is_measured_and_wrong_one_reported(archive: TinyAcfr, rates: str) -> None:
     places.write_nav(archive, places.rolling_drive(rates=rates), places.any_covariance())
     notes, defects = inspected(archive, nav_rates=rates)
     assert defects == []
@@ -181,7 +183,7 @@ def test_the_kind_of_the_rates_is_measured_and_the_wrong_one_told(archive: TinyA
     assert defect.message.endswith(f"nav_rates={other} does not fit, --set nav_rates={rates} would")
 
 
-def test_on_flat_ground_the_kind_of_the_rates_cannot_be_told(archive: TinyAcfr) -> None:
+def test_on_flat_ground_kind_of_rates_cannot_be_reported(archive: TinyAcfr) -> None:
     states = [[*state[:6], 0, 0, state[8], 0, 0, state[11]] for state in places.rolling_drive(rates="euler")]
     places.write_nav(archive, states, places.any_covariance())
     notes, defects = inspected(archive, nav_rates="body")
@@ -189,7 +191,7 @@ def test_on_flat_ground_the_kind_of_the_rates_cannot_be_told(archive: TinyAcfr) 
     assert noted(notes, "not to be told apart here")
 
 
-def test_rates_in_another_unit_are_told(archive: TinyAcfr) -> None:
+def test_rates_in_another_unit_are_reported(archive: TinyAcfr) -> None:
     states = [[*s[:9], *(math.degrees(rate) for rate in s[9:])] for s in places.rolling_drive(rates="euler")]
     places.write_nav(archive, states, places.any_covariance())
     notes, _ = inspected(archive)
@@ -197,7 +199,7 @@ def test_rates_in_another_unit_are_told(archive: TinyAcfr) -> None:
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_the_yaw_is_compared_with_the_course_beside_the_grid_s_convergence(archive: TinyAcfr, backward: bool) -> None:
+def test_yaw_is_compared_with_course_next_to_grid_s_convergence(archive: TinyAcfr, backward: bool) -> None:
     states = places.straight_drive(yaw_off_deg=CONVERGENCE_DEG, backward=backward)
     places.write_nav(archive, states, places.any_covariance())
     note = noted(inspected(archive)[0], "measured: on straight runs")
@@ -205,6 +207,6 @@ def test_the_yaw_is_compared_with_the_course_beside_the_grid_s_convergence(archi
     assert "a yaw from true north would be +1.71 deg off, one from the grid's 0" in note
 
 
-def test_a_yaw_far_from_the_course_is_a_warning(archive: TinyAcfr) -> None:
+def test_yaw_far_from_course_is_warning(archive: TinyAcfr) -> None:
     places.write_nav(archive, places.straight_drive(yaw_off_deg=-30), places.any_covariance())
     assert "the yaw is -30.00 deg" in noted(inspected(archive)[0], "warning: on straight runs")

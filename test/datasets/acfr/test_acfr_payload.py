@@ -37,42 +37,40 @@ def payload(root: Path, *lines: str, name: str = "PayloadData1.txt") -> Path:
 
 def rates(root: Path, topic: str = "payload/wheels", **parameters: Any) -> list[tuple[int, list[float]]]:
     """Milliseconds after the start, and the velocities of both joints."""
-    found = messages_of(root, PAYLOAD, **parameters)[topic]
-    return [((stamp - tiny.START_NS) // 10**6, message.velocity.tolist()) for stamp, message in found]
+    messages = messages_of(root, PAYLOAD, **parameters)[topic]
+    return [((stamp - tiny.START_NS) // 10**6, message.velocity.tolist()) for stamp, message in messages]
 
 
-def test_every_type_has_its_topic_at_the_times_of_its_lines(messages: Messages) -> None:
-    assert {topic: len(found) for topic, found in messages.items() if topic.startswith("payload/")} == COUNTS
+def test_every_type_has_its_topic_at_times_of_its_lines(messages: Messages) -> None:
+    assert {topic: len(result) for topic, result in messages.items() if topic.startswith("payload/")} == COUNTS
     for topic, count in COUNTS.items():
         stamps = [stamp for stamp, _ in messages[topic]]
         assert stamps == sorted(STAMPS * (count // 10))
         assert all(m.header.stamp.sec * 10**9 + m.header.stamp.nanosec == stamp for stamp, m in messages[topic])
 
 
-def test_the_wheels_of_one_time_are_one_message_in_rad_s(messages: Messages) -> None:
+def test_wheels_of_one_time_are_one_message_in_rad_s(messages: Messages) -> None:
     for _, message in messages["payload/wheels"]:
         assert message.name == ["left_wheel", "right_wheel"]
         assert message.velocity.tolist() == [tiny.LEFT_RAD_S, tiny.RIGHT_RAD_S]
         assert len(message.position) == len(message.effort) == 0
 
 
-def test_the_engine_s_turns_a_minute_become_rad_s(messages: Messages) -> None:
+def test_engine_s_turns_minute_become_rad_s(messages: Messages) -> None:
     message = messages["payload/engine"][4][1]
     assert message.name == ["engine", "gearbox"]
     np.testing.assert_allclose(message.velocity, [157.07963267948966, 31.41592653589793], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("topic", "volts"), [("payload/battery_12v", 12.6), ("payload/battery_24v", 25.1)])
-def test_batteries_have_a_voltage_and_nothing_that_is_not_measured(
-    messages: Messages, topic: str, volts: float
-) -> None:
+def test_batteries_have_voltage_and_nothing_that_is_not_measured(messages: Messages, topic: str, volts: float) -> None:
     message = messages[topic][0][1]
     assert message.voltage == pytest.approx(volts)
     unknown = [message.temperature, message.current, message.charge, message.capacity, message.percentage]
     assert message.present and np.isnan([*unknown, message.design_capacity]).all()
 
 
-def test_a_turn_to_starboard_is_negative_in_the_vehicle_s_frame(messages: Messages) -> None:
+def test_turn_to_starboard_is_negative_in_vehicle_s_frame(messages: Messages) -> None:
     message = messages["payload/twist"][0][1]
     assert message.header.frame_id == "base_link"
     linear, angular = message.twist.linear, message.twist.angular
@@ -80,7 +78,7 @@ def test_a_turn_to_starboard_is_negative_in_the_vehicle_s_frame(messages: Messag
     assert angular.z == pytest.approx(-0.1)
 
 
-def test_units_and_sense_of_the_twist_can_be_chosen(tmp_path: Path) -> None:
+def test_units_and_sense_of_twist_can_be_chosen(tmp_path: Path) -> None:
     root = payload(tmp_path, "0.0 VELOCITY_TURN_RATE_DATA 7.2 18")
     chosen = {"velocity_unit": "km_h", "turn_rate_unit": "deg_s", "turn_rate_sense": "port"}
     twist = messages_of(root, PAYLOAD, **chosen)["payload/twist"][0][1].twist
@@ -93,34 +91,34 @@ def test_brakes_have_positions_and_pressures(messages: Messages) -> None:
     assert (message.position.tolist(), message.effort.tolist()) == ([0.1, 0.2], [30, 40])
 
 
-def test_setpoints_are_nan_where_a_line_has_none(messages: Messages) -> None:
+def test_setpoints_are_nan_where_line_has_none(messages: Messages) -> None:
     servo, actuator = (message for _, message in messages["payload/setpoints"][2:4])
     assert servo.name == actuator.name == ["choke", "throttle", "left_brake", "right_brake"]
     np.testing.assert_array_equal(servo.position, [0.5, 0.61, math.nan, math.nan])
     assert actuator.position.tolist() == [0.5, 0.7, 0.8, 0.9]
 
 
-def test_sensors_that_follow_each_other_closely_are_one_message_at_the_time_of_the_first(tmp_path: Path) -> None:
+def test_sensors_that_follow_each_other_closely_are_one_message_at_time_of_first(tmp_path: Path) -> None:
     root = payload(tmp_path, "0.000 SENSOR_DATA 4 1", "0.003 SENSOR_DATA 0 9", "0.004 SENSOR_DATA 5 2",
                    "0.100 SENSOR_DATA 4 3", "0.140 SENSOR_DATA 5 4", "0.200 SENSOR_DATA 4 5")  # fmt: skip
-    found = rates(root)
-    assert found[:2] == [(0, [1, 2]), (100, [3, 4])]
-    np.testing.assert_array_equal(found[2][1], [5, math.nan])
+    actual = rates(root)
+    assert actual[:2] == [(0, [1, 2]), (100, [3, 4])]
+    np.testing.assert_array_equal(actual[2][1], [5, math.nan])
     close = rates(root, sensors_within_s=0.02)
     assert [stamp for stamp, _ in close] == [0, 100, 140, 200]
     np.testing.assert_array_equal([pair for _, pair in close[1:3]], [[3, math.nan], [math.nan, 4]])
 
 
-def test_a_lost_line_leaves_its_partner_alone_and_shifts_nothing(tmp_path: Path) -> None:
+def test_lost_line_leaves_its_partner_alone_and_shifts_nothing(tmp_path: Path) -> None:
     root = payload(tmp_path, "0.00 SENSOR_DATA 4 1", "0.02 SENSOR_DATA 4 2", "0.02 SENSOR_DATA 5 2",
                    "0.04 SENSOR_DATA 5 3", "0.06 SENSOR_DATA 5 4", "0.06 SENSOR_DATA 4 4")  # fmt: skip
-    found = rates(root)
+    actual = rates(root)
     expected = [[1, math.nan], [2, 2], [math.nan, 3], [4, 4]]
-    np.testing.assert_array_equal([pair for _, pair in found], expected)
-    assert [stamp for stamp, _ in found] == [0, 20, 40, 60]
+    np.testing.assert_array_equal([pair for _, pair in actual], expected)
+    assert [stamp for stamp, _ in actual] == [0, 20, 40, 60]
 
 
-def test_pairs_are_kept_together_across_the_blocks_of_a_long_file(tmp_path: Path) -> None:
+def test_pairs_are_kept_together_across_blocks_of_long_file(tmp_path: Path) -> None:
     times = [f"{k // 50}.{k % 50 * 20:03d}" for k in range(20_000)]
     lines = (f"{time} SENSOR_DATA {sensor} {k}.5" for k, time in enumerate(times) for sensor in (4, 5, 2, 3))
     root = payload(tmp_path, *lines)
@@ -140,7 +138,7 @@ def test_pairs_are_kept_together_across_the_blocks_of_a_long_file(tmp_path: Path
         ("0.500 BRAKE_DATA 1 2 3", "short_row"), ("0.500 SENSOR_DATA 4 inf", "not_finite"),
     ],
 )  # fmt: skip
-def test_a_faulty_line_is_told_and_the_rest_plays(tmp_path: Path, line: str, kind: str) -> None:
+def test_faulty_line_is_reported_and_rest_plays(tmp_path: Path, line: str, kind: str) -> None:
     archive = TinyAcfr(tmp_path / "set")
     archive.write_payload()
     log = archive.root / "Payload" / "PayloadData1.txt"
@@ -148,13 +146,13 @@ def test_a_faulty_line_is_told_and_the_rest_plays(tmp_path: Path, line: str, kin
     lines.insert(50, f"*{tiny.START}{line.removeprefix('0')}\n")
     log.write_text("".join(lines))
     with open_dataset(archive.root, "acfr") as opened:
-        found = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
-    assert found == [(51, kind)]
+        result = [(defect.row, defect.kind) for defect in opened.defects.listed if defect.kind != "missing_file"]
+    assert result == [(51, kind)]
     found_messages = messages_of(archive.root, PAYLOAD)
     assert {topic: len(rows) for topic, rows in found_messages.items() if topic in COUNTS} == COUNTS
 
 
-def test_a_sensor_that_is_not_known_is_told_and_disturbs_nothing(tmp_path: Path) -> None:
+def test_sensor_that_is_not_known_is_reported_and_disturbs_nothing(tmp_path: Path) -> None:
     root = payload(
         tmp_path, "0.1 SENSOR_DATA 4 1", "0.1 SENSOR_DATA 6 8", "0.1 SENSOR_DATA 5 2", name="PayloadDatal.txt"
     )

@@ -45,7 +45,7 @@ def turning(turns: float, *, per_turn: int = 125, start: float = 0.0, sense: int
     return samples
 
 
-def test_the_range_equation_gives_the_report_s_numbers() -> None:
+def test_range_equation_gives_report_s_numbers() -> None:
     assert EQUATION.m_per_bin(512) == pytest.approx(0.28150254336, abs=1e-11)
     assert EQUATION.m_per_bin(256) == pytest.approx(0.56300509, abs=1e-8)
     assert EQUATION.m_per_bin(1024) == pytest.approx(0.14075127, abs=1e-8)
@@ -53,7 +53,7 @@ def test_the_range_equation_gives_the_report_s_numbers() -> None:
     np.testing.assert_allclose(EQUATION.range_m([1, 2, 143, 144, 512], 512), expected, atol=1e-8)
 
 
-def test_a_peak_between_bins_is_the_top_of_the_parabola_through_three() -> None:
+def test_peak_between_bins_is_top_of_parabola_through_three() -> None:
     places_of = np.array([4.3, 7.0, 11.49, 2.6])
     bins = np.arange(1, 21)
     spectrum = 80 - 3 * (bins - places_of[:, None]) ** 2
@@ -62,21 +62,21 @@ def test_a_peak_between_bins_is_the_top_of_the_parabola_through_three() -> None:
 
 
 def test_ranges_are_in_metres_by_their_unit() -> None:
-    found = metres(np.array([1500.0, 150, 1.5, 0.0015, 7, 7]), np.array([1.0, 2, 3, 4, 0, 9]))
-    np.testing.assert_allclose(found, [1.5, 1.5, 1.5, 1.5, np.nan, np.nan])
+    actual = metres(np.array([1500.0, 150, 1.5, 0.0015, 7, 7]), np.array([1.0, 2, 3, 4, 0, 9]))
+    np.testing.assert_allclose(actual, [1.5, 1.5, 1.5, 1.5, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("sense", [1, -1])
 @pytest.mark.parametrize("shift", [0.0, math.pi])  # angles from 0 to 2 pi, or from -pi to pi
-def test_a_cloud_is_the_samples_from_one_wrap_to_the_next(archive: TinyAcfr, sense: int, shift: float) -> None:
+def test_cloud_is_samples_from_one_wrap_to_next(archive: TinyAcfr, sense: int, shift: float) -> None:
     samples = [(t, angle - shift, r, level) for t, angle, r, level in turning(3.5, start=1.0, sense=sense)]
     places.write_radar(archive, samples)
     angles = np.array([sample[1] for sample in samples])
     starts = [0, *(np.flatnonzero(np.abs(np.diff(angles)) > math.pi) + 1).tolist(), len(samples)]
-    found = messages_of(archive.root)["radar/points"]
-    assert [len(points_of(message)) for _, message in found] == np.diff(starts).tolist()
-    assert [stamp - tiny.START_NS for stamp, _ in found] == [start * 10**6 for start in starts[:-1]]
-    for (_, message), start in zip(found, starts[:-1], strict=True):
+    messages = messages_of(archive.root)["radar/points"]
+    assert [len(points_of(message)) for _, message in messages] == np.diff(starts).tolist()
+    assert [stamp - tiny.START_NS for stamp, _ in messages] == [start * 10**6 for start in starts[:-1]]
+    for (_, message), start in zip(messages, starts[:-1], strict=True):
         points = points_of(message)
         rows = samples[start : start + len(points)]
         np.testing.assert_allclose(points["x"], [r * math.cos(a) for _, a, r, _ in rows], atol=1e-5)
@@ -86,14 +86,14 @@ def test_a_cloud_is_the_samples_from_one_wrap_to_the_next(archive: TinyAcfr, sen
         assert not points["z"].any() and message.header.frame_id == "radar"
 
 
-def test_the_angle_may_be_taken_the_other_way(archive: TinyAcfr) -> None:
+def test_angle_may_be_taken_other_way(archive: TinyAcfr) -> None:
     places.write_radar(archive, turning(1))
     for sense in (1, -1):
         points = points_of(messages_of(archive.root, radar_angle_sense=sense)["radar/points"][0][1])
         assert np.sign(points["y"][10]) == -sense
 
 
-def test_ranges_below_0_m_or_in_no_unit_are_left_out_of_the_cloud(archive: TinyAcfr) -> None:
+def test_ranges_below_0_m_or_in_no_unit_are_left_out_of_cloud(archive: TinyAcfr) -> None:
     samples = turning(1)
     samples[5] = (*samples[5][:2], -0.07, 1.0)
     places.write_radar(archive, samples)
@@ -105,7 +105,7 @@ def test_ranges_below_0_m_or_in_no_unit_are_left_out_of_the_cloud(archive: TinyA
     assert "radar/points" not in messages_of(archive.root)
 
 
-def test_lines_without_reflectivity_are_told_with_what_was_there(archive: TinyAcfr) -> None:
+def test_lines_without_reflectivity_are_reported_with_what_was_there(archive: TinyAcfr) -> None:
     archive.write_nav()
     line = archive.line(f"{tiny.START}.5", "RANGE_REFLECTIVITY_DATA", "0.1", "0", "0", "3", "1", "5.5")
     archive.write("RadarRangeBearing/RangeBearingQAsciiData.txt", ["\n", line, line])
@@ -122,18 +122,18 @@ def test_types_may_be_written_in_small_letters(archive: TinyAcfr) -> None:
     assert len(points_of(messages_of(archive.root)["radar/points"][0][1])) == 125
 
 
-def test_a_pause_ends_a_revolution(archive: TinyAcfr) -> None:
+def test_pause_ends_revolution(archive: TinyAcfr) -> None:
     samples = [(t + (0.7 if t >= 0.05 else 0.0), angle, r, level) for t, angle, r, level in turning(1)]
     places.write_radar(archive, samples)
     assert [len(points_of(m)) for _, m in messages_of(archive.root)["radar/points"]] == [50, 75]
 
 
-def test_an_angle_that_goes_on_beyond_a_turn_is_split_there(archive: TinyAcfr) -> None:
+def test_angle_that_goes_on_beyond_turn_is_split_there(archive: TinyAcfr) -> None:
     places.write_radar(archive, [(i / 1000, TAU * (i + 0.5) / 125, 5.0, 1.0) for i in range(300)])
     assert [len(points_of(m)) for _, m in messages_of(archive.root)["radar/points"]] == [125, 125, 50]
 
 
-def test_a_radar_that_stands_still_does_not_become_one_cloud_of_everything(archive: TinyAcfr) -> None:
+def test_radar_that_stands_still_does_not_become_one_cloud_of_everything(archive: TinyAcfr) -> None:
     places.write_radar(archive, [(i / 1000, 1.0, 5.0, 1.0) for i in range(10_000)])
     assert [len(points_of(m)) for _, m in messages_of(archive.root)["radar/points"]] == [4096, 4096, 1808]
 
@@ -145,16 +145,16 @@ def spectra(turns: float, bins: int = 512) -> list[tuple[float, float, list[floa
     ]
 
 
-def test_spectra_of_a_revolution_are_an_image_and_points_across_the_blocks_of_the_file(archive: TinyAcfr) -> None:
+def test_spectra_of_revolution_are_image_and_points_across_blocks_of_file(archive: TinyAcfr) -> None:
     samples = spectra(6.5)
     places.write_spectrum(archive, samples)
     size = (archive.root / "RadarSpectrum" / "HSR_ScalarPoints1.txt").stat().st_size
     assert size > 4 * BLOCK_SIZE
-    found = messages_of(archive.root, radar_max_range_m=0.0)
-    assert [stamp - tiny.START_NS for stamp, _ in found["radar/spectrum"]] == [n * 125_000_000 for n in range(7)]
+    messages = messages_of(archive.root, radar_max_range_m=0.0)
+    assert [stamp - tiny.START_NS for stamp, _ in messages["radar/spectrum"]] == [n * 125_000_000 for n in range(7)]
     range_m = np.arange(2, 513) * 0.28150254336 - 0.3507
     for number, ((_, image), (_, cloud)) in enumerate(
-        zip(found["radar/spectrum"], found["radar/spectrum_points"], strict=True)
+        zip(messages["radar/spectrum"], messages["radar/spectrum_points"], strict=True)
     ):
         rows = samples[125 * number : 125 * (number + 1)]
         assert (image.height, image.width, image.step, image.encoding) == (len(rows), 512, 2048, "32FC1")
@@ -168,23 +168,23 @@ def test_spectra_of_a_revolution_are_an_image_and_points_across_the_blocks_of_th
         np.testing.assert_allclose(points["time"][:, 0], np.arange(len(rows)) / 1000, atol=1e-6)
 
 
-def test_the_spectrum_stays_an_image_of_floats_whatever_images_are_sent_as(archive: TinyAcfr) -> None:
+def test_spectrum_stays_image_of_floats_whatever_images_are_sent_as(archive: TinyAcfr) -> None:
     places.write_spectrum(archive, spectra(1))
     for images in ("compressed", "both"):
-        found = messages_of(archive.root, Selection(images=images))
-        assert found["radar/spectrum"][0][1].encoding == "32FC1"
-        assert not any("radar/spectrum/" in topic for topic in found)
+        messages = messages_of(archive.root, Selection(images=images))
+        assert messages["radar/spectrum"][0][1].encoding == "32FC1"
+        assert not any("radar/spectrum/" in topic for topic in messages)
 
 
-def test_clouds_reach_as_far_as_the_radar_does_or_as_is_chosen(archive: TinyAcfr) -> None:
+def test_clouds_reach_as_far_as_radar_does_or_as_is_chosen(archive: TinyAcfr) -> None:
     places.write_spectrum(archive, spectra(1))
     places.write_radar(archive, [(0.0, -3.0, 39.9, 60.0), (0.001, -2.9, 40.1, 60.0), (0.002, -2.8, 150.0, 60.0)])
 
     def reach(**parameters: float) -> tuple[int, float, int]:
-        found = messages_of(archive.root, **parameters)
-        points = points_of(found["radar/spectrum_points"][0][1])
+        messages = messages_of(archive.root, **parameters)
+        points = points_of(messages["radar/spectrum_points"][0][1])
         farthest = float(np.hypot(points["x"], points["y"]).max())
-        return len(points) // 125, round(farthest, 3), len(points_of(found["radar/points"][0][1]))
+        return len(points) // 125, round(farthest, 3), len(points_of(messages["radar/points"][0][1]))
 
     assert reach() == (142, 39.904, 1)
     assert reach(radar_max_range_m=20.0) == (71, 19.917, 0)
@@ -193,7 +193,7 @@ def test_clouds_reach_as_far_as_the_radar_does_or_as_is_chosen(archive: TinyAcfr
         open_dataset(archive.root, parameters={"radar_max_range_m": -1.0})
 
 
-def test_a_spectrum_of_fewer_bins_is_told_and_may_be_put_where_it_belongs(archive: TinyAcfr) -> None:
+def test_spectrum_of_fewer_bins_is_reported_and_may_be_put_where_it_belongs(archive: TinyAcfr) -> None:
     places.write_spectrum(archive, spectra(1, bins=143))
     _, (defect,) = inspected(archive)
     assert (defect.kind, defect.file) == ("bin_length", "RadarSpectrum/HSR_ScalarPoints1.txt")
@@ -203,7 +203,7 @@ def test_a_spectrum_of_fewer_bins_is_told_and_may_be_put_where_it_belongs(archiv
     assert inspected(archive, radar_bins=512)[1] == []
 
 
-def test_a_line_of_another_length_than_the_others_is_told_and_left_out(archive: TinyAcfr) -> None:
+def test_line_of_another_length_than_others_is_reported_and_left_out(archive: TinyAcfr) -> None:
     samples = spectra(2)
     samples[130] = (*samples[130][:2], samples[130][2][:300])
     samples[140] = (*samples[140][:2], [*samples[140][2], 1.0])
@@ -211,14 +211,14 @@ def test_a_line_of_another_length_than_the_others_is_told_and_left_out(archive: 
     _, defects = inspected(archive)
     assert [(defect.kind, defect.row) for defect in defects] == [("short_row", 131), ("long_row", 141)]
     assert "expected 512 values as is usual in this file, got 300; the line is left out" in defects[0].message
-    found = messages_of(archive.root)
-    assert [message.height for _, message in found["radar/spectrum"]] == [125, 123]
-    points = points_of(found["radar/spectrum_points"][1][1])
+    messages = messages_of(archive.root)
+    assert [message.height for _, message in messages["radar/spectrum"]] == [125, 123]
+    points = points_of(messages["radar/spectrum_points"][1][1])
     assert len(points) == 123 * 142
     assert 0.005 not in points["time"].round(6).tolist()
 
 
-def test_lines_of_as_many_bins_as_the_radar_has_are_the_usual_ones(archive: TinyAcfr) -> None:
+def test_lines_of_as_many_bins_as_radar_has_are_usual_ones(archive: TinyAcfr) -> None:
     samples = [(t, angle, values if t < 0.13 else values[:500]) for t, angle, values in spectra(2.08)]
     places.write_spectrum(archive, samples)
     _, defects = inspected(archive)
@@ -230,7 +230,7 @@ def told(notes: list[str]) -> str:
     return noted(notes, "spectra's peaks differ from RadarRangeBearing's ranges")
 
 
-def test_the_peaks_of_the_spectra_are_compared_with_the_archive_s_ranges(archive: TinyAcfr) -> None:
+def test_peaks_of_spectra_are_compared_with_archive_s_ranges(archive: TinyAcfr) -> None:
     archive.write_radar()
     archive.write_spectrum()
     notes, defects = inspected(archive)
@@ -239,7 +239,7 @@ def test_the_peaks_of_the_spectra_are_compared_with_the_archive_s_ranges(archive
     assert "whose bearings differ by 0.000 deg" in told(notes)
 
 
-def test_ranges_that_are_not_those_of_the_spectra_are_told(archive: TinyAcfr) -> None:
+def test_ranges_that_are_not_those_of_spectra_are_reported(archive: TinyAcfr) -> None:
     archive.write_spectrum()
     samples = [
         (index / 1000, tiny.radar_rad(index), tiny.radar_range_m(index) + 0.5, 60.0) for index in range(1000)
@@ -250,7 +250,7 @@ def test_ranges_that_are_not_those_of_the_spectra_are_told(archive: TinyAcfr) ->
     assert defect.kind == "radar_ranges" and defect.message.endswith("more than a bin")
 
 
-def test_a_damaged_number_takes_its_line_alone(archive: TinyAcfr) -> None:
+def test_damaged_number_takes_its_line_alone(archive: TinyAcfr) -> None:
     places.write_radar(archive, turning(2))
     path = archive.root / "RadarRangeBearing" / "RangeBearingQAsciiData.txt"
     lines = path.read_text().splitlines(keepends=True)
@@ -261,7 +261,7 @@ def test_a_damaged_number_takes_its_line_alone(archive: TinyAcfr) -> None:
     assert [len(points_of(m)) for _, m in messages_of(archive.root)["radar/points"]] == [124, 125]
 
 
-def test_a_revolution_is_the_same_whether_its_record_is_read_alone_or_after_others(archive: TinyAcfr) -> None:
+def test_revolution_is_same_whether_its_record_is_read_alone_or_after_others(archive: TinyAcfr) -> None:
     archive.seconds = 4.0
     archive.write_spectrum()
     with open_dataset(archive.root) as opened:

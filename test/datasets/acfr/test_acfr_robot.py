@@ -49,20 +49,20 @@ def place_of(visual: Any) -> list[float]:
     return [float(number) for number in visual.find("origin").get("xyz").split()]
 
 
-def test_every_link_is_a_frame_that_the_player_sends() -> None:
+def test_every_link_is_frame_that_player_sends() -> None:
     assert ACFR.robot == FILE.stem
     assert (MODEL.root, set(MODEL.links)) == ("base_link", {"base_link", *ACFR.tree["base_link"]})
     assert {joint.kind for joint in MODEL.joints} == {"fixed"}
 
 
-def test_the_links_stand_where_the_facts_have_them_and_where_the_player_puts_them() -> None:
+def test_links_stand_where_facts_have_them_and_where_player_puts_them() -> None:
     sent = {edge.child: edge.parent_t_child for edge in edges_from_published(ACFR.extrinsics, ACFR.tree)}
-    found = {child: transform for (_, child), transform in edges_of_model().items()}
-    assert set(found) == set(PLACES) == set(sent)
-    for frame, (place, quaternion) in PLACES.items():
-        np.testing.assert_allclose(found[frame], sent[frame], atol=1e-8)
-        np.testing.assert_allclose(found[frame][:3, 3], place, atol=1e-8)
-        turn = quaternion_from_rotation(found[frame][:3, :3])
+    by_name = {child: transform for (_, child), transform in edges_of_model().items()}
+    assert set(by_name) == set(PLACES) == set(sent)
+    for frame, (position, quaternion) in PLACES.items():
+        np.testing.assert_allclose(by_name[frame], sent[frame], atol=1e-8)
+        np.testing.assert_allclose(by_name[frame][:3, 3], position, atol=1e-8)
+        turn = quaternion_from_rotation(by_name[frame][:3, :3])
         assert abs(turn @ np.array(quaternion)) == pytest.approx(1, abs=1e-9)
 
 
@@ -71,11 +71,11 @@ def edges_of_model() -> dict[tuple[str, str], Any]:
     return {(parents[child], child): transform for child, transform in fixed_transforms(MODEL).items()}
 
 
-def test_the_parser_of_ros_reads_the_same_tree() -> None:
+def test_parser_of_ros_reads_same_tree() -> None:
     assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
-def test_eight_wheels_stand_on_the_ground_four_on_a_side() -> None:
+def test_eight_wheels_stand_on_ground_four_on_side() -> None:
     base = skid_steer_from_settings(ODOMETRY.settings).base
     assert set(wheels()) == {f"{side}_wheel_{number}" for side in ("left", "right") for number in range(1, 5)}
     for name, wheel in wheels().items():
@@ -87,7 +87,7 @@ def test_eight_wheels_stand_on_the_ground_four_on_a_side() -> None:
         assert x == pytest.approx(0.9 - 0.6 * (int(name[-1]) - 1))
 
 
-def test_the_front_wheels_are_as_the_report_s_plan_of_the_static_scene_has_them() -> None:
+def test_front_wheels_are_as_report_s_plan_of_static_scene_has_them() -> None:
     """157 cm from outside to outside, 91 cm before the sensor frame, which lies 11 cm before the IMU at most."""
     front = {name: wheel for name, wheel in wheels().items() if name.endswith("_1")}
     widths = [float(wheel.find("geometry/cylinder").get("length")) for wheel in front.values()]
@@ -102,7 +102,7 @@ def test_shapes_have_colours_and_sizes() -> None:
     assert min(shapes.sizes_m) > 0.01 and max(shapes.sizes_m) < 3.0
 
 
-def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
+def test_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     kinds = {
         "sensor_msgs/msg/Image": "Image", "sensor_msgs/msg/LaserScan": "LaserScan", "nav_msgs/msg/Odometry": "Odometry",
         "sensor_msgs/msg/PointCloud2": "PointCloud2", "std_msgs/msg/String": "RobotModel",
@@ -119,16 +119,16 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
         "reference_objects", "robot_description", "nav/odom", "wheels/odom",
         "radar/points", "radar/spectrum", "radar/spectrum_points",
         "visual_camera/image_raw", "ir_camera/image_raw",
-        *(f"laser_{place}/scan" for place in ("horizontal", "vertical", "port", "starboard")),
+        *(f"laser_{position}/scan" for position in ("horizontal", "vertical", "port", "starboard")),
     }  # fmt: skip
 
 
-def test_the_view_stands_in_the_map_follows_the_vehicle_and_tells_its_displays_apart() -> None:
+def test_view_stands_in_map_follows_vehicle_and_gives_its_displays_apart() -> None:
     assert VIEW["Global Options"]["Fixed Frame"] == "map"
     assert VIEW["Views"]["Current"]["Target Frame"] == "base_link"
     assert len({display["Name"] for display in VIEW["Displays"]}) == len(VIEW["Displays"])
     lasers = [display for display in VIEW["Displays"] if display["Class"].endswith("LaserScan")]
     assert len({laser["Color"] for laser in lasers}) == 4
     trails = [display for display in VIEW["Displays"] if display["Class"].endswith("Odometry")]
-    assert [trail["Keep"] for trail in trails] == [1000, 1000]
-    assert len({trail["Shape"]["Color"] for trail in trails}) == 2
+    assert [path["Keep"] for path in trails] == [1000, 1000]
+    assert len({path["Shape"]["Color"] for path in trails}) == 2

@@ -60,9 +60,11 @@ def projection(archive: Path, requested: ProjectionRequest) -> ProjectionResult:
 def points_of_line(archive: Path, laser: str, stamp_ns: int) -> Array:
     """Right, down, forward of the points of a line, before phi and delta: its angles are clockwise from above."""
     lines = (archive / FOLDERS[laser] / "RangeBearingQAsciiData.txt").read_text().splitlines()
-    (words,) = [words for words in (line.lstrip("*").split() for line in lines) if float(words[0]) == stamp_ns / 1e9]
-    start, step, _, unit = (float(word) for word in words[2:6])
-    ranges = np.array(words[7:], float) * {1: 1e-3, 2: 1e-2, 3: 1.0}[int(unit)]
+    (fields,) = [
+        fields for fields in (line.lstrip("*").split() for line in lines) if float(fields[0]) == stamp_ns / 1e9
+    ]
+    start, step, _, unit = (float(word) for word in fields[2:6])
+    ranges = np.array(fields[7:], float) * {1: 1e-3, 2: 1e-2, 3: 1.0}[int(unit)]
     angles = start + step * np.arange(len(ranges))
     side, none = ranges * np.sin(angles), np.zeros(len(ranges))
     ahead = ranges * np.cos(angles)
@@ -71,54 +73,54 @@ def points_of_line(archive: Path, laser: str, stamp_ns: int) -> Array:
 
 @pytest.mark.parametrize(("laser", "camera"), ROWS)
 def test_each_laser_is_projected_by_its_own_row(archive: Path, laser: str, camera: str) -> None:
-    found = projection(archive, ProjectionRequest(laser=laser, camera=camera, time="0.5", fixed_frame="none"))
-    assert found.extrinsics == "own"
+    actual = projection(archive, ProjectionRequest(laser=laser, camera=camera, time="0.5", fixed_frame="none"))
+    assert actual.extrinsics == "own"
     delta, phi = ROWS[laser, camera]
     turn = Rotation.from_euler("XYZ", phi, degrees=True).as_matrix()
-    seen = points_of_line(archive, laser, found.scans[0].stamp_ns) @ turn - np.array(delta)
+    seen = points_of_line(archive, laser, actual.scans[0].stamp_ns) @ turn - np.array(delta)
     fx, fy, cx, cy = K[camera]
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
     expected, _ = cv2.projectPoints(seen, np.zeros(3), np.zeros(3), matrix, np.array(D[camera]))
-    shown = found.projection.is_visible[::-1]  # a LaserScan's beams run the other way round
-    pixels = found.projection.pixels[::-1]
+    shown = actual.projection.is_visible[::-1]  # a LaserScan's beams run the other way round
+    pixels = actual.projection.pixels[::-1]
     assert len(seen) == len(shown)
     np.testing.assert_allclose(pixels[shown], expected[shown, 0], atol=0.02)
     if (laser, camera) != ("laser_starboard", "ir_camera"):  # which looks over the plane of that laser
         assert shown.sum() > 20
 
 
-def test_by_tf_it_goes_through_the_body_and_a_decimetre_beside(archive: Path) -> None:
+def test_by_tf_it_goes_through_body_and_decimetre_beside(archive: Path) -> None:
     requested = ProjectionRequest(laser="laser_starboard", camera="visual_camera", time="0.5", fixed_frame="none")
     own, tf = projection(archive, requested), projection(archive, replace(requested, extrinsics="tf"))
     assert tf.extrinsics == "tf"
     both = own.projection.is_visible & tf.projection.is_visible
-    apart = (
+    difference = (
         (own.projection.pixels - tf.projection.pixels)[both] * own.projection.depths[both, None] / K["visual_camera"][0]
     )
-    assert 0.05 < np.median(np.linalg.norm(apart, axis=1)) < 0.25
+    assert 0.05 < np.median(np.linalg.norm(difference, axis=1)) < 0.25
     horizontal = replace(requested, laser="laser_horizontal")
     own, tf = projection(archive, horizontal), projection(archive, replace(horizontal, extrinsics="tf"))
     np.testing.assert_allclose(own.projection.pixels, tf.projection.pixels, atol=1e-6)  # the cameras hang on this laser
 
 
-def test_the_radar_has_no_row_and_goes_by_tf(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_radar_has_no_row_and_goes_by_tf(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.png"
     assert main(["project", str(archive), "radar", "visual_camera", "0.5", str(out), "--scans", "3"]) == 0
-    told = capsys.readouterr().out
-    assert "points of radar/points in visual_camera/image_raw" in told
-    assert "by tf from radar to visual_camera" in told
+    output = capsys.readouterr().out
+    assert "points of radar/points in visual_camera/image_raw" in output
+    assert "by tf from radar to visual_camera" in output
     assert cv2.imread(str(out)).shape == (1024, 1360, 3)
 
 
-def test_four_scans_make_one_of_a_quarter_degree(archive: Path) -> None:
+def test_four_scans_make_one_of_quarter_degree(archive: Path) -> None:
     requested = ProjectionRequest(laser="laser_horizontal", camera="visual_camera", time="0.5", scans=4)
-    found = projection(archive, requested)
-    assert len(found.scans) == 4
-    angles = np.concatenate([np.arctan2(s.points.points[:, 1], s.points.points[:, 0]) for s in found.scans])
+    actual = projection(archive, requested)
+    assert len(actual.scans) == 4
+    angles = np.concatenate([np.arctan2(s.points.points[:, 1], s.points.points[:, 0]) for s in actual.scans])
     np.testing.assert_allclose(np.diff(np.degrees(np.sort(angles))), 0.25, atol=1e-3)
 
 
-def test_the_rows_of_all_datasets_lead_from_lasers_to_cameras() -> None:
+def test_rows_of_all_datasets_lead_from_lasers_to_cameras() -> None:
     rows = 0
     for path in dataset_files().values():
         spec = spec_from_file(path)

@@ -29,16 +29,16 @@ def found(pytestconfig: pytest.Config) -> ProjectionResult:
         return project(opened, requested, step=lambda fraction, count: None, report=lambda text: None)
 
 
-def on_pole(found: ProjectionResult, pole: str) -> NDArray[np.intp]:
+def on_pole(result: ProjectionResult, pole: str) -> NDArray[np.intp]:
     """The points that lie at the range and the bearing of a pole."""
-    points = np.concatenate([scan.points.points for scan in found.scans])
+    points = np.concatenate([scan.points.points for scan in result.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
     range_m, bearing_deg = POLES[pole]
-    return np.flatnonzero((np.abs(bearing - bearing_deg) < 5) & (np.abs(found.ranges_m - range_m) < 0.4))
+    return np.flatnonzero((np.abs(bearing - bearing_deg) < 5) & (np.abs(result.ranges_m - range_m) < 0.4))
 
 
 @pytest.mark.parametrize("pole", POLES)
-def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: ProjectionResult, pole: str) -> None:
+def test_what_laser_met_of_pole_lies_on_that_pole_in_image(found: ProjectionResult, pole: str) -> None:
     points = on_pole(found, pole)
     assert len(points) >= 2
     assert found.projection.is_visible[points].all()
@@ -52,7 +52,7 @@ def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: Proj
         assert (there.min(axis=1) > 220).all()  # one of its white bands
 
 
-def test_the_left_frame_pole_lies_beside_the_image(found: ProjectionResult) -> None:
+def test_left_frame_pole_lies_next_to_image(found: ProjectionResult) -> None:
     points = np.concatenate([scan.points.points for scan in found.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
     left = (np.abs(bearing + 32.96) < 3) & (np.abs(found.ranges_m - 3.492) < 0.3)

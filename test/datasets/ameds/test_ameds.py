@@ -57,10 +57,10 @@ def messages_with(written: Path, tmp_path: Path) -> Callable[..., Messages]:
     return lambda topics, **parameters: messages_of(written, tmp_path / "bag", Selection(topics=topics), **parameters)
 
 
-def test_the_wheels_odometry_is_never_certain(written: Path, tmp_path: Path) -> None:
+def test_wheels_odometry_is_never_certain(written: Path, tmp_path: Path) -> None:
     chosen = Selection(derived=True, topics="wheels/odom")
-    found = messages_of(written, tmp_path / "bag", chosen)["wheels/odom"]
-    for _, message in found:
+    messages = messages_of(written, tmp_path / "bag", chosen)["wheels/odom"]
+    for _, message in messages:
         assert (message.twist.covariance[[0, 7, 35]] > 2e-5).all()
         assert (message.pose.covariance[[0, 7, 35]] >= 1e-6).all()
     slipping = messages_of(written, tmp_path / "other", chosen, slip_share=1.0)["wheels/odom"]
@@ -77,24 +77,24 @@ def xyzw(quaternion: Any) -> list[float]:
     return [quaternion.x, quaternion.y, quaternion.z, quaternion.w]
 
 
-def close(found: object, expected: object, tolerance: float = 1e-9) -> None:
-    np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+def close(actual: object, expected: object, tolerance: float = 1e-9) -> None:
+    np.testing.assert_allclose(actual, expected, atol=tolerance, rtol=0)
 
 
-def test_the_static_tree_is_that_of_the_paper(messages: Messages) -> None:
+def test_static_tree_is_that_of_paper(messages: Messages) -> None:
     ((stamp, message),) = messages["/tf_static"]
     assert stamp == START_NS
-    found = {(item.header.frame_id, item.child_frame_id): item.transform for item in message.transforms}
-    assert set(found) == {(parent, child) for parent, child, *_ in TREE}
+    by_name = {(item.header.frame_id, item.child_frame_id): item.transform for item in message.transforms}
+    assert set(by_name) == {(parent, child) for parent, child, *_ in TREE}
     for parent, child, translation, quaternion in TREE:
-        transform = found[parent, child]
+        transform = by_name[parent, child]
         close(xyz(transform.translation), translation, 1e-6)
         error = Rotation.from_quat(xyzw(transform.rotation)) * Rotation.from_quat(quaternion).inv()
         assert error.magnitude() < 1e-6
 
 
 def test_every_table_and_kind_of_file_plays_as_often_as_it_has_rows(messages: Messages) -> None:
-    counts = {topic: len(found) for topic, found in messages.items()}
+    counts = {topic: len(actual) for topic, actual in messages.items()}
     hundred = ["imu/data_raw", "imu/data", "imu/mag", "imu/temperature", "air/pressure", "air/temperature", "gnss/fix",
                "gnss/odom", "gnss/velocity", "gnss/acceleration", "gnss/time", "platform/twist_estimate",
                "platform/pose_estimate", "platform/wheel_estimate", "platform/wheel_attitudes", "gnss/body_velocity",
@@ -108,14 +108,14 @@ def test_every_table_and_kind_of_file_plays_as_often_as_it_has_rows(messages: Me
     assert counts == expected | dict.fromkeys(cameras, 60)
 
 
-def test_stamps_are_those_of_the_files_exactly_and_the_bag_s_log_times(messages: Messages) -> None:
+def test_stamps_are_those_of_files_exactly_and_bag_s_log_times(messages: Messages) -> None:
     for topic, rate in (("imu/data_raw", 100), ("platform/velocity", 50), ("main_arm/joint_states", 1)):
         stamps = [stamp for stamp, _ in messages[topic]]
         assert stamps == [START_NS + index * 10**9 // rate for index in range(2 * rate)]
         assert stamps == [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in messages[topic]]
 
 
-def test_the_imu_is_flu_in_si_units_with_gravity_up(messages: Messages) -> None:
+def test_imu_is_flu_in_si_units_with_gravity_up(messages: Messages) -> None:
     raw, full = messages["imu/data_raw"][7][1], messages["imu/data"][7][1]
     for message in (raw, full):
         assert message.header.frame_id == "imu_link"
@@ -126,7 +126,7 @@ def test_the_imu_is_flu_in_si_units_with_gravity_up(messages: Messages) -> None:
     close(np.diag(full.orientation_covariance.reshape(3, 3)), [math.radians(0.05) ** 2] * 3)
 
 
-def test_the_other_sensors_of_the_ins_are_in_ros_units(messages: Messages) -> None:
+def test_other_sensors_of_ins_are_in_ros_units(messages: Messages) -> None:
     close(xyz(messages["imu/mag"][0][1].magnetic_field), [0.3e-4, 0, -0.35e-4], 1e-15)
     assert messages["imu/temperature"][0][1].temperature == 31.5
     assert messages["air/pressure"][0][1].fluid_pressure == 74000
@@ -142,7 +142,7 @@ def test_the_other_sensors_of_the_ins_are_in_ros_units(messages: Messages) -> No
         ({"platform_axes": "frd"}, "platform/velocity", "twist.twist.angular.z", -0.2),
     ],
 )
-def test_what_the_paper_leaves_open_is_a_parameter(
+def test_what_paper_leaves_open_is_parameter(
     messages_with: Callable[..., Messages], parameters: Any, topic: str, path: str, expected: float
 ) -> None:
     value: Any = messages_with(topic, **parameters)[topic][0][1]
@@ -151,7 +151,7 @@ def test_what_the_paper_leaves_open_is_a_parameter(
     assert value == pytest.approx(expected)
 
 
-def test_the_fix_is_in_degrees_with_enu_covariance_and_the_status_of_rtk(messages: Messages) -> None:
+def test_fix_is_in_degrees_with_enu_covariance_and_status_of_rtk(messages: Messages) -> None:
     fix = messages["gnss/fix"][0][1]
     assert fix.header.frame_id == "origin"
     close([fix.latitude, fix.longitude, fix.altitude], [37.72351, 15.00668, 2639.838])
@@ -159,7 +159,7 @@ def test_the_fix_is_in_degrees_with_enu_covariance_and_the_status_of_rtk(message
     assert (fix.status.status, fix.position_covariance_type) == (2, 2)
 
 
-def test_odometry_is_that_of_base_link_with_the_lever_arm_applied(messages: Messages) -> None:
+def test_odometry_is_that_of_base_link_with_lever_arm_applied(messages: Messages) -> None:
     odometry = messages["gnss/odom"][0][1]
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "base_link")
     enu_from_ned = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
@@ -172,7 +172,7 @@ def test_odometry_is_that_of_base_link_with_the_lever_arm_applied(messages: Mess
     close(np.diag(odometry.twist.covariance.reshape(6, 6))[:3], [0.01**2, 0.02**2, 0.03**2], 1e-15)
 
 
-def test_a_twist_without_velocities_near_in_time_is_unknown(tiny_ameds: Any, tmp_path: Path) -> None:
+def test_twist_without_velocities_near_in_time_is_unknown(tiny_ameds: Any, tmp_path: Path) -> None:
     rates = tiny_ameds.root / "GnssBodyAngularVelocity.csv"
     rates.write_text("".join(rates.read_text().splitlines(keepends=True)[:100]))
     odometry = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/odom"))["gnss/odom"]
@@ -182,7 +182,7 @@ def test_a_twist_without_velocities_near_in_time_is_unknown(tiny_ameds: Any, tmp
     assert odometry[150][1].twist.covariance[0] == 1e6
 
 
-def test_a_twist_without_rates_is_unknown_as_the_lever_arm_takes_them_and_said(tiny_ameds: Any, tmp_path: Path) -> None:
+def test_twist_without_rates_is_unknown_as_lever_arm_takes_them_and_reported(tiny_ameds: Any, tmp_path: Path) -> None:
     (tiny_ameds.root / "GnssBodyAngularVelocity.csv").unlink()
     odometry = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/odom"))["gnss/odom"]
     assert {message.twist.covariance[0] for _, message in odometry} == {1e6}
@@ -201,7 +201,7 @@ def test_velocity_acceleration_and_clock(messages: Messages) -> None:
     assert (clock.time_ref.sec, clock.time_ref.nanosec) == (1656931511, 750000000)
 
 
-def test_the_body_s_velocity_and_rates_have_topics_of_their_own(messages: Messages) -> None:
+def test_body_s_velocity_and_rates_have_topics_of_their_own(messages: Messages) -> None:
     velocities, rates = messages["gnss/body_velocity"], messages["gnss/body_rates"]
     assert len(velocities) == len(rates) == 200
     velocity, rate = velocities[3][1], rates[3][1]
@@ -213,30 +213,32 @@ def test_the_body_s_velocity_and_rates_have_topics_of_their_own(messages: Messag
 
 
 @pytest.mark.parametrize("missing", ["GnssPose", "GnssBodyVelocity", "GnssBodyAngularVelocity"])
-def test_what_one_table_of_the_ins_holds_needs_no_other(tiny_ameds: Any, tmp_path: Path, missing: str) -> None:
+def test_what_one_table_of_ins_holds_needs_no_other(tiny_ameds: Any, tmp_path: Path, missing: str) -> None:
     (tiny_ameds.root / f"{missing}.csv").unlink()
-    found = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/body_"))
+    messages = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/body_"))
     topics = {"GnssBodyVelocity": "gnss/body_velocity", "GnssBodyAngularVelocity": "gnss/body_rates"}
-    assert {topic for topic in found if topic.startswith("gnss/body_")} == set(topics.values()) - {topics.get(missing)}
+    assert {topic for topic in messages if topic.startswith("gnss/body_")} == set(topics.values()) - {
+        topics.get(missing)
+    }
 
 
-def test_the_fix_type_tells_rtk_float_from_fixed(tiny_ameds: Any, tmp_path: Path) -> None:
+def test_fix_type_gives_rtk_float_from_fixed(tiny_ameds: Any, tmp_path: Path) -> None:
     path = tiny_ameds.root / "GnssPose.csv"
     lines = path.read_text().splitlines()
     for row, kind in enumerate(("4.0", "6.0", "7.0", "0.0", "9.0")):
         lines[row] = lines[row].rpartition(",")[0] + f",{kind}"
     path.write_text("\n".join(lines) + "\n")
-    found = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/fix"))
-    assert [message.data for _, message in found["gnss/fix_type"][:6]] == [4, 6, 7, 0, 0, 7]
-    assert [message.status.status for _, message in found["gnss/fix"][:6]] == [2, 2, 2, -1, -1, 2]
+    messages = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/fix"))
+    assert [message.data for _, message in messages["gnss/fix_type"][:6]] == [4, 6, 7, 0, 0, 7]
+    assert [message.status.status for _, message in messages["gnss/fix"][:6]] == [2, 2, 2, -1, -1, 2]
 
 
-def test_the_wheels_attitudes_are_as_archived(messages: Messages) -> None:
-    found = messages["platform/wheel_attitudes"][0][1]
-    assert found.name == [f"wheel_{wheel}_{angle}" for wheel in (1, 2, 3, 4) for angle in ("roll", "pitch", "yaw")]
+def test_wheels_attitudes_are_as_archived(messages: Messages) -> None:
+    result = messages["platform/wheel_attitudes"][0][1]
+    assert result.name == [f"wheel_{wheel}_{angle}" for wheel in (1, 2, 3, 4) for angle in ("roll", "pitch", "yaw")]
     steered = 0.1924102418
-    close(found.position[:6], [1.0, 0.0, np.pi / 2 - steered, 2.0, 0.0, np.pi / 2 + steered])
-    close(found.position[6:], [-3.0, 0.0, -np.pi / 2 - steered, -4.0, 0.0, -np.pi / 2 + steered])
+    close(result.position[:6], [1.0, 0.0, np.pi / 2 - steered, 2.0, 0.0, np.pi / 2 + steered])
+    close(result.position[6:], [-3.0, 0.0, -np.pi / 2 - steered, -4.0, 0.0, -np.pi / 2 + steered])
 
 
 def test_ticks_become_angles_and_speeds_stay_as_archived(messages: Messages) -> None:
@@ -250,7 +252,7 @@ def test_ticks_become_angles_and_speeds_stay_as_archived(messages: Messages) -> 
     close(messages["platform/wheel_estimate"][0][1].position, [1, 2, 3, 4, *np.array([-1, 1, -1, 1]) * 0.1924102418])
 
 
-def test_the_platform_s_own_estimates(messages: Messages) -> None:
+def test_platform_s_own_estimates(messages: Messages) -> None:
     of_the_turn_alone = [1e6, 1e6, 0.01]  # as the paper prints the columns
     for topic, variances in (("platform/velocity", [0.01, 0.04, 0.09]), ("platform/twist_estimate", of_the_turn_alone)):
         twist = messages[topic][0][1]
@@ -270,10 +272,10 @@ def test_arms_and_camera_poses(messages: Messages) -> None:
         close(joints.position, [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
         pose = messages[f"{arm}_cam/pose_estimate"][0][1]
         assert pose.header.frame_id == "origin"
-        place = {"main": (-0.601302160, 0.445545404, -1.485385909), "aux": (0.991068735, 0.838290666, 0.661544085)}
+        position = {"main": (-0.601302160, 0.445545404, -1.485385909), "aux": (0.991068735, 0.838290666, 0.661544085)}
         turn = {"main": (0.588907941, 0.464168374, 0.630019848, 0.202015218),
                 "aux": (-0.237674305, -0.247766972, -0.850432604, 0.398606118)}  # fmt: skip
-        close(xyz(pose.pose.position), place[arm])
+        close(xyz(pose.pose.position), position[arm])
         close(xyzw(pose.pose.orientation), turn[arm], 1e-8)
 
 
@@ -295,11 +297,11 @@ def test_images_keep_their_bytes_and_have_their_camera_info_before_them(messages
     assert image.data.tobytes() == (written / "MainCam_1656931512.033333.jpg").read_bytes()
 
 
-def test_raw_images_are_the_decoded_ones(written: Path, tmp_path: Path) -> None:
+def test_raw_images_are_decoded_ones(written: Path, tmp_path: Path) -> None:
     selection = Selection(images="raw", topics="aux_cam/image_raw", duration_s=0.1)
-    found = messages_of(written, tmp_path / "bag", selection)["aux_cam/image_raw"]
-    assert len(found) == 4
-    raw = found[0][1]
+    actual = messages_of(written, tmp_path / "bag", selection)["aux_cam/image_raw"]
+    assert len(actual) == 4
+    raw = actual[0][1]
     assert (raw.height, raw.width, raw.encoding, raw.step) == (720, 1280, "bgr8", 3840)
     expected = cv2.imread(str(written / "AuxCam_1656931512.000000.jpg"))
     np.testing.assert_array_equal(raw.data.reshape(720, 1280, 3), expected)
@@ -320,7 +322,7 @@ def test_clouds_are_dense_with_ring_and_time_in_order(messages: Messages) -> Non
     assert points["time"][-1] == pytest.approx(0.2, abs=0.005)
 
 
-def test_a_stamp_at_the_end_of_the_sweep_is_moved_to_its_start(messages_with: Callable[..., Messages]) -> None:
+def test_stamp_at_end_of_sweep_is_moved_to_its_start(messages_with: Callable[..., Messages]) -> None:
     assert messages_with("lidar", cloud_stamp="end")["lidar/points"][0][0] == START_NS - 200_000_000
 
 

@@ -69,8 +69,8 @@ class Rover:
         """How far the device's clock is behind, how fast it drifts, and the unit of latitude in rad."""
 
         def row(t: float) -> list[float]:
-            place = [math.radians(37.72351) * angle, math.radians(15.00668) * angle, 2639.838]
-            return [START + t * (1 - drift) - offset_s, *place, 0.01, 0.02, 0.03, 0.1, 0.0, 1.0, 7]
+            position = [math.radians(37.72351) * angle, math.radians(15.00668) * angle, 2639.838]
+            return [START + t * (1 - drift) - offset_s, *position, 0.01, 0.02, 0.03, 0.1, 0.0, 1.0, 7]
 
         self.write("GnssPose.csv", 100, row)
 
@@ -90,21 +90,21 @@ class Rover:
         self.write_wheel_poses(zero_deg=zero_deg)
 
     def write_wheel_poses(
-        self, *, zero_deg: float = 0.0, angles: str = "fixed xyz", places: bool = False, shift_m: float = 0.0
+        self, *, zero_deg: float = 0.0, angles: str = "fixed xyz", positions: bool = False, shift_m: float = 0.0
     ) -> None:
         """Wheels that have turned by 0.5 rad at any time, in one of the orders of angles."""
 
         def row(t: float) -> list[float]:
-            found: list[float] = []
+            results: list[float] = []
             for x, y, side in ((0.402, 0.396, 1), (-0.402, 0.396, 1), (-0.402, -0.396, -1), (0.402, -0.396, -1)):
                 wheel = [x - side * 0.143 * math.sin(steered(t)), y + side * 0.143 * math.cos(steered(t)), -0.135]
                 turn = Rotation.from_rotvec([0, 0, steered(t) + side * math.pi / 2]) * Rotation.from_rotvec(
                     [side * DRIVEN_RAD, 0, 0]
                 )
-                place = [wheel[0] + shift_m, *wheel[1:]] if places else []
+                location = [wheel[0] + shift_m, *wheel[1:]] if positions else []
                 order = angles.removeprefix("fixed ").removeprefix("moving ")
-                found += [*place, *turn.as_euler(order if angles.startswith("fixed") else order.upper())]
-            return [*found, *[DRIVEN_RAD] * 4, *[math.radians(zero_deg) + steered(t)] * 4]
+                results += [*location, *turn.as_euler(order if angles.startswith("fixed") else order.upper())]
+            return [*results, *[DRIVEN_RAD] * 4, *[math.radians(zero_deg) + steered(t)] * 4]
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scipy's, of angles that are not unique
@@ -124,7 +124,7 @@ def measured(rover: Rover, **parameters: Any) -> tuple[list[Defect], list[str]]:
         return archive.defects.listed[before:], [note for note in archive.notes if note.startswith("measured: ")]
 
 
-def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> None:
+def test_data_that_fit_settings_are_measured_in_silence(rover: Rover) -> None:
     defects, notes = measured(rover)
     assert defects == []
     drive = [note for note in notes if "drive angles are" in note]  # the estimates of this archive have none
@@ -169,7 +169,7 @@ TRAPS: dict[str, tuple[Callable[[Rover], None], str, object, str]] = {
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_a_setting_that_the_data_contradict_is_said_with_what_would_fit(name: str, rover: Rover) -> None:
+def test_setting_that_data_contradict_is_reported_with_what_would_fit(name: str, rover: Rover) -> None:
     write, parameter, fits, message = TRAPS[name]
     write(rover)
     ((defect,), _) = measured(rover)
@@ -181,7 +181,7 @@ def test_a_setting_that_the_data_contradict_is_said_with_what_would_fit(name: st
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_a_setting_that_was_turned_without_need_is_said_too(name: str, rover: Rover) -> None:
+def test_setting_that_was_turned_without_need_is_reported_too(name: str, rover: Rover) -> None:
     _, parameter, other, _ = TRAPS[name]
     ((defect,), _) = measured(rover, **{parameter: other})
     assert defect.message.count(f"; {parameter}={other} does not fit, --set {parameter}=") == 1
@@ -189,7 +189,7 @@ def test_a_setting_that_was_turned_without_need_is_said_too(name: str, rover: Ro
 
 @pytest.mark.parametrize("order", ["fixed xyz", "moving xyz", "fixed zxz", "moving zxz"])
 @pytest.mark.parametrize("zero_deg", [0.0, 90.0])
-def test_the_order_of_a_wheels_angles_is_found_out(order: str, zero_deg: float, rover: Rover) -> None:
+def test_order_of_wheels_angles_is_detected(order: str, zero_deg: float, rover: Rover) -> None:
     rover.write_wheel_poses(angles=order, zero_deg=zero_deg)
     defects, notes = measured(rover, steering_zero_deg=zero_deg)
     assert defects == []
@@ -200,14 +200,14 @@ def test_the_order_of_a_wheels_angles_is_found_out(order: str, zero_deg: float, 
 
 
 @pytest.mark.parametrize(("shift_m", "kinds"), [(0.0, []), (0.05, ["pose_mismatch"])])
-def test_places_of_the_wheels_are_compared_where_there_are_any(shift_m: float, kinds: list[str], rover: Rover) -> None:
-    rover.write_wheel_poses(places=True, shift_m=shift_m)
+def test_places_of_wheels_are_compared_where_there_are_any(shift_m: float, kinds: list[str], rover: Rover) -> None:
+    rover.write_wheel_poses(positions=True, shift_m=shift_m)
     defects, notes = measured(rover)
     assert [defect.kind for defect in defects] == kinds
     assert f"measured: the wheels' places are {shift_m * 1e3:.1f} mm from those of their steering angles" in notes
 
 
-def test_wheel_poses_that_fit_no_reading_are_a_defect(rover: Rover) -> None:
+def test_wheel_poses_that_fit_no_reading_are_defect(rover: Rover) -> None:
     rover.write("PlatformWheelPoseEstimate.csv", 100, lambda t: [1.0] * 12 + [0.5] * 4 + [steered(t)] * 4)
     ((defect,), _) = measured(rover)
     assert (defect.kind, defect.stream) == ("pose_mismatch", "wheel_estimate")
@@ -222,7 +222,7 @@ def test_wheel_poses_that_fit_no_reading_are_a_defect(rover: Rover) -> None:
         (lambda rover: rover.write_wheels(zero_deg=45.0), "+45.00 deg beside those of the ticks; steering_zero_deg="),
     ],
 )  # fmt: skip
-def test_data_that_fit_no_setting_are_said_without_advice(
+def test_data_that_fit_no_setting_are_reported_without_advice(
     write: Callable[[Rover], None], message: str, rover: Rover
 ) -> None:
     write(rover)
@@ -243,7 +243,7 @@ def test_data_that_fit_no_setting_are_said_without_advice(
         (lambda rover: rover.write_pose(drift=0.5), "GnssPose.csv", "clock_offset", "a spread (5 to 95 %) of 1.79"),
     ],
 )  # fmt: skip
-def test_what_no_setting_cures_is_said_with_its_file(
+def test_what_no_setting_cures_is_reported_with_its_file(
     write: Callable[[Rover], None], file: str, kind: str, message: str, rover: Rover
 ) -> None:
     write(rover)
@@ -252,7 +252,7 @@ def test_what_no_setting_cures_is_said_with_its_file(
     assert message in defect.message
 
 
-def test_one_row_beyond_all_measure_does_not_speak_for_the_rest(rover: Rover) -> None:
+def test_one_row_beyond_all_measure_does_not_speak_for_rest(rover: Rover) -> None:
     table = rover.root / "GnssPose.csv"
     first, rest = table.read_text().split("\n", 1)
     fields = first.split(",")
@@ -261,7 +261,7 @@ def test_one_row_beyond_all_measure_does_not_speak_for_the_rest(rover: Rover) ->
     assert measured(rover)[0] == []
 
 
-def test_a_rover_that_stands_tells_nothing_of_its_rates(rover: Rover) -> None:
+def test_rover_that_stands_gives_nothing_of_its_rates(rover: Rover) -> None:
     rover.write("GnssBodyAngularVelocity.csv", 100, lambda t: [0.0001, 0, 0])
     defects, notes = measured(rover)
     assert defects == []
@@ -269,14 +269,14 @@ def test_a_rover_that_stands_tells_nothing_of_its_rates(rover: Rover) -> None:
 
 
 @pytest.mark.parametrize("name", ["GnssImu", "GnssPose", "GnssBodyAngularVelocity", "PlatformMotorEncoders"])
-def test_what_is_missing_is_not_measured_and_the_rest_is(name: str, rover: Rover) -> None:
+def test_what_is_missing_is_not_measured_and_rest_is(name: str, rover: Rover) -> None:
     (rover.root / f"{name}.csv").unlink()
     defects, notes = measured(rover)
     assert defects == []
     assert notes
 
 
-def test_measuring_reads_samples_and_never_a_table_as_a_whole(rover: Rover, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_reads_samples_and_never_table_as_whole(rover: Rover, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "BLOCK_SIZE", 500)  # some five rows
     read: list[int] = []
     between = Tables.rows_between
@@ -303,7 +303,7 @@ def test_info_shows_what_was_measured_and_what_does_not_fit(rover: Rover, capsys
 
 
 @pytest.mark.parametrize("speed", [0.05, 0.4, -0.7])
-def test_the_wheel_radius_is_right_though_ticks_are_whole(tmp_path: Path, speed: float) -> None:
+def test_wheel_radius_is_right_though_ticks_are_whole(tmp_path: Path, speed: float) -> None:
     """A slow wheel turns by a few ticks from row to row, which single steps cannot tell well."""
     rover = Rover(tmp_path / "rover")
     ticks_per_m = TICKS_PER_TURN / (2 * math.pi * 0.2)
@@ -316,32 +316,30 @@ def test_the_wheel_radius_is_right_though_ticks_are_whole(tmp_path: Path, speed:
     with open_dataset(rover.root) as archive:
         for each in archive.checks:
             each(archive)
-        (found,) = (note for note in archive.notes if "wheel radius" in note)
-    assert found == "measured: drive speed and ticks together give a wheel radius of 0.2000 m"
+        (result,) = (note for note in archive.notes if "wheel radius" in note)
+    assert result == "measured: drive speed and ticks together give a wheel radius of 0.2000 m"
 
 
 @pytest.mark.parametrize(("down", "kinds"), [(0.3, []), (-9.81, ["gravity_in_acceleration"])])
-def test_whether_gravity_is_in_the_body_s_acceleration_is_measured(
-    tmp_path: Path, down: float, kinds: list[str]
-) -> None:
+def test_whether_gravity_is_in_body_s_acceleration_is_measured(tmp_path: Path, down: float, kinds: list[str]) -> None:
     rover = Rover(tmp_path / "rover")
     rover.write("GnssBodyAcceleration.csv", 100, lambda t: [0.1, 0.2 * math.sin(t), down])
     with open_dataset(rover.root) as archive:
         for each in archive.checks:
             each(archive)
         assert any(note.startswith("measured: GnssBodyAcceleration has a norm of ") for note in archive.notes)
-        found = [defect.kind for defect in archive.defects.listed if defect.stream == "acceleration"]
-    assert found == kinds
+        result = [defect.kind for defect in archive.defects.listed if defect.stream == "acceleration"]
+    assert result == kinds
 
 
-def test_the_share_of_rtk_is_measured_by_all_rows(rover: Rover) -> None:
+def test_fraction_of_rtk_is_measured_by_all_rows(rover: Rover) -> None:
     path = rover.root / "GnssPose.csv"
     lines = path.read_text().splitlines()
     for row in range(100):
         lines[row] = lines[row].rpartition(",")[0] + (",6" if row < 40 else ",4")
     path.write_text("\n".join(lines) + "\n")
     _, notes = measured(rover)
-    (told,) = (note for note in notes if "RTK" in note)
-    assert told == (
+    (message,) = (note for note in notes if "RTK" in note)
+    assert message == (
         "measured: RTK (fixed) in 75.0 % of GnssPose's rows: RTK fixed 75.0 %, differential 15.0 %, RTK float 10.0 %"
     )

@@ -32,8 +32,8 @@ def sweep() -> Fields:
     elevation = np.tile(np.radians(LASERS_DEG), GROUPS)
     level = 10 * np.cos(elevation)
     x, y, z = level * np.cos(azimuth), level * np.sin(azimuth), 10 * np.sin(elevation)
-    found = {"x": x, "y": y, "z": z, "intensity": np.arange(COUNT) % 200}
-    return {name: values.astype("<f4") for name, values in found.items()}
+    by_name = {"x": x, "y": y, "z": z, "intensity": np.arange(COUNT) % 200}
+    return {name: values.astype("<f4") for name, values in by_name.items()}
 
 
 def archive_of(folder: Path, *clouds: Fields) -> Path:
@@ -54,12 +54,12 @@ def archive_of(folder: Path, *clouds: Fields) -> Path:
 
 
 def points_of(root: Path) -> list[NDArray[Any]]:
-    found = []
+    results = []
     for _, message in messages_of(root)["lidar/points"]:
         assert message.is_dense
         fields = [(field.name, NUMBERS[field.datatype]) for field in message.fields]
-        found.append(np.frombuffer(message.data.tobytes(), fields))
-    return found
+        results.append(np.frombuffer(message.data.tobytes(), fields))
+    return results
 
 
 def cloud_defects(root: Path) -> list[Defect]:
@@ -79,7 +79,7 @@ def lidar_notes(root: Path) -> list[str]:
         ("<f8", "s", 1, START), ("<f4", "s", 1, 0), ("<f4", "us", 1e6, 0), ("<f8", "ms", 1e3, 0),
     ],
 )  # fmt: skip
-def test_times_are_in_the_unit_in_which_a_cloud_lasts_a_turn(
+def test_times_are_in_unit_in_which_cloud_lasts_turn(
     tmp_path: Path, *, name: str, kind: str, unit: str, per_s: float, offset: int
 ) -> None:
     own = np.round(FIRED_S * per_s, 6).astype(kind) + np.dtype(kind).type(offset)
@@ -90,7 +90,7 @@ def test_times_are_in_the_unit_in_which_a_cloud_lasts_a_turn(
     assert f"the field '{name}', taken for {unit}" in note
 
 
-def test_a_cloud_of_few_points_has_the_unit_of_the_others(tmp_path: Path) -> None:
+def test_cloud_of_few_points_has_unit_of_others(tmp_path: Path) -> None:
     whole = sweep() | {"t": (FIRED_S * 1e9).astype("<u4")}
     few = {name: values[:15] for name, values in whole.items()}
     points = points_of(archive_of(tmp_path, few, whole, few))
@@ -99,7 +99,7 @@ def test_a_cloud_of_few_points_has_the_unit_of_the_others(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("own", [np.zeros(COUNT), np.arange(COUNT) * 1e12], ids=["all_zero", "no_unit"])
-def test_a_field_that_can_be_no_times_is_left_for_the_azimuth_and_said(tmp_path: Path, own: NDArray[Any]) -> None:
+def test_field_that_can_be_no_times_is_left_for_azimuth_and_reported(tmp_path: Path, own: NDArray[Any]) -> None:
     root = archive_of(tmp_path, sweep() | {"time": own.astype("<f8")})
     (points,) = points_of(root)
     np.testing.assert_allclose(points["time"], FIRED_S, atol=1e-5)
@@ -108,22 +108,22 @@ def test_a_field_that_can_be_no_times_is_left_for_the_azimuth_and_said(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["time", "intensity"])
-def test_a_number_that_is_none_costs_its_point_alone(tmp_path: Path, name: str) -> None:
+def test_number_that_is_none_costs_its_point_alone(tmp_path: Path, name: str) -> None:
     fields = sweep() | {"time": FIRED_S.astype("<f4")}
     fields[name][[5, 70]] = [math.nan, math.inf]
     root = archive_of(tmp_path, fields)
     (points,) = points_of(root)
-    kept = np.delete(np.arange(COUNT), [5, 70])
-    np.testing.assert_array_equal(points["x"], fields["x"][kept])
-    np.testing.assert_array_equal(points["intensity"], fields["intensity"][kept])
-    np.testing.assert_allclose(points["time"], FIRED_S[kept], atol=1e-7)
+    remaining = np.delete(np.arange(COUNT), [5, 70])
+    np.testing.assert_array_equal(points["x"], fields["x"][remaining])
+    np.testing.assert_array_equal(points["intensity"], fields["intensity"][remaining])
+    np.testing.assert_allclose(points["time"], FIRED_S[remaining], atol=1e-7)
     (defect,) = cloud_defects(root)
     assert (defect.kind, defect.file) == ("damaged_points", f"LidarPointcloud_{START}.0.pcd")
     assert f"got NaN, infinity or a time far from the others in 2 of {COUNT} points, which are left" in defect.message
 
 
 @pytest.mark.parametrize("value", [1e9, -1e30])
-def test_a_time_far_from_the_others_costs_its_point_alone(tmp_path: Path, value: float) -> None:
+def test_time_far_from_others_costs_its_point_alone(tmp_path: Path, value: float) -> None:
     own = FIRED_S.astype("<f4")
     own[7] = value
     root = archive_of(tmp_path, sweep() | {"time": own})
@@ -132,7 +132,7 @@ def test_a_time_far_from_the_others_costs_its_point_alone(tmp_path: Path, value:
     assert [defect.kind for defect in cloud_defects(root)] == ["damaged_points"]
 
 
-def test_a_field_without_any_number_counts_as_absent(tmp_path: Path) -> None:
+def test_field_without_any_number_counts_as_absent(tmp_path: Path) -> None:
     nothing = np.full(COUNT, np.nan, "<f4")
     root = archive_of(tmp_path, sweep() | {"intensity": nothing, "time": nothing})
     (points,) = points_of(root)
@@ -141,22 +141,22 @@ def test_a_field_without_any_number_counts_as_absent(tmp_path: Path) -> None:
     assert cloud_defects(root) == []
 
 
-def test_points_without_a_return_are_left_out_wherever_they_are_put(tmp_path: Path) -> None:
+def test_points_without_return_are_left_out_wherever_they_are_put(tmp_path: Path) -> None:
     fields = sweep()
     for axis in "xyz":
         fields[axis][::4] = 0.0
         fields[axis][1::8] = math.nan
     root = archive_of(tmp_path, fields)
     (points,) = points_of(root)
-    kept = np.isfinite(fields["x"]) & (np.arange(COUNT) % 4 != 0)
-    np.testing.assert_array_equal(points["x"], fields["x"][kept])
+    remaining = np.isfinite(fields["x"]) & (np.arange(COUNT) % 4 != 0)
+    np.testing.assert_array_equal(points["x"], fields["x"][remaining])
     assert set(points["ring"].tolist()) == {0, 20, 31}  # the ranks of -25, 0 and 15 degrees among 32 lasers
-    assert np.abs(points["time"] - FIRED_S[kept]).max() < 0.01
+    assert np.abs(points["time"] - FIRED_S[remaining]).max() < 0.01
     assert cloud_defects(root) == []
 
 
 @pytest.mark.parametrize("order", ["shuffled", "reversed", "by_ring"])
-def test_clouds_whose_order_tells_no_times_say_so_and_how_many_they_are(tmp_path: Path, order: str) -> None:
+def test_clouds_whose_order_gives_no_times_report_it_and_how_many_they_are(tmp_path: Path, order: str) -> None:
     rows = {
         "shuffled": np.random.default_rng(1).permutation(COUNT),
         "reversed": np.arange(COUNT)[::-1],
@@ -185,7 +185,7 @@ def clouds_of(sample: Path, target: Path, late_s: float) -> Path:
 
 
 @pytest.mark.parametrize(("late_s", "fits"), [(0.0, "start"), (0.2, "end")])
-def test_whether_names_are_of_a_sweep_s_start_or_end_is_measured(
+def test_whether_names_are_of_sweep_s_start_or_end_is_measured(
     sampled_ameds: Sampled, tmp_path: Path, late_s: float, fits: str
 ) -> None:
     root = clouds_of(sampled_ameds.archive, tmp_path / "drive", late_s)
@@ -196,5 +196,5 @@ def test_whether_names_are_of_a_sweep_s_start_or_end_is_measured(
             defects = [defect.message for defect in archive.defects.listed if defect.kind == "unit_mismatch"]
         shift = re.search(r"sweep is (\S+) s", note)
         assert shift and float(shift[1]) == pytest.approx(0.1 - late_s, abs=0.04)
-        told = [f"cloud_stamp={chosen} does not fit, --set cloud_stamp={fits} would"] * (chosen != fits)
-        assert [message.partition("; ")[2] for message in defects] == told
+        output = [f"cloud_stamp={chosen} does not fit, --set cloud_stamp={fits} would"] * (chosen != fits)
+        assert [message.partition("; ")[2] for message in defects] == output

@@ -97,10 +97,10 @@ def column(index: int, change: Callable[[float], float], name: str = NAME_OF_IMU
     """Another number in one column of all rows."""
 
     def edit(rows: list[bytes]) -> None:
-        for place, row in enumerate(rows):
+        for position, row in enumerate(rows):
             cells = row.split(b",")
             cells[index] = repr(float(change(float(cells[index])))).encode()
-            rows[place] = b",".join(cells)
+            rows[position] = b",".join(cells)
 
     return lines(name, edit)
 
@@ -167,8 +167,8 @@ def cloud(spoil: Spoil, message: str) -> Fault:
     return one(spoil, CLOUD, None, "damaged_cloud", message, lost=each(LIDAR))
 
 
-def one(spoil: Spoil, *place: Any, lost: Mapping[str, int] | None = None) -> Fault:
-    return Fault(spoil, ((place[0], place[1], place[2], place[3]),), lost or {})
+def one(spoil: Spoil, *position: Any, lost: Mapping[str, int] | None = None) -> Fault:
+    return Fault(spoil, ((position[0], position[1], position[2], position[3]),), lost or {})
 
 
 FAULTS: dict[str, Fault] = {
@@ -293,12 +293,12 @@ def digest(folder: Path) -> dict[str, str]:
 
 def require_check(capsys: pytest.CaptureFixture[str], archive: Path, defects: Sequence[Place]) -> None:
     """`check` finds just these defects."""
-    code, said = checked(capsys, archive)
-    found = said["defects"]
+    code, issues = checked(capsys, archive)
+    result = issues["defects"]
     assert code == 1
-    assert Counter((each["file"], each["row"], each["kind"]) for each in found) == Counter(d[:3] for d in defects)
+    assert Counter((each["file"], each["row"], each["kind"]) for each in result) == Counter(d[:3] for d in defects)
     for _, _, kind, message in defects:
-        assert any(message in each["message"] for each in found if each["kind"] == kind), found
+        assert any(message in each["message"] for each in result if each["kind"] == kind), result
 
 
 def require_convert(
@@ -331,7 +331,7 @@ def places(issue: Fault, archive: Path) -> list[Place]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_reported_once_and_all_else_plays(
+def test_defect_is_reported_once_and_all_else_plays(
     name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     issue = FAULTS[name]
@@ -345,7 +345,7 @@ def test_a_fault_is_reported_once_and_all_else_plays(
 
 
 @pytest.mark.parametrize("name", [name for name, issue in FAULTS.items() if issue.in_zip])
-def test_a_fault_in_a_zip_is_reported_with_the_same_place(
+def test_defect_in_zip_is_reported_with_same_location(
     name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     archive = zip_of(spoiled(FAULTS[name], few_images, tmp_path / "AMEDS"), kind=compression_of)
@@ -353,7 +353,7 @@ def test_a_fault_in_a_zip_is_reported_with_the_same_place(
 
 
 @pytest.mark.parametrize("name", OF_FILE)
-def test_files_that_are_missing_are_no_defect_unless_all_are_asked_for(
+def test_files_that_are_missing_are_no_defect_unless_all_are_requested(
     name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(few_images, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))

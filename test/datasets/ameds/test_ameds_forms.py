@@ -113,7 +113,7 @@ def test_another_dress_plays_whole_and_has_no_defect(
     assert counts_of(bag) == counts
 
 
-def test_a_header_decides_what_is_which_and_info_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_header_decides_what_is_which_and_info_reports_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     DRESSES["header in another order"](folder / "Traverse_5")
     (folder / "notes.txt").write_text("hello")
     assert main(["info", str(folder)]) == 0
@@ -124,7 +124,7 @@ def test_a_header_decides_what_is_which_and_info_says_so(folder: Path, capsys: p
     assert "note: files of other names, which are not read: 1 (notes.txt)" in out
 
 
-def test_two_traverses_in_one_archive_play_one_after_the_other(
+def test_two_traverses_in_one_archive_play_one_after_other(
     folder: Path, counts: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(folder / "Traverse_5", second := folder / "Traverse_6")
@@ -140,9 +140,9 @@ def test_two_traverses_in_one_archive_play_one_after_the_other(
     assert counts_of(folder.parent / "bag") == twice
 
 
-def with_other_bytes(path: Path, place: int, new: bytes) -> None:
+def with_other_bytes(path: Path, folder: int, new: bytes) -> None:
     with path.open("r+b") as file:
-        file.seek(place)
+        file.seek(folder)
         file.write(new)
 
 
@@ -211,7 +211,7 @@ ZIP_FAULTS: dict[str, tuple[Spoil, tuple[str, str, str], tuple[str, ...], int]] 
 
 
 @pytest.mark.parametrize("name", ZIP_FAULTS)
-def test_a_fault_of_a_zip_is_reported_once_and_all_else_plays(
+def test_defect_of_zip_is_reported_once_and_all_else_plays(
     name: str, folder: Path, counts: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     change, (file, kind, message), topics, lost = ZIP_FAULTS[name]
@@ -232,13 +232,13 @@ def test_a_fault_of_a_zip_is_reported_once_and_all_else_plays(
     assert archive.read_bytes() == before
 
 
-def test_a_zip_with_backslashes_between_its_folders_plays_whole(folder: Path, counts: dict[str, int]) -> None:
+def test_zip_with_backslashes_between_its_folders_plays_whole(folder: Path, counts: dict[str, int]) -> None:
     archive = zip_of(folder, lambda name: name.replace("/", "\\"))
     assert main(["convert", "--strict", str(archive), str(folder.parent / "bag")]) == 0
     assert counts_of(folder.parent / "bag") == counts
 
 
-def test_a_deflated_table_that_breaks_off_gives_the_rows_before_the_break(
+def test_deflated_table_that_breaks_off_gives_rows_before_break(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draw = np.random.default_rng(3)
@@ -250,9 +250,9 @@ def test_a_deflated_table_that_breaks_off_gives_the_rows_before_the_break(
         members.writestr(f"Traverse_5/{IMU}", rows)
     with_other_bytes(archive, archive.stat().st_size // 2, b"\xff" * 2000)
     assert main(["check", str(archive)]) == 1
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("damaged_file")]
-    assert len(told) == 1
-    assert "the rows before it are read" in told[0]
+    output = [line for line in capsys.readouterr().out.splitlines() if line.startswith("damaged_file")]
+    assert len(output) == 1
+    assert "the rows before it are read" in output[0]
     assert main(["convert", str(archive), str(folder.parent / "bag")]) == 0
     assert 9_000 < counts_of(folder.parent / "bag")["/ameds/imu/data_raw"] < 11_000
 
@@ -306,7 +306,7 @@ UNPLAYABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("name", UNPLAYABLE)
-def test_what_cannot_be_played_is_said_with_the_reason(
+def test_what_cannot_be_played_is_reported_with_reason(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make, message = UNPLAYABLE[name]
@@ -316,7 +316,7 @@ def test_what_cannot_be_played_is_said_with_the_reason(
         captured = capsys.readouterr()
         assert message in captured.out + captured.err
     assert main(["check", "--json", str(archive)]) == 2
-    found = json.loads(capsys.readouterr().out)
-    assert found["playable"] is False
-    assert any(message in f"{defect['file']}: {defect['message']}" for defect in found["defects"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["playable"] is False
+    assert any(message in f"{defect['file']}: {defect['message']}" for defect in result["defects"])
     assert not out.exists()

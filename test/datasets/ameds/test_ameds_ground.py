@@ -49,19 +49,19 @@ def told_of(root: Path, **parameters: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("epsg", [32633, 0])
-def test_the_model_is_a_cloud_in_the_map_where_the_lander_is_its_origin(tiny_ameds: Any, epsg: int) -> None:
+def test_model_is_cloud_in_map_where_lander_is_its_origin(tiny_ameds: Any, epsg: int) -> None:
     write_model(tiny_ameds.root / "heightmap.tif", epsg=epsg)
     points = points_of(tiny_ameds.root)
     assert len(points) == SIDE**2 - 1
     np.testing.assert_allclose(points[:, 2], SLOPE * points[:, 0] - 0.4, atol=2e-3)
     np.testing.assert_allclose(points[:, :2].min(axis=0), -9.75, atol=0.02)
     np.testing.assert_allclose(points[:, :2].max(axis=0), 9.75, atol=0.02)
-    found = messages_of(tiny_ameds.root, Selection(topics="ground"))
-    ((stamp, message),) = found["ground"]
+    messages = messages_of(tiny_ameds.root, Selection(topics="ground"))
+    ((stamp, message),) = messages["ground"]
     assert (message.header.frame_id, stamp) == ("map", 1656931512 * 10**9)
 
 
-def test_its_height_is_measured_by_the_ins(tiny_ameds: Any) -> None:
+def test_its_height_is_measured_by_ins(tiny_ameds: Any) -> None:
     write_model(tiny_ameds.root / "heightmap.tif")
     model, height = told_of(tiny_ameds.root)
     assert model.endswith("heightmap.tif: 40 x 40 pixels of 0.5 m in WGS 84 / UTM zone 33N; one pixel in 1 is taken")
@@ -78,7 +78,7 @@ def test_its_height_is_measured_by_the_ins(tiny_ameds: Any) -> None:
     )
 
 
-def test_a_model_of_elsewhere_is_warned_of_and_plays(tiny_ameds: Any) -> None:
+def test_model_of_elsewhere_is_warned_of_and_plays(tiny_ameds: Any) -> None:
     write_model(tiny_ameds.root / "heightmap.tif", west_m=1000.0)
     assert told_of(tiny_ameds.root)[1] == "warning: heightmap.tif: the recording lies beyond it; see ground_epsg"
     assert points_of(tiny_ameds.root)[:, 0].max() < -900
@@ -90,7 +90,7 @@ def test_it_may_be_thinned_out(tiny_ameds: Any) -> None:
     assert len(points) == 100 and np.diff(np.unique(np.round(points[:, 0], 1))).min() == pytest.approx(2.0, abs=0.11)
 
 
-def test_what_is_no_model_is_a_defect_and_the_rest_plays(tiny_ameds: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_that_is_no_model_is_defect_and_rest_plays(tiny_ameds: Any, capsys: pytest.CaptureFixture[str]) -> None:
     tifffile.imwrite(tiny_ameds.root / "heightmap.tif", np.zeros((4, 4), np.float32), photometric="minisblack")
     with open_dataset(tiny_ameds.root) as archive:
         (defect,) = check(archive, Selection(topics="gnss"))
@@ -102,12 +102,12 @@ def test_what_is_no_model_is_a_defect_and_the_rest_plays(tiny_ameds: Any, capsys
     assert "ground_epsg: 1 is no projection" in capsys.readouterr().err
 
 
-def test_that_of_a_sample_lies_below_the_sample_s_wheels(tmp_path: Path) -> None:
+def test_that_of_sample_lies_below_sample_s_wheels(tmp_path: Path) -> None:
     few = {"image_rate_hz": 0.1, "image_shrink": 24, "lidar_rate_hz": 1.0, "ground_model": True}
     result = write_sample("ameds", tmp_path / "etna", SampleOptions(seconds=4.0, seed=2, settings=few, workers=1))
     points = points_of(tmp_path / "etna")
     truth = np.genfromtxt(result.truth, delimiter=",", names=True, comments="#")
     for row in (0, len(truth) // 2, -1):
-        place = np.array([truth[name][row] for name in ("x_m", "y_m", "z_m")])
-        near = points[np.linalg.norm(points[:, :2] - place[:2], axis=1) < 0.5]
-        assert 0.2 < place[2] - near[:, 2].mean() < 0.5
+        position = np.array([truth[name][row] for name in ("x_m", "y_m", "z_m")])
+        near = points[np.linalg.norm(points[:, :2] - position[:2], axis=1) < 0.5]
+        assert 0.2 < position[2] - near[:, 2].mean() < 0.5

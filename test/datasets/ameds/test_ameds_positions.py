@@ -36,17 +36,17 @@ def defects_of(root: Path) -> list[Defect]:
         ("roll", 7.0), ("pitch", 2.0), ("yaw", 360.0),
     ],
 )  # fmt: skip
-def test_a_row_with_a_place_that_cannot_be_is_left_out_and_told(tiny_ameds: Any, name: str, value: float) -> None:
+def test_row_with_impossible_position_is_left_out_and_reported(tiny_ameds: Any, name: str, value: float) -> None:
     change(tiny_ameds.root, name, value, range(6, 7))
-    found = messages_of(tiny_ameds.root, FIX)
-    assert len(found["gnss/fix"]) == len(found["gnss/odom"]) == 199
+    messages = messages_of(tiny_ameds.root, FIX)
+    assert len(messages["gnss/fix"]) == len(messages["gnss/odom"]) == 199
     (defect,) = defects_of(tiny_ameds.root)
     assert (defect.kind, defect.row) == ("impossible_value", 6)
     assert f"column {name}: expected " in defect.message
     assert defect.message.endswith(f", got {value:g}; the row is left out")
 
 
-def test_a_longitude_may_run_to_a_whole_turn_and_leaves_within_a_half(tiny_ameds: Any) -> None:
+def test_longitude_may_run_to_whole_turn_and_leaves_within_half(tiny_ameds: Any) -> None:
     change(tiny_ameds.root, "longitude", 4.0, range(1, 2))
     fixes = [message for _, message in messages_of(tiny_ameds.root, FIX)["gnss/fix"]]
     assert fixes[0].longitude == pytest.approx(math.degrees(4) - 360, abs=1e-12)
@@ -54,10 +54,8 @@ def test_a_longitude_may_run_to_a_whole_turn_and_leaves_within_a_half(tiny_ameds
 
 
 @pytest.mark.parametrize(("name", "value"), [("altitude", 2639838.0), ("yaw", 300.0)])
-def test_where_most_rows_are_beyond_the_unit_is_another_and_all_are_kept(
-    tiny_ameds: Any, name: str, value: float
-) -> None:
+def test_where_most_rows_are_beyond_unit_is_another_and_all_are_kept(tiny_ameds: Any, name: str, value: float) -> None:
     change(tiny_ameds.root, name, value, range(1, 201))
     assert len(messages_of(tiny_ameds.root, FIX)["gnss/fix"]) == 200
-    (defect,) = (found for found in defects_of(tiny_ameds.root) if found.kind == "implausible_unit")
+    (defect,) = (result for result in defects_of(tiny_ameds.root) if result.kind == "implausible_unit")
     assert f"{name}: expected " in defect.message and "in most rows, which are kept" in defect.message

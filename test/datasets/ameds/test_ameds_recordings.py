@@ -105,22 +105,20 @@ def test_each_recording_is_named_with_what_it_is_short_of(traverses: tuple[Path,
     assert missing == f"recordings of the paper that are not here: {expected}"
 
 
-def test_a_recording_without_a_name_is_guessed_by_its_length_alone(
-    traverses: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_recording_without_name_is_guessed_by_its_length_alone(traverses: tuple[Path, Path], tmp_path: Path) -> None:
     root = tmp_path / "x"
     root.mkdir()
-    for length_s, said in ((2, "this is"), (106, "this is; by its 105 s it may be rock_picking_1")):
+    for length_s, result in ((2, "this is"), (106, "this is; by its 105 s it may be rock_picking_1")):
         rows = "".join(f"{START + row},0,0,0,0,0,0,0\n" for row in range(length_s))
         (root / "MainArmJointAngles.csv").write_text(rows)
-        assert notes_about_recordings(root) == [f"no name tells which recording of the paper {said}"]
+        assert notes_about_recordings(root) == [f"no name tells which recording of the paper {result}"]
 
 
-def test_idle_times_between_recordings_are_passed_over() -> None:
+def test_idle_times_between_recordings_are_skipped() -> None:
     assert 0 < spec_of_dataset("ameds").skip_gaps_s <= 60
 
 
-def test_the_recordings_are_those_of_the_paper() -> None:
+def test_recordings_are_those_of_paper() -> None:
     known = spec_of_dataset("ameds").constants["recordings"]
     traverses = [each for name, each in known.items() if name.startswith("traverse")]
     assert sum(each["length_m"] for each in traverses) == pytest.approx(2054.8, abs=0.2)

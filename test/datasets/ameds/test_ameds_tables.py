@@ -40,7 +40,7 @@ FORMS: dict[str, Callable[[int, str], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_a_table_in_another_form_gives_the_same(tiny_ameds: Any, form: Callable[[int, str], str]) -> None:
+def test_table_in_another_form_gives_same(tiny_ameds: Any, form: Callable[[int, str], str]) -> None:
     expected = stored_of(tiny_ameds.root, TABLES)
     change(tiny_ameds.root, form)
     assert stored_of(tiny_ameds.root, TABLES) == expected
@@ -52,36 +52,36 @@ def defects_of(root: Path) -> list[Defect]:
         return [defect for defect in check(archive, TABLES) if defect.file.endswith(".csv")]
 
 
-def test_the_unit_of_times_is_noted(tiny_ameds: Any) -> None:
+def test_unit_of_times_is_noted(tiny_ameds: Any) -> None:
     change(tiny_ameds.root, FORMS["nanoseconds"])
     (note,) = (note for note in notes_of(tiny_ameds.root) if note.startswith("times taken for nanoseconds"))
     assert "GnssImu.csv" in note and "MainArmJointAngles.csv" in note
 
 
-def test_a_blank_or_a_quote_within_a_number_is_told_and_never_joins_two(tiny_ameds: Any) -> None:
+def test_blank_or_quote_within_number_is_reported_and_never_joins_two(tiny_ameds: Any) -> None:
     path = tiny_ameds.root / "PlatformMotorEncoders.csv"
     lines = path.read_text().splitlines()
     lines[4] = re.sub(r",([^,]*)$", r",\1 77", lines[4])
     lines[6] = re.sub(r",([^,]*)$", r",\g<1>5\"1", lines[6])
     path.write_text("\n".join(lines) + "\n")
-    found = defects_of(tiny_ameds.root)
-    assert [(defect.kind, defect.row) for defect in found] == [("not_a_number", 5), ("not_a_number", 7)]
-    assert "column steer_4_ticks: expected a number, got '" in found[0].message
+    defects = defects_of(tiny_ameds.root)
+    assert [(defect.kind, defect.row) for defect in defects] == [("not_a_number", 5), ("not_a_number", 7)]
+    assert "column steer_4_ticks: expected a number, got '" in defects[0].message
 
 
 @pytest.mark.parametrize("titles", ["gyro_x_rad_s,gyro_y_rad_s,gyro_z_rad_s", "gyro_x [rad/s],gyro_y,gyro_z (rad/s)"])
-def test_a_header_s_unit_counts_unless_another_is_chosen(tiny_ameds: Any, titles: str) -> None:
+def test_header_s_unit_counts_unless_another_is_chosen(tiny_ameds: Any, titles: str) -> None:
     path = tiny_ameds.root / "GnssImu.csv"
     (_, first), *_ = messages_of(tiny_ameds.root, TABLES)["imu/data_raw"]
     (_, chosen), *_ = messages_of(tiny_ameds.root, TABLES, gyro_unit="rad/s")["imu/data_raw"]
     path.write_text(IMU.format(gyro=titles) + path.read_text())
-    (_, found), *_ = messages_of(tiny_ameds.root, TABLES)["imu/data_raw"]
-    assert found.angular_velocity.x == pytest.approx(chosen.angular_velocity.x, rel=1e-12)
-    assert (found.angular_velocity.y == first.angular_velocity.y) == ("gyro_y," in titles)
+    (_, result), *_ = messages_of(tiny_ameds.root, TABLES)["imu/data_raw"]
+    assert result.angular_velocity.x == pytest.approx(chosen.angular_velocity.x, rel=1e-12)
+    assert (result.angular_velocity.y == first.angular_velocity.y) == ("gyro_y," in titles)
     assert any("gyro_z in rad/s by the header, made deg/s" in note for note in notes_of(tiny_ameds.root))
 
 
-def test_degrees_in_the_header_of_the_pose_are_taken_for_that(tiny_ameds: Any) -> None:
+def test_degrees_in_header_of_pose_are_taken_for_that(tiny_ameds: Any) -> None:
     path = tiny_ameds.root / "GnssPose.csv"
     expected = messages_of(tiny_ameds.root, TABLES)["gnss/fix"][0][1]
     rows = [line.split(",") for line in path.read_text().splitlines()]

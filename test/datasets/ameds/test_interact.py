@@ -47,18 +47,18 @@ def pose(parent: str, child: str, joints: list[float]) -> np.ndarray:
     return inverse_from_transform(poses[parent]) @ poses[child]
 
 
-def test_the_links_are_the_frames_that_are_published() -> None:
+def test_links_are_frames_that_are_published() -> None:
     of_arms = {f"{arm}_arm_{part}" for arm in ARMS for part in (*(f"link_{number}" for number in range(1, 8)), "end")}
     described = {child for children in AMEDS.tree.values() for child in children}
     assert set(MODEL.links) == {"base_link", *WHEELS} | described | of_arms
     assert MODEL.root == "base_link"
 
 
-def test_the_parser_of_ros_reads_the_same_tree() -> None:
+def test_parser_of_ros_reads_same_tree() -> None:
     assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
-def test_each_frame_stands_where_the_table_of_the_paper_puts_it() -> None:
+def test_each_frame_stands_where_table_of_paper_puts_it() -> None:
     standing = fixed_transforms(MODEL)
     edges = edges_from_published(AMEDS.extrinsics, AMEDS.tree)
     assert len(edges) == 7
@@ -68,7 +68,7 @@ def test_each_frame_stands_where_the_table_of_the_paper_puts_it() -> None:
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_the_arms_are_those_of_the_paper_s_table(arm: str) -> None:
+def test_arms_are_those_of_paper_s_table(arm: str) -> None:
     angles = np.random.default_rng(3).uniform(-2, 2, (100, 7))
     names = [f"{arm}_arm_joint_{number}" for number in range(1, 8)]
     poses = link_poses_from_positions(MODEL, names, angles, base=f"{arm}_arm_base", missing="leave_out")
@@ -79,7 +79,7 @@ def test_the_arms_are_those_of_the_paper_s_table(arm: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parent", "child", "joints", "place", "quaternion"),
+    ("parent", "child", "joints", "position", "quaternion"),
     [
         ("main_arm_base", "main_arm_end", STILL, (0, 0, 1.1), (0, 0, 0, 1)),
         ("aux_arm_base", "aux_arm_end", SECOND, (0.420932435, 0.364589175, 0.688830581),
@@ -98,25 +98,25 @@ def test_the_arms_are_those_of_the_paper_s_table(arm: str) -> None:
         ("base_link", "lidar", STILL, (-0.549, 0, 1.47), (0, 0, 1, 0)),
     ],
 )  # fmt: skip
-def test_chains_reach_the_known_poses(
-    parent: str, child: str, joints: list[float], place: tuple[float, ...], quaternion: tuple[float, ...]
+def test_chains_reach_known_poses(
+    parent: str, child: str, joints: list[float], position: tuple[float, ...], quaternion: tuple[float, ...]
 ) -> None:
-    found = pose(parent, child, joints)
-    np.testing.assert_allclose(found[:3, 3], place, atol=1e-6)
-    turn = quaternion_from_rotation(found[:3, :3])
+    actual = pose(parent, child, joints)
+    np.testing.assert_allclose(actual[:3, 3], position, atol=1e-6)
+    turn = quaternion_from_rotation(actual[:3, :3])
     np.testing.assert_allclose(turn * np.sign(turn @ quaternion), quaternion, atol=1e-6)
 
 
-def test_only_the_arms_move_by_joints_and_within_their_limits() -> None:
+def test_only_arms_move_by_joints_and_within_their_limits() -> None:
     assert {joint.name for joint in MODEL.joints if joint.kind == "revolute"} == set(JOINTS)
     limits = {element.get("name"): element.find("limit") for element in ElementTree.fromstring(TEXT).iter("joint")}
     for name in JOINTS:
         expected = np.radians(170 if int(name[-1]) % 2 else 120)
-        found = [float(limits[name].get(end)) for end in ("lower", "upper")]
-        np.testing.assert_allclose(found, [-expected, expected], atol=1e-6)
+        actual = [float(limits[name].get(end)) for end in ("lower", "upper")]
+        np.testing.assert_allclose(actual, [-expected, expected], atol=1e-6)
 
 
-def test_the_wheels_are_left_to_their_node_and_stand_straight() -> None:
+def test_wheels_are_left_to_their_node_and_stand_straight() -> None:
     base = symmetric_base(length_m=0.402, width_m=0.396, swivel_m=0.143, wheel_drop_m=0.135)
     joints = {joint.child: joint for joint in MODEL.joints}
     for wheel, expected in zip(WHEELS, wheel_poses_from_angles(base, np.zeros(4), np.zeros(4)), strict=True):
@@ -136,7 +136,7 @@ def displays(kind: str) -> list[dict[str, Any]]:
     return [display for display in VIEW["Displays"] if display["Class"] == f"rviz_default_plugins/{kind}"]
 
 
-def test_the_view_shows_topics_that_there_are_with_types_that_it_can_show() -> None:
+def test_view_shows_topics_that_there_are_with_types_that_it_can_show() -> None:
     types = {f"/{AMEDS.namespace}/{stream.topic}": stream.type for stream in AMEDS.streams}
     types |= {
         f"/{AMEDS.namespace}/wheels/odom": "nav_msgs/msg/Odometry",
@@ -157,16 +157,16 @@ def test_the_view_shows_topics_that_there_are_with_types_that_it_can_show() -> N
     }  # fmt: skip
 
 
-def test_the_view_asks_for_topics_as_they_are_offered() -> None:
+def test_view_asks_for_topics_as_they_are_offered() -> None:
     for display in displays_of_topics(VIEW, AMEDS.namespace):
         assert display.qos == offered_qos(lasting=display.kind == "RobotModel"), display.name
 
 
-def test_the_view_stands_in_the_map_follows_the_rover_and_draws_two_trails() -> None:
+def test_view_stands_in_map_follows_rover_and_draws_two_trails() -> None:
     assert VIEW["Global Options"]["Fixed Frame"] == "map"
     assert VIEW["Views"]["Current"]["Target Frame"] == "base_link"
     assert len({display["Name"] for display in VIEW["Displays"]}) == len(VIEW["Displays"])
     assert len(displays("Grid")) == len(displays("TF")) == len(displays("RobotModel")) == 1
     trails = displays("Odometry")
-    assert [trail["Keep"] for trail in trails] == [1000, 1000]
-    assert len({trail["Shape"]["Color"] for trail in trails}) == 2
+    assert [path["Keep"] for path in trails] == [1000, 1000]
+    assert len({path["Shape"]["Color"] for path in trails}) == 2

@@ -49,7 +49,7 @@ def test_two_names_of_one_type_are_one_type(tmp_path: Path, capsys: Output) -> N
     assert main(["check", str(bag)]) == 0
 
 
-def test_messages_that_are_left_out_are_an_issue(tmp_path: Path, capsys: Output) -> None:
+def test_messages_that_are_left_out_are_issue(tmp_path: Path, capsys: Output) -> None:
     bag = write_ros1_with_two_names(tmp_path / "robot.bag", other="std_msgs/msg/UInt32")
     assert main(["check", str(bag)]) == 1
     message = "/tf: expected tf2_msgs/msg/TFMessage, got 50 messages of std_msgs/msg/UInt32, which are left out"
@@ -72,16 +72,14 @@ def test_messages_compressed_one_by_one_are_recognised_without_metadata(plugin: 
 
 
 @pytest.mark.parametrize("later_ns", [LATER_NS, -LATER_NS, 10**9])
-def test_poses_are_compared_by_their_stamps_whatever_the_log_says(
-    later_ns: int, tmp_path: Path, capsys: Output
-) -> None:
+def test_poses_are_compared_by_their_stamps_whatever_log_says(later_ns: int, tmp_path: Path, capsys: Output) -> None:
     bag = write_later(write_ros2(tmp_path / "bag"), tmp_path / "later", later_ns)
     assert evaluated(bag, capsys)["pairs"] == COUNT
     assert evaluated(bag, capsys, "--start", "2", "--duration", "1")["pairs"] == 21
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
-def test_a_storage_file_alone_is_evaluated(plugin: str, tmp_path: Path, capsys: Output) -> None:
+def test_storage_file_alone_is_evaluated(plugin: str, tmp_path: Path, capsys: Output) -> None:
     bag = write_ros2(tmp_path / "bag", plugin=plugin)
     (bag / "metadata.yaml").unlink()
     (storage,) = bag.iterdir()
@@ -95,11 +93,11 @@ def test_a_storage_file_alone_is_evaluated(plugin: str, tmp_path: Path, capsys: 
 def evaluated(bag: Path, capsys: Output, *options: str) -> dict[str, Any]:
     capsys.readouterr()
     assert main(["evaluate", str(bag), "/way", "/truth", "--json", *options]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
 
 
-def test_a_projection_of_a_simulation_takes_times_of_its_stamps(sampled_ameds: Sampled, tmp_path: Path) -> None:
+def test_projection_of_simulation_takes_times_of_its_stamps(sampled_ameds: Sampled, tmp_path: Path) -> None:
     """The recorder's clock is years ahead, and runs at half the rate again of the simulation's."""
     with open_dataset(sampled_ameds.bag, BAG.name) as archive:
         part = tmp_path / "part"
@@ -107,13 +105,15 @@ def test_a_projection_of_a_simulation_takes_times_of_its_stamps(sampled_ameds: S
     bag = write_later(part, tmp_path / "later", LATER_NS, rate=1.5)
     stamp_s = "1656928805"
     requested = ProjectionRequest(laser="lidar", camera="main_cam", time=stamp_s, fixed_frame="odom")
-    found = {}
+    results = {}
     for path in (part, bag):
         with open_dataset(path, BAG.name) as archive:
-            found[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
-    assert found[bag].picture.stamp_ns == found[part].picture.stamp_ns
-    apart = np.abs(found[bag].projection.pixels - found[part].projection.pixels)[found[part].projection.is_visible]
-    assert apart.max() < 0.01
+            results[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
+    assert results[bag].picture.stamp_ns == results[part].picture.stamp_ns
+    difference = np.abs(results[bag].projection.pixels - results[part].projection.pixels)[
+        results[part].projection.is_visible
+    ]
+    assert difference.max() < 0.01
     with open_dataset(bag, BAG.name) as archive:
         first = project(archive, replace(requested, time="0"), step=lambda fraction, count: None, report=print)
     assert abs(first.picture.stamp_ns - first.requested_ns) < 10**8
@@ -143,27 +143,27 @@ def test_types_named_in_two_parts_are_those_of_three(plugin: str, tmp_path: Path
 
 def shorten_types(storage: Path) -> None:
     """Take `msg/` out of the schemas' names and leave the summary away, so that the file needs no further change."""
-    out, place, data = bytearray(storage.read_bytes()[:8]), 8, storage.read_bytes()
-    while place < len(data) - 8:
-        op, size = data[place], int.from_bytes(data[place + 1 : place + 9], "little")
-        content = data[place + 9 : place + 9 + size]
-        place += 9 + size
+    out, position, data = bytearray(storage.read_bytes()[:8]), 8, storage.read_bytes()
+    while position < len(data) - 8:
+        op, size = data[position], int.from_bytes(data[position + 1 : position + 9], "little")
+        content = data[position + 9 : position + 9 + size]
+        position += 9 + size
         if op == 6:  # a chunk: its records stand behind the head and the name of the compression
             start = 28 + 4 + int.from_bytes(content[28:32], "little") + 8
             out += records_without_msg(content[start:])
         elif op in (3, 4, 5):
-            out += records_without_msg(data[place - 9 - size : place])
+            out += records_without_msg(data[position - 9 - size : position])
         elif op == 15:
             break
     storage.write_bytes(bytes(out))
 
 
 def records_without_msg(data: bytes) -> bytes:
-    out, place = bytearray(), 0
-    while place < len(data):
-        op, size = data[place], int.from_bytes(data[place + 1 : place + 9], "little")
-        content = data[place + 9 : place + 9 + size]
-        place += 9 + size
+    out, position = bytearray(), 0
+    while position < len(data):
+        op, size = data[position], int.from_bytes(data[position + 1 : position + 9], "little")
+        content = data[position + 9 : position + 9 + size]
+        position += 9 + size
         if op == 3:
             length = int.from_bytes(content[2:6], "little")
             name = content[6 : 6 + length].replace(b"/msg/", b"/")
@@ -198,7 +198,7 @@ def packages(tmp_path: Path) -> Path:
     return tmp_path / "src"
 
 
-def test_a_topic_without_a_definition_stops_no_other(undefined: Path, tmp_path: Path, capsys: Output) -> None:
+def test_topic_without_definition_stops_no_other(undefined: Path, tmp_path: Path, capsys: Output) -> None:
     out = tmp_path / "tables"
     assert main(["export", str(undefined), str(out), "--format", "csv"]) == 0
     assert {path.name for path in out.glob("*.csv")} == {
@@ -208,31 +208,31 @@ def test_a_topic_without_a_definition_stops_no_other(undefined: Path, tmp_path: 
         "tf_static.csv",
         "cam.csv",
     }
-    told = "/gear: expected a definition of my_robot/msg/Gear, got none; --msgs DIR takes a folder of .msg files"
-    assert told in capsys.readouterr().err
+    message = "/gear: expected a definition of my_robot/msg/Gear, got none; --msgs DIR takes a folder of .msg files"
+    assert message in capsys.readouterr().err
     assert main(["export", str(undefined), str(tmp_path / "none"), "--format", "csv", "--topics", "gear"]) == 1
     assert not (tmp_path / "none").exists()
 
 
-def test_nothing_is_said_of_topics_that_are_not_taken(undefined: Path, tmp_path: Path, capsys: Output) -> None:
+def test_nothing_is_reported_of_topics_that_are_not_taken(undefined: Path, tmp_path: Path, capsys: Output) -> None:
     assert main(["convert", str(undefined), str(tmp_path / "out"), "--topics", "words"]) == 0
     assert "/gear" not in capsys.readouterr().err
 
 
 def test_definitions_can_be_handed_over(undefined: Path, packages: Path, tmp_path: Path, capsys: Output) -> None:
-    given = ["--msgs", str(packages)]
-    assert main(["export", str(undefined), str(tmp_path / "tables"), "--format", "csv", *given]) == 0
+    parameters = ["--msgs", str(packages)]
+    assert main(["export", str(undefined), str(tmp_path / "tables"), "--format", "csv", *parameters]) == 0
     rows = (tmp_path / "tables" / "gear.csv").read_text().splitlines()
     assert len(rows) == COUNT + 1 and rows[3].split(",")[-1] == "2" and '"xx"' not in rows[2]
-    assert main(["convert", str(undefined), str(tmp_path / "out"), *given]) == 0
+    assert main(["convert", str(undefined), str(tmp_path / "out"), *parameters]) == 0
     assert "no definition" not in capsys.readouterr().err
     with AnyReader([tmp_path / "out"]) as reader:
-        (gear,) = (found for found in reader.connections if found.topic == "/gear")
+        (gear,) = (result for result in reader.connections if result.topic == "/gear")
         assert gear.digest == store_with_gears("ros2").hash_rihs01(GEAR)
-    for wrong, told in ((tmp_path / "nowhere", "expected a folder"), (undefined, "expected .msg files in")):
+    for wrong, message in ((tmp_path / "nowhere", "expected a folder"), (undefined, "expected .msg files in")):
         with pytest.raises(SystemExit):
             main(["check", str(undefined), "--msgs", str(wrong)])
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_lists_that_are_too_long_for_columns_stay_in_one(tmp_path: Path, capsys: Output) -> None:
@@ -250,7 +250,7 @@ def test_lists_that_are_too_long_for_columns_stay_in_one(tmp_path: Path, capsys:
     assert "data.1" in (out / "short.csv").read_text() and "data.1" not in (out / "long.csv").read_text()
 
 
-def test_transforms_are_exported_one_a_row(tmp_path: Path) -> None:
+def test_transforms_are_exported_one_row(tmp_path: Path) -> None:
     bag, out = write_ros2(tmp_path / "bag"), tmp_path / "out"
     assert main(["export", str(bag), str(out), "--format", "csv", "--topics", "tf_static"]) == 0
     head, *rows = (out / "tf_static.csv").read_text().splitlines()
@@ -261,7 +261,7 @@ def test_transforms_are_exported_one_a_row(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_chunk_may_unpack_to_is_an_option(tmp_path: Path, capsys: Output) -> None:
+def test_what_chunk_may_unpack_to_is_option(tmp_path: Path, capsys: Output) -> None:
     """A map that is the same all over packs to a thousandth: that is valid, and no bomb."""
     bag, size = tmp_path / "bag", 150 << 20
     data = bytes((0, 1, 0, 0)) + struct.pack("<III", 0, 0, size) + bytes(size)
@@ -289,11 +289,11 @@ def latched_bag(path: Path) -> Path:
     return path
 
 
-def test_a_part_of_a_bag_has_no_old_messages_but_those_that_still_hold(tmp_path: Path, capsys: Output) -> None:
+def test_part_of_bag_has_no_old_messages_but_those_that_still_hold(tmp_path: Path, capsys: Output) -> None:
     bag, out = latched_bag(tmp_path / "bag"), tmp_path / "out"
     assert main(["convert", str(bag), str(out), "--start", "4.5", "--duration", "3"]) == 0
-    found = {name: [(at - START_NS) / 1e9 for at, _ in messages] for name, messages in stored(out).items()}
-    assert found == {"/pose": [5, 6, 7], "/map": [4.5], "/tf_static": [4.5, 4.5]}
+    by_name = {name: [(at - START_NS) / 1e9 for at, _ in messages] for name, messages in stored(out).items()}
+    assert by_name == {"/pose": [5, 6, 7], "/map": [4.5], "/tf_static": [4.5, 4.5]}
     assert capsys.readouterr().err.splitlines() == [
         "/map: its last message before it is written at the start",
         "/tf_static: 2 messages from before the start are written at the start",
@@ -316,7 +316,7 @@ def test_topics_are_chosen_by_names_and_expressions(options: list[str], expected
     assert set(stored(tmp_path / "out")) == expected
 
 
-def test_a_name_is_no_expression_where_a_topic_has_it(tmp_path: Path) -> None:
+def test_name_is_no_expression_where_topic_has_it(tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag")
     renamed = ["--remap", "truth:=way/other", "words:=way2"]
     assert main(["convert", str(bag), str(tmp_path / "ways"), *renamed]) == 0
@@ -327,7 +327,7 @@ def test_a_name_is_no_expression_where_a_topic_has_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("/wat:=/x", "--remap: there is no topic /wat; there is /way"),
         ("/way:=/my-robot", "--remap /way:=/my-robot: ROS 2 allows no such topic name"),
@@ -335,11 +335,11 @@ def test_a_name_is_no_expression_where_a_topic_has_it(tmp_path: Path) -> None:
         ("/way", "expected OLD:=NEW, got '/way'"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused(word: str, told: str, tmp_path: Path, capsys: Output) -> None:
+def test_name_impossible_is_refused(word: str, message: str, tmp_path: Path, capsys: Output) -> None:
     bag = write_ros2(tmp_path / "bag")
     with pytest.raises(SystemExit):
         main(["convert", str(bag), str(tmp_path / "out"), "--remap", word])
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
@@ -368,7 +368,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\
 
 @pytest.mark.parametrize("name", ["some.mcap", "some.db3", "some.bag"])
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (LFS, "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
         (b"", "an empty file"),
@@ -376,11 +376,11 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\
         (b"no bag at all", "a file that begins with b'no bag at all'"),
     ],
 )
-def test_what_is_no_bag_is_named(name: str, content: bytes, told: str, tmp_path: Path, capsys: Output) -> None:
+def test_file_that_is_no_bag_is_named(name: str, content: bytes, message: str, tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
-    assert f"got {told}" in capsys.readouterr().err
+    assert f"got {message}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("plugin", "name"), [("mcap", "some.bag"), ("sqlite3", "some.mcap"), ("mcap", "some.data")])
@@ -395,7 +395,7 @@ def test_contents_decide_and_no_name(plugin: str, name: str, tmp_path: Path) -> 
     assert len(stored(tmp_path / "other")["/tf"]) == COUNT
 
 
-def test_a_recording_without_messages_of_ros_says_what_it_is(tmp_path: Path, capsys: Output) -> None:
+def test_recording_without_messages_of_ros_reports_what_it_is(tmp_path: Path, capsys: Output) -> None:
     """MCAP holds whatever one likes, as JSON of a web page."""
     path = tmp_path / "page.mcap"
     with path.open("wb") as file:
@@ -414,8 +414,8 @@ def test_a_recording_without_messages_of_ros_says_what_it_is(tmp_path: Path, cap
     assert "1970" not in out
     assert main(["check", str(path)]) == 2
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
-    told = "expected a bag with messages that can be read, got an MCAP file with 3 messages in json"
-    assert told in capsys.readouterr().err
+    message = "expected a bag with messages that can be read, got an MCAP file with 3 messages in json"
+    assert message in capsys.readouterr().err
 
 
 RANGE = "sensor_msgs/msg/Range"
@@ -452,29 +452,29 @@ def older_bag(path: Path, definition: str, *, wrapped: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_messages_of_an_older_distribution_get_the_new_fields(wrapped: bool, tmp_path: Path, capsys: Output) -> None:
+def test_messages_of_older_distribution_get_new_fields(wrapped: bool, tmp_path: Path, capsys: Output) -> None:
     bag = older_bag(tmp_path / "bag", OLDER_RANGE, wrapped=wrapped)
     assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().err
-    assert "is that of an older ROS 2; messages get Jazzy's new fields" in told and "1 damaged_message" in told
+    output = capsys.readouterr().err
+    assert "is that of an older ROS 2; messages get Jazzy's new fields" in output and "1 damaged_message" in output
     with AnyReader([tmp_path / "out"]) as reader:
         (connection,) = reader.connections
         assert wrapped or connection.digest == get_typestore(Stores.ROS2_JAZZY).hash_rihs01(RANGE)
-        found = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
-    ranges = [message.near if wrapped else message for message in found]
+        actual = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
+    ranges = [message.near if wrapped else message for message in actual]
     assert [(message.range, message.variance) for message in ranges] == [(row + 0.5, 0.0) for row in (0, 1, 2, 4)]
     assert main(["check", str(bag)]) == 1
     assert f"{bag}: 1 defect\n" in capsys.readouterr().out
 
 
-def test_messages_with_other_fields_stay_and_it_is_said(tmp_path: Path, capsys: Output) -> None:
+def test_messages_with_other_fields_stay_and_that_is_reported(tmp_path: Path, capsys: Output) -> None:
     bag = older_bag(tmp_path / "bag", OLDER_RANGE.replace("float32 field_of_view", "float64 field_of_view"))
     assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
     assert "stays as it is: no subscriber of this ROS 2 can read it" in capsys.readouterr().err
     assert stored(tmp_path / "out") == stored(bag)
 
 
-def test_the_log_of_ros_1_is_that_of_ros_2(tmp_path: Path) -> None:
+def test_log_of_ros_1_is_that_of_ros_2(tmp_path: Path) -> None:
     store = get_typestore(Stores.ROS1_NOETIC)
     types, msgtype = store.types, "rosgraph_msgs/msg/Log"
     with Ros1Writer(tmp_path / "robot.bag") as writer:
@@ -487,13 +487,13 @@ def test_the_log_of_ros_1_is_that_of_ros_2(tmp_path: Path) -> None:
     with AnyReader([tmp_path / "out"]) as reader:
         (connection,) = reader.connections
         assert connection.msgtype == "rcl_interfaces/msg/Log"
-        found = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
-    assert [(one.level, one.msg, one.line, one.stamp.sec, one.stamp.nanosec) for one in found] == [
+        actual = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
+    assert [(one.level, one.msg, one.line, one.stamp.sec, one.stamp.nanosec) for one in actual] == [
         (level, f"text {row}", 7, row, 5) for row, level in enumerate((10, 20, 30, 40, 50))
     ]
 
 
-def test_a_cut_message_of_ros_1_costs_itself_alone(tmp_path: Path, capsys: Output) -> None:
+def test_cut_message_of_ros_1_costs_itself_alone(tmp_path: Path, capsys: Output) -> None:
     store = get_typestore(Stores.ROS1_NOETIC)
     with Ros1Writer(tmp_path / "robot.bag") as writer:
         connection = writer.add_connection("/words", "std_msgs/msg/String", typestore=store)
@@ -540,11 +540,11 @@ def test_several_bags_are_taken_as_one(tmp_path: Path, capsys: Output) -> None:
         assert main(["convert", str(whole), str(tmp_path / name), *options]) == 0
     parts = [str(tmp_path / "late"), str(tmp_path / "early")]
     assert main(["convert", *parts, str(tmp_path / "out")]) == 0
-    expected, found = stored(whole), stored(tmp_path / "out")
-    assert {name: found[name] for name in ("/words", "/gear", "/way")} == {
+    expected, actual = stored(whole), stored(tmp_path / "out")
+    assert {name: actual[name] for name in ("/words", "/gear", "/way")} == {
         name: expected[name] for name in ("/words", "/gear", "/way")
     }
-    assert [at for at, _ in found["/cam"]] == [at for at, _ in expected["/cam"]][:5]
+    assert [at for at, _ in actual["/cam"]] == [at for at, _ in expected["/cam"]][:5]
     assert main(["convert", *parts, "-o", str(tmp_path / "again"), "--topics", "/way"]) == 0
     assert stored(tmp_path / "again") == {"/way": expected["/way"]}
     capsys.readouterr()
@@ -556,7 +556,7 @@ def test_several_bags_are_taken_as_one(tmp_path: Path, capsys: Output) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["BAG", "BAG", "OUT.bag"], "a bag of ROS 2 is a folder, and this is the name of one of ROS 1"),
         (["BAG", "FOLDER", "OUT"], "several bags are taken as one, and this is none"),
@@ -564,18 +564,20 @@ def test_several_bags_are_taken_as_one(tmp_path: Path, capsys: Output) -> None:
         (["BAG"], "the following arguments are required: OUT"),
     ],
 )
-def test_bags_that_cannot_be_one_are_refused(words: list[str], told: str, tmp_path: Path, capsys: Output) -> None:
+def test_bags_that_cannot_be_one_are_refused(
+    arguments: list[str], message: str, tmp_path: Path, capsys: Output
+) -> None:
     (tmp_path / "folder").mkdir()
     bag = write_ros2(tmp_path / "bag")
     before = stored(bag)
-    places = {"BAG": str(bag), "FOLDER": str(tmp_path / "folder"), "OUT": str(tmp_path / "out")}
+    positions = {"BAG": str(bag), "FOLDER": str(tmp_path / "folder"), "OUT": str(tmp_path / "out")}
     with pytest.raises(SystemExit):
-        main(["convert", *(places.get(word, word.replace("OUT", places["OUT"])) for word in words)])
-    assert told in capsys.readouterr().err
+        main(["convert", *(positions.get(word, word.replace("OUT", positions["OUT"])) for word in arguments)])
+    assert message in capsys.readouterr().err
     assert stored(bag) == before and not (tmp_path / "out").exists()
 
 
-def test_the_rate_of_a_topic_is_its_messages_over_the_recording(tmp_path: Path, capsys: Output) -> None:
+def test_rate_of_topic_is_its_messages_over_recording(tmp_path: Path, capsys: Output) -> None:
     """Ten messages in a burst are no topic of 1000 Hz; what comes all the time has the rate at which it does."""
     bag = tmp_path / "bag"
     with BagWriter(bag) as writer:
@@ -597,7 +599,7 @@ def test_poses_of_files_have_no_frames_to_name(tmp_path: Path, capsys: Output) -
     assert "frames without names; laid upon the truth" in out and "?" not in out
 
 
-def test_bags_without_definitions_are_read_as_the_distribution_that_they_are_of(tmp_path: Path, capsys: Output) -> None:
+def test_bags_without_definitions_are_read_as_distribution_that_they_are_of(tmp_path: Path, capsys: Output) -> None:
     """As of Humble and Galactic: the messages themselves tell, by where they end."""
     bag = tmp_path / "bag"
     with Writer(bag, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
@@ -614,8 +616,8 @@ def test_bags_without_definitions_are_read_as_the_distribution_that_they_are_of(
     assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
     assert "/older: sensor_msgs/msg/Range is that of an older ROS 2" in capsys.readouterr().err
     with AnyReader([tmp_path / "out"]) as reader:
-        found = {c.topic: reader.deserialize(data, RANGE).variance for c, _, data in reader.messages()}
-    assert found == {"/older": 0.0, "/newer": 0.125}
+        by_name = {c.topic: reader.deserialize(data, RANGE).variance for c, _, data in reader.messages()}
+    assert by_name == {"/older": 0.0, "/newer": 0.125}
 
 
 def test_fields_that_no_layout_knows_are_no_issue(tmp_path: Path, capsys: Output) -> None:

@@ -33,17 +33,17 @@ def plain(few_images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bag
 
 
-def test_a_bag_tells_its_dataset_parameters_and_recording(plain: Path, tmp_path: Path) -> None:
-    found = custom_data(plain)
-    assert set(found) == KEYS and found["fieldplay.dataset"] == "ameds"
-    assert json.loads(found["fieldplay.parameters"])["attitude_std_deg"] == 0.5
+def test_bag_gives_its_dataset_parameters_and_recording(plain: Path, tmp_path: Path) -> None:
+    actual = custom_data(plain)
+    assert set(actual) == KEYS and actual["fieldplay.dataset"] == "ameds"
+    assert json.loads(actual["fieldplay.parameters"])["attitude_std_deg"] == 0.5
     assert main(["convert", str(plain), str(tmp_path / "other"), "--storage", "sqlite3", "--topics", "gnss"]) == 0
-    assert custom_data(tmp_path / "other") == found
+    assert custom_data(tmp_path / "other") == actual
     assert main(["convert", str(write_ros2(tmp_path / "foreign")), str(tmp_path / "out")]) == 0
     assert custom_data(tmp_path / "out") is None
 
 
-def test_a_bag_tells_what_the_dataset_knows_of_the_recording(tmp_path: Path, capsys: Output) -> None:
+def test_bag_gives_what_dataset_knows_of_recording(tmp_path: Path, capsys: Output) -> None:
     archive = tmp_path / "29-DynamicDayTriangleClear"
     TinyAcfr(archive).write_all()
     assert main(["convert", str(archive), str(tmp_path / "bag")]) == 0
@@ -55,7 +55,7 @@ def test_a_bag_tells_what_the_dataset_knows_of_the_recording(tmp_path: Path, cap
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_a_storage_file_alone_tells_it_too(storage: str, plain: Path, tmp_path: Path, capsys: Output) -> None:
+def test_storage_file_alone_gives_it_too(storage: str, plain: Path, tmp_path: Path, capsys: Output) -> None:
     bag = tmp_path / "bag"
     assert main(["convert", str(plain), str(bag), "--storage", storage, "--topics", "gnss/fix"]) == 0
     (file,) = (path for path in bag.iterdir() if path.name != "metadata.yaml")
@@ -67,7 +67,7 @@ def test_a_storage_file_alone_tells_it_too(storage: str, plain: Path, tmp_path: 
         assert json.loads(capsys.readouterr().out)["dataset"] == "ameds"
 
 
-def test_what_is_computed_of_a_bag_is_what_is_computed_of_its_archive(
+def test_what_is_computed_of_bag_is_what_is_computed_of_its_archive(
     few_images: Path, plain: Path, tmp_path: Path
 ) -> None:
     assert main(["convert", str(few_images), str(tmp_path / "one"), "--derived"]) == 0
@@ -87,29 +87,29 @@ def test_what_is_computed_of_a_bag_is_what_is_computed_of_its_archive(
     assert stored(tmp_path / "again") == stored(tmp_path / "one")
 
 
-def test_python_computes_of_a_bag_too(plain: Path) -> None:
+def test_python_computes_of_bag_too(plain: Path) -> None:
     with fieldplay.open(plain) as data:
         assert "/ameds/wheels/odom" not in data.topics
     with fieldplay.open(plain, derived=True) as data:
         assert len(data.records("wheels/odom")["stamp_ns"]) > 10 and data.topics["/ameds/gnss/odom"].count
 
 
-def test_a_foreign_bag_has_nothing_computed(tmp_path: Path, capsys: Output) -> None:
+def test_foreign_bag_has_nothing_computed(tmp_path: Path, capsys: Output) -> None:
     with pytest.raises(SystemExit):
         main(["convert", str(write_ros2(tmp_path / "bag")), str(tmp_path / "out"), "--derived"])
     assert "--derived is computed of an archive of a dataset" in capsys.readouterr().err
 
 
-def test_an_evaluation_needs_no_topics(sampled_ameds: Sampled, tmp_path: Path, capsys: Output) -> None:
+def test_evaluation_needs_no_topics(sampled_ameds: Sampled, tmp_path: Path, capsys: Output) -> None:
     bag = tmp_path / "bag"
-    words = ["--topics", "gnss/odom|platform|imu/data$", "--namespace", "rover"]
-    assert main(["convert", str(sampled_ameds.archive), str(bag), *words]) == 0
-    found = {}
+    arguments = ["--topics", "gnss/odom|platform|imu/data$", "--namespace", "rover"]
+    assert main(["convert", str(sampled_ameds.archive), str(bag), *arguments]) == 0
+    results = {}
     for path in (sampled_ameds.archive, bag):
         capsys.readouterr()
         assert main(["evaluate", str(path), "--json"]) == 0
-        found[path] = json.loads(capsys.readouterr().out)
-    archive, own = found[sampled_ameds.archive], found[bag]
+        results[path] = json.loads(capsys.readouterr().out)
+    archive, own = results[sampled_ameds.archive], results[bag]
     assert own["truth"]["topic"] == "/rover/gnss/odom" and own["estimate"]["topic"] == "/rover/wheels/odom"
     assert own["truth"]["claims"] == archive["truth"]["claims"]  # the dataset's own tolerance in both
     assert own["pairs"] == archive["pairs"]
@@ -122,7 +122,7 @@ def test_without_odometry_and_truth_nothing_is_compared(tmp_path: Path, capsys: 
     assert "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH" in capsys.readouterr().err
 
 
-def test_true_poses_of_kitti_are_those_of_the_dataset(few_images: Path, plain: Path, tmp_path: Path) -> None:
+def test_true_poses_of_kitti_are_those_of_dataset(few_images: Path, plain: Path, tmp_path: Path) -> None:
     for path, out in ((few_images, "one"), (plain, "two")):
         assert main(["export", str(path), str(tmp_path / out), "--format", "kitti"]) == 0
     one, two = (np.loadtxt(tmp_path / out / "poses" / "00.txt") for out in ("one", "two"))
@@ -130,20 +130,20 @@ def test_true_poses_of_kitti_are_those_of_the_dataset(few_images: Path, plain: P
     shutil.rmtree(tmp_path / "one")
 
 
-def test_a_report_tells_the_dataset(plain: Path, tmp_path: Path) -> None:
+def test_report_gives_dataset(plain: Path, tmp_path: Path) -> None:
     assert main(["report", str(plain), str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text()
     assert "made of an archive of" in page and "(ameds)" in page
 
 
-def test_points_are_moved_by_the_truth_as_in_the_archive(sampled_ameds: Sampled) -> None:
+def test_points_are_moved_by_truth_as_in_archive(sampled_ameds: Sampled) -> None:
     """Of a bag of ours the dataset's truth is known too, which has pitch and roll; odometry of wheels is flat."""
     requested = ProjectionRequest(laser="lidar", camera="main_cam", time="5")
-    found = {}
+    results = {}
     for path in (sampled_ameds.archive, sampled_ameds.bag):
         with open_dataset(path) as archive:
-            found[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
-    one, two = found[sampled_ameds.archive], found[sampled_ameds.bag]
+            results[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
+    one, two = results[sampled_ameds.archive], results[sampled_ameds.bag]
     assert one.motion.frame == two.motion.frame == "map"
-    apart = np.abs(one.projection.pixels - two.projection.pixels)[one.projection.is_visible]
-    assert apart.max() < 0.01
+    difference = np.abs(one.projection.pixels - two.projection.pixels)[one.projection.is_visible]
+    assert difference.max() < 0.01

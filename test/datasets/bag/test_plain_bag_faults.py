@@ -35,7 +35,7 @@ def converted(bag: Path, tmp_path: Path, *options: str) -> Path:
     return tmp_path / "out"
 
 
-def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As those of Humble and before: types and topics, without definitions, profiles as numbers."""
     bag = write_ros2(tmp_path / "bag", plugin="sqlite3")
     (bag / "metadata.yaml").unlink()
@@ -47,10 +47,10 @@ def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytes
     database.close()
     with open_dataset(bag) as archive:
         channels = {feed.topic: feed.channel for feed in archive_topic_streams(archive, Selection())}
-    gear, words = channels["/gear"], channels["/words"]
+    gear, text = channels["/gear"], channels["/words"]
     assert (gear.msgtype, gear.msgdef, gear.type_hash) == (GEAR, "", "")
-    assert words.msgdef == "string data\n" and words.type_hash.startswith("RIHS01_")
-    assert words.qos == Qos(reliability="best_effort", depth=3)
+    assert text.msgdef == "string data\n" and text.type_hash.startswith("RIHS01_")
+    assert text.qos == Qos(reliability="best_effort", depth=3)
     out = converted(bag, tmp_path)
     assert "/gear: the bag has no definition of my_robot/msg/Gear" in capsys.readouterr().err
     with sqlite3.connect(storage) as database:
@@ -63,11 +63,11 @@ def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytes
         stream = archive.streams["/gear"]
         assert [span.count for span in stream.spans] == [COUNT]
         record = stream.load(0)
-        found = [(int(at), record.load(row)) for row, at in enumerate(record.stamp_ns)]
-    assert found == expected
+        actual = [(int(at), record.load(row)) for row, at in enumerate(record.stamp_ns)]
+    assert actual == expected
 
 
-def test_a_type_without_definition_can_be_played_at_other_times(tmp_path: Path) -> None:
+def test_type_without_definition_can_be_played_at_other_times(tmp_path: Path) -> None:
     """Whether its messages begin with a header is as its definition says; without any it is not known."""
     bag = write_ros2(tmp_path / "bag")
     with open_dataset(bag) as archive:
@@ -83,7 +83,7 @@ def test_a_type_without_definition_can_be_played_at_other_times(tmp_path: Path) 
             play_plan(archive, Selection(), is_left_out=lambda feed: True)
 
 
-def test_messages_that_were_logged_without_a_clock_are_put_to_the_begin(tmp_path: Path) -> None:
+def test_messages_that_were_logged_without_clock_are_put_to_start(tmp_path: Path) -> None:
     path = tmp_path / "bag"
     text = bytes((0, 1, 0, 0)) + (2).to_bytes(4, "little") + b"a\0"
     with BagWriter(path) as writer:
@@ -95,20 +95,20 @@ def test_messages_that_were_logged_without_a_clock_are_put_to_the_begin(tmp_path
     assert [at for at, _ in stored(out)["/words"]] == [START_NS] * 3
 
 
-def test_a_chunk_that_is_damaged_costs_its_messages_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chunk_that_is_damaged_costs_its_messages_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = write_ros1(tmp_path / "robot.bag", chunk_bytes=20_000)
     data = bytearray(bag.read_bytes())
-    place = data.index(b"word 50") - 200
-    data[place : place + 400] = bytes(400)
+    index = data.index(b"word 50") - 200
+    data[index : index + 400] = bytes(400)
     bag.write_bytes(bytes(data))
     out = converted(bag, tmp_path)
     assert "damaged" in capsys.readouterr().err
-    words = {data for _, data in stored(out)["/words"]}
+    text = {data for _, data in stored(out)["/words"]}
     expected = [data for _, data in stored(write_ros2(tmp_path / "other"))["/words"]]
-    assert expected[0] in words and expected[-1] in words and expected[50] not in words
+    assert expected[0] in text and expected[-1] in text and expected[50] not in text
 
 
-def test_parts_of_a_bag_of_ros_1_are_joined(tmp_path: Path) -> None:
+def test_parts_of_bag_of_ros_1_are_joined(tmp_path: Path) -> None:
     whole = write_ros1(tmp_path / "robot.bag").read_bytes()
     (tmp_path / "robot.bag.00").write_bytes(whole[:100_000])
     (tmp_path / "robot.bag.01").write_bytes(whole[100_000:])
@@ -119,7 +119,7 @@ def test_parts_of_a_bag_of_ros_1_are_joined(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("message", "expected"),
     [
         (None, Qos()),
         ("", Qos()),
@@ -132,8 +132,8 @@ def test_parts_of_a_bag_of_ros_1_are_joined(tmp_path: Path) -> None:
         ([{"history": "keep_all"}], Qos(history="keep_all")),
     ],
 )
-def test_a_topic_is_offered_as_all_its_publishers_did(told: object, expected: Qos) -> None:
-    assert qos_of_profiles(told) == expected
+def test_topic_is_offered_as_all_its_publishers_did(message: object, expected: Qos) -> None:
+    assert qos_of_profiles(message) == expected
 
 
 def test_where_there_are_several_bags_one_is_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,20 +147,20 @@ def test_where_there_are_several_bags_one_is_to_be_named(tmp_path: Path, capsys:
     assert "unpack it, and give the path of one" in capsys.readouterr().err
 
 
-def test_of_a_topic_with_two_types_the_first_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_topic_with_two_types_first_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As where a topic was called anew while a bag was recorded."""
     bag = tmp_path / "bag"
     with Writer(bag, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
         types = get_typestore(Stores.ROS2_JAZZY)
-        for place, name in enumerate(("String", "Empty")):
+        for index, name in enumerate(("String", "Empty")):
             connection = writer.add_connection("/words", f"std_msgs/msg/{name}", typestore=types)
-            writer.write(connection, START_NS + place, bytes((0, 1, 0, 0, 0)))
+            writer.write(connection, START_NS + index, bytes((0, 1, 0, 0, 0)))
     assert [at for at, _ in stored(converted(bag, tmp_path))["/words"]] == [START_NS]
     message = "/words: expected std_msgs/msg/String, got 1 message of std_msgs/msg/Empty, which are left out"
     assert message in capsys.readouterr().err
 
 
-def test_messages_of_another_serialization_are_told_by_their_topic(
+def test_messages_of_another_serialization_are_reported_by_their_topic(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write_ros2(tmp_path / "bag")
@@ -168,6 +168,6 @@ def test_messages_of_another_serialization_are_told_by_their_topic(
     one = b"/words" + (3).to_bytes(4, "little")
     assert one + b"cdr" in storage.read_bytes()
     storage.write_bytes(storage.read_bytes().replace(one + b"cdr", one + b"xyz"))
-    found = stored(converted(storage, tmp_path))
+    result = stored(converted(storage, tmp_path))
     assert "/words: expected messages in CDR, got 100 messages in xyz, which are left out" in capsys.readouterr().err
-    assert "/words" not in found and len(found["/gear"]) == COUNT
+    assert "/words" not in result and len(result["/gear"]) == COUNT

@@ -28,37 +28,37 @@ from support.sampled import Sampled
     ("plugin", "compression", "storage"),
     [("mcap", "", "sqlite3"), ("sqlite3", "", "mcap"), ("sqlite3", "message", "mcap"), ("sqlite3", "file", "mcap")],
 )
-def test_a_bag_changes_its_storage_and_no_byte(plugin: str, compression: str, storage: str, tmp_path: Path) -> None:
+def test_bag_changes_its_storage_and_no_byte(plugin: str, compression: str, storage: str, tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag", plugin=plugin, compression=compression)
     assert main(["convert", str(bag), str(tmp_path / "out"), "--storage", storage]) == 0
     assert stored(tmp_path / "out") == stored(bag)
     with AnyReader([tmp_path / "out"]) as reader:
-        found = {connection.topic: connection for connection in reader.connections}
-        (gear,), (static,), (words,) = (
-            found[name].ext.offered_qos_profiles for name in ("/gear", "/tf_static", "/words")
+        by_name = {connection.topic: connection for connection in reader.connections}
+        (gear,), (static,), (text,) = (
+            by_name[name].ext.offered_qos_profiles for name in ("/gear", "/tf_static", "/words")
         )
-        assert (gear.reliability.name, gear.depth, words.reliability.name) == ("BEST_EFFORT", 7, "RELIABLE")
+        assert (gear.reliability.name, gear.depth, text.reliability.name) == ("BEST_EFFORT", 7, "RELIABLE")
         assert (static.durability.name, static.depth) == ("TRANSIENT_LOCAL", 2)  # one publisher for the two there were
-        assert found["/gear"].digest == store_with_gears("ros2").hash_rihs01(GEAR)
+        assert by_name["/gear"].digest == store_with_gears("ros2").hash_rihs01(GEAR)
         last = reader.deserialize(stored(bag)["/gear"][-1][1], GEAR)
         assert last.who == "x" * (COUNT - 1) and last.first.size == COUNT - 1
 
 
-def test_a_bag_is_cut_and_renamed_and_keeps_its_static_transforms(
+def test_bag_is_cut_and_renamed_and_keeps_its_static_transforms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag, out = write_ros2(tmp_path / "bag"), tmp_path / "out"
     window = ["--start", "2", "--duration", "1.5"]
     assert main(["convert", str(bag), str(out), "--namespace", "mine", "--topics", "gear|tf_static", *window]) == 0
     first, last = START_NS + 2 * 10**9, START_NS + round(3.5 * 10**9)
-    whole, found = stored(bag), stored(out)
-    assert set(found) == {"/mine/gear", "/tf_static"}
-    assert found["/mine/gear"] == [(at, data) for at, data in whole["/gear"] if first <= at <= last]
-    assert found["/tf_static"] == [(first, data) for _, data in whole["/tf_static"]]
+    whole, result = stored(bag), stored(out)
+    assert set(result) == {"/mine/gear", "/tf_static"}
+    assert result["/mine/gear"] == [(at, data) for at, data in whole["/gear"] if first <= at <= last]
+    assert result["/tf_static"] == [(first, data) for _, data in whole["/tf_static"]]
     assert f"{out}: 33 messages on 2 topics" in capsys.readouterr().out
 
 
-def test_a_bag_without_metadata_that_is_cut_off_is_read_as_far_as_it_goes(
+def test_bag_without_metadata_that_is_cut_off_is_read_as_far_as_it_goes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write_ros2(tmp_path / "bag")
@@ -68,14 +68,14 @@ def test_a_bag_without_metadata_that_is_cut_off_is_read_as_far_as_it_goes(
     storage.write_bytes(whole[: len(whole) // 2])
     assert main(["convert", str(storage), str(tmp_path / "out")]) == 0
     assert f"{storage.name}: the file was cut off" in capsys.readouterr().err
-    found = stored(tmp_path / "out")
-    assert 0 < len(found["/words"]) < COUNT
-    assert found["/gear"][3][0] == START_NS + 3 * STEP_NS
+    result = stored(tmp_path / "out")
+    assert 0 < len(result["/words"]) < COUNT
+    assert result["/gear"][3][0] == START_NS + 3 * STEP_NS
     assert main(["convert", str(storage), str(tmp_path / "strict"), "--strict"]) == 1
     assert not (tmp_path / "strict").exists()
 
 
-def test_parts_of_a_bag_are_one(tmp_path: Path) -> None:
+def test_parts_of_bag_are_one(tmp_path: Path) -> None:
     bag, parts = write_ros2(tmp_path / "bag"), tmp_path / "parts"
     parts.mkdir()
     for number, start in enumerate(("0", "2.5")):
@@ -101,7 +101,7 @@ def test_parts_of_a_bag_are_one(tmp_path: Path) -> None:
         (["--tf", "nav_tf"], "there are: none"),
     ],
 )
-def test_what_a_bag_cannot_do_is_said(
+def test_what_bag_cannot_do_is_reported(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write_ros2(tmp_path / "bag")
@@ -111,7 +111,7 @@ def test_what_a_bag_cannot_do_is_said(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_topic_that_is_not_there_is_told_with_those_that_are(
+def test_topic_that_is_not_there_is_reported_with_those_that_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write_ros2(tmp_path / "bag")
@@ -121,25 +121,25 @@ def test_a_topic_that_is_not_there_is_told_with_those_that_are(
     )
 
 
-def test_a_broken_bag_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_bag_reports_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "some.mcap"
     path.write_bytes(b"no bag at all")
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
-    told = "expected an MCAP or SQLite file of a bag, got a file that begins with b'no bag at all'"
-    assert told in capsys.readouterr().err
+    message = "expected an MCAP or SQLite file of a bag, got a file that begins with b'no bag at all'"
+    assert message in capsys.readouterr().err
 
 
-def test_a_bag_of_ros_1_becomes_one_of_ros_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bag_of_ros_1_becomes_one_of_ros_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag, out = write_ros1(tmp_path / "robot.bag"), tmp_path / "out"
     assert main(["convert", str(bag), str(out)]) == 0
     errors = capsys.readouterr().err
     assert "/place: 1 message of sensor_msgs/msg/NavSatFix left out: ROS 2 has another sensor_msgs/msg/N" in errors
     assert "/near: sensor_msgs/msg/Range has fields that ROS 1 lacks" in errors
-    found, expected = stored(out), stored(write_ros2(tmp_path / "bag"))
-    assert {name: found[name] for name in expected} == expected
-    assert set(found) - set(expected) == {"/near"}
+    actual, expected = stored(out), stored(write_ros2(tmp_path / "bag"))
+    assert {name: actual[name] for name in expected} == expected
+    assert set(actual) - set(expected) == {"/near"}
     with AnyReader([out]) as reader:
-        near = reader.deserialize(found["/near"][0][1], "sensor_msgs/msg/Range")
+        near = reader.deserialize(actual["/near"][0][1], "sensor_msgs/msg/Range")
         assert (near.header.frame_id, near.range, near.variance) == ("base", 2.5, 0.0)
         (static,) = (c.ext.offered_qos_profiles[0] for c in reader.connections if c.topic == "/tf_static")
         assert static.durability.name == "TRANSIENT_LOCAL"
@@ -147,7 +147,7 @@ def test_a_bag_of_ros_1_becomes_one_of_ros_2(tmp_path: Path, capsys: pytest.Capt
         assert gear.digest == store_with_gears("ros2").hash_rihs01(GEAR)
 
 
-def test_a_bag_of_ros_1_that_is_cut_off_gives_what_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bag_of_ros_1_that_is_cut_off_gives_what_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = write_ros1(tmp_path / "robot.bag")
     whole = bag.read_bytes()
     bag.write_bytes(whole[: len(whole) * 2 // 3])
@@ -156,11 +156,11 @@ def test_a_bag_of_ros_1_that_is_cut_off_gives_what_is_whole(tmp_path: Path, caps
     assert main(["info", str(bag)]) == 0
     assert f"{bag}: a bag of ROS 1" in capsys.readouterr().out
     assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
-    found, expected = stored(tmp_path / "out"), stored(write_ros2(tmp_path / "bag"))
-    assert 0 < len(found["/words"]) < COUNT and found["/words"] == expected["/words"][: len(found["/words"])]
+    actual, expected = stored(tmp_path / "out"), stored(write_ros2(tmp_path / "bag"))
+    assert 0 < len(actual["/words"]) < COUNT and actual["/words"] == expected["/words"][: len(actual["/words"])]
 
 
-def test_what_is_called_a_bag_of_ros_1_and_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_called_bag_of_ros_1_and_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag = tmp_path / "robot.bag"
     bag.write_bytes(b"no bag at all")
     for command in (["info"], ["check"], ["convert"]):
@@ -183,7 +183,7 @@ def test_python_reads_any_bag(write: Callable[[Path], Path], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("write", [write_ros1, write_ros2])
-def test_a_page_and_an_evaluation_take_any_bag(
+def test_page_and_evaluation_take_any_bag(
     write: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bag = write(tmp_path / "robot.bag")
@@ -191,12 +191,12 @@ def test_a_page_and_an_evaluation_take_any_bag(
     assert "bag of ROS 1" in (tmp_path / "page.html").read_text() or write is write_ros2
     assert main(["evaluate", str(bag), "way", "truth", "--json"]) == 0
     out = capsys.readouterr().out
-    found = json.loads(out[out.index("{") :])
-    assert found["pairs"] == COUNT and found["truth"]["topic"] == "/truth"
-    assert found["errors"][0]["rmse"] == pytest.approx(0.0, abs=1e-9)
+    result = json.loads(out[out.index("{") :])
+    assert result["pairs"] == COUNT and result["truth"]["topic"] == "/truth"
+    assert result["errors"][0]["rmse"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_bag_of_a_dataset_can_be_had_as_a_plain_one(sampled_ameds: Sampled, tmp_path: Path) -> None:
+def test_bag_of_dataset_can_be_had_as_plain_one(sampled_ameds: Sampled, tmp_path: Path) -> None:
     with fieldplay.open(sampled_ameds.bag) as data:
         data.to_bag(tmp_path / "out", fieldplay.Selection(topics="imu", start_s=1.0, duration_s=1.0))
         expected = [message.data for message in data.messages("imu/data", start=1.0, duration=1.0)]

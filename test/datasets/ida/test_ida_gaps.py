@@ -13,7 +13,7 @@ PLAYER = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "
 
 
 @pytest.mark.parametrize("kind", ["command", "node"])
-def test_gaps_of_months_are_passed_over_where_nothing_is_said(kind: str, tmp_path: Path) -> None:
+def test_gaps_of_months_are_skipped_where_nothing_is_reported(kind: str, tmp_path: Path) -> None:
     root = tmp_path / "bundle"
     write_sample("ida", root, SampleOptions(seconds=2, workers=1))
     commands = {

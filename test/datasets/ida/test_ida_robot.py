@@ -43,7 +43,7 @@ COMPUTED = {
 }
 
 
-def test_the_links_are_the_frames_of_the_arm_s_node_and_of_the_player() -> None:
+def test_links_are_frames_of_arm_s_node_and_of_player() -> None:
     (derived,) = (derived for derived in IDA.derived if derived.kind == "lander_arm")
     assert (IDA.robot, MODEL.root, derived.child_frames) == (FILE.stem, "payload", FRAMES)
     assert set(MODEL.links) == {"payload", *FRAMES, *STATIC}
@@ -51,7 +51,7 @@ def test_the_links_are_the_frames_of_the_arm_s_node_and_of_the_player() -> None:
     assert owned >= STATIC and not owned & set(FRAMES)
 
 
-def test_the_chain_reaches_the_frames_of_denavit_and_hartenberg_and_the_rigid_tools() -> None:
+def test_chain_reaches_frames_of_denavit_and_hartenberg_and_rigid_tools() -> None:
     poses = link_poses_from_positions(MODEL, JOINTS, ANGLES)
     for number, name in enumerate(("link_1", "link_2", "link_3", "effector")):
         np.testing.assert_allclose(poses[name], links_of_arm(ARM.arm, ANGLES)[:, number], atol=1e-8)
@@ -60,17 +60,17 @@ def test_the_chain_reaches_the_frames_of_denavit_and_hartenberg_and_the_rigid_to
     assert not set(HELD) & set(poses)
 
 
-def test_the_moving_parts_stand_where_the_node_puts_them() -> None:
+def test_moving_parts_stand_where_node_puts_them() -> None:
     poses = link_poses_from_positions(MODEL, JOINTS, ANGLES)
     transforms = frames_from_joints(ARM, ANGLES, np.zeros(50, np.uint8))
     in_payload = {"payload": np.broadcast_to(np.eye(4), (50, 4, 4))}
-    for place, (frame, parent) in enumerate(zip(FRAMES, parents_of_frames("payload", FRAMES), strict=True)):
-        in_payload[frame] = in_payload[parent] @ transforms[:, place]
+    for index, (frame, parent) in enumerate(zip(FRAMES, parents_of_frames("payload", FRAMES), strict=True)):
+        in_payload[frame] = in_payload[parent] @ transforms[:, index]
     for frame in set(poses) & set(FRAMES):
         np.testing.assert_allclose(poses[frame], in_payload[frame], atol=1e-7, err_msg=frame)
 
 
-def test_what_gravity_places_stands_on_floating_joints_as_of_a_stretched_arm_over_level_ground() -> None:
+def test_what_gravity_places_stands_on_floating_joints_as_of_stretched_arm_over_level_ground() -> None:
     floating = {joint.child: joint for joint in MODEL.joints if joint.kind == "floating"}
     assert set(floating) == {*HELD, "tool_cylindrical"}
     for frame, tool in zip(HELD, HANGING, strict=True):
@@ -78,7 +78,7 @@ def test_what_gravity_places_stands_on_floating_joints_as_of_a_stretched_arm_ove
         np.testing.assert_allclose(floating[frame].parent_t_zero[:3, 3], (0, 0, ARM.arm.hang_m[tool]))
 
 
-def test_the_limits_are_those_of_the_arm() -> None:
+def test_limits_are_those_of_arm() -> None:
     limits = {element.get("name"): element.find("limit") for element in ElementTree.fromstring(TEXT).iter("joint")}
     expected = IDA.constants["arm_limits"]
     for end, name in (("lower", "q_min_rad"), ("upper", "q_max_rad")):
@@ -86,7 +86,7 @@ def test_the_limits_are_those_of_the_arm() -> None:
     assert [float(limits[joint].get("effort")) for joint in JOINTS] == [35, 120, 65, 10.5]
 
 
-def test_the_player_s_frames_stand_where_its_tree_has_them() -> None:
+def test_player_s_frames_stand_where_its_tree_has_them() -> None:
     standing = fixed_transforms(MODEL)
     for edge in edges_from_published(IDA.extrinsics, IDA.tree):
         if edge.child in STATIC:
@@ -95,10 +95,10 @@ def test_the_player_s_frames_stand_where_its_tree_has_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "turn"),
+    ("position", "turn"),
     [((-0.408, -0.319, -0.334), 0.357808), ((-0.996, -0.459, -0.261), 0.0), ((-0.861, -0.008, -0.455), -0.353446)],
 )
-def test_the_instruments_are_drawn_where_the_parameter_file_has_them(place: tuple[float, ...], turn: float) -> None:
+def test_instruments_are_drawn_where_parameter_file_has_them(position: tuple[float, ...], turn: float) -> None:
     """Each stands on the deck and reaches up to its place: up is -z."""
     payload = ElementTree.fromstring(TEXT).find("link[@name='payload']")
     drawn = {}
@@ -106,11 +106,11 @@ def test_the_instruments_are_drawn_where_the_parameter_file_has_them(place: tupl
         origin = visual.find("origin")
         x, y, z = map(float, origin.get("xyz").split())
         drawn[x, y, 2 * z] = rotation_from_fixed_xyz([float(n) for n in origin.get("rpy", "0 0 0").split()])
-    assert place in drawn
-    assert np.arctan2(drawn[place][1, 0], drawn[place][0, 0]) == pytest.approx(turn, abs=1e-3)
+    assert position in drawn
+    assert np.arctan2(drawn[position][1, 0], drawn[position][0, 0]) == pytest.approx(turn, abs=1e-3)
 
 
-def test_the_parser_of_ros_reads_the_same_tree() -> None:
+def test_parser_of_ros_reads_same_tree() -> None:
     assert parents_by_ros(FILE, "payload") == MODEL.parents
 
 
@@ -120,7 +120,7 @@ def test_shapes_have_colours_and_sizes() -> None:
     assert min(shapes.sizes_m) > 0.005 and max(shapes.sizes_m) < 1.5
 
 
-def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
+def test_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     kinds = {
         "geometry_msgs/msg/PoseStamped": "Pose", "geometry_msgs/msg/WrenchStamped": "Wrench",
         "std_msgs/msg/String": "RobotModel",
@@ -134,7 +134,7 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     assert shown == {*COMPUTED, "archived/tool_enc", "wrench"}
 
 
-def test_the_view_stands_upright_in_the_map_whose_origin_is_the_arm_s() -> None:
+def test_view_stands_upright_in_map_whose_origin_is_arm_s() -> None:
     assert VIEW["Global Options"]["Fixed Frame"] == VIEW["Views"]["Current"]["Target Frame"] == "map"
     (edge,) = (edge for edge in edges_from_published(IDA.extrinsics, IDA.tree) if edge.child == "local_level")
     assert edge.parent == "map" and not edge.parent_t_child[:3, 3].any()

@@ -25,7 +25,7 @@ def bundle(tmp_path: Path) -> TinyIda:
 
 
 def counts(root: Path) -> dict[str, int]:
-    return {topic: len(found) for topic, found in messages_of(root).items()}
+    return {topic: len(result) for topic, result in messages_of(root).items()}
 
 
 def index_of(row: Row) -> int:
@@ -44,23 +44,23 @@ def in_seventh(**cells: str) -> Motion:
         *(("stat", text) for text in ("-1", "8589934592", "0x100000000", "1.5")),
     ],
 )
-def test_a_code_that_cannot_be_is_told_and_the_rest_of_the_row_plays(bundle: TinyIda, column: str, text: str) -> None:
+def test_code_impossible_is_reported_and_rest_of_row_plays(bundle: TinyIda, column: str, text: str) -> None:
     bundle.write_motion(in_seventh(**{column: text}))
     (defect,) = defects_of(bundle.root)
     assert places_of([defect]) == [("impossible_code", FILE, LINE)]
     assert f"column {column}: expected a whole number from 0 to " in defect.message
-    found = messages_of(bundle.root)
-    assert len(found["joint_states"]) == len(found["motors"]) == 30
-    assert (len(found["tool"]), len(found["grapple/phase"])) == (2, 2)
-    at = found["joint_states"][7][0]
-    (told,) = (message for stamp, message in found["/diagnostics"] if stamp == at)
+    messages = messages_of(bundle.root)
+    assert len(messages["joint_states"]) == len(messages["motors"]) == 30
+    assert (len(messages["tool"]), len(messages["grapple/phase"])) == (2, 2)
+    at = messages["joint_states"][7][0]
+    (output,) = (message for stamp, message in messages["/diagnostics"] if stamp == at)
     names = {"tool": ["ida: tool"], "grapple_phase": ["ida: grapple"]}
-    missing = names.get(column, [f"ida: {joint}" for joint in found["joint_states"][0][1].name])
-    assert {status.name for status in told.status}.isdisjoint(missing)
-    assert len(told.status) == 6 - len(missing)
+    missing = names.get(column, [f"ida: {joint}" for joint in messages["joint_states"][0][1].name])
+    assert {status.name for status in output.status}.isdisjoint(missing)
+    assert len(output.status) == 6 - len(missing)
 
 
-def test_bits_without_a_meaning_are_told_and_eight_digits_are_decimal(bundle: TinyIda) -> None:
+def test_bits_without_meaning_are_reported_and_eight_digits_are_decimal(bundle: TinyIda) -> None:
     bundle.write_motion(Motion(change=lambda row: row | {"stat": "33554433"}))
     defects = defects_of(bundle.root)
     assert places_of(defects) == [("impossible_code", FILE, 2 + index) for index in range(30)]
@@ -69,7 +69,7 @@ def test_bits_without_a_meaning_are_told_and_eight_digits_are_decimal(bundle: Ti
     assert {value.key: value.value for value in status.values}["motor"] == "on"
 
 
-def test_eight_digits_that_begin_with_other_bits_than_spare_ones_are_decimal(bundle: TinyIda) -> None:
+def test_eight_digits_that_start_with_other_bits_than_spare_ones_are_decimal(bundle: TinyIda) -> None:
     bundle.write_motion(Motion(change=lambda row: row | {"stat": "00983041"}))  # 0xF0001
     assert defects_of(bundle.root) == []
     status = messages_of(bundle.root)["/diagnostics"][0][1].status[0]
@@ -77,11 +77,11 @@ def test_eight_digits_that_begin_with_other_bits_than_spare_ones_are_decimal(bun
     assert (values["motor"], values["heater"], values["brake"]) == ("on", "on", "on")
 
 
-def test_a_file_in_which_no_code_is_one_has_no_states_and_plays(bundle: TinyIda) -> None:
+def test_file_in_which_no_code_is_one_has_no_states_and_plays(bundle: TinyIda) -> None:
     bundle.write_motion(Motion(change=lambda row: row | dict.fromkeys(("stat", "tool", "grapple_phase"), "-99999")))
     assert defects_of(bundle.root) == []
-    found = counts(bundle.root)
-    assert found["joint_states"] == 30 and not {"tool", "grapple/phase", "/diagnostics"} & set(found)
+    actual = counts(bundle.root)
+    assert actual["joint_states"] == 30 and not {"tool", "grapple/phase", "/diagnostics"} & set(actual)
 
 
 def coarse(row: Row, form: str) -> Row:
@@ -89,7 +89,7 @@ def coarse(row: Row, form: str) -> Row:
 
 
 @pytest.mark.parametrize("form", ["{:.0f}", "{:.0f}.0", "{:.6g}"])
-def test_rows_of_a_coarse_clock_have_their_times_by_elapsed_time(bundle: TinyIda, form: str) -> None:
+def test_rows_of_coarse_clock_have_their_times_by_elapsed_time(bundle: TinyIda, form: str) -> None:
     bundle.write_motion(Motion(change=lambda row: coarse(row, form)))
     stamps = [stamp for stamp, _ in messages_of(bundle.root)["joint_states"]]
     expected = [tiny.utc_ns(f"{tiny.START_S + index / 10:.1f}") for index in range(30)]
@@ -100,7 +100,7 @@ def test_rows_of_a_coarse_clock_have_their_times_by_elapsed_time(bundle: TinyIda
     assert any(f"by elapsed_time, from the first row on: {FILE}" in note for note in notes_of(bundle.root))
 
 
-def test_rows_of_a_coarse_clock_without_another_are_kept_and_told(bundle: TinyIda) -> None:
+def test_rows_of_coarse_clock_without_another_are_kept_and_reported(bundle: TinyIda) -> None:
     columns = [name for name in tiny.COLUMNS if name != "elapsed_time"]
     bundle.write_motion(Motion(columns=columns, change=lambda row: coarse(row, "{:.0f}")))
     (defect,) = defects_of(bundle.root)
@@ -109,7 +109,7 @@ def test_rows_of_a_coarse_clock_without_another_are_kept_and_told(bundle: TinyId
     assert counts(bundle.root)["joint_states"] == 30
 
 
-def test_of_rows_of_one_time_in_a_file_the_same_count_once_and_others_are_kept(bundle: TinyIda) -> None:
+def test_of_rows_of_one_time_in_file_same_count_once_and_others_are_kept(bundle: TinyIda) -> None:
     path = bundle.write_motion(Motion())
     lines = path.read_bytes().splitlines(keepends=True)
     other = lines[8].replace(b"0.1070,", b"0.1071,", 1)
@@ -121,7 +121,7 @@ def test_of_rows_of_one_time_in_a_file_the_same_count_once_and_others_are_kept(b
     assert any(": 1 rows have the time and the numbers of a row before in the same" in n for n in notes_of(bundle.root))
 
 
-def test_elapsed_times_of_two_files_need_not_begin_together(bundle: TinyIda) -> None:
+def test_elapsed_times_of_two_files_need_not_start_together(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     bundle.write_motion(Motion(apid=88, change=lambda row: row | {"elapsed_time": f"{index_of(row) / 36000 + 3:.7f}"}))
     assert defects_of(bundle.root) == []
@@ -132,13 +132,11 @@ def test_elapsed_times_of_two_files_need_not_begin_together(bundle: TinyIda) -> 
     ("column", "topic"),
     [("enc1", "joint_states"), ("tgrapple", "grapple/temperature"), ("cur3", "motors"), ("x_pot", "archived/tool_pot")],
 )
-def test_the_archive_s_mark_of_what_is_invalid_is_no_measurement_anywhere(
-    bundle: TinyIda, column: str, topic: str
-) -> None:
+def test_archive_s_mark_of_what_is_invalid_is_no_measurement_anywhere(bundle: TinyIda, column: str, topic: str) -> None:
     bundle.write_motion(in_seventh(**{column: "-99999.0000"}))
     assert defects_of(bundle.root) == []
-    found = counts(bundle.root)
-    assert (found[topic], found["heater"]) == (29, 30)
+    actual = counts(bundle.root)
+    assert (actual[topic], actual["heater"]) == (29, 30)
     assert f"measured: {column} has no number in 1 rows: marked as invalid there, or reported" in notes_of(bundle.root)
 
 
@@ -152,7 +150,7 @@ def test_the_archive_s_mark_of_what_is_invalid_is_no_measurement_anywhere(
         ("cur2", "5000", "column cur2: expected -700 to 700, got 5000"),
     ],
 )
-def test_a_number_that_can_mean_nothing_is_told_and_its_row_kept(
+def test_number_that_can_mean_nothing_is_reported_and_its_row_kept(
     bundle: TinyIda, column: str, text: str, expected: str
 ) -> None:
     row = {column: text} if column != "enc1" else {"enc1": text, "enc2": "0.2070"}
@@ -163,7 +161,7 @@ def test_a_number_that_can_mean_nothing_is_told_and_its_row_kept(
     assert counts(bundle.root)["joint_states"] == 30
 
 
-def test_a_label_that_names_all_columns_governs_where_the_heading_says_otherwise(bundle: TinyIda) -> None:
+def test_label_that_names_all_columns_governs_where_heading_reports_otherwise(bundle: TinyIda) -> None:
     titles = ",".join(tiny.FIELDS).replace("enc2(rad)", "ENC").replace("pot2(rad)", "enc2(rad)").replace("ENC", "pot2")
     path = bundle.write_motion(Motion(header=f"#{titles}"))
     (defect,) = defects_of(bundle.root)
@@ -185,22 +183,22 @@ def test_a_label_that_names_all_columns_governs_where_the_heading_says_otherwise
         ("Fr", "heater", ["heater"]),
     ],
 )
-def test_a_column_that_heading_and_label_lack_is_told_and_the_rest_plays(
+def test_column_that_heading_and_label_lack_is_reported_and_rest_plays(
     bundle: TinyIda, column: str, topic: str, names: list[str]
 ) -> None:
     bundle.write_motion(Motion(columns=[name for name in tiny.COLUMNS if name != column]))
     (defect,) = defects_of(bundle.root)
     assert places_of([defect]) == [("missing_column", FILE, None)]
     assert f"column {column.lower()}: expected it by the specification, got none in" in defect.message
-    found = messages_of(bundle.root, Selection(derived=True))
-    assert len(found["joint_states"]) == len(found["joint_states_pot"]) == len(found["motors"]) == 30
-    assert found[topic][7][1].name == names
-    assert ("wrench" in found) == (column != "Fr") and ("tcp" in found) == (column != "enc4")
+    messages = messages_of(bundle.root, Selection(derived=True))
+    assert len(messages["joint_states"]) == len(messages["joint_states_pot"]) == len(messages["motors"]) == 30
+    assert messages[topic][7][1].name == names
+    assert ("wrench" in messages) == (column != "Fr") and ("tcp" in messages) == (column != "enc4")
     if column == "enc4":
-        assert list(found["joint_states"][7][1].position) == [0.107, 0.207, 0.307]
+        assert list(messages["joint_states"][7][1].position) == [0.107, 0.207, 0.307]
 
 
-def test_a_label_that_gives_another_column_the_time_does_not_govern(bundle: TinyIda) -> None:
+def test_label_that_gives_another_column_time_does_not_govern(bundle: TinyIda) -> None:
     swapped = {"<name>time<": "<name>other<", "<name>enc1<": "<name>time<", "<name>other<": "<name>enc1<"}
     bundle.write_motion(Motion(label=swapped))
     assert any(defect.message.endswith("the heading counts") for defect in defects_of(bundle.root))

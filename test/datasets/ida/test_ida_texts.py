@@ -36,43 +36,43 @@ def bundle(tmp_path: Path) -> TinyIda:
     return TinyIda(tmp_path / "bundle")
 
 
-def statuses(found: Messages, name: str) -> list[tuple[int, Any]]:
-    return [(at, status) for at, m in found["/diagnostics"] for status in m.status if status.name == f"ida: {name}"]
+def statuses(result: Messages, name: str) -> list[tuple[int, Any]]:
+    return [(at, status) for at, m in result["/diagnostics"] for status in m.status if status.name == f"ida: {name}"]
 
 
 def values(status: Any) -> dict[str, str]:
     return {value.key: value.value for value in status.values}
 
 
-def test_a_status_file_gives_joints_poses_and_diagnostics_at_its_times(bundle: TinyIda) -> None:
+def test_status_file_gives_joints_poses_and_diagnostics_at_its_times(bundle: TinyIda) -> None:
     bundle.write_text(89, STATUS, tiny.arm_status("615088547.25") + tiny.system_status("615088547.5"))
-    found = messages_of(bundle.root)
-    ((stamp, joints),) = found["status/joint_states"]
+    messages = messages_of(bundle.root)
+    ((stamp, joints),) = messages["status/joint_states"]
     assert stamp == tiny.utc_ns("615088547.25")
     assert joints.position.tolist() == [-0.1, -0.32, 1.01, 0.134]
-    assert found["status/joint_states_pot"][0][1].position.tolist() == [-0.1005, -0.3205, 1.0105, 0.1345]
-    ((stamp, pose),) = found["status/via_pose"]
-    place = pose.pose.position
-    assert (stamp, place.x, place.y, place.z) == (tiny.utc_ns("615088547.5"), 0.210, 0.036, -1.580)
-    assert found["status/target_joints"][0][1].position.tolist() == [0.026, -0.389, 1.378, 0.125]
-    ((_, arm),) = statuses(found, "arm status")
-    ((_, system),) = statuses(found, "system status")
+    assert messages["status/joint_states_pot"][0][1].position.tolist() == [-0.1005, -0.3205, 1.0105, 0.1345]
+    ((stamp, pose),) = messages["status/via_pose"]
+    position = pose.pose.position
+    assert (stamp, position.x, position.y, position.z) == (tiny.utc_ns("615088547.5"), 0.210, 0.036, -1.580)
+    assert messages["status/target_joints"][0][1].position.tolist() == [0.026, -0.389, 1.378, 0.125]
+    ((_, arm),) = statuses(messages, "arm status")
+    ((_, system),) = statuses(messages, "system status")
     assert values(arm)["ra_status.mtr.pwr_on"] == "[ 1 0 0 0 ]"
     assert values(system)["sys_status.task_args"] == "23 RA_SEND_DATA"
     assert (arm.level, system.level, system.message) == (0, 0, "no fault")
     assert defects_of(bundle.root) == []
 
 
-def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
+def test_faults_and_over_currents_raise_level(bundle: TinyIda) -> None:
     arm = tiny.arm_status("615088547.25", over_current="0 1 0 0")
     bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", issue="0 40"))
-    found = messages_of(bundle.root)
-    levels = [(s.level, s.message) for name in ("arm status", "system status") for _, s in statuses(found, name)]
+    messages = messages_of(bundle.root)
+    levels = [(s.level, s.message) for name in ("arm status", "system status") for _, s in statuses(messages, name)]
     assert levels == [(1, "mtr.over_current"), (2, "fault_status")]
 
 
 @pytest.mark.parametrize(
-    ("fault", "level", "message"),
+    ("issue", "level", "message"),
     [
         ("0 4A", 2, "fault_status"),
         ("4A 0", 2, "fault_status"),
@@ -82,13 +82,13 @@ def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
         ("0 ?", 1, "fault_status is not readable"),
     ],
 )
-def test_fault_codes_are_hexadecimal(bundle: TinyIda, fault: str, level: int, message: str) -> None:
-    bundle.write_text(89, STATUS, tiny.system_status("615088547.5", issue=fault))
+def test_fault_codes_are_hexadecimal(bundle: TinyIda, issue: str, level: int, message: str) -> None:
+    bundle.write_text(89, STATUS, tiny.system_status("615088547.5", issue=issue))
     ((_, system),) = statuses(messages_of(bundle.root), "system status")
     assert (system.level, system.message) == (level, message)
 
 
-def test_several_blocks_in_a_file_are_told_apart_though_some_lack_keys(bundle: TinyIda) -> None:
+def test_several_blocks_in_file_are_distinguished_though_some_lack_keys(bundle: TinyIda) -> None:
     short = tiny.arm_status("615088549").replace("ra_status.ace.calib_OK = 1\n", "")
     blocks = [tiny.arm_status("615088547"), tiny.arm_status("615088548"), short, tiny.arm_status("615088550")]
     bundle.write_text(89, STATUS, "".join(blocks))
@@ -112,7 +112,7 @@ def test_several_blocks_in_a_file_are_told_apart_though_some_lack_keys(bundle: T
         ("[", ""),
     ],
 )
-def test_the_damages_of_text_versions_cost_nothing(bundle: TinyIda, old: str, new: str) -> None:
+def test_damages_of_text_versions_cost_nothing(bundle: TinyIda, old: str, new: str) -> None:
     text = tiny.arm_status("615088547.25")
     assert old in text
     bundle.write_text(89, STATUS, text.replace(old, new))
@@ -124,9 +124,9 @@ def test_the_damages_of_text_versions_cost_nothing(bundle: TinyIda, old: str, ne
 def test_keys_without_their_prefix_are_understood(bundle: TinyIda) -> None:
     bundle.write_text(89, STATUS, tiny.arm_status("615088547.25").replace("ra_status.", ""))
     bundle.write_text(85, HISTORY, tiny.system_status("615088547.5").replace("sys_status.", ""))
-    found = messages_of(bundle.root)
-    assert found["status/joint_states"][0][0] == tiny.utc_ns("615088547.25")
-    assert found["status/via_pose"][0][0] == tiny.utc_ns("615088547.5")
+    messages = messages_of(bundle.root)
+    assert messages["status/joint_states"][0][0] == tiny.utc_ns("615088547.25")
+    assert messages["status/via_pose"][0][0] == tiny.utc_ns("615088547.5")
 
 
 @pytest.mark.parametrize(
@@ -140,37 +140,37 @@ def test_keys_without_their_prefix_are_understood(bundle: TinyIda) -> None:
         ("ra_status.mtr.pwr_on = ", "\x00\x01garbage ", "not_key_value", 3),
     ],
 )
-def test_what_is_wrong_in_a_block_is_told_with_its_line(
+def test_what_is_wrong_in_block_is_reported_with_its_line(
     bundle: TinyIda, old: str, new: str, kind: str, line: int
 ) -> None:
     text = tiny.arm_status("615088547.25")
     assert old in text
     path = bundle.write_text(89, STATUS, text.replace(old, new) + tiny.arm_status("615088548"))
     assert places_of(defects_of(bundle.root)) == [(kind, path.name, line)]
-    found = messages_of(bundle.root)
-    assert found["status/joint_states_pot"][-1][0] == tiny.utc_ns("615088548")
+    messages = messages_of(bundle.root)
+    assert messages["status/joint_states_pot"][-1][0] == tiny.utc_ns("615088548")
 
 
-def test_a_history_counts_down_to_the_latest(bundle: TinyIda) -> None:
+def test_history_counts_down_to_latest(bundle: TinyIda) -> None:
     bundle.write_text(85, HISTORY, tiny.history(range(299, -1, -1), latest_s=615089000.0))
-    found = messages_of(bundle.root)
-    assert len(found["status/via_joints"]) == len(statuses(found, "system status")) == 300
-    assert found["status/via_joints"][0][0] == tiny.utc_ns("615088701")
+    messages = messages_of(bundle.root)
+    assert len(messages["status/via_joints"]) == len(statuses(messages, "system status")) == 300
+    assert messages["status/via_joints"][0][0] == tiny.utc_ns("615088701")
     assert defects_of(bundle.root) == []
 
 
-def test_points_that_a_history_lacks_are_told(bundle: TinyIda) -> None:
+def test_points_that_history_lacks_are_reported(bundle: TinyIda) -> None:
     points = [299, 298, 295, 294, 293]
     path = bundle.write_text(85, HISTORY, tiny.history(points, latest_s=615089000.0))
     defects = defects_of(bundle.root)
     block = tiny.history([299], latest_s=615089000.0).count("\n")
-    assert places_of(defects) == [("missing_points", path.name, 1 + place * block) for place in (2, 4)]
+    assert places_of(defects) == [("missing_points", path.name, 1 + position * block) for position in (2, 4)]
     assert "expected 297 points before the latest, got 295" in defects[0].message
     assert "its end 293 before" in defects[1].message
     assert len(messages_of(bundle.root)["status/via_joints"]) == 5
 
 
-def test_a_state_that_several_files_hold_counts_once(bundle: TinyIda) -> None:
+def test_state_that_several_files_hold_counts_once(bundle: TinyIda) -> None:
     bundle.write_text(89, STATUS, tiny.system_status("615088998"))
     bundle.write_text(85, HISTORY, tiny.history(range(9, -1, -1), latest_s=615089000.0))
     bundle.write_text(85, HISTORY, tiny.history(range(9, -1, -1), latest_s=615089004.0), start_s=615088600)
@@ -179,7 +179,7 @@ def test_a_state_that_several_files_hold_counts_once(bundle: TinyIda) -> None:
     assert any(note.endswith("they count once: 7") for note in notes_of(bundle.root))
 
 
-def test_the_newest_parameters_before_the_data_stand_at_their_begin_and_later_ones_at_their_time(
+def test_newest_parameters_before_data_stand_at_their_start_and_later_ones_at_their_time(
     bundle: TinyIda,
 ) -> None:
     bundle.write_motion(Motion())
@@ -194,7 +194,7 @@ def test_the_newest_parameters_before_the_data_stand_at_their_begin_and_later_on
     )
 
 
-def test_the_notes_describe_the_numbers_that_hold_at_the_first_row_of_motion(bundle: TinyIda) -> None:
+def test_notes_describe_numbers_that_hold_at_first_row_of_motion(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     bundle.write_text(89, STATUS, tiny.arm_status("602047160"), start_s=602047157)  # months before
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
@@ -208,7 +208,7 @@ def test_the_notes_describe_the_numbers_that_hold_at_the_first_row_of_motion(bun
         assert archive.spec.constants["rotor"]["warmth_k_per_j"] == 0.2
 
 
-def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -> None:
+def test_numbers_of_parameter_file_stand_in_their_order(bundle: TinyIda) -> None:
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     ((_, message),) = messages_of(bundle.root)["arm/geometry"]
     data = message.data
@@ -227,7 +227,7 @@ def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -
     np.testing.assert_array_equal(data[288:], [np.nan, np.nan, np.nan, 1, 0, 0, 0])
 
 
-def test_without_parameters_nothing_is_told_of_the_arm_and_the_notes_say_whose_lengths_hold(bundle: TinyIda) -> None:
+def test_without_parameters_nothing_is_reported_for_arm_and_notes_report_whose_lengths_hold(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     ((stamp, message),) = messages_of(bundle.root, GEOMETRY)["arm/geometry"]
     assert stamp == tiny.utc_ns("615088547") and np.isnan(message.data).all()
@@ -239,7 +239,7 @@ def test_without_parameters_nothing_is_told_of_the_arm_and_the_notes_say_whose_l
     ("old", "new"),
     [("_", " "), ("\n", "\r\n"), ("[ -0.056456", "[ - 0.056456"), ("dh.alpha", "dh.a1pha"), ("[", ""), (" = ", "=")],
 )
-def test_parameters_in_a_damaged_print_are_the_same(bundle: TinyIda, old: str, new: str) -> None:
+def test_parameters_in_damaged_print_are_same(bundle: TinyIda, old: str, new: str) -> None:
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     expected = messages_of(bundle.root)["arm/geometry"][0][1].data
     assert old in tiny.PARAMETERS
@@ -256,19 +256,19 @@ def test_parameters_in_a_damaged_print_are_the_same(bundle: TinyIda, old: str, n
         ("[ 1 0 0 0 ]", "[ 1 0 0 ö ]", 10),
     ],
 )
-def test_a_parameter_that_is_none_is_told_with_its_line(bundle: TinyIda, old: str, new: str, line: int) -> None:
+def test_parameter_that_is_none_is_reported_with_its_line(bundle: TinyIda, old: str, new: str, line: int) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace(old, new))
     assert places_of(defects_of(bundle.root)) == [("not_a_parameter", path.name, line)]
     assert messages_of(bundle.root)["arm/geometry"][0][1].data[0] == 0.029609
 
 
-def test_a_file_without_any_set_is_told(bundle: TinyIda) -> None:
+def test_file_without_any_set_is_reported(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     path = bundle.write_text(86, PARAMETERS, "nothing\n")
     assert places_of(defects_of(bundle.root)) == [("unreadable_parameters", path.name, None)]
 
 
-def test_names_and_readings_of_the_clock_are_taken_apart() -> None:
+def test_names_and_readings_of_clock_are_parsed() -> None:
     name = name_from_file("x/A0089_0062_602047157_602052923_190129195008_006_arm_float.txt")
     assert name is not None
     assert (name.apid, name.sol, name.start_s, name.end_s) == (89, 62, 602047157, 602052923)
@@ -279,7 +279,7 @@ def test_names_and_readings_of_the_clock_are_taken_apart() -> None:
     assert reading_ns("p") is None
 
 
-def test_what_a_file_says_of_joints_and_rotors_is_in_the_description(bundle: TinyIda) -> None:
+def test_what_file_reports_of_joints_and_rotors_is_in_description(bundle: TinyIda) -> None:
     more = "Parameter Set: RA_JOINT_PARAMS\nq_min = [ -1 -2 -3 -4 ]\ngear_ratio = [ 1 2 3 4 ]\n"
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + more)
     with open_dataset(bundle.root) as archive:
@@ -293,7 +293,7 @@ CUT = "dh.alpha = [ 1.570799947 0 0 1.5"
 
 
 @pytest.mark.parametrize("end", ["", "\r\n"])
-def test_a_value_that_the_end_of_the_file_cuts_is_told_and_not_used(bundle: TinyIda, end: str) -> None:
+def test_value_that_end_of_file_cuts_is_reported_and_not_used(bundle: TinyIda, end: str) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("dh.alpha")[0] + CUT + end)
     (defect,) = defects_of(bundle.root)
     assert places_of([defect]) == [("not_a_parameter", path.name, 5)]
@@ -302,7 +302,7 @@ def test_a_value_that_the_end_of_the_file_cuts_is_told_and_not_used(bundle: Tiny
     assert np.isnan(data[8:12]).all() and data[0] == 0.029609
 
 
-def test_a_bracket_that_is_lost_is_told_and_the_numbers_count(bundle: TinyIda) -> None:
+def test_bracket_that_is_lost_is_reported_and_numbers_count(bundle: TinyIda) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace("-0.140837997 0 0 ]", "-0.140837997 0 0"))
     assert places_of(defects_of(bundle.root)) == [("not_a_parameter", path.name, 4)]
     assert messages_of(bundle.root)["arm/geometry"][0][1].data[5] == -0.140837997
@@ -318,7 +318,7 @@ def test_a_bracket_that_is_lost_is_told_and_the_numbers_count(bundle: TinyIda) -
         ("[ 0.2 0.2 0.2 0.2 ]", "[ 0.2 0.2 ]", 25, "RA_THERMAL.CM_r: expected 4 numbers, got 2"),
     ],
 )
-def test_a_value_of_another_number_of_numbers_is_told_and_not_used(
+def test_value_of_another_number_of_numbers_is_reported_and_not_used(
     bundle: TinyIda, old: str, new: str, line: int, expected: str
 ) -> None:
     assert old in tiny.PARAMETERS
@@ -329,22 +329,22 @@ def test_a_value_of_another_number_of_numbers_is_told_and_not_used(
     assert expected in defect.message and "it is not used" in defect.message
 
 
-def test_the_third_element_of_a_distance_counts_and_the_others_must_be_zero(bundle: TinyIda) -> None:
+def test_third_element_of_distance_counts_and_others_must_be_zero(bundle: TinyIda) -> None:
     for vector, message in (("[ 0 0 0.35 0 ]", ""), ("[ 0 0 0.35 ]", ""), ("0.35", ""), ("[ 0 0.1 0.35 0 ]", "zeros")):
         bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace("[ 0 0 0.2993 0 ]", vector))
-        told = [defect.message for defect in defects_of(bundle.root)]
-        assert len(told) == bool(message) and all(f"expected {message} beside the third" in text for text in told)
+        defects = [defect.message for defect in defects_of(bundle.root)]
+        assert len(defects) == bool(message) and all(f"expected {message} beside the third" in text for text in defects)
         assert messages_of(bundle.root)["arm/geometry"][0][1].data[36] == 0.35
 
 
-def test_gravity_is_read_with_and_without_the_name_of_its_group(bundle: TinyIda) -> None:
+def test_gravity_is_read_with_and_without_name_of_its_group(bundle: TinyIda) -> None:
     for text in (tiny.PARAMETERS, tiny.PARAMETERS.replace("gravity_params.", "")):
         bundle.write_text(86, PARAMETERS, text.replace("= 3.711", "= 9.9"))
         data = messages_of(bundle.root)["arm/geometry"][0][1].data
         np.testing.assert_array_equal(data[40:44], [9.9, 0.046825, -0.051123, 0.997594])
 
 
-def test_lines_that_repeat_the_names_of_columns_are_rows_of_a_table(bundle: TinyIda) -> None:
+def test_lines_that_repeat_names_of_columns_are_rows_of_table(bundle: TinyIda) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     sets = sets_of_lines(lines_of_text(path.read_bytes()))
     (table,) = sets[plain_key("RA_TASK_ALGO")].values()
@@ -352,7 +352,7 @@ def test_lines_that_repeat_the_names_of_columns_are_rows_of_a_table(bundle: Tiny
     assert main(["convert", str(bundle.root), str(bundle.root.with_name("bag")), "--strict"]) == 0
 
 
-def test_a_last_number_without_a_line_end_counts_and_is_noted(bundle: TinyIda) -> None:
+def test_last_number_without_line_end_counts_and_is_noted(bundle: TinyIda) -> None:
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("\ngravity_params.grav_vect")[0])
     assert defects_of(bundle.root) == []
     assert any(
@@ -361,7 +361,7 @@ def test_a_last_number_without_a_line_end_counts_and_is_noted(bundle: TinyIda) -
     )
 
 
-def test_what_a_parameter_file_does_not_tell_is_noted(bundle: TinyIda) -> None:
+def test_what_parameter_file_does_not_give_is_noted(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     text = tiny.PARAMETERS.replace("dh.a = [ 0.029609 0.976664007 0.857989013 0 ]\n", "")
     bundle.write_text(86, PARAMETERS, text, start_s=615000000)
@@ -371,7 +371,7 @@ def test_what_a_parameter_file_does_not_tell_is_noted(bundle: TinyIda) -> None:
     assert "of RA_ARM_PARAMS.dh.a, RA_ARM_PARAMS.x_blade_2," in notes
 
 
-def test_a_state_that_lacks_a_bracket_or_is_cut_in_its_numbers_is_told(bundle: TinyIda) -> None:
+def test_state_that_lacks_bracket_or_is_cut_in_its_numbers_is_reported(bundle: TinyIda) -> None:
     whole = tiny.arm_status("615088547.25").replace("0.134 ]", "0.134")
     cut = tiny.arm_status("615088548.25").partition("ra_status.jnt.pot")[0].replace("0.134 ]\n", "0.1")
     path = bundle.write_text(89, STATUS, whole + cut)
@@ -382,18 +382,18 @@ def test_a_state_that_lacks_a_bracket_or_is_cut_in_its_numbers_is_told(bundle: T
 
 
 @pytest.mark.parametrize("rest", ["", "ra_status.time", "ra_status.time = 61", "ra_status.time = "])
-def test_a_last_state_without_its_time_has_the_end_that_the_name_tells(bundle: TinyIda, rest: str) -> None:
+def test_last_state_without_its_time_has_end_that_name_gives(bundle: TinyIda, rest: str) -> None:
     text = tiny.arm_status("615088540") + tiny.arm_status("#").replace("ra_status.time = #\n", rest)
     path = bundle.write_text(89, STATUS, text)
-    found = messages_of(bundle.root)["status/joint_states"]
-    assert [stamp for stamp, _ in found] == [tiny.utc_ns("615088540"), tiny.utc_ns("615088547")]
-    told = [defect for defect in defects_of(bundle.root) if defect.kind == "implausible_time"]
-    (row,) = (defect.row for defect in told)
-    assert row in (8, 14) and Path(told[0].file).name == path.name
-    assert "it is put at 615088547, where the file ends by its name" in told[0].message
+    messages = messages_of(bundle.root)["status/joint_states"]
+    assert [stamp for stamp, _ in messages] == [tiny.utc_ns("615088540"), tiny.utc_ns("615088547")]
+    matches = [defect for defect in defects_of(bundle.root) if defect.kind == "implausible_time"]
+    (row,) = (defect.row for defect in matches)
+    assert row in (8, 14) and Path(matches[0].file).name == path.name
+    assert "it is put at 615088547, where the file ends by its name" in matches[0].message
 
 
-def test_a_last_state_without_its_time_is_left_out_where_the_name_cannot_tell_it(bundle: TinyIda) -> None:
+def test_last_state_without_its_time_is_left_out_where_name_cannot_give_it(bundle: TinyIda) -> None:
     text = tiny.arm_status("615088547.5") + tiny.arm_status("#").replace("ra_status.time = #\n", "")
     bundle.write_text(89, STATUS, text)
     assert len(messages_of(bundle.root)["status/joint_states"]) == 1
@@ -401,11 +401,11 @@ def test_a_last_state_without_its_time_is_left_out_where_the_name_cannot_tell_it
     assert defect.kind == "implausible_time" and "the state is left out" in defect.message
 
 
-def test_a_block_of_arm_and_system_without_any_time_has_the_end_that_the_name_tells(bundle: TinyIda) -> None:
+def test_block_of_arm_and_system_without_any_time_has_end_that_name_gives(bundle: TinyIda) -> None:
     text = (tiny.arm_status("#") + tiny.system_status("#")).replace("ra_status.time = #\n", "")
     bundle.write_text(89, STATUS, text.replace("sys_status.time = #\n", ""))
-    found = messages_of(bundle.root)
-    assert found["status/joint_states"][0][0] == found["status/via_pose"][0][0] == tiny.utc_ns("615088547")
+    messages = messages_of(bundle.root)
+    assert messages["status/joint_states"][0][0] == messages["status/via_pose"][0][0] == tiny.utc_ns("615088547")
     assert [defect.kind for defect in defects_of(bundle.root)] == ["implausible_time"] * 2
 
 
@@ -426,7 +426,7 @@ def static_edges(bundle: TinyIda, **parameters: Any) -> dict[str, Any]:
     return {edge.child_frame_id: edge for edge in TYPES.deserialize_cdr(data, feed.msgtype).transforms}
 
 
-def test_what_stands_on_the_deck_has_its_static_frames(bundle: TinyIda) -> None:
+def test_what_stands_on_deck_has_its_static_frames(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + ON_DECK)
     edges = static_edges(bundle)
@@ -441,7 +441,7 @@ def test_what_stands_on_the_deck_has_its_static_frames(bundle: TinyIda) -> None:
     assert "seis 1.290 m" in warning and "--set deck_frames=payload" in warning
 
 
-def test_a_parameter_file_after_the_first_motion_places_the_deck_too_and_another_deck_is_a_warning(
+def test_parameter_file_after_first_motion_positions_deck_too_and_another_deck_is_warning(
     bundle: TinyIda,
 ) -> None:
     bundle.write_motion(Motion())
@@ -453,7 +453,7 @@ def test_a_parameter_file_after_the_first_motion_places_the_deck_too_and_another
     assert any("places other things on the deck" in note for note in notes_of(bundle.root))
 
 
-def test_a_quaternion_that_lost_a_number_or_its_norm_is_told_and_not_used(bundle: TinyIda) -> None:
+def test_quaternion_that_lost_number_or_its_norm_is_reported_and_not_used(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     text = tiny.PARAMETERS + ON_DECK.replace("wts_q = [ 0 0 0 1 ]", "wts_q = [ 0 0 1 ]").replace("0.984427", "0.9")
     path = bundle.write_text(86, PARAMETERS, text)
@@ -462,7 +462,7 @@ def test_a_quaternion_that_lost_a_number_or_its_norm_is_told_and_not_used(bundle
     assert any("does not place wts, hp3 on the deck" in note for note in notes_of(bundle.root))
 
 
-def test_the_arm_s_base_of_a_parameter_file_moves_the_tools(bundle: TinyIda) -> None:
+def test_arm_s_base_of_parameter_file_moves_tools(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     selection = Selection(topics="tcp$", derived=True)
@@ -511,7 +511,7 @@ def test_all_parameters_and_what_changes_between_uploads_are_shown(
     ]
 
 
-def test_an_archive_without_parameter_files_says_so(bundle: TinyIda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_without_parameter_files_reports_it(bundle: TinyIda, capsys: pytest.CaptureFixture[str]) -> None:
     bundle.write_motion(Motion())
     assert main(["info", str(bundle.root), "--parameters"]) == 1
     assert "no parameter files" in capsys.readouterr().out

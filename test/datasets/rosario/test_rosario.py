@@ -80,8 +80,8 @@ def matrix_of(transform: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     return matrix
 
 
-def close(found: object, expected: object, tolerance: float = 1e-9) -> None:
-    np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
+def close(actual: object, expected: object, tolerance: float = 1e-9) -> None:
+    np.testing.assert_allclose(actual, expected, atol=tolerance, rtol=0)
 
 
 def test_every_log_and_image_plays_as_often_as_it_has_rows(messages: Messages) -> None:
@@ -91,32 +91,32 @@ def test_every_log_and_image_plays_as_often_as_it_has_rows(messages: Messages) -
     gps = [f"gps/{topic}" for topic in ("fix", "velocity", "time", "satellites", "quality", "hdop")]
     expected |= dict.fromkeys((*gps, "ground_truth/odom"), 10)
     expected |= dict.fromkeys(("wheels/joint_states", "wheels/raw"), 20)
-    assert {topic: len(found) for topic, found in messages.items()} == expected
+    assert {topic: len(actual) for topic, actual in messages.items()} == expected
 
 
-def test_the_receiver_s_clock_and_quality_have_topics(messages: Messages) -> None:
+def test_receiver_s_clock_and_quality_have_topics(messages: Messages) -> None:
     """RMC has 26 December 2017, 15:25:45 and fifths of a second; GGA has quality 4, 12 satellites, HDOP 0.9."""
     for index in (0, 3, 9):
         stamp, clock = messages["gps/time"][index]
         assert stamp == messages["gps/velocity"][index][0] and clock.source == "gps"
         time_ns = clock.time_ref.sec * 10**9 + clock.time_ref.nanosec
         assert time_ns == 1514301945 * 10**9 + index * 200_000_000
-    found = [messages[f"gps/{topic}"][4][1].data for topic in ("quality", "satellites", "hdop")]
-    assert found == [4, 12, 0.9]
+    result = [messages[f"gps/{topic}"][4][1].data for topic in ("quality", "satellites", "hdop")]
+    assert result == [4, 12, 0.9]
 
 
-def test_a_lost_fix_tells_its_quality_and_no_hdop_that_is_none(copied: TinyRosario) -> None:
+def test_lost_fix_gives_its_quality_and_no_hdop_that_is_none(copied: TinyRosario) -> None:
     copied.no_fix = lambda t: t < 0.5
     copied.write_gps()
     path = copied.root / "gps.log"
     path.write_text(path.read_text().replace(tiny.gga(1.0), tiny.gga(1.0, hdop="")))  # type: ignore[arg-type]
-    found = messages_of(copied.root, Selection(topics="gps"))
-    assert [message.data for _, message in found["gps/quality"]] == [0, 0, 0, *[4] * 7]
-    assert [message.data for _, message in found["gps/satellites"]] == [0, 0, 0, *[12] * 7]
-    assert len(found["gps/hdop"]) == 9
+    messages = messages_of(copied.root, Selection(topics="gps"))
+    assert [message.data for _, message in messages["gps/quality"]] == [0, 0, 0, *[4] * 7]
+    assert [message.data for _, message in messages["gps/satellites"]] == [0, 0, 0, *[12] * 7]
+    assert len(messages["gps/hdop"]) == 9
 
 
-def test_stamps_are_the_decimals_of_the_files_exactly(messages: Messages) -> None:
+def test_stamps_are_decimals_of_files_exactly(messages: Messages) -> None:
     rates = {"imu/data_raw": 140, "gps/fix": 5, "wheels/joint_states": 10, "stereo/left/image_raw/compressed": 15}
     for topic, rate in rates.items():
         expected = [stamp for _, _, stamp in tiny.times(rate, 2)]
@@ -124,26 +124,26 @@ def test_stamps_are_the_decimals_of_the_files_exactly(messages: Messages) -> Non
         assert [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in messages[topic]] == expected
 
 
-def test_a_fraction_of_fewer_digits_is_a_decimal_one(copied: TinyRosario) -> None:
+def test_fraction_of_fewer_digits_is_decimal_one(copied: TinyRosario) -> None:
     copied.write(
         copied.root / "imu.log", [f"{tiny.START}.{text} a 1 0 0 0 0 0 1000" for text in ("5", "25", "1250001")]
     )
-    found = messages_of(copied.root, Selection(topics="imu"))["imu/data_raw"]
-    assert sorted(stamp - START_NS for stamp, _ in found) == [125_000_100, 250_000_000, 500_000_000]
+    messages = messages_of(copied.root, Selection(topics="imu"))["imu/data_raw"]
+    assert sorted(stamp - START_NS for stamp, _ in messages) == [125_000_100, 250_000_000, 500_000_000]
 
 
 @pytest.mark.parametrize("labels", [True, False], ids=["nine tokens", "seven tokens"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_the_imu_is_in_si_units_without_the_calibration_s_offsets(copied: TinyRosario, labels: bool, end: str) -> None:
+def test_imu_is_in_si_units_without_calibration_s_offsets(copied: TinyRosario, labels: bool, end: str) -> None:
     copied.labels, copied.end = labels, end
     copied.write_imu()
-    found = messages_of(copied.root, Selection(topics="imu"))["imu/data_raw"]
-    assert len(found) == 280
-    for (t, _, _), (_, message) in zip(tiny.times(140, 2), found, strict=True):
+    messages = messages_of(copied.root, Selection(topics="imu"))["imu/data_raw"]
+    assert len(messages) == 280
+    for (t, _, _), (_, message) in zip(tiny.times(140, 2), messages, strict=True):
         rates, force = tiny.imu_units(t)
         close(xyz(message.angular_velocity), rates)
         close(xyz(message.linear_acceleration), force)
-    first = found[0][1]
+    first = messages[0][1]
     assert first.angular_velocity.x == pytest.approx(1.0, abs=1e-9)
     assert first.orientation_covariance[0] == -1
     # densities of Table 2 with the exponents of the authors' later program, at 142 Hz
@@ -152,18 +152,18 @@ def test_the_imu_is_in_si_units_without_the_calibration_s_offsets(copied: TinyRo
     assert first.header.frame_id == "imu"
 
 
-def test_the_imu_s_noise_may_be_taken_as_larger(copied: TinyRosario) -> None:
-    found = messages_of(copied.root, Selection(topics="imu"), imu_noise_factor=10.0)["imu/data_raw"][0][1]
-    close(found.angular_velocity_covariance[0], 100 * 2.8579943e-4**2 * 142, 1e-8)
+def test_imu_s_noise_may_be_taken_as_larger(copied: TinyRosario) -> None:
+    messages = messages_of(copied.root, Selection(topics="imu"), imu_noise_factor=10.0)["imu/data_raw"][0][1]
+    close(messages.angular_velocity_covariance[0], 100 * 2.8579943e-4**2 * 142, 1e-8)
 
 
-def test_the_offsets_may_be_kept(copied: TinyRosario) -> None:
+def test_offsets_may_be_kept(copied: TinyRosario) -> None:
     message = messages_of(copied.root, Selection(topics="imu"), imu_offsets="keep")["imu/data_raw"][0][1]
     close(xyz(message.linear_acceleration), [0.92 * 9.80665, -0.02 * 9.80665, -0.38 * 9.80665])
     close(math.degrees(message.angular_velocity.z), 0.125)
 
 
-def test_repeated_times_of_the_imu_are_counted_and_can_be_spread_evenly(copied: TinyRosario) -> None:
+def test_repeated_times_of_imu_are_counted_and_can_be_spread_evenly(copied: TinyRosario) -> None:
     rows = (copied.root / "imu.log").read_text().splitlines()
     batched = [" ".join([rows[index - index % 4].split()[0], *row.split()[1:]]) for index, row in enumerate(rows)]
     copied.write(copied.root / "imu.log", batched)
@@ -176,13 +176,13 @@ def test_repeated_times_of_the_imu_are_counted_and_can_be_spread_evenly(copied: 
     assert even == [first + (last - first) * index // 279 for index in range(280)]
 
 
-def test_the_imu_may_be_cut_by_time(copied: TinyRosario) -> None:
-    found = messages_of(copied.root, Selection(topics="imu"), imu_until_s=0.5)["imu/data_raw"]
-    assert len(found) == 71  # that at half a second included
-    assert found[-1][0] == START_NS + 500_000_000
+def test_imu_may_be_cut_by_time(copied: TinyRosario) -> None:
+    messages = messages_of(copied.root, Selection(topics="imu"), imu_until_s=0.5)["imu/data_raw"]
+    assert len(messages) == 71  # that at half a second included
+    assert messages[-1][0] == START_NS + 500_000_000
 
 
-def test_a_fix_is_in_degrees_above_the_ellipsoid_with_the_status_of_its_quality(messages: Messages) -> None:
+def test_fix_is_in_degrees_above_ellipsoid_with_status_of_its_quality(messages: Messages) -> None:
     fix = messages["gps/fix"][0][1]
     close([fix.latitude, fix.longitude, fix.altitude], [-33.03, -60.88, 68.0])
     assert (fix.header.frame_id, fix.status.status, fix.status.service) == ("gps", 2, 1)
@@ -190,7 +190,7 @@ def test_a_fix_is_in_degrees_above_the_ellipsoid_with_the_status_of_its_quality(
     close(np.diag(fix.position_covariance.reshape(3, 3)), np.array([1, 1, 4]) * (0.02 * 0.9) ** 2, 1e-15)
 
 
-def test_the_authors_covariance_is_a_choice(copied: TinyRosario) -> None:
+def test_authors_covariance_is_choice(copied: TinyRosario) -> None:
     fix = messages_of(copied.root, Selection(topics="gps"), fix_covariance="hdop")["gps/fix"][0][1]
     close(fix.position_covariance, np.diag([0.81, 0.81, 3.24]).reshape(-1))
 
@@ -199,7 +199,7 @@ def test_the_authors_covariance_is_a_choice(copied: TinyRosario) -> None:
     ("quality", "status", "deviation_m"),
     [(0, -1, 0), (1, 0, 3.0), (2, 1, 0.8), (9, 1, 0.8), (4, 2, 0.02), (5, 2, 0.3), (3, -1, 0), (6, -1, 0), (8, -1, 0)],
 )
-def test_status_and_covariance_follow_the_quality(
+def test_status_and_covariance_follow_quality(
     copied: TinyRosario, quality: int, status: int, deviation_m: float
 ) -> None:
     copied.write(copied.root / "gps.log", [f"{tiny.START}.5 gps: {tiny.gga(0, quality=quality, hdop=1.5)}"])
@@ -209,21 +209,21 @@ def test_status_and_covariance_follow_the_quality(
     assert fix.position_covariance_type == (1 if deviation_m else 0)
 
 
-def test_no_fix_is_told_as_such_and_any_talker_is_heard(copied: TinyRosario) -> None:
+def test_no_fix_is_reported_as_such_and_any_talker_is_received(copied: TinyRosario) -> None:
     copied.no_fix = lambda t: t < 0.5
     copied.write_gps()
     text = (copied.root / "gps.log").read_text().replace("$GP", "$GN")
     lines = [line.split("$")[0] + tiny.sentence(line.split("$")[1].split("*")[0]) for line in text.splitlines()]
     copied.write(copied.root / "gps.log", lines)
-    found = messages_of(copied.root, Selection(topics="gps"))
-    fixes = [message for _, message in found["gps/fix"]]
+    messages = messages_of(copied.root, Selection(topics="gps"))
+    fixes = [message for _, message in messages["gps/fix"]]
     assert [fix.status.status for fix in fixes] == [-1] * 3 + [2] * 7
     assert all(math.isnan(fix.latitude) and fix.position_covariance_type == 0 for fix in fixes[:3])
     assert not any(fix.position_covariance.any() for fix in fixes[:3])
-    assert len(found["gps/velocity"]) == 10
+    assert len(messages["gps/velocity"]) == 10
 
 
-def test_the_velocity_is_east_and_north(messages: Messages) -> None:
+def test_velocity_is_east_and_north(messages: Messages) -> None:
     twist = messages["gps/velocity"][0][1]
     assert twist.header.frame_id == "map"
     close(xyz(twist.twist.linear), [1.0, 0.0, 0.0], 1e-6)
@@ -251,14 +251,14 @@ def test_wheels_and_steering_are_joints_with_signs(messages: Messages) -> None:
     assert messages["wheels/joint_states"][4][1].velocity[0] == pytest.approx(-32 * 2 * math.pi / 60)
 
 
-def test_the_log_s_own_numbers_of_the_wheels_are_there_unfiltered(messages: Messages) -> None:
+def test_log_s_own_numbers_of_wheels_are_there_unfiltered(messages: Messages) -> None:
     names = ["rear_left_rpm", "rear_right_rpm", "steering_units", "direction", "rpm_1", "rpm_5"]
     assert messages["wheels/raw"][0][1].name == names
     for (right, left, steering, digit), (_, message) in zip(tiny.ODOMETRY, messages["wheels/raw"], strict=False):
         close(message.position, [left, right, steering, -1 if digit else 1, 31, 33])
 
 
-def test_the_authors_odometry_follows_from_the_wheels_joints(messages: Messages) -> None:
+def test_authors_odometry_follows_from_wheels_joints(messages: Messages) -> None:
     """Their rule, by the joints alone: limit, sign, offset and factors are all in them."""
     x = y = heading = rpm = 0.0
     for expected, (_, message) in zip(tiny.POSES, messages["wheels/joint_states"], strict=False):
@@ -273,16 +273,16 @@ def test_the_authors_odometry_follows_from_the_wheels_joints(messages: Messages)
     close([x, y, heading], [0.277567889, -0.001093944, 0.036084703], 1e-8)
 
 
-def test_the_cleaned_odometry_gives_the_same(copied: TinyRosario, messages: Messages) -> None:
+def test_cleaned_odometry_gives_same(copied: TinyRosario, messages: Messages) -> None:
     copied.clean_odometry()
-    found = messages_of(copied.root, Selection(topics="wheels"))
-    for (_, one), (_, other) in zip(found["wheels/joint_states"], messages["wheels/joint_states"], strict=True):
+    actual = messages_of(copied.root, Selection(topics="wheels"))
+    for (_, one), (_, other) in zip(actual["wheels/joint_states"], messages["wheels/joint_states"], strict=True):
         close(one.position, other.position)
         close(one.velocity, other.velocity)
-    close(found["wheels/raw"][2][1].position, [31, 80, -50, 1])
+    close(actual["wheels/raw"][2][1].position, [31, 80, -50, 1])
 
 
-def test_a_cleaned_log_beside_the_raw_one_is_left_aside(copied: TinyRosario) -> None:
+def test_cleaned_log_next_to_raw_one_is_ignored(copied: TinyRosario) -> None:
     raw = (copied.root / "odometry_raw.log").read_bytes()
     copied.clean_odometry()
     (copied.root / "odometry_raw.log").write_bytes(raw)
@@ -290,18 +290,16 @@ def test_a_cleaned_log_beside_the_raw_one_is_left_aside(copied: TinyRosario) -> 
     assert "odometry.txt: the numbers of odometry_raw.log again, which is read" in notes_of(copied.root)
 
 
-def test_which_rear_wheel_is_left_is_a_parameter(copied: TinyRosario) -> None:
-    found = messages_of(copied.root, Selection(topics="wheels"), left_wheel_field=13)
-    close(found["wheels/raw"][0][1].position[:2], [30, 32])
+def test_which_rear_wheel_is_left_is_parameter(copied: TinyRosario) -> None:
+    messages = messages_of(copied.root, Selection(topics="wheels"), left_wheel_field=13)
+    close(messages["wheels/raw"][0][1].position[:2], [30, 32])
 
 
 @pytest.mark.parametrize(("columns", "height"), [(3, 0.0), (4, 0.25), (8, 0.25)])
-def test_the_ground_truth_is_the_antenna_s_path_without_an_orientation(
-    copied: TinyRosario, columns: int, height: float
-) -> None:
+def test_ground_truth_is_antenna_s_path_without_orientation(copied: TinyRosario, columns: int, height: float) -> None:
     copied.write_truth(columns=columns)
-    found = messages_of(copied.root, Selection(topics="truth"))["ground_truth/odom"]
-    message = found[5][1]
+    messages = messages_of(copied.root, Selection(topics="truth"))["ground_truth/odom"]
+    message = messages[5][1]
     east, north = tiny.place_at(1.0)
     turned = Rotation.from_euler("z", -tiny.TRUTH_DEG, degrees=True).apply([east, north, height])
     close(xyz(message.pose.pose.position), turned)
@@ -312,32 +310,32 @@ def test_the_ground_truth_is_the_antenna_s_path_without_an_orientation(
     assert xyzw(message.pose.pose.orientation) == [0, 0, 0, 1]
 
 
-def test_the_static_tree_is_that_of_the_calibration_with_its_matrices_inverted(messages: Messages) -> None:
-    found = transforms_of(messages)
-    assert set(found) == {(parent, child) for parent, child, *_ in TREE}
+def test_static_tree_is_that_of_calibration_with_its_matrices_inverted(messages: Messages) -> None:
+    transforms = transforms_of(messages)
+    assert set(transforms) == {(parent, child) for parent, child, *_ in TREE}
     for parent, child, translation, quaternion in TREE:
-        close(xyz(found[parent, child].translation), translation, 1e-8)
-        error = Rotation.from_quat(xyzw(found[parent, child].rotation)) * Rotation.from_quat(quaternion).inv()
+        close(xyz(transforms[parent, child].translation), translation, 1e-8)
+        error = Rotation.from_quat(xyzw(transforms[parent, child].rotation)) * Rotation.from_quat(quaternion).inv()
         assert error.magnitude() < 1e-8
-    pair = np.linalg.inv(matrix_of(found["imu", "left_camera"])) @ matrix_of(found["imu", "right_camera"])
+    pair = np.linalg.inv(matrix_of(transforms["imu", "left_camera"])) @ matrix_of(transforms["imu", "right_camera"])
     close(pair[:3, 3], [0.118982687, -0.000079368, 0.000382153], 1e-8)
 
 
 @pytest.mark.parametrize("sequence", LEFT_IN_BASE)
-def test_without_a_calibration_the_sequence_s_number_tells_how_the_imu_stood(tmp_path: Path, sequence: int) -> None:
+def test_without_calibration_sequence_s_number_gives_how_imu_stood(tmp_path: Path, sequence: int) -> None:
     archive = TinyRosario(tmp_path / f"sequence0{sequence}", number=sequence)
     archive.root.mkdir()
     archive.write_imu()
     messages = messages_of(archive.root)
-    found = transforms_of(messages)
-    left = matrix_of(found["base_link", "imu"]) @ matrix_of(found["imu", "left_camera"])
-    place, down_deg = LEFT_IN_BASE[sequence]
-    close(left[:3, 3], place, 2e-6)
+    transforms = transforms_of(messages)
+    left = matrix_of(transforms["base_link", "imu"]) @ matrix_of(transforms["imu", "left_camera"])
+    position, down_deg = LEFT_IN_BASE[sequence]
+    close(left[:3, 3], position, 2e-6)
     close(math.degrees(math.asin(-left[2, 2])), down_deg, 0.01)
     assert any(f"authors' rotation of sequence {sequence}" in note for note in notes_of(archive.root))
 
 
-def test_a_nameless_sequence_is_known_by_its_time_and_else_warned_of(tmp_path: Path) -> None:
+def test_nameless_sequence_is_known_by_its_time_and_else_warned_of(tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "drive")
     archive.root.mkdir()
     archive.write_imu()
@@ -347,15 +345,15 @@ def test_a_nameless_sequence_is_known_by_its_time_and_else_warned_of(tmp_path: P
     assert any(note.startswith("warning: base_link -> imu") for note in notes_of(archive.root))
 
 
-def test_table_1_of_the_paper_is_a_choice(copied: TinyRosario) -> None:
-    found = transforms_of(messages_of(copied.root, Selection(topics="imu"), extrinsics_from="paper"))
-    pair = np.linalg.inv(matrix_of(found["imu", "left_camera"])) @ matrix_of(found["imu", "right_camera"])
+def test_table_1_of_paper_is_choice(copied: TinyRosario) -> None:
+    transforms = transforms_of(messages_of(copied.root, Selection(topics="imu"), extrinsics_from="paper"))
+    pair = np.linalg.inv(matrix_of(transforms["imu", "left_camera"])) @ matrix_of(transforms["imu", "right_camera"])
     close(pair[:3, 3], [0.119208759, 0.000251039, 0.000456788], 1e-8)
     close(math.degrees(Rotation.from_matrix(pair[:3, :3]).magnitude()), 1.0564, 1e-4)
-    close(xyz(found["base_link", "gps"].translation), [1.8, -0.030, 1.593])
+    close(xyz(transforms["base_link", "gps"].translation), [1.8, -0.030, 1.593])
 
 
-def test_camera_info_is_that_of_the_rectified_pair_and_goes_before_its_image(messages: Messages) -> None:
+def test_camera_info_is_that_of_rectified_pair_and_goes_before_its_image(messages: Messages) -> None:
     for camera, part in (("left", "cam0"), ("right", "cam1")):
         infos = messages[f"stereo/{camera}/camera_info"]
         assert [stamp for stamp, _ in infos] == [
@@ -381,52 +379,52 @@ def test_images_are_passed_on_as_png_and_decoded_to_bgr(messages: Messages, writ
         _, packed = messages[f"stereo/{camera}/image_raw/compressed"][7]
         assert (packed.format, packed.header.frame_id) == ("png", f"{camera}_camera")
         assert packed.data.tobytes() == tiny.png_of(camera, 7)
-    found = messages_of(written.root, Selection(topics="stereo", images="raw", duration_s=0.1))
-    image = found["stereo/right/image_raw"][1][1]
+    actual = messages_of(written.root, Selection(topics="stereo", images="raw", duration_s=0.1))
+    image = actual["stereo/right/image_raw"][1][1]
     assert (image.encoding, image.step) == ("bgr8", 3 * 672)
     assert (image.data.reshape(376, 672, 3) == tiny.pixels("right", 1)).all()
 
 
-def test_the_four_stereo_topics_have_the_same_times(messages: Messages) -> None:
-    stamps = [[stamp for stamp, _ in found] for topic, found in messages.items() if topic.startswith("stereo/")]
+def test_four_stereo_topics_have_same_times(messages: Messages) -> None:
+    stamps = [[stamp for stamp, _ in result] for topic, result in messages.items() if topic.startswith("stereo/")]
     assert len(stamps) == 4
     assert all(other == stamps[0] for other in stamps)
 
 
-def test_a_zip_and_the_folder_above_play_as_the_folder_does(copied: TinyRosario, tmp_path: Path) -> None:
-    expected = {topic: len(found) for topic, found in messages_of(copied.root).items()}
-    assert {topic: len(found) for topic, found in messages_of(copied.root.parent).items()} == expected
+def test_zip_and_folder_above_play_as_folder_does(copied: TinyRosario, tmp_path: Path) -> None:
+    expected = {topic: len(actual) for topic, actual in messages_of(copied.root).items()}
+    assert {topic: len(actual) for topic, actual in messages_of(copied.root.parent).items()} == expected
     path = tmp_path / "sequence01.zip"
     with zipfile.ZipFile(path, "w") as target:
         for file in copied.root.parent.rglob("*"):
             target.write(file, file.relative_to(copied.root.parent))
-    assert {topic: len(found) for topic, found in messages_of(path).items()} == expected
+    assert {topic: len(actual) for topic, actual in messages_of(path).items()} == expected
 
 
-def test_a_tar_as_downloaded_plays_as_the_folder_does(copied: TinyRosario, tmp_path: Path) -> None:
+def test_tar_as_downloaded_plays_as_folder_does(copied: TinyRosario, tmp_path: Path) -> None:
     """Its calibration and ground truth lie beside it, as on the server."""
-    expected = {topic: len(found) for topic, found in messages_of(copied.root).items()}
+    expected = {topic: len(actual) for topic, actual in messages_of(copied.root).items()}
     download = tmp_path / "download"
     download.mkdir()
     for name in ("calibration01.yaml", "sequence01_gt.txt"):
         shutil.copy(copied.root.parent / name, download)
     with tarfile.open(download / "sequence01.tar.gz", "w:gz") as target:
         target.add(copied.root, "sequence01")
-    assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz").items()} == expected
+    assert {topic: len(actual) for topic, actual in messages_of(download / "sequence01.tar.gz").items()} == expected
     data = (download / "sequence01.tar.gz").read_bytes()
     (download / "sequence01.tar.gz").unlink()
     for number in (0, 1):
         half = data[: len(data) // 2] if number == 0 else data[len(data) // 2 :]
         (download / f"sequence01.tar.gz.0{number}").write_bytes(half)
-    assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz.01").items()} == expected
+    assert {topic: len(actual) for topic, actual in messages_of(download / "sequence01.tar.gz.01").items()} == expected
 
 
-def test_an_image_of_the_archive_decodes_as_it_was_written() -> None:
+def test_image_of_archive_decodes_as_it_was_written() -> None:
     decoded = cv2.imdecode(np.frombuffer(tiny.png_of("left", 3), np.uint8), cv2.IMREAD_UNCHANGED)
     assert (decoded == tiny.pixels("left", 3)).all()
 
 
-def test_what_may_lie_beside_may_also_lie_inside_without_a_number(
+def test_what_may_lie_next_to_it_may_also_lie_inside_without_number(
     copied: TinyRosario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (copied.root.parent / "calibration01.yaml").rename(copied.root / "calibration.yaml")
@@ -435,12 +433,12 @@ def test_what_may_lie_beside_may_also_lie_inside_without_a_number(
     notes = notes_of(Path())
     assert "calibration: calibration.yaml" in notes and "ground truth: gt.txt" in notes
     assert not any("files of other names" in note for note in notes)
-    found = messages_of(Path(), Selection(topics="truth"))
-    assert len(found["ground_truth/odom"]) == 10
+    messages = messages_of(Path(), Selection(topics="truth"))
+    assert len(messages["ground_truth/odom"]) == 10
 
 
 @pytest.mark.parametrize(("late_s", "sequence"), [(0, 3), (90, 3), (198, 4), (260, 4), (1475, 5), (2227, 6)])
-def test_the_time_tells_the_sequence_where_no_name_does(tmp_path: Path, late_s: int, sequence: int) -> None:
+def test_time_gives_sequence_where_no_name_does(tmp_path: Path, late_s: int, sequence: int) -> None:
     archive = TinyRosario(tmp_path / "drive")
     archive.root.mkdir()
     archive.write(archive.root / "imu.log", [f"{1514557380 + late_s}.{k} 0 0 0 0 0 1000" for k in range(9)])

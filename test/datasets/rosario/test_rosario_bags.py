@@ -57,7 +57,7 @@ def bag_in(folder: Path, bag: TinyBag = SHORT, name: str = "sequence01.bag") -> 
 
 
 def counts_of(messages: Messages) -> dict[str, int]:
-    return {topic: len(found) for topic, found in messages.items()}
+    return {topic: len(result) for topic, result in messages.items()}
 
 
 def same(one: Any, other: Any) -> bool:
@@ -71,21 +71,21 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def assert_same(found: Messages, expected: Messages) -> None:
-    assert counts_of(found) == counts_of(expected)
+def assert_same(actual: Messages, expected: Messages) -> None:
+    assert counts_of(actual) == counts_of(expected)
     for topic, rows in expected.items():
-        for (stamp, one), (other_stamp, other) in zip(found[topic], rows, strict=True):
+        for (stamp, one), (other_stamp, other) in zip(actual[topic], rows, strict=True):
             assert stamp == other_stamp
             assert same(one, other), topic
 
 
-def test_a_bag_has_the_topics_of_the_dataset_and_no_wheels(messages: Messages) -> None:
+def test_bag_has_topics_of_dataset_and_no_wheels(messages: Messages) -> None:
     cameras = [f"stereo/{camera}/{topic}" for camera in FRAMES for topic in ("camera_info", "image_raw")]
     expected = {"/tf_static": 1, "imu/data_raw": 280, "gps/fix": 10, "gps/velocity": 10, "odom_archived": 20, "/tf": 20}
     assert counts_of(messages) == expected | dict.fromkeys(cameras, 30)
 
 
-def test_a_bag_and_the_raw_folder_give_the_same(messages: Messages, tmp_path: Path) -> None:
+def test_bag_and_raw_folder_give_same(messages: Messages, tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "sequence01")
     archive.write_all()
     raw = messages_of(archive.root, Selection(images="raw"))
@@ -97,15 +97,15 @@ def test_a_bag_and_the_raw_folder_give_the_same(messages: Messages, tmp_path: Pa
         np.testing.assert_allclose(xyz(one.linear_acceleration), xyz(other.linear_acceleration), atol=1e-12)
         assert same(one.orientation_covariance, other.orientation_covariance)
     for (_, one), (_, other) in zip(raw["gps/fix"], messages["gps/fix"], strict=True):
-        place, expected = [[m.latitude, m.longitude, m.altitude] for m in (one, other)]
-        np.testing.assert_allclose(place, expected, atol=1e-8)
+        position, expected = [[m.latitude, m.longitude, m.altitude] for m in (one, other)]
+        np.testing.assert_allclose(position, expected, atol=1e-8)
         assert one.status.status == other.status.status
     for camera in FRAMES:
         for (_, one), (_, other) in zip(
             raw[f"stereo/{camera}/image_raw"], messages[f"stereo/{camera}/image_raw"], strict=True
         ):
             assert same(one, other)
-        info, expected = (found[f"stereo/{camera}/camera_info"][0][1] for found in (raw, messages))
+        info, expected = (actual[f"stereo/{camera}/camera_info"][0][1] for actual in (raw, messages))
         np.testing.assert_allclose(info.p, expected.p, atol=0.01)
         assert same(info.k, expected.k) and same(info.d, expected.d)
     assert xyz(raw["gps/velocity"][0][1].twist.linear) == pytest.approx(
@@ -113,29 +113,29 @@ def test_a_bag_and_the_raw_folder_give_the_same(messages: Messages, tmp_path: Pa
     )
 
 
-def test_images_have_a_frame_that_is_in_the_tree(messages: Messages) -> None:
+def test_images_have_frame_that_is_in_tree(messages: Messages) -> None:
     for camera, frame in FRAMES.items():
         for topic in ("image_raw", "camera_info"):
             assert {m.header.frame_id for _, m in messages[f"stereo/{camera}/{topic}"]} == {frame}
 
 
-def test_the_repeated_transforms_are_one_message_with_our_names(messages: Messages) -> None:
+def test_repeated_transforms_are_one_message_with_our_names(messages: Messages) -> None:
     ((stamp, message),) = messages["/tf_static"]
     assert stamp == START_NS
-    found = {(item.header.frame_id, item.child_frame_id): item.transform for item in message.transforms}
-    assert len(found) == len(TRANSFORMS)
+    by_name = {(item.header.frame_id, item.child_frame_id): item.transform for item in message.transforms}
+    assert len(by_name) == len(TRANSFORMS)
     for parent, child, translation, quaternion in TRANSFORMS:
-        transform = found[parent, FRAMES.get(child, child)]
+        transform = by_name[parent, FRAMES.get(child, child)]
         np.testing.assert_allclose(xyz(transform.translation), translation, atol=1e-9)
         error = Rotation.from_quat(xyzw(transform.rotation)) * Rotation.from_quat(quaternion).inv()
         assert error.magnitude() < 1e-8
 
 
 @pytest.mark.parametrize("twist", ["global", "body"])
-def test_the_archived_odometry_s_twist_lies_in_base_link(tmp_path: Path, twist: str) -> None:
+def test_archived_odometry_s_twist_lies_in_base_link(tmp_path: Path, twist: str) -> None:
     path = bag_in(tmp_path, replace(SHORT, twist=twist))
-    found = messages_of(path, NUMBERS)["odom_archived"]
-    for (x, y, heading, v, w), (_, message) in zip(tiny.POSES, found, strict=False):
+    messages = messages_of(path, NUMBERS)["odom_archived"]
+    for (x, y, heading, v, w), (_, message) in zip(tiny.POSES, messages, strict=False):
         assert (message.header.frame_id, message.child_frame_id) == ("odom", "base_link")
         np.testing.assert_allclose(xyz(message.twist.twist.linear), [v, 0, 0], atol=1e-9)
         np.testing.assert_allclose(xyz(message.pose.pose.position), [x, y, 0], atol=1e-12)
@@ -144,29 +144,29 @@ def test_the_archived_odometry_s_twist_lies_in_base_link(tmp_path: Path, twist: 
         assert turned == pytest.approx(heading, abs=1e-12)
 
 
-def test_the_archived_odometry_places_the_robot_and_has_a_path(whole: Path) -> None:
-    found = messages_of(whole, Selection(derived=True, topics="odom_archived|tf|path"))
-    for (stamp, message), (other_stamp, odometry) in zip(found["/tf"], found["odom_archived"], strict=True):
+def test_archived_odometry_positions_robot_and_has_path(whole: Path) -> None:
+    messages = messages_of(whole, Selection(derived=True, topics="odom_archived|tf|path"))
+    for (stamp, message), (other_stamp, odometry) in zip(messages["/tf"], messages["odom_archived"], strict=True):
         (transform,) = message.transforms
         assert stamp == other_stamp
         assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
         assert xyz(transform.transform.translation) == xyz(odometry.pose.pose.position)
-    assert [path.header.frame_id for _, path in found["path"]] == ["odom"]
+    assert [path.header.frame_id for _, path in messages["path"]] == ["odom"]
 
 
-def test_the_archived_odometry_can_be_kept_off_tf(whole: Path) -> None:
-    found = messages_of(whole, Selection(topics="odom_archived|tf", tf={"archived_tf": False}))
-    assert "/tf" not in found and len(found["odom_archived"]) == 20
+def test_archived_odometry_can_be_kept_off_tf(whole: Path) -> None:
+    messages = messages_of(whole, Selection(topics="odom_archived|tf", tf={"archived_tf": False}))
+    assert "/tf" not in messages and len(messages["odom_archived"]) == 20
 
 
-def test_how_the_twist_is_meant_can_be_said(tmp_path: Path) -> None:
+def test_how_twist_is_meant_can_be_reported(tmp_path: Path) -> None:
     path = bag_in(tmp_path)
     message = messages_of(path, NUMBERS, odom_twist="body")["odom_archived"][4][1]
     heading, v = tiny.POSES[4][2:4]
     np.testing.assert_allclose(xyz(message.twist.twist.linear), [v * np.cos(heading), v * np.sin(heading), 0])
 
 
-def test_the_fix_has_the_archived_covariance_or_one_by_its_status(whole: Path) -> None:
+def test_fix_has_archived_covariance_or_one_by_its_status(whole: Path) -> None:
     by_kind = messages_of(whole, NUMBERS)["gps/fix"][0][1]
     np.testing.assert_allclose(by_kind.position_covariance[[0, 4, 8]], np.array([1, 1, 4]) * (0.3 * 0.9) ** 2)
     archived = messages_of(whole, NUMBERS, fix_covariance="hdop")["gps/fix"][0][1]
@@ -177,9 +177,9 @@ def test_the_fix_has_the_archived_covariance_or_one_by_its_status(whole: Path) -
 @pytest.mark.parametrize("rectified", [RECTIFIED, OLDER], ids=["present", "older"])
 def test_camera_info_of_both_generations_is_passed_on(tmp_path: Path, rectified: dict[str, Any]) -> None:
     path = bag_in(tmp_path, replace(SHORT, rectified=rectified))
-    found = messages_of(path, Selection(topics="camera_info"))
+    messages = messages_of(path, Selection(topics="camera_info"))
     for camera in FRAMES:
-        info = found[f"stereo/{camera}/camera_info"][3][1]
+        info = messages[f"stereo/{camera}/camera_info"][3][1]
         shift = rectified["shift"] if camera == "right" else 0
         assert info.p.tolist() == [
             rectified["f"],
@@ -196,25 +196,25 @@ def test_camera_info_of_both_generations_is_passed_on(tmp_path: Path, rectified:
             0,
         ]
         assert info.r.tolist() == rectified[camera]
-    right = found["stereo/right/camera_info"][0][1]
+    right = messages["stereo/right/camera_info"][0][1]
     assert -right.p[3] / right.p[0] == pytest.approx(0.118718648, abs=1e-8)
 
 
-def test_foreign_topics_are_left_aside_with_a_note(whole: Path) -> None:
+def test_foreign_topics_are_ignored_with_note(whole: Path) -> None:
     expected = "topics that are not of the dataset, which are not read: /chatter (3)"
     assert expected in notes_of(whole)
 
 
 @pytest.mark.parametrize("compression", ["", "bz2", "lz4"])
-def test_compressed_chunks_give_the_same_in_the_order_of_time(tmp_path: Path, compression: str) -> None:
-    found = messages_of(bag_in(tmp_path, replace(SHORT, compression=compression, chunk_bytes=50_000)))
-    assert_same(found, messages_of(bag_in(tmp_path / "other")))
-    for rows in found.values():
+def test_compressed_chunks_give_same_in_order_of_time(tmp_path: Path, compression: str) -> None:
+    messages = messages_of(bag_in(tmp_path, replace(SHORT, compression=compression, chunk_bytes=50_000)))
+    assert_same(messages, messages_of(bag_in(tmp_path / "other")))
+    for rows in messages.values():
         assert [stamp for stamp, _ in rows] == sorted(stamp for stamp, _ in rows)
 
 
-@pytest.mark.parametrize("given", ["the folder", "the first part", "another part"])
-def test_the_parts_of_a_bag_are_read_as_one(tmp_path: Path, given: str) -> None:
+@pytest.mark.parametrize("parameters", ["the folder", "the first part", "another part"])
+def test_parts_of_bag_are_read_as_one(tmp_path: Path, parameters: str) -> None:
     path = bag_in(tmp_path)
     expected = messages_of(path)
     data = path.read_bytes()
@@ -223,11 +223,11 @@ def test_the_parts_of_a_bag_are_read_as_one(tmp_path: Path, given: str) -> None:
     for index in range(3):
         (tmp_path / f"sequence01.bag.{index:02d}").write_bytes(data[index * size : (index + 1) * size])
     names = {"the folder": ".", "the first part": "sequence01.bag.00", "another part": "sequence01.bag.02"}
-    assert_same(messages_of(tmp_path / names[given]), expected)
+    assert_same(messages_of(tmp_path / names[parameters]), expected)
 
 
 @pytest.mark.parametrize("storage", ["sqlite3", "mcap"])
-def test_a_bag_converted_to_ros_2_gives_the_same(tmp_path: Path, storage: str) -> None:
+def test_bag_converted_to_ros_2_gives_same(tmp_path: Path, storage: str) -> None:
     path, target = bag_in(tmp_path), tmp_path / "converted" / "sequence01"
     target.parent.mkdir()
     command = [
@@ -243,53 +243,53 @@ def test_a_bag_converted_to_ros_2_gives_the_same(tmp_path: Path, storage: str) -
     ]
     subprocess.run(command, check=True, capture_output=True)
     expected = messages_of(path)
-    for given in (target, target.parent):
-        assert_same(messages_of(given), expected)
+    for parameters in (target, target.parent):
+        assert_same(messages_of(parameters), expected)
     (file,) = (file for file in target.iterdir() if file.suffix in (".mcap", ".db3"))
     assert_same(messages_of(file), expected)
 
 
-def test_a_part_of_the_time_is_that_part_of_the_bag(whole: Path) -> None:
-    found = messages_of(whole, Selection(start_s=1.0, duration_s=0.5))
-    assert [stamp for stamp, _ in found["odom_archived"]] == [START_NS + 10**9 + k * 10**8 for k in range(6)]
-    assert len(found["stereo/left/image_raw"]) == 8
-    image = found["stereo/left/image_raw"][0][1]
+def test_part_of_time_is_that_part_of_bag(whole: Path) -> None:
+    messages = messages_of(whole, Selection(start_s=1.0, duration_s=0.5))
+    assert [stamp for stamp, _ in messages["odom_archived"]] == [START_NS + 10**9 + k * 10**8 for k in range(6)]
+    assert len(messages["stereo/left/image_raw"]) == 8
+    image = messages["stereo/left/image_raw"][0][1]
     assert (image.data.reshape(376, 672, 3) == tiny.pixels("left", 15)).all()
 
 
-def test_times_in_the_headers_count_where_the_bag_s_are_others(tmp_path: Path) -> None:
+def test_times_in_headers_count_where_bag_s_are_others(tmp_path: Path) -> None:
     path = bag_in(tmp_path, replace(SHORT, log_offset_ns=86_400 * 10**9))
-    found = messages_of(path)
-    assert_same(found, messages_of(bag_in(tmp_path / "other")))
+    messages = messages_of(path)
+    assert_same(messages, messages_of(bag_in(tmp_path / "other")))
     assert any("the times of /imu in the bag are not those in its headers" in note for note in notes_of(path))
 
 
-def test_a_bag_without_cameras_and_transforms_takes_them_from_the_calibration_beside_it(tmp_path: Path) -> None:
+def test_bag_without_cameras_and_transforms_takes_them_from_calibration_next_to_it(tmp_path: Path) -> None:
     left_out = ("/stereo/left/camera_info", "/stereo/right/camera_info", "tf_static")
     path = bag_in(tmp_path, replace(SHORT, without=left_out))
     TinyRosario(tmp_path / "sequence01").write_calibration()
-    found = messages_of(path, Selection(topics="camera_info"))
-    np.testing.assert_allclose(found["stereo/left/camera_info"][0][1].r, RECTIFIED["left"], atol=1e-9)
-    ((_, message),) = found["/tf_static"]
-    places = {item.child_frame_id: xyz(item.transform.translation) for item in message.transforms}
-    assert set(places) == {"imu", "gps", "left_camera", "right_camera"}
-    np.testing.assert_allclose(places["left_camera"], TRANSFORMS[1][2], atol=1e-8)
+    messages = messages_of(path, Selection(topics="camera_info"))
+    np.testing.assert_allclose(messages["stereo/left/camera_info"][0][1].r, RECTIFIED["left"], atol=1e-9)
+    ((_, message),) = messages["/tf_static"]
+    positions = {item.child_frame_id: xyz(item.transform.translation) for item in message.transforms}
+    assert set(positions) == {"imu", "gps", "left_camera", "right_camera"}
+    np.testing.assert_allclose(positions["left_camera"], TRANSFORMS[1][2], atol=1e-8)
 
 
-def test_the_ground_truth_beside_a_bag_plays_with_it(tmp_path: Path) -> None:
+def test_ground_truth_next_to_bag_plays_with_it(tmp_path: Path) -> None:
     path = bag_in(tmp_path)
     TinyRosario(tmp_path / "sequence01", seconds=1).write_truth()
     assert len(messages_of(path, Selection(topics="truth"))["ground_truth/odom"]) == 5
 
 
-def test_the_images_of_a_bag_can_be_packed_without_loss(tmp_path: Path) -> None:
-    found = messages_of(bag_in(tmp_path), Selection(images="compressed", topics="left"))
-    packed = found["stereo/left/image_raw/compressed"][4][1]
+def test_images_of_bag_can_be_packed_without_loss(tmp_path: Path) -> None:
+    messages = messages_of(bag_in(tmp_path), Selection(images="compressed", topics="left"))
+    packed = messages["stereo/left/image_raw/compressed"][4][1]
     assert packed.format == "png"
     assert (cv2.imdecode(packed.data, cv2.IMREAD_UNCHANGED) == tiny.pixels("left", 4)).all()
 
 
-def test_a_whole_bag_has_no_defects(whole: Path) -> None:
+def test_whole_bag_has_no_defects(whole: Path) -> None:
     with open_dataset(whole) as archive:
         assert check(archive, Selection()) == []
 

@@ -25,10 +25,10 @@ Row = Callable[[float, random.Random], Sequence[float]]
 @pytest.fixture
 def archive(tmp_path: Path) -> TinyRosario:
     """A drive of half a minute without pictures."""
-    made = TinyRosario(tmp_path / "sequence01", seconds=SECONDS)
-    made.root.mkdir()
-    made.write_calibration()
-    return made
+    archive = TinyRosario(tmp_path / "sequence01", seconds=SECONDS)
+    archive.root.mkdir()
+    archive.write_calibration()
+    return archive
 
 
 def write_imu(archive: TinyRosario, row: Row) -> None:
@@ -62,12 +62,12 @@ def spiky(t: float, chance: random.Random) -> list[float]:
 def found(archive: TinyRosario) -> tuple[list[str], list[Defect]]:
     with open_dataset(archive.root) as opened:
         check_settings(opened)
-        kept = [defect for defect in opened.defects.listed if defect.kind != "missing_file"]
-        return opened.notes, kept
+        remaining = [defect for defect in opened.defects.listed if defect.kind != "missing_file"]
+        return opened.notes, remaining
 
 
 @pytest.mark.parametrize("false", [frozen, far_off, spinning, spiky])
-def test_a_stretch_of_false_rows_of_the_imu_is_told_with_its_time(archive: TinyRosario, false: Row) -> None:
+def test_interval_of_false_rows_of_imu_is_reported_with_its_time(archive: TinyRosario, false: Row) -> None:
     write_imu(archive, lambda t, chance: (false if 12 <= t < 16 else bumpy)(t, chance))
     _, (defect,) = found(archive)
     assert (defect.file, defect.kind, defect.stream) == ("imu.log", "implausible_imu", "imu")
@@ -75,7 +75,7 @@ def test_a_stretch_of_false_rows_of_the_imu_is_told_with_its_time(archive: TinyR
     assert "--set imu_until_s=12" in defect.message
 
 
-def test_a_bumpy_ride_and_single_knocks_are_no_fault_of_the_imu(archive: TinyRosario) -> None:
+def test_bumpy_ride_and_single_knocks_are_no_defect_of_imu(archive: TinyRosario) -> None:
     def knocked(t: float, chance: random.Random) -> list[float]:
         return [0, 0, 0, 6000, 0, 0] if chance.random() < 0.005 else bumpy(t, chance)
 
@@ -85,7 +85,7 @@ def test_a_bumpy_ride_and_single_knocks_are_no_fault_of_the_imu(archive: TinyRos
     assert any(note.startswith("measured: the specific force is ") for note in notes)
 
 
-def test_the_ground_truth_s_turn_against_the_fixes_is_measured(archive: TinyRosario) -> None:
+def test_ground_truth_s_turn_against_fixes_is_measured(archive: TinyRosario) -> None:
     archive.write_gps()
     archive.write_truth()
     notes, defects = found(archive)
@@ -96,7 +96,7 @@ def test_the_ground_truth_s_turn_against_the_fixes_is_measured(archive: TinyRosa
     assert text.startswith("measured: ") and defects == []
 
 
-def test_the_ground_truth_of_another_drive_is_warned_of(archive: TinyRosario) -> None:
+def test_ground_truth_of_another_drive_is_warned_of(archive: TinyRosario) -> None:
     archive.write_gps()
     archive.write_truth()
     truth = archive.root.parent / "sequence01_gt.txt"
@@ -107,7 +107,7 @@ def test_the_ground_truth_of_another_drive_is_warned_of(archive: TinyRosario) ->
     assert any("rows have fixes around them: is it of this sequence?" in note for note in found(archive)[0])
 
 
-def test_what_the_receiver_s_log_lacks_is_counted_and_its_clock_compared(archive: TinyRosario) -> None:
+def test_what_receiver_s_log_lacks_is_counted_and_its_clock_compared(archive: TinyRosario) -> None:
     archive.no_fix = lambda t: t < 2
     archive.write_gps()
     log = archive.root / "gps.log"
@@ -124,7 +124,7 @@ def test_what_the_receiver_s_log_lacks_is_counted_and_its_clock_compared(archive
         (4, "medium, 152.32 m, 2.7 min; this is 30.0 s of about 162 s"),
     ],
 )
-def test_a_sequence_that_is_shorter_than_the_paper_s_is_noted(tmp_path: Path, number: int, text: str) -> None:
+def test_sequence_that_is_shorter_than_paper_s_is_noted(tmp_path: Path, number: int, text: str) -> None:
     archive = TinyRosario(tmp_path / f"sequence0{number}", number=number, seconds=SECONDS)
     archive.root.mkdir()
     write_imu(archive, bumpy)
@@ -214,19 +214,19 @@ def test_wheels_that_fit_rtk_and_gyroscope_are_measured_in_silence(drive: Drive,
     drive.write(cleaned=cleaned)
     notes, defects = found(drive.archive)
     assert defects == []
-    told = " ".join(note for note in notes if "wheel" in note or "steering" in note)
+    output = " ".join(note for note in notes if "wheel" in note or "steering" in note)
     form = (
         r"measured: the rear wheels, taken for rpm, are (\S+) times as fast as the antenna by RTK "
         r"measured: the right wheel is faster in turns to the left as by a track of (\S+) m "
         r"measured: a unit of the steering turns by (\S+) deg "
         r"measured: the robot drives straight on at (\S+) units of the steering"
     )
-    measured = re.fullmatch(form, told)
-    assert measured, told
+    measured = re.fullmatch(form, output)
+    assert measured, output
     assert [float(text) for text in measured.groups()] == pytest.approx([1, TRACK_M, 0.19, -5.67], rel=0.05)
 
 
-def test_wheels_in_m_s_are_told(drive: Drive) -> None:
+def test_wheels_in_m_s_are_reported(drive: Drive) -> None:
     drive.per_rpm = 1.0
     drive.write()
     (message,) = mismatches(drive.archive)
@@ -237,9 +237,7 @@ def test_wheels_in_m_s_are_told(drive: Drive) -> None:
     assert rates[0][1].velocity[:2].mean() == pytest.approx(0.9 / 0.285, rel=1e-4)
 
 
-def test_the_speed_is_that_of_the_fixes_where_the_receiver_tells_none(
-    drive: Drive, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_speed_is_that_of_fixes_where_receiver_gives_none(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiny, "place_at", lambda t: (2.0 * t, 0.0))
     drive.per_rpm = 1.0
     drive.write()
@@ -249,14 +247,14 @@ def test_the_speed_is_that_of_the_fixes_where_the_receiver_tells_none(
     assert mismatches(drive.archive, wheel_unit="m/s") == []
 
 
-def test_wheels_of_no_known_unit_are_told(drive: Drive) -> None:
+def test_wheels_of_no_known_unit_are_reported(drive: Drive) -> None:
     drive.per_rpm = M_S_PER_RPM / 5
     drive.write()
     (message,) = mismatches(drive.archive)
     assert message.endswith("are 5.000 times as fast as the antenna by RTK; wheel_unit=rpm does not fit")
 
 
-def test_left_and_right_wheels_that_are_swapped_are_told(drive: Drive) -> None:
+def test_left_and_right_wheels_that_are_swapped_are_reported(drive: Drive) -> None:
     drive.swapped = True
     drive.write()
     (message,) = mismatches(drive.archive)
@@ -264,7 +262,7 @@ def test_left_and_right_wheels_that_are_swapped_are_told(drive: Drive) -> None:
     assert mismatches(drive.archive, left_wheel_field=13) == []
 
 
-def test_a_steering_of_another_zero_or_sign_is_told(drive: Drive) -> None:
+def test_steering_of_another_zero_or_sign_is_reported(drive: Drive) -> None:
     drive.zero = -20.0
     drive.write()
     (message,) = mismatches(drive.archive)
@@ -280,14 +278,14 @@ def test_a_steering_of_another_zero_or_sign_is_told(drive: Drive) -> None:
 
 
 @pytest.mark.parametrize("cleaned", [False, True])
-def test_a_steering_that_the_robot_cannot_do_is_a_defect(drive: Drive, cleaned: bool) -> None:
+def test_steering_that_robot_cannot_do_is_defect(drive: Drive, cleaned: bool) -> None:
     drive.write(cleaned=cleaned)
     path = drive.archive.root / "odometry_raw.log"
     lines = path.read_text().splitlines()
     for row in (6, 7):
-        words = lines[row].split(" " if cleaned else ",")
-        words[3 if cleaned else 16] = str(300.0 + 5.67 * cleaned)
-        lines[row] = (" " if cleaned else ",").join(words)
+        text = lines[row].split(" " if cleaned else ",")
+        text[3 if cleaned else 16] = str(300.0 + 5.67 * cleaned)
+        lines[row] = (" " if cleaned else ",").join(text)
     path.write_text("\n".join(lines) + "\n")
     _, defects = found(drive.archive)
     (defect,) = [defect for defect in defects if defect.kind == "out_of_range"]
@@ -296,7 +294,7 @@ def test_a_steering_that_the_robot_cannot_do_is_a_defect(drive: Drive, cleaned: 
     assert len(messages_of(drive.archive.root, Selection(topics="joint_states"))["wheels/joint_states"]) == 300
 
 
-def test_what_is_known_of_the_sequence_goes_into_a_bag_s_metadata(archive: TinyRosario) -> None:
+def test_what_is_known_of_sequence_goes_into_bag_s_metadata(archive: TinyRosario) -> None:
     archive.write_odometry()
     with open_dataset(archive.root) as opened:
         assert opened.recording["name"] == "sequence 1" and opened.recording["condition"] == "easy"

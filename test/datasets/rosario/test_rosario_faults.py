@@ -166,27 +166,29 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_with_its_place_and_the_rest_plays(
-    root: Path, capsys: pytest.CaptureFixture[str], fault: Fault
+@pytest.mark.parametrize("issue", FAULTS.values(), ids=FAULTS)
+def test_defect_is_reported_with_its_location_and_rest_plays(
+    root: Path, capsys: pytest.CaptureFixture[str], issue: Fault
 ) -> None:
-    fault.spoil(root)
-    code, found = checked(capsys, root)
-    assert (code, found["playable"], found["dataset"]) == (1, True, "rosario")
-    told = [(defect["file"], defect["row"], defect["kind"]) for defect in found["defects"]]
-    assert told == [(fault.file, fault.row, fault.kind)] * fault.times
-    assert all(fault.message in defect["message"] for defect in found["defects"]), found["defects"]
-    expected = {topic: count - (fault.lost or {}).get(topic, 0) for topic, count in COUNTS.items()}
+    issue.spoil(root)
+    code, actual = checked(capsys, root)
+    assert (code, actual["playable"], actual["dataset"]) == (1, True, "rosario")
+    message = [(defect["file"], defect["row"], defect["kind"]) for defect in actual["defects"]]
+    assert message == [(issue.file, issue.row, issue.kind)] * issue.times
+    assert all(issue.message in defect["message"] for defect in actual["defects"]), actual["defects"]
+    expected = {topic: count - (issue.lost or {}).get(topic, 0) for topic, count in COUNTS.items()}
     counts = {topic: len(rows) for topic, rows in messages_of(root).items()}
     assert counts == {topic: count for topic, count in expected.items() if count}
 
 
-def test_a_whole_sequence_has_no_defects(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whole_sequence_has_no_defects(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(capsys, whole) == (0, {"dataset": "rosario", "archive": str(whole), "playable": True, "defects": []})
 
 
 @pytest.mark.parametrize("missing", ["calibration01.yaml", "sequence01_gt.txt"])
-def test_what_may_lie_beside_may_also_be_missing(root: Path, capsys: pytest.CaptureFixture[str], missing: str) -> None:
+def test_what_may_lie_next_to_it_may_also_be_missing(
+    root: Path, capsys: pytest.CaptureFixture[str], missing: str
+) -> None:
     (root.parent / missing).unlink()
     assert checked(capsys, root)[0] == 0
     assert len(messages_of(root)["imu/data_raw"]) == 140
@@ -198,11 +200,11 @@ def test_several_sequences_in_one_folder_are_named(tmp_path: Path, capsys: pytes
         archive.root.mkdir()
         archive.write_imu()
     assert main(["info", str(tmp_path)]) == 1
-    said = capsys.readouterr().err
-    assert "expected one sequence, got 2" in said and "sequence01" in said and "sequence02" in said
+    output = capsys.readouterr().err
+    assert "expected one sequence, got 2" in output and "sequence01" in output and "sequence02" in output
 
 
-def test_a_log_that_is_not_there_is_no_defect(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_that_is_not_there_is_no_defect(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "odometry_raw.log").unlink()
     assert checked(capsys, root)[0] == 0
     assert main(["check", "--complete", str(root)]) == 1
@@ -213,7 +215,7 @@ def test_a_log_that_is_not_there_is_no_defect(root: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("empty", ["50.000,M,,M", ",M,18.000,M"], ids=["no_separation", "no_height"])
-def test_a_fix_without_its_height_is_one_in_the_plane_and_says_so(root: Path, empty: str) -> None:
+def test_fix_without_its_height_is_one_in_plane_and_reports_it(root: Path, empty: str) -> None:
     body = tiny.gga(0).split("*")[0].removeprefix("$").replace("50.000,M,18.000,M", empty)
     (root / "gps.log").write_text(f"{tiny.START}.5 gps: {tiny.sentence(body)}\n")
     fix = messages_of(root, Selection(topics="gps"))["gps/fix"][0][1]
@@ -222,26 +224,26 @@ def test_a_fix_without_its_height_is_one_in_the_plane_and_says_so(root: Path, em
     assert fix.position_covariance[[0, 4, 8]] == pytest.approx([0.018**2, 0.018**2, 1e6])
 
 
-def test_a_bag_among_the_raw_files_of_its_run_is_said_with_how_to_choose(
+def test_bag_among_raw_files_of_its_run_is_reported_with_how_to_choose(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     TinyBag(seconds=1, compression="lz4").write(root / "sequence01.bag")
     assert main(["info", str(root)]) == 1
-    said = capsys.readouterr().err
-    assert f"expected one sequence, got 2: the raw files in {root}, the bag {root / 'sequence01.bag'};" in said
-    assert "give the bag's path, or take the bag out of the folder to have the raw files read" in said
+    output = capsys.readouterr().err
+    assert f"expected one sequence, got 2: the raw files in {root}, the bag {root / 'sequence01.bag'};" in output
+    assert "give the bag's path, or take the bag out of the folder to have the raw files read" in output
     assert main(["info", str(root / "sequence01.bag")]) == 0
 
 
-def test_a_calibration_of_another_sequence_is_not_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_calibration_of_another_sequence_is_not_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (root.parent / "calibration01.yaml").rename(root.parent / "calibration02.yaml")
     assert main(["info", str(root)]) == 0
-    said = capsys.readouterr().out
-    assert "calibration02.yaml beside the archive: of another sequence, not read" in said
-    assert "base_link -> imu: the authors' rotation of sequence 1" in said
+    output = capsys.readouterr().out
+    assert "calibration02.yaml beside the archive: of another sequence, not read" in output
+    assert "base_link -> imu: the authors' rotation of sequence 1" in output
 
 
-def test_of_several_calibrations_that_of_the_number_is_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_several_calibrations_that_of_number_is_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(root.parent / "calibration01.yaml", root.parent / "calibration02.yaml")
     assert main(["info", str(root)]) == 0
     assert "note: calibration: calibration01.yaml, beside the archive" in capsys.readouterr().out

@@ -62,14 +62,14 @@ def defects_of(root: Path) -> list[Defect]:
 
 
 @pytest.mark.parametrize("labels", ["", "IMU: ", "IMU: 17 x ", "IMU: 17 x 4 ", "IMU,17 ", "IMU,17, ,x "])
-def test_the_imu_is_the_first_token_and_the_last_six_numbers(root: Path, stored: Stored, labels: str) -> None:
+def test_imu_is_first_token_and_last_six_numbers(root: Path, stored: Stored, labels: str) -> None:
     change(root / "imu.log", lambda line: f"{line.split()[0]} {labels}{' '.join(line.split()[3:])}")
     assert stored_of(root, LOGS) == stored
     assert defects_of(root) == []
 
 
 @pytest.mark.parametrize("name", ["imu.log", "gps.log", "odometry_raw.log"])
-def test_a_byte_order_mark_costs_no_line(root: Path, stored: Stored, name: str) -> None:
+def test_byte_order_mark_costs_no_line(root: Path, stored: Stored, name: str) -> None:
     (root / name).write_bytes(b"\xef\xbb\xbf" + (root / name).read_bytes())
     assert stored_of(root, LOGS) == stored
     assert defects_of(root) == []
@@ -84,19 +84,19 @@ TAILS = {
 
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
 @pytest.mark.parametrize("name", ["imu.log", "gps.log", "odometry_raw.log"])
-def test_what_a_broken_end_leaves_costs_no_row_before_it(root: Path, stored: Stored, name: str, tail: bytes) -> None:
+def test_what_broken_end_leaves_costs_no_row_before_it(root: Path, stored: Stored, name: str, tail: bytes) -> None:
     data = (root / name).read_bytes()
     (root / name).write_bytes(data + tail)
     assert stored_of(root, LOGS) == stored
     last = data.count(b"\n")
-    found = defects_of(root)
-    assert bool(found) == bool(tail.strip())
-    assert all(defect.file == name and defect.row is not None and defect.row > last for defect in found)
+    defects = defects_of(root)
+    assert bool(defects) == bool(tail.strip())
+    assert all(defect.file == name and defect.row is not None and defect.row > last for defect in defects)
 
 
 @pytest.mark.parametrize("lost", [2, 4, 9, 30])
 @pytest.mark.parametrize("name", ["gps.log", "odometry_raw.log", "sequence01_gt.txt"])
-def test_a_cut_last_line_is_told_and_costs_itself_alone(root: Path, messages: Messages, name: str, lost: int) -> None:
+def test_cut_last_line_is_reported_and_costs_itself_alone(root: Path, messages: Messages, name: str, lost: int) -> None:
     path = root / name if (root / name).exists() else root.parent / name
     change(path, lambda line: line)
     lines = path.read_bytes().splitlines()[: 13 if name == "gps.log" else None]  # ends with a sentence that counts
@@ -108,7 +108,7 @@ def test_a_cut_last_line_is_told_and_costs_itself_alone(root: Path, messages: Me
     assert (defect.file, defect.row) == (name, len(lines))
 
 
-def test_an_imu_whose_last_number_is_cut_loses_that_row(root: Path, messages: Messages) -> None:
+def test_imu_whose_last_number_is_cut_loses_that_row(root: Path, messages: Messages) -> None:
     change(root / "imu.log", lambda line: " ".join([*line.split()[:-1], "-425.9616"]))
     (root / "imu.log").write_bytes((root / "imu.log").read_bytes().removesuffix(b"25.9616\n"))
     (defect,) = defects_of(root)
@@ -124,8 +124,8 @@ def test_odometry_is_known_by_its_lines_whatever_its_name(
     TinyRosario(root, seconds=1).clean_odometry()
     change(root / "odometry.txt", lambda line: between.join(line.split()))
     (root / "odometry.txt").rename(root / name)
-    found = messages_of(root, LOGS)
-    for (stamp, one), (other_stamp, other) in zip(found["wheels/raw"], messages["wheels/raw"], strict=True):
+    actual = messages_of(root, LOGS)
+    for (stamp, one), (other_stamp, other) in zip(actual["wheels/raw"], messages["wheels/raw"], strict=True):
         assert stamp == other_stamp
         np.testing.assert_allclose(one.position, other.position[:4], atol=1e-12)
     notes = notes_of(root)
@@ -135,7 +135,7 @@ def test_odometry_is_known_by_its_lines_whatever_its_name(
 
 
 @pytest.mark.parametrize("name", ["sequence01_gt.csv", "gt_sequence01.txt", "ground_truth.tum", "sequence01-gt.txt"])
-def test_the_ground_truth_may_be_called_otherwise(root: Path, stored: Stored, name: str) -> None:
+def test_ground_truth_may_be_called_otherwise(root: Path, stored: Stored, name: str) -> None:
     (root.parent / "sequence01_gt.txt").rename(root.parent / name)
     if name.endswith("csv"):
         change(root.parent / name, lambda line: line.replace(" ", ","))

@@ -26,43 +26,45 @@ def odometry(archive: TinyRosario, bag: Path) -> list[Any]:
 
 def rows(messages: list[Any]) -> np.ndarray:
     """x, y, yaw, speed, turn rate."""
-    found = []
+    results = []
     for message in messages:
         pose, twist = message.pose.pose, message.twist.twist
         yaw = 2 * np.arctan2(pose.orientation.z, pose.orientation.w)
-        found.append([pose.position.x, pose.position.y, yaw, twist.linear.x, twist.angular.z])
-    return np.array(found)
+        results.append([pose.position.x, pose.position.y, yaw, twist.linear.x, twist.angular.z])
+    return np.array(results)
 
 
-def test_the_authors_integration_is_a_parameter_that_gives_the_numbers_of_the_published_bags(
+def test_authors_integration_is_parameter_that_gives_numbers_of_published_bags(
     archive: TinyRosario,
 ) -> None:
-    found = messages_of(archive.root, Selection(derived=True), integration="authors")["odom"]
-    np.testing.assert_allclose(rows([message for _, message in found])[: len(POSES)], POSES, atol=1e-9)
+    messages = messages_of(archive.root, Selection(derived=True), integration="authors")["odom"]
+    np.testing.assert_allclose(rows([message for _, message in messages])[: len(POSES)], POSES, atol=1e-9)
 
 
 def test_slip_and_steering_are_parameters(archive: TinyRosario) -> None:
     deviations = [
-        np.sqrt(messages_of(archive.root, Selection(derived=True), **given)["odom"][1][1].twist.covariance[[0, 7, 35]])
-        for given in ({}, {"speed_share": 0.5}, {"slide_share": 0.5}, {"steering_std_deg": 10.0})
+        np.sqrt(
+            messages_of(archive.root, Selection(derived=True), **parameters)["odom"][1][1].twist.covariance[[0, 7, 35]]
+        )
+        for parameters in ({}, {"speed_share": 0.5}, {"slide_share": 0.5}, {"steering_std_deg": 10.0})
     ]
     usual = deviations[0]
     assert usual.min() > 0.005
-    for column, found in enumerate(deviations[1:]):
-        assert found[column] > 3 * usual[column]
+    for column, result in enumerate(deviations[1:]):
+        assert result[column] > 3 * usual[column]
 
 
-def test_no_pose_is_certain_not_the_first_either(archive: TinyRosario) -> None:
+def test_no_pose_is_certain_not_first_either(archive: TinyRosario) -> None:
     first = messages_of(archive.root, Selection(derived=True))["odom"][0][1]
     assert first.pose.covariance[[0, 7, 35]].tolist() == [1e-6] * 3
 
 
-def test_ours_has_their_twists_in_the_base_and_goes_on_the_real_way(archive: TinyRosario, tmp_path: Path) -> None:
+def test_ours_has_their_twists_in_base_and_goes_on_true_trajectory(archive: TinyRosario, tmp_path: Path) -> None:
     messages = odometry(archive, tmp_path / "bag")
-    found = rows(messages)
-    np.testing.assert_allclose(found[: len(POSES), 3:], np.array(POSES)[:, 3:], atol=1e-9)
+    actual = rows(messages)
+    np.testing.assert_allclose(actual[: len(POSES), 3:], np.array(POSES)[:, 3:], atol=1e-9)
     assert {message.twist.twist.linear.y for message in messages} == {0.0}
-    mean = (found[:4, 3] + found[1:5, 3]) / 2  # the fifth row goes back: halfway there it stands
-    np.testing.assert_allclose(np.diff(found[:5, 0]), mean * 0.1, atol=1e-5)
+    mean = (actual[:4, 3] + actual[1:5, 3]) / 2  # the fifth row goes back: halfway there it stands
+    np.testing.assert_allclose(np.diff(actual[:5, 0]), mean * 0.1, atol=1e-5)
     assert all(np.linalg.eigvalsh(message.pose.covariance.reshape(6, 6)).min() >= -1e-12 for message in messages)
     assert all(np.linalg.eigvalsh(message.twist.covariance.reshape(6, 6)).min() > 0 for message in messages)

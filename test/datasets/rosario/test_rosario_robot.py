@@ -37,7 +37,7 @@ COMPUTED = {
 }
 
 
-def test_the_links_are_the_frames_of_the_odometry_s_node_and_none_that_the_player_owns() -> None:
+def test_links_are_frames_of_odometry_s_node_and_none_that_player_owns() -> None:
     assert ROSARIO.robot == FILE.stem
     assert (MODEL.root, set(MODEL.links)) == ("base_link", set(ODOMETRY.child_frames))
     owned = {child for children in ROSARIO.tree.values() for child in children}
@@ -45,33 +45,33 @@ def test_the_links_are_the_frames_of_the_odometry_s_node_and_none_that_the_playe
     assert not owned & (set(ODOMETRY.child_frames) | {ODOMETRY.frame})
 
 
-def test_the_joints_move_the_links_as_the_node_does() -> None:
+def test_joints_move_links_as_node_does() -> None:
     assert {joint.name: joint.kind for joint in MODEL.joints} == {
         "rear_left_wheel": "continuous", "rear_right_wheel": "continuous", "front_steering": "revolute",
     }  # fmt: skip
     positions = np.random.default_rng(9).uniform(-0.3, 0.3, (20, 3))
     base = ackermann_from_settings(ODOMETRY.settings).base
     expected = joint_transforms_from_angles(base, positions[:, :2], positions[:, 2])
-    found = transforms_from_positions(MODEL, JOINTS, positions)
+    actual = transforms_from_positions(MODEL, JOINTS, positions)
     for index, frame in enumerate(ODOMETRY.child_frames[1:]):
-        np.testing.assert_allclose(found[frame], expected[:, index], atol=1e-12)
+        np.testing.assert_allclose(actual[frame], expected[:, index], atol=1e-12)
 
 
-def test_the_parser_of_ros_reads_the_same_tree() -> None:
+def test_parser_of_ros_reads_same_tree() -> None:
     assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
-def test_the_wheels_are_those_of_the_paper_and_stand_on_one_ground() -> None:
+def test_wheels_are_those_of_paper_and_stand_on_one_ground() -> None:
     robot = ElementTree.fromstring(TEXT)
     tyres = [visual for visual in robot.iter("visual") if visual.find("material").get("name") == "tyre"]
     assert [float(tyre.find("geometry/cylinder").get("radius")) * 2 for tyre in tyres] == [0.57] * 4
     heights = {float(tyre.find("origin").get("xyz").split()[2]) for tyre in tyres}
     assert heights == {joint.parent_t_zero[2, 3] for joint in MODEL.joints} == {0.0}
-    places = {joint.name: joint.parent_t_zero[0, 3] for joint in MODEL.joints}
-    assert places["front_steering"] - places["rear_left_wheel"] == 1.6
+    positions = {joint.name: joint.parent_t_zero[0, 3] for joint in MODEL.joints}
+    assert positions["front_steering"] - positions["rear_left_wheel"] == 1.6
 
 
-def test_the_sensors_are_drawn_where_their_frames_are() -> None:
+def test_sensors_are_drawn_where_their_frames_are() -> None:
     """The antenna, the IMU's box and the stereo camera: no more than a hand from where the tables put them."""
     base = ElementTree.fromstring(TEXT).find("link[@name='base_link']")
     drawn = np.array([[float(n) for n in origin.get("xyz").split()] for origin in base.iter("origin")])
@@ -90,7 +90,7 @@ def test_shapes_have_colours_and_sizes() -> None:
     assert min(shapes.sizes_m) > 0.005 and max(shapes.sizes_m) < 2.5
 
 
-def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
+def test_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     kinds = {
         "sensor_msgs/msg/Image": "Image", "nav_msgs/msg/Odometry": "Odometry", "nav_msgs/msg/Path": "Path",
         "std_msgs/msg/String": "RobotModel",
@@ -106,7 +106,7 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     }  # fmt: skip
 
 
-def test_the_view_stands_in_the_odometry_s_frame_and_follows_the_robot() -> None:
+def test_view_stands_in_odometry_s_frame_and_follows_robot() -> None:
     assert VIEW["Global Options"]["Fixed Frame"] == ODOMETRY.frame
     assert VIEW["Views"]["Current"]["Target Frame"] == ODOMETRY.child_frames[0]
     assert len({display["Name"] for display in VIEW["Displays"]}) == len(VIEW["Displays"])

@@ -49,13 +49,13 @@ def messages(sample: Sampled) -> Messages:
 
 
 def messages_in(bag: Path) -> Messages:
-    found: Messages = defaultdict(list)
+    by_name: Messages = defaultdict(list)
     for topic, messages in messages_of_bag(bag).items():
         for _, message in messages:
             if hasattr(message, "header"):
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-                found[topic.removeprefix("/rosario/")].append((stamp, message))
-    return found
+                by_name[topic.removeprefix("/rosario/")].append((stamp, message))
+    return by_name
 
 
 def true_poses(sample: Sampled, stamps: Any) -> Array:
@@ -73,23 +73,23 @@ def matrix(values: Any, rows: int, columns: int) -> Array:
     return np.asarray(values, float).reshape(rows, columns)
 
 
-def test_the_archive_has_no_defects(sample: Sampled) -> None:
+def test_archive_has_no_defects(sample: Sampled) -> None:
     with open_dataset(sample.archive) as archive:
         assert check(archive, Selection()) == []
 
 
-def test_wheels_and_steering_lead_where_the_robot_truly_went(sample: Sampled, messages: Messages) -> None:
+def test_wheels_and_steering_lead_where_robot_truly_went(sample: Sampled, messages: Messages) -> None:
     stamps, odometry = zip(*messages["odom"], strict=True)
     poses = true_poses(sample, stamps)
     relative = np.linalg.inv(poses[0]) @ poses
-    found = np.array([[one.pose.pose.position.x, one.pose.pose.position.y] for one in odometry])
+    values = np.array([[one.pose.pose.position.x, one.pose.pose.position.y] for one in odometry])
     turn = np.array([2 * np.arctan2(one.pose.pose.orientation.z, one.pose.pose.orientation.w) for one in odometry])
-    assert np.abs(found).max() > 0.5
-    assert np.linalg.norm(found - relative[:, :2, 3], axis=1).max() < 0.04
+    assert np.abs(values).max() > 0.5
+    assert np.linalg.norm(values - relative[:, :2, 3], axis=1).max() < 0.04
     np.testing.assert_allclose(turn, np.arctan2(relative[:, 1, 0], relative[:, 0, 0]), atol=0.01)
 
 
-def test_the_robot_goes_forward_stands_and_goes_back(messages: Messages) -> None:
+def test_robot_goes_forward_stands_and_goes_back(messages: Messages) -> None:
     speed = np.array([one.twist.twist.linear.x for _, one in messages["odom"]])
     assert 0.5 < speed.max() < 1.25
     assert speed.min() < -0.3
@@ -97,30 +97,30 @@ def test_the_robot_goes_forward_stands_and_goes_back(messages: Messages) -> None
     assert np.abs(between).min() < 0.01
 
 
-def test_fixes_are_where_the_antenna_truly_was(sample: Sampled, messages: Messages) -> None:
+def test_fixes_are_where_antenna_truly_was(sample: Sampled, messages: Messages) -> None:
     to_map = Transformer.from_pipeline(
         f"+proj=pipeline +step +proj=unitconvert +xy_in=deg +xy_out=rad +step +proj=cart +ellps=WGS84 "
         f"+step +proj=topocentric +ellps=WGS84 {MAP_ORIGIN}"
     )
     stamps, fixes = zip(*messages["gps/fix"], strict=True)
-    found = np.array([to_map.transform(one.longitude, one.latitude, one.altitude) for one in fixes])
+    values = np.array([to_map.transform(one.longitude, one.latitude, one.altitude) for one in fixes])
     poses = true_poses(sample, stamps)
-    error = found - (poses[:, :3, :3] @ LEVER_M + poses[:, :3, 3])
+    error = values - (poses[:, :3, :3] @ LEVER_M + poses[:, :3, 3])
     assert np.linalg.norm(error, axis=1).max() < 0.06
     assert {one.status.status for one in fixes} == {2}
 
 
-def test_the_antenna_moves_as_its_velocities_say(sample: Sampled, messages: Messages) -> None:
+def test_antenna_moves_as_its_velocities_say(sample: Sampled, messages: Messages) -> None:
     stamps, twists = zip(*messages["gps/velocity"], strict=True)
-    found = np.array([[one.twist.linear.x, one.twist.linear.y] for one in twists])
+    values = np.array([[one.twist.linear.x, one.twist.linear.y] for one in twists])
     epochs, step_ns = np.array(stamps) - RMC_LATENCY_NS, 50_000_000
     after, before = (true_poses(sample, epochs + sign * step_ns) for sign in (1, -1))
-    places = [poses[:, :3, :3] @ LEVER_M + poses[:, :3, 3] for poses in (before, after)]
+    positions = [poses[:, :3, :3] @ LEVER_M + poses[:, :3, 3] for poses in (before, after)]
     inside = slice(1, -1)
-    np.testing.assert_allclose(found[inside], ((places[1] - places[0])[:, :2] / 0.1)[inside], atol=0.045)
+    np.testing.assert_allclose(values[inside], ((positions[1] - positions[0])[:, :2] / 0.1)[inside], atol=0.045)
 
 
-def test_at_rest_the_imu_feels_gravity_alone_and_straight_up(sample: Sampled, messages: Messages) -> None:
+def test_at_rest_imu_feels_gravity_alone_and_straight_up(sample: Sampled, messages: Messages) -> None:
     first = messages["imu/data_raw"][0][0]
     rest = [one for stamp, one in messages["imu/data_raw"] if stamp < first + 100_000_000]
     force = np.mean([[getattr(one.linear_acceleration, axis) for axis in "xyz"] for one in rest], axis=0)
@@ -130,7 +130,7 @@ def test_at_rest_the_imu_feels_gravity_alone_and_straight_up(sample: Sampled, me
     np.testing.assert_allclose(rate, 0.0, atol=0.005)
 
 
-def test_rows_of_the_imu_share_stamps_as_usb_brought_them(sample: Sampled) -> None:
+def test_rows_of_imu_share_stamps_as_usb_brought_them(sample: Sampled) -> None:
     stamps = [line.split()[0] for line in (sample.archive / "imu.log").read_text().splitlines()]
     assert 0.3 < 1 - len(set(stamps)) / len(stamps) < 0.8
     assert stamps == sorted(stamps)
@@ -151,7 +151,7 @@ def pairs(sample: Sampled, messages: Messages) -> list[Pair]:
     """The first and the last pair, rectified by what CameraInfo says."""
     scenario = make_scenario(SEED, SECONDS, {**settings(), **MADE_WITH})
     scene = make_world(scenario)
-    found = []
+    results = []
     for number in (0, 3):
         infos = {side: messages[f"stereo/{side}/camera_info"][number][1] for side in ("left", "right")}
         left = matrix(infos["left"].p, 3, 4)
@@ -159,25 +159,25 @@ def pairs(sample: Sampled, messages: Messages) -> list[Pair]:
         stamp = messages["stereo/left/camera_info"][number][0]
         world_T_rectified = true_poses(sample, [stamp])[0] @ scenario.rig.base_T_camera["left"]
         world_T_rectified[:3, :3] = world_T_rectified[:3, :3] @ matrix(infos["left"].r, 3, 3).T
-        found.append(
+        results.append(
             Pair(
                 **{side: rectified(picture(messages, side, number), infos[side]) for side in infos},
                 depth_m=depth(scene, camera, world_T_rectified).astype(np.float64),
                 focal_m=-matrix(infos["right"].p, 3, 4)[0, 3],
             )
         )
-    return found
+    return results
 
 
-def test_stereo_by_camera_info_alone_finds_the_true_depth(pairs: list[Pair]) -> None:
+def test_stereo_by_camera_info_alone_finds_true_depth(pairs: list[Pair]) -> None:
     for pair in pairs:
-        found = depth_from_pair(pair)
-        compared = (pair.depth_m > 2) & (pair.depth_m < 8) & np.isfinite(found)
+        depth = depth_from_pair(pair)
+        compared = (pair.depth_m > 2) & (pair.depth_m < 8) & np.isfinite(depth)
         assert compared.sum() > 50_000
-        assert np.median(np.abs(found[compared] / pair.depth_m[compared] - 1.0)) < 0.03
+        assert np.median(np.abs(depth[compared] / pair.depth_m[compared] - 1.0)) < 0.03
 
 
-def test_patches_are_found_in_the_right_image_where_the_true_depth_puts_them(pairs: list[Pair]) -> None:
+def test_patches_are_found_in_right_image_where_true_depth_puts_them(pairs: list[Pair]) -> None:
     for pair in pairs:
         rows, columns = np.nonzero((pair.depth_m > 2) & (pair.depth_m < 8))
         chosen = np.random.default_rng(1).choice(len(rows), 1500, replace=False)
@@ -185,11 +185,11 @@ def test_patches_are_found_in_the_right_image_where_the_true_depth_puts_them(pai
         left = np.stack([columns, rows], axis=1).astype(np.float32)
         right = left.copy()
         right[:, 0] -= (pair.focal_m / pair.depth_m[rows, columns]).astype(np.float32)
-        found, status, _ = cv2.calcOpticalFlowPyrLK(
+        actual, status, _ = cv2.calcOpticalFlowPyrLK(
             pair.left, pair.right, left[:, None], right[:, None].copy(), flags=cv2.OPTFLOW_USE_INITIAL_FLOW
         )
-        apart = np.median((found[:, 0] - right)[status[:, 0] == 1], axis=0)
-        np.testing.assert_allclose(apart, 0.0, atol=0.04)
+        difference = np.median((actual[:, 0] - right)[status[:, 0] == 1], axis=0)
+        np.testing.assert_allclose(difference, 0.0, atol=0.04)
 
 
 def picture(messages: Messages, side: str, number: int) -> NDArray[np.uint8]:
@@ -228,67 +228,67 @@ def bagged(pytestconfig: pytest.Config) -> Sampled:
     return sampled("rosario", folder, SampleOptions(seconds=SECONDS, seed=SEED, settings=made_with))
 
 
-def test_the_bag_of_the_authors_reads_as_the_folder_does(bagged: Sampled, messages: Messages) -> None:
+def test_bag_of_authors_reads_as_folder_does(bagged: Sampled, messages: Messages) -> None:
     with open_dataset(bagged.archive) as archive:
         assert check(archive, Selection()) == []
-    found = messages_in(bagged.bag)
+    actual = messages_in(bagged.bag)
     for topic in ("imu/data_raw", "gps/fix", "gps/velocity"):
-        assert [stamp for stamp, _ in found[topic]] == [stamp for stamp, _ in messages[topic]]
+        assert [stamp for stamp, _ in actual[topic]] == [stamp for stamp, _ in messages[topic]]
     for attribute in ("linear_acceleration", "angular_velocity"):
         both = [
             [[getattr(getattr(one, attribute), axis) for axis in "xyz"] for _, one in own["imu/data_raw"]]
-            for own in (found, messages)
+            for own in (actual, messages)
         ]
         np.testing.assert_allclose(*both, atol=1e-9)
     for side in ("left", "right"):
         topic = f"stereo/{side}/camera_info"
-        np.testing.assert_allclose(found[topic][0][1].p, messages[topic][0][1].p, atol=1e-6)
+        np.testing.assert_allclose(actual[topic][0][1].p, messages[topic][0][1].p, atol=1e-6)
 
 
-def test_the_authors_odometry_in_the_bag_leads_where_the_robot_truly_went(bagged: Sampled) -> None:
+def test_authors_odometry_in_bag_leads_where_robot_truly_went(bagged: Sampled) -> None:
     stamps, odometry = zip(*messages_in(bagged.bag)["odom_archived"], strict=True)
     poses = true_poses(bagged, stamps)
     relative = np.linalg.inv(poses[0]) @ poses
-    found = np.array([[one.pose.pose.position.x, one.pose.pose.position.y] for one in odometry])
-    assert np.linalg.norm(found - relative[:, :2, 3], axis=1).max() < 0.06
+    values = np.array([[one.pose.pose.position.x, one.pose.pose.position.y] for one in odometry])
+    assert np.linalg.norm(values - relative[:, :2, 3], axis=1).max() < 0.06
     assert max(abs(one.twist.twist.linear.y) for one in odometry) < 1e-9
 
 
 @pytest.fixture(scope="module")
 def driven(pytestconfig: pytest.Config) -> dict[bool, Sampled]:
     """Longer drives without more than a few pictures, as the authors' bag and as raw folder: far enough for a map."""
-    made = {}
+    results = {}
     for is_bag in (True, False):
         folder = pytestconfig.cache.mkdir(f"samples_rosario_driven_{is_bag}")
         numbers = {"image_rate_hz": 0.2, "image_shrink": 4, "bag": is_bag}
-        made[is_bag] = sampled("rosario", folder, SampleOptions(seconds=12.0, seed=SEED, settings=numbers))
-    return made
+        results[is_bag] = sampled("rosario", folder, SampleOptions(seconds=12.0, seed=SEED, settings=numbers))
+    return results
 
 
-def test_the_frames_of_the_authors_bag_are_one_tree_and_the_path_is_that_of_its_odometry(
+def test_frames_of_authors_bag_are_one_tree_and_path_is_that_of_its_odometry(
     driven: dict[bool, Sampled],
 ) -> None:
-    found = messages_of_bag(driven[True].bag)
+    messages = messages_of_bag(driven[True].bag)
     edges = {
         item.child_frame_id: item.header.frame_id
         for topic in ("/tf", "/tf_static")
-        for _, message in found[topic]
+        for _, message in messages[topic]
         for item in message.transforms
     }
     assert edges["odom"] == "map" and edges["base_link"] == "odom"
     assert set(edges.values()) - set(edges) == {"map"}
-    last, ends = found["/rosario/path"][-1][1], found["/rosario/odom_archived"][-1][1]
+    last, ends = messages["/rosario/path"][-1][1], messages["/rosario/odom_archived"][-1][1]
     assert len(last.poses) >= 2 and last.header.frame_id == "odom"
     distance = [getattr(last.poses[-1].pose.position, k) - getattr(ends.pose.pose.position, k) for k in "xy"]
     assert np.hypot(*distance) <= 1.0
 
 
-def test_the_ground_truth_lies_where_tf_puts_the_antenna(driven: dict[bool, Sampled]) -> None:
-    found = messages_of_bag(driven[False].bag)
+def test_ground_truth_lies_where_tf_puts_antenna(driven: dict[bool, Sampled]) -> None:
+    messages = messages_of_bag(driven[False].bag)
     static = {
         item.child_frame_id: (item.header.frame_id, np.array([getattr(item.transform.translation, k) for k in "xyz"]),
                               Rotation.from_quat([getattr(item.transform.rotation, k) for k in "xyzw"]))
-        for item in found["/tf_static"][0][1].transforms
+        for item in messages["/tf_static"][0][1].transforms
     }  # fmt: skip
     assert static["ground_truth"][0] == static["odom"][0] == "map"
     odometry = messages_in(driven[False].bag)["odom"]
@@ -303,7 +303,7 @@ def test_the_ground_truth_lies_where_tf_puts_the_antenna(driven: dict[bool, Samp
         assert np.linalg.norm(by_tf - by_file - static["ground_truth"][1]) < 0.25
 
 
-def test_evo_lays_the_ground_truth_on_the_wheels(sample: Sampled) -> None:
+def test_evo_lays_ground_truth_on_wheels(sample: Sampled) -> None:
     wheels, truth = (trajectory(sample.bag, f"/rosario/{name}") for name in ("odom", "ground_truth/odom"))
     base_T_gps = np.eye(4)
     base_T_gps[:3, 3] = LEVER_M

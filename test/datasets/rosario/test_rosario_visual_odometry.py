@@ -55,12 +55,12 @@ def stereo(sample: Sampled) -> Stereo:
         maps = cv2.initUndistortRectifyMap(
             np.asarray(info.k).reshape(3, 3), info.d, turn, new[:, :3], size, cv2.CV_32FC1
         )
-        found = messages(sample.bag, f"stereo/{side}/image_raw/compressed")
-        grey = [cv2.imdecode(image.data, cv2.IMREAD_GRAYSCALE) for image in found]
+        actual = messages(sample.bag, f"stereo/{side}/image_raw/compressed")
+        grey = [cv2.imdecode(image.data, cv2.IMREAD_GRAYSCALE) for image in actual]
         images[side] = [np.asarray(cv2.remap(image, *maps, cv2.INTER_LINEAR), np.uint8) for image in grey]
         if side == "left":
             turned, matrix = turn, new[:, :3]
-            time_s = np.array([one.header.stamp.sec + one.header.stamp.nanosec * 1e-9 for one in found])
+            time_s = np.array([one.header.stamp.sec + one.header.stamp.nanosec * 1e-9 for one in actual])
     return Stereo(**images, time_s=time_s, matrix=matrix, focal_m=-float(new[0, 3]), turned=turned)
 
 
@@ -107,21 +107,21 @@ def true_poses(sample: Sampled, stereo: Stereo) -> Array:
     return poses @ base_T_imu @ imu_T_left @ left_T_rectified
 
 
-def edge(place: list[float], quaternion: list[float]) -> Array:
+def edge(position: list[float], quaternion: list[float]) -> Array:
     matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(quaternion).as_matrix(), place
+    matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(quaternion).as_matrix(), position
     return matrix
 
 
-def test_visual_odometry_follows_the_truth(sample: Sampled, stereo: Stereo) -> None:
+def test_visual_odometry_follows_truth(sample: Sampled, stereo: Stereo) -> None:
     cv2.setRNGSeed(1)
     poses = [np.eye(4)]
     for index in range(len(stereo.left) - 1):
         poses.append(poses[-1] @ moved(stereo, index))
     truth = PoseTrajectory3D(poses_se3=list(true_poses(sample, stereo)), timestamps=stereo.time_s)
-    found = PoseTrajectory3D(poses_se3=poses, timestamps=stereo.time_s)
-    found.align_origin(truth)
+    trajectory = PoseTrajectory3D(poses_se3=poses, timestamps=stereo.time_s)
+    trajectory.align_origin(truth)
     error = metrics.APE(metrics.PoseRelation.translation_part)
-    error.process_data((truth, found))
+    error.process_data((truth, trajectory))
     assert truth.path_length > 3
     assert error.get_statistic(metrics.StatisticsType.max) < SHARE * truth.path_length

@@ -37,12 +37,12 @@ def file_with(folder: Path, stream: str) -> Path:
     return next(path for path in sorted(logs) if stream in read_log(path))
 
 
-def test_info_counts_what_is_in_the_files(run: Run, folder: Path) -> None:
+def test_info_counts_what_is_in_files(run: Run, folder: Path) -> None:
     code, out, _ = run("info", folder, "--json")
-    found = json.loads(out)
-    assert (code, found["faults"]) == (0, [])
+    result = json.loads(out)
+    assert (code, result["faults"]) == (0, [])
     counts = {
-        (file["file"], stream["stream"]): stream["count"] for file in found["files"] for stream in file["streams"]
+        (file["file"], stream["stream"]): stream["count"] for file in result["files"] for stream in file["streams"]
     }
     assert counts == {
         (path.name, name): len(samples)
@@ -51,15 +51,15 @@ def test_info_counts_what_is_in_the_files(run: Run, folder: Path) -> None:
         for name, samples in read_log(path).items()
         if not name.endswith(".meta")
     }
-    whole = {stream["stream"]: stream for stream in found["streams"]}
+    whole = {stream["stream"]: stream for stream in result["streams"]}
     assert (whole[LEFT]["unit"], whole[LEFT]["dialect"], whole[LEFT]["count"]) == ("ns", "InFuse, from ROS", 20)
     assert whole[ODOMETRY]["sampled"]["rate_hz"] == pytest.approx(100.0, abs=0.1)
-    settings = {file["file"]: file["settings"] for file in found["files"] if file["settings"]}
+    settings = {file["file"]: file["settings"] for file in result["files"] if file["settings"]}
     assert len(settings) == 2
     assert any("7 transforms: imu -> sherpaTT_body" in line for lines in settings.values() for line in lines)
 
 
-def test_a_chunk_of_images_holds_the_very_bytes(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_chunk_of_images_holds_very_bytes(run: Run, folder: Path, tmp_path: Path) -> None:
     assert run("chunk", folder, LEFT, "--start", "15", "--end", "18", tmp_path / "out.msg")[0] == 0
     samples, times = [], []
     for path in sorted(folder.glob("recording_*_0*.msg")):
@@ -73,7 +73,7 @@ def test_a_chunk_of_images_holds_the_very_bytes(run: Run, folder: Path, tmp_path
     assert all(msgpack.packb(sample["data"]["data"]) in data for sample in samples[15:18])
 
 
-def test_a_chunk_plays_as_the_archive_does(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_chunk_plays_as_archive_does(run: Run, folder: Path, tmp_path: Path) -> None:
     source = file_with(folder, ODOMETRY)
     assert run("chunk", source, ODOMETRY, "--start", "1s", "--end", "2s", tmp_path / "out.msg")[0] == 0
     first, count = read_log(tmp_path / "out.msg")[f"{ODOMETRY}.meta"]["timestamps"], 100
@@ -85,17 +85,17 @@ def test_a_chunk_plays_as_the_archive_does(run: Run, folder: Path, tmp_path: Pat
     assert json.loads(shown[0])["sample"] == json.loads(shown[1])["sample"]
 
 
-def test_joints_are_a_table_with_a_column_for_each(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_joints_are_table_with_column_for_each(run: Run, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "joints.parquet"
     assert run("export", folder, JOINTS, out, "--lists", "names,elements", "--time", "sample")[0] == 0
-    found = pl.read_parquet(out)
+    parquet = pl.read_parquet(out)
     samples = read_log(file_with(folder, JOINTS))[JOINTS]
-    assert found.height == len(samples)
+    assert parquet.height == len(samples)
     position = [sample["elements"][2]["position"] for sample in samples]
-    assert found["elements.2.position"].to_list() == position
-    assert found["names.2"].unique().to_list() == [samples[0]["names"][2]]
+    assert parquet["elements.2.position"].to_list() == position
+    assert parquet["names.2"].unique().to_list() == [samples[0]["names"][2]]
     times = [sample["timestamp"]["microseconds"] * 1000 for sample in samples]
-    assert found["sample_time_ns"].to_list() == times
+    assert parquet["sample_time_ns"].to_list() == times
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_joints_are_a_table_with_a_column_for_each(run: Run, folder: Path, tmp_p
         ("fieldplay cdff diagram a b --imp", {"--implementation"}),
     ],
 )
-def test_the_shell_completes_the_tools_and_their_options(line: str, expected: set[str], tmp_path: Path) -> None:
+def test_shell_completes_tools_and_their_options(line: str, expected: set[str], tmp_path: Path) -> None:
     requested = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line}
     requested |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words")}
     program = [sys.executable, "-c", "from fieldplay.cli.main import main; main()"]

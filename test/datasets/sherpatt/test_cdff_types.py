@@ -36,7 +36,7 @@ def written(root: Path, kind: str) -> Path:
     return tiny.write(root / "weather_Logger.msg", tiny.log_of({STREAM: (kind, samples)}))
 
 
-def test_a_type_without_a_row_is_not_played(tmp_path: Path) -> None:
+def test_type_without_row_is_not_played(tmp_path: Path) -> None:
     path = written(tmp_path, "/base/samples/Temperature")
     with open_dataset(path, "sherpatt", allow_empty=True) as archive:
         assert f"{STREAM}: 5 samples of /base/samples/Temperature are not played" in archive.notes
@@ -44,14 +44,14 @@ def test_a_type_without_a_row_is_not_played(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["/base/samples/Temperature_m", "asn1SccTemperature", "another name"])
-def test_a_type_with_a_row_plays_known_by_its_name_or_by_its_fields(
+def test_type_with_row_plays_known_by_its_name_or_by_its_fields(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(TYPES, ROW.kind, ROW)
     path = written(tmp_path, kind)
-    found = messages_of(path)[TOPIC]
-    assert [stamp for stamp, _ in found] == [time * 1000 for time in tiny.times() if time != tiny.times()[2]]
-    assert [message.temperature for _, message in found] == pytest.approx([6.85, 7.85, 9.85, 10.85])
-    assert {message.header.frame_id for _, message in found} == {"weather"}
+    messages = messages_of(path)[TOPIC]
+    assert [stamp for stamp, _ in messages] == [time * 1000 for time in tiny.times() if time != tiny.times()[2]]
+    assert [message.temperature for _, message in messages] == pytest.approx([6.85, 7.85, 9.85, 10.85])
+    assert {message.header.frame_id for _, message in messages} == {"weather"}
     ((defect_kind, text),) = [(defect.kind, str(defect)) for defect in defects_of(path)]
     assert defect_kind == "damaged_sample" and f"sample 2 of {STREAM} at byte " in text and "kelvin" in text

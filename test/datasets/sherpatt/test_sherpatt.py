@@ -57,20 +57,20 @@ def copied(archive: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(archive, tmp_path / "copy"))
 
 
-def test_every_form_gives_the_same_messages(tmp_path: Path) -> None:
-    found = {}
+def test_every_form_gives_same_messages(tmp_path: Path) -> None:
+    results = {}
     for form, (name, data) in FORMS.items():
         tiny.write(tmp_path / form / name, data, zipped=name.endswith("zz"))
-        found[form] = raw_of(tmp_path / form)
+        results[form] = raw_of(tmp_path / form)
         assert not defects_of(tmp_path / form)
-    assert len(found["D2"]) == 2 * tiny.COUNT + 1
-    for form, raw in found.items():
-        assert raw == found["D2"], form
+    assert len(results["D2"]) == 2 * tiny.COUNT + 1
+    for form, raw in results.items():
+        assert raw == results["D2"], form
 
 
-def test_a_single_file_is_an_archive(archive: Path) -> None:
-    found = messages_of(archive / "dgps_Logger_InFuse.msg")
-    assert len(found["dgps/odom"]) == tiny.COUNT and "wheel_odom" not in found
+def test_single_file_is_archive(archive: Path) -> None:
+    messages = messages_of(archive / "dgps_Logger_InFuse.msg")
+    assert len(messages["dgps/odom"]) == tiny.COUNT and "wheel_odom" not in messages
 
 
 def test_every_stream_plays_as_often_as_it_has_samples(messages: Messages, archive: Path) -> None:
@@ -82,20 +82,20 @@ def test_every_stream_plays_as_often_as_it_has_samples(messages: Messages, archi
     assert not defects_of(archive)
 
 
-def test_stamps_are_the_samples_own(messages: Messages) -> None:
+def test_stamps_are_samples_own(messages: Messages) -> None:
     for topic in ("wheel_odom", "joint_states", "velodyne/points", "stereo/left/image_raw", "stereo/left/camera_info"):
         stamps = [(stamp, stamp_ns(message)) for stamp, message in messages[topic]]
         assert stamps == [(time * 1000, time * 1000) for time in tiny.times()], topic
 
 
 def test_by_log_samples_leave_when_they_were_logged_with_their_own_stamps(archive: Path) -> None:
-    found = messages_of(archive, order="log")
+    messages = messages_of(archive, order="log")
     for topic in ("wheel_odom", "joint_states", "velodyne/points", "stereo/left/image_raw", "stereo/left/camera_info"):
-        stamps = [(stamp, stamp_ns(message)) for stamp, message in found[topic]]
+        stamps = [(stamp, stamp_ns(message)) for stamp, message in messages[topic]]
         assert stamps == [((time + tiny.LATE_US) * 1000, time * 1000) for time in tiny.times()], topic
 
 
-def test_the_odometry_moves_its_velocity_into_the_base(messages: Messages) -> None:
+def test_odometry_moves_its_velocity_into_base(messages: Messages) -> None:
     (_, first), *_ = messages["wheel_odom"]
     assert (first.header.frame_id, first.child_frame_id) == ("odom", "base_link")
     linear = first.twist.twist.linear
@@ -121,7 +121,7 @@ def test_images_of_parts_in_nanoseconds_are_whole(messages: Messages, archive: P
     assert any("nanoseconds" in note and "pt_stereo_rect" in note for note in notes_of(archive))
 
 
-def test_cameras_are_rectified_with_the_baseline_in_the_right_one(messages: Messages) -> None:
+def test_cameras_are_rectified_with_baseline_in_right_one(messages: Messages) -> None:
     (_, left), (_, right) = messages["stereo/left/camera_info"][0], messages["stereo/right/camera_info"][0]
     for info in (left, right):
         assert not info.d.any() and (info.r.reshape(3, 3) == np.eye(3)).all()
@@ -131,16 +131,16 @@ def test_cameras_are_rectified_with_the_baseline_in_the_right_one(messages: Mess
     assert right.header.frame_id == "camera_right" and (right.width, right.height) == (tiny.WIDTH, tiny.HEIGHT)
 
 
-def test_a_broken_camera_has_no_information(copied: Path) -> None:
+def test_broken_camera_has_no_information(copied: Path) -> None:
     name = "/hcru1/pt_color/left/image"
     tiny.write(copied / "color.msg", tiny.log_of({name: ("Frame", [tiny.frame(time) for time in tiny.times()])}))
     tiny.write(copied / "recording_20181202_camera.msg", tiny.CAMERAS | tiny.BROKEN_CAMERA)
-    found = messages_of(copied)
-    assert len(found["color/image_raw"]) == tiny.COUNT and "color/camera_info" not in found
+    messages = messages_of(copied)
+    assert len(messages["color/image_raw"]) == tiny.COUNT and "color/camera_info" not in messages
     assert any("fy 0" in note for note in notes_of(copied))
 
 
-def test_missing_settings_of_the_pair_are_the_published_sample_or_none(copied: Path) -> None:
+def test_missing_settings_of_pair_are_published_sample_or_none(copied: Path) -> None:
     (copied / "recording_20181202_camera.msg").unlink()
     assert "stereo/right/camera_info" not in messages_of(copied)
     assert any("none known for 6 x 4 pixels" in note for note in notes_of(copied))
@@ -152,7 +152,7 @@ def test_missing_settings_of_the_pair_are_the_published_sample_or_none(copied: P
     assert "stereo/right/camera_info" not in messages_of(root, missing_cameras="none")
 
 
-def test_points_of_the_filter_play_and_the_scans_keep_their_own_name(messages: Messages, archive: Path) -> None:
+def test_points_of_filter_play_and_scans_keep_their_own_name(messages: Messages, archive: Path) -> None:
     (_, cloud), (_, scan) = messages["velodyne/points"][0], messages["velodyne_lidar/laser_scans"][0]
     assert (cloud.width, scan.width) == (2, 3) and cloud.is_dense
     assert cloud.header.frame_id == scan.header.frame_id == "velodyne"
@@ -162,13 +162,13 @@ def test_points_of_the_filter_play_and_the_scans_keep_their_own_name(messages: M
     assert "/slam_filter.output" in archive_notes
 
 
-def test_the_scans_play_as_points_where_there_is_no_other_source(copied: Path) -> None:
+def test_scans_play_as_points_where_there_is_no_other_source(copied: Path) -> None:
     (copied / "sherpa_tt_slam_Logger_InFuse.msg").unlink()
-    found = messages_of(copied)
-    assert found["velodyne/points"][0][1].width == 3 and "velodyne_lidar/laser_scans" not in found
+    messages = messages_of(copied)
+    assert messages["velodyne/points"][0][1].width == 3 and "velodyne_lidar/laser_scans" not in messages
 
 
-def test_a_scan_stamped_at_its_end_is_moved_to_its_begin(tmp_path: Path) -> None:
+def test_scan_stamped_at_its_end_is_moved_to_its_start(tmp_path: Path) -> None:
     late = [
         tiny.depth_map(time, timestamps=[{"microseconds": time - 2000 + 1000 * k} for k in range(3)])
         for time in tiny.times()
@@ -183,7 +183,7 @@ def test_a_scan_stamped_at_its_end_is_moved_to_its_begin(tmp_path: Path) -> None
     assert any("stamps are moved" in note for note in notes_of(root))
 
 
-def test_static_frames_hang_on_the_rover_by_one_parent_each(messages: Messages, archive: Path) -> None:
+def test_static_frames_hang_on_rover_by_one_parent_each(messages: Messages, archive: Path) -> None:
     frames = static_frames(messages)
     children = [child for _, child in frames]
     assert len(children) == len(set(children))
@@ -205,16 +205,16 @@ def test_static_frames_hang_on_the_rover_by_one_parent_each(messages: Messages, 
     assert any("look aside" in note for note in notes_of(archive))
 
 
-def test_the_units_turn_can_be_left_out(archive: Path) -> None:
+def test_units_turn_can_be_left_out(archive: Path) -> None:
     frames = static_frames(messages_of(archive, unit_turn="none"))
     np.testing.assert_allclose(frames["sherpa_tt_body", "imu"][:3, :3], np.eye(3))
     np.testing.assert_allclose(frames["sherpa_tt_body", "imu"][:3, 3], [0.47, 0, 0.0021])
     assert not any("look aside" in note for note in notes_of(archive, unit_turn="none"))
 
 
-def matrix_of_numbers(place: list[float], turn: list[float]) -> Any:
+def matrix_of_numbers(position: list[float], turn: list[float]) -> Any:
     matrix = np.eye(4)
-    matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(turn).as_matrix(), place
+    matrix[:3, :3], matrix[:3, 3] = Rotation.from_quat(turn).as_matrix(), position
     return matrix
 
 
@@ -222,11 +222,11 @@ ENU = {"ned": np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]]), "nwu": np.array([[0,
 
 
 @pytest.mark.parametrize("axes", ["ned", "nwu"])
-def test_the_satellite_unit_is_turned_to_east_north_up(axes: str, archive: Path) -> None:
+def test_satellite_unit_is_turned_to_east_north_up(axes: str, archive: Path) -> None:
     _, message = messages_of(archive, dgps_frame=axes)["dgps/odom"][2]
-    found = matrix_of(message.pose.pose.position, message.pose.pose.orientation)
-    np.testing.assert_allclose(found[:3, 3], ENU[axes] @ [0.2, 0.5, -0.25], atol=1e-12)
-    np.testing.assert_allclose(found[:3, :3], ENU[axes] @ np.diag([1, -1, -1]), atol=1e-12)
+    matrix = matrix_of(message.pose.pose.position, message.pose.pose.orientation)
+    np.testing.assert_allclose(matrix[:3, 3], ENU[axes] @ [0.2, 0.5, -0.25], atol=1e-12)
+    np.testing.assert_allclose(matrix[:3, :3], ENU[axes] @ np.diag([1, -1, -1]), atol=1e-12)
     assert (message.header.frame_id, message.child_frame_id) == ("map", "dgps")
 
 
@@ -236,7 +236,7 @@ def curve(index: int) -> list[float]:
 
 
 @pytest.mark.parametrize(("axes", "sign"), [("ned", -1), ("nwu", 1)])
-def test_the_axes_of_the_satellite_unit_follow_from_the_way(axes: str, sign: int, tmp_path: Path) -> None:
+def test_axes_of_satellite_unit_follow_from_trajectory(axes: str, sign: int, tmp_path: Path) -> None:
     unknown = tiny.flat(sides=4)
     turned = Rotation.from_euler("z", 1.1 * sign)
     odometry = [tiny.state(time, pos=curve(index)) for index, time in enumerate(tiny.times())]
@@ -247,20 +247,20 @@ def test_the_axes_of_the_satellite_unit_follow_from_the_way(axes: str, sign: int
     ]  # fmt: skip
     streams = {tiny.ODOMETRY: ("RigidBodyState", odometry), tiny.DGPS: ("RigidBodyState", unit)}
     root = tiny.write(tmp_path / "x_Logger.msg", tiny.log_of(streams))
-    words = {"ned": "north-east-down", "nwu": "north-west-up"}[axes]
-    assert any(words in note and "its way" in note for note in notes_of(root))
+    text = {"ned": "north-east-down", "nwu": "north-west-up"}[axes]
+    assert any(text in note and "its way" in note for note in notes_of(root))
 
 
-def test_the_map_holds_the_odometry_where_the_first_true_pose_is(archive: Path) -> None:
+def test_map_holds_odometry_where_first_true_pose_is(archive: Path) -> None:
     selection = Selection(map_tf=True)
     messages = messages_of(archive, selection)
     frames = static_frames(messages)
     (_, truth), (_, odometry) = messages["dgps/odom"][0], messages["wheel_odom"][0]
     base = matrix_of(truth.pose.pose.position, truth.pose.pose.orientation) @ np.linalg.inv(frames["base_link", "dgps"])
     odom = matrix_of(odometry.pose.pose.position, odometry.pose.pose.orientation)
-    found = frames["map", "odom"] @ odom
-    np.testing.assert_allclose(found[:3, 3], base[:3, 3], atol=1e-9)
-    assert np.arctan2(found[1, 0], found[0, 0]) == pytest.approx(np.arctan2(base[1, 0], base[0, 0]), abs=1e-6)
+    result = frames["map", "odom"] @ odom
+    np.testing.assert_allclose(result[:3, 3], base[:3, 3], atol=1e-9)
+    assert np.arctan2(result[1, 0], result[0, 0]) == pytest.approx(np.arctan2(base[1, 0], base[0, 0]), abs=1e-6)
     np.testing.assert_allclose(frames["map", "odom"][2, :3], [0, 0, 1], atol=1e-12)
     later = static_frames(messages_of(archive, Selection(map_tf=True, start_s=0.25)))
     np.testing.assert_allclose(later["map", "odom"], frames["map", "odom"], atol=1e-12)
@@ -281,16 +281,16 @@ GENERIC: dict[str, tuple[str, Any, str, str]] = {
 }
 
 
-def test_any_log_plays_by_the_names_and_types_of_its_streams(tmp_path: Path) -> None:
+def test_any_log_plays_by_names_and_types_of_its_streams(tmp_path: Path) -> None:
     streams: tiny.Streams = {
         name: (kind, [make(time) for time in tiny.times()]) for name, (kind, make, *_) in GENERIC.items()
     }
     root = tiny.write(tmp_path / "open_day_1.msg", tiny.log_of(streams))
     with open_dataset(root) as opened:
-        found = {spec.topic: spec.type.rpartition("/")[2] for spec in opened.spec.streams}
-    assert found == {topic: kind for _, _, topic, kind in GENERIC.values()}
+        by_name = {spec.topic: spec.type.rpartition("/")[2] for spec in opened.spec.streams}
+    assert by_name == {topic: kind for _, _, topic, kind in GENERIC.values()}
     messages = messages_of(root)
-    for topic in found:
+    for topic in by_name:
         assert len(messages[topic]) == tiny.COUNT
     assert messages["task/state"][0] == ((tiny.START_US + tiny.LATE_US) * 1000, messages["task/state"][0][1])
     assert messages["task/state"][0][1].data == 7 and messages["task/cycle"][0][1].data == 0.25
@@ -300,7 +300,7 @@ def test_any_log_plays_by_the_names_and_types_of_its_streams(tmp_path: Path) -> 
     assert (transform.header.frame_id, transform.child_frame_id) == ("local_terrain_frame", "rover_body")
 
 
-def test_the_remission_of_a_scan_leaves_with_it(tmp_path: Path) -> None:
+def test_remission_of_scan_leaves_with_it(tmp_path: Path) -> None:
     own = {"ranges": [1500] * 360, "remission": [0.5 * beam for beam in range(360)]}
     samples = [tiny.laser_scan(time) | own for time in tiny.times()]
     root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/hokuyo.scans": ("LaserScan", samples)}))
@@ -308,32 +308,32 @@ def test_the_remission_of_a_scan_leaves_with_it(tmp_path: Path) -> None:
     assert scan.intensities.tolist() == own["remission"] and len(scan.ranges) == 360
 
 
-def test_a_velocity_without_the_orientation_that_would_turn_it_is_unknown_and_told(tmp_path: Path) -> None:
+def test_velocity_without_orientation_that_would_turn_it_is_unknown_and_reported(tmp_path: Path) -> None:
     samples = [tiny.state(time, cov_velocity=(0.05 * np.eye(3)).tolist()) for time in tiny.times()]
     for sample in samples:
         del sample["orient"]
     root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/slam.pose": ("RigidBodyState", samples)}))
     with open_dataset(root) as opened:
         assert not check(opened, Selection())
-        (told,) = opened.warnings
-    assert told.startswith("warning: /slam.pose: its velocities are in the target's frame")
+        (message,) = opened.warnings
+    assert message.startswith("warning: /slam.pose: its velocities are in the target's frame")
     for _, odometry in messages_of(root)["slam/pose"]:
         own = odometry.twist.twist
         np.testing.assert_array_equal(np.diag(odometry.twist.covariance.reshape(6, 6))[:3], [1e6] * 3)
         assert (own.linear.x, own.linear.y, own.angular.z) == (0, 0, samples[0]["angular_velocity"][2])
 
 
-def test_a_pair_of_images_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:
+def test_pair_of_images_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:
     def pair(time: int) -> Any:
         own = {"cameraMatrix": tiny.MATRIX, "distCoeffs": [0.0] * 5, "sensorId": "bb2", "cameraModel": "cam_PINHOLE"}
         frame = tiny.frame(time) | {"intrinsic": own}
         return {"metadata": {"timeStamp": {"microseconds": time}}, "left": frame, "right": frame, "baseline": 0.0900125}
 
     root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/bb2.pair": ("FramePair", [pair(t) for t in tiny.times()])}))
-    found = messages_of(root)
-    (_, left), (_, right) = found["bb2/pair/left/camera_info"][0], found["bb2/pair/right/camera_info"][0]
+    messages = messages_of(root)
+    (_, left), (_, right) = messages["bb2/pair/left/camera_info"][0], messages["bb2/pair/right/camera_info"][0]
     assert (left.p[3], right.p[3]) == (0.0, pytest.approx(-78.07288195))
-    assert stamp_ns(left) == stamp_ns(right) == stamp_ns(found["bb2/pair/right/image_raw"][0][1])
+    assert stamp_ns(left) == stamp_ns(right) == stamp_ns(messages["bb2/pair/right/image_raw"][0][1])
 
 
 def test_unknown_types_and_packed_bits_are_listed_and_left_out(copied: Path) -> None:
@@ -344,10 +344,10 @@ def test_unknown_types_and_packed_bits_are_listed_and_left_out(copied: Path) -> 
         "/c.map": ("Map", [{"metadata": {"scale": 0.1}, "data": {}}]),
     }
     tiny.write(copied / "others.msg", tiny.log_of(streams))
-    told = "\n".join(notes_of(copied))
-    assert "/a.status: 3 samples of /aggregator/TimestampEstimatorStatus are not played" in told
-    assert "/b.bits: 2 samples of asn1_bitstream are not played: packed bits of asn1SccFrame, 1360 bytes" in told
-    assert "/c.map: 1 samples of Map are not played" in told
+    text = "\n".join(notes_of(copied))
+    assert "/a.status: 3 samples of /aggregator/TimestampEstimatorStatus are not played" in text
+    assert "/b.bits: 2 samples of asn1_bitstream are not played: packed bits of asn1SccFrame, 1360 bytes" in text
+    assert "/c.map: 1 samples of Map are not played" in text
     assert not defects_of(copied)
 
 
@@ -365,7 +365,7 @@ def test_quaternions_of_older_logs_have_w_first(day_us: int, first: bool, tmp_pa
     assert [forced.x, forced.y, forced.z, forced.w] == pytest.approx(turned)
 
 
-def test_a_younger_log_that_stands_upright_only_with_w_first_is_told(tmp_path: Path) -> None:
+def test_younger_log_that_stands_upright_only_with_w_first_is_reported(tmp_path: Path) -> None:
     samples = [tiny.state(time, orient=[ROOT_HALF, 0, 0, ROOT_HALF]) for time in tiny.times()]
     root = tiny.write(tmp_path / "x_Logger.msg", tiny.log_of({tiny.ODOMETRY: ("RigidBodyState", samples)}))
     assert [defect.kind for defect in defects_of(root)] == ["orientation_order"]

@@ -63,7 +63,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("is_whole_buffer", [True, False])
-def test_packed_bits_of_each_type_become_the_messages_of_plain_samples(
+def test_packed_bits_of_each_type_become_messages_of_plain_samples(
     kind: str, is_whole_buffer: bool, tmp_path: Path
 ) -> None:
     samples = [MAKERS[kind](time) for time in tiny.times()]
@@ -71,9 +71,9 @@ def test_packed_bits_of_each_type_become_the_messages_of_plain_samples(
     packed = [packed_sample(kind, sample, size=size) for sample in samples]
     log = tiny.log_of({PLAIN: (kind, samples), PACKED: ("asn1_bitstream", packed)})
     root = tiny.write(tmp_path / "x_Logger.msg", log)
-    found = raw_of(root)
+    raw_messages = raw_of(root)
     plain, bits = (
-        [(stamp, raw) for stamp, topic, raw in found if topic == f"/sherpatt/task/{name}"]
+        [(stamp, raw) for stamp, topic, raw in raw_messages if topic == f"/sherpatt/task/{name}"]
         for name in ("plain", "packed")
     )
     assert len(plain) == tiny.COUNT
@@ -95,11 +95,11 @@ def test_quaternions_in_packed_bits_have_w_last_in_older_logs_too(tmp_path: Path
     old_us, turn = 1_500_000_000_000_000, [0.0, 0.0, tiny.ROOT_HALF, tiny.ROOT_HALF]
     states = [whole(tiny.state(old_us + step * tiny.STEP_US, orient=turn)) for step in range(tiny.COUNT)]
     root = packed_log(tmp_path / "x.msg", "RigidBodyState", [packed_sample("RigidBodyState", own) for own in states])
-    found = messages_of(root)["task/packed"][0][1].pose.pose.orientation
-    assert [found.x, found.y, found.z, found.w] == pytest.approx(turn)
+    messages = messages_of(root)["task/packed"][0][1].pose.pose.orientation
+    assert [messages.x, messages.y, messages.z, messages.w] == pytest.approx(turn)
 
 
-def test_joints_of_a_whole_buffer_of_the_older_form_are_read_by_it(tmp_path: Path) -> None:
+def test_joints_of_whole_buffer_of_older_form_are_read_by_it(tmp_path: Path) -> None:
     samples = [packed_sample("OldJoints", MAKERS["Joints"](time), size=9677) for time in tiny.times()]
     for sample in samples:
         sample["type"] = "asn1SccJoints"
@@ -142,7 +142,7 @@ def more_behind(sample: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "fault"),
+    ("spoil", "issue"),
     [
         (cut, r"TransformWithCovariance in packed bits: .*\w at bit 7\d\d: expected \d+ bits, got \d+ up to the end"),
         (impossible, "metadata.producerId at bit 32: expected a number from 0 to 256, got 51"),
@@ -154,20 +154,18 @@ def more_behind(sample: Any) -> None:
         (more_behind, r"expected 1001 bytes of values, got values up to bit \d+ and others behind"),
     ],
 )
-def test_a_sample_of_bits_that_is_not_sound_is_a_defect_and_the_others_play(
-    spoil: Any, fault: str, tmp_path: Path
-) -> None:
+def test_sample_of_bits_that_is_not_sound_is_defect_and_others_play(spoil: Any, issue: str, tmp_path: Path) -> None:
     samples = transforms()
     spoil(samples[2])
     root = packed_log(tmp_path / "x.msg", "TransformWithCovariance", samples)
     defects = [defect for defect in defects_of(root) if defect.kind == "damaged_sample"]
     assert [(defect.file, defect.stream) for defect in defects] == [("x.msg", "task_packed")]
     assert defects[0].message.startswith("sample 2 of /task.packed at byte ")
-    assert re.search(fault, defects[0].message)
+    assert re.search(issue, defects[0].message)
     assert len(messages_of(root)["task/packed"]) == tiny.COUNT - 1
 
 
-def test_a_first_sample_that_is_cut_off_leaves_the_others_their_frames(tmp_path: Path) -> None:
+def test_first_sample_that_is_cut_off_leaves_others_their_frames(tmp_path: Path) -> None:
     samples = transforms()
     cut(samples[0])
     messages = messages_of(packed_log(tmp_path / "x.msg", "TransformWithCovariance", samples))["task/packed"]
@@ -175,22 +173,22 @@ def test_a_first_sample_that_is_cut_off_leaves_the_others_their_frames(tmp_path:
     assert (len(messages), frames) == (tiny.COUNT - 1, {("local_terrain_frame", "rover_body")})
 
 
-def test_bits_that_are_not_decoded_are_told_with_type_method_and_length(tmp_path: Path) -> None:
+def test_bits_that_are_not_decoded_are_reported_with_type_method_and_length(tmp_path: Path) -> None:
     other, method = {"serialization_method": 0, "type": "asn1SccMap", "data": [1] * 9}, transforms()
     for sample in method:
         other_method(sample)
     streams: tiny.Streams = {"/b.map": ("asn1_bitstream", [other] * 2), "/b.by": ("asn1_bitstream", method)}
     root = tiny.write(tmp_path / "x.msg", tiny.log_of(streams | {"/a.imu": ("IMUSensors", [tiny.imu(tiny.START_US)])}))
-    told = "\n".join(notes_of(root))
-    assert "/b.map: 2 samples of asn1_bitstream are not played: packed bits of asn1SccMap, 9 bytes each" in told
+    text = "\n".join(notes_of(root))
+    assert "/b.map: 2 samples of asn1_bitstream are not played: packed bits of asn1SccMap, 9 bytes each" in text
     assert (
         "/b.by: 5 samples of asn1_bitstream are not played: packed bits of asn1SccTransformWithCovariance "
-        "by the method 1, not 0 (unaligned PER), 1360 bytes each" in told
+        "by the method 1, not 0 (unaligned PER), 1360 bytes each" in text
     )
     assert not defects_of(root)
 
 
-def test_the_tools_show_what_is_in_packed_bits(run: Run, tmp_path: Path) -> None:
+def test_tools_show_what_is_in_packed_bits(run: Run, tmp_path: Path) -> None:
     samples = transforms()
     cut(samples[3])
     root = packed_log(tmp_path / "x.msg", "TransformWithCovariance", samples)
@@ -208,7 +206,7 @@ def test_the_tools_show_what_is_in_packed_bits(run: Run, tmp_path: Path) -> None
     assert table["data.translation.1"].to_list() == [2.0, 2.0, 2.0, None, 2.0]
 
 
-def test_a_chunk_of_packed_bits_holds_them_as_they_were(run: Run, tmp_path: Path) -> None:
+def test_chunk_of_packed_bits_holds_them_as_they_were(run: Run, tmp_path: Path) -> None:
     root = packed_log(tmp_path / "x.msg", "TransformWithCovariance", transforms())
     assert run("chunk", root, PACKED, "--start", "1", "--end", "3", tmp_path / "out.msg")[0] == 0
     assert tiny.packed(transforms()[1]) in (tmp_path / "out.msg").read_bytes()

@@ -77,9 +77,9 @@ ROWS: dict[str, tuple[str, Change, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ROWS)
-def test_a_faulty_sample_is_told_once_and_left_out(fault: str, copied: Path, counts: dict[str, int]) -> None:
-    name, change, topic, kind = ROWS[fault]
+@pytest.mark.parametrize("issue", ROWS)
+def test_defective_sample_is_reported_once_and_left_out(issue: str, copied: Path, counts: dict[str, int]) -> None:
+    name, change, topic, kind = ROWS[issue]
     changed(copied, name, change)
     defects = defects_of(copied)
     assert [defect.kind for defect in defects] == [kind], [str(defect) for defect in defects]
@@ -91,23 +91,23 @@ def test_a_faulty_sample_is_told_once_and_left_out(fault: str, copied: Path, cou
     assert counts_of(copied) == expected
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.999])
-def test_a_log_that_is_cut_off_plays_up_to_there(share: float, copied: Path, counts: dict[str, int]) -> None:
+@pytest.mark.parametrize("fraction", [0.3, 0.6, 0.999])
+def test_log_that_is_cut_off_plays_up_to_there(fraction: float, copied: Path, counts: dict[str, int]) -> None:
     path = copied / ODOMETRY
     data = path.read_bytes()
-    path.write_bytes(data[: round(len(data) * share)])
+    path.write_bytes(data[: round(len(data) * fraction)])
     defects = defects_of(copied)
     assert [(defect.kind, defect.file) for defect in defects] == [("truncated_log", ODOMETRY)]
     assert "corrupt near byte" in defects[0].message
-    found = counts_of(copied)
+    actual = counts_of(copied)
     size = len(tiny.packed(tiny.state(tiny.START_US)))
-    assert found["wheel_odom"] == min(round(len(data) * share) // size, tiny.COUNT)
-    assert {k: v for k, v in found.items() if k != "wheel_odom"} == {
+    assert actual["wheel_odom"] == min(round(len(data) * fraction) // size, tiny.COUNT)
+    assert {k: v for k, v in actual.items() if k != "wheel_odom"} == {
         k: v for k, v in counts.items() if k != "wheel_odom"
     }
 
 
-def test_a_list_that_was_left_out_is_told_and_the_streams_before_it_play(copied: Path, counts: dict[str, int]) -> None:
+def test_list_that_was_left_out_is_reported_and_streams_before_it_play(copied: Path, counts: dict[str, int]) -> None:
     samples = [tiny.rock_frame(time) for time in tiny.times()]
     first = {key: samples[0][key] for key in ("time", "received_time")}
     lost = bytes((0x80 + len(samples[0]),)) + tiny.packed(first)[1:] + tiny.packed("image")
@@ -118,13 +118,13 @@ def test_a_list_that_was_left_out_is_told_and_the_streams_before_it_play(copied:
     (copied / "basler.msg").write_bytes(b"\x84" + good + meta + bad)
     defects = defects_of(copied)
     assert [defect.kind for defect in defects] == ["corrupt_log"]
-    place = 1 + len(good) + len(meta) + len(tiny.packed("/camera.frame")) + 1
-    assert f"corrupt near byte {place}:" in defects[0].message and "1,000,000" in defects[0].message
+    position = 1 + len(good) + len(meta) + len(tiny.packed("/camera.frame")) + 1
+    assert f"corrupt near byte {position}:" in defects[0].message and "1,000,000" in defects[0].message
     assert counts_of(copied) == counts | {"a/b": tiny.COUNT}
 
 
 @pytest.mark.parametrize("name", ["recording_20181202_tf.msg", "recording_20181202_camera.msg"])
-def test_settings_that_are_cut_off_are_told(name: str, copied: Path, counts: dict[str, int]) -> None:
+def test_settings_that_are_cut_off_are_reported(name: str, copied: Path, counts: dict[str, int]) -> None:
     path = copied / name
     path.write_bytes(path.read_bytes()[:-20])
     assert [(defect.kind, defect.file) for defect in defects_of(copied)] == [("truncated_log", name)]
@@ -132,14 +132,14 @@ def test_settings_that_are_cut_off_are_told(name: str, copied: Path, counts: dic
     assert counts_of(copied) == {topic: count for topic, count in counts.items() if topic not in infos}
 
 
-def test_a_transform_that_is_no_turn_is_told(copied: Path, counts: dict[str, int]) -> None:
+def test_transform_that_is_no_turn_is_reported(copied: Path, counts: dict[str, int]) -> None:
     rows = tiny.FRAMES | {("tcp", "camera_color"): {"translation": [0.0] * 3, "rotation": [0, 0, 0, 0.5]}}
     tiny.write(copied / "recording_20181202_tf.msg", rows)
     assert [defect.kind for defect in defects_of(copied)] == ["unreadable_settings"]
     assert counts_of(copied) == counts
 
 
-def test_a_camera_of_texts_is_told_and_the_other_one_holds(copied: Path, counts: dict[str, int]) -> None:
+def test_camera_of_texts_is_reported_and_other_one_holds(copied: Path, counts: dict[str, int]) -> None:
     cameras: dict[str, Any] = {name: dict(value) for name, value in tiny.CAMERAS.items()}
     cameras["/hcru1/pt_stereo_rect/left/camera_info"]["intrinsic"] = {"cameraMatrix": "x"}
     tiny.write(copied / "recording_20181202_camera.msg", cameras)
@@ -148,17 +148,17 @@ def test_a_camera_of_texts_is_told_and_the_other_one_holds(copied: Path, counts:
     assert counts_of(copied) == expected
 
 
-def test_fewer_times_than_samples_are_told(copied: Path, counts: dict[str, int]) -> None:
+def test_fewer_times_than_samples_are_reported(copied: Path, counts: dict[str, int]) -> None:
     changed(copied, ODOMETRY, lambda log: log[f"{tiny.ODOMETRY}.meta"]["timestamps"].pop())
     assert [defect.kind for defect in defects_of(copied)] == ["length_mismatch"]
     assert counts_of(copied) == counts
 
 
-def test_a_known_stream_of_another_kind_plays_by_its_own_name(copied: Path, counts: dict[str, int]) -> None:
+def test_known_stream_of_another_kind_plays_by_its_own_name(copied: Path, counts: dict[str, int]) -> None:
     log = tiny.log_of({tiny.DGPS: ("/gps/Solution", [tiny.solution(time) for time in tiny.times()])})
     tiny.write(copied / "dgps_Logger_InFuse.msg", log)
-    found = counts_of(copied)
-    assert "dgps/odom" not in found and found["dgps/imu_pose"] == tiny.COUNT
+    actual = counts_of(copied)
+    assert "dgps/odom" not in actual and actual["dgps/imu_pose"] == tiny.COUNT
     assert not defects_of(copied)
 
 
@@ -195,10 +195,10 @@ FIRST: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("fault", FIRST)
+@pytest.mark.parametrize("issue", FIRST)
 @pytest.mark.parametrize("name", [CAMERA, tiny.LEFT])
-def test_images_play_though_the_first_is_unsound(name: str, fault: str, tmp_path: Path) -> None:
-    samples = [FIRST[fault], *(tiny.frame(time) for time in tiny.times()[1:])]
+def test_images_play_though_first_is_unsound(name: str, issue: str, tmp_path: Path) -> None:
+    samples = [FIRST[issue], *(tiny.frame(time) for time in tiny.times()[1:])]
     path = written(tmp_path, name, "Frame", samples)
     ((kind, text),) = told(path)
     assert kind == "damaged_picture" and f"x_Logger.msg: sample 0 of {name} at byte " in text
@@ -207,16 +207,16 @@ def test_images_play_though_the_first_is_unsound(name: str, fault: str, tmp_path
 
 
 @pytest.mark.parametrize("first", [None, 5, {}, {"left": invalid(tiny.START_US), "right": None, "baseline": 0.1}])
-def test_pairs_play_though_the_first_is_unsound(first: Any, tmp_path: Path) -> None:
+def test_pairs_play_though_first_is_unsound(first: Any, tmp_path: Path) -> None:
     path = written(tmp_path, CAMERA, "FramePair", [first, *(pair(time) for time in tiny.times()[1:])])
-    found = told(path)
-    assert [kind for kind, _ in found] == ["damaged_picture"] * 2
-    assert all(f"sample 0 of {CAMERA} at byte " in text for _, text in found)
+    output = told(path)
+    assert [kind for kind, _ in output] == ["damaged_picture"] * 2
+    assert all(f"sample 0 of {CAMERA} at byte " in text for _, text in output)
     messages = messages_of(path)
     assert [len(messages[f"task/camera/{side}/image_raw"]) for side in ("left", "right")] == [tiny.COUNT - 1] * 2
 
 
-def test_a_side_of_which_no_image_is_sound_is_told_once_and_the_other_plays(tmp_path: Path) -> None:
+def test_side_of_which_no_image_is_sound_is_reported_once_and_other_plays(tmp_path: Path) -> None:
     samples = [pair(time) | {"left": invalid(time)} for time in tiny.times()]
     path = written(tmp_path, CAMERA, "FramePair", samples)
     ((kind, text),) = told(path)
@@ -225,7 +225,7 @@ def test_a_side_of_which_no_image_is_sound_is_told_once_and_the_other_plays(tmp_
     assert len(messages_of(path)["task/camera/right/image_raw"]) == tiny.COUNT
 
 
-def test_depth_maps_are_moved_to_their_begin_though_the_first_is_unsound(tmp_path: Path) -> None:
+def test_depth_maps_are_moved_to_their_start_though_first_is_unsound(tmp_path: Path) -> None:
     early = [{"microseconds": -100_000 + 1000 * column} for column in range(3)]
     samples = [
         tiny.depth_map(time, timestamps=[{"microseconds": time + own["microseconds"]} for own in early])
@@ -251,34 +251,34 @@ NUMBERS: dict[str, tuple[list[int], list[int], str]] = {
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
-def test_numbers_beyond_what_their_type_holds_are_told_with_its_range(kind: str, tmp_path: Path) -> None:
+def test_numbers_beyond_what_their_type_holds_are_reported_with_its_range(kind: str, tmp_path: Path) -> None:
     good, bad, limits = NUMBERS[kind]
     path = written(tmp_path, "/task.state", kind, [*good, *bad])
-    found = told(path)
-    texts = [text.partition(": expected ")[2] for _, text in found]
+    output = told(path)
+    texts = [text.partition(": expected ")[2] for _, text in output]
     assert texts == [f"a whole number {limits}, got {value}" for value in bad]
     assert [int(message.data) for _, message in messages_of(path)["task/state"]] == good
 
 
-def test_a_truth_value_among_whole_numbers_does_not_change_their_type(tmp_path: Path) -> None:
+def test_truth_value_among_whole_numbers_does_not_change_their_type(tmp_path: Path) -> None:
     path = written(tmp_path, "/task.state", "int32_t", [True, 5, -7])
     assert not told(path)
     assert [message.data for _, message in messages_of(path)["task/state"]] == [1, 5, -7]
 
 
 @pytest.mark.parametrize(
-    "fault", [{}, {"latitude": math.nan}, {"longitude": math.inf}, {"latitude": None}, {"altitude": math.nan}]
+    "issue", [{}, {"latitude": math.nan}, {"longitude": math.inf}, {"latitude": None}, {"altitude": math.nan}]
 )
-def test_fixes_without_a_place_are_told(fault: dict[str, Any], tmp_path: Path) -> None:
+def test_fixes_without_position_are_reported(issue: dict[str, Any], tmp_path: Path) -> None:
     samples = [tiny.solution(time, kind="RTK_FIXED") for time in tiny.times()]
-    samples[0] = samples[0] | fault if fault else {}
+    samples[0] = samples[0] | issue if issue else {}
     path = written(tmp_path, "/gps.solution", "/gps/Solution", samples)
     ((kind, text),) = told(path)
     assert kind == "damaged_sample" and "sample 0 of /gps.solution at byte " in text
     assert len(messages_of(path)["gps/solution"]) == tiny.COUNT - 1
 
 
-def test_a_fix_without_a_solution_may_have_no_place(tmp_path: Path) -> None:
+def test_fix_without_solution_may_have_no_position(tmp_path: Path) -> None:
     nowhere = dict.fromkeys(("latitude", "longitude", "altitude"), math.nan)
     samples = [tiny.solution(time, kind="NO_SOLUTION") | nowhere for time in tiny.times()]
     path = written(tmp_path, "/gps.solution", "/gps/Solution", samples)
@@ -287,7 +287,7 @@ def test_a_fix_without_a_solution_may_have_no_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sample", [5, None, {}, {"data": {"points": None}}, {"data": {"points": 5}}])
-def test_a_cloud_without_points_is_told_and_one_of_none_is_not(sample: Any, tmp_path: Path) -> None:
+def test_cloud_without_points_is_reported_and_one_of_none_is_not(sample: Any, tmp_path: Path) -> None:
     empty = tiny.cloud(tiny.times()[1])
     empty["data"]["points"] = []
     samples = [sample, empty, *(tiny.cloud(time) for time in tiny.times()[2:])]
@@ -310,13 +310,13 @@ def test_broken_times_of_samples_are_counted_for_each_stream(tmp_path: Path) -> 
     assert stamps == [tiny.START_US * 1000, *logged[1:]]
 
 
-def test_a_stream_all_of_whose_times_are_broken_is_told(tmp_path: Path) -> None:
+def test_stream_all_of_whose_times_are_broken_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path, POSE, "RigidBodyState", [tiny.state(0) for _ in tiny.times()])
     ((kind, text),) = told(path)
     assert kind == "no_own_time" and "5 of 5" in text
 
 
-def test_samples_of_a_kind_without_a_time_are_no_fault(tmp_path: Path) -> None:
+def test_samples_of_kind_without_time_are_no_defect(tmp_path: Path) -> None:
     samples = [{"pos": [0.0, 0.0, 0.0], "orient": [0.0, 0.0, 0.0, 1.0]} for _ in tiny.times()]
     assert not told(written(tmp_path, "/task.place", "Pose", samples))
 
@@ -330,7 +330,7 @@ def test_broken_times_of_logging_are_counted_for_each_stream(tmp_path: Path) -> 
     assert len(messages_of(path)["task/pose"]) == tiny.COUNT
 
 
-def test_a_time_of_logging_too_large_for_its_unit_is_told(tmp_path: Path) -> None:
+def test_time_of_logging_too_large_for_its_unit_is_reported(tmp_path: Path) -> None:
     log = tiny.log_of({POSE: ("RigidBodyState", [tiny.state(time) for time in tiny.times()])})
     log[f"{POSE}.meta"]["timestamps"][3] = 1 << 62
     path = tiny.write(tmp_path / "x_Logger.msg", log)
@@ -339,25 +339,25 @@ def test_a_time_of_logging_too_large_for_its_unit_is_told(tmp_path: Path) -> Non
     assert len(messages_of(path)["task/pose"]) == tiny.COUNT
 
 
-def test_a_stream_that_is_no_list_is_told(tmp_path: Path) -> None:
+def test_stream_that_is_no_list_is_reported(tmp_path: Path) -> None:
     log = tiny.log_of({POSE: ("RigidBodyState", [tiny.state(time) for time in tiny.times()])})
     path = tiny.write(tmp_path / "x_Logger.msg", {"/a.b": 5, "/a.b.meta": {"timestamps": [1], "type": "double"}} | log)
     assert any("/a.b" in text for _, text in told(path))
     assert len(messages_of(path)["task/pose"]) == tiny.COUNT
 
 
-def test_meta_that_is_no_map_is_told(tmp_path: Path) -> None:
+def test_meta_that_is_no_map_is_reported(tmp_path: Path) -> None:
     log = tiny.log_of({POSE: ("RigidBodyState", [tiny.state(time) for time in tiny.times()])})
     path = tiny.write(tmp_path / "x_Logger.msg", log | {f"{POSE}.meta": 5})
     assert any(f"{POSE}.meta" in text for _, text in told(path))
     assert len(messages_of(path)["task/pose"]) == tiny.COUNT
 
 
-@pytest.mark.parametrize("fault", [{"pos": None}, {"sourceFrame": 5}, {"orient": None}, {"targetFrame": [1]}])
+@pytest.mark.parametrize("issue", [{"pos": None}, {"sourceFrame": 5}, {"orient": None}, {"targetFrame": [1]}])
 @pytest.mark.parametrize("row", [0, 2])
-def test_fields_of_another_kind_are_told(row: int, fault: dict[str, Any], tmp_path: Path) -> None:
+def test_fields_of_another_kind_are_reported(row: int, issue: dict[str, Any], tmp_path: Path) -> None:
     samples = [tiny.state(time) for time in tiny.times()]
-    samples[row] |= fault
+    samples[row] |= issue
     path = written(tmp_path, POSE, "RigidBodyState", samples)
     ((kind, text),) = told(path)
     assert kind == "damaged_sample" and f"sample {row} of {POSE} at byte " in text
@@ -380,7 +380,7 @@ OTHERS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("origin", OTHERS)
-def test_old_logs_that_the_converter_never_made_have_w_last(origin: str, tmp_path: Path) -> None:
+def test_old_logs_that_converter_never_made_have_w_last(origin: str, tmp_path: Path) -> None:
     name, samples = OTHERS[origin]
     path = written(tmp_path, name, "RigidBodyState", samples)
     turn = messages_of(path)["odo/pose"][0][1].pose.pose.orientation
@@ -388,13 +388,13 @@ def test_old_logs_that_the_converter_never_made_have_w_last(origin: str, tmp_pat
     assert not any("w x y z" in note for note in notes_of(path))
 
 
-def test_in_an_old_folder_only_the_converted_log_has_w_first(tmp_path: Path) -> None:
+def test_in_old_folder_only_converted_log_has_w_first(tmp_path: Path) -> None:
     turned = [tiny.ROOT_HALF, 0.0, 0.0, tiny.ROOT_HALF]
     converted = old([tiny.state(time, orient=turned) for time in tiny.times()])
     logged = old([tiny.snake_case_state(time) for time in tiny.times()])
     tiny.write(tmp_path / "a_Logger_InFuse.msg", tiny.log_of({POSE: ("RigidBodyState", converted)}))
     tiny.write(tmp_path / "b_000000000.msg", tiny.log_of({"odo.pose": ("RigidBodyState", logged)}))
-    found = messages_of(tmp_path)
+    messages = messages_of(tmp_path)
     for topic in ("task/pose", "odo/pose"):
-        turn = found[topic][0][1].pose.pose.orientation
+        turn = messages[topic][0][1].pose.pose.orientation
         assert [turn.x, turn.y, turn.z, turn.w] == pytest.approx([0, 0, tiny.ROOT_HALF, tiny.ROOT_HALF]), topic

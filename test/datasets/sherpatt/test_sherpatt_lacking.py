@@ -21,28 +21,28 @@ def log(root: Path, *names: str) -> Path:
     return tiny.write(root / "a.msg", tiny.log_of({name: ("RigidBodyState", states) for name in names}))
 
 
-@pytest.mark.parametrize(("name", "told"), CASES)
-def test_info_and_a_conversion_say_what_lacks(
-    name: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "message"), CASES)
+def test_info_and_conversion_report_what_lacks(
+    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(log(tmp_path, name))
     assert main(["info", path]) == 0
-    assert f"  note: {told}\n" in capsys.readouterr().out
+    assert f"  note: {message}\n" in capsys.readouterr().out
     assert main(["convert", path, str(tmp_path / "bag"), "--derived"]) == 0
-    assert told in capsys.readouterr().err.splitlines()
+    assert message in capsys.readouterr().err.splitlines()
     assert main(["convert", path, str(tmp_path / "plain")]) == 0
-    assert told not in capsys.readouterr().err
+    assert message not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "told"), CASES)
-def test_the_player_says_what_lacks_when_it_begins(name: str, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "message"), CASES)
+def test_player_reports_what_lacks_when_it_starts(name: str, message: str, tmp_path: Path) -> None:
     with open_dataset(log(tmp_path, name), "sherpatt") as archive:
         program, feeds = play_plan(archive, Selection())
-        assert start_message(archive, program, feeds, PlayOptions()).endswith(f" topics; {told}")
+        assert start_message(archive, program, feeds, PlayOptions()).endswith(f" topics; {message}")
 
 
 @pytest.mark.parametrize("names", [[tiny.ODOMETRY, tiny.DGPS], [tiny.BODY_JOINT]])
-def test_where_both_or_none_are_there_nothing_is_said(
+def test_where_both_or_none_are_there_nothing_is_reported(
     names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["info", str(log(tmp_path, *names))]) == 0

@@ -65,63 +65,63 @@ def contact(leg: str, angles: Mapping[str, float]) -> np.ndarray:
     return np.array([0.4 * ahead + out * np.cos(direction), 0.4 * left + out * np.sin(direction), -down])
 
 
-def test_each_leg_has_eleven_links_on_the_body_and_no_arm() -> None:
+def test_each_leg_has_eleven_links_on_body_and_no_arm() -> None:
     assert SHERPATT.robot == FILE.stem
     assert MODEL.root == "base_link"
     assert set(MODEL.links) == {"base_link", *(f"{link}_{leg}" for link in LINKS for leg in LEGS)}
     assert (len(MODEL.joints), len(MODEL.links)) == (44, 45)
 
 
-def test_the_parser_of_ros_reads_the_same_tree() -> None:
+def test_parser_of_ros_reads_same_tree() -> None:
     assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
-def test_the_joints_that_close_the_parallelograms_follow_the_driven_ones() -> None:
-    found = {joint.name: joint.mimic for joint in MODEL.joints if joint.mimic is not None}
-    assert {name: tuple(mimic) for name, mimic in found.items()} == {
+def test_joints_that_close_parallelograms_follow_driven_ones() -> None:
+    by_name = {joint.name: joint.mimic for joint in MODEL.joints if joint.mimic is not None}
+    assert {name: tuple(mimic) for name, mimic in by_name.items()} == {
         f"{fake}_{leg}": (f"{driven}_{leg}", factor, 0) for fake, (driven, factor) in MIMICS.items() for leg in LEGS
     }
 
 
-def test_at_rest_the_wheels_stand_on_the_ground_below_the_corners_of_a_square() -> None:
-    found = poses(AT_REST)
+def test_at_rest_wheels_stand_on_ground_below_corners_of_square() -> None:
+    actual = poses(AT_REST)
     for leg, (ahead, left) in LEGS.items():
-        place = found[f"wheel_end_point_{leg}"][:3, 3]
-        np.testing.assert_allclose(place, [1.0237 * ahead, 1.0237 * left, -0.6485], atol=2e-3)
+        position = actual[f"wheel_end_point_{leg}"][:3, 3]
+        np.testing.assert_allclose(position, [1.0237 * ahead, 1.0237 * left, -0.6485], atol=2e-3)
 
 
 @given(ANGLES)
-def test_the_wheels_stand_where_the_lengths_of_the_struts_bring_them(angles: dict[str, float]) -> None:
-    found = poses(angles)
+def test_wheels_stand_where_lengths_of_struts_bring_them(angles: dict[str, float]) -> None:
+    actual = poses(angles)
     for leg in LEGS:
-        np.testing.assert_allclose(found[f"wheel_end_point_{leg}"][:3, 3], contact(leg, angles), atol=1e-9)
+        np.testing.assert_allclose(actual[f"wheel_end_point_{leg}"][:3, 3], contact(leg, angles), atol=1e-9)
 
 
 @given(ANGLES)
-def test_parallelograms_keep_the_knee_and_the_wheel_s_column_upright(angles: dict[str, float]) -> None:
-    found = poses(angles)
+def test_parallelograms_keep_knee_and_wheel_s_column_upright(angles: dict[str, float]) -> None:
+    actual = poses(angles)
     for leg, (ahead, left) in LEGS.items():
         upright = Rotation.from_euler("xz", [-np.pi / 2, np.arctan2(left, ahead) + angles["alpha"]]).as_matrix()
         for link in ("knee", "wheel_upper"):
-            np.testing.assert_allclose(found[f"{link}_{leg}"][:3, :3], upright, atol=1e-9)
-        np.testing.assert_allclose(found[f"wheel_lower_{leg}"][:3, 2], [0, 0, 1], atol=1e-9)
-        np.testing.assert_allclose(found[f"wheel_{leg}"][2, 2], 0, atol=1e-9)  # its axle is level
+            np.testing.assert_allclose(actual[f"{link}_{leg}"][:3, :3], upright, atol=1e-9)
+        np.testing.assert_allclose(actual[f"wheel_lower_{leg}"][:3, 2], [0, 0, 1], atol=1e-9)
+        np.testing.assert_allclose(actual[f"wheel_{leg}"][2, 2], 0, atol=1e-9)  # its axle is level
 
 
 @given(ANGLES)
-def test_the_second_struts_end_where_the_knee_and_the_column_hold_them(angles: dict[str, float]) -> None:
+def test_second_struts_end_where_knee_and_column_hold_them(angles: dict[str, float]) -> None:
     """Struts of one length, so that each end keeps its place in the part that it holds: what closes the loop."""
-    found, end = poses(angles), np.array([0.4, 0, 0, 1])
+    actual, end = poses(angles), np.array([0.4, 0, 0, 1])
     for leg in LEGS:
-        for strut, held, place in (
+        for strut, held, position in (
             ("inner_leg", "knee", (-0.0875, -0.15155)),
             ("outer_leg", "wheel_upper", (0.085, -0.127)),
         ):
-            seen = np.linalg.inv(found[f"{held}_{leg}"]) @ found[f"{strut}_{leg}"] @ end
-            np.testing.assert_allclose(seen[:3], [*place, 0], atol=1e-9)
+            seen = np.linalg.inv(actual[f"{held}_{leg}"]) @ actual[f"{strut}_{leg}"] @ end
+            np.testing.assert_allclose(seen[:3], [*position, 0], atol=1e-9)
 
 
-def test_phi_steers_to_the_left_and_a_wheel_rolls_about_its_axle() -> None:
+def test_phi_steers_to_left_and_wheel_rolls_about_its_axle() -> None:
     straight, steered = poses(AT_REST), poses({**AT_REST, "phi": 0.3, "omega": 1.0})
     for leg in LEGS:
         turn = Rotation.from_matrix(steered[f"wheel_lower_{leg}"][:3, :3] @ straight[f"wheel_lower_{leg}"][:3, :3].T)
@@ -135,7 +135,7 @@ def test_phi_steers_to_the_left_and_a_wheel_rolls_about_its_axle() -> None:
         np.testing.assert_allclose(rolled.as_rotvec(), axle, atol=1e-9)
 
 
-def test_limits_hold_the_joints_and_the_legs_at_rest_are_within() -> None:
+def test_limits_hold_joints_and_legs_at_rest_are_within() -> None:
     limits = {element.get("name"): element.find("limit") for element in ElementTree.fromstring(TEXT).iter("joint")}
     for leg in LEGS:
         low, high = ([float(limits[f"{joint}_{leg}"].get(end)) for joint in ("alpha", "beta", "gamma", "phi")]
@@ -147,7 +147,7 @@ def test_limits_hold_the_joints_and_the_legs_at_rest_are_within() -> None:
         assert limits[f"omega_{leg}"] is None
 
 
-def test_what_stands_still_in_the_legs_is_sent_by_the_player_as_the_model_has_it() -> None:
+def test_what_stands_still_in_legs_is_sent_by_player_as_model_has_it() -> None:
     sent = {edge.child: edge for edge in edges_from_published(SHERPATT.extrinsics, SHERPATT.tree)}
     standing = fixed_transforms(MODEL)
     assert set(standing) == {f"{link}_{leg}" for link in ("wheel_end_point", "force_torque_sensor") for leg in LEGS}
@@ -157,7 +157,7 @@ def test_what_stands_still_in_the_legs_is_sent_by_the_player_as_the_model_has_it
     assert not {joint.child for joint in MODEL.joints if joint.kind != "fixed"} & set(sent)
 
 
-def test_shapes_have_colours_and_sizes_and_the_struts_their_length() -> None:
+def test_shapes_have_colours_and_sizes_and_struts_their_length() -> None:
     shapes = shapes_of(TEXT)
     assert shapes.used == shapes.colours
     assert min(shapes.sizes_m) > 0.01 and max(shapes.sizes_m) < 1.0
@@ -167,7 +167,7 @@ def test_shapes_have_colours_and_sizes_and_the_struts_their_length() -> None:
         assert tyre.get("radius") == "0.2"
 
 
-def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
+def test_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     kinds = {
         "sensor_msgs/msg/Image": "Image", "nav_msgs/msg/Odometry": "Odometry", "nav_msgs/msg/Path": "Path",
         "sensor_msgs/msg/PointCloud2": "PointCloud2", "std_msgs/msg/String": "RobotModel",
@@ -186,9 +186,9 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     }  # fmt: skip
 
 
-def test_the_view_stands_in_the_map_and_follows_the_rover() -> None:
+def test_view_stands_in_map_and_follows_rover() -> None:
     assert VIEW["Global Options"]["Fixed Frame"] == "map"
     assert VIEW["Views"]["Current"]["Target Frame"] == "base_link"
     assert len({display["Name"] for display in VIEW["Displays"]}) == len(VIEW["Displays"])
     trails = [display for display in VIEW["Displays"] if display["Class"].endswith("Odometry")]
-    assert len({trail["Shape"]["Color"] for trail in trails}) == len(trails) == 2
+    assert len({path["Shape"]["Color"] for path in trails}) == len(trails) == 2

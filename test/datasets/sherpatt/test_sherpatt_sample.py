@@ -58,11 +58,11 @@ def poses_of(messages: Messages, topic: str) -> tuple[Array, Array]:
     return stamps, np.stack(poses)
 
 
-def test_the_sample_has_no_defects(sample: Sampled) -> None:
+def test_sample_has_no_defects(sample: Sampled) -> None:
     assert not defects_of(sample.archive)
 
 
-def test_the_unit_in_the_map_is_where_the_rover_is(sample: Sampled, messages: Messages) -> None:
+def test_unit_in_map_is_where_rover_is(sample: Sampled, messages: Messages) -> None:
     stamps, units = poses_of(messages, "dgps/odom")
     bases = units @ np.linalg.inv(static_frames(messages)["base_link", "dgps"])
     true = true_poses(sample, stamps)
@@ -71,13 +71,13 @@ def test_the_unit_in_the_map_is_where_the_rover_is(sample: Sampled, messages: Me
     np.testing.assert_allclose(bases[:, :3, :3], true[:, :3, :3], atol=1e-6)
 
 
-def test_the_axes_of_the_unit_are_found(sample: Sampled) -> None:
-    words = "north-west-up" if "nwu" in str(sample.archive) else "north-east-down"
+def test_axes_of_unit_are_found(sample: Sampled) -> None:
+    text = "north-west-up" if "nwu" in str(sample.archive) else "north-east-down"
     (note,) = [note for note in notes_of(sample.archive) if "dgps_frame" in note]
-    assert words in note
+    assert text in note
 
 
-def test_the_odometry_in_the_map_begins_where_the_rover_is(sample: Sampled, messages: Messages) -> None:
+def test_odometry_in_map_starts_where_rover_is(sample: Sampled, messages: Messages) -> None:
     frames = static_frames(messages_of(sample.archive, Selection(map_tf=True, topics="dgps|odom")))
     stamps, odometry = poses_of(messages, "wheel_odom")
     true = true_poses(sample, stamps)
@@ -86,7 +86,7 @@ def test_the_odometry_in_the_map_begins_where_the_rover_is(sample: Sampled, mess
     assert abs(heading) < 1e-3
 
 
-def test_the_pose_in_packed_bits_is_the_way_from_the_start(sample: Sampled, messages: Messages) -> None:
+def test_pose_in_packed_bits_is_displacement_from_start(sample: Sampled, messages: Messages) -> None:
     stamps, poses = poses_of(messages, "pom_pose")
     true = true_poses(sample, stamps)
     expected = np.linalg.inv(true[0]) @ true
@@ -98,7 +98,7 @@ def test_the_pose_in_packed_bits_is_the_way_from_the_start(sample: Sampled, mess
     assert np.diag(first.pose.covariance.reshape(6, 6)) == pytest.approx([POM_NOISE_M**2] * 3 + [0.002**2] * 3)
 
 
-def test_the_odometrys_twist_is_its_own_motion(messages: Messages) -> None:
+def test_odometrys_twist_is_its_own_motion(messages: Messages) -> None:
     stamps, poses = poses_of(messages, "wheel_odom")
     velocity = np.array([[getattr(m.twist.twist.linear, axis) for axis in "xyz"] for _, m in messages["wheel_odom"]])
     steps = np.linalg.inv(poses[:-1]) @ poses[1:]
@@ -106,7 +106,7 @@ def test_the_odometrys_twist_is_its_own_motion(messages: Messages) -> None:
     np.testing.assert_allclose(velocity[5:-5], (steps[:, :3, 3] / seconds[:, None])[5:-4], atol=0.02)
 
 
-def test_a_cloud_is_the_same_turn_as_the_depth_map_of_its_time(messages: Messages) -> None:
+def test_cloud_is_same_turn_as_depth_map_of_its_time(messages: Messages) -> None:
     scans = {stamp: points_of(message) for stamp, message in messages["velodyne_lidar/laser_scans"]}
     for stamp, cloud in messages["velodyne/points"]:
         scan = scans[stamp]
@@ -126,7 +126,7 @@ def points_of(message: Any) -> Array:
     return np.stack([rows[name].astype(float) for name in names], axis=1)
 
 
-def test_points_on_the_ground_lie_below_the_rover(sample: Sampled, messages: Messages) -> None:
+def test_points_on_ground_lie_below_rover(sample: Sampled, messages: Messages) -> None:
     frames = static_frames(messages)
     _, moving = poses_of(messages, "body_joint")
     stamp, cloud = messages["velodyne/points"][0]
@@ -139,7 +139,7 @@ def test_points_on_the_ground_lie_below_the_rover(sample: Sampled, messages: Mes
     assert near.sum() > 20 and np.median(below) == pytest.approx(0.65, abs=0.25)
 
 
-def test_images_are_those_of_the_settings_camera(messages: Messages) -> None:
+def test_images_are_those_of_settings_camera(messages: Messages) -> None:
     left, right = (messages[f"stereo/{side}/image_raw"] for side in ("left", "right"))
     assert len(left) == len(right) == 2
     for _, message in (*left, *right):
@@ -151,14 +151,14 @@ def test_images_are_those_of_the_settings_camera(messages: Messages) -> None:
 
 def base_T_frame(frames: dict[tuple[str, str], Array], name: str) -> Array:
     """Where a frame is (4, 4), by the static ones between it and the base."""
-    found = np.eye(4)
+    matrix = np.eye(4)
     while name != "base_link":
         ((parent, child),) = [pair for pair in frames if pair[1] == name]
-        found, name = frames[parent, child] @ found, parent
-    return found
+        matrix, name = frames[parent, child] @ matrix, parent
+    return matrix
 
 
-def test_depth_images_show_the_ground_below_the_rover(sample: Sampled, messages: Messages) -> None:
+def test_depth_images_show_ground_below_rover(sample: Sampled, messages: Messages) -> None:
     frames = static_frames(messages)
     infos = {topic: messages[f"{topic}/camera_info"][0][1] for topic in ("color", "depth")}
     assert all(info.k.tolist() == [867.356, 0, 516, 0, 867.356, 386, 0, 0, 1] for info in infos.values())
@@ -175,5 +175,5 @@ def test_depth_images_show_the_ground_below_the_rover(sample: Sampled, messages:
     assert np.median(base[2, 3] - world[2]) == pytest.approx(0.65, abs=0.25)
 
 
-def test_a_folder_that_was_sampled_needs_no_name(sample: Sampled) -> None:
+def test_folder_that_was_sampled_needs_no_name(sample: Sampled) -> None:
     assert detected_spec(Path(sample.archive)).name == "sherpatt"

@@ -26,20 +26,20 @@ def folder_of(root: Path, *pairs: tuple[str, str]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "told"),
+    ("pairs", "message"),
     [
         ([(BODY, "a"), ("a", "b"), ("b", BODY)], "got a loop, as there is sherpa_tt_body -> a -> b;"),
         ([(BODY, "a"), (BODY, "b"), ("b", "a")], "got a second one: a hangs on sherpa_tt_body already"),
         ([(BODY, "a"), ("a", "a")], "got one that is its own parent"),
     ],
 )
-def test_what_makes_frames_no_tree_is_a_defect(pairs: list[tuple[str, str]], told: str, tmp_path: Path) -> None:
+def test_what_makes_frames_no_tree_is_defect(pairs: list[tuple[str, str]], message: str, tmp_path: Path) -> None:
     (defect,) = defects_of(folder_of(tmp_path, *pairs))
-    assert defect.kind == "unreadable_settings" and told in defect.message
+    assert defect.kind == "unreadable_settings" and message in defect.message
 
 
 @pytest.mark.parametrize(
-    ("back", "told", "stays"),
+    ("back", "message", "stays"),
     [
         ({"translation": [0.0, 0.0, -1.0], "rotation": TURNED_BACK}, "as its inverse; it is left out", ("a",)),
         (
@@ -54,35 +54,35 @@ def test_what_makes_frames_no_tree_is_a_defect(pairs: list[tuple[str, str]], tol
         ),
     ],
 )
-def test_a_pair_in_both_directions_is_a_defect_and_one_counts_if_they_agree(
-    back: Any, told: str, stays: tuple[str, ...], tmp_path: Path
+def test_pair_in_both_directions_is_defect_and_one_counts_if_they_agree(
+    back: Any, message: str, stays: tuple[str, ...], tmp_path: Path
 ) -> None:
     root = folder_of(tmp_path, (BODY, "b"), ("b", "c"))
     there = {"translation": [0.0, 0.0, 1.0], "rotation": TURNED}
     tiny.write(root / "x_tf.msg", {(BODY, "a"): there, ("a", BODY): back, (BODY, "b"): SAME, ("b", "c"): SAME})
     (defect,) = defects_of(root)
     pairs = "a -> sherpa_tt_body: expected each pair in one direction, got sherpa_tt_body -> a too, "
-    assert (defect.file, defect.message) == ("x_tf.msg", pairs + told)
+    assert (defect.file, defect.message) == ("x_tf.msg", pairs + message)
     with open_dataset(root, "sherpatt", {}) as archive:
         assert archive.spec.tree["sherpa_tt_body"] == (*stays, "b")
         assert archive.spec.tree["b"] == ("c",)
 
 
-def test_a_pair_in_both_directions_in_two_files_names_both(tmp_path: Path) -> None:
+def test_pair_in_both_directions_in_two_files_names_both(tmp_path: Path) -> None:
     root = folder_of(tmp_path, (BODY, "a"))
     tiny.write(root / "y_tf.msg", {("a", BODY): SAME})
     (defect,) = defects_of(root)
     assert defect.file == "y_tf.msg" and "got sherpa_tt_body -> a of x_tf.msg too" in defect.message
 
 
-def test_frames_of_a_second_root_are_noted_and_no_edge_that_is_in_no_file(tmp_path: Path) -> None:
+def test_frames_of_second_root_are_noted_and_no_edge_that_is_in_no_file(tmp_path: Path) -> None:
     with open_dataset(folder_of(tmp_path, ("a", BODY), ("x", "y")), "sherpatt", {}) as archive:
         notes = [note for note in archive.notes if note.startswith("transforms of the settings")]
         assert archive.spec.tree["sherpa_tt_body"] == ("a",)
     assert len(notes) == 1 and notes[0].endswith("but on another root: x -> y")
 
 
-def test_settings_alone_are_told_as_settings(tmp_path: Path) -> None:
+def test_settings_alone_are_reported_as_settings(tmp_path: Path) -> None:
     path = tiny.write(tmp_path / "x_tf.msg", tiny.FRAMES)
     with pytest.raises(ArchiveError, match="a file of settings with 8 entries, no log"):
         open_dataset(path, "sherpatt", {})
@@ -108,7 +108,7 @@ def opened(path: Path) -> tuple[Archive, list[str]]:
         return archive, archive.notes
 
 
-def test_a_part_has_the_cameras_and_frames_of_its_recording_and_no_other_part(folder: Path) -> None:
+def test_part_has_cameras_and_frames_of_its_recording_and_no_other_part(folder: Path) -> None:
     archive, notes = opened(folder / PART)
     assert archive.spec.cameras["stereo_left"].source == "recording_20181202_camera.msg"
     assert archive.spec.tree["tcp"] == ("camera_left",)
@@ -118,25 +118,25 @@ def test_a_part_has_the_cameras_and_frames_of_its_recording_and_no_other_part(fo
     assert list(archive.streams) == ["stereo_left", "stereo_right"]
 
 
-def test_a_log_of_another_name_has_the_only_settings_of_the_folder(folder: Path) -> None:
+def test_log_of_another_name_has_only_settings_of_folder(folder: Path) -> None:
     archive, notes = opened(folder / "dgps_Logger_InFuse.msg")
     assert BOTH in notes and archive.spec.tree["tcp"] == ("camera_left",)
     assert not [note for note in notes if "parts of" in note]
 
 
-def test_of_the_settings_of_two_recordings_each_part_has_its_own(folder: Path) -> None:
+def test_of_settings_of_two_recordings_each_part_has_its_own(folder: Path) -> None:
     tiny.write(folder / "recording_20181203_tf.msg", OTHER)
     archive, notes = opened(folder / PART)
     assert BOTH in notes and "tcp" in archive.spec.tree
     archive, notes = opened(folder / "dgps_Logger_InFuse.msg")
     assert "tcp" not in archive.spec.tree and "sherpa_tt_body" not in archive.spec.tree
-    told = "recording_20181202_tf.msg, recording_20181203_tf.msg: by their names none is of dgps_Logger_InFuse.msg"
-    assert f"{told}, so they are not read; give the folder to read all" in notes
+    message = "recording_20181202_tf.msg, recording_20181203_tf.msg: by their names none is of dgps_Logger_InFuse.msg"
+    assert f"{message}, so they are not read; give the folder to read all" in notes
     assert "settings that lie beside it are read too: recording_20181202_camera.msg" in notes
 
 
 @pytest.mark.parametrize("name", ["recording_20181202_tf.msg", "recording_20181202_7_tf.msg"])
-def test_settings_that_cannot_be_read_are_a_defect_and_the_log_plays(name: str, folder: Path) -> None:
+def test_settings_that_cannot_be_read_are_defect_and_log_plays(name: str, folder: Path) -> None:
     (folder / "recording_20181202_tf.msg").unlink()
     (folder / name).write_bytes(tiny.packed(tiny.FRAMES)[:-3])
     archive, _ = opened(folder / PART)
@@ -144,7 +144,7 @@ def test_settings_that_cannot_be_read_are_a_defect_and_the_log_plays(name: str, 
     assert "stereo_left" in archive.streams
 
 
-def test_a_log_that_is_called_as_settings_is_not_read_beside_another(folder: Path) -> None:
+def test_log_that_is_called_as_settings_is_not_read_beside_another(folder: Path) -> None:
     states = [tiny.state(time) for time in tiny.times()]
     tiny.write(folder / "recording_20181202_tf.msg", tiny.log_of({tiny.ODOMETRY: ("RigidBodyState", states)}))
     archive, notes = opened(folder / PART)
@@ -152,7 +152,7 @@ def test_a_log_that_is_called_as_settings_is_not_read_beside_another(folder: Pat
     assert "settings that lie beside it are read too: recording_20181202_camera.msg" in notes
 
 
-def test_a_folder_that_nobody_may_look_into_is_no_fault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_nobody_may_look_into_is_no_defect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> Any:
         raise PermissionError("no")
 
@@ -161,7 +161,7 @@ def test_a_folder_that_nobody_may_look_into_is_no_fault(folder: Path, monkeypatc
     assert "stereo_left" in archive.streams and not archive.defects.total
 
 
-def test_a_surface_model_beside_a_single_log_is_left_alone(folder: Path) -> None:
+def test_surface_model_next_to_single_log_is_left_alone(folder: Path) -> None:
     (folder / "some_dsm.tif").write_bytes(b"no picture")
     archive, _ = opened(folder / PART)
     assert not archive.defects.total

@@ -39,13 +39,13 @@ def slope(rows: int = 40, columns: int = 30) -> np.ndarray:
     return (800 + 0.01 * np.arange(rows)[:, None] + np.arange(columns)[None]).astype(np.float32)
 
 
-def unit_poses(places: np.ndarray, turn: tuple[float, ...] = LEVEL) -> HeldStream:
+def unit_poses(positions: np.ndarray, turn: tuple[float, ...] = LEVEL) -> HeldStream:
     """The satellite unit, level, a second apart each."""
-    count = len(places)
+    count = len(positions)
     unknown, still = np.zeros((count, 6, 6)), np.zeros((count, 3))
     return HeldStream(
         records.Odometry(
-            stamp_ns=START_NS + np.arange(count) * 1_000_000_000, position_m=np.asarray(places, float),
+            stamp_ns=START_NS + np.arange(count) * 1_000_000_000, position_m=np.asarray(positions, float),
             orientation_xyzw=np.tile(turn, (count, 1)), pose_covariance=unknown, linear_velocity_m_s=still,
             angular_velocity_rad_s=still, twist_covariance=unknown,
         )
@@ -54,13 +54,13 @@ def unit_poses(places: np.ndarray, turn: tuple[float, ...] = LEVEL) -> HeldStrea
 
 def opened(
     folder: Path, heights: np.ndarray | None, name: str = "dsm.tif", *, cell: float = 0.5,
-    places: Any = ((0, 0, 0),), others: Mapping[str, HeldStream] | None = None, **parameters: Any,
+    positions: Any = ((0, 0, 0),), others: Mapping[str, HeldStream] | None = None, **parameters: Any,
 ) -> Archive:  # fmt: skip
     """An archive of the satellite unit's poses, with the model beside them."""
     if heights is not None:
         tifffile.imwrite(folder / name, heights, photometric="minisblack", metadata=None, extratags=tags(cell))
     archive = Archive(root=folder, spec=SPEC, parameters=chosen_parameters(SPEC, parameters))
-    archive.streams = {"dgps_odom": unit_poses(np.array(places)), **(others or {})}
+    archive.streams = {"dgps_odom": unit_poses(np.array(positions)), **(others or {})}
     add_surface(archive, FolderFiles(folder, archive.defects), SPEC)
     return archive
 
@@ -70,8 +70,8 @@ def points(archive: Archive) -> np.ndarray:
     record = archive.streams["surface"].load(0)
     assert isinstance(record, records.Clouds)
     assert record.stamp_ns.tolist() == [START_NS]
-    found = record.load(0)
-    return np.stack([found[axis] for axis in "xyz"], axis=-1).astype(float)
+    result = record.load(0)
+    return np.stack([result[axis] for axis in "xyz"], axis=-1).astype(float)
 
 
 def measured(archive: Archive) -> str:
@@ -80,34 +80,34 @@ def measured(archive: Archive) -> str:
     return "\n".join(archive.notes)
 
 
-def test_each_pixel_becomes_a_point_east_and_north_of_the_start(tmp_path: Path) -> None:
+def test_each_pixel_becomes_point_east_and_north_of_start(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope(), surface_start="south 4.25 east 2.25", surface_z_offset_m=804.0)
-    found = points(archive)
-    assert len(found) == 40 * 30
+    actual = points(archive)
+    assert len(actual) == 40 * 30
     rows, columns = np.divmod(np.arange(1200), 30)
     # the unit is at the origin, and the body 0.3 m before it and 0.53 m above it by the level pose
     expected = np.column_stack([0.5 * columns + 0.25 - 2.25, 4.25 - 0.5 * rows - 0.25, 0.01 * rows + columns - 4])
-    np.testing.assert_allclose(found, expected + BODY_IN_UNIT, atol=1e-4)
+    np.testing.assert_allclose(actual, expected + BODY_IN_UNIT, atol=1e-4)
 
 
-def test_the_start_may_be_told_in_the_model_s_own_grid(tmp_path: Path) -> None:
+def test_start_may_be_given_in_model_s_own_grid(tmp_path: Path) -> None:
     one = opened(tmp_path, slope(), surface_start="easting 1002.25 northing 4995.75", surface_z_offset_m=804.0)
     other = opened(tmp_path, slope(), surface_start="south 4.25 east 2.25", surface_z_offset_m=804.0)
     np.testing.assert_allclose(points(one), points(other), atol=1e-4)
 
 
-def test_of_an_unknown_model_the_middle_is_taken_aloud_and_the_body_stands_on_it(tmp_path: Path) -> None:
+def test_of_unknown_model_middle_is_taken_aloud_and_body_stands_on_it(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope())
-    told = measured(archive)
-    assert "row 20.0 and column 15.0 (its middle, as nothing tells: see surface_start)" in told
-    found = points(archive) - BODY_IN_UNIT
-    assert found[:, :2].mean(axis=0) == pytest.approx([0, 0], abs=1e-4)
-    below = found[np.argmin(np.abs(found[:, :2] - [0.25, -0.25]).sum(axis=1))]
+    measurement = measured(archive)
+    assert "row 20.0 and column 15.0 (its middle, as nothing tells: see surface_start)" in measurement
+    actual = points(archive) - BODY_IN_UNIT
+    assert actual[:, :2].mean(axis=0) == pytest.approx([0, 0], abs=1e-4)
+    below = actual[np.argmin(np.abs(actual[:, :2] - [0.25, -0.25]).sum(axis=1))]
     assert below[2] == pytest.approx(-BODY_M, abs=1e-4)
-    assert "measured: the body is 0.65 m above the surface" in told
+    assert "measured: the body is 0.65 m above the surface" in measurement
 
 
-def test_the_authors_numbers_hold_for_their_model_and_only_their_part_of_it_is_read(tmp_path: Path) -> None:
+def test_authors_numbers_hold_for_their_model_and_only_their_part_of_it_is_read(tmp_path: Path) -> None:
     """A file of 9000 x 8000 pixels, of which the disk has no more than what is set here."""
     path = tmp_path / "2018_11_27_xalucadunes_dsm.tif"
     heights = tifffile.memmap(
@@ -115,21 +115,21 @@ def test_the_authors_numbers_hold_for_their_model_and_only_their_part_of_it_is_r
     )
     heights[6002, 3582:7420:5], heights[8175, 6818] = 868.5, 866.4
     heights.flush()
-    archive = opened(tmp_path, None, places=((-0.3, 0, -0.53),))
+    archive = opened(tmp_path, None, positions=((-0.3, 0, -0.53),))
     tracemalloc.start()
-    found = points(archive)
+    actual = points(archive)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(found) == 432 * 768
+    assert len(actual) == 432 * 768
     assert peak < 60e6 < path.stat().st_size
-    np.testing.assert_allclose(found[0], [3582.5 * 0.04 - 272.72, 327.0 - 5922.5 * 0.04, -867.0], atol=2e-4)
-    rock = found[found[:, 2] > 0]
+    np.testing.assert_allclose(actual[0], [3582.5 * 0.04 - 272.72, 327.0 - 5922.5 * 0.04, -867.0], atol=2e-4)
+    rock = actual[actual[:, 2] > 0]
     np.testing.assert_allclose(rock[:, 1:], np.tile([327.0 - 6002.5 * 0.04, 1.5], (768, 1)), atol=1e-4)
     assert "the drive begins at row 8175.0 and column 6818.0, and the body at a height of 867.00 m" in measured(archive)
     assert "measured: the body is 0.60 m above the surface" in archive.notes[-1]
 
 
-def test_a_smaller_model_of_that_name_is_read_whole(tmp_path: Path) -> None:
+def test_smaller_model_of_that_name_is_read_whole(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope(), "xalucadunes_dsm.tif")
     assert len(points(archive)) == 1200
     assert (
@@ -148,35 +148,35 @@ def test_a_smaller_model_of_that_name_is_read_whole(tmp_path: Path) -> None:
         ({"surface_cell_m": 400.0}, (1, 1), (19, 14)),
     ],
 )
-def test_parts_and_distances_are_as_wanted(
+def test_parts_and_distances_are_as_requested(
     tmp_path: Path, parameters: Mapping[str, Any], shape: tuple[int, int], first: tuple[int, int]
 ) -> None:
     heights = slope()
-    found = points(opened(tmp_path, heights, surface_z_offset_m=0.001, **parameters))
-    assert len(found) == shape[0] * shape[1]
-    assert found[0, 2] == pytest.approx(heights[first] - 0.001 + 0.53, abs=1e-4)
+    actual = points(opened(tmp_path, heights, surface_z_offset_m=0.001, **parameters))
+    assert len(actual) == shape[0] * shape[1]
+    assert actual[0, 2] == pytest.approx(heights[first] - 0.001 + 0.53, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"surface_rows": "20-10"}, "surface_rows: expected such as 0-40, of 40, got '20-10'"),
         ({"surface_columns": "all"}, "surface_columns: expected such as 0-30"),
         ({"surface_start": "327.0 272.72"}, "surface_start: expected such as 'south 327.0 east 272.72'"),
     ],
 )
-def test_parameters_that_cannot_be_are_refused(tmp_path: Path, parameters: Mapping[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_parameters_impossible_are_refused(tmp_path: Path, parameters: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         opened(tmp_path, slope(), **parameters)
 
 
-def test_pixels_without_a_height_are_no_points(tmp_path: Path) -> None:
+def test_pixels_without_height_are_no_points(tmp_path: Path) -> None:
     heights = slope()
     heights[:5, :6], heights[39, 29] = -9999.0, np.nan
     assert len(points(opened(tmp_path, heights))) == 1200 - 31
 
 
-def test_a_start_without_a_height_needs_to_be_told_one(tmp_path: Path) -> None:
+def test_start_without_height_needs_to_be_given_one(tmp_path: Path) -> None:
     heights = slope()
     heights[20, 15] = -9999.0
     archive = opened(tmp_path, heights)
@@ -187,45 +187,48 @@ def test_a_start_without_a_height_needs_to_be_told_one(tmp_path: Path) -> None:
     assert len(points(opened(tmp_path, heights, surface_z_offset_m=815.0))) == 1199
 
 
-def test_a_model_that_lies_elsewhere_is_told_by_the_way_of_the_rover(tmp_path: Path) -> None:
-    way = np.column_stack([np.linspace(-5, 5, 200), np.zeros(200), np.zeros(200)])
-    assert "200" not in measured(opened(tmp_path, slope(), places=way))  # fifty places are enough
-    told = measured(opened(tmp_path, np.full((40, 30), 800, np.float32), places=way, surface_z_offset_m=803.0))
-    assert "measured: the body is 3.00 m above the surface" in told
-    assert "it is placed wrongly, see surface_start and surface_z_offset_m" in told
-    far = opened(tmp_path, slope(), surface_start="south -900 east 50", surface_z_offset_m=800.0, places=way)
+def test_model_that_lies_elsewhere_is_reported_by_trajectory_of_rover(tmp_path: Path) -> None:
+    trajectory = np.column_stack([np.linspace(-5, 5, 200), np.zeros(200), np.zeros(200)])
+    assert "200" not in measured(opened(tmp_path, slope(), positions=trajectory))  # fifty places are enough
+    measurement = measured(
+        opened(tmp_path, np.full((40, 30), 800, np.float32), positions=trajectory, surface_z_offset_m=803.0)
+    )
+    assert "measured: the body is 3.00 m above the surface" in measurement
+    assert "it is placed wrongly, see surface_start and surface_z_offset_m" in measurement
+    far = opened(tmp_path, slope(), surface_start="south -900 east 50", surface_z_offset_m=800.0, positions=trajectory)
     assert "dsm.tif: the way by the satellites lies beyond it; see surface_start" in measured(far)
 
 
 @pytest.mark.parametrize(("yaw_deg", "is_doubted"), [(-150.0, False), (9.8, True)])
-def test_the_heading_by_the_satellites_is_compared_with_the_authors(
-    tmp_path: Path, yaw_deg: float, is_doubted: bool
-) -> None:
+def test_heading_by_satellites_is_compared_with_authors(tmp_path: Path, yaw_deg: float, is_doubted: bool) -> None:
     """A half turn about an axis at 164.9 degrees brings the body's x axis to twice that."""
     half = np.radians(yaw_deg) / 2
     wheels = unit_poses(np.zeros((3, 3)), (0, 0, np.sin(half), np.cos(half)))
     archive = opened(tmp_path, slope(), "xalucadunes_dsm.tif", others={"wheel_odom": wheels})
-    told = measured(archive)
+    measurement = measured(archive)
     yaw = (np.degrees(2 * np.arctan2(0.260673010, -0.965427150)) - yaw_deg) % 360
-    assert f"the odometry's x axis points {yaw:.1f} degrees from east to north by the satellite unit, 120.0 by" in told
-    assert ("see dgps_frame" in told) == (abs(yaw - 120) > 20) == is_doubted
+    assert (
+        f"the odometry's x axis points {yaw:.1f} degrees from east to north by the satellite unit, 120.0 by"
+        in measurement
+    )
+    assert ("see dgps_frame" in measurement) == (abs(yaw - 120) > 20) == is_doubted
 
 
-def test_what_is_no_geotiff_is_a_defect_and_the_rest_plays(tmp_path: Path) -> None:
+def test_what_is_no_geotiff_is_defect_and_rest_plays(tmp_path: Path) -> None:
     (tmp_path / "dsm.tif").write_bytes(b"II*\0 no picture")
     archive = opened(tmp_path, None)
     assert set(archive.streams) == {"dgps_odom"}
     assert [(defect.file, defect.kind) for defect in archive.defects.listed] == [("dsm.tif", "unreadable_surface")]
 
 
-def test_of_several_models_the_one_that_is_known_is_read(tmp_path: Path) -> None:
+def test_of_several_models_one_that_is_known_is_read(tmp_path: Path) -> None:
     tifffile.imwrite(tmp_path / "a.tif", slope(8, 8), photometric="minisblack", metadata=None, extratags=tags(0.5))
     archive = opened(tmp_path, slope(), "xalucadunes_dsm.tif")
     assert len(points(archive)) == 1200
     assert "a.tif: a second surface model, which is not read" in archive.notes
 
 
-def test_the_stream_stands_behind_the_others_and_alone_is_nothing(tmp_path: Path) -> None:
+def test_stream_stands_after_others_and_alone_is_nothing(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope())
     assert [stream.id for stream in archive.spec.streams].count("surface") == 1
     assert [stream.id for stream in archive.spec.streams][-1] == list(archive.streams)[-1] == "surface"

@@ -41,7 +41,7 @@ def test_topics_that_differ_keep_their_plain_names(names: list[str], topics: lis
     assert opened_topics(tmp_path, *names) == (topics, [])
 
 
-def test_of_two_streams_for_one_topic_the_second_has_a_number_and_a_note(tmp_path: Path) -> None:
+def test_of_two_streams_for_one_topic_second_has_number_and_note(tmp_path: Path) -> None:
     topics, notes = opened_topics(tmp_path, "/task.port", "/task/port", "/task/port_2", "/Task/Port")
     assert topics == ["task/port", "task/port_2", "task/port_2_2", "task/port_3"]
     assert notes == [
@@ -51,7 +51,7 @@ def test_of_two_streams_for_one_topic_the_second_has_a_number_and_a_note(tmp_pat
     ]
 
 
-def test_topics_of_the_description_and_of_its_nodes_stay_theirs(tmp_path: Path) -> None:
+def test_topics_of_description_and_of_its_nodes_stay_theirs(tmp_path: Path) -> None:
     topics, notes = opened_topics(tmp_path, "/dgps.odom", "/path", "/surface", "/robot_description")
     assert topics == ["dgps/odom_2", "path_2", "surface_2", "robot_description_2"]
     assert notes[:2] == [
@@ -74,15 +74,15 @@ def test_topics_of_the_description_and_of_its_nodes_stay_theirs(tmp_path: Path) 
     ],
 )
 def test_names_that_are_none_of_ros_become_such(name: str, topic: str, tmp_path: Path) -> None:
-    (found,), _ = opened_topics(tmp_path, name)
-    assert found == topic and ROS_NAME.fullmatch(found)
+    (result,), _ = opened_topics(tmp_path, name)
+    assert result == topic and ROS_NAME.fullmatch(result)
 
 
 def test_two_cameras_in_one_folder_have_their_information_apart(tmp_path: Path) -> None:
     images = ("Frame", [picture(time) for time in tiny.times()])
     streams: tiny.Streams = {"/u/left": images, "/u/right": images, "/u/left/compressed": STATE}
     path = tiny.write(tmp_path / "a.msg", tiny.log_of(streams))
-    counts = {topic: len(found) for topic, found in messages_of(path).items() if not topic.startswith("/tf")}
+    counts = {topic: len(result) for topic, result in messages_of(path).items() if not topic.startswith("/tf")}
     topics = ["u/left", "u/camera_info", "u/right/image_raw", "u/right/camera_info", "u/left/compressed_2"]
     assert counts == dict.fromkeys(topics, tiny.COUNT)
     with open_dataset(path, "sherpatt") as archive:

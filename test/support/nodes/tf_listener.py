@@ -16,8 +16,8 @@ def main() -> int:
     buffer = Buffer()
     listener = TransformListener(buffer, node, spin_thread=True)
     try:
-        found = buffer.lookup_transform("odom", "lidar", Time(), timeout=Duration(seconds=20))
-        sys.stdout.write(f"odom -> lidar: x = {found.transform.translation.x}\n")
+        transform = buffer.lookup_transform("odom", "lidar", Time(), timeout=Duration(seconds=20))
+        sys.stdout.write(f"odom -> lidar: x = {transform.transform.translation.x}\n")
         return 0
     except TransformException as error:
         sys.stderr.write(f"{error}\n")

@@ -182,14 +182,14 @@ def test_whatever_bytes_are_changed_the_rest_is_read(storage: StorageName, seed:
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-@pytest.mark.parametrize("share", [0.001, 0.2, 0.5, 0.75, 0.999])
+@pytest.mark.parametrize("fraction", [0.001, 0.2, 0.5, 0.75, 0.999])
 def test_of_a_bag_that_was_cut_off_all_that_is_there_is_read(
-    share: float, storage: StorageName, tmp_path: Path
+    fraction: float, storage: StorageName, tmp_path: Path
 ) -> None:
     bag = write(tmp_path / "bag", 2000, storage=storage)
     (file,) = (path for path in bag.iterdir() if path.suffix != ".yaml")
     content = file.read_bytes()
-    file.write_bytes(content[: int(share * len(content))])
+    file.write_bytes(content[: int(fraction * len(content))])
     expected, _ = in_order(bag)
     found, defects = at_random(bag)
     assert all(found.get(name, [])[: len(messages)] == messages for name, messages in expected.items())
@@ -198,7 +198,7 @@ def test_of_a_bag_that_was_cut_off_all_that_is_there_is_read(
     assert "damaged_bag" in kinds or storage == "sqlite3"
     assert ("message_count" in kinds) == (count < 2000)
     if storage == "mcap":
-        assert found == expected and count >= min(share, 0.7) * 2000 - 60
+        assert found == expected and count >= min(fraction, 0.7) * 2000 - 60
 
 
 def test_a_damaged_chunk_costs_what_it_holds_and_is_told_once(tmp_path: Path) -> None:

@@ -70,15 +70,15 @@ def test_dust_before_what_the_radar_sees_is_found(laser: Array, per_m: float, le
         assert min(fractions) > 5 * SETTINGS.dust_share
 
 
-@pytest.mark.parametrize("share", [0.01, 0.03])
-def test_drops_of_rain_stand_alone(share: float) -> None:
-    found, _, airborne = judged(Yard(air=Air(rain_share=share)))
+@pytest.mark.parametrize("fraction", [0.01, 0.03])
+def test_drops_of_rain_stand_alone(fraction: float) -> None:
+    found, _, airborne = judged(Yard(air=Air(rain_share=fraction)))
     late = found.outcomes[SETTLED:]
     assert (late == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
     assert not (flagged(found) & ~airborne).any()
     assert (late == IN_FRONT).sum() < 0.03 * (late == ISOLATED).sum()
     assert found.reports[-1].verdict == "rain"
-    assert found.reports[-1].isolated == pytest.approx(share, rel=0.25)
+    assert found.reports[-1].isolated == pytest.approx(fraction, rel=0.25)
 
 
 def test_posts_that_the_radar_misses_stay_while_the_vehicle_stands() -> None:

@@ -189,11 +189,11 @@ def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> N
 
 
 @pytest.mark.parametrize(
-    "fault", [b"", b"5,x,7\n", b"5,6\n\n", b"5,6,7\r", b'"5" ,6 ,"7"\n', b"5,6,7\r\n", b"5,nan,7\n"]
+    "issue", [b"", b"5,x,7\n", b"5,6\n\n", b"5,6,7\r", b'"5" ,6 ,"7"\n', b"5,6,7\r\n", b"5,nan,7\n"]
 )
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(fault: bytes, end: bytes) -> None:
-    blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + fault + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
+def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(issue: bytes, end: bytes) -> None:
+    blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + issue + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
     together = rows_from_blocks(blocks, COMMA)
     for found, requested in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
         assert found.stamp_ns.tolist() == requested.stamp_ns.tolist()

@@ -117,9 +117,11 @@ def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> 
     assert f"2 messages cannot be read as {POSE}" in page
 
 
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("fraction", [0.001, 0.1, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(share: float, compression: Any, tmp_path: Path) -> None:
+def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(
+    fraction: float, compression: Any, tmp_path: Path
+) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag, compression=compression, chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
@@ -127,11 +129,11 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(share: float, com
         writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
-    storage.write_bytes(content[: int(share * len(content))])
+    storage.write_bytes(content[: int(fraction * len(content))])
     overview = read(bag)
     kept = counts(overview)["/value"]
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
-        assert kept >= min(share, 0.9) * 1000 * 0.55 - 20
+        assert kept >= min(fraction, 0.9) * 1000 * 0.55 - 20
     assert kept <= 1000
     messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
@@ -184,12 +186,12 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
     assert "is damaged:" in overview.findings.listed["damaged_bag"][0].message
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7, 0.99])
-def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(share: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fraction", [0.3, 0.7, 0.99])
+def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(fraction: float, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(2000), plugin="sqlite3")
     (storage,) = bag.glob("*.db3")
     content = storage.read_bytes()
-    storage.write_bytes(content[: int(share * len(content))])
+    storage.write_bytes(content[: int(fraction * len(content))])
     overview = read(bag)
     messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
     assert any("it can be read only so far" in message or "rows of others" in message for message in messages)

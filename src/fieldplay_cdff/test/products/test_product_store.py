@@ -95,16 +95,16 @@ def test_products_are_found_by_number_kind_time_place_and_age(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("requested", "message"),
     [
         ({"start_ns": 2, "end_ns": 1}, "begins before it ends, got 2 and 1 ns"),
         ({"box": Extent((0, 0, 1), (1, 1, 0))}, "least corner first"),
         ({"radius_m": -1.0}, "a radius from 0"),
     ],
 )
-def test_a_query_that_cannot_be_is_refused(asked: dict[str, Any], message: str) -> None:
+def test_a_query_that_cannot_be_is_refused(requested: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        ProductQuery(**asked)
+        ProductQuery(**requested)
 
 
 def test_a_start_goes_on_in_a_new_part_and_each_part_is_a_bag(tmp_path: Path) -> None:

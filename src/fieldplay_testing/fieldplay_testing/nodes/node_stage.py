@@ -30,7 +30,7 @@ class TopicRecorder:
         self.namespace = namespace
         self.context = rclpy.Context()
         rclpy.init(context=self.context)
-        self.node = rclpy.create_node("audience", context=self.context)
+        self.node = rclpy.create_node("listener", context=self.context)
         self.heard: dict[str, list[Any]] = defaultdict(list)
         self.changed = threading.Condition()
         self._executor = SingleThreadedExecutor(context=self.context)
@@ -111,8 +111,8 @@ class NodeStage:
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
         self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace=namespace)
-        self.executor.add_node(self.audience)
+        self.listener = rclpy.create_node("listener", namespace=namespace)
+        self.executor.add_node(self.listener)
 
     def add(self, kind: Callable[..., AnyNode], parameters: dict[str, Any]) -> AnyNode:
         """Make a node under test in the namespace."""

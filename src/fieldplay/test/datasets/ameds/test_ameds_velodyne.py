@@ -57,18 +57,18 @@ def test_a_single_laser_has_ring_zero() -> None:
     assert far.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("begin_deg", [0, 90, 179.9, -179.9, 3])
-def test_without_offsets_the_time_is_the_share_of_the_turn(begin_deg: float) -> None:
-    time = times_from_azimuth(sweep(start_deg=begin_deg, spread=0).reshape(-1, 3), TURN_S)
+@pytest.mark.parametrize("start_deg", [0, 90, 179.9, -179.9, 3])
+def test_without_offsets_the_time_is_the_share_of_the_turn(start_deg: float) -> None:
+    time = times_from_azimuth(sweep(start_deg=start_deg, spread=0).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.dtype == np.float32
     np.testing.assert_allclose(time, fired_at(), atol=1e-6)
 
 
 @pytest.mark.parametrize("turns", [0.01, 0.3, 1.0, 1.03])
-@pytest.mark.parametrize("begin_deg", [0, 178, -178])
-def test_the_offsets_of_the_lasers_do_not_move_the_times_within_a_sweep(begin_deg: float, turns: float) -> None:
-    time = times_from_azimuth(sweep(start_deg=begin_deg, turns=turns).reshape(-1, 3), TURN_S)
+@pytest.mark.parametrize("start_deg", [0, 178, -178])
+def test_the_offsets_of_the_lasers_do_not_move_the_times_within_a_sweep(start_deg: float, turns: float) -> None:
+    time = times_from_azimuth(sweep(start_deg=start_deg, turns=turns).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.min() == 0
     assert time.max() < 1.1 * TURN_S

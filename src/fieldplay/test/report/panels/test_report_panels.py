@@ -186,7 +186,7 @@ def test_points_that_are_none_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "issue"),
     [
         ({"fields": []}, "expected the fields x y z, got none"),
         ({"data": np.zeros(8, np.uint8)}, "expected 1 x 6 points of 32 bytes, got 8 bytes"),
@@ -194,11 +194,11 @@ def test_points_that_are_none_are_left_out() -> None:
         ({"row_step": 3}, "expected 1 x 6 points"),
     ],
 )
-def test_a_cloud_that_cannot_be_read_says_why(change: dict[str, Any], fault: str) -> None:
+def test_a_cloud_that_cannot_be_read_says_why(change: dict[str, Any], issue: str) -> None:
     message = cloud(np.ones((6, 3)))
     for name, value in change.items():
         setattr(message, name, value)
-    with pytest.raises(ArchiveError, match=fault):
+    with pytest.raises(ArchiveError, match=issue):
         points_from_cloud(message)
 
 

@@ -90,7 +90,7 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
 
 
 @pytest.mark.parametrize(
-    ("message", "fault"),
+    ("message", "issue"),
     [
         (image(BGR, "nv21"), "its encoding 'nv21' is not known here"),
         (make(IMAGE, height=4, width=6, encoding="bgr8", step=18), "6 x 4 pixels of bgr8 in steps of 18, got 0 bytes"),
@@ -98,8 +98,8 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
         (make(IMAGE, height=2**31, width=2**31, encoding="mono8", step=9), "expected 2147483648 x"),
     ],
 )  # fmt: skip
-def test_an_image_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
-    with pytest.raises(ArchiveError, match=fault):
+def test_an_image_that_cannot_be_shown_says_why(message: Any, issue: str) -> None:
+    with pytest.raises(ArchiveError, match=issue):
         pixels_from_image(message)
 
 

@@ -197,7 +197,7 @@ def test_a_real_number_that_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "issue"),
     [
         ("0131", "expected a real number in binary form, got a header of 0x31"),
         ("018000", "expected an exponent and a mantissa in 0 bytes, got an exponent of 1"),
@@ -207,8 +207,8 @@ def test_a_real_number_that_is_none(text: str) -> None:
         ("09800000", "expected 56 bits, got 8 up to the end"),
     ],
 )
-def test_what_is_wrong_with_a_real_number_is_told(text: str, fault: str) -> None:
-    with pytest.raises(BitsError, match=fault):
+def test_what_is_wrong_with_a_real_number_is_told(text: str, issue: str) -> None:
+    with pytest.raises(BitsError, match=issue):
         real_of(text)
 
 
@@ -228,7 +228,7 @@ def test_a_buffer_of_the_framework_is_as_long_as_the_type_can_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "fault"),
+    ("fields", "issue"),
     [
         ("{a: integer}", "expected a kind or the name of a part, got 'integer'"),
         ("{a: int 5..1}", "expected limits in order, got 'int 5..1'"),
@@ -237,10 +237,10 @@ def test_a_buffer_of_the_framework_is_as_long_as_the_type_can_be() -> None:
         ("{a: bool}}, {time: b", "expected types, each with a list of its forms, and fields for each form"),
     ],
 )
-def test_what_is_wrong_in_a_description_is_told(fields: str, fault: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_description_is_told(fields: str, issue: str, tmp_path: Path) -> None:
     file = tmp_path / "types.yaml"
     file.write_text(f"types: {{A: [{{fields: {fields}}}]}}")
-    with pytest.raises(ArchiveError, match=rf"types\.yaml: {fault}"):
+    with pytest.raises(ArchiveError, match=rf"types\.yaml: {issue}"):
         types_of_file(file)
 
 

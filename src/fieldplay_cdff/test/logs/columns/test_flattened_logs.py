@@ -107,7 +107,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_the_places_of_items_are_those_that_msgpack_finds(kind: str, small_chunks: None) -> None:
+def test_places_of_items_are_those_that_msgpack_finds(kind: str, small_chunks: None) -> None:
     data = log_of({"time/microseconds": [tiny.START_US] * LONG, "x": [ITEMS[kind](i) for i in range(LONG)]})
     part = part_of(data)
     column, places = part.columns["x"], places_of(data, "x", LONG)
@@ -152,7 +152,7 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
         assert same(list(quick.samples), list(plain.samples)) and len(quick) == end - start
 
 
-def test_a_quaternion_of_rock_is_read_from_its_two_columns() -> None:
+def test_quaternion_of_rock_is_read_from_its_two_columns() -> None:
     turns: dict[str, list[Any]] = {
         "orientation/im": [[0.0, 0.0, 0.1 * i] for i in range(9)],
         "orientation/re": [1.0] * 9,
@@ -197,17 +197,19 @@ def test_names_may_be_written_with_each_sample_or_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["doubles", "texts of many lengths", "vectors", "whole numbers of all sizes"])
-@pytest.mark.parametrize("fault", ["cut", "damaged"])
-def test_a_column_plays_up_to_its_fault_which_is_told_with_its_place(kind: str, fault: str, small_chunks: None) -> None:
+@pytest.mark.parametrize("issue", ["cut", "damaged"])
+def test_column_plays_up_to_its_defect_which_is_reported_with_its_location(
+    kind: str, issue: str, small_chunks: None
+) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"w": list(range(LONG)), "x": values})
     places = places_of(data, "x", LONG)
     for item in (0, 1, 100, 255, 256, 257, 700, LONG - 1):
         start, end = places[item], places[item + 1]
-        broken = data[: end - 1] if fault == "cut" else data[:start] + b"\xc1" + data[start + 1 :]
+        broken = data[: end - 1] if issue == "cut" else data[:start] + b"\xc1" + data[start + 1 :]
         index = index_of(broken)
         ((told, message),) = index.issues
-        assert told == ("truncated_log" if fault == "cut" else "corrupt_log")
+        assert told == ("truncated_log" if issue == "cut" else "corrupt_log")
         assert message.startswith(f"corrupt near byte {start}: ")
         assert f"item {item} of the column x of {STREAM}" in message
         (part,) = index.parts
@@ -218,13 +220,13 @@ def test_a_column_plays_up_to_its_fault_which_is_told_with_its_place(kind: str, 
         assert same(list(found.samples), expected[low:high])
 
 
-def test_a_column_alone_has_the_samples_before_its_fault() -> None:
+def test_column_alone_has_samples_before_its_defect() -> None:
     data = log_of({"x": [0.5] * LONG})
     (part,) = index_of(data[:-1]).parts
     assert len(part) == LONG - 1 and samples_of(data, part) == [{"x": 0.5}] * (LONG - 1)
 
 
-def test_elements_that_lack_a_field_behind_a_fault_keep_the_others() -> None:
+def test_elements_that_lack_field_behind_defect_keep_others() -> None:
     data = tiny.packed(tiny.columns_of(STREAM, [tiny.joints(time) for time in tiny.times()]))
     (part,) = index_of(data[:-1]).parts
     samples = samples_of(data[:-1], part)
@@ -234,7 +236,7 @@ def test_elements_that_lack_a_field_behind_a_fault_keep_the_others() -> None:
 
 
 @pytest.mark.parametrize("form", ["eight bytes", "of all sizes", "some are none"])
-def test_own_times_of_a_stretch_are_read(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_times_of_interval_are_read(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fieldplay_cdff.logs.columns.samples.AT_ONCE", 100)
     times: list[Any] = [tiny.START_US + i for i in range(LONG)]
     if form == "of all sizes":
@@ -250,7 +252,7 @@ def test_own_times_of_a_stretch_are_read(form: str, monkeypatch: pytest.MonkeyPa
     assert own_times(part_of(data), 2, 5, reader(data)).tolist() == [NO_TIME] * 3
 
 
-def test_large_items_have_places_of_their_own_though_the_first_is_empty() -> None:
+def test_large_items_have_places_of_their_own_though_first_is_empty() -> None:
     images = [[], *([list(range(256)) * 40] * 5)]
     data = log_of({"x": images})
     part = part_of(data)
@@ -300,7 +302,7 @@ def test_runs_are_not_passed_item_by_item(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("order", [("x", "x/y"), ("x/y", "x")])
-def test_a_field_that_is_said_to_be_a_map_and_a_number_does_no_harm(order: tuple[str, str]) -> None:
+def test_field_that_is_reported_to_be_map_and_number_does_no_harm(order: tuple[str, str]) -> None:
     data = log_of({name: [1.5] * 9 for name in order})
     part = part_of(data)
     assert samples_of(data, part) == [{"x": {"y": 1.5}}] * 9
@@ -308,14 +310,14 @@ def test_a_field_that_is_said_to_be_a_map_and_a_number_does_no_harm(order: tuple
     assert rows.values("x.y") == [1.5] * 9
 
 
-def test_an_item_that_cannot_be_unpacked_is_an_error_with_words() -> None:
+def test_item_that_cannot_be_unpacked_is_error_with_words() -> None:
     data = log_of({"x": [{"a": 1}] * 9}).replace(tiny.packed({"a": 1}), b"\x81\x01\x01")
     part = part_of(data)
     with pytest.raises(ArchiveError, match="expected 9 items of a column, got another thing than a text"):
         samples_of(data, part)
 
 
-def test_an_empty_column_has_no_items() -> None:
+def test_empty_column_has_no_items() -> None:
     index = index_of(tiny.packed({f"{STREAM}/x": [], f"{STREAM}.meta/type": "Joints"}))
     (part,) = index.parts
     assert len(part) == 0 == part.columns["x"].count and part.type == "Joints"

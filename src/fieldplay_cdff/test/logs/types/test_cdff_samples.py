@@ -94,7 +94,7 @@ def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"),
+    ("issue", "message"),
     [
         ({"pos": [0.0, math.nan, 0.0]}, "position: expected numbers, got NaN"),
         ({"pos": [0.0, math.inf, 0.0]}, "position: expected numbers, got NaN"),
@@ -107,9 +107,9 @@ def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
          "expected a pose or a motion, got neither"),
     ],
 )  # fmt: skip
-def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], message: str) -> None:
+def test_a_fault_of_a_state_is_told_of_its_row_alone(issue: dict[str, Any], message: str) -> None:
     samples = [tiny.state(time) for time in tiny.times()]
-    samples[3] |= fault
+    samples[3] |= issue
     rows = SampleRows(samples)
     found = table.odometry_from_states(rows, STAMPS)
     assert list(rows.issues) == [3] and message in rows.issues[3]
@@ -265,15 +265,15 @@ def test_a_whole_turn_is_parted_evenly() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "issue",
     [
         {"distances": [1.0]}, {"vertical_size": 0}, {"vertical_size": 1 << 40}, {"horizontal_interval": [1, 2, 3, 4]},
         {"distances": ["x"] * 6}, {"timestamps": [{"microseconds": 1}] * 4}, {"vertical_interval": []},
     ],
 )  # fmt: skip
-def test_a_depth_map_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
+def test_a_depth_map_that_makes_no_sense_is_told(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, **fault), START_NS, 1000)
+        pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, **issue), START_NS, 1000)
 
 
 def test_clouds_are_dense_in_all_forms() -> None:
@@ -346,13 +346,13 @@ def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "issue",
     [{"rows": 0}, {"rows": -1}, {"cols": 1 << 20}, {"rowSize": 2}, {"channels": 9}, {"depth": "depth_7U"},
      {"data": "x"}, {"data": [1]}, {"data": [1000] * 24}, {"data": None}, {"rows": "4"}, {"data": [[1, 2], [3]]}],
 )  # fmt: skip
-def test_an_image_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
+def test_an_image_that_makes_no_sense_is_told(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        pictures.image_of_frame(tiny.frame(tiny.START_US, **fault))
+        pictures.image_of_frame(tiny.frame(tiny.START_US, **issue))
 
 
 NOISE = st.recursive(
