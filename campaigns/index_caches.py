@@ -83,4 +83,4 @@ def _text(index: FileIndex) -> str:
         columns = {name: (vars(column) | {"begins": column.begins.tolist()}) for name, column in part.columns.items()}
         blocks = [(each.table.tolist(), each.count, each.stop) for each in (part.samples, part.logged)]
         parts.append((part.stream, part.type, part.has_meta, columns, blocks))
-    return repr((parts, index.is_settings, index.faults))
+    return repr((parts, index.is_settings, index.issues))

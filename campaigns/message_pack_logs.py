@@ -153,7 +153,7 @@ class MessagePackLogs(Inputs):
                 start, end = extent.where
                 unpacker = msgpack.Unpacker(raw=False, unicode_errors="replace", strict_map_key=False)
                 unpacker.feed(plain[start:end])
-                for row in range(extent.begin, extent.end):
+                for row in range(extent.start, extent.end):
                     sample = _sample(stream, row)
                     if isinstance(sample, ArchiveError):
                         unpacker.skip()

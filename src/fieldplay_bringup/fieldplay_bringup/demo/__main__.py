@@ -59,7 +59,7 @@ def _run(out: Path, seconds: float, rate: float) -> int:
     _say(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
     received = steps.heard_live(made.path, topics, out / "launch.log", rate=rate)
     _say(3, f"the same archive as a bag: {bag}")
-    written = steps.with_conversion(made.path, bag)
+    written = steps.converted(made.path, bag)
     differences = steps.compared(received, written, topics)
     _say(4, f"pictures and a page: {out / 'index.html'}")
     with progress_bar("drawing", "messages") as bar:
