@@ -14,27 +14,27 @@ from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
 from fieldplay.core.errors import Defect, UserError
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Table
-from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec
+from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
 
 SIGNS = re.compile(r" *, *| +")
 LONG = 24  # characters, of which some may be digits finer than nanoseconds: halves are rounded either way
 ROWS = 8
 ANGLES = ("start", "step", "end")
 KINDS = (
-    MarkedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES),
-    MarkedLines(types={"SENSOR": ("id", "value"), "BRAKE": ("left", "right", "value")}),
-    MarkedLines(types={"SPECTRUM": ("angle",)}, values="any"),
+    TaggedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES),
+    TaggedLines(types={"SENSOR": ("id", "value"), "BRAKE": ("left", "right", "value")}),
+    TaggedLines(types={"SPECTRUM": ("angle",)}, values="any"),
 )
 
 
 class Log(NamedTuple):
     """A log as it was before anything was changed."""
 
-    marked: MarkedLines
+    marked: TaggedLines
     lines: tuple[bytes, ...]
 
 
-def _log(number: int, marked: MarkedLines) -> Log:
+def _log(number: int, marked: TaggedLines) -> Log:
     lines = []
     for row in range(ROWS):
         word = list(marked.types)[row % len(marked.types)]
@@ -66,7 +66,7 @@ class Marked(Inputs):
             table = Table(
                 MemoryFiles({"a.txt": data}),
                 "a.txt",
-                MarkedSpec(marked=log.marked),
+                TaggedSpec(marked=log.marked),
                 defects.append,
                 plausible_ns=PLAUSIBLE_NS,
             )
@@ -86,7 +86,7 @@ class Marked(Inputs):
         )
         return Found("told" if defects else "read", (what, tuple(map(str, defects))))
 
-    def _compare(self, rows: TableRows, lines: list[bytes], marked: MarkedLines) -> None:
+    def _compare(self, rows: TableRows, lines: list[bytes], marked: TaggedLines) -> None:
         several = len(marked.types) > 1
         for row, number in enumerate(rows.line.tolist()):
             names = list(marked.types.values())[int(rows["type"][row]) if several else 0]
@@ -104,7 +104,7 @@ def as_written(line: bytes) -> bytes:
     return line.removesuffix(b"\r").strip(b" \t")
 
 
-def numbers_of_line(line: bytes, marked: MarkedLines) -> list[float] | None:
+def numbers_of_line(line: bytes, marked: TaggedLines) -> list[float] | None:
     """The time in nanoseconds and the numbers of a line, word by word; None where it is no such line."""
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip(" \t\r").removeprefix("*")
     arguments = SIGNS.split(text.replace("\t", " ").strip(" ,"))

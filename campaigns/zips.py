@@ -12,7 +12,7 @@ from pathlib import Path
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, changed, with_length
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.io.containers import ZIP_FAULTS, Files, ZipFiles
+from fieldplay.io.containers import ZIP_ERRORS, Files, ZipFiles
 
 MEMORY = Path("/dev/shm")
 MEMBERS = {
@@ -116,8 +116,8 @@ def _plain(data: bytes) -> dict[str, bytes]:
                     results.pop(name, None)
                     if len(content) == packed.getinfo(name).file_size:
                         results[name] = content
-                except (*ZIP_FAULTS, NotImplementedError):
+                except (*ZIP_ERRORS, NotImplementedError):
                     results.pop(name, None)
-    except ZIP_FAULTS:
+    except ZIP_ERRORS:
         return {}
     return results

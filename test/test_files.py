@@ -11,7 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io import seekable_zip as inflating
 from fieldplay.io import seekable_zip as zipped
 from fieldplay.io.containers import ListedFiles, is_packed, open_files
-from fieldplay.io.seekable_zip import InflateError, SeekableDeflate, leaves_archive
+from fieldplay.io.seekable_zip import InflateError, SeekableDeflate, is_outside_archive
 from fieldplay_cdff.logs.log_files import InflatedFile
 
 
@@ -126,7 +126,7 @@ def test_member_whose_path_leaves_archive_is_refused_and_rest_read(tmp_path: Pat
     with open_files(path, defects.append) as files:
         assert files.names == ["good.csv"]
     assert [defect.kind for defect in defects] == ["unsafe_path"]
-    assert leaves_archive(name)
+    assert is_outside_archive(name)
 
 
 def test_folder_that_links_back_to_itself_is_read_once(tree: Path) -> None:
@@ -294,7 +294,9 @@ def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.
     deflated = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     file = io.BytesIO(b"head" + deflated.compress(plain) + deflated.flush() + b"tail")
     data = SeekableDeflate(file, 4)
-    assert b"".join(iter(lambda: data.read(5000), b"")) == plain and data.is_at_end and data.behind(4) == b"tail"
+    assert (
+        b"".join(iter(lambda: data.read(5000), b"")) == plain and data.is_at_end and data.trailing_bytes(4) == b"tail"
+    )
     for _ in range(30):
         index, before = draw.randrange(len(plain)), data.inflated
         assert data.seek(index) == index

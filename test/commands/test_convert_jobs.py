@@ -255,8 +255,8 @@ def test_those_that_parse_end_with_program_that_is_killed() -> None:
     """They hold its output open for as long as they live."""
     script = (
         "import os, signal\n"
-        "from fieldplay.io.parser_processes import parsers_started\n"
-        "with parsers_started(2):\n"
+        "from fieldplay.io.parser_processes import start_parsers\n"
+        "with start_parsers(2):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60)

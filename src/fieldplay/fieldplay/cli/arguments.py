@@ -126,10 +126,10 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
-    from fieldplay.io.parser_processes import parsers_started
+    from fieldplay.io.parser_processes import start_parsers
     from fieldplay.recording.archive_data import open_archive_data, open_bags_data
 
-    with progress_bar("opening", "MB") as bar, track_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
+    with progress_bar("opening", "MB") as bar, track_opening(bar), start_parsers(getattr(chosen, "jobs", 1)):
         if len(bags := getattr(chosen, "archives", ())) > 1:
             return open_bags_data(bags, parameters_of(chosen))
         return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), allow_empty=allow_empty)
@@ -145,9 +145,9 @@ def open_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
 def open_recording(chosen: argparse.Namespace) -> "FieldData":
     """The archive or the bag that is asked for."""
     import fieldplay
-    from fieldplay.io.parser_processes import parsers_started
+    from fieldplay.io.parser_processes import start_parsers
 
-    with progress_bar("opening", "MB") as bar, track_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
+    with progress_bar("opening", "MB") as bar, track_opening(bar), start_parsers(getattr(chosen, "jobs", 1)):
         return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
 
 

@@ -237,7 +237,7 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, Ro
         try:
             table = Table(
                 files, name, spec, archive.defects,
-                plausible_ns=plausible_ns(archive.spec), kept=archive.kept_rows, watch=watch,
+                plausible_ns=plausible_ns(archive.spec), cache=archive.kept_rows, watch=watch,
                 limits=archive.spec.tables[key].limits,
             )  # fmt: skip
         except (ArchiveError, OSError) as error:

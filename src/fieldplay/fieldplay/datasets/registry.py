@@ -26,7 +26,7 @@ from fieldplay.io.containers import (
     ListedFiles,
     how_to_unpack,
     is_packed,
-    listed_once,
+    list_once,
     open_files,
     open_joined,
 )
@@ -62,7 +62,7 @@ def open_dataset(
 
     One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `allow_empty`.
     """
-    with listed_once():
+    with list_once():
         spec = spec_of_archive(path, dataset)
         archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
     if not archive.streams and not allow_empty:

@@ -15,7 +15,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.io.table import RowsSpec
 from fieldplay.io.table_format import ExpectedUnit, TableSpec
-from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec
+from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class TableFiles:
     display_name: str = ""
     layouts: tuple[tuple[str, ...], ...] = ()
     nmea: bool = False  # no table but a log of NMEA sentences, which its reader knows
-    tagged_lines: MarkedLines | None = None  # no table but a log of marked lines
+    tagged_lines: TaggedLines | None = None  # no table but a log of marked lines
     rotating_scanner: Turning | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class TableFiles:
     def rows_spec(self, units: Mapping[str, ExpectedUnit] | None = None) -> RowsSpec:
         """What is known of the rows, with the units of columns as the parameters have them."""
         if self.tagged_lines is not None:
-            return MarkedSpec(marked=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
+            return TaggedSpec(marked=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(
             layouts=self.layouts,
             header=self.header,

@@ -23,7 +23,7 @@ def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
         raise ArchiveError(f"expected a BMP picture, got a file that begins with {data[:8]!r}")
     header, _ = whole_bmp(data)
     if header.compression or header.bits not in PLAIN_BITS:
-        return _decoded(data, grey if header.bits == 8 else GREY)
+        return _decode(data, grey if header.bits == 8 else GREY)
     rows = _rows(data, header)
     if header.bits == 24:
         return _pixels(rows, header.width, COLOUR)
@@ -55,7 +55,7 @@ def _pixels(rows: NDArray[np.uint8], width: int, encoding: str) -> Pixels:
     return Pixels(height=len(rows), width=width, encoding=encoding, step=len(data) // len(rows), data=data)
 
 
-def _decoded(data: bytes, grey: str) -> Pixels:
+def _decode(data: bytes, grey: str) -> Pixels:
     image = decode_image(data)
     if image is None or image.dtype != np.uint8:
         raise ArchiveError("expected a BMP picture, got one that does not decode")

@@ -20,8 +20,7 @@ from types import TracebackType
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.io.file_names import NameTable, last_part
 from fieldplay.io.seekable_zip import READ_SIZE, SeekableMember, ZipDirectory
-from fieldplay.io.tar_directory import FAULTS as TAR_FAULTS
-from fieldplay.io.tar_directory import TarDirectory, is_tar
+from fieldplay.io.tar_directory import TAR_ERRORS, TarDirectory, is_tar
 
 TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
 PART = re.compile(r"(?P<whole>.+)\.\d{2,3}", re.IGNORECASE)
@@ -31,21 +30,21 @@ SHOWN = 8  # bytes of what is no zip
 ZIP = re.compile(r".+\.zip", re.IGNORECASE)
 PACKED_NAME = re.compile(rf"{ZIP.pattern}|{TAR.pattern}", re.IGNORECASE)
 # What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
-ZIP_FAULTS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
+ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
 ZIP_START = b"PK\x03\x04"
 
 
 def how_to_unpack(path: Path, names: Sequence[str]) -> str:
     """What to do where a path holds nothing but packed files, by the names in it; nothing said where it holds none."""
     for name in names:
-        place = shlex.quote(str(path / name if path.is_dir() else path))
+        quoted_path = shlex.quote(str(path / name if path.is_dir() else path))
         part = PART.fullmatch(name)
         if TAR.fullmatch(part["whole"] if part else name):
-            return f"give the tar in it itself: {place}" if path.is_dir() else _why_no_tar(path)
+            return f"give the tar in it itself: {quoted_path}" if path.is_dir() else _why_no_tar(path)
         if OTHERS.fullmatch(name):
-            return f"it is not read in place, unpack it first: {place}"
+            return f"it is not read in place, unpack it first: {quoted_path}"
         if ZIP.fullmatch(name) and path.is_dir():
-            return f"give the zip in it itself: {place}"
+            return f"give the zip in it itself: {quoted_path}"
         if ZIP.fullmatch(name):
             zipped = f"a zip in a zip is not read in place, unpack it first: unzip {shlex.quote(str(path))}"
             return _why_no_zip(path) or zipped
@@ -105,7 +104,7 @@ class Files(AbstractContextManager["Files"], ABC):
 
 @dataclass(frozen=True)
 class _Listed:
-    """What has been gone through: the names below folders, and open zips that nobody uses at the moment."""
+    """What has been listed: the names below folders, and open zips that are not in use."""
 
     folders: dict[Path, NameTable] = field(default_factory=dict)
     zips: dict[Path, ZipDirectory] = field(default_factory=dict)
@@ -116,10 +115,10 @@ _listed: ContextVar[_Listed | None] = ContextVar("listed", default=None)
 
 
 @contextmanager
-def listed_once() -> Iterator[None]:
-    """Within it a folder or a zip is gone through once, though several ask for its files one after the other.
+def list_once() -> Iterator[None]:
+    """List each folder or zip only once inside, though several ask for its files one after the other.
 
-    A folder with faults is gone through each time, so that everybody is told.
+    A folder with issues is listed each time, so that each caller gets the reports.
     """
     listed = _Listed()
     token = _listed.set(listed)
@@ -150,17 +149,17 @@ class FolderFiles(Files):
             listed.folders[root] = self.table
 
     def open(self, name: str) -> io.BufferedReader:
-        with _told():
+        with _read_errors():
             self._require_file(name)
             return (self.root / name).open("rb")
 
     def read(self, name: str) -> bytes:
-        with _told():
+        with _read_errors():
             self._require_file(name)
             return (self.root / name).read_bytes()
 
     def size(self, name: str) -> int:
-        with _told():
+        with _read_errors():
             return (self.root / name).stat().st_size
 
     def _require_file(self, name: str) -> None:
@@ -178,7 +177,7 @@ class ListedFiles(FolderFiles):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _read_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -218,8 +217,8 @@ class ZipFiles(Files):
         known = listed.zips.pop(path, None) if listed is not None else None
         try:
             self._zip = known or ZipDirectory(path)
-        except ZIP_FAULTS as error:
-            cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
+        except ZIP_ERRORS as error:
+            cut = "; the zip is cut off or damaged" if starts_as_zip(path) else ""
             hint = how_to_unpack(path, [path.name]) if not cut else ""
             raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}{hint and '; ' + hint}") from None
         self.path = path
@@ -237,7 +236,7 @@ class ZipFiles(Files):
     def read(self, name: str) -> bytes:
         try:
             return self._zip.read(name)
-        except ZIP_FAULTS as error:
+        except ZIP_ERRORS as error:
             raise ArchiveError(f"cannot be read from the zip: {error}") from None
 
     def size(self, name: str) -> int:
@@ -246,7 +245,7 @@ class ZipFiles(Files):
     def _member(self, name: str) -> zipfile.ZipInfo:
         try:
             return self._zip.member(name)
-        except ZIP_FAULTS as error:
+        except ZIP_ERRORS as error:
             raise ArchiveError(f"'{name}' in the zip cannot be read: {error}") from None
 
     def close(self) -> None:
@@ -265,7 +264,7 @@ class TarFiles(Files):
         known = listed.tars.pop(path, None) if listed is not None else None
         try:
             self._tar = known or TarDirectory(path)
-        except TAR_FAULTS as error:
+        except TAR_ERRORS as error:
             raise ArchiveError(f"{path}: expected a tar archive: {error}") from None
         self.path = path
         for name in self._tar.unsafe:
@@ -333,23 +332,23 @@ class JoinedFiles(Files):
             self._inner[name] = files
 
     def open(self, name: str) -> io.BufferedReader:
-        files, own = self._place(name)
+        files, own = self._split_name(name)
         return files.open(own)
 
     def read(self, name: str) -> bytes:
-        files, own = self._place(name)
+        files, own = self._split_name(name)
         return files.read(own)
 
     def size(self, name: str) -> int:
-        files, own = self._place(name)
+        files, own = self._split_name(name)
         return files.size(own)
 
-    def _place(self, name: str) -> tuple[Files, str]:
-        """Whose file it is, and what that calls it."""
-        place = 0
-        while (place := name.find("/", place + 1)) > 0:
-            if name[:place] in self._inner:
-                return self._inner[name[:place]], name[place + 1 :]
+    def _split_name(self, name: str) -> tuple[Files, str]:
+        """The files that a name belongs to, and the name in them."""
+        slash = 0
+        while (slash := name.find("/", slash + 1)) > 0:
+            if name[:slash] in self._inner:
+                return self._inner[name[:slash]], name[slash + 1 :]
         return self._folder, name
 
     def close(self) -> None:
@@ -370,11 +369,11 @@ def open_joined(root: Path, report: Report) -> Files:
 
 def is_packed(path: Path) -> bool:
     """Whether a path is a zip or a tar: files that hold others."""
-    return path.is_file() and (zipfile.is_zipfile(path) or begins_as_zip(path) or is_tar(path))
+    return path.is_file() and (zipfile.is_zipfile(path) or starts_as_zip(path) or is_tar(path))
 
 
-def begins_as_zip(path: Path) -> bool:
-    """Whether a file begins as zips do, though it may be cut off."""
+def starts_as_zip(path: Path) -> bool:
+    """Whether a file starts as a zip, though it may be cut off."""
     try:
         with path.open("rb") as file:
             return file.read(len(ZIP_START)) == ZIP_START

@@ -33,7 +33,7 @@ COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory
 def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRows]:
     """The rows of blocks of whole lines that follow each other: parsed at once, as each call of a parser costs much."""
     text = b"".join(blocks)
-    counts = [count_of(block, b"\n") for block in blocks]
+    counts = [count_char(block, b"\n") for block in blocks]
     if len(blocks) == 1 or b"\r" in text or any(not block.endswith(b"\n") for block in blocks[:-1]):
         return [rows_from_block(block, dialect) for block in blocks]
     rows, starts = rows_from_block(text, dialect), [0, *accumulate(counts[:-1]), sum(counts) + 1]
@@ -43,11 +43,11 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRo
 def rows_from_block(block: bytes, dialect: Dialect) -> ParsedRows:
     """The rows of a block of whole lines."""
     block = tidy_text(_plain(block), delimiter=None if dialect.blanks else dialect.delimiter)
-    lines = count_of(block, b"\n") + (not block.endswith(b"\n") and bool(block))
+    lines = count_char(block, b"\n") + (not block.endswith(b"\n") and bool(block))
     is_regular = _is_regular(block, dialect, lines) and b"\r" not in block
     frame = _parse(block, dialect) if is_regular else None
     if frame is not None and frame.height == lines and not _has_null(frame, dialect):
-        return _checked(frame, np.arange(lines), (), dialect, block)
+        return _validate_rows(frame, np.arange(lines), (), dialect, block)
     return _rows_line_by_line(block, dialect)
 
 
@@ -104,15 +104,15 @@ def _without_blanks(text: bytes, delimiter: bytes) -> bytes:
     return text.strip(b" ")
 
 
-def count_of(text: bytes, sign: bytes) -> int:
-    """How often one byte is in a text; where it is there often, bytes.count takes seven times as long."""
-    signs = np.frombuffer(text, np.uint8)
-    parts = (signs[start : start + COUNTED] for start in range(0, len(signs), COUNTED))
-    return sum(int(np.count_nonzero(part == sign[0])) for part in parts)
+def count_char(text: bytes, char: bytes) -> int:
+    """Count one byte in a text; where it is frequent, bytes.count takes seven times as long."""
+    chars = np.frombuffer(text, np.uint8)
+    parts = (chars[start : start + COUNTED] for start in range(0, len(chars), COUNTED))
+    return sum(int(np.count_nonzero(part == char[0])) for part in parts)
 
 
 def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
-    return count_of(block, dialect.delimiter.encode()) == (len(dialect.columns) - 1) * lines
+    return count_char(block, dialect.delimiter.encode()) == (len(dialect.columns) - 1) * lines
 
 
 def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
@@ -147,9 +147,9 @@ def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
 
 
 def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
-    """Sort out the lines with another number of fields, then parse the rest together."""
+    """Leave out the lines with another number of fields, then parse the rest together."""
     delimiter, expected = dialect.delimiter.encode(), len(dialect.columns)
-    kept: list[bytes] = []
+    lines: list[bytes] = []
     numbers: list[int] = []
     bad: list[BadLine] = []
     for number, line in lines_of(block):
@@ -158,19 +158,19 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
             kind = "short_row" if fields < expected else "long_row"
             bad.append(BadLine(number, kind, f"expected {expected} columns, got {fields}: '{short_text(line)}'"))
         else:
-            kept.append(line)
+            lines.append(line)
             numbers.append(number)
-    rest = b"\n".join(kept)
+    rest = b"\n".join(lines)
     frame = _parse(rest, dialect)
-    if frame is None or frame.height != len(kept):
+    if frame is None or frame.height != len(lines):
         raise AssertionError("lines of one width were not parsed as such")
-    return _checked(frame, np.array(numbers, np.int64), tuple(bad), dialect, rest)
+    return _validate_rows(frame, np.array(numbers, np.int64), tuple(bad), dialect, rest)
 
 
-def _checked(
+def _validate_rows(
     frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
 ) -> ParsedRows:
-    """Leave out the rows with a time or number that is none, and say for each why."""
+    """Leave out the rows with an invalid time or number, with an issue for each."""
     good = np.ones(frame.height, bool)
     times = []
     for name in dialect.clocks:
@@ -189,7 +189,7 @@ def _checked(
     if whole.all():
         return rows
     lines = block.splitlines()
-    issues = [issue for row in np.flatnonzero(~whole) for issue in _faults(int(line[row]), lines[row], dialect)]
+    issues = [issue for row in np.flatnonzero(~whole) for issue in _line_issues(int(line[row]), lines[row], dialect)]
     if dialect.partial:
         rows = replace(rows, values=np.where(finite, values, np.nan))
     return replace(rows.only(good if dialect.partial else whole), bad=tuple(sorted((*bad, *issues))))
@@ -207,15 +207,15 @@ def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:
     return np.array(texts.cast(polars.Binary).fill_null(b"").to_list(), dtype=np.bytes_)
 
 
-def _faults(number: int, line: bytes, dialect: Dialect) -> list[BadLine]:
-    """What is wrong with a line: the first fault, or each of them where the rest of it is kept."""
-    found = list(_faulty_fields(number, line, dialect))
-    if not found:
+def _line_issues(number: int, line: bytes, dialect: Dialect) -> list[BadLine]:
+    """The issues of a line: the first one, or all of them where the rest of it is kept."""
+    issues = list(_field_issues(number, line, dialect))
+    if not issues:
         return [BadLine(number, "not_a_number", f"expected numbers, got '{short_text(line)}'")]
-    return found if dialect.partial else found[:1]
+    return issues if dialect.partial else issues[:1]
 
 
-def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLine]:
+def _field_issues(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLine]:
     for name, part in zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True):
         if name.startswith(IGNORED):
             continue
@@ -239,22 +239,22 @@ def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLi
 
 def _number_in(name: str, text: str, dialect: Dialect) -> str:
     """The part of a field's text that is the number."""
-    found = re.search(dialect.extract[name], text) if name in dialect.extract else None
-    return found.group(1) if found else text
+    match = re.search(dialect.extract[name], text) if name in dialect.extract else None
+    return match.group(1) if match else text
 
 
-def fault_of_cut_line(line: bytes, before: bytes, dialect: Dialect) -> str | None:
-    """Why a last line without a line end is taken for cut; None where it looks whole, or is no row anyway.
+def cut_line_issue(line: bytes, before: bytes, dialect: Dialect) -> str | None:
+    """The reason to take a last line without a line end as cut off; None where it looks complete, or is not a row.
 
     Its last number must have as many decimals as that of some row before it or, where those have none, as many digits.
-    A column that is passed over, or whose number is taken out of a text, tells nothing.
+    A column that is passed over, or whose number is taken out of a text, does not count.
     """
     name = dialect.columns[-1]
     last = _last_field(line, dialect)
     if last is None or name.startswith(IGNORED) or name in dialect.extract:
         return None
-    found = [_last_field(other, dialect) for other in before.splitlines()[-LOOK_AT:]]
-    others = [field for field in found if field]
+    fields = [_last_field(other, dialect) for other in before.splitlines()[-LOOK_AT:]]
+    others = [field for field in fields if field]
     point = "," if dialect.decimal_comma else "."
     what, measure = ("decimals", _decimals) if any(point in field for field in others) else ("digits", _digits)
     fewest = min((measure(field, point) for field in others), default=0)

@@ -71,5 +71,5 @@ class NameTable:
         return list(known), rows
 
 
-def _zero(found: re.Match[str]) -> str:
-    return found[0] if found[0].startswith("{") else "0"
+def _zero(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("{") else "0"

@@ -29,7 +29,7 @@ BIG_TIFF = 43  # where others have 42
 SEGMENT_TAGS = (273, 279, 324, 325)  # where strips and tiles lie, and how long they are
 MOST_SEGMENTS, MOST_ENTRIES = 1 << 21, 1 << 12
 # What tifffile raises for damage
-FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error, EOFError, OSError,
+TIFF_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error, EOFError, OSError,
           RuntimeError, MemoryError, zlib.error, lzma.LZMAError)  # fmt: skip
 PIXEL_SCALE, TIE_POINTS, TRANSFORMATION, KEYS, NODATA = 33550, 33922, 34264, 34735, 42113
 MODEL_KEY, RASTER_KEY, PROJECTION_KEY, UNIT_KEY = 1024, 1025, 3072, 3076
@@ -57,33 +57,33 @@ class Segments:
 
     def numbers(self, rows: Indices, columns: Indices) -> Numbers:
         """The pixels (r, c) where these rows and columns meet, both ascending; NaN in segments that are not there."""
-        found = np.full((len(rows), len(columns)), np.nan)
+        pixels = np.full((len(rows), len(columns)), np.nan)
         for below in _parts(rows // self.length):
             for aside in _parts(columns // self.width):
-                place = int(rows[below][0]) // self.length, int(columns[aside][0]) // self.width
-                inner = rows[below] - place[0] * self.length, columns[aside] - place[1] * self.width
+                index = int(rows[below][0]) // self.length, int(columns[aside][0]) // self.width
+                inner = rows[below] - index[0] * self.length, columns[aside] - index[1] * self.width
                 with np.errstate(invalid="ignore"):  # some NaN warn when they are cast
-                    found[below, aside] = self._of_segment(place, *inner)
-        return found
+                    pixels[below, aside] = self._of_segment(index, *inner)
+        return pixels
 
-    def _of_segment(self, place: tuple[int, int], rows: Indices, columns: Indices) -> Any:
-        index = place[0] * -(-int(self.page.imagewidth) // self.width) + place[1]
-        offset, count = int(self.page.dataoffsets[index]), int(self.page.databytecounts[index])
+    def _of_segment(self, index: tuple[int, int], rows: Indices, columns: Indices) -> Any:
+        number = index[0] * -(-int(self.page.imagewidth) // self.width) + index[1]
+        offset, count = int(self.page.dataoffsets[number]), int(self.page.databytecounts[number])
         if not offset or not count:
             return np.nan
         if self.page.compression == PLAIN:
             return self._plain(offset, rows, columns)
-        return self._unpacked(index, self._read(offset, count))[np.ix_(rows, columns)]
+        return self._unpack(number, self._read(offset, count))[np.ix_(rows, columns)]
 
     def _plain(self, offset: int, rows: Indices, columns: Indices) -> Numbers:
         """Row by row, without the columns before the first and after the last."""
         pixel = self.dtype.itemsize * self.samples
-        first, stretch = int(columns[0]), int(columns[-1]) + 1 - int(columns[0])
+        first, width = int(columns[0]), int(columns[-1]) + 1 - int(columns[0])
         starts = (offset + (rows * self.width + first) * pixel).tolist()
-        lines = [np.frombuffer(self._read(start, stretch * pixel), self.dtype) for start in starts]
+        lines = [np.frombuffer(self._read(start, width * pixel), self.dtype) for start in starts]
         return np.stack(lines)[:, (columns - first) * self.samples].astype(np.float64)
 
-    def _unpacked(self, index: int, data: bytes) -> NDArray[Any]:
+    def _unpack(self, index: int, data: bytes) -> NDArray[Any]:
         """A segment (length, width), as far as it has rows."""
         if self.page.compression in BY_TIFFFILE and self.page.predictor == NO_PREDICTOR:
             decoded = self.page.decode(data, index)[0]
@@ -94,10 +94,10 @@ class Segments:
         if not self.page.is_tiled:
             rows = min(rows, int(self.page.imagelength) - index * self.length)
         alone = _image_of_segment(self, data, rows)
-        found = cv2.imdecode(np.frombuffer(alone, np.uint8), cv2.IMREAD_UNCHANGED)
-        if found is None or found.shape != (rows, self.width) or found.dtype != self.dtype.newbyteorder("="):
+        pixels = cv2.imdecode(np.frombuffer(alone, np.uint8), cv2.IMREAD_UNCHANGED)
+        if pixels is None or pixels.shape != (rows, self.width) or pixels.dtype != self.dtype.newbyteorder("="):
             raise ArchiveError(f"strip or tile {index} cannot be unpacked")
-        return np.asarray(found)
+        return np.asarray(pixels)
 
     def _read(self, offset: int, count: int) -> bytes:
         self.file.seek(offset)
@@ -161,11 +161,11 @@ def _image_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
         (339, SHORT, SAMPLE_FORMATS[dtype.kind]),
     ]
     start = 8 + 2 + 12 * len(entries) + 4
-    made = struct.pack(f"{order}2sHIH", b"MM" if order == ">" else b"II", 42, 8, len(entries))
+    header = struct.pack(f"{order}2sHIH", b"MM" if order == ">" else b"II", 42, 8, len(entries))
     for tag, kind, value in entries:
         number = start if tag == 273 else value
-        made += struct.pack(f"{order}HHI" + ("H2x" if kind == SHORT else "I"), tag, kind, 1, number)
-    return made + struct.pack(f"{order}I", 0) + data
+        header += struct.pack(f"{order}HHI" + ("H2x" if kind == SHORT else "I"), tag, kind, 1, number)
+    return header + struct.pack(f"{order}I", 0) + data
 
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # damage is told by an ArchiveError, once
@@ -192,12 +192,12 @@ class Raster:
 
     def heights(self, rows: Indices, columns: Indices) -> Numbers:
         """Heights (r, c) in m where these rows and columns meet, both ascending; NaN where there is none."""
-        with told():
-            found = self.segments.numbers(rows, columns)
-        known = np.isfinite(found) & (np.abs(found) < HIGHEST_M)
+        with tiff_errors():
+            heights = self.segments.numbers(rows, columns)
+        known = np.isfinite(heights) & (np.abs(heights) < HIGHEST_M)
         if self.nodata is not None:
-            known &= ~np.isclose(found, self.nodata, rtol=CLOSE, atol=0.0)
-        return np.where(known, found, np.nan)
+            known &= ~np.isclose(heights, self.nodata, rtol=CLOSE, atol=0.0)
+        return np.where(known, heights, np.nan)
 
     def known_heights(self, rows: Indices, columns: Indices) -> tuple[Numbers, Numbers]:
         """The middles of the pixels that have a height, as (column, row, 1) (3, n), and the heights (n,) in m."""
@@ -220,7 +220,7 @@ class Raster:
 def open_raster(file: BinaryIO) -> Iterator[Raster]:
     """The first picture of a GeoTIFF, as long as the file is open; ArchiveError tells why it is none."""
     with ExitStack() as until_closed:
-        with told():
+        with tiff_errors():
             _require_few_segments(file)
             file.seek(0)
             raster = _raster(until_closed.enter_context(tifffile.TiffFile(file)), file)
@@ -233,9 +233,11 @@ def _require_few_segments(file: BinaryIO) -> None:
     head = file.read(16)
     order = ">" if head[:2] == b"MM" else "<"
     is_big = struct.unpack_from(f"{order}H", head, 2)[0] == BIG_TIFF
-    (place,) = struct.unpack_from(f"{order}Q", head, 8) if is_big else struct.unpack_from(f"{order}I", head, 4)
+    (directory_offset,) = (
+        struct.unpack_from(f"{order}Q", head, 8) if is_big else struct.unpack_from(f"{order}I", head, 4)
+    )
     entry = struct.Struct(f"{order}HHQ8x" if is_big else f"{order}HHI4x")
-    file.seek(place)
+    file.seek(directory_offset)
     (count,) = struct.unpack(f"{order}Q" if is_big else f"{order}H", file.read(8 if is_big else 2))
     for _ in range(min(count, MOST_ENTRIES)):
         code, _, values = entry.unpack(file.read(entry.size))
@@ -272,17 +274,17 @@ def thinning_step(requested_m: float, cell_m: float, shape: tuple[int, int]) -> 
     return step
 
 
-def thinned(numbers: Indices, step: int) -> Indices:
-    """The middle one of every so many."""
+def every_nth(numbers: Indices, step: int) -> Indices:
+    """Take the middle one of every `step` numbers."""
     return numbers[min(step // 2, (len(numbers) - 1) // 2) :: step]
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turns what a damaged file makes tifffile raise into an ArchiveError."""
+def tiff_errors() -> Iterator[None]:
+    """Raise as ArchiveError what tifffile raises for a damaged file."""
     try:
         yield
-    except FAULTS as error:
+    except TIFF_ERRORS as error:
         raise ArchiveError(f"cannot be read as TIFF, it may be cut off: {error or type(error).__name__}") from None
 
 

@@ -17,7 +17,7 @@ CODE = re.compile(r"(0[xX])?[0-9A-Fa-f]+")
 BREAKS = re.compile(r"[\s\[\](),;]+")
 MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " "})
 LETTERS = str.maketrans({"l": "1", "I": "1", "O": "0"})  # as programs that read print mistake them
-ENDS = re.compile(r"\r\n|\r|\n")
+LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class KeyLine:
 
 
 def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def lines_of_text(data: bytes) -> list[KeyLine]:
@@ -73,33 +73,33 @@ def lines_of_text(data: bytes) -> list[KeyLine]:
 
     A key is a word, or a list of column names in brackets.
     """
-    found: list[KeyLine] = []
-    decoded = _decoded(data)
-    for number, text in _joined(decoded):
+    lines: list[KeyLine] = []
+    decoded = _decode(data)
+    for number, text in _numbered_lines(decoded):
         key, equals, value = (part.strip() for part in text.partition("="))
         if equals and (key[:1].isalpha() or COLUMNS.fullmatch(key)):
-            found.append(KeyLine(number, text.strip(), key, value))
-        elif found and found[-1].key and OF_NUMBERS.issuperset(text) and any(map(str.isdigit, text)):
-            last = found[-1]
-            found[-1] = KeyLine(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
+            lines.append(KeyLine(number, text.strip(), key, value))
+        elif lines and lines[-1].key and OF_NUMBERS.issuperset(text) and any(map(str.isdigit, text)):
+            last = lines[-1]
+            lines[-1] = KeyLine(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
         else:
-            found.append(KeyLine(number, text.strip()))
-    if found:
-        found[-1] = replace(found[-1], is_last=True, is_ended=decoded.rstrip(" \t")[-1:] in ("\n", "\r"))
-    return found
+            lines.append(KeyLine(number, text.strip()))
+    if lines:
+        lines[-1] = replace(lines[-1], is_last=True, is_ended=decoded.rstrip(" \t")[-1:] in ("\n", "\r"))
+    return lines
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig").translate(MINUS)
     except UnicodeDecodeError:
         return data.decode("latin-1").translate(MINUS)
 
 
-def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, none within brackets; empty ones left out."""
-    text = ENDS.sub("\n", text)
-    text = IN_BRACKETS.sub(lambda found: found[0].replace("\n", NEXT_LINE), text)
+def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, without empty ones; brackets do not span lines."""
+    text = LINE_ENDS.sub("\n", text)
+    text = IN_BRACKETS.sub(lambda match: match[0].replace("\n", NEXT_LINE), text)
     number = 1
     for line in text.split("\n"):
         if line.strip():

@@ -33,7 +33,7 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 from fieldplay.io.parser_processes import serve
 serve()
 """
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _lost: set[bool] = set()  # holds True in a process that cannot have the threads
 AHEAD = 2  # groups of blocks for each process, those that wait among them
 Text = TypeVar("Text")
@@ -56,24 +56,24 @@ def lose_threads() -> None:
     _lost.add(True)
 
 
-def called(function: Callable[..., Found], *arguments: Any) -> Found:
-    """What a function gives, called where the parser can work."""
-    return _called_apart(function, arguments) if _lost else function(*arguments)
+def call_parser(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function in this process, or in the parser's own where this one cannot have its threads."""
+    return _call_server(function, arguments) if _lost else function(*arguments)
 
 
-def _called_apart(function: Callable[..., Found], arguments: tuple[Any, ...]) -> Found:
+def _call_server(function: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
     try:
         pickle.dump((function, arguments), server.stdin)
         server.stdin.flush()
-        found = pickle.load(server.stdout)
+        answer = pickle.load(server.stdout)
     except (OSError, EOFError):
         raise ArchiveError("a process that parses text has ended before its time") from None
-    if isinstance(found, UserError):
-        raise found
-    result: Found = found
+    if isinstance(answer, UserError):
+        raise answer
+    result: Result = answer
     return result
 
 
@@ -96,10 +96,10 @@ def serve() -> None:
         except EOFError:
             return
         try:
-            found = function(*arguments)
+            answer = function(*arguments)
         except UserError as error:
-            found = error
-        pickle.dump(found, answers)
+            answer = error
+        pickle.dump(answer, answers)
         answers.flush()
 
 
@@ -120,15 +120,15 @@ class Parsers:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._pool = ProcessPoolExecutor(count, get_context("fork"), _begin)
+        self._pool = ProcessPoolExecutor(count, get_context("fork"), _init_worker)
 
     def start(self) -> None:
-        """Begin all processes now."""
-        for done in [self._pool.submit(_nothing) for _ in range(self._count)]:
+        """Start all processes now."""
+        for done in [self._pool.submit(_do_nothing) for _ in range(self._count)]:
             done.result()
 
     def stop(self) -> None:
-        """End them, whatever they do."""
+        """Stop the processes, whatever they do."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def form(self, spec: FormOf[Form], head: bytes) -> Form:
@@ -163,29 +163,29 @@ _parsers: ContextVar[Parsers | None] = ContextVar("parsers", default=None)
 
 
 def parsers() -> Parsers | None:
-    """Those that there are, if there are any."""
+    """The running parsers, if any."""
     return _parsers.get()
 
 
 @contextmanager
-def parsers_started(count: int) -> Iterator[None]:
-    """Within it, tables are parsed by so many processes; with fewer than two, or too late, by this one."""
+def start_parsers(count: int) -> Iterator[None]:
+    """Parse tables with so many processes inside; with fewer than two, or too late, with this one."""
     if count < 2 or has_threads():
         yield
         return
-    copyreg.pickle(MappingProxyType, _as_sent)
-    found = Parsers(count)
-    token = _parsers.set(found)
+    copyreg.pickle(MappingProxyType, _reduce_mapping)
+    pool = Parsers(count)
+    token = _parsers.set(pool)
     try:
-        found.start()
+        pool.start()
         yield
     finally:
         _parsers.reset(token)
-        found.stop()
+        pool.stop()
 
 
-def _begin() -> None:
-    """Who began the process ends it; what a terminal sends to all of them is for that one. It ends with that one."""
+def _init_worker() -> None:
+    """Ignore the terminal's signals, which are for the parent, and exit when the parent does."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -199,11 +199,11 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _nothing() -> None:
-    """What a process does to be there."""
+def _do_nothing() -> None:
+    """Do nothing: a task that makes the pool start a process."""
 
 
-def _as_sent(mapping: "MappingProxyType[object, object]") -> tuple[type, tuple[dict[object, object]]]:
+def _reduce_mapping(mapping: "MappingProxyType[object, object]") -> tuple[type, tuple[dict[object, object]]]:
     return MappingProxyType, (dict(mapping),)
 
 

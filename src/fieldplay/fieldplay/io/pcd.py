@@ -11,7 +11,7 @@ import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.parser_processes import called
+from fieldplay.io.parser_processes import call_parser
 
 PADDING = "_"  # the name of fields that only fill space
 VERSIONS = ("0.6", ".6", "0.7", ".7")
@@ -60,7 +60,7 @@ class PcdHeader:
         return sum(field.size for field in self.fields)
 
     @property
-    def kept(self) -> tuple[PcdField, ...]:
+    def point_fields(self) -> tuple[PcdField, ...]:
         """The fields without the padding."""
         return tuple(field for field in self.fields if field.name != PADDING)
 
@@ -102,36 +102,36 @@ def pcd_from_cloud(points: NDArray[np.void]) -> bytes:
 
 def header_from_pcd(head: bytes) -> PcdHeader:
     """The checked header of a PCD file from its first bytes, of which there may be more than the header."""
-    words, body, lines = _header_words(head)
-    missing = [keyword for keyword in REQUIRED if keyword not in words]
+    entries, body, lines = _header_entries(head)
+    missing = [keyword for keyword in REQUIRED if keyword not in entries]
     if missing:
         raise ArchiveError(f"expected the PCD header lines {', '.join(REQUIRED)}, got no {', '.join(missing)}")
-    version = words.get("VERSION", ["0.7"])
+    version = entries.get("VERSION", ["0.7"])
     if len(version) != 1 or version[0] not in VERSIONS:
-        raise ArchiveError(f"expected PCD VERSION 0.6 or 0.7, got '{_shown(' '.join(version))}'")
-    kind = " ".join(words["DATA"]).lower()
+        raise ArchiveError(f"expected PCD VERSION 0.6 or 0.7, got '{_shorten(' '.join(version))}'")
+    kind = " ".join(entries["DATA"]).lower()
     if kind not in BODIES:
-        raise ArchiveError(f"expected PCD DATA {', '.join(BODIES)}, got '{_shown(kind)}'")
-    width, height, points = (_one_whole(words, keyword) for keyword in ("WIDTH", "HEIGHT", "POINTS"))
+        raise ArchiveError(f"expected PCD DATA {', '.join(BODIES)}, got '{_shorten(kind)}'")
+    width, height, points = (_one_whole(entries, keyword) for keyword in ("WIDTH", "HEIGHT", "POINTS"))
     if width * height != points:
         raise ArchiveError(f"expected PCD POINTS {width * height} as WIDTH {width} x HEIGHT {height}, got {points}")
     return PcdHeader(
-        fields=_fields(words),
+        fields=_fields(entries),
         width=width,
         height=height,
         points=points,
-        viewpoint=_viewpoint(words.get("VIEWPOINT")),
+        viewpoint=_viewpoint(entries.get("VIEWPOINT")),
         data=kind,
         body=body,
         lines=lines,
     )
 
 
-def _header_words(head: bytes) -> tuple[dict[str, list[str]], int, int]:
-    """The words after each keyword, the byte after the header, and its number of lines."""
-    words: dict[str, list[str]] = {}
+def _header_entries(head: bytes) -> tuple[dict[str, list[str]], int, int]:
+    """The values after each keyword, the byte after the header, and its number of lines."""
+    entries: dict[str, list[str]] = {}
     start = lines = 0
-    while "DATA" not in words:
+    while "DATA" not in entries:
         end = head.find(b"\n", start)
         if end < 0:
             raise ArchiveError(f"expected a PCD header up to its line DATA, got {len(head)} bytes without it")
@@ -140,27 +140,29 @@ def _header_words(head: bytes) -> tuple[dict[str, list[str]], int, int]:
         if not line:
             continue
         keyword = line[0].upper()
-        if keyword not in KEYWORDS or keyword in words:
-            got = f"{keyword} again" if keyword in words else f"'{_shown(' '.join(line))}'"
+        if keyword not in KEYWORDS or keyword in entries:
+            got = f"{keyword} again" if keyword in entries else f"'{_shorten(' '.join(line))}'"
             raise ArchiveError(f"line {lines}: expected a PCD header line {', '.join(KEYWORDS)}, got {got}")
-        words[keyword] = line[1:]
-    return words, start, lines
+        entries[keyword] = line[1:]
+    return entries, start, lines
 
 
-def _fields(words: dict[str, list[str]]) -> tuple[PcdField, ...]:
-    names, types = words["FIELDS"], [text.upper() for text in words["TYPE"]]
-    sizes = [_whole("SIZE", text) for text in words["SIZE"]]
-    counts = [_whole("COUNT", text) for text in words.get("COUNT", ["1"] * len(names))]
+def _fields(entries: dict[str, list[str]]) -> tuple[PcdField, ...]:
+    names, types = entries["FIELDS"], [text.upper() for text in entries["TYPE"]]
+    sizes = [_whole("SIZE", text) for text in entries["SIZE"]]
+    counts = [_whole("COUNT", text) for text in entries.get("COUNT", ["1"] * len(names))]
     for keyword, values in (("SIZE", sizes), ("TYPE", types), ("COUNT", counts)):
         if len(values) != len(names):
             raise ArchiveError(f"expected PCD {keyword} of {len(names)} fields, got {len(values)}")
     for kind, size, count in zip(types, sizes, counts, strict=True):
         if size not in SIZES_OF_TYPE.get(kind, ()) or count < 1:
             known = ", ".join(f"{kind}{size}" for kind, sizes in SIZES_OF_TYPE.items() for size in sizes)
-            raise ArchiveError(f"expected PCD fields of {known} and a COUNT from 1, got {_shown(kind)}{size} x {count}")
-    kept = [name for name in names if name != PADDING]
-    if not kept or len(set(kept)) != len(kept):
-        raise ArchiveError(f"expected PCD FIELDS of different names, got '{_shown(' '.join(names))}'")
+            raise ArchiveError(
+                f"expected PCD fields of {known} and a COUNT from 1, got {_shorten(kind)}{size} x {count}"
+            )
+    point_names = [name for name in names if name != PADDING]
+    if not point_names or len(set(point_names)) != len(point_names):
+        raise ArchiveError(f"expected PCD FIELDS of different names, got '{_shorten(' '.join(names))}'")
     point = sum(size * count for size, count in zip(sizes, counts, strict=True))
     if point > LARGEST_POINT:
         raise ArchiveError(f"expected PCD points of at most {LARGEST_POINT} bytes, got {point}")
@@ -168,13 +170,13 @@ def _fields(words: dict[str, list[str]]) -> tuple[PcdField, ...]:
     return tuple(PcdField(*field) for field in zip(names, numbers, counts, strict=True))
 
 
-def _one_whole(words: dict[str, list[str]], keyword: str) -> int:
-    return _whole(keyword, " ".join(words[keyword]))
+def _one_whole(entries: dict[str, list[str]], keyword: str) -> int:
+    return _whole(keyword, " ".join(entries[keyword]))
 
 
 def _whole(keyword: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= DIGITS_SHOWN):
-        raise ArchiveError(f"expected PCD {keyword} in whole numbers, got '{_shown(text)}'")
+        raise ArchiveError(f"expected PCD {keyword} in whole numbers, got '{_shorten(text)}'")
     return int(text)
 
 
@@ -186,7 +188,7 @@ def _viewpoint(words: list[str] | None) -> tuple[float, ...] | None:
     except ValueError:
         numbers = ()
     if len(numbers) != 7:
-        raise ArchiveError(f"expected PCD VIEWPOINT of 7 numbers, got '{_shown(' '.join(words))}'")
+        raise ArchiveError(f"expected PCD VIEWPOINT of 7 numbers, got '{_shorten(' '.join(words))}'")
     return numbers
 
 
@@ -204,7 +206,7 @@ def _cloud_from_binary(body: memoryview, header: PcdHeader) -> NDArray[Any]:
     _check_size(body, expected, f"{header.points} points of {header.point_size}")
     ends = np.cumsum([field.size for field in header.fields]).tolist()
     offsets = [end - field.size for end, field in zip(ends, header.fields, strict=True) if field.name != PADDING]
-    return np.frombuffer(body[:expected], _point_type(header.kept, offsets, header.point_size))
+    return np.frombuffer(body[:expected], _point_type(header.point_fields, offsets, header.point_size))
 
 
 def _check_size(body: memoryview, expected: int, what: str) -> None:
@@ -213,7 +215,7 @@ def _check_size(body: memoryview, expected: int, what: str) -> None:
 
 
 def _cloud_from_compressed(body: memoryview, header: PcdHeader) -> NDArray[Any]:
-    cloud_type = _point_type(header.kept)
+    cloud_type = _point_type(header.point_fields)
     if header.points == 0:
         return np.empty(0, cloud_type)
     if len(body) < LZF_SIZES.size:
@@ -225,7 +227,7 @@ def _cloud_from_compressed(body: memoryview, header: PcdHeader) -> NDArray[Any]:
     sizes = [header.points * cloud_type.itemsize, header.points * header.point_size]
     if size not in sizes:
         raise ArchiveError(f"expected {sizes[0]} bytes for {header.points} uncompressed points, got {size}")
-    stored = header.kept if size == sizes[0] else header.fields
+    stored = header.point_fields if size == sizes[0] else header.fields
     raw = bytes_from_lzf(bytes(body[:compressed]), size)
     cloud = np.empty(header.points, cloud_type)
     start = 0
@@ -242,30 +244,30 @@ def bytes_from_lzf(data: bytes, size: int) -> bytes:
     if size > len(data) * LZF_LARGEST_GAIN:
         raise ArchiveError(f"expected an LZF stream of {size} bytes, got only {len(data)} compressed bytes")
     out = bytearray()
-    place, end = 0, len(data)
+    position, end = 0, len(data)
     try:
-        while place < end:  # a turn per run, not per byte
-            control = data[place]
+        while position < end:  # a turn per run, not per byte
+            control = data[position]
             if control < 32:
-                place += control + 2
-                out += data[place - control - 1 : place]
+                position += control + 2
+                out += data[position - control - 1 : position]
                 continue
             if control < 224:
                 length = (control >> 5) + 2
-                start = len(out) - 1 - ((control & 31) << 8) - data[place + 1]
-                place += 2
+                start = len(out) - 1 - ((control & 31) << 8) - data[position + 1]
+                position += 2
             else:
-                length = data[place + 1] + 9
-                start = len(out) - 1 - ((control & 31) << 8) - data[place + 2]
-                place += 3
+                length = data[position + 1] + 9
+                start = len(out) - 1 - ((control & 31) << 8) - data[position + 2]
+                position += 3
             if start < 0:
                 raise ArchiveError(f"damaged LZF stream: expected a reference back, got {-start} bytes too far back")
             run = out[start : start + length]
             out += run if len(run) == length else (run * (length // len(run) + 1))[:length]
     except IndexError:
-        place = end + 1
-    if place != end or len(out) != size:
-        cut = "" if place == end else " from a stream that ends within a run"
+        position = end + 1
+    if position != end or len(out) != size:
+        cut = "" if position == end else " from a stream that ends within a run"
         raise ArchiveError(f"damaged LZF stream: expected {size} bytes, got {len(out)}{cut}")
     return bytes(out)
 
@@ -278,10 +280,10 @@ def _cloud_from_ascii(body: bytes, header: PcdHeader) -> NDArray[Any]:
     lines = rows.count(b"\n") + 1 if rows else 0
     if lines != header.points:
         raise ArchiveError(f"expected {header.points} lines of points, got {lines}")
-    cloud = np.empty(lines, _point_type(header.kept))
+    cloud = np.empty(lines, _point_type(header.point_fields))
     if lines == 0:
         return cloud
-    frame = _parsed(rows, header, first_line)
+    frame = _parse_rows(rows, header, first_line)
     column = 0
     for field in header.fields:
         if field.name != PADDING:
@@ -300,20 +302,20 @@ def _single_spaced(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def _parsed(rows: bytes, header: PcdHeader, first_line: int) -> polars.DataFrame:
-    """A frame of the numbers, all columns of all fields; what is no number is an error that names its line."""
+def _parse_rows(rows: bytes, header: PcdHeader, first_line: int) -> polars.DataFrame:
+    """Parse the numbers into a frame with all columns of all fields; an error names the line that is not of numbers."""
     fields = [field for field in header.fields for _ in range(field.count)]
     schema = {str(column): _column_type(field) for column, field in enumerate(fields)}
     try:
         if rows.count(b" ") != (len(fields) - 1) * header.points:
-            raise _fault_of_rows(rows, fields, first_line)
+            raise _rows_error(rows, fields, first_line)
         frame = polars.read_csv(
             io.BytesIO(rows), has_header=False, separator=" ", schema=schema, ignore_errors=True, quote_char=None
         )
     except polars.exceptions.PolarsError:
-        raise _fault_of_rows(rows, fields, first_line) from None
+        raise _rows_error(rows, fields, first_line) from None
     if frame.height != header.points or any(frame.null_count().row(0)):
-        raise _fault_of_rows(rows, fields, first_line, frame)
+        raise _rows_error(rows, fields, first_line, frame)
     return frame
 
 
@@ -325,10 +327,10 @@ def _column_type(field: PcdField) -> polars.DataType:
     return column_type
 
 
-def _fault_of_rows(
+def _rows_error(
     rows: bytes, fields: list[PcdField], first_line: int, frame: polars.DataFrame | None = None
 ) -> ArchiveError:
-    """What is wrong with rows that are known to be faulty; `frame` is null where a number is none."""
+    """The error of rows that do not parse; `frame` is null where a number is invalid."""
     lines = [line.split(b" ") if line else [] for line in rows.split(b"\n")]
     for number, line in enumerate(lines, first_line):
         if len(line) != len(fields):
@@ -340,15 +342,17 @@ def _fault_of_rows(
     column = int(np.argmax(nulls[:, row]))
     field, text = fields[column], lines[row][column].decode("ascii", "replace")
     requested = field.number[1:].upper()
-    return ArchiveError(f"line {first_line + row}: expected a number {requested} as {field.name}, got '{_shown(text)}'")
+    return ArchiveError(
+        f"line {first_line + row}: expected a number {requested} as {field.name}, got '{_shorten(text)}'"
+    )
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 BODIES: dict[str, Callable[[memoryview, PcdHeader], NDArray[Any]]] = {
-    "ascii": lambda body, header: called(_cloud_from_ascii, bytes(body), header),
+    "ascii": lambda body, header: call_parser(_cloud_from_ascii, bytes(body), header),
     "binary": _cloud_from_binary,
     "binary_compressed": _cloud_from_compressed,
 }

@@ -41,8 +41,8 @@ class Element:
 
     def value(self, name: str) -> str:
         """The text of the first element of a name at any depth below, or nothing."""
-        found = self.first(name)
-        return "" if found is None else found.text.strip()
+        element = self.first(name)
+        return "" if element is None else element.text.strip()
 
 
 def tree_from_xml(data: bytes) -> Element:
@@ -53,11 +53,11 @@ def tree_from_xml(data: bytes) -> Element:
     if len(data) > LARGEST:
         raise ArchiveError(f"expected an XML file of at most {LARGEST} bytes, got {len(data)}")
     try:
-        return _parsed(data, None)
+        return _parse(data, None)
     except ArchiveError:
         if _is_utf_8(data):
             raise
-        return _parsed(data, "iso-8859-1")
+        return _parse(data, "iso-8859-1")
 
 
 def _is_utf_8(data: bytes) -> bool:
@@ -68,7 +68,7 @@ def _is_utf_8(data: bytes) -> bool:
     return True
 
 
-def _parsed(data: bytes, encoding: str | None) -> Element:
+def _parse(data: bytes, encoding: str | None) -> Element:
     parser = expat.ParserCreate(encoding, PARTED)
     parser.buffer_text = True
     root = Element("", 0)
@@ -120,7 +120,7 @@ class LabelledTable:
     line_end: bytes = b""
     fields: tuple[LabelledField, ...] = ()
     groups: int = 0
-    said_fields: int | None = None  # how many the label says there are
+    stated_fields: int | None = None  # how many the label says there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,16 +165,16 @@ def label_from_xml(data: bytes) -> Label:
 
 def _texts(root: Element) -> dict[str, str]:
     """The first text of each tag outside the file areas."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = list(reversed(root.children))
     while waiting:
         element = waiting.pop()
         if element.name.startswith("File_Area"):
             continue
         if not element.children and element.text.strip():
-            found.setdefault(element.name, element.text.strip())
+            texts.setdefault(element.name, element.text.strip())
         waiting += reversed(element.children)
-    return found
+    return texts
 
 
 def _files(root: Element) -> Iterator[LabelledFile]:
@@ -201,7 +201,7 @@ def _table(table: Element) -> LabelledTable:
         line_end=LINE_ENDS.get(own.get("record_delimiter", ""), b""),
         fields=() if record is None else tuple(map(_field, record.all("Field_Delimited"))),
         groups=0 if record is None else len(list(record.all("Group_Field_Delimited"))),
-        said_fields=None if record is None else _whole(record.value("fields")),
+        stated_fields=None if record is None else _whole(record.value("fields")),
     )
 
 

@@ -76,7 +76,7 @@ class ParsedRows:
 def short_text(text: bytes | str) -> str:
     """A faulty text as a message shows it."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text.strip())
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in text.strip())
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
 
 
@@ -130,9 +130,9 @@ class TableRows:
 
 
 class _Filed(NamedTuple):
-    """Where the columns of some rows are in the file, and what they are like."""
+    """The offset of the columns of some rows in the file, and their shapes."""
 
-    place: int
+    offset: int
     dialect: Dialect
     shapes: tuple[tuple[tuple[int, ...], np.dtype[Any], np.dtype[Any]], ...]  # as stored, as they were
 
@@ -142,7 +142,7 @@ class RowCache:
 
     def __init__(self, most_held: int = HELD_BYTES) -> None:
         self._room = most_held  # in memory
-        self._places: list[TableRows | _Filed] = []
+        self._entries: list[TableRows | _Filed] = []
         self._lock = threading.Lock()
 
     @cached_property
@@ -151,40 +151,40 @@ class RowCache:
         return ScratchFile()
 
     def add(self, rows: TableRows) -> int | None:
-        """Keep some rows: their place, or None where there is no room."""
+        """Keep some rows; return their index, or None where there is no room."""
         with self._lock:
             size = sum(column.nbytes for column in _columns(rows))
             is_held = size <= self._room
             self._room -= size if is_held else self._room
             try:
-                self._places.append(rows if is_held else self._filed(rows))
+                self._entries.append(rows if is_held else self._write(rows))
             except OSError:
                 return None
-            return len(self._places) - 1
+            return len(self._entries) - 1
 
-    def rows(self, place: int) -> TableRows:
-        """Rows by their place; safe to call from several threads."""
-        found = self._places[place]
-        return found if isinstance(found, TableRows) else self._from_file(found)
+    def rows(self, index: int) -> TableRows:
+        """Rows by their index; safe to call from several threads."""
+        rows = self._entries[index]
+        return rows if isinstance(rows, TableRows) else self._from_file(rows)
 
     def close(self) -> None:
         """Let go of all rows."""
-        self._places.clear()
+        self._entries.clear()
         self.__dict__.pop("file", None)
 
-    def _filed(self, rows: TableRows) -> _Filed:
+    def _write(self, rows: TableRows) -> _Filed:
         columns = _columns(rows)
         stored = [_compact(column) for column in columns]
-        place = self.file.append(b"".join(column.data for column in stored))
+        offset = self.file.append(b"".join(column.data for column in stored))
         shapes = tuple((new.shape, new.dtype, old.dtype) for new, old in zip(stored, columns, strict=True))
-        return _Filed(place, rows.dialect, shapes)
+        return _Filed(offset, rows.dialect, shapes)
 
     def _from_file(self, filed: _Filed) -> TableRows:
-        place, columns = filed.place, []
+        offset, columns = filed.offset, []
         for shape, stored, requested in filed.shapes:
-            data = self.file.read(place, math.prod(shape) * stored.itemsize)
+            data = self.file.read(offset, math.prod(shape) * stored.itemsize)
             columns.append(np.frombuffer(data, stored).reshape(shape).astype(requested, copy=False))
-            place += len(data)
+            offset += len(data)
         stamp_ns, clock_ns, values, line, lists = columns
         return TableRows(
             dialect=filed.dialect, stamp_ns=stamp_ns, clock_ns=clock_ns, values=values, line=line, lists=lists
@@ -207,8 +207,8 @@ def _fits_half(column: NDArray[Any]) -> bool:
         return np.array_equal(column, column.astype(np.float32), equal_nan=True)
 
 
-def joined(dialect: Dialect, parts: list[TableRows]) -> TableRows:
-    """The rows of several parts one after the other."""
+def concatenate_rows(dialect: Dialect, parts: list[TableRows]) -> TableRows:
+    """Concatenate the rows of several parts."""
     clocks, numbers = len(dialect.clocks) - 1, len(dialect.numbers)
     parts = [part if part.dialect.numbers == dialect.numbers else part.in_order_of(dialect) for part in parts]
     return TableRows(
@@ -217,12 +217,12 @@ def joined(dialect: Dialect, parts: list[TableRows]) -> TableRows:
         clock_ns=np.concatenate([np.zeros((0, clocks), np.int64), *(part.clock_ns for part in parts)]),
         values=np.concatenate([np.zeros((0, numbers)), *(part.values for part in parts)]),
         line=np.concatenate([np.zeros(0, np.int64), *(part.line for part in parts)]),
-        lists=_joined_lists([part.lists for part in parts]),
+        lists=_concatenate_lists([part.lists for part in parts]),
     )
 
 
-def _joined_lists(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Lists one below the other, as wide as the widest."""
+def _concatenate_lists(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Stack lists, padded with NaN to the width of the widest."""
     width = max((part.shape[1] for part in parts), default=0)
     wide = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
     return np.concatenate([np.zeros((0, width)), *wide])

@@ -54,15 +54,15 @@ class ZipDirectory:
         except BaseException:
             self.close()
             raise
-        self._places = {
-            name: place for name, place in zip(names, pairwise([0, *ends]), strict=True) if name[-1:] != "/"
+        self._bounds = {
+            name: bounds for name, bounds in zip(names, pairwise([0, *ends]), strict=True) if name[-1:] != "/"
         }
-        self.unsafe = [name for name in self._places if leaves_archive(name)]
-        self.table = NameTable(sorted(self._places.keys() - set(self.unsafe)))
+        self.unsafe = [name for name in self._bounds if is_outside_archive(name)]
+        self.table = NameTable(sorted(self._bounds.keys() - set(self.unsafe)))
         self.repeated: dict[str, int] = {}
         if len(set(names)) < len(names):
             counts = Counter(names)
-            self.repeated = {name: counts[name] for name in self._places if counts[name] > 1}
+            self.repeated = {name: counts[name] for name in self._bounds if counts[name] > 1}
 
     def close(self) -> None:
         """Let go of the file."""
@@ -93,11 +93,11 @@ class ZipDirectory:
             return alone.read(alone.infolist()[0])
 
     def _record(self, name: str) -> bytes:
-        start, end = self._places[name]
+        start, end = self._bounds[name]
         return self._records[start:end]
 
     def _read(self, start: int, size: int) -> bytes:
-        """Of a place of the file, without moving in it, and no more than it can have."""
+        """Read at an offset of the file, without moving in it, and no more than it can have."""
         return os.pread(self._file.fileno(), min(size, self._size), start)
 
     def _members(self) -> tuple[list[str], list[int]]:
@@ -119,30 +119,30 @@ class ZipDirectory:
 
     def _directory(self) -> tuple[bytes, int]:
         """The bytes of all records, and how many bytes stand before the zip in its file."""
-        place, length, offset = self._end(self._size)
-        before = place - length - offset
-        if length > place:  # `before` is less than 0 where bytes are missing: the members behind these are there
+        end, length, offset = self._end(self._size)
+        before = end - length - offset
+        if length > end:  # `before` is less than 0 where bytes are missing: the members behind these are there
             raise zipfile.BadZipFile("Bad offset for central directory")
-        records = self._read(place - length, length)
+        records = self._read(end - length, length)
         return records, before
 
     def _end(self, size: int) -> tuple[int, int, int]:
-        """Where the directory ends, its length, and where it begins by the zip's own words."""
+        """The directory's end, its length, and the offset that the zip gives for its start."""
         tail_at = max(0, size - END.size - LONGEST_COMMENT)
         tail = self._read(tail_at, size - tail_at)
-        found = tail.rfind(END_SIGNATURE)
-        if found < 0 or len(tail) < found + END.size:
+        index = tail.rfind(END_SIGNATURE)
+        if index < 0 or len(tail) < index + END.size:
             raise zipfile.BadZipFile("File is not a zip file")
-        *_, length, offset, _ = END.unpack_from(tail, found)
-        place = tail_at + found
-        long_at = place - LOCATOR.size - LONG_END.size
+        *_, length, offset, _ = END.unpack_from(tail, index)
+        end = tail_at + index
+        long_at = end - LOCATOR.size - LONG_END.size
         if long_at >= 0:
-            long, locator = LONG_END.size, self._read(place - LOCATOR.size, LOCATOR.size)
+            long, locator = LONG_END.size, self._read(end - LOCATOR.size, LOCATOR.size)
             long_end = self._read(long_at, long)
             if locator.startswith(LOCATOR_SIGNATURE) and long_end.startswith(LONG_END_SIGNATURE):
                 *_, length, offset = LONG_END.unpack(long_end)
-                place = long_at
-        return place, length, offset
+                end = long_at
+        return end, length, offset
 
 
 def _zip_of(packed: bytes, record: bytes) -> bytes:
@@ -150,8 +150,8 @@ def _zip_of(packed: bytes, record: bytes) -> bytes:
     return packed + record + END.pack(END_SIGNATURE, 0, 0, 1, 1, len(record), len(packed), 0)
 
 
-def leaves_archive(name: str) -> bool:
-    """Whether a member's path would lie outside the archive's root if it were unpacked."""
+def is_outside_archive(name: str) -> bool:
+    """Whether a member would be unpacked to a path outside the archive's root."""
     if ".." not in name and not name.startswith(("/", "\\")) and name[1:2] != ":":
         return False  # which is said at once of each of very many members
     path = PurePosixPath(name.replace("\\", "/"))
@@ -174,7 +174,7 @@ class SeekableDeflate:
     def __init__(self, file: BinaryIO, start: int) -> None:
         self._file, self._start = file, start
         self._decoder: Any = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._fault = ""  # behind what the decoder has
+        self._issue = ""  # behind what the decoder has
         self._spacing = FIRST_SPACING
         self._points = [_Point(0, start, self._decoder.copy())]
         self.position = 0
@@ -186,16 +186,16 @@ class SeekableDeflate:
         """Whether all was read, and the data are not cut off."""
         return bool(self._decoder.eof)
 
-    def behind(self, size: int) -> bytes:
-        """Some bytes of the file behind the end, fewer where there are not so many."""
-        found = bytes(self._decoder.unused_data[:size])
-        return found + self._file.read(size - len(found))
+    def trailing_bytes(self, size: int) -> bytes:
+        """The first bytes of the file after the end of the data, fewer where there are not so many."""
+        data = bytes(self._decoder.unused_data[:size])
+        return data + self._file.read(size - len(data))
 
     def seek(self, target: int) -> int:
         """Go to a place in the plain data, or to their end if that is nearer; where that is."""
         point = self._points[bisect.bisect_right(self._points, target, key=lambda point: point.position) - 1]
         if not point.position <= self.position <= target:
-            self.position, self._decoder, self._fault = point.position, point.decoder.copy(), ""
+            self.position, self._decoder, self._issue = point.position, point.decoder.copy(), ""
             self._file.seek(point.source)
         while self.position < target and self.read(min(READ_SIZE, target - self.position)):
             pass
@@ -206,16 +206,16 @@ class SeekableDeflate:
         data, is_over = b"", False
         while size and not data and not is_over and not self._decoder.eof:
             source = self._decoder.unconsumed_tail
-            if not source and not self._fault:
+            if not source and not self._issue:
                 source = self._file.read(READ_SIZE)
             is_over = not source
-            data = self._decompressed(source, size)  # it may hold some although the source is at its end
-        if size and not data and self._fault:
-            raise InflateError(self._fault)
+            data = self._decompress(source, size)  # it may hold some although the source is at its end
+        if size and not data and self._issue:
+            raise InflateError(self._issue)
         self.position += len(data)
         self.inflated += len(data)
         if self.position > MUCH and self.position > LARGEST_GAIN * self._consumed:
-            self._fault = BOMB
+            self._issue = BOMB
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # without what it has not consumed
         self._keep_point()
         return data
@@ -225,13 +225,13 @@ class SeekableDeflate:
         """The packed bytes up to the position."""
         return self._file.tell() - self._start - len(self._decoder.unconsumed_tail)
 
-    def _decompressed(self, source: bytes, size: int) -> bytes:
-        """Plain bytes; before a fault, of so much of the source as is sound."""
+    def _decompress(self, source: bytes, size: int) -> bytes:
+        """Decompress a source; of a damaged one, as much as is sound."""
         before = self._decoder.copy()
         try:
             return bytes(self._decoder.decompress(source, size))
         except zlib.error as error:
-            self._fault = str(error)
+            self._issue = str(error)
         sound, unsound = 0, len(source)
         while unsound - sound > 1:
             middle = (sound + unsound) // 2
@@ -241,7 +241,7 @@ class SeekableDeflate:
 
     def _keep_point(self) -> None:
         """What the decoder has not consumed is in its copy too."""
-        if self._fault or self.position < self._points[-1].position + self._spacing:
+        if self._issue or self.position < self._points[-1].position + self._spacing:
             return
         if len(self._points) == MOST_POINTS:
             self._points, self._spacing = self._points[::2], 2 * self._spacing
@@ -321,7 +321,7 @@ class SeekableMember(io.RawIOBase):
         target = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         target = min(max(target, 0), self._size)
         if self._deflated is not None:
-            with self._told(self._deflated):
+            with self._inflate_errors(self._deflated):
                 self._position = self._deflated.seek(target)
         else:
             self._file.seek(self._start + target)
@@ -343,11 +343,11 @@ class SeekableMember(io.RawIOBase):
     def _read(self, size: int) -> bytes:
         if self._deflated is None:
             return self._file.read(size)
-        with self._told(self._deflated):
+        with self._inflate_errors(self._deflated):
             return self._deflated.read(size)
 
     @contextmanager
-    def _told(self, deflated: SeekableDeflate) -> Iterator[None]:
+    def _inflate_errors(self, deflated: SeekableDeflate) -> Iterator[None]:
         try:
             yield
         except InflateError as error:

@@ -23,18 +23,18 @@ class ScratchFile:
         self._room = int(fraction * shutil.disk_usage(folder).free)
 
     def append(self, data: bytes) -> int:
-        """Add bytes at the end: their place."""
-        place, rest = self.size, memoryview(data)
-        if place + len(data) > self._room:
-            raise OSError(f"{len(data)} bytes more than {place} are more than there is room for")
+        """Append bytes and return their offset."""
+        offset, rest = self.size, memoryview(data)
+        if offset + len(data) > self._room:
+            raise OSError(f"{len(data)} bytes more than {offset} are more than there is room for")
         while rest:
-            rest = rest[os.pwrite(self._descriptor, rest, place + len(data) - len(rest)) :]
+            rest = rest[os.pwrite(self._descriptor, rest, offset + len(data) - len(rest)) :]
         self.size += len(data)
-        return place
+        return offset
 
-    def read(self, place: int, size: int) -> bytes:
-        """So many bytes from a place on."""
-        return os.pread(self._descriptor, size, place)
+    def read(self, offset: int, size: int) -> bytes:
+        """Read so many bytes from an offset on."""
+        return os.pread(self._descriptor, size, offset)
 
 
 def scratch_folder() -> str:

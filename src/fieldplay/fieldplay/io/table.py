@@ -15,13 +15,13 @@ from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.io.containers import Files
 from fieldplay.io.csv_dialect import Dialect
-from fieldplay.io.delimited import count_of
-from fieldplay.io.parser_processes import called, parsers
+from fieldplay.io.delimited import count_char
+from fieldplay.io.parser_processes import call_parser, parsers
 from fieldplay.io.row_cache import (
     ParsedRows,
     RowCache,
     TableRows,
-    joined,
+    concatenate_rows,
 )
 from fieldplay.messages.records import Record
 from fieldplay.streams.stream import Span
@@ -35,22 +35,24 @@ AT_ONCE = 4  # blocks that are parsed
 NO_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType({})
 MOST = 64  # lines across the end of a block that are looked at
 Choose = Callable[[TableRows], TableRows]
-Begins = Callable[[TableRows], NDArray[np.bool_]]
+Starts = Callable[[TableRows], NDArray[np.bool_]]
 Convert = Callable[[TableRows, NDArray[np.int64]], Record]
 
 
 # What is wrong with the rows of a table, each with its line; and which of them are so wrong that they are none.
 
 
-def limits_by_place(limits: Mapping[str, tuple[float, float]], numbers: Sequence[str]) -> Limits:
-    """Limits by the names of columns as limits by their place among the numbers."""
-    return {numbers.index(name): (name, *ends) for name, ends in limits.items() if name in numbers}
+def limits_by_index(limits: Mapping[str, tuple[float, float]], numbers: Sequence[str]) -> Limits:
+    """Convert limits by column name to limits by index among the numbers."""
+    return {numbers.index(name): (name, *bounds) for name, bounds in limits.items() if name in numbers}
 
 
 def fitting_limits(limits: Limits, some: ParsedRows) -> Limits:
     """The limits of columns that most of some rows keep: where most do not, the unit is another, and none is lost."""
-    middles = {place: float(np.median(some.values[:, place])) for place in limits if len(some.values)}
-    return {place: limits[place] for place, middle in middles.items() if limits[place][1] <= middle <= limits[place][2]}
+    middles = {column: float(np.median(some.values[:, column])) for column in limits if len(some.values)}
+    return {
+        column: limits[column] for column, middle in middles.items() if limits[column][1] <= middle <= limits[column][2]
+    }
 
 
 class RowValidator:
@@ -80,22 +82,22 @@ class RowValidator:
         self._may_repeat = may_repeat
         self._previous_ns: int | None = None
 
-    def counting(self, parsed: ParsedRows) -> ParsedRows:
-        """The rows that count."""
+    def valid_rows(self, parsed: ParsedRows) -> ParsedRows:
+        """The rows with a possible time and numbers within the limits."""
         rows = parsed.only(self._possible(parsed))
-        kept = np.ones(len(rows.stamp_ns), bool)
-        for place, (_, least, largest) in self.limits.items():
-            kept &= (rows.values[:, place] >= least) & (rows.values[:, place] <= largest)
-        return rows.only(kept)
+        is_valid = np.ones(len(rows.stamp_ns), bool)
+        for column, (_, least, largest) in self.limits.items():
+            is_valid &= (rows.values[:, column] >= least) & (rows.values[:, column] <= largest)
+        return rows.only(is_valid)
 
     def check_lines(self, parsed: ParsedRows, first_line: int) -> None:
         """Report the lines that are no rows, or whose rows do not count."""
         for bad in parsed.bad:
-            self._tell(first_line + bad.line, bad.kind, bad.message)
+            self._report_line(first_line + bad.line, bad.kind, bad.message)
         possible = self._possible(parsed)
         for row in np.flatnonzero(~possible):
             message = f"column time: expected one that this dataset can hold, got {_seconds(parsed.stamp_ns[row])}"
-            self._tell(first_line + int(parsed.line[row]), "implausible_time", message)
+            self._report_line(first_line + int(parsed.line[row]), "implausible_time", message)
         self._check_limits(parsed.only(possible), self.limits, first_line, kind="impossible_value", what="left out")
 
     def check_rows(self, rows: ParsedRows, first_line: int) -> None:
@@ -103,7 +105,7 @@ class RowValidator:
         self._check_order(rows, first_line)
         for row, gap_ns in self._gaps.gaps(rows.stamp_ns) if self._gaps is not None else ():
             message = f"no row for {gap_ns / NS_PER_S:.3f} s before this one, at {_seconds(rows.stamp_ns[row])}"
-            self._tell(first_line + int(rows.line[row]), "gap", message)
+            self._report_line(first_line + int(rows.line[row]), "gap", message)
         self._check_limits(rows, self._ranges, first_line, kind="out_of_range", what="kept")
 
     def _possible(self, rows: ParsedRows) -> Mask:
@@ -122,17 +124,17 @@ class RowValidator:
             kind, message = "duplicate_time", "the time is that of the row before"
             if step[row] < 0:
                 kind, message = "backward_time", f"the time runs back by {-int(step[row]) / NS_PER_S:.9f} s"
-            self._tell(first_line + int(rows.line[row]), kind, message)
+            self._report_line(first_line + int(rows.line[row]), kind, message)
 
     def _check_limits(self, rows: ParsedRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
         """Report the rows with a number below its least or above its largest value, and what becomes of them."""
-        for place, (name, least, largest) in limits.items():
-            numbers = rows.values[:, place]
+        for column, (name, least, largest) in limits.items():
+            numbers = rows.values[:, column]
             for row in np.flatnonzero((numbers < least) | (numbers > largest)):
                 message = f"column {name}: expected {least:g} to {largest:g}, got {numbers[row]:g}; the row is {what}"
-                self._tell(first_line + int(rows.line[row]), kind, message)
+                self._report_line(first_line + int(rows.line[row]), kind, message)
 
-    def _tell(self, line: int, kind: str, message: str) -> None:
+    def _report_line(self, line: int, kind: str, message: str) -> None:
         self._report(Defect(file=self._file, row=line, kind=kind, message=message))
 
 
@@ -174,19 +176,19 @@ class Watch(Protocol):
 
 
 class TextBlock(NamedTuple):
-    """Whole lines: their place, the number of the first, and what is to be told before what is wrong with them."""
+    """Complete lines: their offset, the number of the first, and issues to report before those of the lines."""
 
     offset: int
     first_line: int
     text: bytes
-    told: tuple[Defect, ...]
+    issues: tuple[Defect, ...]
 
 
 class TableText:
     """The text of one file, read once from its beginning to its end."""
 
     def __init__(self, file: BufferedReader, name: str) -> None:
-        self.told: list[Defect] = []  # behind the last block
+        self.issues: list[Defect] = []  # behind the last block
         self._file = file
         self._name = name
         self._is_broken = False
@@ -203,20 +205,20 @@ class TableText:
         return head if len(head) < HEAD_SIZE else head[: head.rfind(b"\n") + 1 or HEAD_SIZE]
 
     def blocks(self, form: RowsFormat) -> Iterator[TextBlock]:
-        """The text behind the header, without a last line whose last number is cut, which is told."""
+        """The text after the header, without a last line whose last number is cut off, which is reported."""
         before = b""
         for offset, line, text in self._texts(form):
             end = len(text) if text.endswith(b"\r") else text.rfind(b"\n") + 1
             issue = form.cut_off(text[end:], before + text[:end]) if end < len(text) else None
             if issue is not None:
                 row = line + text.count(b"\n")
-                self.told.append(Defect(file=self._name, row=row, kind="cut_off_line", message=issue))
-            told, self.told = tuple(self.told), []
-            yield TextBlock(offset, line, text if issue is None else text[:end], told)
+                self.issues.append(Defect(file=self._name, row=row, kind="cut_off_line", message=issue))
+            issues, self.issues = tuple(self.issues), []
+            yield TextBlock(offset, line, text if issue is None else text[:end], issues)
             before = text
 
     def _texts(self, form: RowsFormat) -> Iterator[tuple[int, int, bytes]]:
-        """The text in blocks of whole lines, with the place of each and the number of its first line."""
+        """The text in blocks of complete lines, with the offset of each and the number of its first line."""
         offset, line, carried = form.first_byte, form.first_line, b""
         self._file.seek(offset)
         while True:
@@ -226,15 +228,15 @@ class TableText:
             block = text[:end]
             if end:
                 yield offset, line, block
-            offset, line, carried = offset + end, line + count_of(block, b"\n"), text[end:]
+            offset, line, carried = offset + end, line + count_char(block, b"\n"), text[end:]
             if not chunk:
                 return
             if len(carried) > LONGEST_LINE:
-                size, behind = self._pass_over_line(line, len(form.dialect.columns))
-                offset, line, carried = offset + len(carried) + size, line + 1, behind
+                size, rest = self._pass_over_line(line, len(form.dialect.columns))
+                offset, line, carried = offset + len(carried) + size, line + 1, rest
 
     def _chunk(self) -> bytes:
-        """The next part of the file; nothing at its end, or where it cannot be read on, which is told."""
+        """The next part of the file; nothing at its end, or where reading fails, which is reported."""
         chunk = b""
         try:
             while not self._is_broken and len(chunk) < BLOCK_SIZE and (part := self._file.read1(BLOCK_SIZE)):
@@ -242,13 +244,13 @@ class TableText:
         except (ArchiveError, OSError) as error:
             self._is_broken = True
             message = f"{error}; the rows before it are read"
-            self.told.append(Defect(file=self._name, kind="damaged_file", message=message))
+            self.issues.append(Defect(file=self._name, kind="damaged_file", message=message))
         return chunk
 
     def _pass_over_line(self, line: int, columns: int) -> tuple[int, bytes]:
-        """Tell of a line whose end is far, and read behind it: the bytes up to there, and what is read already."""
+        """Report a line that is too long and skip it; return the bytes up to its end, and those read after it."""
         message = f"expected {columns} columns, got a line of more than {LONGEST_LINE} bytes"
-        self.told.append(Defect(file=self._name, row=line, kind="long_row", message=message))
+        self.issues.append(Defect(file=self._name, row=line, kind="long_row", message=message))
         size = 0
         while chunk := self._chunk():
             end = chunk.find(b"\n") + 1
@@ -260,7 +262,7 @@ class TableText:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A stretch of whole lines: its place, and what it holds."""
+    """A block of complete lines: its offset, and what it holds."""
 
     offset: int
     size: int
@@ -268,7 +270,7 @@ class TableBlock:
     count: int
     first_ns: int
     last_ns: int
-    kept: int | None  # the place of its rows in RowCache
+    cache_index: int | None  # the place of its rows in RowCache
 
 
 class Table:
@@ -288,7 +290,7 @@ class Table:
         report: Report,
         *,
         plausible_ns: tuple[int, int],
-        kept: RowCache | None = None,
+        cache: RowCache | None = None,
         watch: Watch | None = None,
         limits: Mapping[str, tuple[float, float]] = NO_LIMITS,
         is_one_of_many: bool = False,
@@ -298,7 +300,7 @@ class Table:
         self.open_row: int | None = None
         self.blocks: list[TableBlock] = []
         self._files = files
-        self._kept = RowCache() if kept is None else kept
+        self._cache = RowCache() if cache is None else cache
         with files.open(name) as file:
             text = TableText(file, name)
             head = text.head()
@@ -309,17 +311,17 @@ class Table:
                 name,
                 report,
                 plausible_ns=plausible_ns,
-                ranges=limits_by_place(spec.ranges, numbers),
+                ranges=limits_by_index(spec.ranges, numbers),
                 has_usual_pauses=not is_one_of_many,
                 may_repeat=spec.repeated_times,
             )
             beginning = head.count(b"\n", self.format.first_byte) + 1
-            for block, parsed in _parsed(text.blocks(self.format), self.format):
+            for block, parsed in _parse_blocks(text.blocks(self.format), self.format):
                 if limits:
-                    requested, limits = limits_by_place(limits, numbers), NO_LIMITS
+                    requested, limits = limits_by_index(limits, numbers), NO_LIMITS
                     self._checks.limits = fitting_limits(requested, parsed.between(0, beginning))
                 self._take(block, parsed, report)
-        for defect in text.told:
+        for defect in text.issues:
             report(defect)
 
     @property
@@ -335,33 +337,35 @@ class Table:
     def rows(self, index: int) -> TableRows:
         """The rows of a block; safe to call from several threads."""
         block = self.blocks[index]
-        return self._parsed_again(block) if block.kept is None else self._kept.rows(block.kept)
+        return self._parse_again(block) if block.cache_index is None else self._cache.rows(block.cache_index)
 
     def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
         """All rows with first_ns <= time <= last_ns."""
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
-        rows = joined(self.format.dialect, parts)
+        rows = concatenate_rows(self.format.dialect, parts)
         chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
         return chosen.only(np.argsort(chosen.stamp_ns, kind="stable"))
 
     def _take(self, block: TextBlock, parsed: ParsedRows, report: Report) -> None:
         """Keep the rows of a block that count, and report what is wrong with its lines."""
-        for defect in block.told:
+        for defect in block.issues:
             report(defect)
         if not block.text.endswith(b"\n") and parsed.line[-1:].tolist() == [last := block.text.count(b"\n")]:
             self.open_row = block.first_line + last
         self._checks.check_lines(parsed, block.first_line)
-        rows = self._checks.counting(parsed)
+        rows = self._checks.valid_rows(parsed)
         if not len(rows.stamp_ns):
             return
         self._checks.check_rows(rows, block.first_line)
-        found, ends = self._sorted(rows, block.first_line), (int(rows.stamp_ns.min()), int(rows.stamp_ns.max()))
-        kept = self._kept.add(found)
-        self.blocks.append(TableBlock(block.offset, len(block.text), block.first_line, len(found), *ends, kept))
+        sorted_rows, bounds = self._sort(rows, block.first_line), (int(rows.stamp_ns.min()), int(rows.stamp_ns.max()))
+        cache_index = self._cache.add(sorted_rows)
+        self.blocks.append(
+            TableBlock(block.offset, len(block.text), block.first_line, len(sorted_rows), *bounds, cache_index)
+        )
         if self.watch is not None:
-            self.watch.add(found)
+            self.watch.add(sorted_rows)
 
-    def _sorted(self, rows: ParsedRows, first_line: int) -> TableRows:
+    def _sort(self, rows: ParsedRows, first_line: int) -> TableRows:
         unsorted = TableRows(
             dialect=self.format.dialect,
             stamp_ns=rows.stamp_ns,
@@ -374,20 +378,20 @@ class Table:
             return unsorted
         return unsorted.only(np.argsort(rows.stamp_ns, kind="stable"))
 
-    def _parsed_again(self, block: TableBlock) -> TableRows:
-        """The rows of a block that there was no room to keep."""
+    def _parse_again(self, block: TableBlock) -> TableRows:
+        """Parse a block again whose rows there was no room to keep."""
         with self._files.open(self.name) as file:
             file.seek(block.offset)
-            (parsed,) = called(self.format.rows_of, [file.read(block.size)])
-        return self._sorted(self._checks.counting(parsed), block.first_line)
+            (parsed,) = call_parser(self.format.rows_of, [file.read(block.size)])
+        return self._sort(self._checks.valid_rows(parsed), block.first_line)
 
 
-def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
-    """Blocks of text and their rows, some parsed at once, by the processes that there are for it or by this one."""
+def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
+    """Parse blocks of text, several at once, in the parser processes if there are any."""
     groups = ((some, [block.text for block in some]) for some in iter(lambda: list(islice(blocks, AT_ONCE)), []))
     helpers = parsers()
-    found = ((some, form.rows_of(texts)) for some, texts in groups) if helpers is None else helpers.rows(groups, form)
-    for some, rows in found:
+    parsed = ((some, form.rows_of(texts)) for some, texts in groups) if helpers is None else helpers.rows(groups, form)
+    for some, rows in parsed:
         yield from zip(some, rows, strict=True)
 
 
@@ -399,11 +403,11 @@ class Tables:
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self.tables = tuple(tables)
-        self._places: list[tuple[Table, int]] = [(table, i) for table in tables for i in range(len(table.blocks))]
+        self._blocks: list[tuple[Table, int]] = [(table, i) for table in tables for i in range(len(table.blocks))]
 
     @property
     def blocks(self) -> list[TableBlock]:
-        return [table.blocks[index] for table, index in self._places]
+        return [table.blocks[index] for table, index in self._blocks]
 
     @property
     def count(self) -> int:
@@ -411,16 +415,18 @@ class Tables:
 
     def rows(self, index: int) -> TableRows:
         """The rows of one block."""
-        table, block = self._places[index]
+        table, block = self._blocks[index]
         return table.rows(block)
 
     def table_of(self, index: int) -> Table:
         """The table that a block belongs to."""
-        return self._places[index][0]
+        return self._blocks[index][0]
 
     def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
         """All rows with first_ns <= time <= last_ns, in the order of time."""
-        rows = joined(self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables])
+        rows = concatenate_rows(
+            self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables]
+        )
         return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
 
     def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TableRows, NDArray[np.bool_]]:
@@ -464,10 +470,10 @@ class GroupStream:
     number of the group of each, from 0, ascending: its time must be that of the group's first line.
     """
 
-    def __init__(self, tables: Tables, *, choose: Choose, starts: Begins, convert: Convert) -> None:
+    def __init__(self, tables: Tables, *, choose: Choose, starts: Starts, convert: Convert) -> None:
         self._tables = tables
         self._choose = choose
-        self._begins = starts
+        self._starts = starts
         self._convert = convert
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
 
@@ -479,9 +485,9 @@ class GroupStream:
         own = self._choose(self._tables.rows(index))
         if not len(own):
             return self._convert(own, np.zeros(0, np.int64))
-        before, behind = self._last_before(index, own), self._first_behind(index, own)
-        rows = joined(own.dialect, [before, own, behind])
-        starts = self._begins(rows)
+        before, after = self._last_before(index, own), self._first_after(index, own)
+        rows = concatenate_rows(own.dialect, [before, own, after])
+        starts = self._starts(rows)
         starts[0] = False
         group = np.cumsum(starts)
         requested = (group >= len(before)) & (group <= group[len(before) + len(own) - 1])
@@ -495,7 +501,7 @@ class GroupStream:
         chosen = self._choose(rows.only(np.arange(max(len(rows) - MOST, 0), len(rows))))
         return chosen.only(np.arange(max(len(chosen) - 1, 0), len(chosen)))
 
-    def _first_behind(self, index: int, own: TableRows) -> TableRows:
+    def _first_after(self, index: int, own: TableRows) -> TableRows:
         """The first lines of the next block, or none."""
         if index + 1 == len(self.spans):
             return own.only(np.zeros(0, np.intp))
@@ -503,10 +509,10 @@ class GroupStream:
         return self._choose(rows.only(np.arange(min(len(rows), MOST))))
 
 
-def begins_of_rising(
+def starts_of_rising(
     stamp_ns: NDArray[np.int64], code: NDArray[np.int64], longest_ns: NDArray[np.int64] | int
 ) -> NDArray[np.bool_]:
-    """Which rows (n,) begin a group: its codes rise, and none comes later than so long after the row before."""
+    """Which rows (n,) start a group: its codes rise, and no row comes more than `longest_ns` after the one before."""
     starts = np.ones(len(stamp_ns), bool)
     step_ns = np.diff(stamp_ns)
     starts[1:] = (np.diff(code) <= 0) | (step_ns < 0) | (step_ns > longest_ns)

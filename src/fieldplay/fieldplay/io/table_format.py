@@ -17,7 +17,7 @@ from fieldplay.io.csv_dialect import (
     digits_of_time,
     is_clock,
 )
-from fieldplay.io.delimited import fault_of_cut_line, rows_from_blocks, tidy_text
+from fieldplay.io.delimited import cut_line_issue, rows_from_blocks, tidy_text
 from fieldplay.io.row_cache import ParsedRows
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
@@ -47,10 +47,10 @@ class ExpectedUnit(NamedTuple):
 
 
 class HeaderUnits(NamedTuple):
-    """What a header's units say: factors that give a column the unit expected, and what is to be told of them."""
+    """The units of a header: factors that give columns the expected unit, and notes about them for the user."""
 
     factors: Mapping[str, float]
-    told: str
+    notes: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +98,8 @@ class TableFormat:
         return rows_from_blocks(blocks, self.dialect)
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
-        """What tells that the last line, which has no line end, is cut within its last number, if anything does."""
-        return fault_of_cut_line(line, before, self.dialect)
+        """The reason to take the last line, which has no line end, as cut within its last number, if there is one."""
+        return cut_line_issue(line, before, self.dialect)
 
 
 def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
@@ -150,13 +150,13 @@ def _fields(text: str, delimiter: str) -> list[str]:
 
 def _digits(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, int]:
     """The units of the clocks that count parts of a second, by how large their numbers are in these rows."""
-    found = {}
-    for place, name in enumerate(columns):
-        numbers = [number for row in rows if (number := _number(row[place])) is not None] if is_clock(name) else []
+    digits_by_column = {}
+    for index, name in enumerate(columns):
+        numbers = [number for row in rows if (number := _number(row[index])) is not None] if is_clock(name) else []
         digits = digits_of_time(median_low(numbers)) if numbers else None
         if digits:
-            found[name] = digits
-    return found
+            digits_by_column[name] = digits
+    return digits_by_column
 
 
 def _number(text: str) -> float | None:
@@ -189,7 +189,7 @@ def _delimiter(rows: Sequence[str]) -> tuple[str, int]:
 
 
 def _columns(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> _Columns:
-    """The columns, and how they were told apart, from the fields of the lines before the rows, the nearest first.
+    """The columns, and how they were recognised, from the fields of the lines before the rows, the nearest first.
 
     A header may have a line of units below it, or of comments. An index before the columns of the table, and what a
     delimiter at the end of each line leaves behind them, are columns to pass over.
@@ -197,12 +197,12 @@ def _columns(before: Sequence[list[str]], rows: Sequence[list[str]], spec: Table
     lead = [f"{IGNORED}index"] * _have_index(before, rows, spec)
     end = [f"{IGNORED}end"] * _end_empty(before, rows, spec)
     count = len(rows[0]) - len(lead) - len(end)
-    headers = [titles for titles in (_fitted(fields, len(lead), count) for fields in before) if titles]
+    headers = [titles for titles in (_fit_titles(fields, len(lead), count) for fields in before) if titles]
     columns, mapping = _inner_columns([_titles(titles, spec) for titles in headers], count, spec)
     mapping += ", its header is not understood" if before and mapping == "position" else ""
     units = units_of_titles(columns, headers, spec.units)
-    told = (", behind an index" if lead else "") + units.told
-    return _Columns((*lead, *columns, *end), mapping + told, units.factors)
+    notes = (", behind an index" if lead else "") + units.notes
+    return _Columns((*lead, *columns, *end), mapping + notes, units.factors)
 
 
 def _end_empty(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> bool:
@@ -217,8 +217,8 @@ def _end_empty(before: Sequence[list[str]], rows: Sequence[list[str]], spec: Tab
 
 def _have_index(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> bool:
     """Whether rows begin with their number, and the time comes behind it, where neither layout nor header knows it."""
-    behind = range(len(rows[0]) - 2, len(rows[0]))  # columns, with an empty one at the end or without
-    fits = any(len(_of_length(layout, count)) == count for layout in spec.layouts for count in behind)
+    column_counts = range(len(rows[0]) - 2, len(rows[0]))  # columns, with an empty one at the end or without
+    fits = any(len(_of_length(layout, count)) == count for layout in spec.layouts for count in column_counts)
     if len(rows[0]) < 2 or not fits or not all(is_clock(layout[0]) for layout in spec.layouts):
         return False
     if any(len(titles) == len(rows[0]) and _titles(titles, spec)[0] for titles in before):
@@ -229,7 +229,7 @@ def _have_index(before: Sequence[list[str]], rows: Sequence[list[str]], spec: Ta
     return 2 * len(counts) > len(rows) and rise and all(count.is_integer() for count in counts)
 
 
-def _fitted(titles: list[str], lead: int, count: int) -> list[str] | None:
+def _fit_titles(titles: list[str], lead: int, count: int) -> list[str] | None:
     """The titles of so many columns, without that of an index or a last one that is empty; None if others."""
     titles = titles[:-1] if len(titles) > count and not titles[-1] else titles
     titles = titles[lead:] if len(titles) == lead + count else titles
@@ -273,9 +273,9 @@ def _columns_of_titles(titles: Sequence[str | None], spec: TableSpec) -> list[st
 
 def _refuse_other_order(titles: Sequence[str | None], layout: Sequence[str]) -> None:
     """A header of which only a part is understood must not name another order than the layout's."""
-    for place, (title, column) in enumerate(zip(titles, layout, strict=True), start=1):
+    for position, (title, column) in enumerate(zip(titles, layout, strict=True), start=1):
         if title not in (None, column) and titles.count(title) == 1 and not column.startswith(IGNORED):
-            raise ArchiveError(f"expected column {place} to be {column}, got a header that calls it {title}")
+            raise ArchiveError(f"expected column {position} to be {column}, got a header that calls it {title}")
 
 
 def normal_title(title: str) -> str:
@@ -294,34 +294,34 @@ def _column_of_title(title: str, spec: TableSpec) -> str | None:
 def units_of_titles(
     columns: Sequence[str], headers: Sequence[Sequence[str]], expected: Mapping[str, ExpectedUnit]
 ) -> HeaderUnits:
-    """What the titles of these columns say of their units, in any of the lines before the rows."""
+    """The units that the titles of these columns give, in any of the lines before the rows."""
     factors: dict[str, float] = {}
-    told: dict[str, list[str]] = {}
-    for place, column in enumerate(columns):
+    notes: dict[str, list[str]] = {}
+    for index, column in enumerate(columns):
         if column not in expected:
             continue
         unit, is_chosen = expected[column]
-        said = next((said for titles in headers if (said := _unit_in(titles[place], unit))), _plain(unit))
-        if said == _plain(unit):
+        stated = next((stated for titles in headers if (stated := _unit_in(titles[index], unit))), _plain(unit))
+        if stated == _plain(unit):
             continue
         if not is_chosen:
             kind = _kind(unit)
-            factors[column] = kind[said] / kind[_plain(unit)]
+            factors[column] = kind[stated] / kind[_plain(unit)]
         what = f"taken for {unit}, as chosen" if is_chosen else f"made {unit}"
-        told.setdefault(f"in {said.replace('_', '/')} by the header, {what}", []).append(column)
-    return HeaderUnits(factors, "".join(f"; {', '.join(names)} {text}" for text, names in told.items()))
+        notes.setdefault(f"in {stated.replace('_', '/')} by the header, {what}", []).append(column)
+    return HeaderUnits(factors, "".join(f"; {', '.join(names)} {text}" for text, names in notes.items()))
 
 
 def _unit_in(title: str, expected: str) -> str:
     """The unit in brackets, at the end of a title, or that is all of it, if it is of the kind of the one expected."""
     title = title.lower()
-    for sign, plain in SAME.items():
-        title = title.replace(sign, plain)
+    for char, plain in SAME.items():
+        title = title.replace(char, plain)
     texts = [inside for pair in BRACKETS.findall(title) for inside in pair if inside]
-    words = _plain(BRACKETS.sub(" ", title)).split("_")
-    endings = ("_".join(words[-2:]), words[-1])
-    found = [plain for plain in (*map(_plain, texts), *endings) if plain in _kind(expected)]
-    return found[0] if found else ""
+    parts = _plain(BRACKETS.sub(" ", title)).split("_")
+    endings = ("_".join(parts[-2:]), parts[-1])
+    units = [plain for plain in (*map(_plain, texts), *endings) if plain in _kind(expected)]
+    return units[0] if units else ""
 
 
 def _kind(unit: str) -> Mapping[str, float]:

@@ -25,7 +25,7 @@ from fieldplay.io.key_values import SHOWN
 from fieldplay.io.row_cache import BadLine, ParsedRows, short_text
 from fieldplay.io.table_format import BOM
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 NEWLINE, STAR = b"\n", b"*"
 FIELD_A_LINE, BLANKS = bytes.maketrans(b" \t,", NEWLINE * 3), bytes.maketrans(b"\t,", b"  ")
 LONGEST = 64  # characters of a field that are looked at where it is a text
@@ -42,7 +42,7 @@ LEFT_OUT = "the line is left out"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarkedLines:
+class TaggedLines:
     """What stands behind the time: for each type of line its columns, a name that begins with `_` being passed over.
 
     `values`: so many more numbers follow; as many as a column of this name says; or `any` number of them, at least one.
@@ -86,21 +86,21 @@ class MarkedLines:
         return Dialect((TIME, *kind, *self.columns, *count), " ")
 
     @cached_property
-    def places(self) -> Places:
-        """The place of each column (types, columns) among those of its type, -1 where the type has it not."""
+    def column_indices(self) -> Indices:
+        """The index of each column (types, columns) among those of its type, -1 where the type does not have it."""
         return np.array(
             [[own.index(name) if name in own else -1 for name in self.columns] for own in self.types.values()],
             np.int64,
         ).reshape(len(self.types), len(self.columns))
 
     @cached_property
-    def widths(self) -> Places:
+    def widths(self) -> Indices:
         """How many columns each type (types,) has, those that are passed over included."""
         return np.array([len(columns) for columns in self.types.values()], np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarkedFields:
+class TaggedFields:
     """All k fields of a block, and the n lines of it that are not blank.
 
     Of a field: where its text begins and ends, and its number, NaN where it is none. Of a line: its place in the block,
@@ -108,53 +108,53 @@ class MarkedFields:
     """
 
     text: bytes
-    begin: Places
-    end: Places
+    start: Indices
+    end: Indices
     value: NDArray[np.float64]
-    line: Places
-    first: Places
-    count: Places
+    line: Indices
+    first: Indices
+    count: Indices
 
-    def texts(self, fields: Places) -> NDArray[np.bytes_]:
+    def texts(self, fields: Indices) -> NDArray[np.bytes_]:
         """The texts of some fields (n,)."""
-        start, size = self.begin[fields], self.end[fields] - self.begin[fields]
+        start, size = self.start[fields], self.end[fields] - self.start[fields]
         width = min(int(size.max(initial=1)), LONGEST) or 1
-        places = start[:, None] + np.arange(width)
-        letters = np.frombuffer(self.text + bytes(1), np.uint8)[np.minimum(places, len(self.text))]
+        indices = start[:, None] + np.arange(width)
+        letters = np.frombuffer(self.text + bytes(1), np.uint8)[np.minimum(indices, len(self.text))]
         letters[np.arange(width) >= size[:, None]] = 0
         letters[size > LONGEST] = 0  # of which a part could be another number
-        found: NDArray[np.bytes_] = np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
-        return found
+        texts: NDArray[np.bytes_] = np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
+        return texts
 
-    def shown(self, field: int) -> str:
+    def shown_field(self, field: int) -> str:
         """The text of one field, to be shown."""
-        return self.text[self.begin[field] : self.end[field]].decode("utf-8", "replace")
+        return self.text[self.start[field] : self.end[field]].decode("utf-8", "replace")
 
-    def line_shown(self, row: int) -> str:
+    def shown_line(self, row: int) -> str:
         """The text of a line, to be shown."""
         first, last = self.first[row], self.first[row] + self.count[row] - 1
-        return self.text[self.begin[first] : self.end[last]].translate(BLANKS).decode("utf-8", "replace")
+        return self.text[self.start[first] : self.end[last]].translate(BLANKS).decode("utf-8", "replace")
 
 
-def fields_from_block(block: bytes) -> MarkedFields:
+def fields_from_block(block: bytes) -> TaggedFields:
     """The fields of a block of whole lines, parted by blanks, tabs and commas; a star before a line is none."""
     block = without_nulls(block)
     text = block if not block or block.endswith(NEWLINE) else block + NEWLINE
     if b"\r" in text:
         text = text.replace(b"\r\n", NEWLINE)
     flat = text.translate(FIELD_A_LINE)
-    fields = _places(text, flat)
-    if (fields.end == fields.begin).any():  # signs beside each other, or a star alone: few logs have them
+    fields = _split_fields(text, flat)
+    if (fields.end == fields.start).any():  # signs beside each other, or a star alone: few logs have them
         text = _tidy(text)
         flat = text.translate(FIELD_A_LINE)
-        fields = _places(text, flat)
+        fields = _split_fields(text, flat)
     value = _numbers(flat)
     if len(value) != len(fields.end):
         raise AssertionError(f"{len(fields.end)} fields were read as {len(value)}")
     return replace(fields, value=value)
 
 
-def _places(text: bytes, flat: bytes) -> MarkedFields:
+def _split_fields(text: bytes, flat: bytes) -> TaggedFields:
     """The fields without their numbers, from the text and the same with a field a line."""
     letters = np.frombuffer(text, np.uint8)
     end = np.flatnonzero(np.frombuffer(flat, np.uint8) == NEWLINE[0])
@@ -163,8 +163,8 @@ def _places(text: bytes, flat: bytes) -> MarkedFields:
     first = np.concatenate([np.zeros(min(len(last), 1), np.int64), last[:-1] + 1])
     start[first] += letters[start[first]] == STAR[0]
     line = np.flatnonzero((last > first) | (end[last] > start[first]))
-    return MarkedFields(
-        text=text, begin=start, end=end, value=NOTHING, line=line, first=first[line], count=(last - first + 1)[line]
+    return TaggedFields(
+        text=text, start=start, end=end, value=NOTHING, line=line, first=first[line], count=(last - first + 1)[line]
     )
 
 
@@ -194,7 +194,7 @@ def _numbers(flat: bytes) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarkedTexts:
+class TaggedTexts:
     """Lines in their order: times (n,), the text behind each, empty where there is none, and lines (n,) from 0."""
 
     stamp_ns: NDArray[np.int64]
@@ -203,37 +203,37 @@ class MarkedTexts:
     bad: tuple[BadLine, ...]
 
 
-def texts_from_lines(block: bytes, kind: str = "") -> MarkedTexts:
+def texts_from_lines(block: bytes, kind: str = "") -> TaggedTexts:
     """Lines of a time, perhaps the word `kind` in any case, and a text without blanks or nothing."""
     fields = fields_from_block(block)
     stamp_ns, is_time = ns_from_texts(fields.texts(fields.first))
     texts: list[str] = []
     bad: list[BadLine] = []
-    kept: list[int] = []
+    rows: list[int] = []
     for row, good in enumerate(is_time.tolist()):
         text, issue = _text(fields, row, kind) if good else ("", _no_time(fields, row))
         if issue is None:
-            kept.append(row)
+            rows.append(row)
             texts.append(text)
         else:
             bad.append(issue)
-    return MarkedTexts(stamp_ns=stamp_ns[kept], texts=tuple(texts), line=fields.line[kept], bad=tuple(bad))
+    return TaggedTexts(stamp_ns=stamp_ns[rows], texts=tuple(texts), line=fields.line[rows], bad=tuple(bad))
 
 
-def _text(fields: MarkedFields, row: int, kind: str) -> tuple[str, BadLine | None]:
+def _text(fields: TaggedFields, row: int, kind: str) -> tuple[str, BadLine | None]:
     first, count = int(fields.first[row]), int(fields.count[row])
-    words = [fields.shown(index) for index in range(first + 1, first + min(count, 4))]
+    words = [fields.shown_field(index) for index in range(first + 1, first + min(count, 4))]
     has_kind = bool(kind) and [word.upper() for word in words[:1]] == [kind.upper()]
     rest = words[has_kind:]
     if len(rest) > 1 or (has_kind and not rest):
-        problem = "short_row" if not rest else "long_row"
-        shown = fields.line_shown(row)[:SHOWN]
-        return "", BadLine(int(fields.line[row]), problem, f"expected a time, {kind or 'a word'} and a name: '{shown}'")
+        issue = "short_row" if not rest else "long_row"
+        shown = fields.shown_line(row)[:SHOWN]
+        return "", BadLine(int(fields.line[row]), issue, f"expected a time, {kind or 'a word'} and a name: '{shown}'")
     return (rest[0] if rest else ""), None
 
 
-def _no_time(fields: MarkedFields, row: int) -> BadLine:
-    got = fields.shown(int(fields.first[row]))[:SHOWN]
+def _no_time(fields: TaggedFields, row: int) -> BadLine:
+    got = fields.shown_field(int(fields.first[row]))[:SHOWN]
     return BadLine(int(fields.line[row]), "not_a_number", f"column time: expected a time in seconds, got '{got}'")
 
 
@@ -241,10 +241,10 @@ def _no_time(fields: MarkedFields, row: int) -> BadLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarkedFormat:
-    """How one file writes its lines."""
+class TaggedFormat:
+    """The format of the lines of one file."""
 
-    marked: MarkedLines
+    marked: TaggedLines
     first_byte: int = 0
     first_line: int = 1
     mapping: str = "the type of the line"
@@ -259,19 +259,19 @@ class MarkedFormat:
         return [rows_from_lines(block, self.marked, has_lists=self.has_lists) for block in blocks]
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
-        """Nothing: lines of the kind differ, so that a whole one cannot be told from it."""
+        """Always None: lines of one kind differ in length, so a cut one cannot be recognised."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarkedSpec:
+class TaggedSpec:
     """What is known of such a log before it is seen; see TableSpec."""
 
-    marked: MarkedLines
+    marked: TaggedLines
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     repeated_times: bool = False
 
-    def format_from_head(self, head: bytes) -> MarkedFormat:
+    def format_from_head(self, head: bytes) -> TaggedFormat:
         """ArchiveError where no line of the file's beginning is of these types."""
         start = len(BOM) if head.startswith(BOM) else 0
         lines = 1
@@ -286,24 +286,26 @@ class MarkedSpec:
             issues = rows_from_lines(head[start:], self.marked).bad[:1]
             got = "".join(f"; line {lines + issue.line}: {issue.message}" for issue in issues)
             raise ArchiveError(f"expected lines of a time, {requested} and numbers, got none{got}")
-        behind = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
-        if self.marked.covariance and not (is_time & (kind >= 0) & (behind > 0)).any():
-            told = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
-            return MarkedFormat(marked=self.marked, first_byte=start, first_line=lines, mapping=told, has_lists=False)
-        return MarkedFormat(marked=self.marked, first_byte=start, first_line=lines)
+        extra = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
+        if self.marked.covariance and not (is_time & (kind >= 0) & (extra > 0)).any():
+            mapping = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
+            return TaggedFormat(
+                marked=self.marked, first_byte=start, first_line=lines, mapping=mapping, has_lists=False
+            )
+        return TaggedFormat(marked=self.marked, first_byte=start, first_line=lines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lines:
     """The lines of a block, taken apart: of each (n,) its time, its type or -1, and where its numbers begin."""
 
-    fields: MarkedFields
+    fields: TaggedFields
     stamp_ns: NDArray[np.int64]
     is_time: Mask
-    kind: Places
-    first: Places
-    behind: Places  # the field behind the line's last
-    values: Places  # how many there are behind the columns; below 0 where even these are not all there
+    kind: Indices
+    first: Indices
+    end: Indices  # the field behind the line's last
+    values: Indices  # how many there are behind the columns; below 0 where even these are not all there
     expected: NDArray[np.float64]  # how many there should be; NaN for any number
     least: int  # and at least so many
 
@@ -311,11 +313,11 @@ class _Lines:
     def has_length(self) -> Mask:
         """Which lines have as many fields as they should."""
         listed = np.isnan(self.expected) | (self.values == self.expected)
-        found: Mask = listed & (self.values >= self.least)
-        return found
+        is_complete: Mask = listed & (self.values >= self.least)
+        return is_complete
 
 
-def rows_from_lines(block: bytes, marked: MarkedLines, *, has_lists: bool = True) -> ParsedRows:
+def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> ParsedRows:
     """The rows of a block of whole lines; what is no line of these types is told apart."""
     lines = _lines(fields_from_block(block), marked)
     strange = _strange_numbers(lines, marked)
@@ -328,18 +330,18 @@ def rows_from_lines(block: bytes, marked: MarkedLines, *, has_lists: bool = True
         values=_numbers_of_lines(lines, chosen, marked),
         lists=_lists(lines, chosen, marked) if marked.values else None,
         line=lines.fields.line[chosen],
-        bad=tuple(_fault(lines, row, marked) for row in np.flatnonzero(~good).tolist()),
+        bad=tuple(_line_issue(lines, row, marked) for row in np.flatnonzero(~good).tolist()),
     )
-    told = _covariance_faults(lines, chosen, rows, marked) if marked.covariance else iter(())
-    return _plausible(rows.with_bad(tuple(told)), marked)
+    issues = _covariance_issues(lines, chosen, rows, marked) if marked.covariance else iter(())
+    return _plausible(rows.with_bad(tuple(issues)), marked)
 
 
-def _plausible(rows: ParsedRows, marked: MarkedLines) -> ParsedRows:
+def _plausible(rows: ParsedRows, marked: TaggedLines) -> ParsedRows:
     """The rows that can be right; the others, and those of which something else is told, are among the bad."""
     numbers = marked.dialect.numbers
-    issues = list(faults_of_choices(rows, numbers, marked.choices)) if marked.choices else []
+    issues = list(choice_issues(rows, numbers, marked.choices)) if marked.choices else []
     if marked.angles:
-        issues += faults_of_angles(rows, numbers, marked.angles, turn=marked.turn)
+        issues += angle_issues(rows, numbers, marked.angles, turn=marked.turn)
     if issues:
         keep = np.ones(len(rows.line), bool)
         keep[[row for row, _ in issues]] = False
@@ -349,91 +351,91 @@ def _plausible(rows: ParsedRows, marked: MarkedLines) -> ParsedRows:
     return rows if not angles else rows.with_bad(angles)
 
 
-def _lacks_covariance_only(lines: _Lines, marked: MarkedLines, *, has_lists: bool) -> Mask:
+def _lacks_covariance_only(lines: _Lines, marked: TaggedLines, *, has_lists: bool) -> Mask:
     """Which lines (n,) lack a covariance, or a part of it, and nothing before it."""
-    found = np.zeros(len(lines.kind), bool)
+    lacks = np.zeros(len(lines.kind), bool)
     if not marked.covariance:
-        return found
+        return lacks
     if not has_lists:
-        found |= lines.values == 0
+        lacks |= lines.values == 0
     for row in np.flatnonzero((lines.values > 0) & (lines.values < marked.covariance**2)).tolist():
-        behind = int(lines.behind[row])
-        rest = lines.fields.value[behind - int(lines.values[row]) : behind]
-        found[row] = is_whole_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
-    return found
+        end = int(lines.end[row])
+        rest = lines.fields.value[end - int(lines.values[row]) : end]
+        lacks[row] = is_whole_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
+    return lacks
 
 
-def _covariance_faults(lines: _Lines, chosen: Places, rows: ParsedRows, marked: MarkedLines) -> Iterator[BadLine]:
-    """What is told of the covariances of rows that are kept; those of another length become NaN as a whole."""
+def _covariance_issues(lines: _Lines, chosen: Indices, rows: ParsedRows, marked: TaggedLines) -> Iterator[BadLine]:
+    """The issues of covariances of rows that are kept; those of another length become NaN completely."""
     if rows.lists is None:
         return
     whole = lines.has_length[chosen]
-    for place in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
-        issue = _fault_of_numbers(lines, int(chosen[place]), marked)
+    for index in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
+        issue = _number_issue(lines, int(chosen[index]), marked)
         if issue is not None:
             yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown there")
-    for place in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
-        issue = _fault_of_length(lines, int(chosen[place]), marked)
+    for index in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
+        issue = _length_issue(lines, int(chosen[index]), marked)
         yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown")
     rows.lists[~whole] = np.nan
-    yield from faults_of_variances(rows, marked.covariance)
+    yield from variance_issues(rows, marked.covariance)
 
 
-def _kinds(fields: MarkedFields, marked: MarkedLines) -> tuple[Places, Places]:
+def _kinds(fields: TaggedFields, marked: TaggedLines) -> tuple[Indices, Indices]:
     """The type of each line (n,), -1 where it is none of these, and its first field behind time and type."""
     second = fields.first + 1
     inside = np.minimum(second, max(len(fields.value) - 1, 0))
     is_word = np.isnan(fields.value[inside]) & (fields.count > 1)
-    words = fields.texts(inside)
-    is_word &= np.char.isalpha(words.astype("S1")) & (np.char.lower(words) != b"nan")
+    texts = fields.texts(inside)
+    is_word &= np.char.isalpha(texts.astype("S1")) & (np.char.lower(texts) != b"nan")
     names = list(marked.types)
     if names == [""]:
         return np.zeros(len(second), np.int64), second + is_word
     kind = np.where(is_word | (len(names) > 1), -1, 0)
     for index, name in enumerate(names):
-        kind[is_word & (np.char.upper(words) == name.upper().encode())] = index
+        kind[is_word & (np.char.upper(texts) == name.upper().encode())] = index
     return kind, second + is_word
 
 
-def _lines(fields: MarkedFields, marked: MarkedLines) -> _Lines:
+def _lines(fields: TaggedFields, marked: TaggedLines) -> _Lines:
     stamp_ns, is_time = ns_from_texts(fields.texts(fields.first))
     kind, first = _kinds(fields, marked)
-    behind = fields.first + fields.count
-    values = behind - first - marked.widths[kind]
+    end = fields.first + fields.count
+    values = end - first - marked.widths[kind]
     expected = np.full(len(first), np.nan if marked.values == ANY else 0.0)
     if isinstance(marked.values, int):
         expected[:] = marked.values
     elif marked.values != ANY:
-        (place,) = {columns.index(marked.values) for columns in marked.types.values()}
-        told = fields.value[np.minimum(first + place, max(len(fields.value) - 1, 0))]
-        expected = np.where(values >= 0, np.nan_to_num(told, nan=-1.0), -1.0)
+        (index,) = {columns.index(marked.values) for columns in marked.types.values()}
+        counts = fields.value[np.minimum(first + index, max(len(fields.value) - 1, 0))]
+        expected = np.where(values >= 0, np.nan_to_num(counts, nan=-1.0), -1.0)
     return _Lines(
-        fields=fields, stamp_ns=stamp_ns, is_time=is_time, kind=kind, first=first, behind=behind, values=values,
+        fields=fields, stamp_ns=stamp_ns, is_time=is_time, kind=kind, first=first, end=end, values=values,
         expected=expected, least=1 if marked.values else 0,
     )  # fmt: skip
 
 
-def _strange_numbers(lines: _Lines, marked: MarkedLines) -> Places:
+def _strange_numbers(lines: _Lines, marked: TaggedLines) -> Indices:
     """How many fields of each line (n,) should be numbers and are none."""
     strange = ~np.isfinite(lines.fields.value)
     for kind, columns in enumerate(marked.types.values()):
-        for place, name in enumerate(columns):
+        for index, name in enumerate(columns):
             if name.startswith(IGNORED):
-                own = lines.first[(lines.kind == kind) & (lines.values >= 0)] + place
+                own = lines.first[(lines.kind == kind) & (lines.values >= 0)] + index
                 strange[own] = False
     few = np.flatnonzero(strange)
     columns_end = lines.first + np.where(lines.kind >= 0, marked.widths[lines.kind], 0)
-    until = np.minimum(columns_end, lines.behind) if marked.covariance else lines.behind
-    found: Places = np.searchsorted(few, until) - np.searchsorted(few, np.minimum(lines.first, until))
-    return found
+    until = np.minimum(columns_end, lines.end) if marked.covariance else lines.end
+    counts: Indices = np.searchsorted(few, until) - np.searchsorted(few, np.minimum(lines.first, until))
+    return counts
 
 
-def _numbers_of_lines(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
+def _numbers_of_lines(lines: _Lines, chosen: Indices, marked: TaggedLines) -> NDArray[np.float64]:
     """The columns of the dialect (n, k) of the chosen lines."""
     kind = lines.kind[chosen]
-    place = marked.places[kind]
-    own = lines.fields.value[np.where(place >= 0, lines.first[chosen, None] + place, 0)]
-    columns = [np.where(place >= 0, own, np.nan)] if len(chosen) else [np.zeros((0, len(marked.columns)))]
+    index = marked.column_indices[kind]
+    own = lines.fields.value[np.where(index >= 0, lines.first[chosen, None] + index, 0)]
+    columns = [np.where(index >= 0, own, np.nan)] if len(chosen) else [np.zeros((0, len(marked.columns)))]
     if len(marked.types) > 1:
         columns.insert(0, kind[:, None].astype(np.float64))
     if marked.values:
@@ -441,20 +443,20 @@ def _numbers_of_lines(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDA
     return np.concatenate(columns, axis=1)
 
 
-def _lists(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
+def _lists(lines: _Lines, chosen: Indices, marked: TaggedLines) -> NDArray[np.float64]:
     """The lists (n, m) of the chosen lines, NaN behind the end of each."""
-    start, count = lines.behind[chosen] - lines.values[chosen], lines.values[chosen]
+    start, count = lines.end[chosen] - lines.values[chosen], lines.values[chosen]
     longest = marked.covariance**2 or int(count.max(initial=0))
-    place = np.arange(longest)
-    within = place < count[:, None]
-    values: NDArray[np.float64] = lines.fields.value[np.where(within, start[:, None] + place, 0)]
+    index = np.arange(longest)
+    within = index < count[:, None]
+    values: NDArray[np.float64] = lines.fields.value[np.where(within, start[:, None] + index, 0)]
     values[~within] = np.nan
     if marked.covariance:
         values[~np.isfinite(values)] = np.nan
     return values
 
 
-def _wrong_angles(rows: ParsedRows, marked: MarkedLines) -> Iterator[BadLine]:
+def _wrong_angles(rows: ParsedRows, marked: TaggedLines) -> Iterator[BadLine]:
     """The rows whose last value's angle is not where their first and the steps lead; they are kept."""
     numbers = marked.dialect.numbers
     start, step, end = (rows.values[:, numbers.index(name)] for name in marked.angles)
@@ -464,43 +466,43 @@ def _wrong_angles(rows: ParsedRows, marked: MarkedLines) -> Iterator[BadLine]:
         yield BadLine(int(rows.line[row]), "wrong_angle", f"{expected}, got {end[row]:.6f}; the row is kept")
 
 
-def _fault(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
-    """What is wrong with a line."""
+def _line_issue(lines: _Lines, row: int, marked: TaggedLines) -> BadLine:
+    """The issue of a line."""
     fields, number = lines.fields, int(lines.fields.line[row])
     if not lines.is_time[row]:
-        got = short_text(fields.shown(int(fields.first[row])))
+        got = short_text(fields.shown_field(int(fields.first[row])))
         return BadLine(number, "not_a_number", f"column time: expected a time in seconds, got '{got}'")
     if lines.kind[row] < 0:
         second = int(fields.first[row]) + 1
-        got = f"'{short_text(fields.shown(second))}'" if fields.count[row] > 1 else "nothing"
+        got = f"'{short_text(fields.shown_field(second))}'" if fields.count[row] > 1 else "nothing"
         return BadLine(number, "wrong_type", f"expected {' or '.join(marked.types)} behind the time, got {got}")
-    issue = _fault_of_numbers(lines, row, marked) if lines.values[row] >= 0 else None
-    return issue or _fault_of_length(lines, row, marked)
+    issue = _number_issue(lines, row, marked) if lines.values[row] >= 0 else None
+    return issue or _length_issue(lines, row, marked)
 
 
-def _fault_of_numbers(lines: _Lines, row: int, marked: MarkedLines) -> BadLine | None:
+def _number_issue(lines: _Lines, row: int, marked: TaggedLines) -> BadLine | None:
     columns = list(marked.types.values())[int(lines.kind[row])]
     values = lines.fields.value
-    for place, index in enumerate(range(int(lines.first[row]), int(lines.behind[row]))):
-        name = columns[place] if place < len(columns) else f"value {place - len(columns) + 1}"
+    for position, index in enumerate(range(int(lines.first[row]), int(lines.end[row]))):
+        name = columns[position] if position < len(columns) else f"value {position - len(columns) + 1}"
         if np.isfinite(values[index]) or name.startswith(IGNORED):
             continue
-        text = short_text(lines.fields.shown(index))
-        name = f"column {name}" if place < len(columns) else name
+        text = short_text(lines.fields.shown_field(index))
+        name = f"column {name}" if position < len(columns) else name
         kind = "not_a_number" if not _is_number(text) else "not_finite"
         got = f"'{text}'" if text else "nothing"
         return BadLine(int(lines.fields.line[row]), kind, f"{name}: expected a number, got {got}")
     return None
 
 
-def _fault_of_length(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
-    found, expected, width = int(lines.values[row]), lines.expected[row], int(marked.widths[lines.kind[row]])
-    is_short = found < max(lines.least, np.nan_to_num(expected, nan=0.0))
-    requested, got = f"{width} numbers", found + width
-    if found >= 0 and marked.values:
+def _length_issue(lines: _Lines, row: int, marked: TaggedLines) -> BadLine:
+    count, expected, width = int(lines.values[row]), lines.expected[row], int(marked.widths[lines.kind[row]])
+    is_short = count < max(lines.least, np.nan_to_num(expected, nan=0.0))
+    requested, got = f"{width} numbers", count + width
+    if count >= 0 and marked.values:
         says = f", as {marked.values} says" if isinstance(marked.values, str) and expected >= 1 else ""
-        requested, got = f"{expected:.15g} values{says}" if expected >= 1 else "at least 1 value", found
-    message = f"expected {requested}, got {got}: '{short_text(lines.fields.line_shown(row))}'"
+        requested, got = f"{expected:.15g} values{says}" if expected >= 1 else "at least 1 value", count
+    message = f"expected {requested}, got {got}: '{short_text(lines.fields.shown_line(row))}'"
     return BadLine(int(lines.fields.line[row]), "short_row" if is_short else "long_row", message)
 
 
@@ -512,7 +514,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def faults_of_choices(
+def choice_issues(
     rows: ParsedRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, with a number that is none of those that its column can have; NaN is no number."""
@@ -524,7 +526,7 @@ def faults_of_choices(
             yield row, BadLine(int(rows.line[row]), "out_of_range", message)
 
 
-def faults_of_angles(
+def angle_issues(
     rows: ParsedRows, numbers: Sequence[str], angles: Sequence[str], *, turn: float
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, whose values lead beyond a whole turn, or all lie at one angle."""
@@ -557,13 +559,13 @@ def is_whole_before(rest: Floats, size: int, columns: int) -> bool:
     return not np.allclose(whole[both], whole.T[both], rtol=NEARLY, atol=0)
 
 
-def faults_of_variances(rows: ParsedRows, size: int) -> Iterator[BadLine]:
+def variance_issues(rows: ParsedRows, size: int) -> Iterator[BadLine]:
     """The rows whose covariance (size, size) has a variance below 0, which becomes NaN here and counts as unknown."""
     if rows.lists is None:
         return
     variances = rows.lists[:, :: size + 1]
-    for row, place in np.argwhere(variances < 0).tolist():
-        expected = f"covariance ({place + 1}, {place + 1}): expected a variance of 0 or more"
-        message = f"{expected}, got {variances[row, place]:g}; the row is kept, its covariance is unknown there"
+    for row, index in np.argwhere(variances < 0).tolist():
+        expected = f"covariance ({index + 1}, {index + 1}): expected a variance of 0 or more"
+        message = f"{expected}, got {variances[row, index]:g}; the row is kept, its covariance is unknown there"
         yield BadLine(int(rows.line[row]), "negative_variance", message)
     variances[variances < 0] = np.nan

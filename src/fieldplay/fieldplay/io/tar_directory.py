@@ -18,7 +18,7 @@ from typing import IO
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.file_names import NameTable
-from fieldplay.io.seekable_zip import leaves_archive
+from fieldplay.io.seekable_zip import is_outside_archive
 from fieldplay.io.spill_file import ScratchFile
 
 PART = re.compile(r"(?P<whole>.+\.(?:tar(?:\.[a-z0-9]{1,4})?|tgz|tbz2?|txz))\.(?P<number>\d{2,3})", re.IGNORECASE)
@@ -27,7 +27,7 @@ LONGEST = max(map(len, PACKED))
 BLOCK = 512
 MAGIC, MAGIC_AT = b"ustar", 257
 CHUNK = 1 << 20
-FAULTS = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
+TAR_ERRORS = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
 
 
 class TarDirectory:
@@ -39,23 +39,21 @@ class TarDirectory:
     def __init__(self, path: Path) -> None:
         self._scratch: ScratchFile | None = None
         self._file: IO[bytes] | None = None
-        self._places: dict[str, tuple[int, int]] = {}
+        self._locations: dict[str, tuple[int, int]] = {}
         self.cut = ""
         parts = parts_of_tar(path)
         counts: Counter[str] = Counter()
         try:
-            members = (
-                self._in_place(parts[0]) if len(parts) == 1 and not _is_packed(parts[0]) else self._unpacked(parts)
-            )
-            for name, place in members:
+            members = self._in_place(parts[0]) if len(parts) == 1 and not _is_packed(parts[0]) else self._unpack(parts)
+            for name, location in members:
                 counts[name] += 1
-                self._places[name] = place
+                self._locations[name] = location
         except BaseException:
             self.close()
             raise
-        self.unsafe = [name for name in self._places if leaves_archive(name)]
+        self.unsafe = [name for name in self._locations if is_outside_archive(name)]
         self.repeated = {name: count for name, count in counts.items() if count > 1}
-        self.table = NameTable(sorted(self._places.keys() - set(self.unsafe)))
+        self.table = NameTable(sorted(self._locations.keys() - set(self.unsafe)))
 
     @property
     def unpacked_bytes(self) -> int:
@@ -71,23 +69,23 @@ class TarDirectory:
 
     def size(self, name: str) -> int:
         """The length of a member in bytes."""
-        return self._places[name][1]
+        return self._locations[name][1]
 
     def read(self, name: str) -> bytes:
         """The content of a member; safe in several threads."""
-        place, size = self._places[name]
-        return self.read_at(place, size)
+        offset, size = self._locations[name]
+        return self.read_at(offset, size)
 
-    def read_at(self, place: int, size: int) -> bytes:
+    def read_at(self, offset: int, size: int) -> bytes:
         """So many bytes of the tar, or of what it was unpacked to, from a place on."""
         if self._scratch is not None:
-            return self._scratch.read(place, size)
+            return self._scratch.read(offset, size)
         assert self._file is not None
-        return os.pread(self._file.fileno(), size, place)
+        return os.pread(self._file.fileno(), size, offset)
 
     def open(self, name: str) -> "TarMember":
         """A member, to read and seek in."""
-        return TarMember(self, *self._places[name])
+        return TarMember(self, *self._locations[name])
 
     def _in_place(self, path: Path) -> Iterator[tuple[str, tuple[int, int]]]:
         self._file = path.open("rb")
@@ -99,22 +97,22 @@ class TarDirectory:
                     return
                 yield member.name, (member.offset_data, member.size)
 
-    def _unpacked(self, parts: list[Path]) -> Iterator[tuple[str, tuple[int, int]]]:
+    def _unpack(self, parts: list[Path]) -> Iterator[tuple[str, tuple[int, int]]]:
         self._scratch = ScratchFile()
         with io.BufferedReader(_Joined(parts), CHUNK) as packed, tarfile.open(fileobj=packed, mode="r|*") as tar:
             for member in self._members(tar):
-                source, place = tar.extractfile(member), self._scratch.size
+                source, offset = tar.extractfile(member), self._scratch.size
                 assert source is not None
                 try:
                     while data := source.read(CHUNK):
                         self._append(data)
-                except FAULTS as error:
+                except TAR_ERRORS as error:
                     self.cut = f"it breaks off within '{member.name}': {error}"
                     return
-                if self._scratch.size - place != member.size:
+                if self._scratch.size - offset != member.size:
                     self.cut = f"it ends within '{member.name}'"
                     return
-                yield member.name, (place, member.size)
+                yield member.name, (offset, member.size)
 
     def _append(self, data: bytes) -> None:
         assert self._scratch is not None
@@ -128,7 +126,7 @@ class TarDirectory:
         while True:
             try:
                 member = tar.next()
-            except FAULTS as error:
+            except TAR_ERRORS as error:
                 self.cut = f"it breaks off: {error}"
                 return
             if member is None:
@@ -143,7 +141,7 @@ class TarMember(io.RawIOBase):
 
     def __init__(self, directory: TarDirectory, start: int, size: int) -> None:
         super().__init__()
-        self._directory, self._begin, self._size, self._position = directory, start, size, 0
+        self._directory, self._start, self._size, self._position = directory, start, size, 0
 
     def readable(self) -> bool:
         return True
@@ -161,7 +159,7 @@ class TarMember(io.RawIOBase):
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
         count = max(0, min(len(buffer), self._size - self._position))
-        data = self._directory.read_at(self._begin + self._position, count) if count else b""
+        data = self._directory.read_at(self._start + self._position, count) if count else b""
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
@@ -199,12 +197,12 @@ class _Joined(io.RawIOBase):
 
 def parts_of_tar(path: Path) -> list[Path]:
     """The parts of a tar that is cut, from the first one up to where one is missing; else the file itself."""
-    found = PART.fullmatch(path.name)
-    if not found:
+    match = PART.fullmatch(path.name)
+    if not match:
         return [path]
-    digits = len(found["number"])
+    digits = len(match["number"])
     parts: list[Path] = []
-    while (part := path.with_name(f"{found['whole']}.{len(parts):0{digits}d}")).is_file():
+    while (part := path.with_name(f"{match['whole']}.{len(parts):0{digits}d}")).is_file():
         parts.append(part)
     return parts or [path]
 
@@ -218,7 +216,7 @@ def is_tar(path: Path) -> bool:
             file.seek(0)
             kind = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "")
             head = _head(file, kind)
-    except FAULTS:
+    except TAR_ERRORS:
         return False
     return head[MAGIC_AT : MAGIC_AT + len(MAGIC)] == MAGIC
 

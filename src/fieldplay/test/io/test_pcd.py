@@ -141,7 +141,7 @@ def test_a_header_is_understood_in_any_dress(kind: str) -> None:
     header = header_from_pcd(dressed)
     assert (header.points, header.width, header.height, header.viewpoint) == (3, 3, 1, None)
     assert (header.body, header.lines, header.data) == (len(dressed), dressed.count(b"\n"), kind)
-    assert [field.name for field in header.kept] == ["x", "y", "z", "intensity"]
+    assert [field.name for field in header.point_fields] == ["x", "y", "z", "intensity"]
 
 
 def test_a_header_alone_tells_size_and_viewpoint() -> None:

@@ -42,7 +42,7 @@ def test_a_label_tells_its_files_and_their_table() -> None:
     table = file.table
     assert table is not None
     assert (table.offset, table.records, table.delimiter, table.line_end) == (20, 3, ",", b"\r\n")
-    assert (table.said_fields, table.groups) == (2, 0)
+    assert (table.stated_fields, table.groups) == (2, 0)
     assert [(field.name, field.unit, field.special) for field in table.fields] == [
         ("time", "s", ()),
         ("x", "", (-99999.0, 1e9)),

@@ -206,7 +206,7 @@ def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> N
 def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expected: str, factor: float) -> None:
     found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
     assert found.factors == {"x": pytest.approx(factor, rel=1e-12)}
-    assert found.told.startswith("; x in ") and found.told.endswith(f" by the header, made {expected}")
+    assert found.notes.startswith("; x in ") and found.notes.endswith(f" by the header, made {expected}")
 
 
 @pytest.mark.parametrize(
@@ -214,4 +214,4 @@ def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expecte
 )
 def test_the_unit_expected_another_kind_or_none_change_nothing(title: str) -> None:
     found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
-    assert (dict(found.factors), found.told) == ({}, "")
+    assert (dict(found.factors), found.notes) == ({}, "")

@@ -49,7 +49,7 @@ class Opened:
         defects: list[Defect] = []
         files = self._stack.enter_context(open_files(self.path, defects.append))
         plausible = (946684800 * 10**9, 4102444800 * 10**9)
-        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, kept=kept)
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, cache=kept)
         return table, defects
 
 

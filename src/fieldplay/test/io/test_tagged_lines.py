@@ -12,13 +12,13 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io.containers import FolderFiles
 from fieldplay.io.row_cache import ParsedRows
 from fieldplay.io.table import Table
-from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec, fields_from_block, rows_from_lines, texts_from_lines
+from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec, fields_from_block, rows_from_lines, texts_from_lines
 
 ANGLES = ("start", "step", "end")
-SCAN = MarkedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES)
-STATE = MarkedLines(types={"STATE": ("a", "_b", "c")}, values=2)
-SPECTRUM = MarkedLines(types={"": ("angle",)}, values="any")
-SEVERAL = MarkedLines(types={"SENSOR": ("id", "value"), "BRAKE": ("left", "right", "value")})
+SCAN = TaggedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES)
+STATE = TaggedLines(types={"STATE": ("a", "_b", "c")}, values=2)
+SPECTRUM = TaggedLines(types={"": ("angle",)}, values="any")
+SEVERAL = TaggedLines(types={"SENSOR": ("id", "value"), "BRAKE": ("left", "right", "value")})
 WORDS = ["1224050945.437123456", "RANGE_DATA", "-1.5", "0.5", "0", "2", "4", "100", "2e2", "+300.25", ".5"]
 NUMBERS, RANGES = [-1.5, 0.5, 0, 2, 4, 4], [100, 200, 300.25, 0.5]
 
@@ -185,7 +185,7 @@ def test_random_bytes_are_taken_apart_without_an_error() -> None:
 
 
 def test_a_head_without_such_lines_is_refused_and_comments_before_them_are_passed_over() -> None:
-    spec = MarkedSpec(marked=SCAN)
+    spec = TaggedSpec(marked=SCAN)
     for head in (b"", b"time,x\n1,2\n", b"*1224.5 NAV_DATA 1 2 3\n", b"\x89PNG\r\n\x1a\n"):
         with pytest.raises(ArchiveError, match="expected lines of a time, RANGE_DATA and numbers, got none"):
             spec.format_from_head(head)
@@ -198,7 +198,7 @@ def test_descriptions_that_contradict_themselves_are_refused() -> None:
     for wrong in ({"types": {"A": ("x",)}, "values": "n"}, {"types": {"A": ("x",), "": ("y",)}}, {"types": {}},
                   {"types": {"A": ("x",)}, "angles": ("x",)}):  # fmt: skip
         with pytest.raises(ValueError, match="expected"):
-            MarkedLines(**wrong)
+            TaggedLines(**wrong)
 
 
 def test_a_table_of_such_lines_reads_its_blocks_with_lists_of_any_width(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_table_of_such_lines_reads_its_blocks_with_lists_of_any_width(tmp_path
     table = Table(
         FolderFiles(tmp_path, defects.append),
         "log.txt",
-        MarkedSpec(marked=SCAN),
+        TaggedSpec(marked=SCAN),
         defects.append,
         plausible_ns=(0, 2**62),
     )

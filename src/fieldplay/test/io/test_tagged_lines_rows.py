@@ -10,12 +10,12 @@ from fieldplay.core.errors import Defect
 from fieldplay.io.containers import FolderFiles
 from fieldplay.io.row_cache import ParsedRows
 from fieldplay.io.table import Table
-from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec, rows_from_lines, texts_from_lines
+from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec, rows_from_lines, texts_from_lines
 
 ANGLES = ("start", "step", "end")
-SCAN = MarkedLines(types={"SCAN": (*ANGLES, "n")}, values="n", angles=ANGLES, turn=360.0)
-SENSOR = MarkedLines(types={"SENSOR": ("id", "value"), "OTHER": ("x",)}, choices={"id": (0, 1)})
-NAV = MarkedLines(types={"NAV": ("a", "b", "c", "d", "e")}, values=9, covariance=3)
+SCAN = TaggedLines(types={"SCAN": (*ANGLES, "n")}, values="n", angles=ANGLES, turn=360.0)
+SENSOR = TaggedLines(types={"SENSOR": ("id", "value"), "OTHER": ("x",)}, choices={"id": (0, 1)})
+NAV = TaggedLines(types={"NAV": ("a", "b", "c", "d", "e")}, values=9, covariance=3)
 STATE, COVARIANCE = ["1", "2", "3", "4", "5"], ["4", "0.5", "0.6", "0.5", "5", "0.7", "0.6", "0.7", "6"]
 
 
@@ -104,7 +104,7 @@ def opened(path: Path, text: bytes) -> tuple[Table, list[Defect]]:
     path.write_bytes(text)
     defects: list[Defect] = []
     files = FolderFiles(path.parent, defects.append)
-    return Table(files, path.name, MarkedSpec(marked=NAV), defects.append, plausible_ns=(0, 2**62)), defects
+    return Table(files, path.name, TaggedSpec(marked=NAV), defects.append, plausible_ns=(0, 2**62)), defects
 
 
 def test_a_log_without_any_covariance_is_read_all_the_same(tmp_path: Path) -> None:
@@ -127,4 +127,4 @@ def test_descriptions_of_covariances_and_choices_that_contradict_themselves_are_
     wrong: dict[str, Any]
     for wrong in ({"values": 8, "covariance": 3}, {"choices": {"y": (1.0,)}}):
         with pytest.raises(ValueError, match="expected"):
-            MarkedLines(types={"A": ("x",)}, **wrong)
+            TaggedLines(types={"A": ("x",)}, **wrong)

@@ -21,7 +21,7 @@ from fieldplay.io.containers import (
     FolderFiles,
     ListedFiles,
     ZipFiles,
-    begins_as_zip,
+    starts_as_zip,
 )
 from fieldplay.io.file_names import last_part
 from fieldplay_cdff.logs.index.file_index import (
@@ -234,7 +234,7 @@ def files_of(path: Path, report: Report) -> Files:
         return FolderFiles(path, report)
     if not path.exists():
         raise ArchiveError(f"{path}: there is no such folder or file")
-    return ZipFiles(path, report) if begins_as_zip(path) else ListedFiles(path.parent, [path.name])
+    return ZipFiles(path, report) if starts_as_zip(path) else ListedFiles(path.parent, [path.name])
 
 
 def log_names(files: Files, note: Callable[[str], None] = lambda text: None) -> list[str]:

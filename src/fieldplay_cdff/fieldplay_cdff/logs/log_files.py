@@ -171,7 +171,7 @@ class InflatedFile(io.RawIOBase):
     def _require_end(self) -> None:
         """The data are whole, and have their checksum if they were read in order."""
         if self._expected_sum is None and self._data.is_at_end:
-            self._expected_sum = self._data.behind(CHECKSUM)
+            self._expected_sum = self._data.trailing_bytes(CHECKSUM)
         expected = self._expected_sum or b""
         if len(expected) < CHECKSUM:
             raise ArchiveError(f"{self.name}: cut off, it ends after {self._data.position} plain bytes")

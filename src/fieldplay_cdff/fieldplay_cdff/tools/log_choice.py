@@ -16,7 +16,7 @@ from fieldplay.io.containers import (
     Files,
     FolderFiles,
     ListedFiles,
-    begins_as_zip,
+    starts_as_zip,
 )
 from fieldplay_cdff.descriptors.model import Description, InputFeed
 from fieldplay_cdff.logs.log import Log, files_of, log_names
@@ -70,7 +70,7 @@ def _list_files(paths: Sequence[Path], report: Report, note: Note) -> Files:
 
 
 def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
-    if path.is_file() and begins_as_zip(path):
+    if path.is_file() and starts_as_zip(path):
         raise UsageError(f"{path}: a zip is read alone; unpack it to join it with others")
     return [path / name for name in log_names(FolderFiles(path, report), note)] if path.is_dir() else [path]
 

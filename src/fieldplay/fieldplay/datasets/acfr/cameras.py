@@ -18,7 +18,7 @@ from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
 from fieldplay.io.bmp import GREY, pixels_from_bmp
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
-from fieldplay.io.tagged_lines import MarkedTexts, texts_from_lines
+from fieldplay.io.tagged_lines import TaggedTexts, texts_from_lines
 from fieldplay.messages.image_headers import ImageHeader, image_from_bytes
 from fieldplay.messages.records import Images
 from fieldplay.messages.stream_spec import Camera
@@ -324,7 +324,7 @@ def _entries(archive: Archive, files: Files, log: str, *, stream: str) -> Iterat
             archive.defects(Defect(file=log, row=line + 1, kind="short_row", stream=stream, message=message))
 
 
-def _texts(archive: Archive, files: Files, log: str, *, stream: str) -> MarkedTexts:
+def _texts(archive: Archive, files: Files, log: str, *, stream: str) -> TaggedTexts:
     """The lines of a log that have a time that can be; others, and times in a strange order, are reported."""
     try:
         data = files.read(log)

@@ -19,7 +19,7 @@ from fieldplay.io.table import (
     GroupStream,
     Tables,
     TableStream,
-    begins_of_rising,
+    starts_of_rising,
 )
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span, Stream
@@ -159,7 +159,7 @@ class Merging:
     def begins(self, rows: TableRows) -> NDArray[np.bool_]:
         """Which lines begin a scan: the quarters do not rise, or too much time is gone; a lost line changes nothing."""
         whole, quarter = quarters(rows)
-        found = begins_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
+        found = starts_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
         plain = has_degrees(rows)
         found[1:] |= (np.diff(whole) != 0) | ~plain[1:] | ~plain[:-1]
         return found

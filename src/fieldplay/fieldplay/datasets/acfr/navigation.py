@@ -17,7 +17,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Tables, TableStream
-from fieldplay.io.tagged_lines import MarkedFormat
+from fieldplay.io.tagged_lines import TaggedFormat
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 
@@ -74,7 +74,7 @@ def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str,
 
 def _report_no_covariances(archive: Archive, tables: Tables) -> None:
     for table in tables.tables:
-        if isinstance(table.format, MarkedFormat) and not table.format.has_lists:
+        if isinstance(table.format, TaggedFormat) and not table.format.has_lists:
             message = f"expected {STATE**2} covariances behind the {STATE} numbers of a line, got none; "
             message += "the rows are kept, their covariances are unknown"
             archive.defects(Defect(file=table.name, kind="no_covariance", stream="nav_odom", message=message))

@@ -13,7 +13,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Turning
 from fieldplay.io.csv_dialect import COUNT
-from fieldplay.io.row_cache import TableRows, joined
+from fieldplay.io.row_cache import TableRows, concatenate_rows
 from fieldplay.io.table import Table, Tables
 from fieldplay.messages.records import Clouds, Images, Pixels, Record
 from fieldplay.streams.stream import Span, Stream
@@ -172,7 +172,7 @@ def rows_of_revolution(table: Table, turn: Revolution) -> TableRows:
         rows = table.rows(index)
         usual = np.flatnonzero(finder.usual(rows))
         parts.append(rows.only(usual[row if index == block else 0 : until if index == last else None]))
-    return joined(table.format.dialect, parts)
+    return concatenate_rows(table.format.dialect, parts)
 
 
 def sweep_watcher(archive: Archive, key: str, file: str) -> RevolutionFinder | None:

@@ -30,7 +30,7 @@ from fieldplay.io.table import (
     GroupStream,
     Tables,
     TableStream,
-    begins_of_rising,
+    starts_of_rising,
 )
 from fieldplay.io.tagged_lines import TYPE
 from fieldplay.messages import records
@@ -155,7 +155,7 @@ class Payload:
     def begins(self, rows: TableRows) -> Mask:
         """Which lines of sensors begin a message: in it the ids rise, and no step is longer than the parameter."""
         within_ns = round(self.parameters["sensors_within_s"] * NS_PER_S)
-        return begins_of_rising(rows.stamp_ns, rows["id"].astype(np.int64), within_ns)
+        return starts_of_rising(rows.stamp_ns, rows["id"].astype(np.int64), within_ns)
 
     def twist(self, rows: TableRows) -> records.Twist:
         """The vehicle's velocity ahead and its rate of turn, to the left positive."""

@@ -22,7 +22,7 @@ from fieldplay.geometry.transforms import (
     rotation_from_moving_xyz,
     rotation_from_quaternion,
 )
-from fieldplay.io.row_cache import TableRows, joined
+from fieldplay.io.row_cache import TableRows, concatenate_rows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.robots import arm_from_joints, arm_from_settings
 from fieldplay.messages import records
@@ -235,7 +235,7 @@ def _blocks(tables: Tables) -> Iterator[TableRows]:
 
 
 def _sample(tables: Tables) -> TableRows:
-    return joined(tables.tables[0].format.dialect, list(_blocks(tables)))
+    return concatenate_rows(tables.tables[0].format.dialect, list(_blocks(tables)))
 
 
 def _beside(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
@@ -248,7 +248,9 @@ def _beside(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
         nearest, near = other.nearest(rows.stamp_ns, NEAR_NS)
         ours.append(rows.only(near))
         theirs.append(nearest.only(near))
-    return joined(tables.tables[0].format.dialect, ours), joined(other.tables[0].format.dialect, theirs)
+    return concatenate_rows(tables.tables[0].format.dialect, ours), concatenate_rows(
+        other.tables[0].format.dialect, theirs
+    )
 
 
 def _slope(values: Floats, against: Floats) -> float:

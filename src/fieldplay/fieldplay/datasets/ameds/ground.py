@@ -15,8 +15,8 @@ from fieldplay.io.containers import Files
 from fieldplay.io.geotiff import (
     Indices,
     Raster,
+    every_nth,
     open_raster,
-    thinned,
     thinning_step,
 )
 from fieldplay.messages import records
@@ -97,8 +97,8 @@ def _ground(archive: Archive, files: Files, name: str) -> Ground:
         return Ground(
             files=files,
             name=name,
-            rows=thinned(np.arange(raster.rows), step),
-            columns=thinned(np.arange(raster.columns), step),
+            rows=every_nth(np.arange(raster.rows), step),
+            columns=every_nth(np.arange(raster.columns), step),
             grid_from_pixel=raster.grid_from_pixel,
             geodetic_from_grid=Transformer.from_crs(found, CRS.from_epsg(WGS84_EPSG), always_xy=True),
             origin=lander_geodetic(archive.spec.constants),

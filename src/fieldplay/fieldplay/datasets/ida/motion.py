@@ -12,7 +12,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ida.clock import FinerTimes, SpacecraftClock, finer_times
 from fieldplay.datasets.ida.products import Product
 from fieldplay.io.csv_dialect import IGNORED, TIME, Dialect
-from fieldplay.io.delimited import fault_of_cut_line, rows_from_block
+from fieldplay.io.delimited import cut_line_issue, rows_from_block
 from fieldplay.io.pds4 import LabelledTable
 from fieldplay.io.row_cache import BadLine, ParsedRows
 from fieldplay.io.table_format import (
@@ -69,7 +69,7 @@ class MotionFormat:
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
         """What tells that the last line is cut within its last number, if that is no state of the motors."""
-        return None if self.own.columns[-1] == STAT else fault_of_cut_line(line, before, self.own)
+        return None if self.own.columns[-1] == STAT else cut_line_issue(line, before, self.own)
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         requested, had = self.dialect.numbers, self.own.numbers
@@ -173,7 +173,7 @@ class MotionSpec:
         said = table.offset if described is None or described.header_bytes is None else described.header_bytes
         if said is not None and said != found.first_byte:
             self.tell(f"expected a heading of {said} bytes by the label {label}, got {found.first_byte}")
-        count = table.said_fields if table.said_fields is not None else len(table.fields)
+        count = table.stated_fields if table.stated_fields is not None else len(table.fields)
         if count != len(columns) or len(table.fields) not in (0, count):
             expected = f"expected {count} columns by the label {label}, which names {len(table.fields)}"
             self.tell(f"{expected}, got {len(columns)}")

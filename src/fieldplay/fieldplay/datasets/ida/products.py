@@ -17,7 +17,7 @@ from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import Label, LabelledFile, label_from_xml
 from fieldplay.io.row_cache import TableRows
-from fieldplay.io.seekable_zip import leaves_archive
+from fieldplay.io.seekable_zip import is_outside_archive
 from fieldplay.io.table import Table, Tables
 
 KEPT = 24  # blocks, at most half a megabyte of text each
@@ -249,7 +249,7 @@ def _path_of(label_file: str, name: str) -> str | None:
     """The path in the archive of a file that a label names, None where it leads out of the archive."""
     path = name.replace("\\", "/")
     inside = posixpath.normpath(posixpath.join(posixpath.dirname(label_file), path))
-    return None if DRIVE.match(path) or leaves_archive(inside) else inside
+    return None if DRIVE.match(path) or is_outside_archive(inside) else inside
 
 
 def _note_collection(archive: Archive, file: str, label: Label) -> None:

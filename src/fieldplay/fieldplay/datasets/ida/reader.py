@@ -59,8 +59,8 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import (
     Files,
     ListedFiles,
-    begins_as_zip,
     open_files,
+    starts_as_zip,
 )
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import label_from_xml
@@ -126,7 +126,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
 def _files_of(archive: Archive) -> Files:
     """The files of a folder or zip; of one product the product and its label, of a label also what it describes."""
     root = archive.root
-    if not root.is_file() or zipfile.is_zipfile(root) or begins_as_zip(root):
+    if not root.is_file() or zipfile.is_zipfile(root) or starts_as_zip(root):
         return open_files(root, archive.defects)
     beside = {path.name.lower(): path.name for path in root.parent.iterdir() if path.is_file()}
     requested = [f"{root.stem}.xml".lower()]
@@ -200,7 +200,7 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
     try:
         table = Table(
             files, product.file, spec, archive.defects,
-            plausible_ns=plausible_ns(archive.spec), kept=archive.kept_rows, is_one_of_many=True,
+            plausible_ns=plausible_ns(archive.spec), cache=archive.kept_rows, is_one_of_many=True,
         )  # fmt: skip
     except (ArchiveError, OSError) as error:
         archive.defects(Defect(file=product.file, kind="unreadable_table", message=str(error)))

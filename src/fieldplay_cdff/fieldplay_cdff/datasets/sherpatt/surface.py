@@ -17,8 +17,8 @@ from fieldplay.io.file_names import last_part
 from fieldplay.io.geotiff import (
     Indices,
     Raster,
+    every_nth,
     open_raster,
-    thinned,
     thinning_step,
 )
 from fieldplay.messages import records
@@ -120,7 +120,7 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
         pixel, note = _start_pixel(parameters["surface_start"], known.get("start"), raster)
         height = parameters["surface_z_offset_m"] or known.get("z_offset_m") or _height_of_body(archive, raster, pixel)
     turned = raster.grid_from_pixel[:, :2]
-    rows, columns = thinned(rows, step), thinned(columns, step)
+    rows, columns = every_nth(rows, step), every_nth(columns, step)
     archive.notes.append(
         f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
         f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive begins at row {pixel[1]:.1f} "
