@@ -150,7 +150,7 @@ def test_live_topics_are_shown_at_times_of_their_headers(tmp_path: Path) -> None
         ends = threading.Event()
         while not {"/imu", "/number", "/tf_static"} <= {topic.name for topic in listener.topics}:
             assert not ends.wait(0.05)
-        while backlog.heard["/imu"] < 5 or backlog.heard["/number"] < 5 or not backlog.heard["/tf_static"]:
+        while backlog.received["/imu"] < 5 or backlog.received["/number"] < 5 or not backlog.received["/tf_static"]:
             now = START_NS + sent * SECOND // 100
             values = {"angular_velocity__x": float(sent), "linear_acceleration__z": 9.8}
             imu.publish(serialized(stamped("sensor_msgs/msg/Imu", now, "imu_link", **values)))

@@ -21,7 +21,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 JOINTS_OF_MODEL = "joint_transforms"  # the player offers the model, and sends what stands still
-PICTURE = "sensor_msgs/msg/Image"
+IMAGE = "sensor_msgs/msg/Image"
 TRUE_FALSE = ["true", "false"]
 VIEWS, SHOWN = [*TRUE_FALSE, "web"], "Show it in Rerun as it comes: true in a window, web in a browser."
 NODES_TIMEOUT_S = 15.0  # the player waits so long for its nodes, that they miss nothing
@@ -33,7 +33,7 @@ def describe(dataset: str) -> LaunchDescription:
     spec = spec_of_dataset(dataset)
     arguments = _arguments(spec)
     names = [argument.name for argument in arguments]
-    return LaunchDescription([*arguments, OpaqueFunction(function=_started, args=[spec, names])])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_start, args=[spec, names])])
 
 
 def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
@@ -92,20 +92,20 @@ def refuse_unknown(context: LaunchContext, file_name: str, known: Collection[str
 
 def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
     """The switches of tf: name, default, meaning. odom_tf is an argument of all datasets."""
-    found = [(ODOM_TF, switches(spec).get(ODOM_TF, True), "Publish odom -> base_link; false where a SLAM stack does.")]
+    rows = [(ODOM_TF, switches(spec).get(ODOM_TF, True), "Publish odom -> base_link; false where a SLAM stack does.")]
     for name, is_on in switches(spec).items():
         sent = ", ".join(f"{s.frame} -> {s.child_frame} from {s.topic}" for s in spec.streams if s.tf == name)
         if name != ODOM_TF:
-            found.append((name, is_on, f"Publish {sent}, unless the odometry's node places that frame."))
-    return found
+            rows.append((name, is_on, f"Publish {sent}, unless the odometry's node places that frame."))
+    return rows
 
 
-def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
+def _start(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
     refuse_unknown(context, f"{spec.name}.launch.py", names)
-    values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
+    values = {name: _typed_value(LaunchConfiguration(name).perform(context)) for name in names}
     values |= chosen_parameters(spec, {name: values[name] for name in spec.parameters})  # 2 is a number of a node: 2.0
-    if not os.path.exists(_place(values)):
-        raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
+    if not os.path.exists(_archive_path(values)):
+        raise ArchiveError(f"archive: {_archive_path(values)}: there is no such folder or file")
     started = [*_environment(), _player(spec, values)]
     if values["kinematics"]:
         started += _kinematics(spec, values)
@@ -136,20 +136,20 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
 
 def live_view(dataset: str, namespace: str, *, in_browser: bool) -> ExecuteProcess:
     """The view of what is on the network, with the dataset's layout where one is named; its end ends nothing."""
-    told = {"--dataset": dataset, "--namespace": namespace}
-    options = [word for name, value in told.items() if value for word in (name, value)]
+    named = {"--dataset": dataset, "--namespace": namespace}
+    options = [word for name, value in named.items() if value for word in (name, value)]
     return ExecuteProcess(
         cmd=["fieldplay", "view", "--live", *options, *(["--web"] if in_browser else [])], output="screen"
     )
 
 
-def _typed(text: str) -> Any:
+def _typed_value(text: str) -> Any:
     """An argument as what it looks like: true, 2.0, a text."""
     value = value_of_yaml(text)
     return text if value is None or isinstance(value, list | dict) else value
 
 
-def _place(values: Values) -> str:
+def _archive_path(values: Values) -> str:
     return os.path.abspath(os.path.expanduser(str(values["archive"])))
 
 
@@ -167,7 +167,7 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
     if spec.parameters:
         parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in spec.parameters]
-    if received := _awaited(spec, values):
+    if received := _streams_to_wait_for(spec, values):
         parameters |= {"wait_for_streams": " ".join(received), "wait_timeout": NODES_TIMEOUT_S}
     return Node(
         package="fieldplay_ros",
@@ -179,7 +179,7 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
         parameters=[
             {
                 **parameters,
-                "archive": _place(values),
+                "archive": _archive_path(values),
                 "dataset": spec.name,
                 "frame_prefix": str(values["frame_prefix"]),
                 "urdf": str(robot_file(spec.robot) or ""),
@@ -190,7 +190,7 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
     )
 
 
-def _awaited(spec: DatasetSpec, values: Values) -> list[str]:
+def _streams_to_wait_for(spec: DatasetSpec, values: Values) -> list[str]:
     """STREAM@NODE for what each node hears, all of whose topics it hears."""
     received: list[str] = []
     if values["kinematics"]:
@@ -200,7 +200,7 @@ def _awaited(spec: DatasetSpec, values: Values) -> list[str]:
         topics = overlay_parameters(spec, str(values["overlay"]), image_format=str(values["images"]))
         fed = {str(topics.get(name, "")).removesuffix("/compressed") for name in ("scan", "cloud", "image")}
         is_whole = values["images"] != "both"  # else it hears one of two topics with the pictures
-        streams = [stream for stream in spec.streams if stream.topic in fed and (is_whole or stream.type != PICTURE)]
+        streams = [stream for stream in spec.streams if stream.topic in fed and (is_whole or stream.type != IMAGE)]
         received += [f"{stream.id}@overlay" for stream in streams]
     if values["fuse"]:
         fed = set(spec.fusion.values())
@@ -210,7 +210,7 @@ def _awaited(spec: DatasetSpec, values: Values) -> list[str]:
 
 def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEntity]:
     """One node for each thing to compute; what one of them computes beside it has none of its own."""
-    made: list[LaunchDescriptionEntity] = []
+    nodes: list[LaunchDescriptionEntity] = []
     for derived in spec.derived:
         if not derived.node:
             continue
@@ -224,7 +224,7 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             parameters["odom_tf"] = values["odom_tf"]
         if derived.kind == JOINTS_OF_MODEL:
             parameters |= {"urdf": str(robot_file(spec.robot) or ""), "moving_only": True}
-        made.append(
+        nodes.append(
             Node(
                 package=derived.package,
                 executable=derived.node,
@@ -234,14 +234,14 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
                 parameters=[parameters],
             )
         )
-    return made
+    return nodes
 
 
-def inputs_of_dataset(spec: DatasetSpec, images: str) -> list[str]:
+def inputs_of_dataset(spec: DatasetSpec, image_format: str) -> list[str]:
     """PORT=TOPIC for each input of pipelines that the dataset's description names."""
-    end = "/compressed" if images == "compressed" else ""
-    pictures = {stream.topic for stream in spec.streams if stream.type == PICTURE}
-    return [f"{port}={topic}{end if topic in pictures else ''}" for port, topic in spec.fusion.items()]
+    end = "/compressed" if image_format == "compressed" else ""
+    images = {stream.topic for stream in spec.streams if stream.type == IMAGE}
+    return [f"{port}={topic}{end if topic in images else ''}" for port, topic in spec.fusion.items()]
 
 
 def fusion_node(values: Values) -> Node:

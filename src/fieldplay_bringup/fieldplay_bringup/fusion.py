@@ -59,10 +59,10 @@ def describe_fusion() -> LaunchDescription:
         for name, text in SWITCHES
     ]
     arguments.append(DeclareLaunchArgument("view", default_value="false", description=SHOWN, choices=VIEWS))
-    return LaunchDescription([*arguments, OpaqueFunction(function=_started)])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_start)])
 
 
-def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+def _start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     names = ["view", *(name for name, *_ in (*ARGUMENTS, *SWITCHES))]
     refuse_unknown(context, "fusion.launch.py", names)
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
@@ -80,17 +80,17 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if bool(values["dfpc"]) == bool(values["plan"]):
         raise UsageError("expected dfpc:=NAME, one pipeline, or plan:=FILE, several")
     if values["plan"]:
-        started += _planned(values, inputs)
+        started += _plan_nodes(values, inputs)
     else:
         started.append(_pipeline(values, inputs))
     if values["products"]:
-        started.append(_node("products", values, store=_place(values["products"])))
+        started.append(_node("products", values, store=_absolute_path(values["products"])))
     if values["view"] != "false":
         started.append(live_view(values["dataset"], values["namespace"], in_browser=values["view"] == "web"))
     return started
 
 
-def _planned(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptionEntity]:
+def _plan_nodes(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptionEntity]:
     """The pipelines of a plan, which begin nothing by themselves, and the orchestrator."""
     file = plan_file(values["plan"]).absolute()
     started: list[LaunchDescriptionEntity] = []
@@ -110,9 +110,9 @@ def _with_map(own: PlannedPipeline, file: str) -> list[str]:
     """The settings of a plan's pipeline, the map's file in place of its mark."""
     if not file and any(MAP in word for word in own.settings):
         raise UsageError(f"{own.name} needs a map: expected map:=FILE, as fieldplay fuse .. VisualSlamStereo makes it")
-    if file and not os.path.isfile(_place(file)):
-        raise UsageError(f"map: {_place(file)}: there is no such file")
-    return [word.replace(MAP, _place(file)) for word in own.settings]
+    if file and not os.path.isfile(_absolute_path(file)):
+        raise UsageError(f"map: {_absolute_path(file)}: there is no such file")
+    return [word.replace(MAP, _absolute_path(file)) for word in own.settings]
 
 
 def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
@@ -130,7 +130,7 @@ def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
     return fusion_node({
         **{name: values[name] for name in ("dfpc", "implementation", "config", "scene_frame", "namespace")},
         "name": values.get("name", "pipeline"),
-        "products": _place(values["products"]),
+        "products": _absolute_path(values["products"]),
         "inputs": inputs,
         "settings": values["settings"],
         **{name: values[name] == "true" for name, _ in SWITCHES},
@@ -143,9 +143,9 @@ def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
 
 def _dataset(name: str, values: dict[str, Any]) -> IncludeLaunchDescription:
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", f"{name}.launch.py")
-    own = {"archive": _place(values["archive"]), "namespace": values["namespace"], "rate": values["rate"]}
+    own = {"archive": _absolute_path(values["archive"]), "namespace": values["namespace"], "rate": values["rate"]}
     return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=own.items())
 
 
-def _place(path: str) -> str:
+def _absolute_path(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path)) if path else ""

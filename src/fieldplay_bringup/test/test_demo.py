@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from fieldplay_bringup.demo.received import (
-    Heard,
+    ReceivedTopic,
     differences,
     digest,
     stamp_of,
@@ -29,7 +29,7 @@ def test_the_time_of_a_message_is_found_where_its_type_has_it() -> None:
 
 def test_a_message_without_a_header_has_no_lag() -> None:
     assert stamp_of("std_msgs/msg/UInt8", b"\0\1\0\0\7") is None
-    topic = Heard("std_msgs/msg/UInt8")
+    topic = ReceivedTopic("std_msgs/msg/UInt8")
     for step in range(3):
         topic.add(b"\0\1\0\0\7", 50.0 + step)
     (_, line) = table_lines({"/fix_type": topic}, None, 80)
@@ -37,7 +37,7 @@ def test_a_message_without_a_header_has_no_lag() -> None:
 
 
 def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
-    received = Heard(ODOMETRY)
+    received = ReceivedTopic(ODOMETRY)
     for step in range(101):
         received.add(message(step / 10), 50 + step / 10)
     assert received.rate_hz(60.0) == pytest.approx(10, abs=0.6)
@@ -46,13 +46,13 @@ def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
 
 
 def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
-    soon, late = Heard(ODOMETRY), Heard(ODOMETRY)
+    soon, late = ReceivedTopic(ODOMETRY), ReceivedTopic(ODOMETRY)
     for step in range(3):
         soon.add(message(100.0 + step), 5.0 + step)
         late.add(message(100.0 + step), 5.25 + step)
-    once = Heard(ODOMETRY)  # as what is latched: it has waited
+    once = ReceivedTopic(ODOMETRY)  # as what is latched: it has waited
     once.add(message(1.0), 5.0)
-    topics = {"/soon": soon, "/late": late, "/once": once, "/silent": Heard(ODOMETRY)}
+    topics = {"/soon": soon, "/late": late, "/once": once, "/silent": ReceivedTopic(ODOMETRY)}
     header, *lines = table_lines(topics, None, 200)
     assert header.split() == ["topic", "Hz", "messages", "lag", "ms", "type"]
     assert [line.split()[3] for line in lines] == ["0.0", "250.0", "-", "-"]
@@ -79,7 +79,7 @@ def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None
 def test_a_file_gets_the_table_once_and_no_control_characters() -> None:
     out = io.StringIO()
     table = LiveTable(out)
-    received = {"/a": Heard(ODOMETRY)}
+    received = {"/a": ReceivedTopic(ODOMETRY)}
     table.show(received)  # too soon for a line
     received["/a"].add(message(1.0), 1.0)
     table.finish(received)

@@ -334,10 +334,10 @@ def _no_hint(word: str) -> str:
 
 def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
     """What was wrong with the messages that were read, in short."""
-    for issues in source.findings.listed.values():
+    for issues in source.issues.listed.values():
         for issue in issues[:1]:
-            more = source.findings.counts[issue.kind] - 1
-            yield f"{issue.place}: {issue.message}{f', and {more} more' if more else ''}"
+            more = source.issues.counts[issue.kind] - 1
+            yield f"{issue.location}: {issue.message}{f', and {more} more' if more else ''}"
 
 
 def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, report: Callable[[str], None]) -> None:
@@ -379,7 +379,7 @@ def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None
         from fieldplay.report.html import trajectory_figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.picture_of
+        draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.png_of
         write_whole(chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons))
 
 

@@ -30,10 +30,10 @@ class FrameEdge:
     first_ns: int = 0
     last_ns: int = 0
 
-    def rate_hz(self, pieces_ns: NDArray[np.int64]) -> float | None:
+    def rate_hz(self, intervals_ns: NDArray[np.int64]) -> float | None:
         """How often it was told in the pieces (k, 2) of a recording that has several, else from first to last."""
-        spans = clip_intervals(pieces_ns, self.first_ns, self.last_ns)
-        if len(pieces_ns) < 2 or not len(spans):
+        spans = clip_intervals(intervals_ns, self.first_ns, self.last_ns)
+        if len(intervals_ns) < 2 or not len(spans):
             spans = np.array([[self.first_ns, self.last_ns]])
         length_s = float(np.diff(spans).sum()) / NS_PER_S
         return (self.rows.seen - len(spans)) / length_s if length_s > 0 else None

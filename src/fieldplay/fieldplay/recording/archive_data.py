@@ -58,7 +58,7 @@ class ArchiveSource:
         self.start_ns = window.archive_ns
         self._first_ns = window.first_ns if selection.start_s else None
         self._last_ns = window.last_ns
-        self.findings = Issues()
+        self.issues = Issues()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
     @property
@@ -95,11 +95,11 @@ class ArchiveSource:
         defects = self._archive.defects
         for defect in defects.listed:
             location = defect.file if defect.row is None else f"{defect.file}, row {defect.row}"
-            self.findings.add(defect.kind, location, defect.message)
+            self.issues.add(defect.kind, location, defect.message)
         for (location, kind), count in defects.dropped.items():
-            self.findings.add(kind, location, f"and {count} more", count=count)
+            self.issues.add(kind, location, f"and {count} more", count=count)
         for note in self._archive.notes:
-            self.findings.note(note)
+            self.issues.note(note)
 
 
 def batches_of_feeds(

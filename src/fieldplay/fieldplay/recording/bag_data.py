@@ -103,8 +103,8 @@ class BagSource:
     def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
         self._path = path
         self.start_ns: int | None = None
-        self.findings = Issues()
-        self._bag = open_bag(path, self._report, self.findings.note, reading)
+        self.issues = Issues()
+        self._bag = open_bag(path, self._report, self.issues.note, reading)
 
     def close(self) -> None:
         """Let go of its files."""
@@ -149,15 +149,15 @@ class BagSource:
             self.start_ns = first_ns if self.start_ns is None else min(self.start_ns, first_ns)
             if only is None or batch.topic.name in only:
                 yield decoder.decode(batch)
-        decoder.report(self.findings)
+        decoder.report(self.issues)
 
     def _report_early(self) -> None:
         early = self._bag.early
         text = f"{many(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
-        self.findings.add("without_time", self._path.resolve().name, text, count=early)
+        self.issues.add("without_time", self._path.resolve().name, text, count=early)
 
     def _report(self, defect: Defect) -> None:
-        self.findings.add(defect.kind, defect.file, defect.message)
+        self.issues.add(defect.kind, defect.file, defect.message)
 
 
 # Whether the messages of a bag are of the types that their topics say: each is gone through field by field.

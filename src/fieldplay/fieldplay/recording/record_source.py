@@ -102,7 +102,7 @@ class Issue:
     """One issue: its location, and what is wrong there."""
 
     kind: str
-    place: str
+    location: str
     message: str
 
 
@@ -114,14 +114,14 @@ class Issues:
         self.listed: dict[str, list[Issue]] = {}
         self.notes: list[str] = []
 
-    def add(self, kind: str, place: str, message: str, *, count: int = 1) -> None:
+    def add(self, kind: str, location: str, message: str, *, count: int = 1) -> None:
         """Add an issue, which may stand for many of its kind at its location."""
         if count <= 0:
             return
         self.counts[kind] += count
         listed = self.listed.setdefault(kind, [])
         if len(listed) < LISTED_PER_KIND:
-            listed.append(Issue(kind=kind, place=place, message=message))
+            listed.append(Issue(kind=kind, location=location, message=message))
 
     def note(self, text: str) -> None:
         """Add a note that is no issue, once."""
@@ -203,7 +203,7 @@ class RecordSource(Protocol):
         """When the data begin; of a bag it is known when the batches are complete."""
 
     @property
-    def findings(self) -> Issues: ...
+    def issues(self) -> Issues: ...
 
     def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
         """All rows, or those of some topics by their names; of one topic in the order of time, as far as they are."""

@@ -13,7 +13,7 @@ from fieldplay.core.number_text import (
 from fieldplay.core.progress import Progress
 from fieldplay.core.timestamps import utc_text
 from fieldplay.recording.record_source import Issue, RecordSource
-from fieldplay.report.html.page import Html, Section, element, joined, page_of_sections
+from fieldplay.report.html.page import Html, Section, element, join_html, page_of_sections
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.bearings import BearingPanel, ScanPanel
 from fieldplay.report.panels.cameras import CameraPanel, ImageLinePanel
@@ -33,9 +33,9 @@ VIEWS = (
 )  # fmt: skip
 
 
-def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
+def read_recording(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
     """Read a source once: what is known of it, and the panels that have heard its messages."""
-    overview = Overview(subject=source.subject, findings=source.findings)
+    overview = Overview(subject=source.subject, issues=source.issues)
     frames = overview.frames
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
     views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
@@ -58,24 +58,24 @@ def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[P
 def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
     """All sections of the page, in order: what one looks for first, then the details, then what is wrong."""
     for panel in panels:
-        panel.tell(overview.findings)
-    _tell_empty(overview)
+        panel.report_issues(overview.issues)
+    _report_empty(overview)
     views = [section for panel in panels if isinstance(panel, VIEWS) for section in panel.sections(overview)]
     details = [section for panel in panels if not isinstance(panel, VIEWS) for section in panel.sections(overview)]
-    return [*views, *stream_sections(overview), *details, *problem_sections(overview)]
+    return [*views, *stream_sections(overview), *details, *issue_sections(overview)]
 
 
 def page_of(source: RecordSource, progress: Progress) -> Html:
     """The page about a source."""
     with np.errstate(over="ignore", invalid="ignore"):  # damaged messages may hold any number
-        overview, panels = recorded(source, progress)
+        overview, panels = read_recording(source, progress)
         sections = sections_of(overview, panels)
     return page_of_sections(f"{overview.subject.name} · fieldplay", head_of(overview), sections)
 
 
 def head_of(overview: Overview) -> Html:
     """The top of the page: what it is about, in a few numbers."""
-    subject, issues = overview.subject, overview.findings
+    subject, issues = overview.subject, overview.issues
     problems = issues.total
     day, _, clock = (utc_text(overview.start_ns) if overview.message_count else "no day – ").partition(" ")
     tiles = [
@@ -109,14 +109,14 @@ def head_of(overview: Overview) -> Html:
 
 def _duration_tile(overview: Overview) -> tuple[str, str, str]:
     """From the first to the last message; where axes pass over gaps, how much there is between these, too."""
-    if len(overview.pieces_ns) < 2:
+    if len(overview.intervals_ns) < 2:
         return "duration", duration_text(overview.duration_s), ""
-    pieces = many(len(overview.pieces_ns), "piece")
-    return f"in {pieces}, over {duration_text(overview.duration_s)}", duration_text(overview.recorded_s), ""
+    intervals = many(len(overview.intervals_ns), "piece")
+    return f"in {intervals}, over {duration_text(overview.duration_s)}", duration_text(overview.recorded_s), ""
 
 
-def _tell_empty(overview: Overview) -> None:
-    issues = overview.findings
+def _report_empty(overview: Overview) -> None:
+    issues = overview.issues
     if not overview.message_count:
         issues.add("nothing_recorded", overview.subject.name, "it holds no message at all")
         return
@@ -125,9 +125,9 @@ def _tell_empty(overview: Overview) -> None:
             issues.note(f"{topic.name}: no message")
 
 
-def problem_sections(overview: Overview) -> list[Section]:
+def issue_sections(overview: Overview) -> list[Section]:
     """All kinds of problems, the most frequent first; and the notes."""
-    issues = overview.findings
+    issues = overview.issues
     kinds = [_kind(kind, count, issues.listed[kind]) for kind, count in issues.counts.most_common()]
     nothing = element("p", "Nothing was found to be wrong.")
     sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
@@ -137,10 +137,10 @@ def problem_sections(overview: Overview) -> list[Section]:
     return sections
 
 
-def _kind(kind: str, count: int, kept: list[Issue]) -> Html:
+def _kind(kind: str, count: int, issues: list[Issue]) -> Html:
     title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
-    items = [element("li", element("span", issue.place, class_="place"), ": ", issue.message) for issue in kept]
-    more = count - len(kept)
-    if more > 0 and len(kept) > 1:
+    items = [element("li", element("span", issue.location, class_="place"), ": ", issue.message) for issue in issues]
+    more = count - len(issues)
+    if more > 0 and len(issues) > 1:
         items.append(element("li", f"and {count_text(more)} more", class_="muted"))
-    return element("div", joined([title, element("ul", *items)]), class_="kind")
+    return element("div", join_html([title, element("ul", *items)]), class_="kind")

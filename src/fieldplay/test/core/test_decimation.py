@@ -1,4 +1,4 @@
-"""What is kept of streams of any length: thinned rows and picks."""
+"""What is kept of streams of any length: thinned rows and samples."""
 
 import numpy as np
 import pytest
@@ -29,19 +29,19 @@ def test_picks_make_only_what_they_keep_and_the_last() -> None:
         made.append(number)
         return number
 
-    picks: Decimator[int] = Decimator(4)
+    samples: Decimator[int] = Decimator(4)
     for number in range(1001):
-        picks.offer(lambda number=number: make(number))
-    assert picks.items() == [*range(0, 1000, 128), 1000]
+        samples.offer(lambda number=number: make(number))
+    assert samples.items() == [*range(0, 1000, 128), 1000]
     assert len(made) < 40
-    assert picks.seen == 1001
+    assert samples.seen == 1001
 
 
 def test_a_pick_that_is_of_no_use_is_left_out() -> None:
-    picks: Decimator[int] = Decimator(4)
+    samples: Decimator[int] = Decimator(4)
     for number in (None, 1, None):
-        picks.offer(lambda number=number: number)
-    assert picks.items() == [1]
+        samples.offer(lambda number=number: number)
+    assert samples.items() == [1]
 
 
 @pytest.mark.parametrize(("stamps", "place"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])

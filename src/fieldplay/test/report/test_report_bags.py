@@ -15,7 +15,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.bag_data import BagSource
-from fieldplay.report.page import page_of, recorded
+from fieldplay.report.page import page_of, read_recording
 from fieldplay.report.panels.overview import Overview
 from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
@@ -39,7 +39,7 @@ def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
 
 
 def read(path: Path) -> Overview:
-    overview, _ = recorded(BagSource(path), lambda fraction, count: None)
+    overview, _ = read_recording(BagSource(path), lambda fraction, count: None)
     return overview
 
 
@@ -54,7 +54,7 @@ def test_a_bag_is_read_whole_with_its_silent_topics(plugin: str, tmp_path: Path)
     overview = read(bag)
     assert counts(overview) == {"/pose": 150, "/value": 150, "/never": 0}
     assert (overview.start_ns, overview.duration_s) == (START_NS, pytest.approx(29.9))
-    assert overview.findings.total == 0
+    assert overview.issues.total == 0
     assert dict(overview.subject.facts)["storage"] == plugin
 
 
@@ -71,7 +71,7 @@ def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: Compre
             writer.write(connection, START_NS + k, serialized(make(FLOAT, data=float(k))))
     overview = read(tmp_path / "bag")
     assert counts(overview) == {"/value": 50}
-    assert overview.findings.total == 0
+    assert overview.issues.total == 0
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
@@ -82,7 +82,7 @@ def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
         payloads = PiecePayloads([serialized(make(FLOAT, data=float(k))) for k in range(500)])
         writer.write(messages_of_channel(number, stamp_ns, payloads))
     overview = read(tmp_path / "bag")
-    assert (counts(overview), overview.findings.total) == ({"/value": 500}, 0)
+    assert (counts(overview), overview.issues.total) == ({"/value": 500}, 0)
 
 
 def test_an_empty_bag_and_one_of_one_message_give_pages(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> 
             writer.write(connection, START_NS + k, data)
     source = BagSource(tmp_path / "bag")
     page = page_of(source, lambda fraction, count: None)
-    assert source.findings.counts["unreadable_message"] == 2
+    assert source.issues.counts["unreadable_message"] == 2
     assert f"2 messages cannot be read as {POSE}" in page
 
 
@@ -135,9 +135,9 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
         assert kept >= min(fraction, 0.9) * 1000 * 0.55 - 20
     assert kept <= 1000
-    messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
+    messages = [issue.message for issue in overview.issues.listed["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
-    assert (kept == 1000) == ("message_count" not in overview.findings.counts)
+    assert (kept == 1000) == ("message_count" not in overview.issues.counts)
 
 
 def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None
     assert is_bag(bag)
     overview = read(bag)
     assert counts(overview) == {"/pose": 150, "/value": 150}
-    assert "ended in a crash" in overview.findings.listed["damaged_bag"][0].message
+    assert "ended in a crash" in overview.issues.listed["damaged_bag"][0].message
     (storage,) = bag.glob("*.mcap")
     assert is_bag(storage)
-    assert read(storage).findings.total == 0
+    assert read(storage).issues.total == 0
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
     storage.write_bytes(content)
     overview = read(bag)
     assert 700 < counts(overview)["/value"] < 1000
-    assert "is damaged:" in overview.findings.listed["damaged_bag"][0].message
+    assert "is damaged:" in overview.issues.listed["damaged_bag"][0].message
 
 
 @pytest.mark.parametrize("fraction", [0.3, 0.7, 0.99])
@@ -193,7 +193,7 @@ def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(fraction: float
     content = storage.read_bytes()
     storage.write_bytes(content[: int(fraction * len(content))])
     overview = read(bag)
-    messages = [issue.message for issue in overview.findings.listed["damaged_bag"]]
+    messages = [issue.message for issue in overview.issues.listed["damaged_bag"]]
     assert any("it can be read only so far" in message or "rows of others" in message for message in messages)
     assert sum(counts(overview).values()) < 2000
 
@@ -215,8 +215,8 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     text = (one / "metadata.yaml").read_text()
     overview = read(one)
     assert sum(counts(overview).values()) == 10
-    (issue,) = overview.findings.listed["unlisted_file"]
-    assert (issue.place, issue.message) == ("zwei.mcap", "metadata.yaml does not name this file; it is not read")
+    (issue,) = overview.issues.listed["unlisted_file"]
+    assert (issue.location, issue.message) == ("zwei.mcap", "metadata.yaml does not name this file; it is not read")
     (one / "metadata.yaml").write_text(text.replace("- one.mcap", "- one.mcap\n  - zwei.mcap"))
     overview = read(one)
     assert sum(counts(overview).values()) == 30
@@ -240,7 +240,7 @@ def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
     storage.with_suffix(".mcap.zstd").write_bytes(packed[: len(packed) // 2])
     (bag / "metadata.yaml").unlink()
     overview = read(bag)
-    assert any("its compression ends early" in issue.message for issue in overview.findings.listed["damaged_bag"])
+    assert any("its compression ends early" in issue.message for issue in overview.issues.listed["damaged_bag"])
 
 
 def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
@@ -258,10 +258,10 @@ def test_messages_from_before_the_recorder_had_a_clock_are_put_to_the_start(tmp_
     overview = read(write_bag(tmp_path / "late", late))
     assert (overview.start_ns, overview.duration_s) == (START_NS, pytest.approx(0.9))
     assert counts(overview) == {"/value": 7, "/pose": 5}
-    assert overview.findings.counts == {"without_time": 2}
+    assert overview.issues.counts == {"without_time": 2}
     simulated = [("/value", k * SECOND, make(FLOAT)) for k in range(4)]
     overview = read(write_bag(tmp_path / "simulated", simulated))
-    assert (overview.start_ns, overview.duration_s, overview.findings.total) == (0, 3.0, 0)
+    assert (overview.start_ns, overview.duration_s, overview.issues.total) == (0, 3.0, 0)
     without = [("/value", 0, make(FLOAT)) for _ in range(3)]
     overview = read(write_bag(tmp_path / "without", without))
     assert (counts(overview), overview.duration_s) == ({"/value": 3}, 0.0)

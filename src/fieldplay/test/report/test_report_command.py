@@ -210,11 +210,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     script = (
         "import sys, fieldplay.report.page as building\n"
         "from fieldplay.cli.main import main\n"
-        "heard = building.recorded\n"
+        "heard = building.read_recording\n"
         "def slow(source, progress):\n"
         "    sys.stdout.write('reading\\n'); sys.stdout.flush()\n"
         "    while True: heard(source, progress)\n"
-        "building.recorded = slow\n"
+        "building.read_recording = slow\n"
         f"sys.exit(main(['report', {str(archive.root)!r}, {str(tmp_path / 'new' / 'page.html')!r}]))\n"
     )
     process = subprocess.Popen(

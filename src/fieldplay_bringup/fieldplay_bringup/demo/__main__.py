@@ -11,7 +11,7 @@ from pathlib import Path
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.datasets.registry import open_dataset
 from fieldplay_bringup.demo import steps
-from fieldplay_bringup.demo.page import heard_lines, write_images
+from fieldplay_bringup.demo.page import received_text, write_images
 from fieldplay_bringup.demo.steps import LaunchFailed
 from fieldplay_samples.world.terrain import terrain_named
 
@@ -51,32 +51,32 @@ def _run(out: Path, seconds: float, rate: float) -> int:
     start = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     archive, bag = out.parent / "ameds_sample", out / "bag"
-    _say(1, f"a sample of AMEDS, {seconds:g} s of a synthetic drive on Mount Etna: {archive}")
-    made = steps.sample(archive, seconds, SEED)
-    with open_dataset(made.path) as opened:
+    _print_step(1, f"a sample of AMEDS, {seconds:g} s of a synthetic drive on Mount Etna: {archive}")
+    sample = steps.sample(archive, seconds, SEED)
+    with open_dataset(sample.path) as opened:
         topics = steps.topics_of(opened)
     domain = os.environ["ROS_DOMAIN_ID"]
-    _say(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
-    received = steps.heard_live(made.path, topics, out / "launch.log", rate=rate)
-    _say(3, f"the same archive as a bag: {bag}")
-    written = steps.converted(made.path, bag)
-    differences = steps.compared(received, written, topics)
-    _say(4, f"pictures and a page: {out / 'index.html'}")
+    _print_step(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
+    received = steps.receive_live(sample.path, topics, out / "launch.log", rate=rate)
+    _print_step(3, f"the same archive as a bag: {bag}")
+    written = steps.convert_sample(sample.path, bag)
+    differences = steps.compare(received, written, topics)
+    _print_step(4, f"pictures and a page: {out / 'index.html'}")
     with progress_bar("drawing", "messages") as bar:
-        page, figures = write_images(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
+        page, figures = write_images(out, bag, sample.truth, terrain_named("volcano", seed=SEED).height_m, bar)
     for name, value in figures:
         sys.stdout.write(f"  {name}: {value}\n")
     for line in differences:
         sys.stderr.write(f"demo: {line}\n")
     if differences:
         return 1
-    sys.stdout.write(f"\nHeard live as the bag has it: {heard_lines(received)}, the player's byte for byte, ")
+    sys.stdout.write(f"\nHeard live as the bag has it: {received_text(received)}, the player's byte for byte, ")
     sys.stdout.write(f"the nodes' by number; {time.monotonic() - start:.0f} s altogether.\n")
-    sys.stdout.write(NEXT.format(page=page, archive=made.path, bag=bag))
+    sys.stdout.write(NEXT.format(page=page, archive=sample.path, bag=bag))
     return 0
 
 
-def _say(step: int, text: str) -> None:
+def _print_step(step: int, text: str) -> None:
     sys.stdout.write(f"\n[{step}/4] {text}\n")
     sys.stdout.flush()
 

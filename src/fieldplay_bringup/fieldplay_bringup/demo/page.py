@@ -23,18 +23,27 @@ from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.html.charts import plane_of_points
-from fieldplay.report.html.page import Html, Section, cards, element, joined, page_of_sections, plain_table, write_page
-from fieldplay.report.html.pictures import fitted, photo
-from fieldplay.report.page import head_of, recorded, sections_of
-from fieldplay.report.panels.cameras import FramesInImage, frames_in_image, lens_from_camera
+from fieldplay.report.html.page import (
+    Html,
+    Section,
+    cards,
+    element,
+    join_html,
+    page_of_sections,
+    plain_table,
+    write_page,
+)
+from fieldplay.report.html.pictures import limit_width, photo
+from fieldplay.report.page import head_of, read_recording, sections_of
+from fieldplay.report.panels.cameras import FramesInImage, frames_in_image, intrinsics_from_camera
 from fieldplay.report.panels.clouds import relief_of_points
-from fieldplay_bringup.demo.received import Heard
+from fieldplay_bringup.demo.received import ReceivedTopic
 
 Array = NDArray[np.float64]
 WHEELS = tuple(f"{kind}_{wheel}" for kind in ("steer", "drive") for wheel in (1, 2, 3, 4))
 NS_PER_S = 1_000_000_000
 AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR
-KEPT_POINTS = 40_000  # of each sweep
+MAX_POINTS = 40_000  # of each sweep
 AROUND_M = 22.0
 PAPER = 250
 FONT = cv2.FONT_HERSHEY_SIMPLEX
@@ -75,19 +84,22 @@ class DemoDrive:
     expected: Series
 
     @property
-    def begin_s(self) -> float:
+    def start_s(self) -> float:
         return float(self.truth.time_s[0])
 
 
 def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> DemoDrive:
     """Read both."""
-    found: dict[str, list[tuple[float, list[float]]]] = {}
+    samples: dict[str, list[tuple[float, list[float]]]] = {}
     rows = {
         "gnss/odom": lambda m: _position(m.pose.pose.position),
         "wheels/odom": lambda m: _position(m.pose.pose.position),
-        "platform/joint_states": lambda m: _named(m.name, m.position, WHEELS),
-        "platform/wheel_speeds": lambda m: _named(m.name, m.velocity, WHEELS[4:]),
-        "wheels/expected": lambda m: [*_named(m.name, m.position, WHEELS[:4]), *_named(m.name, m.velocity, WHEELS[4:])],
+        "platform/joint_states": lambda m: _select(m.name, m.position, WHEELS),
+        "platform/wheel_speeds": lambda m: _select(m.name, m.velocity, WHEELS[4:]),
+        "wheels/expected": lambda m: [
+            *_select(m.name, m.position, WHEELS[:4]),
+            *_select(m.name, m.velocity, WHEELS[4:]),
+        ],
     }
     with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
         requested = {f"{namespace}/{name}": name for name in rows}
@@ -95,17 +107,17 @@ def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> DemoDrive
             message: Any = reader.deserialize(raw, link.msgtype)
             stamp = message.header.stamp
             name = requested[link.topic]
-            found.setdefault(name, []).append((stamp.sec + stamp.nanosec * 1e-9, rows[name](message)))
+            samples.setdefault(name, []).append((stamp.sec + stamp.nanosec * 1e-9, rows[name](message)))
         odom = _odom_in_map(reader)
     series = {
-        name: Series(np.array([t for t, _ in got]), np.array([row for _, row in got])) for name, got in found.items()
+        name: Series(np.array([t for t, _ in got]), np.array([row for _, row in got])) for name, got in samples.items()
     }
     wheels = series["wheels/odom"]
-    placed = wheels.rows @ odom[:3, :3].T + odom[:3, 3]
+    positions = wheels.rows @ odom[:3, :3].T + odom[:3, 3]
     return DemoDrive(
         truth=_truth(truth),
         ins=series["gnss/odom"],
-        wheels=Series(wheels.time_s, placed),
+        wheels=Series(wheels.time_s, positions),
         joints=series["platform/joint_states"],
         speeds=series["platform/wheel_speeds"],
         expected=series["wheels/expected"],
@@ -116,9 +128,9 @@ def _position(point: Any) -> list[float]:
     return [point.x, point.y, point.z]
 
 
-def _named(names: Sequence[str], values: Sequence[float], requested: Sequence[str]) -> list[float]:
-    places = list(names)
-    return [float(values[places.index(name)]) for name in requested]
+def _select(names: Sequence[str], values: Sequence[float], requested: Sequence[str]) -> list[float]:
+    positions = list(names)
+    return [float(values[positions.index(name)]) for name in requested]
 
 
 def _odom_in_map(reader: AnyReader) -> Array:
@@ -148,10 +160,10 @@ def _truth(path: Path) -> Series:
     return Series(columns["stamp_ns"] * 1e-9, np.stack([columns[f"{axis}_m"] for axis in "xyz"], axis=1))
 
 
-def errors_m(found: Series, truth: Series, axes: int) -> Array:
+def errors_m(series: Series, truth: Series, axes: int) -> Array:
     """Distances (n,) from the truth at the same times, in the first so many axes."""
-    there = np.stack([np.interp(found.time_s, truth.time_s, truth.rows[:, axis]) for axis in range(axes)], axis=1)
-    return np.asarray(np.linalg.norm(found.rows[:, :axes] - there, axis=1))
+    there = np.stack([np.interp(series.time_s, truth.time_s, truth.rows[:, axis]) for axis in range(axes)], axis=1)
+    return np.asarray(np.linalg.norm(series.rows[:, :axes] - there, axis=1))
 
 
 def length_m(positions: Array) -> float:
@@ -188,9 +200,9 @@ def draw_map(drive: DemoDrive, height_m: Height, target: Path) -> None:
     axes.imshow(shade, extent=(x[0], x[-1], y[0], y[-1]), origin="lower", alpha=0.9)
     lines = axes.contour(x, y, heights, levels=12, colors="k", linewidths=0.4, alpha=0.5)
     axes.clabel(lines, fmt="%.1f m", fontsize=7)
-    _draw_way(axes, drive.truth, TRUTH, 4.0, "truth")
-    _draw_way(axes, drive.ins, INS, 1.6, "gnss/odom")
-    _draw_way(axes, drive.wheels, ODOMETRY, 1.6, "wheels/odom")
+    _draw_trajectory(axes, drive.truth, TRUTH, 4.0, "truth")
+    _draw_trajectory(axes, drive.ins, INS, 1.6, "gnss/odom")
+    _draw_trajectory(axes, drive.wheels, ODOMETRY, 1.6, "wheels/odom")
     axes.plot(*drive.truth.rows[0, :2], "o", color="k", markerfacecolor="w", markersize=9, label="start")
     axes.plot(*drive.truth.rows[-1, :2], "s", color="k", markerfacecolor="w", markersize=9, label="end")
     axes.set(xlabel="east of the lander, m", ylabel="north of the lander, m", title="The drive, in map")
@@ -198,8 +210,10 @@ def draw_map(drive: DemoDrive, height_m: Height, target: Path) -> None:
     _save(figure, target)
 
 
-def _draw_way(axes: Axes, way: Series, colour: str, width: float, label: str) -> None:
-    axes.plot(way.rows[:, 0], way.rows[:, 1], color=colour, linewidth=width, label=label, solid_capstyle="round")
+def _draw_trajectory(axes: Axes, trajectory: Series, colour: str, width: float, label: str) -> None:
+    axes.plot(
+        trajectory.rows[:, 0], trajectory.rows[:, 1], color=colour, linewidth=width, label=label, solid_capstyle="round"
+    )
 
 
 def draw_wheels(drive: DemoDrive, target: Path) -> None:
@@ -213,7 +227,7 @@ def draw_wheels(drive: DemoDrive, target: Path) -> None:
                 (needed[column], "#999999", 3.0, "needed (inverse kinematics)"),
                 (measured[column], WHEEL_COLOURS[wheel], 1.2, "measured (encoders)"),
             ):
-                time_s = series.time_s - drive.begin_s
+                time_s = series.time_s - drive.start_s
                 axes.plot(time_s, series.rows[:, wheel], color=colour, linewidth=width, label=name)
             axes.grid(alpha=0.3)
             axes.set_ylabel(label)
@@ -247,8 +261,8 @@ def needed_wheels(drive: DemoDrive) -> tuple[Series, Series, Series]:
 def draw_errors(drive: DemoDrive, ins_m: Array, wheels_m: Array, target: Path) -> None:
     """How far from the truth, over time."""
     figure, axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
-    axes.plot(drive.ins.time_s - drive.begin_s, ins_m * 100, color="#0072b2", linewidth=1, label="gnss/odom")
-    axes.plot(drive.wheels.time_s - drive.begin_s, wheels_m * 100, color=ODOMETRY, linewidth=1.4, label="wheels/odom")
+    axes.plot(drive.ins.time_s - drive.start_s, ins_m * 100, color="#0072b2", linewidth=1, label="gnss/odom")
+    axes.plot(drive.wheels.time_s - drive.start_s, wheels_m * 100, color=ODOMETRY, linewidth=1.4, label="wheels/odom")
     axes.set(xlabel="time, s", ylabel="from the truth, cm", title="Horizontal error")
     axes.grid(alpha=0.3)
     axes.legend()
@@ -282,31 +296,33 @@ class BagViews:
         images = self._messages(f"{camera}/image_raw/compressed")
         message, info = images[len(images) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
-        lens = lens_from_camera(camera_of_info(info), is_rectified=False)
-        seen = frames_in_image(lens, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
+        intrinsics = intrinsics_from_camera(camera_of_info(info), is_rectified=False)
+        seen = frames_in_image(intrinsics, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
         if seen is not None:
             _draw_frames(pixels, seen)
         cv2.imwrite(str(target), pixels)
 
     def draw_clouds(self, topic: str, target: Path) -> None:
         """All sweeps in the map from above, coloured by height."""
-        clouds, places = [], []
+        clouds, positions = [], []
         for message in self._messages(topic):
-            found = self._frames.transform("map", message.header.frame_id, np.array([_time_ns(message)], np.int64))
-            if found is not None and found[1][0]:
+            transform = self._frames.transform("map", message.header.frame_id, np.array([_time_ns(message)], np.int64))
+            if transform is not None and transform[1][0]:
                 points = points_from_cloud(message)
-                turned = points[:: -(-len(points) // KEPT_POINTS) or 1] @ found[0][0, :3, :3].T + found[0][0, :3, 3]
+                turned = (
+                    points[:: -(-len(points) // MAX_POINTS) or 1] @ transform[0][0, :3, :3].T + transform[0][0, :3, 3]
+                )
                 clouds.append(turned.astype(np.float64))
-                places.append(found[0][0, :2, 3])
-        middle = np.mean(places, axis=0)
+                positions.append(transform[0][0, :2, 3])
+        middle = np.mean(positions, axis=0)
         plane = plane_of_points(np.stack([middle - AROUND_M, middle + AROUND_M]), room=0.0)
         relief = relief_of_points(np.concatenate(clouds), plane)
         if relief is None:
             raise ValueError(f"{topic}: expected points about the robot's way, got none")
         pixels = _on_paper(relief.pixels)
         scale = pixels.shape[1] / plane.width
-        way = (np.array(places) - [plane.x_low, plane.y_high]) * [scale, -scale]
-        cv2.polylines(pixels, [np.rint(way * 16).astype(np.int32)], False, (0, 90, 255), 3, cv2.LINE_AA, 4)
+        path = (np.array(positions) - [plane.x_low, plane.y_high]) * [scale, -scale]
+        cv2.polylines(pixels, [np.rint(path * 16).astype(np.int32)], False, (0, 90, 255), 3, cv2.LINE_AA, 4)
         cv2.imwrite(str(target), pixels)
 
     def _messages(self, topic: str) -> list[Any]:
@@ -331,10 +347,10 @@ def _draw_frames(pixels: Pixels, seen: FramesInImage) -> None:
     thick = max(2, width // 480)
     names: dict[tuple[int, int], list[str]] = {}
     for name, origin, tips in zip(seen.names, seen.origins, seen.tips, strict=True):
-        start = _place(origin * size)
+        start = _pixel(origin * size)
         for tip, colour in zip(tips, AXES, strict=True):
-            cv2.line(pixels, start, _place(tip * size), colour, thick, cv2.LINE_AA)
-        near = next((place for place in names if np.abs(np.subtract(place, start)).max() < width / 80), start)
+            cv2.line(pixels, start, _pixel(tip * size), colour, thick, cv2.LINE_AA)
+        near = next((label for label in names if np.abs(np.subtract(label, start)).max() < width / 80), start)
         names.setdefault(near, []).append(name)
     for (x, y), here in names.items():
         text = here[0] if len(here) == 1 else f"{here[0]} +{len(here) - 1}"
@@ -342,7 +358,7 @@ def _draw_frames(pixels: Pixels, seen: FramesInImage) -> None:
             cv2.putText(pixels, text, (x + 8, y - 8), FONT, width / 2400, colour, weight, cv2.LINE_AA)
 
 
-def _place(point: NDArray[np.float64]) -> tuple[int, int]:
+def _pixel(point: NDArray[np.float64]) -> tuple[int, int]:
     x, y = np.rint(point).astype(int).tolist()
     return x, y
 
@@ -354,46 +370,46 @@ def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progres
     draw_map(drive, height_m, folder / "map.png")
     draw_errors(drive, ins_m, wheels_m, folder / "errors.png")
     draw_wheels(drive, folder / "wheels.png")
-    overview, panels = recorded(BagSource(bag), progress)
+    overview, panels = read_recording(BagSource(bag), progress)
     with BagViews(bag, overview.frames) as views:
         views.draw_clouds("lidar/points", folder / "clouds.png")
         for camera in ("main_cam", "aux_cam"):
             views.draw_camera(camera, folder / f"{camera}.png")
-    way_m = length_m(drive.truth.rows)
+    driven_m = length_m(drive.truth.rows)
     figures = [
-        ("the way driven", f"{way_m:.2f} m"),
+        ("the way driven", f"{driven_m:.2f} m"),
         ("gnss/odom from the truth, median", f"{np.median(ins_m) * 100:.1f} cm"),
         ("gnss/odom from the truth, at most", f"{ins_m.max() * 100:.1f} cm"),
         (
             "wheels/odom from the truth, at the end",
-            f"{wheels_m[-1] * 100:.1f} cm ({wheels_m[-1] / way_m:.1%})",
+            f"{wheels_m[-1] * 100:.1f} cm ({wheels_m[-1] / driven_m:.1%})",
         ),
     ]
-    sections = [_pictures(folder, figures), *sections_of(overview, panels)]
+    sections = [_image_section(folder, figures), *sections_of(overview, panels)]
     overview.subject = replace(overview.subject, title=TITLE, name="the demo")
     page = folder / "index.html"
     write_page(page, page_of_sections("The demo · fieldplay", head_of(overview), sections))
     return page, figures
 
 
-def _pictures(folder: Path, figures: Figures) -> Section:
+def _image_section(folder: Path, figures: Figures) -> Section:
     table = plain_table(("against the truth", "measured"), figures)
     shown = [_figure(folder / name, caption) for name, caption in CAPTIONS.items()]
     lead = "A sample of AMEDS from a synthetic world, whose truth is known. All is drawn from the bag."
-    return Section("demo", "The sample beside its truth", joined([table, cards(shown, "wide")]), lead)
+    return Section("demo", "The sample beside its truth", join_html([table, cards(shown, "wide")]), lead)
 
 
 def _figure(path: Path, caption: str) -> Html:
     pixels = cv2.imread(str(path))
     if pixels is None:
         raise ValueError(f"{path}: expected a picture, got none that can be read")
-    image = photo(fitted(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
+    image = photo(limit_width(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
     return element(
         "figure", element("figcaption", element("b", caption)), element("div", image, class_="photo"), class_="card"
     )
 
 
-def heard_lines(received: dict[str, Heard]) -> str:
+def received_text(received: dict[str, ReceivedTopic]) -> str:
     """What was heard, in one line."""
     count = sum(len(one.digests) for one in received.values())
     return f"{count} messages on {len(received)} topics"

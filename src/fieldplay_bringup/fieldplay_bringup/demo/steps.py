@@ -23,7 +23,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
-from fieldplay_bringup.demo.received import Heard, differences, digest
+from fieldplay_bringup.demo.received import ReceivedTopic, differences, digest
 from fieldplay_bringup.demo.topic_recorder import (
     PATIENCE_S,
     SETTLED_S,
@@ -42,10 +42,10 @@ DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is u
 # A table of what is heard, drawn again and again at the same place of a terminal.
 
 
-def table_lines(received: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
+def table_lines(received: Mapping[str, ReceivedTopic], now_s: float | None, width: int) -> list[str]:
     """Topic, type, rate, count, lag; of the last seconds, or at the end (no time) over all."""
     names = max((len(topic) for topic in received), default=0)
-    moving = [one.behind_s for one in received.values() if _has_lag(one)]
+    moving = [one.latency_s for one in received.values() if _has_lag(one)]
     start = min(moving, default=0.0)
     lines = [f"{'topic':{names}}  {'Hz':>7}  {'messages':>8}  {'lag ms':>7}  type"]
     for topic, one in received.items():
@@ -53,13 +53,13 @@ def table_lines(received: Mapping[str, Heard], now_s: float | None, width: int) 
             lines.append(f"{topic:{names}}  {'-':>7}  {0:>8}  {'-':>7}  {one.msgtype}")
             continue
         rate = one.mean_rate_hz() if now_s is None else one.rate_hz(now_s)
-        lag = f"{(one.behind_s - start) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
+        lag = f"{(one.latency_s - start) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
         lines.append(f"{topic:{names}}  {rate:7.1f}  {len(one.digests):>8}  {lag}  {one.msgtype}")
     return [line[:width] for line in lines]
 
 
-def _has_lag(topic: Heard) -> bool:
-    return len(topic.digests) > 1 and isfinite(topic.behind_s)
+def _has_lag(topic: ReceivedTopic) -> bool:
+    return len(topic.digests) > 1 and isfinite(topic.latency_s)
 
 
 class LiveTable:
@@ -72,7 +72,7 @@ class LiveTable:
         self._next_s = time.monotonic() + (0 if self._on_terminal else self._every_s)
         self._drawn = 0
 
-    def show(self, received: Mapping[str, Heard]) -> None:
+    def show(self, received: Mapping[str, ReceivedTopic]) -> None:
         """Draw if it is time to."""
         now_s = time.monotonic()
         if now_s < self._next_s:
@@ -87,7 +87,7 @@ class LiveTable:
             )
             self._write(f"  {count} messages on {topics} of {len(received)} topics\n")
 
-    def finish(self, received: Mapping[str, Heard]) -> None:
+    def finish(self, received: Mapping[str, ReceivedTopic]) -> None:
         """The table over all, which stays."""
         self._draw(table_lines(received, None, self._width() if self._on_terminal else 200))
 
@@ -133,12 +133,12 @@ class Launch:
 
     def failure(self, how: str) -> LaunchFailed:
         """What to raise when it does not do what it should."""
-        words = "\n".join(f"    {line}" for line in self._log.read_text(errors="replace").splitlines()[-15:])
-        return LaunchFailed(f"the launch {how}; its last words, of {self._log}:\n{words}")
+        output = "\n".join(f"    {line}" for line in self._log.read_text(errors="replace").splitlines()[-15:])
+        return LaunchFailed(f"the launch {how}; its last words, of {self._log}:\n{output}")
 
 
 @contextmanager
-def launched(arguments: Sequence[str], log: Path) -> Iterator[Launch]:
+def launch_process(arguments: Sequence[str], log: Path) -> Iterator[Launch]:
     """`ros2 launch` with these arguments; in the end it is gone, with all its processes."""
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -193,22 +193,24 @@ def topics_of(archive: Archive) -> Topics:
     )
 
 
-def heard_live(archive: Path, topics: Topics, log: Path, *, rate: float = 1.0) -> dict[str, Heard]:
+def receive_live(archive: Path, topics: Topics, log: Path, *, rate: float = 1.0) -> dict[str, ReceivedTopic]:
     """Launch the dataset with its kinematics, hear it to its end, and show what comes."""
     arguments = ["fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
     with (
         listening(topics.types, topics.latched) as listener,
-        launched([*arguments, "paused:=true", f"clock:={CLOCK_HZ}", f"rate:={rate}", "on_end:=exit"], log) as launch,
+        launch_process(
+            [*arguments, "paused:=true", f"clock:={CLOCK_HZ}", f"rate:={rate}", "on_end:=exit"], log
+        ) as launch,
     ):
         _await_all(listener, launch, topics)
         listener.resume("/ameds/player")
         table = LiveTable(sys.stdout)
         while launch.running():
-            table.show(listener.heard)
+            table.show(listener.received)
             time.sleep(0.1)
         _drain(listener)
-        table.finish(listener.heard)
-        return listener.heard
+        table.finish(listener.received)
+        return listener.received
 
 
 def _await_all(listener: TopicRecorder, launch: Launch, topics: Topics) -> None:
@@ -230,22 +232,22 @@ def _await_all(listener: TopicRecorder, launch: Launch, topics: Topics) -> None:
 def _drain(listener: TopicRecorder) -> None:
     """Wait until nothing more comes."""
     before = -1
-    while (count := sum(len(one.digests) for one in listener.heard.values())) != before:
+    while (count := sum(len(one.digests) for one in listener.received.values())) != before:
         before = count
         time.sleep(DRAIN_S / 4)
 
 
-def converted(archive: Path, bag: Path) -> dict[str, list[bytes]]:
+def convert_sample(archive: Path, bag: Path) -> dict[str, list[bytes]]:
     """Write the bag; what it holds by topic, each message as its digest."""
     with open_dataset(archive) as opened, progress_bar("converting", "messages") as bar:
         convert(opened, bag, PLAYED, BagOptions(overwrite=True), progress=bar)
-    found: dict[str, list[bytes]] = defaultdict(list)
+    digests: dict[str, list[bytes]] = defaultdict(list)
     with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
         for connection, _, data in reader.messages():
-            found[connection.topic].append(digest(data))
-    return found
+            digests[connection.topic].append(digest(data))
+    return digests
 
 
-def compared(received: dict[str, Heard], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
+def compare(received: dict[str, ReceivedTopic], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
     """What was not heard as the bag has it."""
     return differences({topic: one.digests for topic, one in received.items()}, written, topics.computed)

@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbag2_interfaces.srv import Resume
 
 from fieldplay.core.process_exit import exit_deadline
-from fieldplay_bringup.demo.received import Heard
+from fieldplay_bringup.demo.received import ReceivedTopic
 from fieldplay_ros.node_program import spin_in_thread
 
 QUEUE = 2000
@@ -26,14 +26,14 @@ class TopicRecorder:
     """Hears the topics in a thread of its own."""
 
     def __init__(self, node: Node, topics: Mapping[str, str], latched: frozenset[str]) -> None:
-        self.heard = {topic: Heard(msgtype) for topic, msgtype in topics.items()}
+        self.received = {topic: ReceivedTopic(msgtype) for topic, msgtype in topics.items()}
         self._node = node
-        self._subscriptions = [self._subscribed(topic, latched=topic in latched) for topic in topics]
+        self._subscriptions = [self._subscribe(topic, latched=topic in latched) for topic in topics]
         self._states = node.create_subscription(DiagnosticArray, "/diagnostics", self._take_state, 10)
         self.players_subscribers = 0  # as the player counts those that have found its topics
 
-    def _subscribed(self, topic: str, *, latched: bool) -> Any:
-        received = self.heard[topic]
+    def _subscribe(self, topic: str, *, latched: bool) -> Any:
+        received = self.received[topic]
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
         return self._node.create_subscription(
             message_class(received.msgtype),
@@ -45,12 +45,12 @@ class TopicRecorder:
 
     def _take_state(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            told = {pair.key: pair.value for pair in status.values}
-            self.players_subscribers = int(told.get("subscribers", self.players_subscribers))
+            values = {pair.key: pair.value for pair in status.values}
+            self.players_subscribers = int(values.get("subscribers", self.players_subscribers))
 
     def unmatched(self) -> list[str]:
         """The topics on which no publisher has been found yet."""
-        names = list(self.heard)
+        names = list(self.received)
         return [name for name, own in zip(names, self._subscriptions, strict=True) if not own.get_publisher_count()]
 
     def resume(self, player: str) -> None:

@@ -23,7 +23,7 @@ from fieldplay.benchmark.batch.jobs import (
 )
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.report.html.page import Html, Section, element, joined, page_of_sections, plain_table
+from fieldplay.report.html.page import Html, Section, element, join_html, page_of_sections, plain_table
 
 JSON, CSV, METHODS, PAGE = "results.json", "results.csv", "methods.csv", "index.html"
 ATE, RPE = "ATE m", "RPE %"
@@ -232,7 +232,7 @@ def _links(name: str, steps: Sequence[Outcome]) -> Html:
     is_drawn = any(one.command == REPORT and one.is_well for one in steps)
     title = _link(name, name, "report.html") if is_drawn else element("span", name)
     records = (_link(one.step, name, f"{one.step}.json") for one in steps if one.command not in (CONVERT, SLAM))
-    return joined([title, " ", element("small", *(joined([" ", one]) for one in records), class_="muted")])
+    return join_html([title, " ", element("small", *(join_html([" ", one]) for one in records), class_="muted")])
 
 
 def _link(text: str, *parts: str) -> Html:

@@ -18,12 +18,12 @@ from fieldplay.core.number_text import (
     time_step,
 )
 from fieldplay.core.timestamps import utc_text
-from fieldplay.report.html.page import Html, element, joined, path_text
+from fieldplay.report.html.page import Html, element, join_html, path_text
 
 BREAK_ROOM = 0.8  # of a label, by the most labels that are wanted
 MOST_TORN = 24  # more strips with edges would hide what is between them
 Strip = Callable[[Break], str]
-MARK_SHARE, MARKS_SHARE = 0.02, 0.3  # of an axis, for one mark and for all at most
+MARK_FRACTION, MARKS_FRACTION = 0.02, 0.3  # of an axis, for one mark and for all at most
 DATED_FROM_S, DATED_SINCE_NS = 3600.0, 315_532_800 * NS_PER_S  # shorter ones, and clocks set before 1980, have no dates
 ROOM = 1.2  # of a label, by the most labels that are wanted
 LINES = 12  # along all pieces
@@ -62,7 +62,7 @@ def _marks(axis: Axis, strip: Strip, *, most: int) -> Html:
     plain = [] if torn is axis.breaks else [each for each in axis.breaks if each not in torn]
     kinds = (("break plain", plain), ("break", torn))
     paths = (element("path", d=Html("".join(map(strip, some))), class_=kind) for kind, some in kinds if some)
-    return joined(paths)
+    return join_html(paths)
 
 
 def break_labels(axis: Axis, *, most: int = 4, is_upright: bool = True) -> Html:
@@ -72,37 +72,37 @@ def break_labels(axis: Axis, *, most: int = 4, is_upright: bool = True) -> Html:
         element("span", each.label, style=f"{side}:{100 * _middle(each):.2f}%", title=f"nothing for {each.label}")
         for each in _breaks_with_room(axis.breaks, BREAK_ROOM / most)
     )
-    return element("div", *spans, class_="breaks" if is_upright else "breaks across") if axis.breaks else joined([])
+    return element("div", *spans, class_="breaks" if is_upright else "breaks across") if axis.breaks else join_html([])
 
 
 def _breaks_with_room(breaks: Sequence[Break], room: float) -> list[Break]:
-    kept: list[Break] = []
+    chosen: list[Break] = []
     for each in sorted(breaks, key=lambda one: one.start - one.end):
-        if all(abs(_middle(each) - _middle(other)) >= room for other in kept):
-            kept.append(each)
-    return sorted(kept, key=lambda one: one.start)
+        if all(abs(_middle(each) - _middle(other)) >= room for other in chosen):
+            chosen.append(each)
+    return sorted(chosen, key=lambda one: one.start)
 
 
 def _middle(each: Break) -> float:
     return (each.fractions[0] + each.fractions[1]) / 2
 
 
-def cut_time_axis(pieces_s: Array, *, start_ns: int, most: int = 4) -> Axis:
+def time_axis_with_gaps(intervals_s: Array, *, start_ns: int, most: int = 4) -> Axis:
     """An axis of seconds since the start, of which only the pieces (k, 2) are drawn, all to the same scale.
 
     Its labels are true times: UTC, or seconds since the start where all lies within an hour. Round ones have lines.
     """
-    starts, ends = pieces_s.T
-    breaks = _breaks(pieces_s)
-    axis = Axis(float(starts[0]), float(ends[-1]), (), breaks)
-    step = grid_step_s(pieces_s)
+    starts, stops = intervals_s.T
+    breaks = _breaks(intervals_s)
+    axis = Axis(float(starts[0]), float(stops[-1]), (), breaks)
+    step = grid_step_s(intervals_s)
     has_dates = is_dated(axis.high - axis.low, start_ns)
     origin_s = start_ns / NS_PER_S if has_dates else 0.0
-    lines = [line for start, end in pieces_s.tolist() for line in _round_times(start, end, step, origin_s=origin_s)]
+    lines = [line for start, end in intervals_s.tolist() for line in _round_times(start, end, step, origin_s=origin_s)]
     room = ROOM / most
     inner = [line for line in lines if axis.fraction(line) <= 1.0 - room / 2]
     labelled = _with_room(axis, [*starts.tolist(), *inner], room)
-    texts = _dated(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
+    texts = _utc_labels(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
     ticks = {**dict.fromkeys(lines, ""), **dict(zip(labelled, texts, strict=True))}
     return Axis(axis.low, axis.high, tuple(sorted(ticks.items())), breaks)
 
@@ -112,9 +112,9 @@ def is_dated(length_s: float, start_ns: int) -> bool:
     return length_s >= DATED_FROM_S and start_ns >= DATED_SINCE_NS
 
 
-def grid_step_s(pieces_s: Array) -> float:
+def grid_step_s(intervals_s: Array) -> float:
     """How far the lines along such an axis are apart."""
-    return time_step(max(float((pieces_s[:, 1] - pieces_s[:, 0]).sum()), 1e-3), LINES)
+    return time_step(max(float((intervals_s[:, 1] - intervals_s[:, 0]).sum()), 1e-3), LINES)
 
 
 def gap_text(seconds: float) -> str:
@@ -125,17 +125,17 @@ def gap_text(seconds: float) -> str:
     return f"{number_text(seconds)} s"
 
 
-def _breaks(pieces_s: Array) -> tuple[Break, ...]:
+def _breaks(intervals_s: Array) -> tuple[Break, ...]:
     """The gaps between the pieces, with as much of the axis for each piece as it has of the time."""
-    lengths = pieces_s[:, 1] - pieces_s[:, 0]
-    count, total = len(pieces_s) - 1, float(lengths.sum())
-    mark = min(MARK_SHARE, MARKS_SHARE / max(count, 1)) if total > 0 else 1.0 / (count + 1)
+    lengths = intervals_s[:, 1] - intervals_s[:, 0]
+    count, total = len(intervals_s) - 1, float(lengths.sum())
+    mark = min(MARK_FRACTION, MARKS_FRACTION / max(count, 1)) if total > 0 else 1.0 / (count + 1)
     scale = (1.0 - mark * count) / total if total > 0 else 0.0
     fractions = np.cumsum(lengths) * scale + mark * np.arange(count + 1)  # where each piece ends
     return tuple(
         Break(start, end, gap_text(end - start), (fraction, fraction + mark))
         for start, end, fraction in zip(
-            pieces_s[:-1, 1].tolist(), pieces_s[1:, 0].tolist(), fractions[:-1].tolist(), strict=True
+            intervals_s[:-1, 1].tolist(), intervals_s[1:, 0].tolist(), fractions[:-1].tolist(), strict=True
         )
     )
 
@@ -147,14 +147,14 @@ def _round_times(start: float, end: float, step: float, *, origin_s: float) -> l
 
 def _with_room(axis: Axis, candidates: list[float], room: float) -> list[float]:
     """Of some numbers those, in order, whose labels have room on the axis; the earlier in the list go first."""
-    kept: list[tuple[float, float]] = []
+    placed: list[tuple[float, float]] = []
     for value, fraction in zip(candidates, axis.fractions(np.array(candidates)).tolist(), strict=True):
-        if all(abs(fraction - other) >= room for other, _ in kept):
-            kept.append((fraction, value))
-    return [value for _, value in sorted(kept)]
+        if all(abs(fraction - other) >= room for other, _ in placed):
+            placed.append((fraction, value))
+    return [value for _, value in sorted(placed)]
 
 
-def _dated(values: list[float], step: float, *, start_ns: int) -> list[str]:
+def _utc_labels(values: list[float], step: float, *, start_ns: int) -> list[str]:
     """Times in UTC, each new date above the time of day."""
     texts, last = [], ""
     for value in values:
@@ -191,7 +191,7 @@ class Curve:
     colour: int | None = None
 
 
-def held(curve: Curve, x_axis: Axis) -> Curve:
+def as_steps(curve: Curve, x_axis: Axis) -> Curve:
     """A curve as steps: each value up to the x of the next, in all pieces of the axis, and the last up to the end."""
     there = np.isfinite(curve.y)
     x, y = curve.x[there], curve.y[there]
@@ -221,10 +221,10 @@ def line_chart(
     title: str, curves: Sequence[Curve], *, unit: str, x_axis: Axis, note: str = "", x_title: str = ""
 ) -> Html:
     """A chart with a legend where there are several curves."""
-    told = [curve for curve in curves if np.isfinite(curve.y).any()]
-    shown = told[:MOST_SERIES]
+    finite_curves = [curve for curve in curves if np.isfinite(curve.y).any()]
+    shown = finite_curves[:MOST_SERIES]
     y_axis = _y_axis(shown)
-    left_out = f"{len(told) - len(shown)} more not drawn" if len(told) > len(shown) else ""
+    left_out = f"{len(finite_curves) - len(shown)} more not drawn" if len(finite_curves) > len(shown) else ""
     colours = [index if curve.colour is None else curve.colour for index, curve in enumerate(shown)]
     drawn = [_curve(curve, colour, axes=(x_axis, y_axis)) for curve, colour in zip(shown, colours, strict=True)]
     field = element(
@@ -258,13 +258,13 @@ def _legend(shown: Sequence[Curve], colours: Sequence[int]) -> Html:
 
 
 def _caption(title: str, unit: str, legend: Html, *, notes: Sequence[str]) -> Html:
-    told = [element("span", note, class_="muted") for note in notes if note]
+    spans = [element("span", note, class_="muted") for note in notes if note]
     return element(
         "figcaption",
         element("b", path_text(title)),
         " ",
         element("span", unit, class_="muted") if unit else "",
-        *told,
+        *spans,
         legend,
     )
 
@@ -333,30 +333,32 @@ def _grid(x_axis: Axis, y_axis: Axis) -> Html:
 
 def _curve(curve: Curve, index: int, *, axes: tuple[Axis, Axis]) -> Html:
     x_axis, y_axis = axes
-    place = f"s{index % SERIES_COLOURS}"
-    made: list[Html] = []
-    curve = held(curve, x_axis) if curve.is_held else curve
+    css_class = f"s{index % SERIES_COLOURS}"
+    parts: list[Html] = []
+    curve = as_steps(curve, x_axis) if curve.is_held else curve
     for run in runs(curve, x_axis):
         x = UNITS * x_axis.fractions(curve.x[run])
         if curve.low is not None and curve.high is not None:
             low, high = _units_up(curve.low[run], y_axis), _units_up(curve.high[run], y_axis)
             if (low - high).max(initial=0) > UNITS / 200:
                 around = np.concatenate([np.stack([x, high], -1), np.stack([x, low], -1)[::-1]])
-                made.append(element("path", d=path_of_points(around, close=True), class_=f"band {place}"))
+                parts.append(element("path", d=path_of_points(around, close=True), class_=f"band {css_class}"))
         line = np.stack([x, _units_up(curve.y[run], y_axis)], -1)
         if len(line) == 1:
-            made.append(_alone(curve, run, line, y_axis=y_axis, place=place))
+            parts.append(_alone(curve, run, line, y_axis=y_axis, css_class=css_class))
         else:
-            made.append(element("path", d=path_of_points(line), class_=f"line {place}"))
-    return joined(made)
+            parts.append(element("path", d=path_of_points(line), class_=f"line {css_class}"))
+    return join_html(parts)
 
 
-def _alone(curve: Curve, row: NDArray[np.intp], point: Array, *, y_axis: Axis, place: str) -> Html:
+def _alone(curve: Curve, row: NDArray[np.intp], point: Array, *, y_axis: Axis, css_class: str) -> Html:
     """A value without neighbours (1, 2) is a point, and a line upright from its low to its high."""
-    ends = [values[row] for values in (curve.low, curve.high) if values is not None] or [curve.y[row]]
-    upright = np.stack([np.repeat(point[0, 0], len(ends)), _units_up(np.concatenate(ends), y_axis)], axis=-1)
-    line = element("path", d=path_of_points(upright), class_=f"line {place}") if np.ptp(upright[:, 1]) else ""
-    return joined([line, element("path", d=path_of_points(np.repeat(point, 2, axis=0)), class_=f"point {place}")])
+    extremes = [values[row] for values in (curve.low, curve.high) if values is not None] or [curve.y[row]]
+    upright = np.stack([np.repeat(point[0, 0], len(extremes)), _units_up(np.concatenate(extremes), y_axis)], axis=-1)
+    line = element("path", d=path_of_points(upright), class_=f"line {css_class}") if np.ptp(upright[:, 1]) else ""
+    return join_html(
+        [line, element("path", d=path_of_points(np.repeat(point, 2, axis=0)), class_=f"point {css_class}")]
+    )
 
 
 def _units_up(values: Array, axis: Axis) -> Array:
@@ -422,17 +424,17 @@ def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *
     )
 
 
-def route(plane: Plane, points: Array, place: str, *, breaks: Sequence[int] = ()) -> Html:
+def route(plane: Plane, points: Array, css_class: str, *, breaks: Sequence[int] = ()) -> Html:
     """A line through points (n, 2), broken before some of them."""
     runs = np.split(plane.units(points), list(breaks))
     lines = "".join(path_of_points(run) for run in runs if len(run) > 1)
-    return element("path", d=Html(lines), class_=f"line {place}") if lines else Html("")
+    return element("path", d=Html(lines), class_=f"line {css_class}") if lines else Html("")
 
 
-def dots(plane: Plane, points: Array, place: str) -> Html:
+def dots(plane: Plane, points: Array, css_class: str) -> Html:
     """Points (n, 2), each for itself."""
     inside = np.unique(np.rint(plane.units(points)).astype(int), axis=0)
-    return element("path", d=Html("".join(f"M{x} {y}h0" for x, y in inside.tolist())), class_=f"dots {place}")
+    return element("path", d=Html("".join(f"M{x} {y}h0" for x, y in inside.tolist())), class_=f"dots {css_class}")
 
 
 def mark(plane: Plane, x: float, y: float, *, kind: str, label: str = "") -> Html:
@@ -458,11 +460,11 @@ def _numbers(plane: Plane, step: float) -> Html:
         element("span", tick_text(x, step), class_="x-number", style=f"left:{percent((x - plane.x_low) / plane.width)}")
         for x in _ticks(plane.x_low + 0.12 * plane.width, plane.x_high - 0.03 * plane.width, step)
     ]
-    beside = [
+    left = [
         element(
             "span", tick_text(y, step), class_="y-number", style=f"top:{percent((plane.y_high - y) / plane.height)}"
         )
         for y in _ticks(plane.y_low + 0.08 * plane.height, plane.y_high - 0.03 * plane.height, step)
     ]
     scale = element("span", f"{number_text(step)} m", class_="scale", style=f"width:{percent(step / plane.width)}")
-    return joined([*below, *beside, scale])
+    return join_html([*below, *left, scale])

@@ -35,7 +35,7 @@ def text(value: object) -> Html:
     if isinstance(value, Html):
         return value
     shown = str(value)
-    return _escaped(shown if len(shown) <= MOST_CHARACTERS else shown[:MOST_CHARACTERS] + "…")
+    return _escape(shown if len(shown) <= MOST_CHARACTERS else shown[:MOST_CHARACTERS] + "…")
 
 
 def path_text(name: str) -> Html:
@@ -43,19 +43,19 @@ def path_text(name: str) -> Html:
     return Html(text(name[:1]) + text(name[1:]).replace("/", "/<wbr>"))
 
 
-def _escaped(value: object) -> Html:
+def _escape(value: object) -> Html:
     """A text in which nothing is markup; what no page can hold becomes a replacement character."""
     return Html(html.escape(UNPRINTABLE.sub("\ufffd", str(value))))
 
 
 def element(tag: str, /, *children: object, **attributes: object) -> Html:
     """An element with its children; `class_` is class, `aria_label` aria-label, and None leaves an attribute out."""
-    told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{value if isinstance(value, Html) else _escaped(value)}"'
+    attribute_text = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{value if isinstance(value, Html) else _escape(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Html(f"<{tag}{told}>{joined(children)}</{tag}>")
+    return Html(f"<{tag}{attribute_text}>{join_html(children)}</{tag}>")
 
 
 def void(tag: str, /, **attributes: object) -> Html:
@@ -63,7 +63,7 @@ def void(tag: str, /, **attributes: object) -> Html:
     return Html(element(tag, **attributes).removesuffix(f"</{tag}>"))
 
 
-def joined(parts: Iterable[object]) -> Html:
+def join_html(parts: Iterable[object]) -> Html:
     """Parts one after the other."""
     return Html("".join(text(part) for part in parts))
 
@@ -82,8 +82,8 @@ def page_of_sections(title: str, head: Html, sections: Sequence[Section], script
     """A whole page with a heading of its own and any sections; a script of ours may move what is there."""
     style = Html(Path(__file__).with_name("page.css").read_text("utf-8"))
     links = (element("a", section.title, href=f"#{section.key}") for section in sections)
-    body = joined([head, element("nav", *links), *(_section(section) for section in sections), _footer()])
-    meta = joined(
+    body = join_html([head, element("nav", *links), *(_section(section) for section in sections), _footer()])
+    meta = join_html(
         [
             void("meta", charset="utf-8"),
             void("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -133,7 +133,7 @@ def _footer() -> Html:
 # The page's file, which appears when it is complete, and replaces nothing but an earlier page.
 
 
-def require_place(source: Path, out: Path) -> None:
+def require_output(source: Path, out: Path) -> None:
     """The page must be an .html file outside of what it is about, and new, or a page like it."""
     if out.suffix.lower() != SUFFIX:
         raise UsageError(f"{out}: expected a name that ends in {SUFFIX}")

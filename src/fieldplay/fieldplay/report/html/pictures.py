@@ -18,7 +18,7 @@ from fieldplay.report.html.charts import (
     x_labels,
     y_labels,
 )
-from fieldplay.report.html.page import Html, element, joined, path_text, void
+from fieldplay.report.html.page import Html, element, join_html, path_text, void
 
 JPEG_QUALITY, WEBP_QUALITY = 80, 82
 LOSSLESS = 101  # as OpenCV has it
@@ -42,7 +42,7 @@ def exact_drawing(pixels: Pixels, *, alternative: str) -> Html:
     return _image(pixels, "webp", [cv2.IMWRITE_WEBP_QUALITY, LOSSLESS], alternative=alternative)
 
 
-def fitted(pixels: Pixels, widest: int) -> Pixels:
+def limit_width(pixels: Pixels, widest: int) -> Pixels:
     """A picture not wider than so many pixels."""
     height, width = pixels.shape[:2]
     if width <= widest:
@@ -70,25 +70,25 @@ def gradient() -> str:
 
 
 def raster_figure(
-    title: str, told: str, pixels: Pixels, *, axes: tuple[Axis, Axis], layers: Sequence[Html] = (),
+    title: str, caption: str, pixels: Pixels, *, axes: tuple[Axis, Axis], layers: Sequence[Html] = (),
     labels: Sequence[Html] = (), foot: Html,
 ) -> Html:  # fmt: skip
     """A card with cells (rows, columns, 4) in BGRA between an x and a y axis; drawings in UNITS and labels over it."""
     x_axis, y_axis = axes
-    image = exact_drawing(pixels, alternative=f"{title}, {told}")
+    image = exact_drawing(pixels, alternative=f"{title}, {caption}")
     marks = break_marks_across(y_axis, units=UNITS, most=6)
     svg = element("svg", *layers, marks, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
     field = element("div", image, svg, *labels, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
     return element(
         "figure",
-        element("figcaption", element("b", path_text(title)), element("span", told, class_="muted")),
+        element("figcaption", element("b", path_text(title)), element("span", caption, class_="muted")),
         element("div", y_labels(y_axis), field, x_labels(x_axis), class_="axes tall"),
         foot,
         class_="card",
     )
 
 
-def cells_of_shares(fractions: Array, flagged: NDArray[np.bool_] | None = None) -> Pixels:
+def cells_of_fractions(fractions: Array, flagged: NDArray[np.bool_] | None = None) -> Pixels:
     """Colours (rows, columns, 4) of shares from 0 to 1, transparent where they are NaN; flagged cells stand out."""
     pixels = np.zeros((*fractions.shape, 4), np.uint8)
     pixels[..., :3] = colour_map(fractions)
@@ -98,13 +98,13 @@ def cells_of_shares(fractions: Array, flagged: NDArray[np.bool_] | None = None) 
     return pixels
 
 
-def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], place: str) -> Html:
+def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], css_class: str) -> Html:
     """A line through values (n,), broken where there are none."""
     points = np.stack([axes[0].fractions(x), 1 - axes[1].fractions(y)], axis=-1) * UNITS
     there = np.asarray(np.isfinite(points).all(axis=1), bool)
     runs = np.split(np.arange(len(points)), np.flatnonzero(np.diff(there)) + 1)
     lines = (path_of_points(points[run]) for run in runs if len(run) > 1 and there[run[0]])
-    return element("path", d=Html("".join(lines)), class_=f"line {place}")
+    return element("path", d=Html("".join(lines)), class_=f"line {css_class}")
 
 
 def label_over(x: float, y: float, axes: tuple[Axis, Axis], text: str) -> Html:
@@ -116,9 +116,9 @@ def label_over(x: float, y: float, axes: tuple[Axis, Axis], text: str) -> Html:
 def ramp(low: str, high: str, keys: Sequence[Html] = ()) -> Html:
     """What the colours mean, from low to high, and what else is drawn."""
     colours = element("div", low, element("i", style=f"background:{gradient()}"), high, class_="ramp")
-    return joined([colours, element("div", *keys, class_="legend") if keys else ""])
+    return join_html([colours, element("div", *keys, class_="legend") if keys else ""])
 
 
-def key(place: str, name: str) -> Html:
+def key(css_class: str, name: str) -> Html:
     """A sign of a drawing with its name."""
-    return element("span", element("i", class_=f"key {place}"), name)
+    return element("span", element("i", class_=f"key {css_class}"), name)

@@ -26,14 +26,14 @@ from fieldplay.report.html.charts import (
     plane_of_points,
     route,
 )
-from fieldplay.report.html.page import Html, Section, cards, element, joined, page_of_sections, plain_table
+from fieldplay.report.html.page import Html, Section, cards, element, join_html, page_of_sections, plain_table
 from fieldplay.trajectories.evaluation import UNITS, Evaluation
 from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.trajectory import Trajectory
 
 LENGTHS = 30  # along the axis of lengths
 LEAST_STARTS = 8  # of ways: fewer tell no percentiles
-LONGEST_SHARE = 0.6  # of the whole way
+MAX_LENGTH_FRACTION = 0.6  # of the whole way
 DRAWN_POINTS = 600  # of a curve over time
 ALIGNED = {
     "first": "with the first poses upon each other",
@@ -66,8 +66,8 @@ def error_figures(shown: Sequence[Named], duration_s: float, time: Axis | None =
     if any(one.evaluation.has_orientation for one in shown):
         figures.append(_over_length(shown, is_rotation=True))
     curves = [_over_time(one) for one in shown]
-    told = "m" if len(shown) > 1 else f"m, {ALIGNED[shown[0].evaluation.settings.alignment]}"
-    return [*figures, line_chart("Distance from the truth", curves, unit=told, x_axis=time or time_axis(duration_s))]
+    unit = "m" if len(shown) > 1 else f"m, {ALIGNED[shown[0].evaluation.settings.alignment]}"
+    return [*figures, line_chart("Distance from the truth", curves, unit=unit, x_axis=time or time_axis(duration_s))]
 
 
 def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> Html:
@@ -91,13 +91,13 @@ def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[Cur
 
 def lengthwise(evaluation: Evaluation, *, is_rotation: bool) -> Array:
     """Rows (k, 5) of lengths in m and the lower quartile, median, upper quartile and 95th percentile over each."""
-    way_m = float(evaluation.travelled_m[-1])
+    length_m = float(evaluation.travelled_m[-1])
     rows = []
-    for length_m in np.arange(1, LENGTHS + 1) / LENGTHS * LONGEST_SHARE * way_m:
-        errors = evaluation.over_length(float(length_m)).errors
+    for interval_m in np.arange(1, LENGTHS + 1) / LENGTHS * MAX_LENGTH_FRACTION * length_m:
+        errors = evaluation.over_length(float(interval_m)).errors
         if len(errors) >= LEAST_STARTS:
             values = _values(errors, is_rotation=is_rotation)
-            rows.append([length_m, *np.percentile(values, (25, 50, 75, 95))])
+            rows.append([interval_m, *np.percentile(values, (25, 50, 75, 95))])
     return np.array(rows, np.float64).reshape(-1, 5)
 
 
@@ -107,21 +107,21 @@ def _values(errors: Errors, *, is_rotation: bool) -> Array:
 
 def _over_time(one: Named) -> Curve:
     """The distance over time, the largest of each stretch shown too."""
-    pairs, apart = one.evaluation.pairs, one.evaluation.absolute.translation
+    pairs, distances = one.evaluation.pairs, one.evaluation.absolute.translation
     seconds = (pairs.stamp_ns - one.start_ns) / NS_PER_S
-    firsts = np.arange(0, len(apart), max(1, len(apart) // DRAWN_POINTS))
-    low, high = np.minimum.reduceat(apart, firsts), np.maximum.reduceat(apart, firsts)
-    return Curve(one.label, seconds[firsts], apart[firsts], low, high)
+    firsts = np.arange(0, len(distances), max(1, len(distances) // DRAWN_POINTS))
+    low, high = np.minimum.reduceat(distances, firsts), np.maximum.reduceat(distances, firsts)
+    return Curve(one.label, seconds[firsts], distances[firsts], low, high)
 
 
-def page_of(found: Sequence[Comparison]) -> Html:
+def page_of(comparisons: Sequence[Comparison]) -> Html:
     """A page with the ways of one estimate or more, the errors over the way and over time, and the numbers."""
-    truth = found[0].pair.truth.topic
-    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
-    end_ns = max(int(one.evaluation.pairs.stamp_ns[-1]) for one in found)
+    truth = comparisons[0].pair.truth.topic
+    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in comparisons)
+    end_ns = max(int(one.evaluation.pairs.stamp_ns[-1]) for one in comparisons)
     duration_s = (end_ns - start_ns) / NS_PER_S
-    named = [Named(label=one.pair.estimate.topic, evaluation=one.evaluation, start_ns=start_ns) for one in found]
-    title = found[0].pair.estimate.topic if len(found) == 1 else f"{len(found)} estimates"
+    named = [Named(label=one.pair.estimate.topic, evaluation=one.evaluation, start_ns=start_ns) for one in comparisons]
+    title = comparisons[0].pair.estimate.topic if len(comparisons) == 1 else f"{len(comparisons)} estimates"
     head = element(
         "header",
         element("div", "odometry against the truth", class_="eyebrow"),
@@ -131,58 +131,60 @@ def page_of(found: Sequence[Comparison]) -> Html:
             "div",
             *(
                 element("div", element("b", value), element("span", name), class_="tile")
-                for name, value in _tiles(found, duration_s)
+                for name, value in _tiles(comparisons, duration_s)
             ),
             class_="tiles",
         ),
     )
     sections = [
         Section("errors", "Errors", cards(error_figures(named, duration_s))),
-        Section("ways", "Ways", _map(found)),
-        Section("numbers", "Numbers", joined([_numbers(one, is_alone=len(found) == 1) for one in found])),
+        Section("ways", "Ways", _map(comparisons)),
+        Section(
+            "numbers", "Numbers", join_html([_numbers(one, is_alone=len(comparisons) == 1) for one in comparisons])
+        ),
     ]
     return page_of_sections(f"{title} · fieldplay", head, sections)
 
 
-def _tiles(found: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
+def _tiles(comparisons: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
     """Name and value of what is told above."""
-    truly = max(float(one.evaluation.travelled_m[-1]) for one in found)
-    told = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truly)} m")]
-    if len(found) > 1:
-        return told
-    (evaluation,) = (one.evaluation for one in found)
-    way = f"{number_text(evaluation.estimate_m)} m"
-    return [("pairs", str(len(evaluation.pairs))), *told, ("way of the estimate", way)]
+    truly = max(float(one.evaluation.travelled_m[-1]) for one in comparisons)
+    tiles = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truly)} m")]
+    if len(comparisons) > 1:
+        return tiles
+    (evaluation,) = (one.evaluation for one in comparisons)
+    length_text = f"{number_text(evaluation.estimate_m)} m"
+    return [("pairs", str(len(evaluation.pairs))), *tiles, ("way of the estimate", length_text)]
 
 
-def _numbers(found: Comparison, *, is_alone: bool) -> Html:
+def _numbers(comparison: Comparison, *, is_alone: bool) -> Html:
     """The table of one estimate, under its name where there are others."""
-    name = "error" if is_alone else found.pair.estimate.topic
-    rows = [row.cells for row in rows_of(found.evaluation)]
+    name = "error" if is_alone else comparison.pair.estimate.topic
+    rows = [row.cells for row in rows_of(comparison.evaluation)]
     return element("div", plain_table((name, *HEADS), rows), class_="card")
 
 
-def _map(found: Sequence[Comparison]) -> Html:
+def _map(comparisons: Sequence[Comparison]) -> Html:
     """All ways in the truth's frame, from above."""
-    ways = _named_ways(found)
-    points = [_thin(way.positions_m[:, :2]) for _, way in ways]
+    trajectories = _named_trajectories(comparisons)
+    points = [_decimate(trajectory.positions_m[:, :2]) for _, trajectory in trajectories]
     plane = plane_of_points(np.concatenate(points), room=0.12, least_m=0.1)
     layers = [route(plane, one, f"s{index % SERIES_COLOURS}") for index, one in enumerate(points)]
-    labels = [label for label, _ in ways]
+    labels = [label for label, _ in trajectories]
     return element("figure", plane_drawing(plane, layers, []), legend_of(labels), class_="card")
 
 
-def _named_ways(found: Sequence[Comparison]) -> list[tuple[str, Trajectory]]:
+def _named_trajectories(comparisons: Sequence[Comparison]) -> list[tuple[str, Trajectory]]:
     """The truth and then the estimates as they lie upon it, with their names."""
-    truth = found[0].pair.truth
-    return [(truth.topic, truth.trajectory), *((one.pair.estimate.topic, one.aligned) for one in found)]
+    truth = comparisons[0].pair.truth
+    return [(truth.topic, truth.trajectory), *((one.pair.estimate.topic, one.aligned) for one in comparisons)]
 
 
-def _thin(points: Array) -> Array:
+def _decimate(points: Array) -> Array:
     return points[:: max(1, len(points) // MOST_POINTS)]
 
 
-def picture_of(found: Sequence[Comparison]) -> bytes:
+def png_of(comparisons: Sequence[Comparison]) -> bytes:
     """The same figures as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # only here: it takes long to load
     from matplotlib.figure import Figure
@@ -190,29 +192,31 @@ def picture_of(found: Sequence[Comparison]) -> bytes:
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2)
-    is_alone, title = len(found) == 1, f"{len(found)} estimates"
-    figure.suptitle(f"{found[0].pair.estimate.topic if is_alone else title} against {found[0].pair.truth.topic}")
-    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
-    for one in found:
+    is_alone, heading = len(comparisons) == 1, f"{len(comparisons)} estimates"
+    figure.suptitle(
+        f"{comparisons[0].pair.estimate.topic if is_alone else heading} against {comparisons[0].pair.truth.topic}"
+    )
+    start_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in comparisons)
+    for one in comparisons:
         label, evaluation = one.pair.estimate.topic, one.evaluation
-        for place, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
+        for plot, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
             lengths, low, middle, high, most = lengthwise(evaluation, is_rotation=is_rotation).T
-            place.fill_between(lengths, low, high, alpha=0.25, label="quartiles" if is_alone else None)
-            place.plot(lengths, middle, label="median" if is_alone else label)
+            plot.fill_between(lengths, low, high, alpha=0.25, label="quartiles" if is_alone else None)
+            plot.plot(lengths, middle, label="median" if is_alone else label)
             if is_alone:
-                place.plot(lengths, most, linestyle=":", label="95 % are below")
+                plot.plot(lengths, most, linestyle=":", label="95 % are below")
         seconds = (evaluation.pairs.stamp_ns - start_ns) / NS_PER_S
         axes[1, 0].plot(seconds, evaluation.absolute.translation, label=label)
-    for label, way in _named_ways(found):
-        axes[1, 1].plot(way.positions_m[:, 0], way.positions_m[:, 1], label=label)
-    words = ("Translation error, % of the length", "Rotation error, degrees per m")
-    for place, title in zip(axes[0], words, strict=True):
-        place.set(title=title, xlabel="length of the way, m")
+    for label, trajectory in _named_trajectories(comparisons):
+        axes[1, 1].plot(trajectory.positions_m[:, 0], trajectory.positions_m[:, 1], label=label)
+    titles = ("Translation error, % of the length", "Rotation error, degrees per m")
+    for plot, heading in zip(axes[0], titles, strict=True):
+        plot.set(title=heading, xlabel="length of the way, m")
     axes[1, 0].set(title=f"Distance from the truth, {UNITS['ATE'][0]}", xlabel="s")
     axes[1, 1].set(title="Ways, m", aspect="equal", adjustable="datalim")
-    for place in axes.flat:
-        place.grid(visible=True, alpha=0.3)
-        place.legend()
+    for plot in axes.flat:
+        plot.grid(visible=True, alpha=0.3)
+        plot.legend()
     buffer = BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

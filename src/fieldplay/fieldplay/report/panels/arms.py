@@ -17,15 +17,15 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Wrench
 from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import Plane, legend_of, mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.page import Html, Section, cards, element, joined
+from fieldplay.report.html.page import Html, Section, cards, element, join_html
 from fieldplay.report.panels.overview import Overview
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOOL, LINKS = "tool_cylindrical", ("link_1", "link_2", "link_3", "effector")
 POSTURES, MOST_ARROWS, MOST_MOTIONS = 6, 24, 4
 PAUSE_NS = 60 * NS_PER_S  # so long without a posture: what comes then is another motion
-KEPT = 4000
-ARROW_SHARE, HEAD_SHARE = 0.18, 0.25  # of the longest arrow in the width, and of the head in its arrow
+MAX_FORCES = 4000
+ARROW_FRACTION, HEAD_FRACTION = 0.18, 0.25  # of the longest arrow in the width, and of the head in its arrow
 LEAST_M = 0.5
 WAY, FORCE = "s7", "s6"
 
@@ -68,10 +68,10 @@ class ArmPanel:
         for record, frame, _ in batch.records:
             if isinstance(record, Wrench):
                 finite = np.isfinite(record.force_n).all(axis=1)
-                kept = self._forces.setdefault(frame.lstrip("/"), RowDecimator(3, KEPT))
-                kept.add(record.stamp_ns[finite], record.force_n[finite])
+                forces = self._forces.setdefault(frame.lstrip("/"), RowDecimator(3, MAX_FORCES))
+                forces.add(record.stamp_ns[finite], record.force_n[finite])
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """The panel of measurements tells what is wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -79,23 +79,25 @@ class ArmPanel:
         motions = [(arm, motion) for arm in _arms(self._frames) for motion in self._motions(arm)]
         if not motions:
             return []
-        longest = sorted(range(len(motions)), key=lambda place: -len(motions[place][1].stamp_ns))[:MOST_MOTIONS]
-        figures = [figure for place in sorted(longest) for figure in _figures(*motions[place])]
+        longest = sorted(range(len(motions)), key=lambda index: -len(motions[index][1].stamp_ns))[:MOST_MOTIONS]
+        figures = [figure for index in sorted(longest) for figure in _figures(*motions[index])]
         left_out = len(motions) - len(longest)
         more = element("p", f"{left_out} shorter motions are not shown.", class_="muted") if left_out else ""
         lead = "From the side, in the arm's own plane, and from above: postures, the way of the tool, the forces there."
-        return [Section("arm", "Arm", joined([cards(figures, "wide"), more]), lead)]
+        return [Section("arm", "Arm", join_html([cards(figures, "wide"), more]), lead)]
 
     def _motions(self, arm: _Arm) -> list[_Motion]:
         frames = self._frames
         stamp_ns, _ = frames.parents[arm.tool].rows.rows()
-        places = [_known(frames, arm.base, frame, stamp_ns=stamp_ns) for frame in (*arm.links, arm.tool)]
-        known = np.all([there for _, there in places], axis=0)
+        transforms = [_transforms(frames, arm.base, frame, stamp_ns=stamp_ns) for frame in (*arm.links, arm.tool)]
+        known = np.all([there for _, there in transforms], axis=0)
         if not known.any():
             return []
-        stamp_ns, places = stamp_ns[known], [(transform[known], there) for transform, there in places]
-        corners = np.stack([np.zeros((len(stamp_ns), 3)), *(transform[:, :3, 3] for transform, _ in places)], axis=1)
-        tool, _ = places[-1]
+        stamp_ns, transforms = stamp_ns[known], [(transform[known], there) for transform, there in transforms]
+        corners = np.stack(
+            [np.zeros((len(stamp_ns), 3)), *(transform[:, :3, 3] for transform, _ in transforms)], axis=1
+        )
+        tool, _ = transforms[-1]
         yaw = np.arctan2(tool[:, 1, 0], tool[:, 0, 0])
         cuts = np.flatnonzero(np.diff(stamp_ns) > PAUSE_NS) + 1
         runs = np.split(np.arange(len(stamp_ns)), cuts)
@@ -113,19 +115,21 @@ class ArmPanel:
 
 def _arms(frames: Frames) -> list[_Arm]:
     """What of the tree is such an arm, whatever stands before the names of its frames."""
-    found = []
+    arms = []
     for name, edge in frames.parents.items():
         if name.endswith(TOOL):
             links = tuple(name.removesuffix(TOOL) + link for link in LINKS)
             if all(link in frames.parents and edge.parent in frames.path_to_root(link) for link in links):
-                found.append(_Arm(edge.parent, links, name))
-    return found
+                arms.append(_Arm(edge.parent, links, name))
+    return arms
 
 
-def _known(frames: Frames, base: str, frame: str, *, stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
-    found = frames.transform(base, frame, stamp_ns)
-    assert found is not None  # the frame hangs on the base, see _arms
-    return found
+def _transforms(
+    frames: Frames, base: str, frame: str, *, stamp_ns: NDArray[np.int64]
+) -> tuple[Array, NDArray[np.bool_]]:
+    transforms = frames.transform(base, frame, stamp_ns)
+    assert transforms is not None  # the frame hangs on the base, see _arms
+    return transforms
 
 
 def _figures(arm: _Arm, motion: _Motion) -> list[Html]:
@@ -145,26 +149,26 @@ def _figures(arm: _Arm, motion: _Motion) -> list[Html]:
     ]
 
 
-def _figure(title: str, told: str, motion: _Motion, *, points: Array, arrows: Array) -> Html:
+def _figure(title: str, details: str, motion: _Motion, *, points: Array, arrows: Array) -> Html:
     """Corners (n, corners, 2) and forces (k, 2) in the plane of the drawing."""
-    way, corners = points[:, -1], points.reshape(-1, 2)
+    tool_path, corners = points[:, -1], points.reshape(-1, 2)
     chosen = np.unique(np.linspace(0, len(points) - 1, POSTURES).astype(int))
     longest = float(np.linalg.norm(motion.forces, axis=1).max(initial=0.0))
     width = plane_of_points(corners, least_m=LEAST_M).width
-    shafts = arrows * (ARROW_SHARE * width / longest) if longest > 0 else arrows[:0]
-    tails = way[motion.rows][: len(shafts)]
+    shafts = arrows * (ARROW_FRACTION * width / longest) if longest > 0 else arrows[:0]
+    tails = tool_path[motion.rows][: len(shafts)]
     plane = plane_of_points(np.concatenate([corners, tails + shafts]), least_m=LEAST_M)
-    layers = [route(plane, way, WAY), *(route(plane, points[k], f"s{i}") for i, k in enumerate(chosen.tolist()))]
+    layers = [route(plane, tool_path, WAY), *(route(plane, points[k], f"s{i}") for i, k in enumerate(chosen.tolist()))]
     layers += _arrows(plane, tails, shafts)
     seconds = (motion.stamp_ns[chosen] - motion.stamp_ns[0]) / NS_PER_S
-    told += f"; the longest force is {number_text(longest)} N" if longest > 0 else ""
+    details += f"; the longest force is {number_text(longest)} N" if longest > 0 else ""
     caption = element(
         "figcaption",
         element("b", title),
-        element("span", told, class_="muted"),
+        element("span", details, class_="muted"),
         legend_of([f"after {number_text(after)} s" for after in seconds.tolist()]),
     )
-    marks = [mark(plane, *points[0, 0].tolist(), kind="sensor"), mark(plane, *way[-1].tolist(), kind="end")]
+    marks = [mark(plane, *points[0, 0].tolist(), kind="sensor"), mark(plane, *tool_path[-1].tolist(), kind="end")]
     return element("figure", caption, plane_drawing(plane, layers, marks), class_="card")
 
 
@@ -174,5 +178,5 @@ def _arrows(plane: Plane, tails: Array, shafts: Array) -> list[Html]:
     tails, shafts = tails[chosen], shafts[chosen]
     across = np.stack([-shafts[:, 1], shafts[:, 0]], axis=-1)
     tips = tails + shafts
-    barbs = [tips - HEAD_SHARE * (shafts + side * across / 2) for side in (1, -1)]
+    barbs = [tips - HEAD_FRACTION * (shafts + side * across / 2) for side in (1, -1)]
     return [route(plane, path, FORCE) for path in np.stack([tails, tips, barbs[0], tips, barbs[1]], axis=1)]

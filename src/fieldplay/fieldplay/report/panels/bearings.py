@@ -34,19 +34,19 @@ from fieldplay.messages.records import (
 )
 from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import Curve, dots, line_chart, mark, plane_drawing, plane_of_points
-from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text, plain_table
-from fieldplay.report.html.pictures import cells_of_shares, curve_over, key, label_over, ramp, raster_figure
+from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text, plain_table
+from fieldplay.report.html.pictures import cells_of_fractions, curve_over, key, label_over, ramp, raster_figure
 from fieldplay.report.panels.overview import Numbers, Overview
 
 PER_DEG, CELL_M = 2, 0.25
 BEARINGS, RANGES = 360 * PER_DEG, 320  # cells, up to 80 m
 OFF_EDGE = 0.25  # of a cell, so that beams at quarters of a degree do not lie on edges
-KEPT_ROWS = 200
+MAX_ROWS = 200
 SECTORS = 360  # of a revolution
 SECTOR_REACH = 2  # to either side of a return, so that there is no gap between those of a radar
 MOST_BEAMS = 2000
 Counts = NDArray[np.int64]
-SHOWN_SHARE, STEP_M, MOST_M = 0.99, 5.0, 80.0
+SHOWN_FRACTION, STEP_M, MOST_M = 0.99, 5.0, 80.0
 TICKS_DEG = range(180, -181, -45)
 LEAST_LEVEL = 0.5  # of a sensor's z axis upwards or downwards; else it stands on its edge
 QUANTILES = (0.1, 0.5, 0.9)
@@ -55,10 +55,10 @@ NEAREST_M, FARTHEST_M, BIN_M = -15.0, 15.0, 0.5
 NEAR_IN_TIME_NS = NS_PER_S
 SCAN = "sensor_msgs/msg/LaserScan"
 MOST_TOPICS = 12
-KEPT = 2
+MAX_SCANS = 2
 FARTHEST_POINT_M = 1e6
 Points = NDArray[np.float64]
-SHARE = "std_msgs/msg/Float32"
+SUSPECT_RATIO = "std_msgs/msg/Float32"
 FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end
 OBJECTS, VISIBLE = "/reference_objects", 0.5  # how the topic ends; markers more transparent are not there
 MOST_SENSORS = 8
@@ -85,8 +85,8 @@ class BearingCounts:
         column = np.floor(np.degrees(bearing_rad) * PER_DEG + OFF_EDGE).astype(np.int64) + BEARINGS // 2
         row = np.floor(range_m / CELL_M).astype(np.int64)
         inside = (row >= 0) & (row < RANGES)
-        place = column[inside] % BEARINGS * RANGES + row[inside]
-        np.add.at(self.counts.reshape(-1), place, 1)
+        cell = column[inside] % BEARINGS * RANGES + row[inside]
+        np.add.at(self.counts.reshape(-1), cell, 1)
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ class LaserSeen:
     def _keep(self, stamp_ns: NDArray[np.int64], starts: Array, ranges: Array) -> None:
         if self.rows is None:
             self._beams = ranges.shape[1] + 1  # scans may differ by one
-            self.rows = RowDecimator(1 + self._beams, KEPT_ROWS)
+            self.rows = RowDecimator(1 + self._beams, MAX_ROWS)
         filled = np.full((len(ranges), self._beams), np.nan)
         filled[:, : ranges.shape[1]] = ranges[:, : self._beams]
         self.rows.add(stamp_ns, np.concatenate([starts[:, None], filled], axis=1))
@@ -136,7 +136,7 @@ class RadarSeen:
 
     frame: str = ""
     grid: BearingCounts = field(default_factory=BearingCounts)
-    rows: RowDecimator = field(default_factory=lambda: RowDecimator(SECTORS, KEPT_ROWS))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(SECTORS, MAX_ROWS))
 
     def add(self, stamp_ns: int, frame: str, points: Array) -> None:
         """A revolution with its points (n, 3)."""
@@ -163,18 +163,18 @@ class ReferenceObjects:
 
     def labels(self, frames: Frames, sensor: str, axes: tuple[Axis, Axis]) -> tuple[list[Html], list[str]]:
         """The number of each object at its bearing and range from a sensor, and what the numbers are."""
-        found = frames.transform(sensor, self.frame, np.array([self.stamp_ns], np.int64))
-        if found is None or not found[1][0]:
+        transform = frames.transform(sensor, self.frame, np.array([self.stamp_ns], np.int64))
+        if transform is None or not transform[1][0]:
             return [], []
         level = _level(frames, sensor)
-        seen = self.position_m @ found[0][0, :3, :3].T + found[0][0, :3, 3]
+        seen = self.position_m @ transform[0][0, :3, :3].T + transform[0][0, :3, 3]
         own_deg, range_m = np.degrees(np.arctan2(seen[:, 1], seen[:, 0])), np.hypot(seen[:, 0], seen[:, 1])
         bearing_deg = (level.sense * own_deg + level.yaw_deg + 180.0) % 360.0 - 180.0
         fractions = axes[0].fractions(bearing_deg), axes[1].fractions(range_m)
         inside = np.all([(fraction >= 0) & (fraction <= 1) for fraction in fractions], axis=0)
-        places = np.flatnonzero(inside & level.is_level).tolist()
-        labels = [label_over(float(bearing_deg[i]), float(range_m[i]), axes, str(i + 1)) for i in places]
-        return labels, [f"{i + 1} {self.names[i]}" for i in places]
+        indices = np.flatnonzero(inside & level.is_level).tolist()
+        labels = [label_over(float(bearing_deg[i]), float(range_m[i]), axes, str(i + 1)) for i in indices]
+        return labels, [f"{i + 1} {self.names[i]}" for i in indices]
 
 
 @dataclass(frozen=True)
@@ -187,14 +187,14 @@ class _Level:
 
     def own(self, bearing_deg: Array) -> Array:
         """The sensor's own bearings, from -180 to 180."""
-        found: Array = (self.sense * (bearing_deg - self.yaw_deg) + 180.0) % 360.0 - 180.0
-        return found
+        own_deg: Array = (self.sense * (bearing_deg - self.yaw_deg) + 180.0) % 360.0 - 180.0
+        return own_deg
 
 
-def shown_range_m(grids: Sequence[BearingCounts]) -> float:
+def display_range_m(grids: Sequence[BearingCounts]) -> float:
     """How far figures reach: as nearly all returns of some sensors do."""
     counts = np.sum([grid.counts.sum(axis=0) for grid in grids], axis=0)
-    reached = np.searchsorted(np.cumsum(counts), SHOWN_SHARE * counts.sum()) + 1
+    reached = np.searchsorted(np.cumsum(counts), SHOWN_FRACTION * counts.sum()) + 1
     return float(np.clip(STEP_M * np.ceil(reached * CELL_M / STEP_M - 0.1), STEP_M, MOST_M))
 
 
@@ -214,19 +214,19 @@ def density_figure(
     fractions = np.log1p(cells) / max(np.log1p(cells.max(initial=0.0)), 1.0)
     flagged = None
     if filtered is not None:
-        kept = filtered.grid.counts[columns][:, rows].T
-        flagged = (cells > 0) & (cells > 2 * kept)
-    pixels = cells_of_shares(np.where(cells > 0, fractions, np.nan), flagged)
+        remaining = filtered.grid.counts[columns][:, rows].T
+        flagged = (cells > 0) & (cells > 2 * remaining)
+    pixels = cells_of_fractions(np.where(cells > 0, fractions, np.nan), flagged)
     axes = (x_axis, number_axis_from_zero(top_m))
     is_compared = radar is not None and level.is_level
     layers = _radar_curves(radar, _level(frames, radar.frame), axes) if radar is not None and is_compared else []
-    told = f"{count_text(int(counts.sum()))} returns, m over degrees{'' if level.is_level else ' in its own plane'}"
+    caption = f"{count_text(int(counts.sum()))} returns, m over degrees{'' if level.is_level else ' in its own plane'}"
     keys = [key("s1", "taken out")] if filtered is not None else []
     keys += [key("s3", "radar: median, nearest and farthest tenth")] if layers else []
     labels, names = ([], []) if objects is None else objects.labels(frames, seen.frame, axes)
     keys += [element("span", name) for name in names]
     foot = ramp("few", "many", keys)
-    return raster_figure(name, told, pixels, axes=axes, layers=layers, labels=labels, foot=foot)
+    return raster_figure(name, caption, pixels, axes=axes, layers=layers, labels=labels, foot=foot)
 
 
 def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m: float) -> Html:
@@ -237,9 +237,9 @@ def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m:
     stamp_ns, ranges = _ranges_at(seen, own_deg)
     down = overview.time_axis()
     pictured = _evenly(overview.seconds(stamp_ns), ranges, down)
-    pixels = cells_of_shares(np.minimum(pictured / top_m, 1.0))
-    told = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
-    return raster_figure(name, told, pixels, axes=(x_axis, down.flip()), foot=ramp("0 m", f"{number_text(top_m)} m"))
+    pixels = cells_of_fractions(np.minimum(pictured / top_m, 1.0))
+    caption = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
+    return raster_figure(name, caption, pixels, axes=(x_axis, down.flip()), foot=ramp("0 m", f"{number_text(top_m)} m"))
 
 
 def number_axis_from_zero(top: float) -> Axis:
@@ -256,13 +256,13 @@ def _level(frames: Frames, frame: str) -> _Level:
         if not edges[name].is_static:
             break
         carrying = edges[name].parent
-    found = frames.transform(carrying, frame, np.zeros(1, np.int64))
-    if found is None or carrying == frame:
+    transform = frames.transform(carrying, frame, np.zeros(1, np.int64))
+    if transform is None or carrying == frame:
         return _Level()
-    turn = found[0][0, :3, :3]
-    if abs(turn[2, 2]) < LEAST_LEVEL:
+    rotation = transform[0][0, :3, :3]
+    if abs(rotation[2, 2]) < LEAST_LEVEL:
         return _Level(is_level=False)
-    return _Level(float(np.sign(turn[2, 2])), float(np.degrees(np.arctan2(turn[1, 0], turn[0, 0]))))
+    return _Level(float(np.sign(rotation[2, 2])), float(np.degrees(np.arctan2(rotation[1, 0], rotation[0, 0]))))
 
 
 def _bearings(counts: NDArray[np.int64], level: _Level, step: int = 1) -> tuple[Axis, NDArray[np.intp]]:
@@ -287,8 +287,8 @@ def _radar_curves(radar: RadarSeen, level: _Level, axes: tuple[Axis, Axis]) -> l
     total = np.cumsum(counts, axis=1)
     curves = []
     for quantile in QUANTILES:
-        place = np.array((total < quantile * total[:, -1:]).sum(axis=1), np.float64)
-        range_m = np.where(total[:, -1] > 0, (place + 0.5) * CELL_M, np.nan)
+        cell = np.array((total < quantile * total[:, -1:]).sum(axis=1), np.float64)
+        range_m = np.where(total[:, -1] > 0, (cell + 0.5) * CELL_M, np.nan)
         within = np.where(range_m <= RANGES * CELL_M, np.minimum(range_m, axes[1].high), np.nan)
         curves.append(curve_over(bearing_deg, within, axes, "s3"))
     return curves
@@ -342,8 +342,8 @@ def difference_chart(frames: Frames, lasers: Mapping[Topic, LaserSeen], radar: R
 def _differences(frames: Frames, seen: LaserSeen, radar: RadarSeen) -> Array:
     """Laser minus radar (n,), of the scans that were kept and the revolutions nearest to them in time."""
     moment = np.zeros(1, np.int64)
-    found = frames.transform(radar.frame, seen.frame, moment)
-    if found is None or not frames.are_fixed(radar.frame, seen.frame) or seen.rows is None:
+    transform = frames.transform(radar.frame, seen.frame, moment)
+    if transform is None or not frames.are_fixed(radar.frame, seen.frame) or seen.rows is None:
         return np.zeros(0)
     (radar_stamps, sectors), (stamp_ns, values) = radar.rows.rows(), seen.rows.rows()
     after = np.clip(np.searchsorted(radar_stamps, stamp_ns), 1, max(len(radar_stamps) - 1, 1))
@@ -355,7 +355,7 @@ def _differences(frames: Frames, seen: LaserSeen, radar: RadarSeen) -> Array:
     angles = values[near, :1] + seen.step_rad * np.arange(values.shape[1] - 1)
     ranges = values[near, 1:]
     met = np.isfinite(ranges)
-    placed = seen_by_radar(mounting_from_base(found[0][0], np.eye(4)), angles, np.where(met, ranges, 0.0))
+    placed = seen_by_radar(mounting_from_base(transform[0][0], np.eye(4)), angles, np.where(met, ranges, 0.0))
     radar_m = np.take_along_axis(sectors[nearest[near]], placed.bin, axis=1)
     difference = placed.range_m - radar_m
     return np.asarray(difference[met & np.isfinite(radar_m)], np.float64)
@@ -375,8 +375,8 @@ class _Scan:
 
 
 @dataclass
-class _Kept:
-    picks: Decimator[_Scan] = field(default_factory=lambda: Decimator(KEPT))
+class _TopicScans:
+    samples: Decimator[_Scan] = field(default_factory=lambda: Decimator(MAX_SCANS))
 
 
 class ScanPanel:
@@ -385,23 +385,23 @@ class ScanPanel:
     msgtypes = (SCAN,)
 
     def __init__(self) -> None:
-        self._topics: dict[Topic, _Kept] = {}
+        self._topics: dict[Topic, _TopicScans] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Scans, of which few are kept."""
-        kept = self._topics.setdefault(batch.topic, _Kept())
+        content = self._topics.setdefault(batch.topic, _TopicScans())
         for stamp_ns, (record, frame, _), row in batch.rows():
             if isinstance(record, LaserScans):
-                kept.picks.offer(partial(_scan, stamp_ns, record, row, frame=frame))
+                content.samples.offer(partial(_scan, stamp_ns, record, row, frame=frame))
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Nothing: all that can be read can be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """One scan of each topic."""
         figures = []
-        for topic, kept in overview.in_order(self._topics)[:MOST_TOPICS]:
-            scans = [scan for scan in kept.picks.items() if len(scan.points)]
+        for topic, content in overview.in_order(self._topics)[:MOST_TOPICS]:
+            scans = [scan for scan in content.samples.items() if len(scan.points)]
             if scans:
                 figures.append(_figure(overview, topic, scans[middle_of([scan.log_ns for scan in scans])]))
         if not figures:
@@ -409,7 +409,7 @@ class ScanPanel:
         left_out = len(self._topics) - MOST_TOPICS
         more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
         lead = "One scan of each scanner in its own frame, x to the right and y up."
-        return [Section("scans", "Laser scans", joined([cards(figures), more]), lead)]
+        return [Section("scans", "Laser scans", join_html([cards(figures), more]), lead)]
 
 
 def _scan(log_ns: int, record: LaserScans, row: int, *, frame: str) -> _Scan:
@@ -423,8 +423,8 @@ def _scan(log_ns: int, record: LaserScans, row: int, *, frame: str) -> _Scan:
 
 def _figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:
     plane = plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))]))
-    told = f"{len(scan.points)} of {scan.beams} beams at {overview.moment_text(scan.log_ns)}, in {scan.frame}"
-    caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
+    details = f"{len(scan.points)} of {scan.beams} beams at {overview.moment_text(scan.log_ns)}, in {scan.frame}"
+    caption = element("figcaption", element("b", path_text(topic.name)), element("span", details, class_="muted"))
     drawn = plane_drawing(plane, [dots(plane, scan.points, "s0")], [mark(plane, 0.0, 0.0, kind="sensor")])
     return element("figure", caption, drawn, class_="card")
 
@@ -432,22 +432,27 @@ def _figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:
 class BearingPanel:
     """Counts all returns of planar sensors by bearing and range, and keeps a few scans of each."""
 
-    msgtypes = (SCAN, CLOUD, SHARE, DIAGNOSTICS, MARKERS)
+    msgtypes = (SCAN, CLOUD, SUSPECT_RATIO, DIAGNOSTICS, MARKERS)
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self._lasers: dict[Topic, LaserSeen] = {}
         self._radars: dict[Topic, RadarSeen | None] = {}  # None is one that does not scan a plane
-        self._shares: dict[Topic, Numbers] = {}
+        self._suspect_ratios: dict[Topic, Numbers] = {}
         self._verdicts: dict[Topic, Counter[str]] = {}
         self._objects: ReferenceObjects | None = None
 
     def add(self, batch: RecordBatch) -> None:
         """Scans, revolutions, and what was found of them."""
-        kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares, MARKERS: self._add_objects}
+        kinds = {
+            SCAN: self._add_scans,
+            CLOUD: self._add_clouds,
+            SUSPECT_RATIO: self._add_suspect_ratios,
+            MARKERS: self._add_objects,
+        }
         kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Nothing: of what cannot be read the panels of scans, clouds and numbers tell."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -458,14 +463,14 @@ class BearingPanel:
         if not raw and not radars:
             return []
         figures = self._figures(overview, dict(list(raw.items())[:MOST_SENSORS]), radars)
-        body = joined([*figures, self._told(overview)])
+        body = join_html([*figures, self._verdict_table(overview)])
         return [Section("bearings", "Range sensors against bearing", body, LEAD)]
 
     def _figures(
         self, overview: Overview, lasers: dict[Topic, LaserSeen], radars: dict[Topic, RadarSeen]
     ) -> list[Html]:
         radar = next(iter(radars.values()), None)
-        top_m = shown_range_m([radar.grid] if radar else [seen.grid for seen in lasers.values()])
+        top_m = display_range_m([radar.grid] if radar else [seen.grid for seen in lasers.values()])
         filtered = {topic: self._lasers.get(Topic(topic.name + FILTERED, SCAN)) for topic in lasers}
         densities = [
             density_figure(
@@ -480,21 +485,25 @@ class BearingPanel:
         both: list[tuple[Topic, LaserSeen | RadarSeen]] = [*lasers.items(), *radars.items()]
         falls = [waterfall_figure(overview, t.name, seen, top_m=top_m) for t, seen in both]
         charts = [] if radar is None else difference_chart(self._frames, lasers, radar)
-        return [cards(densities, "wide"), cards(falls, "wide"), cards([*charts, *self._share_chart(overview)], "wide")]
+        return [
+            cards(densities, "wide"),
+            cards(falls, "wide"),
+            cards([*charts, *self._suspect_chart(overview)], "wide"),
+        ]
 
-    def _share_chart(self, overview: Overview) -> list[Html]:
-        curves = [curve for _, kept in overview.in_order(self._shares) for curve in kept.curves(overview)]
+    def _suspect_chart(self, overview: Overview) -> list[Html]:
+        curves = [curve for _, numbers in overview.in_order(self._suspect_ratios) for curve in numbers.curves(overview)]
         if not curves:
             return []
         unit = "share of all returns"
         return [line_chart("suspect returns", curves, unit=unit, x_axis=overview.time_axis())]
 
-    def _told(self, overview: Overview) -> Html:
+    def _verdict_table(self, overview: Overview) -> Html:
         if not self._verdicts:
             return Html("")
         rows = [
-            (topic.name.removesuffix(REPORT), ", ".join(f"{name}: {count_text(n)}" for name, n in told.most_common()))
-            for topic, told in overview.in_order(self._verdicts)
+            (topic.name.removesuffix(REPORT), ", ".join(f"{name}: {count_text(n)}" for name, n in counts.most_common()))
+            for topic, counts in overview.in_order(self._verdicts)
         ]
         title = element(
             "figcaption", element("b", "What was reported of them"), element("span", "how often", class_="muted")
@@ -525,13 +534,13 @@ class BearingPanel:
             elif len(points):
                 seen.add(int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points)
 
-    def _add_shares(self, batch: RecordBatch) -> None:
+    def _add_suspect_ratios(self, batch: RecordBatch) -> None:
         if not batch.topic.name.endswith(SUSPECT):
             return
         label = batch.topic.name.removesuffix(SUSPECT).rpartition("/")[2]
         for record, *_ in batch.records:
             if isinstance(record, Scalars):
-                numbers = self._shares.setdefault(batch.topic, Numbers((label,)))
+                numbers = self._suspect_ratios.setdefault(batch.topic, Numbers((label,)))
                 numbers.add(record.leaves_ns, record.values[:, None])
 
     def _add_objects(self, batch: RecordBatch) -> None:
@@ -551,11 +560,11 @@ class BearingPanel:
     def _add_verdicts(self, batch: RecordBatch) -> None:
         if not batch.topic.name.endswith(REPORT):
             return
-        told = self._verdicts.setdefault(batch.topic, Counter())
+        counts = self._verdicts.setdefault(batch.topic, Counter())
         for _, make in batch.single():
             framed = make()
             if framed is not None and isinstance(framed.record, Diagnostics):
-                told.update(state.message for state in framed.record.states[framed.record.state_index[0]])
+                counts.update(state.message for state in framed.record.states[framed.record.state_index[0]])
 
 
 def _partner(topic: Topic, ending: str) -> Topic:

@@ -30,8 +30,8 @@ from fieldplay.messages.records import Pixels as ArchivePixels
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.record_source import Issues, RecordBatch, Single
 from fieldplay.report.html.charts import UNITS, Curve, line_chart, percent
-from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text
-from fieldplay.report.html.pictures import fitted, photo, raster_figure
+from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text
+from fieldplay.report.html.pictures import limit_width, photo, raster_figure
 from fieldplay.report.panels.overview import Overview
 
 NEAREST_M = 0.05
@@ -40,11 +40,11 @@ MARGIN = 0.02
 FAR = 5.0  # of the picture's sides: an axis does not lead so far
 FISHEYES = ("equidistant", "fisheye")
 SAME = 0.012  # frames closer than this share of the width are one sign
-MOST_SIGNS = 24
+MAX_LABELS = 24
 NARROW, WIDE = 330.0, 720.0  # widths in pixels of a picture on a phone and on a desk
 LETTER, LINE = 6.6, 17.0  # size of a letter and height of a label, in pixels
 Array = NDArray[np.float64]
-KEPT_LINES, MOST_LINE_CAMERAS = 48, 8
+MAX_LINES, MOST_LINE_CAMERAS = 48, 8
 COLUMNS, ROWS = 480, 160  # of a figure
 ROWS_OF_MOSAIC = 2
 NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose numbers are no brightness
@@ -57,7 +57,7 @@ PNG = b"\x89PNG"
 LARGE, SMALL = 960, 560  # pixels of width
 MOST_CAMERAS = 16
 RECTIFIED = "rect"  # what the names of rectified pictures have in them
-KEPT = 2
+MAX_IMAGES = 2
 LEAD = (
     "The first, a middle and the last picture. Where the camera's numbers and the tf tree allow, the frames before the "
     "camera are drawn with their axes."
@@ -69,7 +69,7 @@ Stored = tuple[int, FramedRecord | None]  # when a picture leaves, and the pictu
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
+class Intrinsics:
     """How a camera projects: its matrix (3, 3), its distortion and the model of it, the width and height it is for."""
 
     matrix: Array
@@ -78,13 +78,13 @@ class Lens:
     size: tuple[int, int]
 
 
-def lens_from_camera(camera: Camera, *, is_rectified: bool) -> Lens:
+def intrinsics_from_camera(camera: Camera, *, is_rectified: bool) -> Intrinsics:
     """How a camera projects; of rectified pictures the new matrix holds, and no distortion is left."""
     matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], float)
     projection = np.array(camera.projection or np.zeros(12), float).reshape(3, 4)[:, :3]
     distortion = np.zeros(0) if is_rectified else np.nan_to_num(np.array(camera.distortion, float))
     rectified = projection if is_rectified and projection.any() else matrix
-    return Lens(rectified, distortion, camera.distortion_model, (camera.width, camera.height))
+    return Intrinsics(rectified, distortion, camera.distortion_model, (camera.width, camera.height))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +96,10 @@ class FramesInImage:
     tips: Array
 
 
-def frames_in_image(lens: Lens, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
+def frames_in_image(intrinsics: Intrinsics, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
     """The frames in front of a camera and within its picture; None where nothing can be projected."""
-    matrix = lens.matrix
-    size = np.array(lens.size, float)
+    matrix = intrinsics.matrix
+    size = np.array(intrinsics.size, float)
     if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or (size <= 0).any():
         return None
     names, transforms = _in_camera(frame, frames, stamp_ns)
@@ -107,44 +107,48 @@ def frames_in_image(lens: Lens, frame: str, *, frames: Frames, stamp_ns: int) ->
         return None
     depth = transforms[:, 2, 3]
     length = AXIS * size[0] / matrix[0, 0] * depth
-    ends = transforms[:, None, :3, 3] + np.concatenate(
+    points = transforms[:, None, :3, 3] + np.concatenate(
         [np.zeros((len(names), 1, 3)), np.swapaxes(transforms[:, :3, :3], 1, 2) * length[:, None, None]], axis=1
     )
-    pinhole = ends[..., :2] / np.maximum(ends[..., 2:], NEAREST_M) * np.diag(matrix)[:2] + matrix[:2, 2]
+    pinhole = points[..., :2] / np.maximum(points[..., 2:], NEAREST_M) * np.diag(matrix)[:2] + matrix[:2, 2]
     about = ((pinhole[:, 0] > -0.3 * size) & (pinhole[:, 0] < 1.3 * size)).all(axis=1)
-    places = _projected(ends.reshape(-1, 3), lens).reshape(len(names), 4, 2) / size
-    inside = ((places[:, 0] > MARGIN) & (places[:, 0] < 1 - MARGIN)).all(axis=1)
-    kept = np.flatnonzero(about & inside & (np.abs(places) < FAR).all(axis=(1, 2)))
-    kept = kept[np.argsort(depth[kept], kind="stable")]
-    return FramesInImage([names[place] for place in kept], places[kept, 0], places[kept, 1:]) if len(kept) else None
+    positions = _project(points.reshape(-1, 3), intrinsics).reshape(len(names), 4, 2) / size
+    inside = ((positions[:, 0] > MARGIN) & (positions[:, 0] < 1 - MARGIN)).all(axis=1)
+    visible = np.flatnonzero(about & inside & (np.abs(positions) < FAR).all(axis=(1, 2)))
+    visible = visible[np.argsort(depth[visible], kind="stable")]
+    return (
+        FramesInImage([names[index] for index in visible], positions[visible, 0], positions[visible, 1:])
+        if len(visible)
+        else None
+    )
 
 
 def overlay(seen: FramesInImage, ratio: float) -> Html:
     """The axes as lines over a picture (width by height is ratio), and the names beside them where there is room."""
-    signs = _merged(seen)[:MOST_SIGNS]
-    rows = [index for index, _ in signs]
+    labels = _merge_overlapping(seen)[:MAX_LABELS]
+    rows = [index for index, _ in labels]
     lines = [_axes(seen.origins[row], seen.tips[row]) for row in rows]
     svg = element("svg", *lines, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
-    labels = _labels([name for _, name in signs], seen.origins[rows], ratio)
-    return joined([svg, *labels])
+    texts = _labels([name for _, name in labels], seen.origins[rows], ratio)
+    return join_html([svg, *texts])
 
 
 def _in_camera(frame: str, frames: Frames, stamp_ns: int) -> tuple[list[str], Array]:
-    names, found = [], []
+    names, transforms = [], []
     for name in frames.names:
         joined_by = frames.transform(frame, name, np.array([stamp_ns], np.int64)) if name != frame else None
         if joined_by is not None and joined_by[1][0] and joined_by[0][0, 2, 3] > NEAREST_M:
             names.append(name)
-            found.append(joined_by[0][0])
-    return names, np.array(found).reshape(-1, 4, 4)
+            transforms.append(joined_by[0][0])
+    return names, np.array(transforms).reshape(-1, 4, 4)
 
 
-def _projected(points: Array, lens: Lens) -> Array:
+def _project(points: Array, intrinsics: Intrinsics) -> Array:
     """Pixels (n, 2) of points (n, 3) in the camera's frame, with its distortion."""
-    matrix, distortion = lens.matrix, lens.distortion
+    matrix, distortion = intrinsics.matrix, intrinsics.distortion
     points = np.where(points[:, 2:] > NEAREST_M, points, [0.0, 0.0, NEAREST_M])
     still = np.zeros(3)
-    if lens.model in FISHEYES and len(distortion) >= 4:
+    if intrinsics.model in FISHEYES and len(distortion) >= 4:
         pixels, _ = cv2.fisheye.projectPoints(points[:, None, :], still, still, matrix, distortion[:4])
     else:
         usable = distortion if len(distortion) in (4, 5, 8, 12, 14) else np.zeros(5)
@@ -152,16 +156,16 @@ def _projected(points: Array, lens: Lens) -> Array:
     return np.asarray(pixels, float).reshape(-1, 2)
 
 
-def _merged(seen: FramesInImage) -> list[tuple[int, str]]:
+def _merge_overlapping(seen: FramesInImage) -> list[tuple[int, str]]:
     """Signs: the row of a frame, and the names of all that are at its place."""
-    signs: list[tuple[int, list[str]]] = []
+    groups: list[tuple[int, list[str]]] = []
     for row, name in enumerate(seen.names):
-        near = [sign for sign in signs if np.abs(seen.origins[sign[0]] - seen.origins[row]).max() < SAME]
+        near = [group for group in groups if np.abs(seen.origins[group[0]] - seen.origins[row]).max() < SAME]
         if near:
             near[0][1].append(name)
         else:
-            signs.append((row, [name]))
-    return [(row, names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}") for row, names in signs]
+            groups.append((row, [name]))
+    return [(row, names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}") for row, names in groups]
 
 
 def _axes(origin: Array, tips: Array) -> Html:
@@ -169,43 +173,43 @@ def _axes(origin: Array, tips: Array) -> Html:
         (x1, y1), (x2, y2) = np.rint(origin * UNITS).astype(int).tolist(), np.rint(tip * UNITS).astype(int).tolist()
         return element("path", d=f"M{x1} {y1}L{x2} {y2}", class_=kind)
 
-    return joined(
+    return join_html(
         [line(tip, "under") for tip in tips] + [line(tip, f"a{axis}") for axis, tip in zip("xyz", tips, strict=True)]
     )
 
 
-def _labels(names: list[str], places: Array, ratio: float) -> list[Html]:
+def _labels(names: list[str], positions: Array, ratio: float) -> list[Html]:
     """Names where they do not lie on each other: those that a phone has room for, then those for wider pages."""
-    made: list[Html] = []
+    labels: list[Html] = []
     settled: list[tuple[int, bool]] = []
     for width, kind in ((NARROW, ""), (WIDE, "wide-only")):
         size = (width, width / ratio)
-        taken = [_box(names[row], places[row], size, is_left=is_left) for row, is_left in settled]
+        taken = [_box(names[row], positions[row], size, is_left=is_left) for row, is_left in settled]
         for row, name in enumerate(names):
             if any(row == done for done, _ in settled):
                 continue
             for is_left in (False, True):
-                box = _box(name, places[row], size, is_left=is_left)
+                box = _box(name, positions[row], size, is_left=is_left)
                 if box[0] >= 0 and box[2] <= width and not any(_meet(box, other) for other in taken):
                     taken.append(box)
                     settled.append((row, is_left))
-                    made.append(_label(name, places[row], kind, is_left=is_left))
+                    labels.append(_label(name, positions[row], kind, is_left=is_left))
                     break
-    return made
+    return labels
 
 
-def _label(name: str, place: Array, kind: str, *, is_left: bool) -> Html:
+def _label(name: str, position: Array, kind: str, *, is_left: bool) -> Html:
     offset = "-.45rem" if is_left else ".45rem"
-    style = f"left:calc({percent(float(place[0]))} + {offset});top:{percent(float(place[1]))}"
+    style = f"left:calc({percent(float(position[0]))} + {offset});top:{percent(float(position[1]))}"
     return element("span", name, class_=f"{kind} {'left' if is_left else ''}".strip() or None, style=style)
 
 
 Box = tuple[float, float, float, float]
 
 
-def _box(name: str, place: Array, size: tuple[float, float], *, is_left: bool) -> Box:
+def _box(name: str, position: Array, size: tuple[float, float], *, is_left: bool) -> Box:
     """Left, top, right, bottom of a label on a picture of a size in pixels."""
-    x, y = float(place[0]) * size[0], float(place[1]) * size[1]
+    x, y = float(position[0]) * size[0], float(position[1]) * size[1]
     length = LETTER * len(name) + 8
     left = x - 7 - length if is_left else x + 7
     return left, y - LINE / 2, left + length, y + LINE / 2
@@ -229,7 +233,7 @@ class _Line:
 
 @dataclass
 class _CameraLines:
-    picks: Decimator[_Line] = field(default_factory=lambda: Decimator(KEPT_LINES))
+    samples: Decimator[_Line] = field(default_factory=lambda: Decimator(MAX_LINES))
 
 
 class ImageLinePanel:
@@ -244,9 +248,9 @@ class ImageLinePanel:
         """Images, of which few are decoded."""
         camera = self._cameras.setdefault(batch.topic, _CameraLines())
         for stamp_ns, make in batch.single():
-            camera.picks.offer(partial(_line, stamp_ns, make))
+            camera.samples.offer(partial(_line, stamp_ns, make))
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Nothing: the panel of images reports those that cannot be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -254,10 +258,10 @@ class ImageLinePanel:
         topics = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
         figures: list[Html] = []
         for topic, camera in topics[:MOST_LINE_CAMERAS]:
-            lines = camera.picks.items()
+            lines = camera.samples.items()
             if len({line.stamp_ns for line in lines}) > 1:
                 figures += [
-                    _lines_figure(overview, topic, lines, count=camera.picks.seen),
+                    _lines_figure(overview, topic, lines, count=camera.samples.seen),
                     _chart(overview, topic, lines),
                 ]
         return (
@@ -313,9 +317,9 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     pixels = _evenly(overview.seconds(stamp_ns), colours, down)
     width = max(line.width for line in lines)
     x_axis = Axis(0.0, float(width), tuple(tick for tick in number_axis(0.0, width).ticks if tick[0] <= width))
-    told = f"the middle line over time, of {count_text(len(lines))} of {many(count, 'image')}"
+    caption = f"the middle line over time, of {count_text(len(lines))} of {many(count, 'image')}"
     foot = element("div", "columns of the image", class_="legend")
-    return raster_figure(topic.name, told, pixels, axes=(x_axis, down.flip()), foot=foot)
+    return raster_figure(topic.name, caption, pixels, axes=(x_axis, down.flip()), foot=foot)
 
 
 def _evenly(seconds: NDArray[np.float64], colours: Pixels, axis: Axis) -> Pixels:
@@ -341,7 +345,7 @@ def _chart(overview: Overview, topic: Topic, lines: list[_Line]) -> Html:
 
 
 @dataclass(frozen=True, eq=False)
-class _Picture:
+class _DecodedImage:
     """A picture ready to be shown, with its size before it was made smaller; or why it is not."""
 
     log_ns: int
@@ -349,15 +353,15 @@ class _Picture:
     frame: str
     pixels: Pixels | None = None
     size: tuple[int, int] = (0, 0)
-    fault: str = ""
+    error: str = ""
 
 
 @dataclass
 class _Camera:
     """Some messages of a topic of pictures as they came, and what was made of them."""
 
-    picks: Decimator[Stored] = field(default_factory=lambda: Decimator(KEPT))
-    pictures: list[_Picture] | None = None
+    samples: Decimator[Stored] = field(default_factory=lambda: Decimator(MAX_IMAGES))
+    images: list[_DecodedImage] | None = None
 
 
 class CameraPanel:
@@ -378,50 +382,53 @@ class CameraPanel:
             return
         camera = self._cameras.setdefault(batch.topic, _Camera())
         for stamp_ns, make in batch.single():
-            camera.picks.offer(partial(_stored, stamp_ns, make))
+            camera.samples.offer(partial(_load_stored, stamp_ns, make))
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Pictures that were to be shown and cannot be."""
         for topic, camera in self._cameras.items():
-            for image in _pictures(topic, camera):
-                if image.fault:
-                    issues.add("unreadable_picture", topic.name, image.fault)
+            for image in _decoded_images(topic, camera):
+                if image.error:
+                    issues.add("unreadable_picture", topic.name, image.error)
 
     def sections(self, overview: Overview) -> list[Section]:
         """A group for each camera."""
         requested = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
-        made = (self._group(overview, topic, camera) for topic, camera in requested[:MOST_CAMERAS])
-        groups = [group for group in made if group is not None]
+        optional_groups = (self._group(overview, topic, camera) for topic, camera in requested[:MOST_CAMERAS])
+        groups = [group for group in optional_groups if group is not None]
         if not groups:
             return []
         left_out = len(requested) - MOST_CAMERAS
         more = element("p", f"{left_out} more cameras are not shown.", class_="muted") if left_out > 0 else ""
-        return [Section("pictures", "What the cameras saw", joined([*groups, more]), LEAD)]
+        return [Section("pictures", "What the cameras saw", join_html([*groups, more]), LEAD)]
 
     def _is_double(self, topic: Topic) -> bool:
         """Whether the pictures are there uncompressed too."""
         return Topic(_plain_name(topic), IMAGE) in self._cameras and topic.msgtype == COMPRESSED
 
     def _group(self, overview: Overview, topic: Topic, camera: _Camera) -> Html | None:
-        images = [image for image in _pictures(topic, camera) if image.pixels is not None]
+        images = [image for image in _decoded_images(topic, camera) if image.pixels is not None]
         if not images:
             return None
-        lens = self._lens(topic)
-        figures = [_figure(overview, topic, image, lens=None if index else lens) for index, image in enumerate(images)]
-        return joined(
+        intrinsics = self._intrinsics(topic)
+        figures = [
+            _figure(overview, topic, image, intrinsics=None if index else intrinsics)
+            for index, image in enumerate(images)
+        ]
+        return join_html(
             [element("h3", path_text(topic.name)), cards(figures, "photos" if len(figures) > 1 else "photos one")]
         )
 
-    def _lens(self, topic: Topic) -> Lens | None:
+    def _intrinsics(self, topic: Topic) -> Intrinsics | None:
         """What the CameraInfo beside the pictures' topic says."""
         folder, _, name = _plain_name(topic).rpartition("/")
         info = self._infos.get(f"{folder}/camera_info")
         if info is None or not isinstance(info.record, CameraInfos):
             return None
-        return lens_from_camera(info.record.camera, is_rectified=RECTIFIED in name)
+        return intrinsics_from_camera(info.record.camera, is_rectified=RECTIFIED in name)
 
 
-def _stored(stamp_ns: int, make: Single) -> Stored:
+def _load_stored(stamp_ns: int, make: Single) -> Stored:
     return stamp_ns, make()
 
 
@@ -429,45 +436,45 @@ def _plain_name(topic: Topic) -> str:
     return topic.name.removesuffix("/compressed").removesuffix("/compressedDepth")
 
 
-def _pictures(topic: Topic, camera: _Camera) -> list[_Picture]:
+def _decoded_images(topic: Topic, camera: _Camera) -> list[_DecodedImage]:
     """The first, the middle and the last of what was kept, decoded once."""
-    if camera.pictures is None:
-        items = camera.picks.items()
+    if camera.images is None:
+        items = camera.samples.items()
         middle = middle_of([stamp_ns for stamp_ns, _ in items]) if items else 0
         chosen = [items[index] for index in sorted({0, middle, len(items) - 1})] if items else []
-        camera.pictures = [
-            _picture(topic, *item, widest=SMALL if place else LARGE) for place, item in enumerate(chosen)
+        camera.images = [
+            _decode_image(topic, *item, widest=SMALL if number else LARGE) for number, item in enumerate(chosen)
         ]
-    return camera.pictures
+    return camera.images
 
 
-def _picture(topic: Topic, log_ns: int, framed: FramedRecord | None, *, widest: int) -> _Picture:
+def _decode_image(topic: Topic, log_ns: int, framed: FramedRecord | None, *, widest: int) -> _DecodedImage:
     if framed is None or not isinstance(framed.record, Images):
-        return _Picture(log_ns, log_ns, "", fault=f"the message does not decode as {topic.msgtype}")
+        return _DecodedImage(log_ns, log_ns, "", error=f"the message does not decode as {topic.msgtype}")
     frame, stamp_ns = framed.frame.lstrip("/"), int(framed.record.stamp_ns[0])
     data = framed.record.load(0)
     try:
         pixels = pixels_from_image(data) if isinstance(data, ArchivePixels) else pixels_from_file(data, _kind(data))
     except ArchiveError as error:
-        return _Picture(log_ns, stamp_ns, frame, fault=str(error))
+        return _DecodedImage(log_ns, stamp_ns, frame, error=str(error))
     height, width = pixels.shape[:2]
-    return _Picture(log_ns, stamp_ns, frame, fitted(pixels, widest), (width, height))
+    return _DecodedImage(log_ns, stamp_ns, frame, limit_width(pixels, widest), (width, height))
 
 
 def _kind(data: bytes) -> str:
     return "png" if data.startswith(PNG) else "jpeg"
 
 
-def _figure(overview: Overview, topic: Topic, image: _Picture, *, lens: Lens | None) -> Html:
+def _figure(overview: Overview, topic: Topic, image: _DecodedImage, *, intrinsics: Intrinsics | None) -> Html:
     assert image.pixels is not None
     width, height = image.size
     moment = f"at {overview.moment_text(image.log_ns)}"
     seen = None
-    if lens is not None and lens.size == image.size:
-        seen = frames_in_image(lens, image.frame, frames=overview.frames, stamp_ns=image.stamp_ns)
+    if intrinsics is not None and intrinsics.size == image.size:
+        seen = frames_in_image(intrinsics, image.frame, frames=overview.frames, stamp_ns=image.stamp_ns)
     drawn = overlay(seen, width / height) if seen is not None else ""
-    told = element("span", f"{width} × {height}" + (f", in {image.frame}" if image.frame else ""), class_="muted")
-    caption = element("figcaption", element("b", moment), told, _key() if seen else "")
+    size_text = element("span", f"{width} × {height}" + (f", in {image.frame}" if image.frame else ""), class_="muted")
+    caption = element("figcaption", element("b", moment), size_text, _key() if seen else "")
     shown = photo(image.pixels, alternative=f"{topic.name} {moment}")
     return element("figure", caption, element("div", shown, drawn, class_="photo"), class_="card")
 

@@ -23,7 +23,7 @@ from fieldplay.recording.record_source import (
     report_unreadable,
 )
 from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text
+from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text
 from fieldplay.report.html.pictures import Pixels, drawing, gradient
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.trajectories import WORLDS
@@ -38,11 +38,11 @@ SMOOTHED_CELLS = 1.8
 
 Array = NDArray[np.float64]
 
-KEPT_SWEEPS = 40
-KEPT_POINTS = 16_000  # of each sweep but the first, which is shown alone too
+MAX_SWEEPS = 40
+MAX_POINTS = 16_000  # of each sweep but the first, which is shown alone too
 FIRST_POINTS = 200_000
 MOST_TOPICS = 6
-FAR_SHARE = 0.985  # of the points; the few that lie further out would make the rest small
+FAR_FRACTION = 0.985  # of the points; the few that lie further out would make the rest small
 AROUND_M = 12.0
 FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
 LEAST_TURN = 1e-4  # of a quaternion's numbers
@@ -86,9 +86,9 @@ def _grid(points: Array, plane: Plane, cell_m: float, *, shape: tuple[int, int])
     """Mean heights (rows, columns) with the first row in the north, and weights, 0 where nothing is near."""
     column = np.minimum(((points[:, 0] - plane.x_low) / cell_m).astype(int), shape[1] - 1)
     row = np.minimum(((plane.y_high - points[:, 1]) / cell_m).astype(int), shape[0] - 1)
-    place = row * shape[1] + column
-    count = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    total = np.bincount(place, points[:, 2], minlength=shape[0] * shape[1]).reshape(shape)
+    cell = row * shape[1] + column
+    count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    total = np.bincount(cell, points[:, 2], minlength=shape[0] * shape[1]).reshape(shape)
     spread_count = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_CONSTANT)
     spread_total = cv2.GaussianBlur(total, (0, 0), 1.0, borderType=cv2.BORDER_CONSTANT)
     near = np.asarray(spread_count) > 0.04
@@ -121,18 +121,18 @@ class _Sweep:
 
 
 @dataclass(frozen=True, eq=False)
-class _Together:
+class _MergedSweeps:
     """The points (n, 3) of several sweeps in a frame that is told, and where the sensor was (sweeps, 3)."""
 
-    told: str
+    frame_text: str
     points: Array
-    places: Array
+    positions: Array
 
 
 @dataclass
-class _Kept:
-    picks: Decimator[_Sweep] = field(default_factory=lambda: Decimator(KEPT_SWEEPS))
-    faults: Counter[str] = field(default_factory=Counter)
+class _TopicSweeps:
+    samples: Decimator[_Sweep] = field(default_factory=lambda: Decimator(MAX_SWEEPS))
+    errors: Counter[str] = field(default_factory=Counter)
 
 
 class CloudPanel:
@@ -141,18 +141,18 @@ class CloudPanel:
     msgtypes = (CLOUD,)
 
     def __init__(self) -> None:
-        self._topics: dict[Topic, _Kept] = {}
+        self._topics: dict[Topic, _TopicSweeps] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Clouds, of which few are decoded."""
-        kept = self._topics.setdefault(batch.topic, _Kept())
+        content = self._topics.setdefault(batch.topic, _TopicSweeps())
         for stamp_ns, make in batch.single():
-            kept.picks.offer(partial(_sweep, kept, stamp_ns, make))
+            content.samples.offer(partial(_sweep, content, stamp_ns, make))
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Clouds that cannot be shown."""
-        for topic, kept in self._topics.items():
-            for issue, count in kept.faults.items():
+        for topic, content in self._topics.items():
+            for issue, count in content.errors.items():
                 if issue:
                     issues.add("unreadable_cloud", topic.name, issue, count=count)
                 else:
@@ -161,55 +161,55 @@ class CloudPanel:
     def sections(self, overview: Overview) -> list[Section]:
         """For each topic the sweeps together and the first alone."""
         figures: list[Html] = []
-        for topic, kept in overview.in_order(self._topics)[:MOST_TOPICS]:
-            sweeps = [sweep for sweep in kept.picks.items() if len(sweep.points)]
+        for topic, content in overview.in_order(self._topics)[:MOST_TOPICS]:
+            sweeps = [sweep for sweep in content.samples.items() if len(sweep.points)]
             if sweeps:
-                figures += _figures(overview, topic, sweeps, count=kept.picks.seen)
+                figures += _figures(overview, topic, sweeps, count=content.samples.seen)
         if not figures:
             return []
         left_out = len(self._topics) - MOST_TOPICS
         more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
         lead = "Seen from above, coloured by height and lit from the north-west."
-        return [Section("clouds", "Point clouds", joined([cards(figures, "wide"), more]), lead)]
+        return [Section("clouds", "Point clouds", join_html([cards(figures, "wide"), more]), lead)]
 
 
-def _sweep(kept: _Kept, log_ns: int, make: Single) -> _Sweep | None:
+def _sweep(content: _TopicSweeps, log_ns: int, make: Single) -> _Sweep | None:
     framed = make()
     if framed is None or not isinstance(framed.record, Clouds):
-        kept.faults[""] += 1
+        content.errors[""] += 1
         return None
     try:
         points = points_from_rows(framed.record.load(0))
     except ArchiveError as error:
-        kept.faults[str(error)] += 1
+        content.errors[str(error)] += 1
         return None
-    most = FIRST_POINTS if not kept.picks.seen else KEPT_POINTS
+    most = FIRST_POINTS if not content.samples.seen else MAX_POINTS
     step = -(-len(points) // most) or 1
     return _Sweep(log_ns, int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points[::step].copy())
 
 
 def _figures(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, count: int) -> list[Html]:
     figures = []
-    together = _together(overview.frames, sweeps) if len(sweeps) > 1 else None
+    together = _merge_in_world(overview.frames, sweeps) if len(sweeps) > 1 else None
     if together is not None:
-        told = f"{len(together.places)} of {count} clouds in {together.told}"
-        plane = plane_of_points(_near_route(together.points[:, :2], together.places[:, :2]), room=0.02)
-        figures.append(_figure(topic, told, plane, points=together.points, places=together.places))
+        details = f"{len(together.positions)} of {count} clouds in {together.frame_text}"
+        plane = plane_of_points(_near_route(together.points[:, :2], together.positions[:, :2]), room=0.02)
+        figures.append(_figure(topic, details, plane, points=together.points, positions=together.positions))
     first = sweeps[0].points.astype(float)
-    told = f"one cloud at {overview.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
+    details = f"one cloud at {overview.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
     plane = plane_of_points(_near(first[:, :2], np.zeros((1, 2))), room=0.02)
     is_world = sweeps[0].frame in WORLDS  # where no sensor stands at the origin
-    figures.append(_figure(topic, told, plane, points=first, places=np.zeros((0 if is_world else 1, 3))))
+    figures.append(_figure(topic, details, plane, points=first, positions=np.zeros((0 if is_world else 1, 3))))
     return figures
 
 
-def _together(frames: Frames, sweeps: list[_Sweep]) -> _Together | None:
+def _merge_in_world(frames: Frames, sweeps: list[_Sweep]) -> _MergedSweeps | None:
     """All sweeps in the world's frame, by an odometry with an attitude that leads there, else by tf."""
     for topic, edge in frames.odometry.items():
         if edge.parent == WORLDS[0] and edge.child in frames.path_to_root(sweeps[0].frame) and _turns(edge):
-            return _placed(frames, sweeps, edge.parent, by=(topic, edge))
+            return _merge_sweeps(frames, sweeps, edge.parent, by=(topic, edge))
     world = next((name for name in WORLDS if name in frames.path_to_root(sweeps[0].frame)[1:]), None)
-    return None if world is None else _placed(frames, sweeps, world)
+    return None if world is None else _merge_sweeps(frames, sweeps, world)
 
 
 def _turns(edge: FrameEdge) -> bool:
@@ -218,57 +218,57 @@ def _turns(edge: FrameEdge) -> bool:
     return bool(np.ptp(rows[:, 3:], axis=0).max() > LEAST_TURN)
 
 
-def _placed(
+def _merge_sweeps(
     frames: Frames, sweeps: list[_Sweep], world: str, *, by: tuple[str, FrameEdge] | None = None
-) -> _Together | None:
-    clouds, places = [], []
+) -> _MergedSweeps | None:
+    clouds, positions = [], []
     for sweep in sweeps:
         stamp_ns = np.array([sweep.stamp_ns], np.int64)
-        found = frames.transform(by[1].child if by else world, sweep.frame, stamp_ns)
-        if found is not None and by is not None:
+        transform = frames.transform(by[1].child if by else world, sweep.frame, stamp_ns)
+        if transform is not None and by is not None:
             base, known = by[1].at(stamp_ns)
-            found = base @ found[0], known & found[1]
-        if found is not None and found[1][0]:
-            (transform,) = found[0]
-            clouds.append(sweep.points[:: _step(sweep)] @ transform[:3, :3].T + transform[:3, 3])
-            places.append(transform[:3, 3])
-    if len(places) < 2:
+            transform = base @ transform[0], known & transform[1]
+        if transform is not None and transform[1][0]:
+            (pose,) = transform[0]
+            clouds.append(sweep.points[:: _step(sweep)] @ pose[:3, :3].T + pose[:3, 3])
+            positions.append(pose[:3, 3])
+    if len(positions) < 2:
         return None
-    told = f"{world} by {by[0] if by else 'tf'}"
-    return _Together(told, np.concatenate(clouds), np.array(places))
+    frame_text = f"{world} by {by[0] if by else 'tf'}"
+    return _MergedSweeps(frame_text, np.concatenate(clouds), np.array(positions))
 
 
 def _step(sweep: _Sweep) -> int:
-    return -(-len(sweep.points) // KEPT_POINTS) or 1
+    return -(-len(sweep.points) // MAX_POINTS) or 1
 
 
-def _near(points: Array, places: Array) -> Array:
+def _near(points: Array, positions: Array) -> Array:
     """Points (n, 2) but for the few that lie farthest from the sensor."""
-    away = np.linalg.norm(points - places[0], axis=1)
-    near: Array = points[away <= np.quantile(away, FAR_SHARE)]
+    away = np.linalg.norm(points - positions[0], axis=1)
+    near: Array = points[away <= np.quantile(away, FAR_FRACTION)]
     return near
 
 
-def _near_route(points: Array, places: Array) -> Array:
+def _near_route(points: Array, positions: Array) -> Array:
     """The corners of what is worth seeing: the way of the sensor with the surroundings that it saw densely."""
-    away = np.linalg.norm(points[::7, None] - places[None, :: max(1, len(places) // 16)], axis=2).min(axis=1)
+    away = np.linalg.norm(points[::7, None] - positions[None, :: max(1, len(positions) // 16)], axis=2).min(axis=1)
     around = max(AROUND_M, float(np.quantile(away, 0.9)))
     within = points[::7][away <= around]
-    return np.concatenate([within, places])
+    return np.concatenate([within, positions])
 
 
-def _figure(topic: Topic, told: str, plane: Plane, *, points: Array, places: Array) -> Html:
+def _figure(topic: Topic, details: str, plane: Plane, *, points: Array, positions: Array) -> Html:
     relief = relief_of_points(points, plane)
     if relief is None:
         return Html("")
     image = drawing(relief.pixels, alternative=f"{topic.name} from above")
-    marks = [mark(plane, *places[0, :2], kind="sensor")] if len(places) == 1 else []
-    layers = [route(plane, places[:, :2], "s1")] if len(places) > 1 else []
-    what = "the sensor's way" if len(places) > 1 else "the sensor"
-    key = element("span", element("i", class_="key s1"), what) if len(places) else ""
+    marks = [mark(plane, *positions[0, :2], kind="sensor")] if len(positions) == 1 else []
+    layers = [route(plane, positions[:, :2], "s1")] if len(positions) > 1 else []
+    what = "the sensor's way" if len(positions) > 1 else "the sensor"
+    key = element("span", element("i", class_="key s1"), what) if len(positions) else ""
     low, high = (number_text(round(value, 2)) for value in (relief.low_m, relief.high_m))
     colours = (f"{low} m", element("i", style=f"background:{gradient()}"), f"{high} m")
     is_flat = float(np.ptp(points[:, 2])) < FLAT_M
     ramp = element("div", *(("all at one height",) if is_flat else colours), key, class_="ramp")
-    caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
+    caption = element("figcaption", element("b", path_text(topic.name)), element("span", details, class_="muted"))
     return element("figure", caption, plane_drawing(plane, layers, marks, image=image), ramp, class_="card")

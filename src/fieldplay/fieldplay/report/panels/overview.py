@@ -15,17 +15,17 @@ from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
-from fieldplay.report.html.charts import Curve, cut_time_axis, is_dated
+from fieldplay.report.html.charts import Curve, is_dated, time_axis_with_gaps
 from fieldplay.report.html.page import Section
 
 FIRST_WIDTH_NS = 1_000_000
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-KEPT_GAPS = 200
-KEPT_BUCKETS = 2048
-KEPT_STAMPS = 96
+MAX_GAPS = 200
+MAX_BUCKETS = 2048
+MAX_STAMPS = 96
 TAKEN_IN = 256
-Kept = TypeVar("Kept")
+Content = TypeVar("Content")
 DRAWN = 256  # of points of a curve, gaps or not
 LARGEST = 1e30  # no measurement is larger: it counts as infinite
 
@@ -37,7 +37,7 @@ LARGEST = 1e30  # no measurement is larger: it counts as infinite
 class _Rows:
     """Of each bucket (n,) its number, rows, first and last time; of each column in it (n, columns) what it adds up."""
 
-    place: Integers
+    number: Integers
     count: Integers
     first: Integers
     last: Integers
@@ -48,16 +48,16 @@ class _Rows:
 
     def put(self, to: NDArray[np.intp], rows: "_Rows") -> None:
         """Add rows (m,) into the buckets at these indices (m,)."""
-        ways = (None, np.add, np.minimum, np.maximum, np.add, np.add, np.minimum, np.maximum)
-        for way, entry in zip(ways, fields(self), strict=True):
-            if way is not None:
-                way.at(getattr(self, entry.name), to, getattr(rows, entry.name))
+        operations = (None, np.add, np.minimum, np.maximum, np.add, np.add, np.minimum, np.maximum)
+        for operation, entry in zip(operations, fields(self), strict=True):
+            if operation is not None:
+                operation.at(getattr(self, entry.name), to, getattr(rows, entry.name))
 
 
-def _empty(place: Integers, columns: int) -> _Rows:
-    n, extremes = len(place), np.iinfo(np.int64)
+def _empty(number: Integers, columns: int) -> _Rows:
+    n, extremes = len(number), np.iinfo(np.int64)
     return _Rows(
-        place,
+        number,
         np.zeros(n, np.int64),
         np.full(n, extremes.max, np.int64),
         np.full(n, extremes.min, np.int64),
@@ -80,9 +80,9 @@ class Buckets:
         self._rows = _empty(np.zeros(0, np.int64), columns)
 
     @property
-    def place(self) -> Integers:
+    def number(self) -> Integers:
         """The number of each bucket (buckets,), in order: it begins at so many times the width."""
-        return self._rows.place
+        return self._rows.number
 
     @property
     def count(self) -> Integers:
@@ -97,7 +97,7 @@ class Buckets:
     @property
     def stamp_ns(self) -> Integers:
         """The middle of each bucket (buckets,), or the nearest to it between its first and its last row."""
-        middle = self._rows.place * self.width_ns + self.width_ns // 2
+        middle = self._rows.number * self.width_ns + self.width_ns // 2
         return np.asarray(np.clip(middle, self._rows.first, self._rows.last), np.int64)
 
     @property
@@ -122,7 +122,7 @@ class Buckets:
         if not len(stamp_ns):
             return
         self._make_room(stamp_ns)
-        to = np.searchsorted(self._rows.place, stamp_ns // self.width_ns)
+        to = np.searchsorted(self._rows.number, stamp_ns // self.width_ns)
         if values is None:
             values = np.zeros((len(stamp_ns), 0))
         finite = np.isfinite(values)
@@ -140,32 +140,32 @@ class Buckets:
             ),
         )
 
-    def widened(self, width_ns: int) -> "Buckets":
+    def widen(self, width_ns: int) -> "Buckets":
         """The same rows in buckets that are as wide as these, or a power of two wider."""
         wider = Buckets(self._columns, self._limit)
         wider.width_ns, wider._rows = self.width_ns, self._rows
-        wider._move(width_ns, np.unique(self._rows.place // (width_ns // self.width_ns)))
+        wider._move(width_ns, np.unique(self._rows.number // (width_ns // self.width_ns)))
         return wider
 
     def _make_room(self, stamp_ns: Integers) -> None:
         """See to it that there are buckets for the times, by further ones or by doubling their width."""
         width, new = self.width_ns, np.unique(stamp_ns // self.width_ns)
-        near = np.searchsorted(self._rows.place, new)
-        if near[-1] < len(self._rows.place) and (self._rows.place[near] == new).all():
+        near = np.searchsorted(self._rows.number, new)
+        if near[-1] < len(self._rows.number) and (self._rows.number[near] == new).all():
             return
-        places = np.union1d(self._rows.place, new)
-        while len(places) > self._limit:
-            width, places = 2 * width, np.unique(places // 2)
-        self._move(width, places)
+        numbers = np.union1d(self._rows.number, new)
+        while len(numbers) > self._limit:
+            width, numbers = 2 * width, np.unique(numbers // 2)
+        self._move(width, numbers)
 
-    def _move(self, width_ns: int, places: Integers) -> None:
+    def _move(self, width_ns: int, numbers: Integers) -> None:
         """Put the rows into the buckets of these numbers, which are as wide or wider."""
-        rows, ratio = _empty(places, self._columns), width_ns // self.width_ns
-        rows.put(np.searchsorted(places, self._rows.place // ratio), self._rows)
+        rows, ratio = _empty(numbers, self._columns), width_ns // self.width_ns
+        rows.put(np.searchsorted(numbers, self._rows.number // ratio), self._rows)
         self.width_ns, self._rows = width_ns, rows
 
 
-def drawn_width_ns(buckets: Buckets, pieces_ns: Integers, limit: int) -> int:
+def drawing_width_ns(buckets: Buckets, intervals_ns: Integers, limit: int) -> int:
     """The least width of buckets of which so many hold all time in the pieces (k, 2) between their first and last row.
 
     However few rows there are, a curve then has points that are as far apart as its picture can show.
@@ -173,8 +173,8 @@ def drawn_width_ns(buckets: Buckets, pieces_ns: Integers, limit: int) -> int:
     width, span = buckets.width_ns, buckets.span_ns
     if not len(span):
         return width
-    pieces = clip_intervals(pieces_ns, int(span[0, 0]), int(span[-1, 1]))
-    while int((pieces[:, 1] // width - pieces[:, 0] // width + 1).sum()) > max(limit, 2 * len(pieces)):
+    intervals = clip_intervals(intervals_ns, int(span[0, 0]), int(span[-1, 1]))
+    while int((intervals[:, 1] // width - intervals[:, 0] // width + 1).sum()) > max(limit, 2 * len(intervals)):
         width *= 2
     return width
 
@@ -191,7 +191,7 @@ class StreamTimes:
         self.gap_count = 0
         self.longest_step_ns = 0  # that is no pause
         self._in_gaps_ns = 0
-        self.buckets = Buckets(limit=KEPT_BUCKETS)
+        self.buckets = Buckets(limit=MAX_BUCKETS)
         self.few_stamps: list[int] = []
         self._gap_finder = GapFinder()
         self._waiting: list[NDArray[np.int64]] = []
@@ -217,8 +217,8 @@ class StreamTimes:
         self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
         self.count += len(stamp_ns)
         self.buckets.add(stamp_ns)
-        if len(self.few_stamps) < KEPT_STAMPS:
-            self.few_stamps += stamp_ns[: KEPT_STAMPS - len(self.few_stamps)].tolist()
+        if len(self.few_stamps) < MAX_STAMPS:
+            self.few_stamps += stamp_ns[: MAX_STAMPS - len(self.few_stamps)].tolist()
         self._note_gaps(stamp_ns, steps)
 
     @property
@@ -239,7 +239,7 @@ class StreamTimes:
     @property
     def stamps(self) -> NDArray[np.int64] | None:
         """All times, where they are few."""
-        return np.array(self.few_stamps, np.int64) if self.count <= KEPT_STAMPS else None
+        return np.array(self.few_stamps, np.int64) if self.count <= MAX_STAMPS else None
 
     def _note_gaps(self, stamp_ns: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
         rows = self._gap_finder.gaps(stamp_ns)
@@ -248,8 +248,8 @@ class StreamTimes:
         if rows:
             self.gap_count += len(rows)
             self._in_gaps_ns += sum(length for _, length in rows)
-            found = [(int(stamp_ns[row]), length) for row, length in rows]
-            self.gaps = sorted(self.gaps + found, key=lambda gap: -gap[1])[:KEPT_GAPS]
+            gaps = [(int(stamp_ns[row]), length) for row, length in rows]
+            self.gaps = sorted(self.gaps + gaps, key=lambda gap: -gap[1])[:MAX_GAPS]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -259,7 +259,7 @@ class Overview:
     subject: RecordingInfo
     streams: dict[Topic, StreamTimes] = field(default_factory=dict)
     frames: Frames = field(default_factory=Frames)
-    findings: Issues = field(default_factory=Issues)
+    issues: Issues = field(default_factory=Issues)
 
     @property
     def start_ns(self) -> int:
@@ -280,7 +280,7 @@ class Overview:
         return sum(times.count for times in self.streams.values())
 
     @cached_property
-    def pieces_ns(self) -> NDArray[np.int64]:
+    def intervals_ns(self) -> NDArray[np.int64]:
         """From when to when it has messages (k, 2), gaps aside that axes of time pass over; once all is read."""
         received = [times for times in self.streams.values() if times.count]
         busiest = max(received, key=lambda times: times.count, default=StreamTimes())
@@ -291,13 +291,13 @@ class Overview:
     @property
     def recorded_s(self) -> float:
         """How long its pieces are together."""
-        return float(np.diff(self.pieces_ns).sum()) / NS_PER_S
+        return float(np.diff(self.intervals_ns).sum()) / NS_PER_S
 
     def time_axis(self, *, most: int = 4, most_dates: int = 4) -> Axis:
         """The axis of seconds since the start, with up to so many labels; those of dates are wider."""
-        if len(self.pieces_ns) < 2:
+        if len(self.intervals_ns) < 2:
             return time_axis(self.duration_s, most=most)
-        return cut_time_axis(self.seconds(self.pieces_ns), start_ns=self.start_ns, most=most_dates)
+        return time_axis_with_gaps(self.seconds(self.intervals_ns), start_ns=self.start_ns, most=most_dates)
 
     def moment_text(self, stamp_ns: int) -> str:
         """A time as seconds since the start, or in UTC where axes of time have dates."""
@@ -306,10 +306,10 @@ class Overview:
             return f"{utc_text(stamp_ns)} UTC"
         return f"{number_text(round((stamp_ns - self.start_ns) / NS_PER_S, 3), 4)} s"
 
-    def in_order(self, kept: Mapping[Topic, Kept]) -> list[tuple[Topic, Kept]]:
+    def in_order(self, by_topic: Mapping[Topic, Content]) -> list[tuple[Topic, Content]]:
         """What a panel kept of topics, in the order of the source and not in that of the first messages."""
-        places = {topic: place for place, topic in enumerate(self.streams)}
-        return sorted(kept.items(), key=lambda item: places.get(item[0], len(places)))
+        positions = {topic: position for position, topic in enumerate(self.streams)}
+        return sorted(by_topic.items(), key=lambda item: positions.get(item[0], len(positions)))
 
     def seconds(self, stamp_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Times of any shape as seconds since the start."""
@@ -327,7 +327,7 @@ class Panel(Protocol):
     def add(self, batch: RecordBatch) -> None:
         """Further rows of a topic."""
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Say what was wrong with the messages, once all were heard."""
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -353,13 +353,13 @@ class Numbers:
         """Further rows: times (n,) and numbers (n, labels)."""
         self.is_zero = self.is_zero and not values.any()
         values = np.where(np.abs(values) > LARGEST, np.inf, values)
-        for found, is_bad in ((self.not_a_number, np.isnan(values)), (self.infinite, np.isinf(values))):
+        for counter, is_bad in ((self.not_a_number, np.isnan(values)), (self.infinite, np.isinf(values))):
             for label, count in zip(self.labels, is_bad.sum(axis=0).tolist(), strict=True):
                 if count:
-                    found[label] += count
-        self._buckets.add(stamp_ns, values if self._turn is None else self._unwrapped(values, self._turn))
+                    counter[label] += count
+        self._buckets.add(stamp_ns, values if self._turn is None else self._unwrap(values, self._turn))
 
-    def _unwrapped(self, values: Array, turn: float) -> Array:
+    def _unwrap(self, values: Array, turn: float) -> Array:
         """Angles (n, labels) without the steps of a whole turn, going on from those before."""
         there = np.isfinite(values).all(axis=1)
         joined = np.unwrap(np.concatenate([self._last, values[there]]), axis=0, period=turn)
@@ -370,7 +370,7 @@ class Numbers:
 
     def curves(self, overview: Overview) -> list[Curve]:
         """A curve of means for each column that has any, and the band between lowest and highest."""
-        buckets = self._buckets.widened(drawn_width_ns(self._buckets, overview.pieces_ns, DRAWN))
+        buckets = self._buckets.widen(drawing_width_ns(self._buckets, overview.intervals_ns, DRAWN))
         x = np.clip(overview.seconds(buckets.stamp_ns), 0.0, overview.duration_s)
         low, high, mean = buckets.low, buckets.high, buckets.mean
         return [

@@ -15,7 +15,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Code, Imu, Joints, Record
 from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
-from fieldplay.report.html.page import Html, Section, cards, element, joined
+from fieldplay.report.html.page import Html, Section, cards, element, join_html
 from fieldplay.report.panels.overview import Numbers, Overview
 
 JOINTS = "sensor_msgs/msg/JointState"
@@ -48,7 +48,7 @@ class JointPanel:
             if isinstance(record, Joints):
                 self._add_record(batch.topic, record)
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Numbers that are none; NaN says that a joint has no such number."""
         for topic, quantity, joints in self._charts(list(self._numbers.items())):
             for name, numbers in joints.items():
@@ -81,11 +81,11 @@ class JointPanel:
         )
         more += [f"Zero throughout: {'; '.join(zero)}."] if zero else []
         body = [cards(charts[:MOST_JOINT_CHARTS]), *(element("p", text, class_="lead") for text in more)]
-        return [Section("joints", "Joints", joined(body))]
+        return [Section("joints", "Joints", join_html(body))]
 
     @staticmethod
-    def _charts(kept: list[tuple[Topic, dict[str, JointNumbers]]]) -> Iterator[tuple[Topic, str, JointNumbers]]:
-        for topic, quantities in kept:
+    def _charts(topics: list[tuple[Topic, dict[str, JointNumbers]]]) -> Iterator[tuple[Topic, str, JointNumbers]]:
+        for topic, quantities in topics:
             for quantity, joints in quantities.items():
                 yield topic, quantity, joints
 
@@ -105,7 +105,7 @@ def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
     kinds: list[list[Curve]] = [[], []]
     for curve in curves:
         kinds[quantity == "position" and _range(curve) > TURN_RAD].append(curve)
-    return [kind[place : place + MOST_SERIES] for kind in kinds for place in range(0, len(kind), MOST_SERIES)]
+    return [kind[start : start + MOST_SERIES] for kind in kinds for start in range(0, len(kind), MOST_SERIES)]
 
 
 def _range(curve: Curve) -> float:
@@ -142,13 +142,15 @@ def _attitude(record: Record) -> Array:
     """Roll, pitch and yaw in degrees; NaN where it is said that there is none."""
     if not isinstance(record, Imu) or record.orientation_xyzw is None:
         return np.full((len(record), 3), np.nan)
-    quaternions, told = record.orientation_xyzw, np.ones(len(record), bool)
+    quaternions, has_orientation = record.orientation_xyzw, np.ones(len(record), bool)
     if record.orientation_covariance is not None:
-        told = record.orientation_covariance[:, 0, 0] != ABSENT
-    told &= np.isfinite(quaternions).all(axis=1) & (np.abs(quaternions).max(axis=1) > 0)
+        has_orientation = record.orientation_covariance[:, 0, 0] != ABSENT
+    has_orientation &= np.isfinite(quaternions).all(axis=1) & (np.abs(quaternions).max(axis=1) > 0)
     angles = np.full((len(quaternions), 3), np.nan)
-    if told.any():
-        angles[told] = np.degrees(fixed_xyz_from_rotation(rotation_from_quaternion(quaternions[told])))
+    if has_orientation.any():
+        angles[has_orientation] = np.degrees(
+            fixed_xyz_from_rotation(rotation_from_quaternion(quaternions[has_orientation]))
+        )
     return angles
 
 
@@ -191,17 +193,17 @@ NAMED = re.compile(r"\b(\d+) ([^,;:]+)")  # in a note such as "6 RTK float, 7 RT
 
 
 @dataclass
-class _Kept:
+class _TopicNumbers:
     numbers: list[Numbers] = field(default_factory=list)
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
 
-    def fractions(self, note: str) -> str:
+    def code_fractions(self, note: str) -> str:
         """How often each code came, with its name in the note; empty where there are none, one, or too many."""
-        found = np.flatnonzero(self.codes)
-        if not 0 < len(found) <= FEW_CODES:
+        codes = np.flatnonzero(self.codes)
+        if not 0 < len(codes) <= FEW_CODES:
             return ""
         names, total = dict(NAMED.findall(note)), self.codes.sum()
-        order = sorted(found.tolist(), key=lambda code: -self.codes[code])
+        order = sorted(codes.tolist(), key=lambda code: -self.codes[code])
         return ", ".join(
             f"{names.get(str(code), '').strip() or code} {100 * self.codes[code] / total:.1f} %" for code in order
         )
@@ -213,7 +215,7 @@ class SignalPanel:
     msgtypes = tuple(QUANTITIES)
 
     def __init__(self) -> None:
-        self._topics: dict[Topic, _Kept] = {}
+        self._topics: dict[Topic, _TopicNumbers] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Measurements."""
@@ -221,18 +223,18 @@ class SignalPanel:
         quantities = QUANTITIES[topic.msgtype]
         if topic not in self._topics:
             numbers = [Numbers(quantity.names, turn=quantity.turn) for quantity in quantities]
-            self._topics[topic] = _Kept(numbers)
-        kept = self._topics[topic]
+            self._topics[topic] = _TopicNumbers(numbers)
+        content = self._topics[topic]
         for record, *_ in batch.records:
             if isinstance(record, Code):
-                kept.codes += np.bincount(record.code, minlength=CODES)
-            for quantity, numbers_of in zip(quantities, kept.numbers, strict=True):
+                content.codes += np.bincount(record.code, minlength=CODES)
+            for quantity, numbers_of in zip(quantities, content.numbers, strict=True):
                 numbers_of.add(record.leaves_ns, quantity.read(record))
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Numbers that are none; an attitude may be absent."""
-        for topic, kept in self._topics.items():
-            for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):
+        for topic, content in self._topics.items():
+            for quantity, numbers in zip(QUANTITIES[topic.msgtype], content.numbers, strict=True):
                 count = 0 if quantity.may_lack else numbers.not_a_number.total() + numbers.infinite.total()
                 issues.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)
 
@@ -241,34 +243,34 @@ class SignalPanel:
         axis = overview.time_axis()
         charts: list[Html] = []
         zero: list[str] = []
-        for topic, kept in overview.in_order(self._topics):
-            for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):
+        for topic, content in overview.in_order(self._topics):
+            for quantity, numbers in zip(QUANTITIES[topic.msgtype], content.numbers, strict=True):
                 curves = [curve for curve in numbers.curves(overview) if np.isfinite(curve.y).any()]
                 if curves and numbers.is_zero:
                     zero.append(f"{topic.name} ({quantity.title})")
                 elif curves:
-                    curves = _held(overview, topic, curves) if quantity.is_state else curves
+                    curves = _as_states(overview, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
                     note = overview.subject.notes.get(topic.name, "")
-                    fractions = kept.fractions(note)
+                    fractions = content.code_fractions(note)
                     note = "; ".join(part for part in (note and f"({note})", fractions) if part)
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
             return []
-        told = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
-        told += [f"Zero throughout: {', '.join(zero)}."] if zero else []
+        texts = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
+        texts += [f"Zero throughout: {', '.join(zero)}."] if zero else []
         lead = "Lines are means, bands reach from the lowest to the highest value of each moment."
         return [
             Section(
                 "signals",
                 "Measurements",
-                joined([cards(charts[:MOST_CHARTS]), *(element("p", text, class_="lead") for text in told)]),
+                join_html([cards(charts[:MOST_CHARTS]), *(element("p", text, class_="lead") for text in texts)]),
                 lead,
             )
         ]
 
 
-def _held(overview: Overview, topic: Topic, curves: list[Curve]) -> list[Curve]:
+def _as_states(overview: Overview, topic: Topic, curves: list[Curve]) -> list[Curve]:
     """States in steps, where messages are rare: they come when a state changes."""
     is_rare = overview.streams[topic].usual_ns >= NS_PER_S
     return [replace(curve, is_held=is_rare) for curve in curves]

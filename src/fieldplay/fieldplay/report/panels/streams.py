@@ -22,12 +22,12 @@ from fieldplay.core.number_text import (
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.message_batches import Topic
 from fieldplay.report.html.charts import UNITS, break_labels, break_marks, gap_text, grid_step_s, x_labels
-from fieldplay.report.html.page import Html, Section, element, joined, path_text
-from fieldplay.report.panels.overview import Overview, StreamTimes, drawn_width_ns
+from fieldplay.report.html.page import Html, Section, element, join_html, path_text
+from fieldplay.report.panels.overview import Overview, StreamTimes, drawing_width_ns
 
 DRAWN = 256  # of buckets
 LEAST_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
-HIGH_SHARE = 0.9  # of the steps are not higher than what is drawn as the full height
+HIGH_FRACTION = 0.9  # of the steps are not higher than what is drawn as the full height
 NEARLY_FULL = 0.93
 
 Array = NDArray[np.float64]
@@ -57,48 +57,48 @@ class StreamNumbers(NamedTuple):
 def densities(overview: Overview, times: StreamTimes, most: int) -> list[tuple[Array, Array]]:
     """By piece the borders of steps (n + 1,) in seconds, and the rate in each (n,) as a share of the highest."""
     steps = _steps(overview, times, most)
-    filled = [piece.rates[piece.counts > 0] for piece in steps]
+    filled = [part.rates[part.counts > 0] for part in steps]
     rates = np.sort(np.concatenate([np.zeros(0), *filled]))
-    highest = float(rates[int(HIGH_SHARE * (len(rates) - 1))]) if len(rates) else 0.0
-    return [(piece.edges, _shares(piece, highest)) for piece in steps]
+    highest = float(rates[int(HIGH_FRACTION * (len(rates) - 1))]) if len(rates) else 0.0
+    return [(part.edges, _relative_density(part, highest)) for part in steps]
 
 
-def _shares(piece: Steps, highest: float) -> Array:
+def _relative_density(steps: Steps, highest: float) -> Array:
     # a step holds a message or two more or less by chance alone, which must not show
-    chance = 1 + 2 / np.maximum(piece.counts, 1)
-    fractions: Array = np.clip(piece.rates * chance / highest, 0.0, 1.0) if highest > 0 else piece.rates
+    chance = 1 + 2 / np.maximum(steps.counts, 1)
+    fractions: Array = np.clip(steps.rates * chance / highest, 0.0, 1.0) if highest > 0 else steps.rates
     return np.where(fractions > NEARLY_FULL, 1.0, fractions)
 
 
 def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
     """Buckets of one width, as many in a step as all pieces allow."""
-    pieces = clip_intervals(overview.pieces_ns, times.first_ns or 0, times.last_ns or 0)
-    width = drawn_width_ns(times.buckets, pieces, DRAWN)
-    buckets = times.buckets.widened(width)
-    places = [np.arange(start // width, end // width + 1) for start, end in pieces.tolist()]
-    total = sum(map(len, places))
+    intervals = clip_intervals(overview.intervals_ns, times.first_ns or 0, times.last_ns or 0)
+    width = drawing_width_ns(times.buckets, intervals, DRAWN)
+    buckets = times.buckets.widen(width)
+    bucket_numbers = [np.arange(start // width, end // width + 1) for start, end in intervals.tolist()]
+    total = sum(map(len, bucket_numbers))
     group = int(max(np.ceil(total / most), np.ceil(LEAST_PER_STEP * len(buckets.count) / max(times.count, 1)), 1))
-    found = []
-    for (start, end), place in zip(pieces.tolist(), places, strict=True):
-        count = np.zeros(len(place) + -len(place) % group, np.int64)
+    steps = []
+    for (start, end), numbers in zip(intervals.tolist(), bucket_numbers, strict=True):
+        count = np.zeros(len(numbers) + -len(numbers) % group, np.int64)
         inside = (buckets.span_ns[:, 0] >= start) & (buckets.span_ns[:, 0] <= end)
-        count[buckets.place[inside] - place[0]] = buckets.count[inside]
+        count[buckets.number[inside] - numbers[0]] = buckets.count[inside]
         counts = count.reshape(-1, group).sum(axis=1)
-        borders = np.clip((place[0] + np.arange(len(counts) + 1) * group) * width, start, end)
+        borders = np.clip((numbers[0] + np.arange(len(counts) + 1) * group) * width, start, end)
         edges = overview.seconds(borders)
         lengths = np.diff(edges)
-        found.append(Steps(edges, counts, np.divide(counts, lengths, out=np.zeros(len(lengths)), where=lengths > 0)))
-    return found
+        steps.append(Steps(edges, counts, np.divide(counts, lengths, out=np.zeros(len(lengths)), where=lengths > 0)))
+    return steps
 
 
-def told_of(overview: Overview, times: StreamTimes) -> StreamNumbers:
+def stream_numbers(overview: Overview, times: StreamTimes) -> StreamNumbers:
     """Its rate, its longest gap and how often it paused."""
-    if len(overview.pieces_ns) < 2:
+    if len(overview.intervals_ns) < 2:
         longest_s = times.longest_gap_ns / NS_PER_S if times.count > 1 else None
         return StreamNumbers(times.rate_hz, longest_s, times.gap_count)
     spans = times.buckets.span_ns
-    piece = np.searchsorted(overview.pieces_ns[:, 0], spans[:, 0], side="right")
-    firsts = np.flatnonzero(np.diff(piece, prepend=-1))
+    interval = np.searchsorted(overview.intervals_ns[:, 0], spans[:, 0], side="right")
+    firsts = np.flatnonzero(np.diff(interval, prepend=-1))
     length_s = (
         float((np.maximum.reduceat(spans[:, 1], firsts) - spans[firsts, 0]).sum()) / NS_PER_S if times.count else 0
     )
@@ -113,16 +113,16 @@ def told_of(overview: Overview, times: StreamTimes) -> StreamNumbers:
 
 def pauses_of(overview: Overview, times: StreamTimes) -> list[tuple[int, int]]:
     """When the longest pauses began and ended (ns), but for those that are a gap of the whole recording."""
-    found = [(end - length, end) for end, length in times.gaps]
-    if len(overview.pieces_ns) < 2:
-        return found
+    pauses = [(end - length, end) for end, length in times.gaps]
+    if len(overview.intervals_ns) < 2:
+        return pauses
     least = max(GAP_NS, GAP_STEPS * times.usual_ns)
-    return [pause for pause in found if _within(overview, *pause) > least]
+    return [pause for pause in pauses if _within(overview, *pause) > least]
 
 
 def _within(overview: Overview, start: int, end: int) -> int:
     """How long anything was recorded between two moments."""
-    return length_within(overview.pieces_ns, start, end)
+    return length_within(overview.intervals_ns, start, end)
 
 
 def stream_sections(overview: Overview) -> list[Section]:
@@ -143,16 +143,16 @@ def stream_sections(overview: Overview) -> list[Section]:
 
 
 def _lead(overview: Overview, axis: Axis) -> str:
-    gaps = sum(told_of(overview, times).pauses for times in overview.streams.values())
-    told = f"{many(gaps, 'pause')} in all." if gaps else "No topic pauses."
+    gaps = sum(stream_numbers(overview, times).pauses for times in overview.streams.values())
+    summary = f"{many(gaps, 'pause')} in all." if gaps else "No topic pauses."
     lead = (
         "How dense the messages of each topic are, each beside its own highest density. A pause is longer than ten "
-        f"usual steps and half a second. {told}"
+        f"usual steps and half a second. {summary}"
     )
     if not axis.breaks:
         return lead
     longest = gap_text(max(each.end - each.start for each in axis.breaks))
-    step = gap_text(grid_step_s(overview.seconds(overview.pieces_ns)))
+    step = gap_text(grid_step_s(overview.seconds(overview.intervals_ns)))
     return (
         f"{lead} All axes of time pass over {many(len(axis.breaks), 'stretch')} without messages, of up to "
         f"{longest}: a dashed strip with the length stands for each, or the longest of many. Lines are {step} apart."
@@ -189,12 +189,12 @@ def _density(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) -
     if stamps is not None and times.count < most:
         return _moments(UNITS * axis.fractions(overview.seconds(stamps)))
     skylines = (_skyline(UNITS * axis.fractions(edges), heights) for edges, heights in densities(overview, times, most))
-    return element("path", d=joined(skylines), class_="density")
+    return element("path", d=join_html(skylines), class_="density")
 
 
 def _moments(x: Array) -> Html:
     """Single messages at x (n,), in units."""
-    return element("path", d=Html("".join(f"M{place:.1f} {HEIGHT}V12" for place in x.tolist())), class_="moments")
+    return element("path", d=Html("".join(f"M{position:.1f} {HEIGHT}V12" for position in x.tolist())), class_="moments")
 
 
 def _skyline(x: Array, heights: Array) -> Html:
@@ -208,12 +208,12 @@ def _skyline(x: Array, heights: Array) -> Html:
 
 
 def _pauses(overview: Overview, times: StreamTimes, axis: Axis) -> Html:
-    made = []
+    marks = []
     for pause in pauses_of(overview, times):
         start, end = UNITS * axis.fractions(overview.seconds(np.array(pause)))
         width = max(end - start, LEAST_PAUSE)
-        made.append(f"M{start:.1f} {HEIGHT}v-40h{width:.1f}v40z")
-    return element("path", d=Html("".join(made)), class_="pause") if made else Html("")
+        marks.append(f"M{start:.1f} {HEIGHT}v-40h{width:.1f}v40z")
+    return element("path", d=Html("".join(marks)), class_="pause") if marks else Html("")
 
 
 def _table(overview: Overview, streams: Sequence[tuple[Topic, StreamTimes]]) -> Html:
@@ -230,10 +230,10 @@ def _table(overview: Overview, streams: Sequence[tuple[Topic, StreamTimes]]) -> 
 
 
 def _row(overview: Overview, topic: Topic, times: StreamTimes) -> Html:
-    told = told_of(overview, times)
-    rate = "–" if told.rate_hz is None else f"{number_text(told.rate_hz)} Hz"
-    gap = "–" if told.longest_gap_s is None else duration_text(told.longest_gap_s)
-    name = joined(
+    numbers = stream_numbers(overview, times)
+    rate = "–" if numbers.rate_hz is None else f"{number_text(numbers.rate_hz)} Hz"
+    gap = "–" if numbers.longest_gap_s is None else duration_text(numbers.longest_gap_s)
+    name = join_html(
         [
             element("div", path_text(topic.name)),
             element("div", path_text(topic.msgtype or "type unknown"), class_="type"),
@@ -244,7 +244,7 @@ def _row(overview: Overview, topic: Topic, times: StreamTimes) -> Html:
         element("td", name),
         element("td", count_text(times.count), class_="number", data_head="messages"),
         element("td", rate, class_="number", data_head="rate"),
-        element("td", gap, class_="number alarm" if told.pauses else "number", data_head="largest gap"),
+        element("td", gap, class_="number alarm" if numbers.pauses else "number", data_head="largest gap"),
         element("td", _spark(overview, times), class_="spark"),
     )
 

@@ -33,21 +33,21 @@ from fieldplay.report.html.charts import (
     plane_of_points,
     route,
 )
-from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text, plain_table
+from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text, plain_table
 from fieldplay.report.panels.overview import Overview
 
 SMOOTHED_S = 1.0
 STANDS_M = 0.005
 PAUSE = 10.0  # usual steps
 Array = NDArray[np.float64]
-LEAST_WAY_M = 0.5  # below it there is no height along the way to speak of
+LEAST_LENGTH_M = 0.5  # below it there is no height along the way to speak of
 PROFILE_STEPS = 240
 MOST_ROUTES = 8  # on one map
 MOST_MAPS = 7
-MOST_STANDING = 12
+MAX_STILL = 12
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")
-KEPT = 3000
+MAX_POSITIONS = 3000
 FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
 TURN_ERROR = 1e-3  # of a quaternion's numbers
 NO_FIX = 0  # a status below it
@@ -82,20 +82,20 @@ class Route:
         if self.stamp_ns is None or len(self.stamp_ns) < 3:
             return []
         steps = np.diff(self.stamp_ns)
-        found: list[int] = (np.flatnonzero(steps > max(PAUSE * float(np.median(steps)), NS_PER_S)) + 1).tolist()
-        return found
+        breaks: list[int] = (np.flatnonzero(steps > max(PAUSE * float(np.median(steps)), NS_PER_S)) + 1).tolist()
+        return breaks
 
     @property
     def is_pose(self) -> bool:
         return not self.is_fix and self.stamp_ns is not None
 
 
-def moves(one: Route) -> bool:
+def is_moving(one: Route) -> bool:
     """Whether it goes anywhere."""
     return float(np.ptp(one.points, axis=0).max()) > STANDS_M
 
 
-def way_m(one: Route) -> float:
+def path_length_m(one: Route) -> float:
     """The length of the way, of places a second apart so that what trembles does not count."""
     return float(distance_m(one)[-1])
 
@@ -109,12 +109,12 @@ def distance_m(one: Route) -> Array:
     number = np.floor(seconds / SMOOTHED_S)
     coarse = np.flatnonzero(np.r_[True, np.diff(number) > 0])  # the first place of each second
     coarse = np.unique(np.r_[coarse, len(seconds) - 1]) if len(coarse) > 2 else np.arange(len(seconds))
-    places = one.points[coarse]
-    steps = np.linalg.norm(np.diff(places, axis=0, prepend=places[:1]), axis=1)
+    positions = one.points[coarse]
+    steps = np.linalg.norm(np.diff(positions, axis=0, prepend=positions[:1]), axis=1)
     if one.piece is not None:
         steps[np.diff(one.piece[coarse], prepend=one.piece[0]) != 0] = 0.0
-    way: Array = np.interp(seconds, seconds[coarse], np.cumsum(steps))
-    return way
+    distances: Array = np.interp(seconds, seconds[coarse], np.cumsum(steps))
+    return distances
 
 
 def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
@@ -123,15 +123,15 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
     heights = [
         Curve(one.label, distance_m(one), one.points[:, 2], piece=one.piece, colour=index)
         for index, one in enumerate(routes)
-        if np.ptp(one.points[:, 2]) > STANDS_M and way_m(one) > LEAST_WAY_M
+        if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > LEAST_LENGTH_M
     ]
     if heights:
         axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), most=5)
         tight = type(axis)(0.0, axis.high, tuple(tick for tick in axis.ticks if tick[0] >= 0))
         charts.append(line_chart("Height", heights, unit="m", x_axis=tight, x_title="metres along the way"))
     axis = overview.time_axis(most=5)
-    found = [(index, _speed(overview, one, axis)) for index, one in enumerate(routes)]
-    speeds = [replace(curve, colour=index) for index, curve in found if curve is not None]
+    speed_curves = [(index, _speed(overview, one, axis)) for index, one in enumerate(routes)]
+    speeds = [replace(curve, colour=index) for index, curve in speed_curves if curve is not None]
     if speeds:
         charts.append(line_chart("Speed", speeds, unit="m/s", x_axis=axis))
     return charts
@@ -139,34 +139,38 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
 
 def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
     """The speed as told, else from the way, each over a second; at times that are even along the axis."""
-    if one.stamp_ns is None or len(one.points) < 3 or way_m(one) < LEAST_WAY_M:
+    if one.stamp_ns is None or len(one.points) < 3 or path_length_m(one) < LEAST_LENGTH_M:
         return None
     seconds = overview.seconds(one.stamp_ns)
-    told = np.isfinite(one.speed)
-    is_told = bool(told.mean() > 0.5 and np.abs(one.speed[told]).max() > 0)
-    length_s = length_within(overview.pieces_ns, int(one.stamp_ns[0]), int(one.stamp_ns[-1])) / NS_PER_S
-    if not is_told and length_s < 3 * SMOOTHED_S:
+    is_known = np.isfinite(one.speed)
+    has_speed = bool(is_known.mean() > 0.5 and np.abs(one.speed[is_known]).max() > 0)
+    length_s = length_within(overview.intervals_ns, int(one.stamp_ns[0]), int(one.stamp_ns[-1])) / NS_PER_S
+    if not has_speed and length_s < 3 * SMOOTHED_S:
         return None
-    steps = PROFILE_STEPS if is_told else min(PROFILE_STEPS, round(length_s / SMOOTHED_S))
+    steps = PROFILE_STEPS if has_speed else min(PROFILE_STEPS, round(length_s / SMOOTHED_S))
     grid = axis.values(np.linspace(axis.fraction(seconds[0]), axis.fraction(seconds[-1]), steps))
     grid = grid[np.isfinite(grid)]
-    speed = np.interp(grid, seconds[told], one.speed[told]) if is_told else _speed_of_way(one, seconds, grid, axis=axis)
-    return Curve(one.label, grid, _but_pauses(one, seconds, grid, values=speed))
+    speed = (
+        np.interp(grid, seconds[is_known], one.speed[is_known])
+        if has_speed
+        else _speed_from_positions(one, seconds, grid, axis=axis)
+    )
+    return Curve(one.label, grid, _without_pauses(one, seconds, grid, values=speed))
 
 
-def _speed_of_way(one: Route, seconds: Array, grid: Array, *, axis: Axis) -> Array:
+def _speed_from_positions(one: Route, seconds: Array, grid: Array, *, axis: Axis) -> Array:
     """How fast the way grows at times (n,), for each piece of the axis; NaN where one has a single time."""
-    way = np.interp(grid, seconds, distance_m(one))
+    distances = np.interp(grid, seconds, distance_m(one))
     cuts = np.flatnonzero(np.diff(axis.segment_indices(grid))) + 1
-    runs = zip(np.split(way, cuts), np.split(grid, cuts), strict=True)
+    runs = zip(np.split(distances, cuts), np.split(grid, cuts), strict=True)
     return np.concatenate([np.gradient(*run) if len(run[0]) > 1 else np.full(len(run[0]), np.nan) for run in runs])
 
 
-def _but_pauses(one: Route, seconds: Array, grid: Array, *, values: Array) -> Array:
+def _without_pauses(one: Route, seconds: Array, grid: Array, *, values: Array) -> Array:
     """Values (n,) at the times of a grid (n,), NaN where the messages paused."""
     paused = np.zeros(len(grid), bool)
-    for place in one.breaks:
-        paused |= (grid > seconds[place - 1]) & (grid < seconds[place])
+    for index in one.breaks:
+        paused |= (grid > seconds[index - 1]) & (grid < seconds[index])
     return np.where(paused, np.nan, values)
 
 
@@ -174,35 +178,36 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
     """A map for each frame in which something moves, the one with the longest way first; and what stands still."""
     if not groups:
         return None
-    groups = {frame: [_in_pieces(one, overview) for one in routes] for frame, routes in groups.items()}
-    moving = {frame: [one for one in routes if moves(one)] for frame, routes in groups.items()}
+    groups = {frame: [_with_intervals(one, overview) for one in routes] for frame, routes in groups.items()}
+    moving = {frame: [one for one in routes if is_moving(one)] for frame, routes in groups.items()}
     ordered = sorted(
-        (item for item in moving.items() if item[1]), key=lambda item: (item[1][0].is_fix, -max(map(way_m, item[1])))
+        (item for item in moving.items() if item[1]),
+        key=lambda item: (item[1][0].is_fix, -max(map(path_length_m, item[1]))),
     )
     small = [_small_map(frame, routes) for frame, routes in ordered[1:MOST_MAPS]]
     large = [_large_map(overview, frame, routes, small=small) for frame, routes in ordered[:1]]
     more = element("p", f"{len(ordered) - MOST_MAPS} more frames are not drawn.") if len(ordered) > MOST_MAPS else ""
-    standing = [one for routes in groups.values() for one in routes if not moves(one)]
-    body = joined([*large, more, _standing_table(standing) if standing else ""])
+    still = [one for routes in groups.values() for one in routes if not is_moving(one)]
+    body = join_html([*large, more, _still_table(still) if still else ""])
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
     return Section("map", "Where it went", body, lead)
 
 
-def _standing_table(routes: list[Route]) -> Html:
+def _still_table(routes: list[Route]) -> Html:
     """Poses that do not change, as numbers."""
     rows = []
-    for one in routes[:MOST_STANDING]:
-        place = "at its origin" if one.is_fix else " ".join(number_text(round(float(v), 3)) for v in one.points[0])
-        rows.append((path_text(one.label), one.frame or "–", place))
+    for one in routes[:MAX_STILL]:
+        position = "at its origin" if one.is_fix else " ".join(number_text(round(float(v), 3)) for v in one.points[0])
+        rows.append((path_text(one.label), one.frame or "–", position))
     title = element("figcaption", element("b", "Standing still"))
     table = plain_table(("Topic", "Frame", "x y z, m"), rows)
     return element("figure", title, table, class_="card")
 
 
-def _in_pieces(one: Route, overview: Overview) -> Route:
+def _with_intervals(one: Route, overview: Overview) -> Route:
     if one.stamp_ns is None:
         return one
-    return replace(one, piece=np.searchsorted(overview.pieces_ns[:, 0], one.stamp_ns, side="right"))
+    return replace(one, piece=np.searchsorted(overview.intervals_ns[:, 0], one.stamp_ns, side="right"))
 
 
 def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: list[Html]) -> Html:
@@ -211,13 +216,13 @@ def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: li
     figure = element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
     heads = ("Topic", "Way", "Height", "Frame")
     rows = [
-        (_label(r, i), f"{number_text(way_m(r))} m", _height_text(r), r.own_frame or r.frame)
+        (_label(r, i), f"{number_text(path_length_m(r))} m", _height_text(r), r.own_frame or r.frame)
         for i, r in enumerate(shown)
     ]
     table = element("div", plain_table(heads, rows), class_="card")
-    beside = element("div", table, *profiles(overview, shown), class_="stack")
+    right = element("div", table, *profiles(overview, shown), class_="stack")
     maps = element("div", figure, cards(small) if small else "", class_="stack")
-    return element("div", maps, beside, class_="side")
+    return element("div", maps, right, class_="side")
 
 
 def _small_map(frame: str, routes: list[Route]) -> Html:
@@ -233,7 +238,7 @@ def _caption(frame: str, routes: list[Route]) -> Html:
 
 
 def _label(one: Route, index: int) -> Html:
-    return joined([element("i", class_=f"key s{index % SERIES_COLOURS}"), path_text(one.label)])
+    return join_html([element("i", class_=f"key s{index % SERIES_COLOURS}"), path_text(one.label)])
 
 
 def _height_text(one: Route) -> str:
@@ -255,10 +260,10 @@ def _map(routes: Sequence[Route]) -> Html:
 
 
 @dataclass
-class _Kept:
+class _TopicPositions:
     """Positions of one topic: x y z, the speed, NaN where it is not told, and how much later the header's time is."""
 
-    rows: RowDecimator = field(default_factory=lambda: RowDecimator(5, KEPT))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(5, MAX_POSITIONS))
     frames: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     origin: Array | None = None
@@ -272,54 +277,56 @@ class TrajectoryPanel:
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._topics: dict[Topic, _Kept] = {}
+        self._topics: dict[Topic, _TopicPositions] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Positions; of a Path, which tells all of it each time, the last is enough."""
-        kept = self._topics.setdefault(batch.topic, _Kept())
+        content = self._topics.setdefault(batch.topic, _TopicPositions())
         if batch.topic.msgtype == PATH:
             *_, (_, last) = batch.single()
-            kept.last_path = last()
+            content.last_path = last()
             return
         for framed in batch.records:
             record = framed.record
-            places = _fixes(kept, record) if isinstance(record, Fix) else _positions(record)
-            rows = np.column_stack([places, (record.stamp_ns - record.leaves_ns).astype(float)])
+            positions = _fixes(content, record) if isinstance(record, Fix) else _positions(record)
+            rows = np.column_stack([positions, (record.stamp_ns - record.leaves_ns).astype(float)])
             usable = (np.abs(rows[:, :3]) < FARTHEST_M).all(axis=1)
-            kept.left_out += int((~usable).sum())
-            kept.rows.add(record.leaves_ns[usable], rows[usable])
+            content.left_out += int((~usable).sum())
+            content.rows.add(record.leaves_ns[usable], rows[usable])
             if isinstance(record, Odometry):
-                self._add_odometry(batch.topic.name, framed, record.orientation_xyzw, places[:, :3], usable=usable)
-            kept.frames[framed.frame.lstrip("/")] += len(record)
+                self._add_odometry(batch.topic.name, framed, record.orientation_xyzw, positions[:, :3], usable=usable)
+            content.frames[framed.frame.lstrip("/")] += len(record)
 
     def _add_odometry(
-        self, topic: str, framed: FramedRecord, turns: Array, places: Array, *, usable: NDArray[np.bool_]
+        self, topic: str, framed: FramedRecord, orientations: Array, positions: Array, *, usable: NDArray[np.bool_]
     ) -> None:
         """What an odometry says of a frame, beside tf."""
-        usable = usable & (np.abs(turns) <= 1 + TURN_ERROR).all(axis=1) & (np.linalg.norm(turns, axis=1) > 0.5)
+        usable = (
+            usable & (np.abs(orientations) <= 1 + TURN_ERROR).all(axis=1) & (np.linalg.norm(orientations, axis=1) > 0.5)
+        )
         parent, child = framed.frame.lstrip("/"), framed.child_frame.lstrip("/")
         if usable.any() and parent != child:
             edge = self._frames.odometry.setdefault(topic, FrameEdge(parent, child, is_static=False))
-            edge.add(framed.record.stamp_ns[usable], np.column_stack([places, turns])[usable])
+            edge.add(framed.record.stamp_ns[usable], np.column_stack([positions, orientations])[usable])
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Positions that are none, and topics that change their frame."""
-        for topic, kept in self._topics.items():
+        for topic, content in self._topics.items():
             lacks = "no position" if topic.msgtype == FIX else "a position that is none"
-            message = f"{many(kept.left_out, 'message')} with {lacks}"
-            issues.add("position_left_out", topic.name, message, count=kept.left_out)
-            if len(kept.frames) > 1:
-                names = ", ".join(f"'{name}'" for name in kept.frames)
+            message = f"{many(content.left_out, 'message')} with {lacks}"
+            issues.add("position_left_out", topic.name, message, count=content.left_out)
+            if len(content.frames) > 1:
+                names = ", ".join(f"'{name}'" for name in content.frames)
                 issues.add("frame_changes", topic.name, f"expected one frame in all headers, got {names}")
 
     def sections(self, overview: Overview) -> list[Section]:
         """One map for all that moves in the same world, and one for each other frame."""
         routes = [
-            route for topic, kept in overview.in_order(self._topics) if (route := _route(topic, kept)) is not None
+            route for topic, content in overview.in_order(self._topics) if (route := _route(topic, content)) is not None
         ]
         if not any(route.is_pose for route in routes):
             routes += _routes_of_tf(overview.frames)
-        section = route_section(overview, _grouped(routes, overview.frames))
+        section = route_section(overview, _group_by_frame(routes, overview.frames))
         return [section] if section else []
 
 
@@ -332,47 +339,47 @@ def _positions(record: Record) -> Array:
     return np.column_stack([position, speed])
 
 
-def _fixes(kept: _Kept, record: Fix) -> Array:
+def _fixes(content: _TopicPositions, record: Fix) -> Array:
     """East, north, up from the first fix; NaN where there is none."""
     geodetic = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)
     geodetic[record.status < NO_FIX] = np.nan
     geodetic[(np.abs(geodetic[:, 0]) > 90) | (np.abs(geodetic[:, 1]) > 360)] = np.nan
     geodetic[:, 2] = np.where(np.isfinite(geodetic[:, 2]), geodetic[:, 2], 0.0)
     there = np.isfinite(geodetic).all(axis=1)
-    places = np.full((len(geodetic), 4), np.nan)
+    positions = np.full((len(geodetic), 4), np.nan)
     if there.any():
-        if kept.origin is None:
-            kept.origin = geodetic[there][0]
+        if content.origin is None:
+            content.origin = geodetic[there][0]
         scale = np.array([np.pi / 180, np.pi / 180, 1.0])
-        places[there, :3] = enu_from_geodetic(geodetic[there] * scale, kept.origin * scale)
-    return places
+        positions[there, :3] = enu_from_geodetic(geodetic[there] * scale, content.origin * scale)
+    return positions
 
 
-def _route(topic: Topic, kept: _Kept) -> Route | None:
+def _route(topic: Topic, content: _TopicPositions) -> Route | None:
     if topic.msgtype == PATH:
-        return _path(topic, kept)
-    stamp_ns, rows = kept.rows.rows()
+        return _path(topic, content)
+    stamp_ns, rows = content.rows.rows()
     if not len(stamp_ns):
         return None
-    if kept.origin is not None:
-        latitude, longitude, altitude = kept.origin
+    if content.origin is not None:
+        latitude, longitude, altitude = content.origin
         frame = f"about {latitude:.6f}°, {longitude:.6f}°, {altitude:.1f}\u00a0m".replace("-", "\u2212")
         return Route(topic.name, frame, rows[:, :3], rows[:, 3], stamp_ns=stamp_ns, is_fix=True)
-    frame = kept.frames.most_common(1)[0][0]
+    frame = content.frames.most_common(1)[0][0]
     tf_ns = stamp_ns + rows[:, 4].astype(np.int64)
     return Route(topic.name, frame, rows[:, :3], rows[:, 3], stamp_ns=stamp_ns, tf_ns=tf_ns)
 
 
-def _path(topic: Topic, kept: _Kept) -> Route | None:
-    if kept.last_path is None or not isinstance(kept.last_path.record, Paths):
+def _path(topic: Topic, content: _TopicPositions) -> Route | None:
+    if content.last_path is None or not isinstance(content.last_path.record, Paths):
         return None
-    way = kept.last_path.record.last()
-    points = way.position_m[:: max(1, len(way) // KEPT)]
+    poses = content.last_path.record.last()
+    points = poses.position_m[:: max(1, len(poses) // MAX_POSITIONS)]
     points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
     if not len(points):
         return None
     unknown = np.full(len(points), np.nan)
-    return Route(topic.name, kept.last_path.frame.lstrip("/"), points, unknown)
+    return Route(topic.name, content.last_path.frame.lstrip("/"), points, unknown)
 
 
 def _routes_of_tf(frames: Frames) -> list[Route]:
@@ -386,21 +393,21 @@ def _routes_of_tf(frames: Frames) -> list[Route]:
     if not moving:
         return []
     stamp_ns, _ = moving[0].rows.rows()
-    found = frames.transform(world, base, stamp_ns)
-    if found is None or not found[1].any():
+    transform = frames.transform(world, base, stamp_ns)
+    if transform is None or not transform[1].any():
         return []
-    transforms, known = found
+    transforms, known = transform
     unknown = np.full(int(known.sum()), np.nan)
     return [Route(f"tf: {base}", world, transforms[known][:, :3, 3], unknown, stamp_ns=stamp_ns[known])]
 
 
-def _grouped(routes: list[Route], frames: Frames) -> dict[str, list[Route]]:
+def _group_by_frame(routes: list[Route], frames: Frames) -> dict[str, list[Route]]:
     """Routes by the frame that they are drawn in; those in a frame that stands in the world go to the world's map."""
     world = _world(routes, frames)
     groups: dict[str, list[Route]] = {}
     for one in routes:
-        moved = None if one.is_fix or world is None else _in_world(one, world, frames)
-        chosen = moved or one
+        in_world = None if one.is_fix or world is None else _in_world(one, world, frames)
+        chosen = in_world or one
         groups.setdefault(chosen.frame, []).append(chosen)
     return groups
 
@@ -422,10 +429,10 @@ def _in_world(route: Route, world: str, frames: Frames) -> Route | None:
     if not stands:
         return None
     tf_ns = route.tf_ns if route.tf_ns is not None else np.zeros(len(route.points), np.int64)
-    found = frames.transform(world, route.frame, tf_ns)
-    if found is None or not found[1].any():
+    transform = frames.transform(world, route.frame, tf_ns)
+    if transform is None or not transform[1].any():
         return None
-    transforms, known = found
+    transforms, known = transform
     points = (transforms @ np.column_stack([route.points, np.ones(len(route.points))])[:, :, None])[:, :3, 0]
     times = None if route.stamp_ns is None else route.stamp_ns[known]
     return Route(route.label, world, points[known], route.speed[known], stamp_ns=times, own_frame=route.frame)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from fieldplay.core.number_text import many, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.recording.record_source import TF, FrameReader, Issues, RecordBatch
-from fieldplay.report.html.page import Html, Section, element, joined
+from fieldplay.report.html.page import Html, Section, element, join_html
 from fieldplay.report.panels.overview import Overview
 
 STEP = 18  # between rails, in pixels
@@ -27,7 +27,7 @@ class TransformPanel:
         """Transforms."""
         self._reader.add(batch)
 
-    def tell(self, issues: Issues) -> None:
+    def report_issues(self, issues: Issues) -> None:
         """Transforms that are none, and trees that are none."""
         for name, count in self._reader.unusable.items():
             message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"
@@ -44,7 +44,7 @@ class TransformPanel:
         moving = sum(not edge.is_static for edge in self._frames.parents.values())
         count = len(self._frames.names)
         lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
-        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, overview.pieces_ns)]
+        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, overview.intervals_ns)]
         more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
         tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
         return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]
@@ -58,11 +58,11 @@ def roots_of(frames: Frames) -> list[str]:
 
 def _key() -> Html:
     entries = (("root", "root"), ("", "fixed in its parent (tf_static)"), ("moving", "moving in its parent (tf)"))
-    signs = (element("span", element("i", class_=f"node {kind}".strip()), label) for kind, label in entries)
-    return element("div", *signs, class_="tree-key")
+    items = (element("span", element("i", class_=f"node {kind}".strip()), label) for kind, label in entries)
+    return element("div", *items, class_="tree-key")
 
 
-def _rows(frames: Frames, root: str, pieces_ns: NDArray[np.int64]) -> list[Html]:
+def _rows(frames: Frames, root: str, intervals_ns: NDArray[np.int64]) -> list[Html]:
     """The tree below a root: an only child stands straight below its parent, several are set in by a step."""
     parents = frames.parents
     children: dict[str, list[str]] = {}
@@ -79,13 +79,13 @@ def _rows(frames: Frames, root: str, pieces_ns: NDArray[np.int64]) -> list[Html]
         kids = [kid for kid in children.get(name, []) if kid not in seen]
         edge = None if name == root else parents[name]
         drawn = _rails(column, rails, above=line, goes_on=bool(kids))
-        told = Html("") if edge is None else _told(edge, pieces_ns)
-        rows.append(_row(name, drawn, told, kind=_kind(edge), column=column))
+        details = Html("") if edge is None else _edge_details(edge, intervals_ns)
+        rows.append(_row(name, drawn, details, kind=_kind(edge), column=column))
         if len(kids) == 1:
             waiting.append((kids[0], column, rails, "straight"))
         else:
-            for place, kid in enumerate(reversed(kids)):
-                waiting.append((kid, column + 1, rails if place == 0 else (*rails, column), "bent"))
+            for number, kid in enumerate(reversed(kids)):
+                waiting.append((kid, column + 1, rails if number == 0 else (*rails, column), "bent"))
     return rows
 
 
@@ -107,15 +107,15 @@ def _kind(edge: FrameEdge | None) -> str:
     return "root" if edge is None else "" if edge.is_static else "moving"
 
 
-def _row(name: str, rails: Html, told: Html, *, kind: str, column: int) -> Html:
-    sign = element("i", class_=f"node {kind}".strip(), style=f"left:{column * STEP + 4}px")
-    beside = element("span", rails, sign, class_="rails", style=f"width:{(column + 1) * STEP}px")
-    text = element("span", element("b", name), " ", element("small", told), class_="told")
-    return element("div", beside, text, class_="row")
+def _row(name: str, rails: Html, details: Html, *, kind: str, column: int) -> Html:
+    node = element("i", class_=f"node {kind}".strip(), style=f"left:{column * STEP + 4}px")
+    rail_cell = element("span", rails, node, class_="rails", style=f"width:{(column + 1) * STEP}px")
+    text = element("span", element("b", name), " ", element("small", details), class_="told")
+    return element("div", rail_cell, text, class_="row")
 
 
-def _told(edge: FrameEdge, pieces_ns: NDArray[np.int64]) -> Html:
+def _edge_details(edge: FrameEdge, intervals_ns: NDArray[np.int64]) -> Html:
     _, values = edge.rows.rows()
-    place = " ".join(number_text(round(float(value), 3)) for value in values[0, :3])
-    rate_hz = None if edge.is_static else edge.rate_hz(pieces_ns)
-    return joined([place, "" if rate_hz is None else f" · {number_text(rate_hz)} Hz"])
+    position = " ".join(number_text(round(float(value), 3)) for value in values[0, :3])
+    rate_hz = None if edge.is_static else edge.rate_hz(intervals_ns)
+    return join_html([position, "" if rate_hz is None else f" · {number_text(rate_hz)} Hz"])

@@ -12,10 +12,10 @@ from fieldplay.core.gaps import length_within, merge_intervals, split_at_gaps
 from fieldplay.core.number_text import time_axis
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
-from fieldplay.report.html.charts import Curve, break_labels, cut_time_axis, gap_text, held, line_chart
+from fieldplay.report.html.charts import Curve, as_steps, break_labels, gap_text, line_chart, time_axis_with_gaps
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.signals import SignalPanel
-from fieldplay.report.panels.streams import stream_sections, told_of
+from fieldplay.report.panels.streams import stream_numbers, stream_sections
 from fieldplay_testing.messages_by_hand import START_NS, batch, make
 
 SECOND = 10**9
@@ -47,7 +47,7 @@ def text_of(body: str) -> str:
 
 
 def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     starts, ends = axis.fractions(SESSIONS[:, 0]), axis.fractions(SESSIONS[:, 1])
     assert (starts[0], ends[-1]) == (0.0, 1.0)
     lengths = ends - starts
@@ -57,13 +57,13 @@ def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
 
 
 def test_the_marks_of_gaps_say_how_long_they_are() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     assert [each.label for each in axis.breaks] == ["190 d", "210 d"]
     assert [gap_text(s) for s in (45.0, 738.0, 19_440.0, 1_062_720.0)] == ["45 s", "12.3 min", "5.4 h", "12.3 d"]
 
 
 def test_labels_are_dates_and_times_of_day_and_the_lines_between_are_round() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS + SECOND // 4, most=8)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS + SECOND // 4, most=8)
     labels = [label for _, label in axis.ticks if label]
     assert labels[:2] == ["2018-12-19\n12:00:00", "2019-06-27\n12:00:00"]
     seconds = [(NOON_NS / SECOND + 0.25 + value) % 10.0 for value, label in axis.ticks if not label]
@@ -72,7 +72,7 @@ def test_labels_are_dates_and_times_of_day_and_the_lines_between_are_round() -> 
 
 def test_a_time_of_the_same_day_has_no_second_date() -> None:
     pieces = np.array([[0.0, 3600.0], [6 * 3600.0, 7 * 3600.0]])
-    labels = [label for _, label in cut_time_axis(pieces, start_ns=NOON_NS, most=5).ticks if label]
+    labels = [label for _, label in time_axis_with_gaps(pieces, start_ns=NOON_NS, most=5).ticks if label]
     assert labels[0] == "2018-12-19\n12:00" and "18:00" in labels
     assert not any("\n" in label for label in labels[1:])
 
@@ -80,12 +80,12 @@ def test_a_time_of_the_same_day_has_no_second_date() -> None:
 @pytest.mark.parametrize("start_ns", [NOON_NS, 0])
 def test_a_short_recording_has_seconds_since_its_start(start_ns: int) -> None:
     pieces = np.array([[0.0, 20.0], [1830.0, 1850.0]])
-    labels = [label for _, label in cut_time_axis(pieces, start_ns=start_ns).ticks if label]
+    labels = [label for _, label in time_axis_with_gaps(pieces, start_ns=start_ns).ticks if label]
     assert labels == ["0 s", "1830 s"]
 
 
 def test_a_clock_that_was_never_set_has_no_dates() -> None:
-    labels = [label for _, label in cut_time_axis(SESSIONS, start_ns=0).ticks if label]
+    labels = [label for _, label in time_axis_with_gaps(SESSIONS, start_ns=0).ticks if label]
     assert labels and not any("1970" in label for label in labels)
 
 
@@ -96,7 +96,7 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 10**14), st.integers(SECOND, 10**17)
 def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tuple[int, int]], start: int) -> None:
     ends = np.cumsum([part / SECOND for pair in lengths for part in pair])
     borders = np.append(0.0, ends)[:-1].reshape(-1, 2)
-    axis = cut_time_axis(borders, start_ns=start, most=4)
+    axis = time_axis_with_gaps(borders, start_ns=start, most=4)
     fractions = axis.fractions(np.sort(borders.reshape(-1)))
     assert (np.diff(fractions) >= -1e-12).all() and fractions[0] >= 0 and fractions[-1] <= 1 + 1e-9
     labelled = axis.fractions(np.array([value for value, label in axis.ticks if label]))
@@ -110,7 +110,7 @@ def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tup
 
 
 def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     times = np.array([0.0, 5.0, 190 * DAY_S, 400 * DAY_S + 40])
     assert axis.flip().fractions(times) == pytest.approx(1.0 - axis.fractions(times))
     middle = np.mean(axis.breaks[0].fractions)
@@ -118,7 +118,7 @@ def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
 
 
 def test_times_within_a_gap_are_put_at_its_begin() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     assert axis.fraction(100 * DAY_S) == axis.fraction(20.0)
     assert axis.segment_indices(np.array([20.0, 100 * DAY_S, 190 * DAY_S])).tolist() == [0, 0, 1]
 
@@ -127,7 +127,7 @@ def test_of_many_gaps_the_longest_are_told() -> None:
     pieces = np.cumsum(np.tile([5.0, DAY_S], 30)).reshape(-1, 2)
     pieces = np.stack([np.append(0.0, pieces[:-1, 1]), pieces[:, 0]], axis=-1)
     pieces[20:] += 9 * DAY_S
-    axis = cut_time_axis(pieces, start_ns=NOON_NS)
+    axis = time_axis_with_gaps(pieces, start_ns=NOON_NS)
     labels = re.findall(r">([\d.]+ \w+)</span>", break_labels(axis))
     assert len(axis.breaks) == 29 and "10 d" in labels and len(labels) < 8
 
@@ -135,7 +135,7 @@ def test_of_many_gaps_the_longest_are_told() -> None:
 def test_no_line_crosses_a_gap() -> None:
     x = np.concatenate([start + np.arange(0.0, 20.0, 0.5) for start in SESSIONS[:, 0]])
     curve = Curve("", x, np.sin(x % 1000))
-    chart = line_chart("c", [curve], unit="m", x_axis=cut_time_axis(SESSIONS, start_ns=NOON_NS))
+    chart = line_chart("c", [curve], unit="m", x_axis=time_axis_with_gaps(SESSIONS, start_ns=NOON_NS))
     lines = [np.array(path.split(), float)[::2] for path in re.findall(r'd="M([^"]*)" class="line s0"', chart)]
     assert len(lines) == 3
     assert lines[0].max() < lines[1].min() and lines[1].max() < lines[2].min()
@@ -145,13 +145,13 @@ def test_no_line_crosses_a_gap() -> None:
 def test_few_far_values_of_other_pieces_do_not_hide_where_a_curve_breaks() -> None:
     """Pieces of one value each are points, which can be seen."""
     curve = Curve("", SESSIONS[:, 0], np.arange(3.0))
-    chart = line_chart("c", [curve], unit="", x_axis=cut_time_axis(SESSIONS, start_ns=NOON_NS))
+    chart = line_chart("c", [curve], unit="", x_axis=time_axis_with_gaps(SESSIONS, start_ns=NOON_NS))
     assert chart.count('class="point s0"') == 3
 
 
 def test_a_state_holds_until_the_next_message_and_in_all_pieces() -> None:
-    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
-    found = held(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
+    axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
+    found = as_steps(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
     rows = [(round(axis.fraction(x), 3), y) for x, y in zip(found.x.tolist(), found.y.tolist(), strict=True)]
     change = round(axis.fraction(190 * DAY_S + 8), 3)
     assert rows[0] == (round(axis.fraction(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
@@ -190,7 +190,7 @@ def test_where_nothing_is_said_only_gaps_that_make_up_much_are_passed_over(
 
 def test_rare_messages_at_even_times_are_no_gaps() -> None:
     overview = recording_of({"/pressure": np.arange(60) * 600 * SECOND})
-    assert len(overview.pieces_ns) == 1
+    assert len(overview.intervals_ns) == 1
     assert not overview.time_axis().breaks
 
 
@@ -208,7 +208,7 @@ def test_a_recording_without_gaps_has_the_axis_that_it_always_had() -> None:
 
 def test_a_topic_of_few_messages_does_not_fill_the_gap() -> None:
     overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S), "/tool": np.array([0, 190 * DAY])})
-    assert np.diff(overview.pieces_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
+    assert np.diff(overview.intervals_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
     assert overview.recorded_s == pytest.approx(39.8)
 
 
@@ -216,7 +216,7 @@ def test_rates_and_pauses_are_those_of_the_time_that_was_recorded() -> None:
     imu = sessions(0.0, 190 * DAY_S)
     late = np.delete(imu, np.arange(50, 90))
     overview = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
-    told = {topic.name: told_of(overview, times) for topic, times in overview.streams.items()}
+    told = {topic.name: stream_numbers(overview, times) for topic, times in overview.streams.items()}
     assert told["/imu"].rate_hz == pytest.approx(10.0)
     assert (told["/imu"].pauses, told["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
     assert (told["/late"].pauses, told["/late"].longest_gap_s) == (1, pytest.approx(4.1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fieldplay.recording.record_source import RecordBatch, RecordingInfo
-from fieldplay.report.panels.bearings import CELL_M, KEPT_ROWS, PER_DEG, BearingPanel, LaserSeen
+from fieldplay.report.panels.bearings import CELL_M, MAX_ROWS, PER_DEG, BearingPanel, LaserSeen
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
@@ -66,8 +66,8 @@ def section_of(*batches: RecordBatch, tf: tuple[Any, ...] = ()) -> str:
         overview.streams[each.topic].take_in()
         if each.topic.msgtype in panel.msgtypes:
             panel.add(each)
-    panel.tell(overview.findings)
-    assert overview.findings.total == 0
+    panel.report_issues(overview.issues)
+    assert overview.issues.total == 0
     sections = panel.sections(overview)
     return str(sections[0].body) if sections else ""
 
@@ -243,7 +243,7 @@ def test_what_is_kept_does_not_grow_with_the_length() -> None:
         panel.add(batch("/laser/scan", part))
     (seen,) = panel.__dict__["_lasers"].values()
     assert isinstance(seen, LaserSeen) and seen.rows is not None
-    assert seen.rows.seen == 2000 and KEPT_ROWS <= len(seen.rows.rows()[0]) <= 2 * KEPT_ROWS + 1
+    assert seen.rows.seen == 2000 and MAX_ROWS <= len(seen.rows.rows()[0]) <= 2 * MAX_ROWS + 1
     assert seen.grid.counts[:, int(4.1 / CELL_M)].sum() == 2000 * 44 + 1000
     assert seen.grid.counts[int((180 + 60) * PER_DEG), int(4.1 / CELL_M)] > 0
 

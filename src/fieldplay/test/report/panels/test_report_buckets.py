@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.report.panels.overview import Buckets, StreamTimes, drawn_width_ns
+from fieldplay.report.panels.overview import Buckets, StreamTimes, drawing_width_ns
 
 SECOND = 10**9
 DAY = 86_400 * SECOND
@@ -22,9 +22,9 @@ def test_buckets_hold_what_a_histogram_of_all_at_once_holds(batches: list[list[i
         buckets.add(stamp_ns, (stamp_ns - start).astype(float)[:, None])
     everything = np.array([stamp for stamps in batches for stamp in stamps], np.int64) + start
     assert len(buckets.count) <= 16
-    place, count = np.unique(everything // buckets.width_ns, return_counts=True)
-    assert (buckets.place.tolist(), buckets.count.tolist()) == (place.tolist(), count.tolist())
-    for row, number in enumerate(place):
+    numbers, count = np.unique(everything // buckets.width_ns, return_counts=True)
+    assert (buckets.number.tolist(), buckets.count.tolist()) == (numbers.tolist(), count.tolist())
+    for row, number in enumerate(numbers):
         inside = everything[everything // buckets.width_ns == number]
         assert buckets.span_ns[row].tolist() == [inside.min(), inside.max()]
         values = (inside - start).astype(float)
@@ -48,10 +48,10 @@ def test_buckets_are_as_wide_as_an_image_of_all_pieces_asks_for() -> None:
     stamp_ns = np.concatenate([np.arange(20) * SECOND, 100 * DAY + np.arange(20) * SECOND])
     buckets.add(stamp_ns, np.ones((40, 1)))
     pieces = np.array([[0, 19 * SECOND], [100 * DAY, 100 * DAY + 19 * SECOND]])
-    width = drawn_width_ns(buckets, pieces, 256)
+    width = drawing_width_ns(buckets, pieces, 256)
     assert width == 256_000_000  # of 38 s in at most 256 parts, the first power of two of milliseconds
-    assert drawn_width_ns(buckets, np.array([[0, 200 * DAY]]), 256) > 100 * DAY // 256
-    wider = buckets.widened(64_000_000_000)
+    assert drawing_width_ns(buckets, np.array([[0, 200 * DAY]]), 256) > 100 * DAY // 256
+    wider = buckets.widen(64_000_000_000)
     assert (wider.count.tolist(), len(buckets.count)) == ([20, 20], 40)
 
 

@@ -79,8 +79,8 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
             "/tf", [(START_NS + k, transforms(transform(START_NS + k, "/head", "/eye", (k, 0, 0)))) for k in range(3)]
         )
     )
-    panel.tell(issues)
-    assert [(f.place, f.message) for f in issues.listed["frame_with_several_parents"]] == [
+    panel.report_issues(issues)
+    assert [(f.location, f.message) for f in issues.listed["frame_with_several_parents"]] == [
         ("eye", "expected one parent, got body, head")
     ]
     assert frames.parents["eye"].parent == "head"
@@ -97,7 +97,7 @@ def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
         transforms(transform(START_NS, "map", "odom", (1, 0, 0))),
     ]
     panel.add(batch("/tf", [(START_NS + k, message) for k, message in enumerate(bad)]))
-    panel.tell(issues)
+    panel.report_issues(issues)
     assert issues.counts == {"unusable_transform": 2}
     assert frames.edges["map", "odom"].rows.seen == 1
 

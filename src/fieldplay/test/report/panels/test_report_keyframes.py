@@ -27,7 +27,7 @@ def shown(**topics: list[tuple[float, float, float]]) -> str:
         panel.add(batch(f"/rig/stereo_slam/{name}", poses(places)))
     issues = Issues()
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
-    panel.tell(issues)
+    panel.report_issues(issues)
     assert not issues.total
     return "".join(str(section.body) for section in panel.sections(overview))
 

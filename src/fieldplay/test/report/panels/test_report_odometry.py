@@ -12,7 +12,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.trajectory_figures import lengthwise
-from fieldplay.report.panels.odometry_errors import KEPT, OdometryErrorPanel
+from fieldplay.report.panels.odometry_errors import MAX_POSES, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
@@ -54,7 +54,7 @@ def sections(topics: dict[str, list[tuple[int, Any]]], tf: Any = None) -> list[S
         overview.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(made.stamp_ns)
         overview.streams[made.topic].take_in()
         panel.add(made)
-    panel.tell(overview.findings)
+    panel.report_issues(overview.issues)
     return panel.sections(overview)
 
 
@@ -125,7 +125,7 @@ def test_where_nothing_can_be_compared_nothing_is_drawn(topics: dict[str, list[t
 
 
 def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
-    count = 2 * KEPT + 1000
+    count = 2 * MAX_POSES + 1000
     way = poses_of(headings(np.zeros(count)), np.c_[np.arange(count) * 0.005, np.zeros((count, 2))])
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = OdometryErrorPanel(overview.frames)
@@ -135,7 +135,7 @@ def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
             panel.add(batch(name, messages[start : start + 1000]))
     (section,) = panel.sections(overview)
     assert "over 5 m, % 2 2" in text_of(section.body)
-    assert all(len(received.trajectory()) < 0.6 * count for received in panel._heard.values())
+    assert all(len(received.trajectory()) < 0.6 * count for received in panel._received.values())
 
 
 def test_percentiles_over_a_length_are_those_of_its_errors() -> None:

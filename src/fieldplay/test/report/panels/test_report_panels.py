@@ -35,8 +35,8 @@ def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview
     if tf is not None:
         for topic, message in tf:
             TransformPanel(overview.frames).add(batch(topic, message))
-    panel.tell(overview.findings)
-    return overview, overview.findings
+    panel.report_issues(overview.issues)
+    return overview, overview.issues
 
 
 def odometry(xyz: np.ndarray, frame: str, **more: Any) -> list[tuple[int, Any]]:

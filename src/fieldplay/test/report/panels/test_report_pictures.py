@@ -21,7 +21,7 @@ from fieldplay.report.panels.cameras import (
     FramesInImage,
     ImageLinePanel,
     frames_in_image,
-    lens_from_camera,
+    intrinsics_from_camera,
     overlay,
 )
 from fieldplay.report.panels.overview import Overview, StreamTimes
@@ -134,7 +134,7 @@ def frames_before_a_camera() -> Frames:
 
 
 def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInImage | None:
-    lens = lens_from_camera(camera_of_info(info), is_rectified=is_rectified)
+    lens = intrinsics_from_camera(camera_of_info(info), is_rectified=is_rectified)
     return frames_in_image(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
 
@@ -197,8 +197,8 @@ def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
     panel.add(
         batch("/cam/camera_info", [(times[0], camera(width=6, height=4, k=np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1])))])
     )
-    panel.tell(issues)
-    assert [(f.place, f.message) for f in issues.listed["unreadable_picture"]] == [
+    panel.report_issues(issues)
+    assert [(f.location, f.message) for f in issues.listed["unreadable_picture"]] == [
         ("/bad/image_raw", "its encoding 'nv21' is not known here")
     ]
     overview = Overview(
