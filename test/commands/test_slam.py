@@ -412,7 +412,7 @@ def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
     with open_archive_data(root, None, parameters) as data:
         spec = data.archive.spec
         by_name = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
-        known = Known(known={}, told=by_name, dataset=spec.name, noise=data.archive.imu_noise)
+        known = Known(requested={}, described=by_name, dataset=spec.name, noise=data.archive.imu_noise)
         sensors = sensors_of(data, method, known)
         arguments = template_values(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
     texts = {"command": " ".join(word for arguments in (*method.background, method.command) for word in arguments)}

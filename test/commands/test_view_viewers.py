@@ -129,7 +129,7 @@ def test_what_no_room_is_for_is_dropped_and_counted() -> None:
     numbers_only = [("/number", row) for row in range(3)]
     both = [(topic, row) for row in (3, 4) for topic in ("/picture", "/number")]
     assert [(message.topic, message.received_ns) for message in result] == numbers_only + both
-    assert backlog.told() == "dropped, as the viewer was slower: 3 of 5 on /picture"
+    assert backlog.drop_summary() == "dropped, as the viewer was slower: 3 of 5 on /picture"
     assert backlog.take(0.0) == []
 
 
