@@ -55,7 +55,7 @@ def true_pixels(sample: Sampled, result: ProjectionResult) -> Array:
     points_ns = scan.stamp_ns + np.round(scan.points.offsets_s * 1e9).astype(np.int64)
     in_map = truth_at(sample, points_ns) @ rover.transforms["base_T_lidar"] @ points[:, :, None]
     base_t_camera = base_T_camera(rover, "main_cam", rover.main_arm_rad)
-    map_t_camera = truth_at(sample, np.array([result.picture.stamp_ns]))[0] @ base_t_camera
+    map_t_camera = truth_at(sample, np.array([result.image.stamp_ns]))[0] @ base_t_camera
     seen = (np.linalg.inv(map_t_camera) @ in_map)[:, :3, 0]
     return pixels_from_points(MAIN_CAM, np.where(seen[:, 2:] > 0.1, seen, np.nan))
 
@@ -90,7 +90,7 @@ def test_of_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled)
 
 def test_points_lie_on_ground_and_not_in_sky_of_image(sampled_ameds: Sampled) -> None:
     actual = projection(sampled_ameds, LIDAR)
-    blue, _, red = np.moveaxis(actual.picture.pixels.astype(int), -1, 0)
+    blue, _, red = np.moveaxis(actual.image.pixels.astype(int), -1, 0)
     is_sky = cv2.erode(((blue > red + 15) & (blue > 120)).astype(np.uint8), np.ones((9, 9))) > 0
     assert 0.02 < is_sky.mean() < 0.5
     u, v = np.rint(actual.projection.pixels[actual.projection.is_visible]).astype(int).T
@@ -111,7 +111,7 @@ def test_file_and_output_gives_what_was_found(
     assert "2022-07-04T10:00:05.000000000Z (1656928805.000000000), 0.040000 s before the picture" in scan
     assert re.search(r"by tf from lidar to main_cam; motion of up to 0\.1\d\d m in map", placed)
     drawn = cv2.imread(str(out))
-    assert drawn.shape == actual.picture.pixels.shape
+    assert drawn.shape == actual.image.pixels.shape
     assert [path.name for path in out.parent.iterdir()] == ["out.png"]
     nearest = np.flatnonzero(actual.projection.is_visible & (actual.projection.pixels[:, 0] < 1500))
     nearest = nearest[np.argsort(actual.ranges_m[nearest])[:200]]
@@ -137,7 +137,7 @@ def test_names_and_times_may_be_written_in_several_forms(
         projection(sampled_ameds, requested)
         for requested in (LIDAR, replace(LIDAR, laser=laser, camera=camera, time=time))
     )
-    assert (other.picture.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
+    assert (other.image.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
 
 
 def test_more_scans_are_those_nearest_to_image(sampled_ameds: Sampled) -> None:
