@@ -80,8 +80,8 @@ def test_of_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled)
     of_archive = projection(sampled_ameds, requested)
     of_bag = projection(replace(sampled_ameds, archive=sampled_ameds.bag), requested)
     assert of_bag.laser.spec.frame == of_archive.laser.spec.frame
-    assert of_bag.picture.stamp_ns == of_archive.picture.stamp_ns
-    assert (of_bag.picture.pixels == of_archive.picture.pixels).all()
+    assert of_bag.image.stamp_ns == of_archive.image.stamp_ns
+    assert (of_bag.image.pixels == of_archive.image.pixels).all()
     shown = of_archive.projection.is_visible & of_bag.projection.is_visible
     assert shown.sum() > 0.999 * of_archive.projection.is_visible.sum()
     difference = np.linalg.norm(of_bag.projection.pixels - of_archive.projection.pixels, axis=1)[shown]
@@ -137,7 +137,7 @@ def test_names_and_times_may_be_written_in_several_forms(
         projection(sampled_ameds, requested)
         for requested in (LIDAR, replace(LIDAR, laser=laser, camera=camera, time=time))
     )
-    assert (other.image.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
+    assert (other.image.stamp_ns, other.scans[0].stamp_ns) == (plain.image.stamp_ns, plain.scans[0].stamp_ns)
 
 
 def test_more_scans_are_those_nearest_to_image(sampled_ameds: Sampled) -> None:

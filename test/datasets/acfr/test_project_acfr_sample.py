@@ -43,7 +43,7 @@ def test_what_laser_met_of_pole_lies_on_that_pole_in_image(found: ProjectionResu
     assert len(points) >= 2
     assert found.projection.is_visible[points].all()
     column, row = np.rint(found.projection.pixels[points]).astype(int).T
-    image = found.picture.pixels.astype(float)
+    image = found.image.pixels.astype(float)
     inwards = np.sign(image.shape[1] / 2 - column).astype(int)
     there, near, far = (image[row, column + aside * inwards] for aside in (0, *BESIDE_PX))
     assert (np.abs(near - far).max(axis=1) < 20).all()
