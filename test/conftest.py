@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay_samples.sample import SampleOptions
-from fieldplay_testing.tiny_ameds import FEW_PICTURES, TinyAmeds
+from fieldplay_testing.tiny_ameds import IMAGES_PER_CAMERA, TinyAmeds
 from support.browser import BROWSERS, MISSING, Browser
 from support.sampled import Sampled, sampled
 
@@ -36,7 +36,7 @@ def few_images(write_ameds: Callable[[Path], TinyAmeds], tmp_path_factory: pytes
     """The archive with a few pictures only, which no test changes."""
     root = write_ameds(tmp_path_factory.mktemp("whole") / "AMEDS" / "Traverse_5").root
     for camera in ("MainCam", "AuxCam", "MainAuxCamProjected"):
-        for path in sorted(root.glob(f"{camera}_*.jpg"))[FEW_PICTURES:]:
+        for path in sorted(root.glob(f"{camera}_*.jpg"))[IMAGES_PER_CAMERA:]:
             path.unlink()
     return root.parent
 

@@ -9,12 +9,12 @@ import msgpack
 import pytest
 
 from fieldplay_cdff.tools import cuts
-from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, read_log, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, read_log, runner, states, write_log
 
 FLAT = {
-    "/a.x/time/microseconds": [BEGIN_US, BEGIN_US + 1000, BEGIN_US + 2000],
+    "/a.x/time/microseconds": [START_US, START_US + 1000, START_US + 2000],
     "/a.x/position/data": [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0]],
-    "/a.x.meta/timestamps": [BEGIN_US + 5, BEGIN_US + 1005, BEGIN_US + 2005],
+    "/a.x.meta/timestamps": [START_US + 5, START_US + 1005, START_US + 2005],
     "/a.x.meta/type": "/base/samples/RigidBodyState_m",
 }
 
@@ -26,7 +26,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    other = numbered(*(BEGIN_US + 250_000 * index for index in range(5)), kind="T")
+    other = numbered_stream(*(START_US + 250_000 * index for index in range(5)), kind="T")
     return write_log(tmp_path / "a.msg", {"/odometry.pose": states(11), "/b.x": other})
 
 
@@ -45,7 +45,7 @@ def numbers(path: Path, stream: str = "/odometry.pose") -> list[int]:
         ),  # from the log's begin, 0.25 ms before the first pose is logged
         (["--end", "1s"], list(range(10))),
         (["--start", "1543311000.95"], [10]),
-        (["--start", str(BEGIN_US + 800_250), "--end", str(BEGIN_US + 900_250)], [8]),
+        (["--start", str(START_US + 800_250), "--end", str(START_US + 900_250)], [8]),
         (["--start", "2018-11-27T09:30:00.9Z"], [9, 10]),
         (["--start", "9", "--end", "2018-11-27T09:30:00.95Z"], [9]),
         ([], list(range(11))),
@@ -58,7 +58,7 @@ def test_interval_is_cut_by_index_or_logging_time(
     code, printed, _ = run("chunk", log, "/odometry.pose", *arguments, out)
     assert (code, f"{len(taken)} sample" in printed) == (0, True)
     assert numbers(out) == taken
-    times = [BEGIN_US + 100_000 * index + 250 for index in taken]
+    times = [START_US + 100_000 * index + 250 for index in taken]
     assert read_log(out)["/odometry.pose.meta"] == {"timestamps": times, "type": "RigidBodyState"}
 
 
@@ -86,7 +86,7 @@ def test_options_may_stand_between_names(run: Run, log: Path, tmp_path: Path) ->
 def test_bytes_of_samples_are_copied_as_they_are(run: Run, tmp_path: Path) -> None:
     odd = bytes([0x82, 0xA1, 0x61, 0xD2, 0, 0, 0, 5, 0xA1, 0x62, 0xCA, 0x3F, 0x80, 0, 0])  # wide 5, float of four bytes
     log = tmp_path / "a.msg"
-    meta = msgpack.packb({"timestamps": [BEGIN_US, BEGIN_US + 1], "type": "T"})
+    meta = msgpack.packb({"timestamps": [START_US, START_US + 1], "type": "T"})
     log.write_bytes(b"\x82\xa4/a.x\x92" + odd + odd + b"\xa9/a.x.meta" + meta)
     run("chunk", log, "--end", "1", tmp_path / "out.msg")
     assert (tmp_path / "out.msg").read_bytes().count(odd) == 1
@@ -113,8 +113,8 @@ def test_log_is_packed_where_its_name_reports_it(run: Run, log: Path, tmp_path: 
 
 def test_join_puts_parts_together_in_order_of_their_names(run: Run, tmp_path: Path) -> None:
     for number in (10, 2, 1):
-        times = (BEGIN_US + number * 1_000_000, BEGIN_US + number * 1_000_000 + 1)
-        write_log(tmp_path / f"r_{number:02d}.msg", {"/a.x": numbered(*times, prefix=f"{number}-")})
+        times = (START_US + number * 1_000_000, START_US + number * 1_000_000 + 1)
+        write_log(tmp_path / f"r_{number:02d}.msg", {"/a.x": numbered_stream(*times, prefix=f"{number}-")})
     assert (
         run("join", tmp_path / "r_10.msg", tmp_path / "r_01.msg", tmp_path / "r_02.msg", tmp_path / "all.msg")[0] == 0
     )
@@ -129,7 +129,7 @@ def test_samples_without_logging_time_get_their_own(run: Run, log: Path, tmp_pat
     log.write_bytes(msgpack.packb(content))
     run("chunk", log, "/odometry.pose", "--start", "2", "--end", "4", tmp_path / "out.msg")
     times = read_log(tmp_path / "out.msg")["/odometry.pose.meta"]["timestamps"]
-    assert times == [BEGIN_US + 200_250, BEGIN_US + 300_000]
+    assert times == [START_US + 200_250, START_US + 300_000]
 
 
 def test_what_is_before_cut_is_taken_and_defect_reported_but_not_with_strict(
@@ -205,9 +205,9 @@ def test_interrupted_cut_leaves_no_files(run: Run, log: Path, tmp_path: Path, mo
 
 
 def test_sample_that_lacks_value_is_reported_and_not_copied(run: Run, tmp_path: Path) -> None:
-    pose, last = ({"time": BEGIN_US, "image": list(range(9)), "attributes": [1], "size": 1} for _ in range(2))
+    pose, last = ({"time": START_US, "image": list(range(9)), "attributes": [1], "size": 1} for _ in range(2))
     broken = msgpack.packb(last).replace(msgpack.packb(last["image"]), b"", 1)
-    meta = msgpack.packb("/a.x.meta") + msgpack.packb({"timestamps": [BEGIN_US] * 2, "type": "Frame"})
+    meta = msgpack.packb("/a.x.meta") + msgpack.packb({"timestamps": [START_US] * 2, "type": "Frame"})
     head = b"\x82" + msgpack.packb("/a.x") + b"\x92" + msgpack.packb(pose)
     (tmp_path / "a.msg").write_bytes(head + broken + meta)
     code, _, err = run("chunk", tmp_path / "a.msg", tmp_path / "out.msg")

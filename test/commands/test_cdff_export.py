@@ -12,11 +12,11 @@ import pytest
 
 from fieldplay.export import table_file
 from fieldplay_cdff.tools import sample_text
-from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, runner, states, write_log
 
 JOINTS = [
     (
-        BEGIN_US + index,
+        START_US + index,
         {
             "names": ["left", "right"],
             "elements": [{"position": 0.5 + index, "effort": math.nan}, {"position": -1.0, "effort": math.inf}],
@@ -89,10 +89,10 @@ def test_list_that_is_nowhere_exits_with_2_and_names_those_that_are(run: Run, lo
 def test_first_column_is_exact_time(run: Run, log: Path, tmp_path: Path, clock: str, late_ns: int) -> None:
     result = exported(run, log, tmp_path / "out.csv", "/a.pose", "--time", clock, "--lists", "pos")
     assert [int(row[f"{clock}_time_ns"]) for row in result] == [
-        BEGIN_US * 1000 + 100_000_000 * index + late_ns for index in range(5)
+        START_US * 1000 + 100_000_000 * index + late_ns for index in range(5)
     ]
     assert [float(row["pos.0"]) for row in result] == [0.5 * index for index in range(5)]
-    assert [int(row["timestamp.microseconds"]) for row in result] == [BEGIN_US + 100_000 * index for index in range(5)]
+    assert [int(row["timestamp.microseconds"]) for row in result] == [START_US + 100_000 * index for index in range(5)]
 
 
 def test_parquet_holds_same_table_with_types(run: Run, log: Path, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_parquet_holds_same_table_with_types(run: Run, log: Path, tmp_path: Path
     assert parquet.columns == pl.read_csv(tmp_path / "out.csv").columns
     assert parquet.schema["log_time_ns"] == pl.Int64
     assert (parquet.schema["elements.0.position"], parquet.schema["is_on"]) == (pl.Float64, pl.Boolean)
-    assert parquet["log_time_ns"].to_list() == [BEGIN_US * 1000, (BEGIN_US + 1) * 1000]
+    assert parquet["log_time_ns"].to_list() == [START_US * 1000, (START_US + 1) * 1000]
     assert parquet["elements.0.position"].to_list() == [0.5, 1.5]
     assert math.isnan(parquet["elements.0.effort"][0])
 
@@ -117,7 +117,7 @@ def test_fields_that_appear_later_get_columns_next_to_their_neighbours(
         {"r": [2.0, 3.0], "n": 2.5},
         {"m": None, "n": 4},
     ]
-    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
+    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(START_US + i, sample) for i, sample in enumerate(samples)])})
     code, out, _ = run("export", log, "/a.x", tmp_path / "out.csv", "--lists", "all")
     assert (code, "read twice, as later samples have other columns" in out) == (0, True)
     actual = rows(tmp_path / "out.csv")
@@ -141,7 +141,7 @@ def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
         "word": [1, "a"],
     }
     samples = [{name: own[index] for name, own in values.items()} for index in (0, 1)]
-    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
+    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(START_US + i, sample) for i, sample in enumerate(samples)])})
     result = exported(run, log, tmp_path / "out.csv", "/a.x")
     assert {name: [row[name] for row in result] for name in values} == {
         name: [str(value) for value in own] for name, own in values.items()
@@ -172,15 +172,16 @@ def test_several_streams_go_into_folder_by_their_names(run: Run, log: Path, tmp_
 
 def test_streams_whose_names_look_alike_get_files_of_their_own(run: Run, tmp_path: Path) -> None:
     log = write_log(
-        tmp_path / "a.msg", {"/a/x": numbered(BEGIN_US), "/a_x": numbered(BEGIN_US), "a:x": numbered(BEGIN_US)}
+        tmp_path / "a.msg",
+        {"/a/x": numbered_stream(START_US), "/a_x": numbered_stream(START_US), "a:x": numbered_stream(START_US)},
     )
     assert run("export", log, tmp_path / "tables")[0] == 0
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["a_x.csv", "a_x_2.csv", "a_x_3.csv"]
 
 
 def test_plain_values_and_empty_streams_are_tables_too(run: Run, tmp_path: Path) -> None:
-    log = write_log(tmp_path / "a.msg", {"/a.n": ("int32_t", [(BEGIN_US, 4)]), "/a.none": ("T", [])})
-    assert exported(run, log, tmp_path / "n.csv", "/a.n") == [{"log_time_ns": str(BEGIN_US * 1000), "value": "4"}]
+    log = write_log(tmp_path / "a.msg", {"/a.n": ("int32_t", [(START_US, 4)]), "/a.none": ("T", [])})
+    assert exported(run, log, tmp_path / "n.csv", "/a.n") == [{"log_time_ns": str(START_US * 1000), "value": "4"}]
     assert run("export", log, "/a.none", tmp_path / "none.parquet")[0] == 0
     assert pl.read_parquet(tmp_path / "none.parquet").shape == (0, 1)
 
@@ -205,7 +206,7 @@ def test_usage_error_exits_with_2_and_writes_nothing(
 
 
 def test_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
-    log = write_log(tmp_path / "a.msg", {"/a.image": ("Frame", [(BEGIN_US, {"data": [1] * 20_001})])})
+    log = write_log(tmp_path / "a.msg", {"/a.image": ("Frame", [(START_US, {"data": [1] * 20_001})])})
     code, _, err = run("export", log, "/a.image", tmp_path / "out.csv", "--lists", "all")
     assert (code, "20001 columns are more than the 20000" in err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
@@ -241,7 +242,7 @@ def test_what_cannot_be_written_exits_with_1(
 
 def test_sample_that_cannot_be_read_is_reported_and_has_time_alone(run: Run, tmp_path: Path) -> None:
     samples: list[Any] = [{"n": 1}, {"n": {5: "no name of a field"}}, {"n": 3}]
-    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US + i, sample) for i, sample in enumerate(samples)])})
+    log = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(START_US + i, sample) for i, sample in enumerate(samples)])})
     code, _, err = run("export", log, "/a.x", tmp_path / "out.csv")
     assert (code, "a.msg: sample 1 of /a.x at byte" in err) == (0, True)
     assert [row["n"] for row in rows(tmp_path / "out.csv")] == ["1", "", "3"]

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from fieldplay_cdff.logs.index import file_index as index_cache
-from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, runner, states, write_log
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    return write_log(tmp_path / "a.msg", {"/odometry.pose": states(11), "/state.value": ("int32_t", [(BEGIN_US, 7)])})
+    return write_log(tmp_path / "a.msg", {"/odometry.pose": states(11), "/state.value": ("int32_t", [(START_US, 7)])})
 
 
 def test_info_gives_count_times_rate_gap_and_bytes_of_each_stream(run: Run, log: Path) -> None:
@@ -38,7 +38,7 @@ def test_info_gives_count_times_rate_gap_and_bytes_of_each_stream(run: Run, log:
     )
     assert (pose["count"], pose["lag_s"]) == (11, 0.00025)
     assert pose["bytes"] == sum(len(msgpack.packb(sample)) for _, sample in states(11)[1])
-    start = BEGIN_US * 1000
+    start = START_US * 1000
     assert pose["sampled"] == {"first_ns": start, "last_ns": start + 10**9, "rate_hz": 10.0, "max_gap_s": 0.1}
     assert pose["logged"]["first_ns"] == start + 250_000
     assert (value["dialect"], value["count"], value["logged"]["rate_hz"]) == ("plain value", 1, None)
@@ -52,8 +52,8 @@ def test_info_shows_times_in_utc(run: Run, log: Path) -> None:
 
 
 def test_info_joins_parts_of_group_in_order_of_their_names(run: Run, tmp_path: Path) -> None:
-    for number, start in ((1, BEGIN_US + 5_000_000), (0, BEGIN_US)):
-        write_log(tmp_path / f"r_{number}.msg", {"/a.x": numbered(start, start + 1_000_000)})
+    for number, start in ((1, START_US + 5_000_000), (0, START_US)):
+        write_log(tmp_path / f"r_{number}.msg", {"/a.x": numbered_stream(start, start + 1_000_000)})
     for paths in ([tmp_path], [tmp_path / "r_1.msg", tmp_path / "r_0.msg"]):
         _, out, _ = run("info", *paths, "--json")
         result = json.loads(out)
@@ -65,14 +65,14 @@ def test_info_joins_parts_of_group_in_order_of_their_names(run: Run, tmp_path: P
 
 def test_info_knows_packed_logs_nanoseconds_and_rock(run: Run, tmp_path: Path) -> None:
     plain = write_log(
-        tmp_path / "plain.msg", {"/a.x": numbered(BEGIN_US * 1000, kind="/base/samples/RigidBodyState_m")}
+        tmp_path / "plain.msg", {"/a.x": numbered_stream(START_US * 1000, kind="/base/samples/RigidBodyState_m")}
     )
     packed = tmp_path / "packed.msg.zz"
     packed.write_bytes(zlib.compress(plain.read_bytes()))
     _, out, _ = run("info", packed, "--json")
     (stream,) = json.loads(out)["files"][0]["streams"]
     assert (stream["dialect"], stream["unit"]) == ("Rock, packed", "ns")
-    assert stream["logged"]["first_ns"] == BEGIN_US * 1000
+    assert stream["logged"]["first_ns"] == START_US * 1000
 
 
 def test_info_sums_up_files_of_settings(run: Run, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_show_prints_first_sample_of_each_stream(run: Run, log: Path) -> None:
         (["--time", "2018-11-27T09:30:00.74Z"], 7),
         (["--time", "1543311000.96"], 10),
         (["--time", "1"], 10),
-        (["--time", str(BEGIN_US + 240_000)], 2),
+        (["--time", str(START_US + 240_000)], 2),
     ],
 )
 def test_show_takes_sample_of_index_or_nearest_to_time(run: Run, log: Path, arguments: list[str], row: int) -> None:
@@ -156,7 +156,7 @@ def test_show_abbreviates_long_lists_by_length_and_range(run: Run, tmp_path: Pat
         "names": [f"joint_{index}" for index in range(30)],
         "elements": [{"position": 0.5, "raw": index} for index in range(3)],
     }
-    path = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US, sample)])})
+    path = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(START_US, sample)])})
     _, out, _ = run("show", path)
     assert "600 numbers from 23 to 59923: 23, 123, 223, …" in out
     assert "600 numbers from 1.5 to 1.5, 400 of them nan or inf: 1.5, nan, inf, …" in out
@@ -171,12 +171,12 @@ def test_show_goes_no_deeper_than_is_requested(run: Run, log: Path) -> None:
     _, out, _ = run("show", log, "odometry.pose", "--depth", "1")
     assert "  timestamp    1 fields: microseconds\n" in out
     _, out, _ = run("show", log, "odometry.pose", "--depth", "2")
-    assert f"  timestamp\n    microseconds  {BEGIN_US}\n" in out
+    assert f"  timestamp\n    microseconds  {START_US}\n" in out
 
 
 def test_show_as_json_has_arguments_for_what_json_has_no_numbers_for(run: Run, tmp_path: Path) -> None:
     sample = {"values": [1.5, math.nan, math.inf, -math.inf], "count": 2**63}
-    path = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(BEGIN_US, sample)])})
+    path = write_log(tmp_path / "a.msg", {"/a.x": ("T", [(START_US, sample)])})
     _, out, _ = run("show", path, "/a.x", "--json")
     result = json.loads(out, parse_constant=pytest.fail)
     assert result["sample"] == {"values": [1.5, "NaN", "Infinity", "-Infinity"], "count": 2**63}
@@ -201,7 +201,7 @@ def test_index_gives_whether_index_is_kept_valid_or_outdated(
     assert Path(str(remaining["index"])).parent == tmp_path / "cache"
     assert [path.name for path in log.parent.iterdir() if path.is_file()] == ["a.msg"]
     monkeypatch.setattr(index_cache, "SMALLEST", 1 << 30)
-    write_log(log, {"/a.x": numbered(BEGIN_US)})
+    write_log(log, {"/a.x": numbered_stream(START_US)})
     assert state()["state"] == "outdated"
     assert "1 index forgotten" in run("index", log, "--forget")[1]
     assert state()["state"] == "small"
@@ -216,7 +216,7 @@ def test_show_leaves_out_streams_without_such_sample_unless_they_are_named(run: 
 
 def test_of_log_before_and_after_its_conversion_one_is_read_and_other_named(run: Run, tmp_path: Path) -> None:
     for name in ("x_Logger.msg", "x_Logger_InFuse.msg"):
-        write_log(tmp_path / name, {"/a.x": numbered(BEGIN_US)})
+        write_log(tmp_path / name, {"/a.x": numbered_stream(START_US)})
     _, out, err = run("info", tmp_path)
     assert out.startswith("x_Logger_InFuse.msg: ")
     assert err.startswith("fieldplay: note: x_Logger.msg: the same log as x_Logger_InFuse.msg")

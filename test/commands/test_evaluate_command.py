@@ -20,7 +20,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import drifted, transforms, wander
+from fieldplay_testing.walks import drift_trajectory, transforms, wander
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
 from support.tiny_rosario import TinyRosario
@@ -196,7 +196,10 @@ def test_frames_that_nothing_joins_are_taken_for_one_and_that_is_reported() -> N
     stamps = np.arange(50) * 10**8
     trajectories = TrajectoryPair(
         estimate=TopicTrajectory(
-            topic="a", parent="odom", child="body", trajectory=Trajectory(stamp_ns=stamps, poses=drifted(poses))
+            topic="a",
+            parent="odom",
+            child="body",
+            trajectory=Trajectory(stamp_ns=stamps, poses=drift_trajectory(poses)),
         ),
         truth=TopicTrajectory(
             topic="b", parent="map", child="unit", trajectory=Trajectory(stamp_ns=stamps, poses=poses)

@@ -11,7 +11,7 @@ import pytest
 
 from fieldplay.benchmark.batch.results import page_of
 from fieldplay.cli.main import main
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
 from support.browser import (
     DESK,
     PHONE,
@@ -38,8 +38,8 @@ def strange_messages() -> Iterator[tuple[str, int, Any]]:
     yield "/tf_static", START_NS, transforms(*frames)
     for k in range(30):
         now = START_NS + k * SECOND // 5
-        yield "/eye/image_raw", now, stamped("sensor_msgs/msg/Image", now, "camera", **image)
-        yield "/eye/camera_info", now, stamped("sensor_msgs/msg/CameraInfo", now, "camera", **info)
+        yield "/eye/image_raw", now, stamped_message("sensor_msgs/msg/Image", now, "camera", **image)
+        yield "/eye/camera_info", now, stamped_message("sensor_msgs/msg/CameraInfo", now, "camera", **info)
         yield f"/{'a_very_long_name_without_any_place_to_break_' * 3}", now, make("std_msgs/msg/Float64", data=float(k))
         yield (
             "/<script>console.error('<b>')</script>/<img src=http://x>",
@@ -47,7 +47,7 @@ def strange_messages() -> Iterator[tuple[str, int, Any]]:
             make("std_msgs/msg/Float64", data=1e9 * k),
         )
         position = {"pose__pose__position__x": k * 1.0, "pose__pose__position__y": np.sin(k / 4)}
-        yield "/odom", now, stamped("nav_msgs/msg/Odometry", now, "odom", **position)
+        yield "/odom", now, stamped_message("nav_msgs/msg/Odometry", now, "odom", **position)
 
 
 @pytest.fixture(scope="module", params=["archive", "bag"])

@@ -34,7 +34,7 @@ from fieldplay.core.errors import UserError
 from fieldplay.core.resources import own_version
 from fieldplay.recording.archive_data import open_archive_data
 from fieldplay.trajectories.trajectory import Trajectory, tum_lines
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
 from fieldplay_testing.walks import headings
 from fieldplay_testing.walks import transforms as poses_of
 from support.tiny_rosario import START, TinyRosario
@@ -77,7 +77,7 @@ def cloud(stamp_ns: int, points: np.ndarray) -> Any:
         make("sensor_msgs/msg/PointField", name=name, offset=4 * index, datatype=7, count=1)
         for index, name in enumerate("xyz")
     ]
-    return stamped(
+    return stamped_message(
         CLOUD, stamp_ns, "lidar", height=1, width=len(points), fields=fields, point_step=12, is_dense=True,
         row_step=12 * len(points), data=np.frombuffer(points.astype(np.float32).tobytes(), np.uint8),
     )  # fmt: skip
@@ -92,9 +92,13 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
         turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
         by_name = {f"pose__pose__position__{axis}": value for axis, value in zip("xyz", pose[:3, 3], strict=True)}
         by_name |= {f"pose__pose__orientation__{axis}": value for axis, value in zip("xyzw", turn, strict=True)}
-        messages.append(("/truth", stamp_ns, stamped(ODOMETRY, stamp_ns, "map", child_frame_id="base", **by_name)))
+        messages.append(
+            ("/truth", stamp_ns, stamped_message(ODOMETRY, stamp_ns, "map", child_frame_id="base", **by_name))
+        )
         messages.append(("/points", stamp_ns, cloud(stamp_ns, scan(pose @ base_t_lidar(), row))))
-        messages += [("/imu", at, stamped(IMU, at, "imu")) for at in range(stamp_ns, stamp_ns + SCAN_NS, SCAN_NS // 4)]
+        messages += [
+            ("/imu", at, stamped_message(IMU, at, "imu")) for at in range(stamp_ns, stamp_ns + SCAN_NS, SCAN_NS // 4)
+        ]
     return write_bag(tmp_path_factory.mktemp("slam") / "bag", messages)
 
 

@@ -15,7 +15,7 @@ from fieldplay.streams import image_topics
 from fieldplay.topics.selection import Selection
 from fieldplay.view.rerun_stream import Recording
 from fieldplay_testing import tiny_ameds, tiny_sherpatt
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from support.archive_messages import messages_of
 from support.rerun_recordings import (
@@ -103,7 +103,7 @@ def strange_messages() -> Iterator[tuple[str, int, Any]]:
             turns.append(transform(now, "c", "a", (0, 0, 1)))
         yield "/tf", now, transforms(*turns)
         yield "/words", now, make("std_msgs/msg/String", data=f"word {row}")
-        yield "/place", now, stamped("geometry_msgs/msg/PointStamped", now, "", point__x=float(row))
+        yield "/place", now, stamped_message("geometry_msgs/msg/PointStamped", now, "", point__x=float(row))
         yield "/number", now, make("std_msgs/msg/Float64", data=float(row))
 
 

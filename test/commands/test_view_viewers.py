@@ -22,7 +22,15 @@ from fieldplay.cli.main import main
 from fieldplay.view import viewer
 from fieldplay.view.show import LiveMessage, LiveShow, ReceiveQueue
 from fieldplay_ros.view_listener import listening
-from fieldplay_testing.messages_by_hand import START_NS, make, serialized, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import (
+    START_NS,
+    make,
+    serialize,
+    stamped_message,
+    transform,
+    transforms,
+    write_bag,
+)
 from support.rerun_recordings import entities_of
 
 SECOND = 10**9
@@ -141,7 +149,7 @@ def test_live_topics_are_shown_at_times_of_their_headers(tmp_path: Path) -> None
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     tree, imu = node.create_publisher(TFMessage, "/tf_static", latched), node.create_publisher(Imu, "/imu", 10)
     number, text = node.create_publisher(Float64, "/number", 10), node.create_publisher(String, "/words", 10)
-    tree.publish(serialized(transforms(transform(START_NS, "base_link", "imu_link", (0, 0, 1)))))
+    tree.publish(serialize(transforms(transform(START_NS, "base_link", "imu_link", (0, 0, 1)))))
     stream = rr.RecordingStream("test")
     stream.save(str(tmp_path / "out.rrd"))
     show = LiveShow(stream, print, dataset="", namespace="", every=1)
@@ -153,9 +161,9 @@ def test_live_topics_are_shown_at_times_of_their_headers(tmp_path: Path) -> None
         while backlog.received["/imu"] < 5 or backlog.received["/number"] < 5 or not backlog.received["/tf_static"]:
             now = START_NS + sent * SECOND // 100
             values = {"angular_velocity__x": float(sent), "linear_acceleration__z": 9.8}
-            imu.publish(serialized(stamped("sensor_msgs/msg/Imu", now, "imu_link", **values)))
-            number.publish(serialized(make("std_msgs/msg/Float64", data=float(sent))))
-            text.publish(serialized(make("std_msgs/msg/String", data="word")))
+            imu.publish(serialize(stamped_message("sensor_msgs/msg/Imu", now, "imu_link", **values)))
+            number.publish(serialize(make("std_msgs/msg/Float64", data=float(sent))))
+            text.publish(serialize(make("std_msgs/msg/String", data="word")))
             sent += 1
             show.know(listener.topics)
             show.take(backlog.take(0.1))

@@ -60,10 +60,10 @@ class WhilePlaying(unittest.TestCase):
 
     def test_each_frame_has_owner_that_was_requested(self) -> None:
         listener, graph = self.listener, self.listener.node
-        listener.hear("/tf", TF)
-        listener.hear("/tf_static", TF, latched=True)
+        listener.subscribe("/tf", TF)
+        listener.subscribe("/tf_static", TF, latched=True)
         for name in LAUNCHES:
-            listener.hear(f"/{name}/payload/wheels", "sensor_msgs/msg/JointState")
+            listener.subscribe(f"/{name}/payload/wheels", "sensor_msgs/msg/JointState")
         nodes = [name for name in LAUNCHES if name != "alone"]
         listener.wait(lambda: listener.count("/tf_static") == 3, lambda: listener.count("/tf_static"))
         with listener.changed:

@@ -64,8 +64,8 @@ class WhilePlaying(unittest.TestCase):
         self.assertLessEqual(arms | wheels | {"odom", "base_link", "lidar", "main_cam", "aux_cam"}, set(parents))
 
     def test_c_services_are_obeyed_and_clock_follows(self) -> None:
-        self.listener.hear("/clock", "rosgraph_msgs/msg/Clock")
-        self.listener.hear("/ameds/imu/data_raw", "sensor_msgs/msg/Imu")
+        self.listener.subscribe("/clock", "rosgraph_msgs/msg/Clock")
+        self.listener.subscribe("/ameds/imu/data_raw", "sensor_msgs/msg/Imu")
         clock, imu = self.listener.heard["/clock"], self.listener.heard["/ameds/imu/data_raw"]
         self.assertTrue(self.listener.ask(srv.IsPaused, "is_paused").paused)
         self.assertTrue(self.listener.ask(srv.SetRate, "set_rate", rate=2.0).success)

@@ -62,8 +62,8 @@ class WhilePlaying(unittest.TestCase):
     def test_each_has_topics_and_frames_of_its_own(self) -> None:
         listener = TopicRecorder("to_the_end")
         self.addCleanup(listener.close)
-        listener.hear("/tf", "tf2_msgs/msg/TFMessage")
-        listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        listener.subscribe("/tf", "tf2_msgs/msg/TFMessage")
+        listener.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
 
         def frames() -> dict[str, set[str]]:
             by_name: dict[str, set[str]] = defaultdict(set)
@@ -83,7 +83,7 @@ class WhilePlaying(unittest.TestCase):
     def test_b_every_round_computes_same_again(self) -> None:
         listener, topic = TopicRecorder("interrupted"), "/interrupted/wheels/odom"
         self.addCleanup(listener.close)
-        listener.hear(topic, "nav_msgs/msg/Odometry")
+        listener.subscribe(topic, "nav_msgs/msg/Odometry")
 
         def rounds() -> list[dict[int, tuple[float, ...]]]:
             result: list[dict[int, tuple[float, ...]]] = [{}]

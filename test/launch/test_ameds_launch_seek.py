@@ -52,9 +52,9 @@ class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
         self.listener = TopicRecorder()
         self.addCleanup(self.listener.close)
-        self.listener.hear("/tf", "tf2_msgs/msg/TFMessage")
-        self.listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
-        self.listener.hear(TRUTH, "nav_msgs/msg/Odometry")
+        self.listener.subscribe("/tf", "tf2_msgs/msg/TFMessage")
+        self.listener.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        self.listener.subscribe(TRUTH, "nav_msgs/msg/Odometry")
 
     def test_base_is_on_truth_after_each_jump(self) -> None:
         self.check(0)

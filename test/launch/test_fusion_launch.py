@@ -63,8 +63,8 @@ class WhileRunning(unittest.TestCase):
         with fieldplay.open(Path(folder.name) / "out") as written:
             expected = {stamp_ns: points.tobytes() for stamp_ns, points in written.clouds("wall/cloud")}
         self.assertEqual(sorted(expected), STAMPS_NS)
-        self.listener.hear(CLOUD, "sensor_msgs/msg/PointCloud2")
-        self.listener.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
+        self.listener.subscribe(CLOUD, "sensor_msgs/msg/PointCloud2")
+        self.listener.subscribe(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.send(Path(folder.name) / "bag")
         self.listener.wait(lambda: self.listener.count(CLOUD) >= 4, lambda: self.listener.count(CLOUD))
         received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.listener.heard[CLOUD]}

@@ -51,7 +51,7 @@ class WhilePlaying(unittest.TestCase):
     def test_points_are_where_command_puts_them(self, root: Path) -> None:
         received = self.listener.heard
         for topic in (RAW, OVERLAY):
-            self.listener.hear(topic, IMAGE)
+            self.listener.subscribe(topic, IMAGE)
         graph = self.listener.node
         topics = (RAW, "/acfr/visual_camera/camera_info", "/acfr/laser_starboard/scan")
         with self.listener.changed:

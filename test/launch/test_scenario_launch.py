@@ -73,7 +73,7 @@ class WhileRunning(unittest.TestCase):
         self.addCleanup(self.listener.close)
 
     def test_all_of_it_from_startning_to_end(self, folder: Any) -> None:
-        self.listener.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
+        self.listener.subscribe(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.until(lambda result: all(result[name].state == "active" for name in ("odometry", "reconstruction")))
         self.listener.ask(Resume, "resume")
         self.until(lambda result: result["localisation"].state == "active")

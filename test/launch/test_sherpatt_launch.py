@@ -105,7 +105,7 @@ class WhilePlaying(unittest.TestCase):
     def test_surface_path_and_model_are_there_for_late_subscriberr(self) -> None:
         latched = {SURFACE: CLOUD, PATH: TYPES[PATH], "/sherpatt/robot_description": "std_msgs/msg/String"}
         for topic, msgtype in latched.items():
-            self.listener.hear(topic, msgtype, latched=True)
+            self.listener.subscribe(topic, msgtype, latched=True)
         received = self.listener.heard
         self.listener.wait(
             lambda: all(len(received[topic]) == 1 for topic in latched), lambda: {t: len(received[t]) for t in latched}

@@ -32,8 +32,8 @@ def launch_of(dataset: str, root: Path, **arguments: str) -> LaunchDescription:
 def hear_all(listener: TopicRecorder, types: Mapping[str, str], latched: Collection[str] = ()) -> None:
     """Hear topics of these types, and /tf_static, which comes at once."""
     for topic, msgtype in types.items():
-        listener.hear(topic, msgtype, latched=topic in latched)
-    listener.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        listener.subscribe(topic, msgtype, latched=topic in latched)
+    listener.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
     listener.wait(lambda: listener.count("/tf_static") == 1, lambda: "no /tf_static")
 
 
@@ -117,7 +117,7 @@ def parents_in(messages: Iterable[Any]) -> dict[str, str]:
 def model_offered(listener: TopicRecorder) -> str:
     """The robot's model, as one hears it who comes later."""
     topic = f"/{listener.namespace}/robot_description"
-    listener.hear(topic, "std_msgs/msg/String", latched=True)
+    listener.subscribe(topic, "std_msgs/msg/String", latched=True)
     received = listener.heard[topic]
     listener.wait(lambda: len(received) == 1, lambda: "no model")
     return str(received[0].data)

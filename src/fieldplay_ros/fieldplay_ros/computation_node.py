@@ -54,10 +54,10 @@ class ComputationNode(Node):
         super().__init__(name, **options)
         settings: dict[str, Any] = {}
         for setting in {setting.name: setting for kind in kinds for setting in kind.settings}.values():
-            settings[setting.name] = given(self, setting.name, setting.default_among(settings), setting.meaning)
+            settings[setting.name] = declare(self, setting.name, setting.default_among(settings), setting.meaning)
         self.computations = [one for kind in kinds for one in kind.several(settings)]
         outputs = {output.topic: output for one in self.computations for output in one.outputs}
-        self._outlets = {topic: self._outlet(output) for topic, output in outputs.items()}
+        self._outlets = {topic: self._publisher(output) for topic, output in outputs.items()}
         self.links = TfLookup(self) if any(kind.asks_links for kind in kinds) else None
         for one in self.computations:
             one.warn = self._warn
@@ -67,9 +67,7 @@ class ComputationNode(Node):
         self._since_ns = 0  # what was sent before is of another place
         self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
         if self._jumps is not None:
-            self._hears_of_jumps = self.create_subscription(
-                Time, JUMP, self._hear_of_jump, QoSProfile(depth=10), raw=True
-            )
+            self._hears_of_jumps = self.create_subscription(Time, JUMP, self._on_jump, QoSProfile(depth=10), raw=True)
         received: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
         for one in self.computations:
             for entry in one.inputs:
@@ -78,14 +76,14 @@ class ComputationNode(Node):
         self._waiting: deque[Sent] = deque()
         self._next_round = self.create_guard_condition(self._take_up)
         self._heard = [
-            self._subscribed(InputSubscription(msgtype, readers)) for (_, msgtype), readers in received.items()
+            self._subscription(InputSubscription(msgtype, readers)) for (_, msgtype), readers in received.items()
         ]
 
-    def _outlet(self, output: Output) -> Publisher:
+    def _publisher(self, output: Output) -> Publisher:
         profile = LATCHED if output.latched else ON_TF if output.topic == TF else SENSOR
         return self.create_publisher(message_class(output.type), output.topic, profile)
 
-    def _subscribed(self, inlet: "InputSubscription") -> Any:
+    def _subscription(self, inlet: "InputSubscription") -> Any:
         entry = inlet.readers[0][1]
         overriding = QoSOverridingOptions.with_default_policies() if entry.overridable else None
         is_later = (self._has_states or self._jumps is not None) and not entry.latched
@@ -130,7 +128,7 @@ class ComputationNode(Node):
             return
         self._taken_ns = sent_ns
         try:
-            decoded = inlet.decoded(data, sent_ns if self._has_states else 0)
+            decoded = inlet.decode(data, sent_ns if self._has_states else 0)
         except ValueError as error:
             self._leave_out(error)
             return
@@ -153,7 +151,7 @@ class ComputationNode(Node):
         else:
             self.get_logger().warning(text, throttle_duration_sec=QUIET_S)
 
-    def _hear_of_jump(self, _: bytes, info: Any) -> None:
+    def _on_jump(self, _: bytes, info: Any) -> None:
         if self._anew_ns < info[SENT]:  # else the messages told it themselves
             self._told_ns.append(info[SENT])
 
@@ -178,13 +176,13 @@ class InputSubscription:
         self.readers = readers
         self._decoder = RecordDecoder(msgtype, strict=True)
 
-    def decoded(self, data: bytes, sent_ns: int) -> FramedRecord:
+    def decode(self, data: bytes, sent_ns: int) -> FramedRecord:
         """A message as a record of one row."""
         part = Part(np.array([sent_ns]), np.frombuffer(data, np.uint8)[None])
-        found = next(self._decoder.records([part]), None)
-        if found is None:
+        record = next(self._decoder.records([part]), None)
+        if record is None:
             raise ValueError("its bytes cannot be read")
-        return found
+        return record
 
 
 Sent = tuple[InputSubscription, bytes, int]  # a message of a topic, and when it was sent
@@ -201,18 +199,18 @@ class TfLookup:
     def __call__(self, parent: str, child: str) -> Array | None:
         """parent_T_child (4, 4) at the latest time that is known."""
         try:
-            found = self.buffer.lookup_transform(parent, child, AnyTime()).transform
+            transform_found = self.buffer.lookup_transform(parent, child, AnyTime()).transform
         except TransformException as error:
             self._node.get_logger().info(f"messages wait for tf: {error}", throttle_duration_sec=QUIET_S)
             return None
-        return array_of(found)
+        return array_of(transform_found)
 
 
 def array_of(transform: Any) -> Array:
     """A geometry_msgs/Transform as (4, 4)."""
-    turn, place = transform.rotation, transform.translation
+    turn, translation = transform.rotation, transform.translation
     rotation = rotation_from_quaternion([turn.x, turn.y, turn.z, turn.w])
-    return transform_from_rotation(rotation, [place.x, place.y, place.z])
+    return transform_from_rotation(rotation, [translation.x, translation.y, translation.z])
 
 
 def jump_handle(node: Node, reset: Callable[[], None]) -> JumpHandle:
@@ -221,16 +219,16 @@ def jump_handle(node: Node, reset: Callable[[], None]) -> JumpHandle:
     The node must keep what it gets: rclpy holds on to the handle by its address alone.
     """
 
-    def jumped(jump: TimeJump) -> None:
+    def on_jump(jump: TimeJump) -> None:
         back_s = -jump.delta.nanoseconds / 1e9
         node.get_logger().warning(f"time jumped back by {back_s:.3f} s: starting anew" if back_s > 0 else NEW_CLOCK)
         reset()
 
     threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=True)
-    return node.get_clock().create_jump_callback(threshold, post_callback=jumped)
+    return node.get_clock().create_jump_callback(threshold, post_callback=on_jump)
 
 
-def given(node: Node, name: str, default: Any, meaning: str) -> Any:
+def declare(node: Node, name: str, default: Any, meaning: str) -> Any:
     """Declare a parameter; its value."""
     return node.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
 

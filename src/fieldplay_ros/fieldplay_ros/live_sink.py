@@ -36,7 +36,7 @@ SendLarge = Callable[[bytes | memoryview], None]
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
 # So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
-KEPT = 200  # of small ones
+MAXIMUM_HISTORY = 200  # of small ones
 MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 
@@ -86,13 +86,13 @@ def sender_of_large(publisher: Publisher) -> SendLarge:
         return copying
     function.argtypes, function.restype = (ctypes.c_void_p, ctypes.POINTER(_Message), ctypes.c_void_p), ctypes.c_int
     message = _Message()
-    place = ctypes.byref(message)
+    pointer = ctypes.byref(message)
 
     def send(data: bytes | memoryview) -> None:
         message.buffer = np.frombuffer(data, np.uint8).ctypes.data
         message.length = message.capacity = len(data)
         with publisher.handle:
-            failed = function(publisher.handle.pointer, place, None) != 0
+            failed = function(publisher.handle.pointer, pointer, None) != 0
         if failed:
             copying(data)  # which says why where it cannot
 
@@ -124,7 +124,7 @@ class RosPublisherSink:
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def keep_publishers(self) -> Iterator[None]:
         """Keep all publishers meanwhile: to make sure of each at each message costs a fifth of sending it."""
         with ExitStack() as stack:
             for publisher in self._publishers:
@@ -154,18 +154,18 @@ class RosPublisherSink:
         pairs = zip(self._streams, self._publishers, strict=True)
         requested = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
         missing = [
-            (p.topic_name, node) for p, node in requested if p.topic_name != "/tf" and not self._is_heard(p, node)
+            (p.topic_name, node) for p, node in requested if p.topic_name != "/tf" and not self._has_subscriber(p, node)
         ]
         return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in missing]
 
-    def _is_heard(self, publisher: Publisher, node: str) -> bool:
+    def _has_subscriber(self, publisher: Publisher, node: str) -> bool:
         """Whether anybody has found a topic, or a node of this name beside the player, if one is named."""
         if not publisher.get_subscription_count() or not node:
             return bool(publisher.get_subscription_count())
         readers = self._node.get_subscriptions_info_by_topic(publisher.topic_name)
         return (self._node.get_namespace(), node) in [(reader.node_namespace, reader.node_name) for reader in readers]
 
-    def wait_until_received(self, timeout_s: float, is_given_up: Callable[[], bool] = lambda: False) -> bool:
+    def wait_until_received(self, timeout_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Wait until every reliable subscriber has everything; False where one has not within that time.
 
         Python hears of signals only between the waits of ROS, so these are short.
@@ -173,7 +173,7 @@ class RosPublisherSink:
         end = time.monotonic() + timeout_s
         for publisher in self._publishers:
             while not publisher.wait_for_all_acked(Duration(seconds=SIGNALS_S)):
-                if is_given_up() or time.monotonic() >= end:
+                if is_cancelled() or time.monotonic() >= end:
                     return False
         return True
 
@@ -182,7 +182,9 @@ def _publisher(node: Node, feed: TopicStream, override: Override, rate: float) -
     qos = channel_of_feed(feed).qos
     if qos.durability == "volatile":
         is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE_TYPES
-        qos = replace(qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), KEPT if is_small else 0))
+        qos = replace(
+            qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), MAXIMUM_HISTORY if is_small else 0)
+        )
     return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer_of(qos, override)))
 
 

@@ -20,7 +20,7 @@ from fieldplay.core.process_exit import DONE, end_with_launch, exit_deadline
 FAILED = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class NodeProgram:
@@ -84,8 +84,8 @@ def _nothing() -> None:
 
 @contextmanager
 def spin_in_thread(
-    name: str, make: Callable[[Node], Made], ending: Callable[[], AbstractContextManager[None]] = nullcontext
-) -> Iterator[Made]:
+    name: str, make: Callable[[Node], Result], ending: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Iterator[Result]:
     """What is made of a node that is spun until this ends; `ending` bounds the end, as core/process_exit.py does.
 
     The node has a context of its own, which signals do not end.
@@ -95,19 +95,19 @@ def spin_in_thread(
     node = rclpy.create_node(name, context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    ends = threading.Event()
+    done = threading.Event()
 
     def spin() -> None:
-        while not ends.is_set():
+        while not done.is_set():
             executor.spin_once(NOTICE_S)
 
     thread = threading.Thread(target=spin, daemon=True)
     try:
-        made = make(node)
+        result = make(node)
         thread.start()
-        yield made
+        yield result
     finally:
-        ends.set()
+        done.set()
         with ending():
             if thread.ident is not None:
                 thread.join()

@@ -32,7 +32,7 @@ from fieldplay_cdff.orchestration.orchestration import (
     plan_of_file,
 )
 from fieldplay_cdff.pipeline.chains import source_of, topic_of
-from fieldplay_ros.computation_node import given
+from fieldplay_ros.computation_node import declare
 
 TICK_S = 0.2
 ASK_AGAIN_S, GONE_S = 2.0, 10.0  # where no answer comes: a first one may be lost while nodes find each other
@@ -44,7 +44,7 @@ class Orchestrator(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("orchestrator", **options)
-        plan = plan_of_file(plan_file(given(self, "plan", "", "the plan: its name, or its file")))
+        plan = plan_of_file(plan_file(declare(self, "plan", "", "the plan: its name, or its file")))
         self._orchestration = Orchestration(plan)
         self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for, and when
         self._answered_s: dict[str, float] = {}
@@ -56,8 +56,8 @@ class Orchestrator(Node):
             description = source_of(own.dfpc).description
             if any(port.name == QUALITY for port in description.outputs):
                 topic = f"{topic_of(description)}/{QUALITY}"
-                self.create_subscription(Float64, topic, partial(self._hear_quality, name), 10)
-        self.create_subscription(DiagnosticArray, "/diagnostics", self._hear_failures, 10)
+                self.create_subscription(Float64, topic, partial(self._on_quality, name), 10)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self.create_service(ListPipelines, "~/pipelines", self._list)
         self.create_service(SwitchPipeline, "~/activate", self._activate)
         self.create_service(SwitchPipeline, "~/deactivate", self._deactivate)
@@ -124,10 +124,10 @@ class Orchestrator(Node):
         if is_done and then:
             self._change(then[0], then[1:])
 
-    def _hear_quality(self, name: str, message: Float64) -> None:
+    def _on_quality(self, name: str, message: Float64) -> None:
         self._orchestration.receive_quality(name, message.data, time.monotonic())
 
-    def _hear_failures(self, message: DiagnosticArray) -> None:
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """What pipelines say on /diagnostics of what stopped them."""
         for status in message.status:
             name = status.name.partition(":")[0]
@@ -137,10 +137,10 @@ class Orchestrator(Node):
     def _list(self, request: Any, response: Any) -> Any:
         del request
         response.threads = self._orchestration.plan.threads
-        response.pipelines = [self._told(own) for own in self._orchestration.pipelines.values()]
+        response.pipelines = [self._pipeline_message(own) for own in self._orchestration.pipelines.values()]
         return response
 
-    def _told(self, own: ManagedPipeline) -> Pipeline:
+    def _pipeline_message(self, own: ManagedPipeline) -> Pipeline:
         return Pipeline(
             name=own.plan.name,
             node=self.resolve_service_name(own.plan.name),
@@ -152,12 +152,12 @@ class Orchestrator(Node):
         )
 
     def _activate(self, request: Any, response: Any) -> Any:
-        return self._switched(request, response, self._orchestration.switch_on)
+        return self._set_state(request, response, self._orchestration.switch_on)
 
     def _deactivate(self, request: Any, response: Any) -> Any:
-        return self._switched(request, response, self._orchestration.switch_off)
+        return self._set_state(request, response, self._orchestration.switch_off)
 
-    def _switched(self, request: Any, response: Any, act: Any) -> Any:
+    def _set_state(self, request: Any, response: Any, act: Any) -> Any:
         """Take in what is wanted; the transitions follow, and ~/pipelines tells how far they are."""
         try:
             if request.settings:

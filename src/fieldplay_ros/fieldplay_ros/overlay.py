@@ -24,7 +24,7 @@ from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixe
 from fieldplay.projection.cameras import CameraModel, camera_from_numbers, camera_of_size, projection_from_points
 from fieldplay.projection.overlays import ColourScale, NearestPairs, overlay, scale_of_ranges
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
-from fieldplay_ros.computation_node import array_of, careful, given, ns_of
+from fieldplay_ros.computation_node import array_of, careful, declare, ns_of
 from sensor_msgs_py.point_cloud2 import read_points
 from tf2_ros import Buffer, ExtrapolationException, TransformException, TransformListener
 
@@ -72,26 +72,28 @@ def image_of(pixels: Pixels, header: Header) -> Image:
 
 def points_topic(node: Node) -> tuple[str, type]:
     """Where points come from, and as what."""
-    scan = given(node, "scan", "", "topic of sensor_msgs/LaserScan, or")
-    cloud = given(node, "cloud", "", "topic of sensor_msgs/PointCloud2; one of the two")
+    scan = declare(node, "scan", "", "topic of sensor_msgs/LaserScan, or")
+    cloud = declare(node, "cloud", "", "topic of sensor_msgs/PointCloud2; one of the two")
     if bool(scan) == bool(cloud):
         raise ValueError(f"expected a topic as scan or as cloud, got '{scan}' and '{cloud}'")
     return (scan, LaserScan) if scan else (cloud, PointCloud2)
 
 
-def picture_topics(node: Node) -> tuple[str, str, str]:
+def image_topics(node: Node) -> tuple[str, str, str]:
     """The topics of the pictures, of their CameraInfo and of what is made of them."""
-    image = given(node, "image", "image_raw", "topic of pictures; compressed ones where it ends with /compressed")
+    image = declare(node, "image", "image_raw", "topic of pictures; compressed ones where it ends with /compressed")
     camera = image.removesuffix("/compressed").rpartition("/")[0]
-    beside = f"{camera}/" if camera or image.startswith("/") else ""
-    info = given(node, "camera_info", "", "topic of their CameraInfo; empty: beside them")
-    output = given(node, "output", "", "topic of the pictures with points; empty: overlay beside them")
-    return image, info or f"{beside}camera_info", output or f"{beside}overlay"
+    prefix = f"{camera}/" if camera or image.startswith("/") else ""
+    info = declare(node, "camera_info", "", "topic of their CameraInfo; empty: beside them")
+    output = declare(node, "output", "", "topic of the pictures with points; empty: overlay beside them")
+    return image, info or f"{prefix}camera_info", output or f"{prefix}overlay"
 
 
 def own_row(node: Node) -> Array | None:
     """camera_T_sensor (4, 4) that is used instead of tf, if one is given."""
-    numbers = given(node, "camera_t_sensor", [0.0], "16 numbers, row by row, in place of tf; else tf places the points")
+    numbers = declare(
+        node, "camera_t_sensor", [0.0], "16 numbers, row by row, in place of tf; else tf places the points"
+    )
     if len(numbers) not in (1, 16):
         raise ValueError(f"camera_t_sensor: expected 16 numbers, got {len(numbers)}")
     return np.reshape(numbers, (4, 4)) if len(numbers) == 16 else None
@@ -99,23 +101,25 @@ def own_row(node: Node) -> Array | None:
 
 def fixed_frame(node: Node) -> str:
     """The frame in which the motion between scan and picture is made up for, or none."""
-    return str(given(node, "fixed_frame", "", "frame in which motion between scan and picture is made up for, or none"))
+    return str(
+        declare(node, "fixed_frame", "", "frame in which motion between scan and picture is made up for, or none")
+    )
 
 
 def colour_scale(node: Node) -> ColourScale | None:
     """The ranges at the ends of the colours, if they are given."""
     meaning = "metres at the ends of the colours; two equal ones: as fits the first picture with points"
-    ends = given(node, "range_m", [0.0, 0.0], meaning)
-    if len(ends) != 2:
-        raise ValueError(f"range_m: expected two numbers, got {len(ends)}")
-    return None if ends[0] == ends[1] else ColourScale(*ends)
+    limits = declare(node, "range_m", [0.0, 0.0], meaning)
+    if len(limits) != 2:
+        raise ValueError(f"range_m: expected two numbers, got {len(limits)}")
+    return None if limits[0] == limits[1] else ColourScale(*limits)
 
 
 # Where a sensor stands to a camera by tf: the camera at its picture's time, the sensor at its scan's.
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class TransformLookup:
     """A buffer of tf; camera_T_sensor (4, 4) in its place, if one is given; a frame that does not move, or none."""
 
     buffer: Buffer
@@ -127,8 +131,8 @@ class Places:
         target, still = (image.frame_id, np.eye(4)) if self.own is None else (scan.frame_id, self.own)
         if self.fixed:
             now, then = Time.from_msg(image.stamp), Time.from_msg(scan.stamp)
-            found = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
-            return still @ array_of(found.transform)
+            found_transform = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
+            return still @ array_of(found_transform.transform)
         return still if target == scan.frame_id else self._at(image, scan.frame_id, is_pressed=is_pressed)
 
     def _at(self, image: Header, sensor: str, *, is_pressed: bool) -> Array:
@@ -148,22 +152,24 @@ class Overlay(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("overlay", **options)
-        image, info, output = picture_topics(self)
+        image, info, output = image_topics(self)
         points, kind = points_topic(self)
         self._scale = colour_scale(self)
-        self._size_px = given(self, "size_px", 0.0, "diameter of the points in pixels; 0: as fits")
-        self._is_rectified = given(self, "rectified", False, "whether the pictures are rectified: P holds, not K and D")
-        within_s = given(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
+        self._size_px = declare(self, "size_px", 0.0, "diameter of the points in pixels; 0: as fits")
+        self._is_rectified = declare(
+            self, "rectified", False, "whether the pictures are rectified: P holds, not K and D"
+        )
+        within_s = declare(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
         self._pairs: NearestPairs[Any, Any] = NearestPairs(round(within_s * 1e9))
         self._camera: CameraModel | None = None
-        self._places = Places(Buffer(node=self), own_row(self), fixed_frame(self))
+        self._places = TransformLookup(Buffer(node=self), own_row(self), fixed_frame(self))
         self._tf = TransformListener(self._places.buffer, self)
         self._out = self.create_publisher(Image, output, FEW)
-        picture = CompressedImage if image.endswith("/compressed") else Image
+        image_type = CompressedImage if image.endswith("/compressed") else Image
         self._heard = [
             self.create_subscription(CameraInfo, info, careful(self, self._take_camera), FEW),
             self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), FEW),
-            self.create_subscription(picture, image, partial(self._take, self._pairs.add_image), FEW),
+            self.create_subscription(image_type, image, partial(self._take, self._pairs.add_image), FEW),
         ]
         self._timer = self.create_timer(RETRY_S, self._go_on, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

@@ -39,7 +39,7 @@ from fieldplay_cdff.pipeline.inputs import LiveQueue, SyncedInputs
 from fieldplay_cdff.products.product import StoreError
 from fieldplay_cdff.products.product_recorder import ProductKeeper
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.computation_node import given, message_class
+from fieldplay_ros.computation_node import declare, message_class
 
 FEW = QoSProfile(depth=10)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -87,16 +87,16 @@ class LiveRun:
         self._reader = PortReader(setup.sources)
         self._queue = LiveQueue(setup.graph.inputs, setup.queue)
         self._edges: Any = None
-        self._store, self._keeper = self._opened_store()
+        self._store, self._keeper = self._open_store()
         self.pipeline: Pipeline | None = None
         self.stopped = ""  # why
         self._ends = threading.Event()
-        self._heard = [self._subscribed(source) for source in self._reader.sources.values()]
-        self._heard += [self._hears_camera(source) for source in self._reader.awaited]
-        self._worker = threading.Thread(target=self._work, daemon=True)
+        self._heard = [self._subscription(source) for source in self._reader.sources.values()]
+        self._heard += [self._camera_subscription(source) for source in self._reader.awaited]
+        self._worker = threading.Thread(target=self._run_until_end, daemon=True)
         self._worker.start()
 
-    def _opened_store(self) -> tuple[ProductStore | None, ProductKeeper | None]:
+    def _open_store(self) -> tuple[ProductStore | None, ProductKeeper | None]:
         setup = self._setup
         if not setup.products:
             return None, None
@@ -108,7 +108,7 @@ class LiveRun:
             store.close()
             raise
 
-    def _subscribed(self, source: PortSource) -> Any:
+    def _subscription(self, source: PortSource) -> Any:
         def callback(data: bytes, info: Any) -> None:
             try:
                 message = self._reader.read(source.topic, data, int(info["source_timestamp"]))
@@ -120,7 +120,7 @@ class LiveRun:
 
         return self._node.create_subscription(message_class(source.msgtype), source.topic, callback, FEW, raw=True)
 
-    def _hears_camera(self, source: PortSource) -> Any:
+    def _camera_subscription(self, source: PortSource) -> Any:
         return self._node.create_subscription(
             message_class(INFO), source.info, partial(self._take_camera, source), FEW, raw=True
         )
@@ -132,39 +132,39 @@ class LiveRun:
             except ArchiveError as error:
                 self._warn(str(error))
 
-    def _work(self) -> None:
+    def _run_until_end(self) -> None:
         """Run the steps on what comes, until the end."""
         while not self._ends.is_set():
             if not self._is_ready():
                 self._ends.wait(NOTICE_S)
                 continue
-            found = self._queue.take(NOTICE_S)
-            if found is None:
+            inputs = self._queue.take(NOTICE_S)
+            if inputs is None:
                 continue
-            self._run(found)
+            self._run(inputs)
             while self._queue.notes:
                 self._warn(self._queue.notes.popleft())
             while self._reader.notes:
                 self._node.get_logger().warning(self._reader.notes.pop(0))
 
-    def _run(self, found: SyncedInputs) -> None:
+    def _run(self, inputs: SyncedInputs) -> None:
         """Run the steps on a set, unless one of its messages is not what it should be."""
         assert self.pipeline is not None
         values = {}
-        for port, message in found.values.items():
+        for port, message in inputs.values.items():
             try:
                 values[port] = self._reader.value(message)
             except ArchiveError as error:
                 self._queue.skipped[port] += 1
                 self._warn(f"{message.source.topic} at {message.stamp_ns / 1e9:.3f} s is left out: {error}")
-                self._publish(self.pipeline.run([found._replace(values={}, refused=reason_of(error))]))
+                self._publish(self.pipeline.run([inputs._replace(values={}, refused=reason_of(error))]))
                 return
         before = list(self.pipeline.failures)[-1:]
         try:
-            outputs = self.pipeline.run([found._replace(values=values)])
+            outputs = self.pipeline.run([inputs._replace(values=values)])
             if not self._ends.is_set():
                 self._publish(outputs)
-                self._keep(found, outputs)
+                self._keep(inputs, outputs)
         except PipelineStopped as stop:
             self.stop(str(stop))
         last = list(self.pipeline.failures)[-1:]
@@ -201,11 +201,11 @@ class LiveRun:
             for message in self._setup.outputs.messages(port, value, stamp_ns, self._reader.camera_frame):
                 self._setup.senders[message.topic].publish(message.data)
 
-    def _keep(self, found: SyncedInputs, outputs: Sequence[PipelineOutput]) -> None:
+    def _keep(self, inputs: SyncedInputs, outputs: Sequence[PipelineOutput]) -> None:
         """Keep products where they are wanted; where they cannot be kept that is told, and all else goes on."""
         if self._keeper is None:
             return
-        for port, message in found.values.items():
+        for port, message in inputs.values.items():
             self._keeper.receive_input(port, message.stamp_ns)
         try:
             self._keeper.keep(outputs, self._reader.camera_frame, self._node.get_clock().now().nanoseconds)
@@ -214,8 +214,8 @@ class LiveRun:
 
     def silent(self) -> list[str]:
         """Topics of which nothing came yet."""
-        found = [topic for topic, source in self._reader.sources.items() if not self._queue.heard[source.port]]
-        return found + [source.info for source in self._reader.awaited]
+        silent_topics = [topic for topic, source in self._reader.sources.items() if not self._queue.heard[source.port]]
+        return silent_topics + [source.info for source in self._reader.awaited]
 
     def hanging(self, limit_s: float) -> dict[str, float]:
         """Steps that have run for longer, and how many seconds."""
@@ -227,7 +227,7 @@ class LiveRun:
             return None
         queue = self._queue
         statistics = replace(self.pipeline.statistics, inputs=queue.heard, dropped=queue.dropped, skipped=queue.skipped)
-        told = {"failing": ", ".join(self.pipeline.failing), "stopped": self.stopped, **statistics.as_texts()}
+        values = {"failing": ", ".join(self.pipeline.failing), "stopped": self.stopped, **statistics.as_texts()}
         level = DiagnosticStatus.WARN if self.pipeline.failing else DiagnosticStatus.OK
         status = DiagnosticStatus(
             level=DiagnosticStatus.ERROR if self.stopped else level,
@@ -235,7 +235,7 @@ class LiveRun:
             hardware_id="fieldplay",
             message=self.stopped,
         )
-        status.values = [KeyValue(key=key, value=value) for key, value in told.items()]
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         return status
 
     def _warn(self, text: str) -> None:
@@ -273,21 +273,23 @@ class PipelineNode(LifecycleNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("pipeline", **options)
-        self._dfpc = given(self, "dfpc", "", "the pipeline: its name, or the file that describes one")
-        self._implementation = given(self, "implementation", "", "which of the pipeline's; the first where empty")
+        self._dfpc = declare(self, "dfpc", "", "the pipeline: its name, or the file that describes one")
+        self._implementation = declare(self, "implementation", "", "which of the pipeline's; the first where empty")
         meaning = "parameters of steps, each as STEP.GROUP.NAME=VALUE; they count at the next configuring"
         self.declare_parameter("settings", [""], ParameterDescriptor(description=meaning))
-        self._config = given(self, "config", "", "a file of parameters as the authors of CDFF write them")
-        self._inputs = given(self, "inputs", [""], "which topics feed the inputs, each as PORT=TOPIC")
-        self._scene = given(self, "scene_frame", "", "the frame of the outputs; <topic>/scene where empty")
-        self._tf = given(self, "publish_tf", True, "whether the camera's pose goes on /tf")
-        self._threads = given(self, "threads", 2, "that all steps share")
-        self._queue = given(self, "queue", 2, "sets of inputs that may wait; older ones are dropped")
-        self._stop_after = given(self, "stop_after", 0, "failures of a step in a row after which all stops; 0 is never")
-        self._limit_s = given(self, "step_timeout", 60.0, "seconds after which a step counts as hanging; 0 is never")
-        self._products = given(self, "products", "", "the folder in which products are kept; none where empty")
-        stats_hz = given(self, "stats_hz", 1.0, "how often statistics go to /diagnostics; 0 is never")
-        starts = given(self, "autostart", True, "whether it becomes active by itself")
+        self._config = declare(self, "config", "", "a file of parameters as the authors of CDFF write them")
+        self._inputs = declare(self, "inputs", [""], "which topics feed the inputs, each as PORT=TOPIC")
+        self._scene = declare(self, "scene_frame", "", "the frame of the outputs; <topic>/scene where empty")
+        self._tf = declare(self, "publish_tf", True, "whether the camera's pose goes on /tf")
+        self._threads = declare(self, "threads", 2, "that all steps share")
+        self._queue = declare(self, "queue", 2, "sets of inputs that may wait; older ones are dropped")
+        self._stop_after = declare(
+            self, "stop_after", 0, "failures of a step in a row after which all stops; 0 is never"
+        )
+        self._limit_s = declare(self, "step_timeout", 60.0, "seconds after which a step counts as hanging; 0 is never")
+        self._products = declare(self, "products", "", "the folder in which products are kept; none where empty")
+        stats_hz = declare(self, "stats_hz", 1.0, "how often statistics go to /diagnostics; 0 is never")
+        starts = declare(self, "autostart", True, "whether it becomes active by itself")
         self._setup: LiveSetup | None = None
         self._run: LiveRun | None = None
         self._hung: LiveRun | None = None
@@ -298,7 +300,7 @@ class PipelineNode(LifecycleNode):
         self._watches = self.create_timer(WATCH_S, self._watch_steps, clock=steady)
         if stats_hz > 0:
             self._states = self.create_publisher(DiagnosticArray, "/diagnostics", FEW)
-            self._tells = self.create_timer(1 / stats_hz, self._tell_statistics, clock=steady)
+            self._tells = self.create_timer(1 / stats_hz, self._publish_statistics, clock=steady)
         if starts:
             self._start()
 
@@ -324,11 +326,11 @@ class PipelineNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Check the description, its settings and its inputs."""
-        return self._tried(self._configure)
+        return self._attempt(self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Hear the inputs, and run."""
-        return self._tried(self._activate)
+        return self._attempt(self._activate)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Run no more; what the steps remember is forgotten."""
@@ -346,7 +348,7 @@ class PipelineNode(LifecycleNode):
         self._forget_setup()
         return DONE
 
-    def _tried(self, act: Any) -> TransitionCallbackReturn:
+    def _attempt(self, act: Any) -> TransitionCallbackReturn:
         self._fault = None
         try:
             act()
@@ -357,8 +359,8 @@ class PipelineNode(LifecycleNode):
         return DONE
 
     def _configure(self) -> None:
-        words = [word for word in self.get_parameter("settings").value or [] if word]
-        settings = _settings(words, self._config)
+        arguments = [word for word in self.get_parameter("settings").value or [] if word]
+        settings = _settings(arguments, self._config)
         graph = graph_of(source_of(self._dfpc), self._implementation or None, settings)
         sources = _sources({name: port.type for name, port in graph.inputs.items()}, self._inputs)
         scene = self._scene or f"{graph.topic}/scene"
@@ -393,11 +395,11 @@ class PipelineNode(LifecycleNode):
 
     def _watch_steps(self) -> None:
         """Stop where a step hangs: it is named, the pipeline becomes inactive, and its results come to nothing."""
-        found = self._run.hanging(self._limit_s) if self._run is not None and self._limit_s > 0 else {}
-        if self._run is not None and found:
-            told = ", ".join(f"{step} for {spent_s:.1f} s" for step, spent_s in found.items())
-            self._run.stop(f"hangs: {told}; the pipeline is stopped")
-            self._tell_statistics()
+        hanging = self._run.hanging(self._limit_s) if self._run is not None and self._limit_s > 0 else {}
+        if self._run is not None and hanging:
+            steps = ", ".join(f"{step} for {spent_s:.1f} s" for step, spent_s in hanging.items())
+            self._run.stop(f"hangs: {steps}; the pipeline is stopped")
+            self._publish_statistics()
             self.trigger_deactivate()
 
     def _warn_of_silence(self) -> None:
@@ -405,7 +407,7 @@ class PipelineNode(LifecycleNode):
         if silent:
             self.get_logger().warning(f"waits for {', '.join(silent)}")
 
-    def _tell_statistics(self) -> None:
+    def _publish_statistics(self) -> None:
         status = self._run.status() if self._run is not None else None
         if status is not None and hasattr(self, "_states"):
             message = DiagnosticArray(status=[status])
@@ -425,14 +427,14 @@ class PipelineNode(LifecycleNode):
         super().destroy_node()
 
 
-def _settings(words: list[str], config: str) -> Configuration:
-    own = settings_of_arguments(words)
+def _settings(arguments: list[str], config: str) -> Configuration:
+    own = settings_of_arguments(arguments)
     return configuration_of_file(Path(config)).and_then(own) if config else own
 
 
-def _sources(ports: dict[str, str], words: list[str]) -> list[PortSource]:
+def _sources(ports: dict[str, str], arguments: list[str]) -> list[PortSource]:
     """What feeds the inputs: PORT=TOPIC for each; pictures that are compressed end so."""
-    topics = dict(word.partition("=")[::2] for word in words if word)
+    topics = dict(word.partition("=")[::2] for word in arguments if word)
     for port in topics:
         if port not in ports:
             raise UsageError(f"inputs: there is no input {port}; there are {', '.join(ports)}")

@@ -71,7 +71,9 @@ MB = 1_000_000
 DONE, FAILED = 0, 1
 LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
-LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
+FINAL_DELIVERY_S = (
+    5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
+)
 HEED_S = 0.5
 RCLPY_OWN = re.compile(r"(use_sim_time|start_type_description_service|qos_overrides\..*)$")
 SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
@@ -213,78 +215,80 @@ PARAMETERS = {
 
 def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
     """What the values of all parameters ask for; UsageError names one that makes no sense."""
-    given = {name: _typed(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
-    if given["images"] not in get_args(ImageTransport):
-        raise UsageError(f"images: expected one of {', '.join(get_args(ImageTransport))}, got {given['images']!r}")
+    values_given = {name: _as_type_of(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
+    if values_given["images"] not in get_args(ImageTransport):
+        raise UsageError(
+            f"images: expected one of {', '.join(get_args(ImageTransport))}, got {values_given['images']!r}"
+        )
     selection = Selection(
-        start_s=given["start"],
-        duration_s=None if given["duration"] < 0 else given["duration"],
-        topics=given["topics"],
-        images=given["images"],
-        rectify=given["rectify"],
+        start_s=values_given["start"],
+        duration_s=None if values_given["duration"] < 0 else values_given["duration"],
+        topics=values_given["topics"],
+        images=values_given["images"],
+        rectify=values_given["rectify"],
         namespace=namespace,
-        frame_prefix=given["frame_prefix"],
-        map_tf=given["map_tf"],
-        joints_tf=given["joints_tf"],
+        frame_prefix=values_given["frame_prefix"],
+        map_tf=values_given["map_tf"],
+        joints_tf=values_given["joints_tf"],
         parameters=dataset_parameters(values["dataset_parameters"]),
     )
     return PlayOptions(
         selection=selection,
-        clock_hz=given["clock"],
-        skip_gaps_s=None if given["skip_gaps"] < 0 else given["skip_gaps"],
-        wait_timeout_s=given["wait_timeout"],
-        wait_for_streams=tuple(map(Awaited.from_text, given["wait_for_streams"].split())),
-        qos_overrides=_path(given["qos_overrides"]),
-        urdf=_path(given["urdf"]),
-        **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
-        **{name: given[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
+        clock_hz=values_given["clock"],
+        skip_gaps_s=None if values_given["skip_gaps"] < 0 else values_given["skip_gaps"],
+        wait_timeout_s=values_given["wait_timeout"],
+        wait_for_streams=tuple(map(Awaited.from_text, values_given["wait_for_streams"].split())),
+        qos_overrides=_path(values_given["qos_overrides"]),
+        urdf=_path(values_given["urdf"]),
+        **{name: values_given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
+        **{name: values_given[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
     )
 
 
 def switches_of_parameters(values: Mapping[str, Any]) -> dict[str, bool]:
     """The switches of the dataset's tf, whose parameters are called as they are."""
-    return {name: bool(_typed(name, value, True)) for name, value in values.items()}
+    return {name: bool(_as_type_of(name, value, True)) for name, value in values.items()}
 
 
 def dataset_parameters(value: Any) -> dict[str, Any]:
     """Parameters of a dataset from texts 'name:=value', the values read as YAML."""
-    found = {}
+    declared = {}
     for text in filter(None, [value] if isinstance(value, str) else value):
         name, assign, content = str(text).partition(ASSIGN)
         if not (name and assign):
             raise UsageError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
         try:
-            found[name] = value_of_yaml(content) if content else ""
+            declared[name] = value_of_yaml(content) if content else ""
         except yaml.YAMLError as error:
             raise UsageError(f"dataset_parameters: {name}: {error}") from None
-    return found
+    return declared
 
 
-def parameters_by_name(spec: DatasetSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_by_name(spec: DatasetSpec, values: Mapping[str, Any]) -> dict[str, Any]:
     """The dataset's parameters among those given to the node, beside the switches of its tf.
 
     UsageError names one that the node does not know, and the nearest that it does.
     """
     known = {*PARAMETERS, *spec.parameters, *live_switches(spec)}
-    for name in given:
+    for name in values:
         if name not in known:
             raise UsageError(unknown_name(name, known, what="parameter", owner=f"the player of {spec.name}"))
-    return {name: value for name, value in given.items() if name in spec.parameters}
+    return {name: value for name, value in values.items() if name in spec.parameters}
 
 
-def _typed(name: str, value: Any, default: Any) -> Any:
+def _as_type_of(name: str, value: Any, default: Any) -> Any:
     """The value as what the default is: a command line makes 2 out of 2.0, and 5 out of a folder called so."""
     if isinstance(default, str):
         return value if isinstance(value, str) else str(value)
     if isinstance(default, bool):
-        return _checked(name, value, isinstance(value, bool), "true or false")
+        return _validate(name, value, isinstance(value, bool), "true or false")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(default, int):
-        return int(_checked(name, value, is_number and value == int(value), "a whole number"))
-    return float(_checked(name, value, is_number, "a number"))
+        return int(_validate(name, value, is_number and value == int(value), "a whole number"))
+    return float(_validate(name, value, is_number, "a number"))
 
 
-def _checked(name: str, value: Any, good: bool, expected: str) -> Any:
+def _validate(name: str, value: Any, good: bool, expected: str) -> Any:
     if not good:
         raise UsageError(f"{name}: expected {expected}, got {value!r}")
     return value
@@ -304,20 +308,20 @@ class Player(Node):
     def __init__(self, archive: Archive, options: PlayOptions, workers: Workers) -> None:
         namespace = options.selection.namespace or ""
         super().__init__(NAME, namespace=namespace)
-        declared_values(self)
+        declare_parameters(self)
         declare_dataset_parameters(self, archive, options.selection.parameters)
         check_switches(archive.spec, options.selection)
         self.options = _without_clock(self, options)
         self._archive = archive
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._group = ReentrantCallbackGroup()
-        tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
+        tf = declare_switches(self, {**live_switches(archive.spec), **options.selection.tf})
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
         self._not_installed: dict[str, list[str]] = {}
         try:
             self._program, self._feeds = play_plan(archive, selection, is_left_out=self._is_left_out)
         finally:
-            self._say_not_installed()
+            self._log_not_installed()
         self._is_complete = False
         self.topics = RosPublisherSink(
             self,
@@ -342,7 +346,7 @@ class Player(Node):
             self.get_logger().info(f"waits for {wait_description(options)}")
             self._look_again = self._every(LOOK_S, self._look_for_subscribers)
         if options.waits and options.wait_timeout_s:
-            self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
+            self._timeout = self._every(options.wait_timeout_s, self._start_after_timeout)
         self.get_logger().info(start_message(archive, self._program, self._feeds, options))
 
     def publish_state(self) -> None:
@@ -350,18 +354,18 @@ class Player(Node):
         status = self.playback.status()
         values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
         values["subscribers"] = str(self.topics.subscribers)
-        told = DiagnosticStatus(
+        summary = DiagnosticStatus(
             level=DiagnosticStatus.WARN if is_behind(status) else DiagnosticStatus.OK,
             name=f"{self.get_fully_qualified_name()}: playing",
             message=f"behind by {values['lag']} s" if is_behind(status) else status.state,
             hardware_id=self._archive.spec.name,
             values=[KeyValue(key=key, value=value) for key, value in values.items()],
         )
-        message = DiagnosticArray(status=[told])
+        message = DiagnosticArray(status=[summary])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
 
-    def say_mismatches(self) -> None:
+    def log_mismatches(self) -> None:
         """Tell which settings of the dataset the data contradict, before they are believed; what a bag lacks, too."""
         for line in self._archive.warnings if self._archive.bag is not None else ():
             self.get_logger().warning(line.removeprefix(WARNING))
@@ -370,7 +374,7 @@ class Player(Node):
             if defect.kind == UNIT_MISMATCH:
                 self.get_logger().warning(str(defect))
 
-    def say_end(self) -> None:
+    def log_end(self) -> None:
         """Tell what was played, and what was not and why."""
         self.publish_state()
         first, *rest = end_summary(self.playback.status(), self._archive.defects)
@@ -396,7 +400,7 @@ class Player(Node):
             return True
         return False
 
-    def _say_not_installed(self) -> None:
+    def _log_not_installed(self) -> None:
         """Name the topics that are left out because their types are not installed, a line for each package."""
         for package, topics in self._not_installed.items():
             what = f"{pluralize(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
@@ -421,13 +425,13 @@ class Player(Node):
         if enough and not self._is_complete and not self.topics.unheard(self.options.wait_for_streams):
             self._is_complete = True
             self.destroy_timer(self._look_again)  # one that is merely cancelled wakes those who wait
-            self._settled = self._every(SETTLE_S, self._begin)
+            self._settled = self._every(SETTLE_S, self._start)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self.destroy_timer(self._settled)
         self.playback.release()
 
-    def _begin_anyway(self) -> None:
+    def _start_after_timeout(self) -> None:
         self.destroy_timer(self._timeout)
         if self._is_complete:
             return
@@ -449,7 +453,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         use_profile()
         end_with_launch()
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        return _play_what_is_given(interrupted)
+        return _play_from_arguments(interrupted)
     except (UserError, OSError) as error:
         sys.stderr.write(f"{NAME}: {error}\n")
         return FAILED
@@ -467,8 +471,8 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _play_what_is_given(interrupted: Event) -> int:
-    values, others, namespace = given_values()
+def _play_from_arguments(interrupted: Event) -> int:
+    values, others, namespace = parameter_values()
     options = options_of_parameters(values, namespace)
     if not values["archive"]:
         raise UsageError("archive: expected the folder or file to play, got nothing")
@@ -493,7 +497,7 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
             options = replace(options, skip_gaps_s=archive.spec.skip_gaps_s)
         with Workers(limit=round(options.read_ahead_mb * MB)) as workers:
             player = Player(archive, options, workers)
-            player.say_mismatches()
+            player.log_mismatches()
             try:
                 return _run(player, interrupted or Event())
             finally:
@@ -521,7 +525,7 @@ def _run(player: Player, interrupted: Event) -> int:
         woken.set()
     with (
         relaxed_gc(),  # once more: what the opening has made is not looked at either
-        player.topics.held(),
+        player.topics.keep_publishers(),
         ThreadPoolExecutor(1, "play", wake_exactly) as thread,
     ):
         playing = thread.submit(player.playback.run)
@@ -529,9 +533,11 @@ def _run(player: Player, interrupted: Event) -> int:
         with ServiceThread(player):  # only now: an answer waits until playing has begun
             wait_heeding_signals(done)
             playing.result()
-            player.say_end()
+            player.log_end()
             woken.set()  # so that the thread that stops playback ends as well
-            is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
+            is_received = interrupted.is_set() or player.topics.wait_until_received(
+                FINAL_DELIVERY_S, interrupted.is_set
+            )
             if not is_received and not interrupted.is_set():
                 player.get_logger().warning("a subscriber has not taken the last messages")
     return DONE
@@ -546,7 +552,7 @@ def wait_heeding_signals(done: Event) -> None:
         pass
 
 
-def given_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
+def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
     """The values of the player's parameters, those of other names, and the namespace if one is given.
 
     They are known before the player can be made: the dataset decides which others there are.
@@ -556,34 +562,36 @@ def given_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
     )
     try:
         namespace = probe.get_namespace().strip("/")
-        given = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
-        values = {name: given.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
-        others = {name: value for name, value in given.items() if name not in values and not RCLPY_OWN.match(name)}
+        given_parameters = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
+        values = {name: given_parameters.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
+        others = {
+            name: value for name, value in given_parameters.items() if name not in values and not RCLPY_OWN.match(name)
+        }
         return values, others, namespace or None
     finally:
         with exit_deadline():  # two of one name at a time would leave the player without its name
             probe.destroy_node()
 
 
-def declared_values(node: Node) -> dict[str, Any]:
+def declare_parameters(node: Node) -> dict[str, Any]:
     """Declare all parameters; their values."""
-    return {name: _declared(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
+    return {name: _declare(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
 
 
 def declare_dataset_parameters(node: Node, archive: Archive, chosen: Mapping[str, Any]) -> None:
     """Declare the dataset's parameters with the values in use, so that they can be listed and described."""
     for name, parameter in archive.spec.parameters.items():
         choices = f" One of {', '.join(map(str, parameter.choices))}." if parameter.choices else ""
-        _declared(node, name, chosen.get(name, parameter.default), parameter.help + choices)
+        _declare(node, name, chosen.get(name, parameter.default), parameter.help + choices)
 
 
-def declared_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:
+def declare_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:
     """Declare the switches of the dataset's tf; how they stand."""
     meaning = "A switch of the dataset's tf; odom_tf of one that a node computes: whether it does."
-    return switches_of_parameters({name: _declared(node, name, value, meaning) for name, value in defaults.items()})
+    return switches_of_parameters({name: _declare(node, name, value, meaning) for name, value in defaults.items()})
 
 
-def _declared(node: Node, name: str, default: Any, meaning: str) -> Any:
+def _declare(node: Node, name: str, default: Any, meaning: str) -> Any:
     descriptor = ParameterDescriptor(description=meaning, read_only=True, dynamic_typing=True)
     return node.declare_parameter(name, default, descriptor).value
 

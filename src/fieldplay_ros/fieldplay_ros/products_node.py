@@ -28,7 +28,7 @@ from fieldplay_cdff.products.product import (
     digest_of,
 )
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.computation_node import given, message_class, ns_of
+from fieldplay_ros.computation_node import declare, message_class, ns_of
 
 USUAL, MOST = 1000, 10_000  # records in one answer
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -39,7 +39,7 @@ class ProductsNode(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("products", **options)
-        folder = given(self, "store", "", "the folder of the store, which is made where there is none")
+        folder = declare(self, "store", "", "the folder of the store, which is made where there is none")
         if not folder:
             raise UsageError("store: expected the folder of a store of products")
         self._store = ProductStore(Path(folder).expanduser(), is_written=True, report=self.get_logger().warning)
@@ -53,7 +53,7 @@ class ProductsNode(Node):
         """A service: what goes wrong is a sentence in its answer."""
 
         def callback(request: Any, response: Any) -> Any:
-            with _told(response):
+            with _service_errors(response):
                 act(request, response)
             return response
 
@@ -104,7 +104,7 @@ class ProductsNode(Node):
 
 
 @contextmanager
-def _told(response: Any) -> Iterator[None]:
+def _service_errors(response: Any) -> Iterator[None]:
     try:
         yield
         response.success = True
@@ -133,28 +133,28 @@ def _box(least: Any, most: Any) -> Extent:
 
 def message_of_product(product: Product) -> Any:
     """The record of a product as a message."""
-    made = product.producer
-    found = msg.Product(
+    producer = product.producer
+    message = msg.Product(
         id=product.id, kind=product.kind, stamp=_time(product.stamp_ns), stored=_time(product.stored_ns),
         frame=product.frame, topics=[topic for topic, _ in product.messages],
         types=[msgtype for _, msgtype in product.messages],
         quality=float("nan") if product.quality is None else product.quality,
-        size=product.size, digest=product.digest, dfpc=made.dfpc, implementation=made.implementation,
-        configuration=made.configuration, version=made.version,
+        size=product.size, digest=product.digest, dfpc=producer.dfpc, implementation=producer.implementation,
+        configuration=producer.configuration, version=producer.version,
         input_ports=list(product.inputs), input_topics=[span.topic for span in product.inputs.values()],
         input_first=[_time(span.first_ns) for span in product.inputs.values()],
         input_last=[_time(span.last_ns) for span in product.inputs.values()],
     )  # fmt: skip
     if product.extent is not None:
-        found.has_extent = True
-        found.least, found.most = (_point(corner) for corner in product.extent)
+        message.has_extent = True
+        message.least, message.most = (_point(corner) for corner in product.extent)
     if product.pose is not None:
-        found.has_pose = True
-        found.pose.pose.position = _point(product.pose.position)
-        turn = found.pose.pose.orientation
+        message.has_pose = True
+        message.pose.pose.position = _point(product.pose.position)
+        turn = message.pose.pose.orientation
         turn.x, turn.y, turn.z, turn.w = product.pose.orientation
-        found.pose.covariance = list(product.pose.covariance)
-    return found
+        message.pose.covariance = list(product.pose.covariance)
+    return message
 
 
 def messages_of_bytes(
@@ -166,49 +166,50 @@ def messages_of_bytes(
         raise StoreError(f"expected a topic, a type and a size of each message, got {counts}")
     if sum(sizes) != len(data) or not all(sizes):
         raise StoreError(f"expected messages of {len(data)} bytes together, none of them empty, got {list(sizes)}")
-    ends = list(accumulate(sizes))
+    stops = list(accumulate(sizes))
     return [
         ProductMessage(topic, msgtype, data[end - size : end])
-        for topic, msgtype, size, end in zip(topics, types, sizes, ends, strict=True)
+        for topic, msgtype, size, end in zip(topics, types, sizes, stops, strict=True)
     ]
 
 
-def product_of_message(told: Any, messages: Sequence[ProductMessage], stored_ns: int) -> Product:
+def product_of_message(message: Any, messages: Sequence[ProductMessage], stored_ns: int) -> Product:
     """The product of a message; size and digest are those of its messages. StoreError tells what it lacks."""
-    if not (told.kind and told.frame):
-        raise StoreError(f"expected the kind and the frame of a product, got '{told.kind}' and '{told.frame}'")
-    lengths = {len(told.input_ports), len(told.input_topics), len(told.input_first), len(told.input_last)}
+    if not (message.kind and message.frame):
+        raise StoreError(f"expected the kind and the frame of a product, got '{message.kind}' and '{message.frame}'")
+    lengths = {len(message.input_ports), len(message.input_topics), len(message.input_first), len(message.input_last)}
     if len(lengths) > 1:
         raise StoreError("expected a topic, a first and a last time of each input port")
-    spans = zip(told.input_ports, told.input_topics, told.input_first, told.input_last, strict=True)
-    pose = _pose(told.pose) if told.has_pose else None
-    extent = _box(told.least, told.most) if told.has_extent else None
+    spans = zip(message.input_ports, message.input_topics, message.input_first, message.input_last, strict=True)
+    pose = _pose(message.pose) if message.has_pose else None
+    extent = _box(message.least, message.most) if message.has_extent else None
     numbers = [*(() if extent is None else chain(*extent))]
     numbers += [] if pose is None else [*pose.position, *pose.orientation, *pose.covariance]
     if not all(map(isfinite, numbers)):
         raise StoreError("expected numbers as pose and extent, got NaN or what is without end")
     return Product(
-        kind=told.kind, stamp_ns=ns_of(told.stamp), stored_ns=stored_ns, frame=told.frame,
+        kind=message.kind, stamp_ns=ns_of(message.stamp), stored_ns=stored_ns, frame=message.frame,
         messages=tuple((each.topic, each.msgtype) for each in messages),
         size=sum(len(each.data) for each in messages), digest=digest_of(messages),
         producer=Producer(
-            dfpc=told.dfpc, implementation=told.implementation, configuration=told.configuration, version=told.version
+            dfpc=message.dfpc, implementation=message.implementation, configuration=message.configuration,
+            version=message.version,
         ),
         inputs={
             port: InputSpan(topic=topic, first_ns=ns_of(first), last_ns=ns_of(last))
             for port, topic, first, last in spans
         },
         pose=pose, extent=extent,
-        quality=float(told.quality) if isfinite(told.quality) else None,
+        quality=float(message.quality) if isfinite(message.quality) else None,
     )  # fmt: skip
 
 
-def _pose(told: Any) -> SensorPose:
-    place, turn = told.pose.position, told.pose.orientation
+def _pose(message: Any) -> SensorPose:
+    position, turn = message.pose.position, message.pose.orientation
     return SensorPose(
-        position=(place.x, place.y, place.z),
+        position=(position.x, position.y, position.z),
         orientation=(turn.x, turn.y, turn.z, turn.w),
-        covariance=tuple(map(float, told.covariance)),
+        covariance=tuple(map(float, message.covariance)),
     )
 
 

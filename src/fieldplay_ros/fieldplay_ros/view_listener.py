@@ -43,9 +43,9 @@ class Listener:
             for msgtype in msgtypes:
                 topic = Topic(name, msgtype)
                 if topic not in self._heard and name not in self.left and self._wanted.search(name):
-                    self._hear(topic)
+                    self._receive(topic)
 
-    def _hear(self, topic: Topic) -> None:
+    def _receive(self, topic: Topic) -> None:
         publishers = self._node.get_publishers_info_by_topic(topic.name)
         if not publishers:
             return

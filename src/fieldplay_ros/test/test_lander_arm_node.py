@@ -51,7 +51,7 @@ class Stage(NodeStage):
     def resolved(self, topic: str) -> str:
         return topic if topic.startswith("/") else f"/mars/{topic}"
 
-    def told(self) -> object:
+    def describe(self) -> object:
         return {topic: len(received) for topic, received in self.heard.items()}
 
     def move(self, tenth: int, angles: list[float], publisher: Any = None) -> None:

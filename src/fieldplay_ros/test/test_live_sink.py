@@ -19,7 +19,7 @@ def test_messages_go_out_as_they_are_and_by_rclpy_where_rcl_has_no_such_function
 ) -> None:
     listener = TopicRecorder()
     try:
-        listener.hear(TOPIC, "sensor_msgs/msg/CompressedImage")
+        listener.subscribe(TOPIC, "sensor_msgs/msg/CompressedImage")
         publisher = listener.node.create_publisher(CompressedImage, TOPIC, 10)
         publish, by_rclpy = publisher.publish, []
 

@@ -21,13 +21,13 @@ from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation, Runni
 from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.fusion_programs import odometry_evaluation
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
-from fieldplay_testing.walks import Array, drifted, transforms, wander
+from fieldplay_testing.walks import Array, drift_trajectory, transforms, wander
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9
 STEP = 50_000_000
 TRUTH = wander(200, step_m=0.05)
-ESTIMATE = drifted(TRUTH)
+ESTIMATE = drift_trajectory(TRUTH)
 LENGTHS = [1.0, 2.0]
 BODY_T_UNIT = transforms(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.53]]))[0]
 

@@ -17,7 +17,7 @@ def swallows(player):
         signal.raise_signal(signal.SIGINT)
     except BaseException:
         pass
-node.Player.say_mismatches = swallows
+node.Player.log_mismatches = swallows
 sys.exit(node.main(["--ros-args", "-p", "archive:=ARCHIVE", "-p", "loop:=true", "-p", "wait_for_subscribers:=1"]))
 """
 

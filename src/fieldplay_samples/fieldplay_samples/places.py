@@ -16,7 +16,7 @@ from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation
 from fieldplay_samples.writers.tables import TextColumn, columns, write_table
 
 MAKER = "fieldplay_samples"
-PIECE = 1 << 20
+CHUNK_BYTES = 1 << 20
 POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw", "vx_m_s", "vy_m_s", "vz_m_s")
 REMEDY = "remove it or name another place"
 
@@ -61,7 +61,7 @@ def files_of(path: Path) -> list[str]:
     """The names of all files below a folder, relative to it and sorted; of a file, none."""
     if not path.is_dir():
         return []
-    return sorted(found.relative_to(path).as_posix() for found in path.rglob("*") if not found.is_dir())
+    return sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir())
 
 
 def digest_of_path(path: Path) -> str:
@@ -83,8 +83,8 @@ def _digest(files: Iterable[tuple[str, Path]]) -> str:
     for name, path in files:
         total.update(f"{name}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as stream:
-            while piece := stream.read(PIECE):
-                total.update(piece)
+            while chunk := stream.read(CHUNK_BYTES):
+                total.update(chunk)
     return total.hexdigest()
 
 
@@ -129,53 +129,53 @@ def write_arrays(folder: Path, truth: SampleTruth) -> None:
 
 
 @dataclass(frozen=True)
-class SamplePlaces:
+class SamplePaths:
     """The archive, and what stands beside it: its truth and its record."""
 
     archive: Path
     truth: Path
     record: Path
 
-    def beside(self, name: str) -> Path:
+    def truth_file(self, name: str) -> Path:
         """A further file of truth, as `OUT.<name>.npz`."""
         return self.truth.with_name(f"{self.truth.name.removesuffix('.truth.csv')}.{name}.npz")
 
 
-def places_of(out: Path, *, zipped: bool) -> SamplePlaces:
+def paths_of(out: Path, *, zipped: bool) -> SamplePaths:
     """The places of a sample that is asked for at `out`, as a zip if that is said or its name does."""
     name = out.name.removesuffix(".zip")
     if not name or name == "..":
         raise SampleError(f"{out}: expected a path that ends in a name")
     archive = out.with_name(f"{name}.zip" if zipped or out.suffix == ".zip" else name)
-    return SamplePlaces(
+    return SamplePaths(
         archive=archive, truth=out.with_name(f"{name}.truth.csv"), record=out.with_name(f"{name}.sample.json")
     )
 
 
-def record_at(places: SamplePlaces) -> SampleRecord | None:
+def record_at(paths: SamplePaths) -> SampleRecord | None:
     """The record of the sample that should be there; None if there is none, or it is another's."""
-    record = read_record(places.record)
-    return record if record is not None and record.archive == places.archive.name else None
+    record = read_record(paths.record)
+    return record if record is not None and record.archive == paths.archive.name else None
 
 
-def is_intact(record: SampleRecord, places: SamplePlaces) -> bool:
+def is_intact(record: SampleRecord, paths: SamplePaths) -> bool:
     """Whether archive and truth are as they were written."""
-    if not (places.archive.exists() and places.truth.is_file()):
+    if not (paths.archive.exists() and paths.truth.is_file()):
         return False
-    if any(not places.beside(name).is_file() for name in record.beside):
+    if any(not paths.truth_file(name).is_file() for name in record.beside):
         return False
-    if any(digest_of_path(places.beside(name)) != digest for name, digest in record.beside.items()):
+    if any(digest_of_path(paths.truth_file(name)) != digest for name, digest in record.beside.items()):
         return False
-    digests = digest_of_path(places.archive), digest_of_path(places.truth)
+    digests = digest_of_path(paths.archive), digest_of_path(paths.truth)
     return digests == (record.archive_digest, record.truth_digest)
 
 
-def refuse_what_is_not_ours(record: SampleRecord | None, places: SamplePlaces) -> None:
+def refuse_what_is_not_ours(record: SampleRecord | None, paths: SamplePaths) -> None:
     """SampleError unless the places are free, or hold a sample of ours, be it damaged, with no other's file in it."""
     if record is None:
-        _refuse_whatever_is_there(places)
+        _refuse_whatever_is_there(paths)
         return
-    archive = places.archive
+    archive = paths.archive
     if archive.is_symlink() or (archive.exists() and archive.is_dir() != bool(record.files)):
         raise SampleError(f"{archive} is no longer the sample that was written: {REMEDY}")
     others = sorted(set(files_of(archive)) - set(record.files))
@@ -183,18 +183,18 @@ def refuse_what_is_not_ours(record: SampleRecord | None, places: SamplePlaces) -
         raise SampleError(f"{archive} holds {others[0]}, which is not the sample's: {REMEDY}")
 
 
-def refuse_others_beside(record: SampleRecord | None, places: SamplePlaces, names: Iterable[str]) -> None:
+def refuse_foreign_files(record: SampleRecord | None, paths: SamplePaths, names: Iterable[str]) -> None:
     """SampleError unless the places of further files of truth are free, or hold those of the sample that is there."""
     known = record.beside if record is not None else {}
-    for path in (places.beside(name) for name in names if name not in known):
+    for path in (paths.truth_file(name) for name in names if name not in known):
         if path.exists() or path.is_symlink():
             raise SampleError(f"{path} is there already and not a sample made here: {REMEDY}")
 
 
-def _refuse_whatever_is_there(places: SamplePlaces) -> None:
-    other = read_record(places.record)
+def _refuse_whatever_is_there(paths: SamplePaths) -> None:
+    other = read_record(paths.record)
     if other is not None:
-        raise SampleError(f"{places.truth} belongs to {other.archive}: remove both or name another place")
-    for path in (places.archive, places.truth, places.record):
+        raise SampleError(f"{paths.truth} belongs to {other.archive}: remove both or name another place")
+    for path in (paths.archive, paths.truth, paths.record):
         if path.exists() or path.is_symlink():
             raise SampleError(f"{path} is there already and not a sample made here: {REMEDY}")

@@ -22,15 +22,15 @@ from typing import Any, Protocol, cast
 from fieldplay_samples import writers
 from fieldplay_samples.places import (
     SampleError,
-    SamplePlaces,
+    SamplePaths,
     SampleRecord,
     SampleTruth,
     digest_of_path,
     files_of,
     is_intact,
-    places_of,
+    paths_of,
     record_at,
-    refuse_others_beside,
+    refuse_foreign_files,
     refuse_what_is_not_ours,
     source_digest,
     write_arrays,
@@ -115,23 +115,23 @@ def write_sample(
     """Write a sample to `out`, or find that it is there already; SampleError where that cannot be."""
     writer = _writer(dataset)
     options = _complete(writer, dataset, options or SampleOptions())
-    places = places_of(Path(out), zipped=options.zip)
-    _clear_away(places.archive)
-    record = record_at(places)
-    if record is not None and _as_asked(record, dataset, options) and is_intact(record, places):
-        return SampleResult(path=places.archive, truth=places.truth, reused=True)
-    refuse_what_is_not_ours(record, places)
-    places.archive.parent.mkdir(parents=True, exist_ok=True)
-    with _folder_beside(places.archive) as scratch:
+    paths = paths_of(Path(out), zipped=options.zip)
+    _clear_away(paths.archive)
+    record = record_at(paths)
+    if record is not None and _is_as_requested(record, dataset, options) and is_intact(record, paths):
+        return SampleResult(path=paths.archive, truth=paths.truth, reused=True)
+    refuse_what_is_not_ours(record, paths)
+    paths.archive.parent.mkdir(parents=True, exist_ok=True)
+    with _scratch_folder(paths.archive) as scratch:
         content = scratch / "content"
         content.mkdir()
         truth = writer.write_archive(content, options, progress or _no_progress)
-        refuse_others_beside(record, places, truth.arrays)
+        refuse_foreign_files(record, paths, truth.arrays)
         write_truth(scratch / "truth", truth)
         (scratch / "beside").mkdir()
         write_arrays(scratch / "beside", truth)
-        _take_over(scratch, places, record, dataset=dataset, options=options)
-    return SampleResult(path=places.archive, truth=places.truth, reused=False)
+        _take_over(scratch, paths, record, dataset=dataset, options=options)
+    return SampleResult(path=paths.archive, truth=paths.truth, reused=False)
 
 
 def _writer(dataset: str) -> Writer:
@@ -140,7 +140,7 @@ def _writer(dataset: str) -> Writer:
     return cast(Writer, importlib.import_module(f"{writers.__name__}.{dataset}"))
 
 
-def completed(dataset: str, options: SampleOptions) -> SampleOptions:
+def complete_options(dataset: str, options: SampleOptions) -> SampleOptions:
     """The options with all settings of a dataset, checked; SampleError names what is wrong."""
     return _complete(_writer(dataset), dataset, options)
 
@@ -155,11 +155,11 @@ def _complete(writer: Writer, dataset: str, options: SampleOptions) -> SampleOpt
     for name, value in options.settings.items():
         if name not in known:
             raise SampleError(f"{dataset} has no setting {name!r}: there are {', '.join(known)}")
-        known[name] = _typed(name, value, known[name])
+        known[name] = _as_type_of(name, value, known[name])
     return replace(options, seconds=float(options.seconds), settings=known)
 
 
-def _typed(name: str, value: Value, default: Value) -> Value:
+def _as_type_of(name: str, value: Value, default: Value) -> Value:
     """A setting's value, given as such or as text, in the type of its default."""
     text = str(value).strip()
     if isinstance(default, bool):
@@ -183,13 +183,13 @@ def _typed(name: str, value: Value, default: Value) -> Value:
 def _clear_away(archive: Path) -> None:
     """Remove what killed processes have left beside an archive."""
     for left in archive.parent.glob(f"{glob.escape(PARTIAL.format(archive.name))}*"):
-        with suppress(FileNotFoundError), _locked(left) as is_ours:
+        with suppress(FileNotFoundError), _lock(left) as is_ours:
             if is_ours:
                 shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
-def _folder_beside(archive: Path) -> Iterator[Path]:
+def _scratch_folder(archive: Path) -> Iterator[Path]:
     """A folder `.<name>.partial-<pid>` on the same disk, gone in the end whatever happens, locked until then."""
     scratch = archive.with_name(PARTIAL.format(archive.name) + str(os.getpid()))
     try:
@@ -197,14 +197,14 @@ def _folder_beside(archive: Path) -> Iterator[Path]:
     except FileExistsError:
         raise SampleError(f"{archive} is being written already") from None
     try:
-        with _locked(scratch):
+        with _lock(scratch):
             yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
+def _lock(folder: Path) -> Iterator[bool]:
     """Hold the lock of a folder; whether no other process does."""
     descriptor = os.open(folder, os.O_RDONLY)
     is_ours = False
@@ -218,44 +218,44 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _take_over(
-    scratch: Path, places: SamplePlaces, before: SampleRecord | None, *, dataset: str, options: SampleOptions
+    scratch: Path, paths: SamplePaths, before: SampleRecord | None, *, dataset: str, options: SampleOptions
 ) -> None:
     """Move what was made to its place, the archive last.
 
     The record goes before all that it tells of: what is there without its archive is made anew wherever this ends.
     """
-    made = scratch / "content"
-    beside = sorted((scratch / "beside").iterdir())
-    if places.archive.suffix == ".zip":
-        made = scratch / "zip"
-        zip_folder(scratch / "content", made, inside=places.archive.stem)
+    content = scratch / "content"
+    further = sorted((scratch / "beside").iterdir())
+    if paths.archive.suffix == ".zip":
+        content = scratch / "zip"
+        zip_folder(scratch / "content", content, inside=paths.archive.stem)
     record = SampleRecord(
         dataset=dataset,
-        options=_remembered(options),
+        options=_recorded_options(options),
         source=source_digest(),
-        archive=places.archive.name,
-        archive_digest=digest_of_path(made),
+        archive=paths.archive.name,
+        archive_digest=digest_of_path(content),
         truth_digest=digest_of_path(scratch / "truth"),
-        files=files_of(made),
-        beside={path.stem: digest_of_path(path) for path in beside},
+        files=files_of(content),
+        beside={path.stem: digest_of_path(path) for path in further},
     )
     write_record(scratch / "record", record)
-    if places.archive.exists():
-        places.archive.replace(scratch / "replaced")
+    if paths.archive.exists():
+        paths.archive.replace(scratch / "replaced")
     for name in set(before.beside if before is not None else ()) - set(record.beside):
-        places.beside(name).unlink(missing_ok=True)
-    (scratch / "record").replace(places.record)
-    (scratch / "truth").replace(places.truth)
-    for path in beside:
-        path.replace(places.beside(path.stem))
-    made.replace(places.archive)
+        paths.truth_file(name).unlink(missing_ok=True)
+    (scratch / "record").replace(paths.record)
+    (scratch / "truth").replace(paths.truth)
+    for path in further:
+        path.replace(paths.truth_file(path.stem))
+    content.replace(paths.archive)
 
 
-def _as_asked(record: SampleRecord, dataset: str, options: SampleOptions) -> bool:
-    return (record.dataset, record.options, record.source) == (dataset, _remembered(options), source_digest())
+def _is_as_requested(record: SampleRecord, dataset: str, options: SampleOptions) -> bool:
+    return (record.dataset, record.options, record.source) == (dataset, _recorded_options(options), source_digest())
 
 
-def _remembered(options: SampleOptions) -> dict[str, Any]:
+def _recorded_options(options: SampleOptions) -> dict[str, Any]:
     return {"seconds": options.seconds, "seed": options.seed, "settings": dict(options.settings)}
 
 

@@ -61,7 +61,7 @@ output_ports:
 """
 Stream = tuple[str, Sequence[tuple[int, Any]]]  # the type, and logging times with their samples
 Run = Callable[..., tuple[int, str, str]]
-BEGIN_US = 1_543_311_000_000_000  # 2018-11-27T09:30:00Z
+START_US = 1_543_311_000_000_000  # 2018-11-27T09:30:00Z
 STATE = "RigidBodyState"
 
 
@@ -80,14 +80,14 @@ def read_log(path: Path) -> dict[str, Any]:
     return content
 
 
-def numbered(*times_us: int, prefix: str = "", kind: str = STATE) -> Stream:
+def numbered_stream(*times_us: int, prefix: str = "", kind: str = STATE) -> Stream:
     """Samples that are told apart by their number."""
     return kind, [(time, {"number": f"{prefix}{index}"}) for index, time in enumerate(times_us)]
 
 
 def states(count: int, *, step_us: int = 100_000, late_us: int = 250) -> Stream:
     """Poses along x, each logged a little later than taken."""
-    times = [BEGIN_US + step_us * index for index in range(count)]
+    times = [START_US + step_us * index for index in range(count)]
     samples = [
         {
             "timestamp": {"microseconds": time},

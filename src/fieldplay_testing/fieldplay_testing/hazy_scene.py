@@ -21,15 +21,15 @@ FARTHEST_M, RADAR_FARTHEST_M = 80.0, 40.0
 HALF_BEAM_DEG = 1.5
 
 
-def mounted(rpy_deg: tuple[float, float, float], place_m: tuple[float, float, float]) -> Array:
+def sensor_transform(rpy_deg: tuple[float, float, float], position_m: tuple[float, float, float]) -> Array:
     """A sensor in the base (4, 4)."""
-    return transform_from_rotation(rotation_from_fixed_xyz(np.radians(rpy_deg)), place_m)
+    return transform_from_rotation(rotation_from_fixed_xyz(np.radians(rpy_deg)), position_m)
 
 
 # as section 3.2 of the facts has them
-LASER = mounted((-0.732828, 8.586863, 1.631319), (0.108987, -0.008302, 0.919726))
-PORT = mounted((-0.500234, 2.616210, 1.805911), (0.190857, 0.548777, 0.763776))
-RADAR = mounted((179.848429, 11.161703, 6.721919), (-0.025753, 0.047174, 1.399104))
+LASER = sensor_transform((-0.732828, 8.586863, 1.631319), (0.108987, -0.008302, 0.919726))
+PORT = sensor_transform((-0.500234, 2.616210, 1.805911), (0.190857, 0.548777, 0.763776))
+RADAR = sensor_transform((179.848429, 11.161703, 6.721919), (-0.025753, 0.047174, 1.399104))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def scans_of(
     directions = np.stack([np.cos(angles), np.sin(angles), np.zeros(angles.shape)], axis=-1) @ base_t_laser[:3, :3].T
     origin = np.broadcast_to(base_t_laser[:3, 3], directions.shape) + 0.0
     origin[..., 0] += (yard.speed_m_s * time_s)[:, None]
-    ranges = met(yard, (*yard.posts, *yard.unseen_posts), origin, directions)
+    ranges = ranges_to_scene(yard, (*yard.posts, *yard.unseen_posts), origin, directions)
     ranges += random.normal(0.0, 0.015, ranges.shape)
     ranges[ranges > FARTHEST_M] = np.inf
     through = _dust(yard.air, origin, directions, random)
@@ -93,17 +93,19 @@ def turns_of(yard: Yard, seconds: float, *, start_s: float = 0.0) -> tuple[NDArr
             flat = np.stack([np.cos(turned) * np.cos(raised), np.sin(turned) * np.cos(raised)], axis=-1)
             directions = np.concatenate([flat, np.full((SAMPLES, 1), np.sin(raised))], axis=1) @ RADAR[:3, :3].T
             origin = RADAR[:3, 3] + np.array([yard.speed_m_s * start, 0.0, 0.0])
-            ranges = met(yard, yard.posts, np.broadcast_to(origin, directions.shape), directions)
+            ranges = ranges_to_scene(yard, yard.posts, np.broadcast_to(origin, directions.shape), directions)
             is_ground = directions[:, 2] * ranges + origin[2] < GROUND_M + 0.05
             nearest = np.minimum(nearest, np.where(is_ground & ((up != 0) | (aside != 0)), np.inf, ranges))
         nearest += random.normal(0.0, 0.1, SAMPLES)
-        kept = nearest < RADAR_FARTHEST_M
+        is_near = nearest < RADAR_FARTHEST_M
         flat = np.stack([np.cos(azimuth), np.sin(azimuth), np.zeros(SAMPLES)], axis=-1)
-        turns.append(flat[kept] * nearest[kept, None])
+        turns.append(flat[is_near] * nearest[is_near, None])
     return START_NS + np.rint(starts_s * 1e9).astype(np.int64), turns
 
 
-def met(yard: Yard, posts: tuple[tuple[float, float, float, float], ...], origin: Array, direction: Array) -> Array:
+def ranges_to_scene(
+    yard: Yard, posts: tuple[tuple[float, float, float, float], ...], origin: Array, direction: Array
+) -> Array:
     """Ranges (...) along rays (..., 3) to the first of ground, wall and posts."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ground = (GROUND_M - origin[..., 2]) / direction[..., 2]
@@ -130,6 +132,6 @@ def _dust(air: Air, origin: Array, direction: Array, random: np.random.Generator
     own = origin - origin[..., :1, :] * [1, 0, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         one, other = (low - own) / direction, (high - own) / direction
-    enters, leaves = np.minimum(one, other).max(axis=-1), np.maximum(one, other).min(axis=-1)
-    ends = np.maximum(enters, 0.0) + random.exponential(1.0 / air.dust_per_m, enters.shape)
-    return np.where((leaves > np.maximum(enters, 0)) & (ends < leaves), ends, np.inf)
+    enters, exits = np.minimum(one, other).max(axis=-1), np.maximum(one, other).min(axis=-1)
+    hits = np.maximum(enters, 0.0) + random.exponential(1.0 / air.dust_per_m, enters.shape)
+    return np.where((exits > np.maximum(enters, 0)) & (hits < exits), hits, np.inf)

@@ -9,14 +9,14 @@ from fieldplay.core.resources import config_folders
 from fieldplay.core.yaml_safe import LOADER
 
 
-def described() -> dict[str, Any]:
+def arm_description() -> dict[str, Any]:
     """The whole description."""
     files = (folder / "datasets" / "ida.yaml" for folder in config_folders())
-    found: dict[str, Any] = yaml.load(next(filter(Path.is_file, files)).read_text("utf-8"), LOADER)
-    return found
+    description: dict[str, Any] = yaml.load(next(filter(Path.is_file, files)).read_text("utf-8"), LOADER)
+    return description
 
 
 def arm_settings(**others: Any) -> dict[str, Any]:
     """Those of the arm, some of them others."""
-    (arm,) = (derived for derived in described()["derived"] if derived["kind"] == "lander_arm")
+    (arm,) = (derived for derived in arm_description()["derived"] if derived["kind"] == "lander_arm")
     return {**arm["settings"], **others}

@@ -29,17 +29,17 @@ Stamped = tuple[int, Any]  # the log time and the message
 
 def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
     """Each message, cut out of the one buffer into which all are put."""
-    ends = np.cumsum(payloads.size)
-    buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    payloads.copy_to(buffer, ends - payloads.size)
-    return [buffer[end - size : end].tobytes() for end, size in zip(ends, payloads.size, strict=True)]
+    stops = np.cumsum(payloads.size)
+    buffer = np.empty(int(stops[-1]) if len(stops) else 0, np.uint8)
+    payloads.copy_to(buffer, stops - payloads.size)
+    return [buffer[end - size : end].tobytes() for end, size in zip(stops, payloads.size, strict=True)]
 
 
 def messages_of_span(feed: TopicStream, index: int) -> list[tuple[int, bytes]]:
     """The stamps of a span's messages, and these."""
     stamp_ns, loaded = feed.load(index)
-    payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))
-    return list(zip(stamp_ns[kept].tolist(), bytes_of_payloads(payloads), strict=True))
+    payloads, rows = loaded.payloads(np.arange(len(stamp_ns)))
+    return list(zip(stamp_ns[rows].tolist(), bytes_of_payloads(payloads), strict=True))
 
 
 def make(msgtype: str, **members: Any) -> Any:
@@ -53,7 +53,7 @@ def make(msgtype: str, **members: Any) -> Any:
     return message
 
 
-def stamped(msgtype: str, stamp_ns: int, frame: str, **members: Any) -> Any:
+def stamped_message(msgtype: str, stamp_ns: int, frame: str, **members: Any) -> Any:
     """A message with a header."""
     sec, nanosec = divmod(stamp_ns, 10**9)
     head = {"header__stamp__sec": sec, "header__stamp__nanosec": nanosec, "header__frame_id": frame}
@@ -63,10 +63,10 @@ def stamped(msgtype: str, stamp_ns: int, frame: str, **members: Any) -> Any:
 def transform(stamp_ns: int, parent: str, child: str, *pose: Sequence[float]) -> Any:
     """A geometry_msgs/TransformStamped, the pose a translation and, if it is turned, a quaternion x y z w."""
     xyz, xyzw = (*pose, (0.0, 0.0, 0.0, 1.0))[:2]
-    places = {f"transform__translation__{axis}": float(value) for axis, value in zip("xyz", xyz, strict=True)}
+    translation = {f"transform__translation__{axis}": float(value) for axis, value in zip("xyz", xyz, strict=True)}
     turns = {f"transform__rotation__{axis}": float(value) for axis, value in zip("xyzw", xyzw, strict=True)}
     name = "geometry_msgs/msg/TransformStamped"
-    return stamped(name, stamp_ns, parent, child_frame_id=child, **places, **turns)
+    return stamped_message(name, stamp_ns, parent, child_frame_id=child, **translation, **turns)
 
 
 def transforms(*each: Any) -> Any:
@@ -74,7 +74,7 @@ def transforms(*each: Any) -> Any:
     return make("tf2_msgs/msg/TFMessage", transforms=list(each))
 
 
-def serialized(message: Any, *, little_endian: bool = True) -> bytes:
+def serialize(message: Any, *, little_endian: bool = True) -> bytes:
     return bytes(STORE.serialize_cdr(message, message.__msgtype__, little_endian=little_endian))
 
 
@@ -82,7 +82,7 @@ def message_batch(topic: str, messages: Iterable[Stamped]) -> Batch:
     """Messages of one topic as a bag gives them."""
     listed = list(messages)
     stamp_ns = np.array([stamp for stamp, _ in listed], np.int64)
-    parts = parts_of_lengths(stamp_ns, [serialized(message) for _, message in listed])
+    parts = parts_of_lengths(stamp_ns, [serialize(message) for _, message in listed])
     return batch_of_messages(Topic(topic, listed[0][1].__msgtype__), stamp_ns, parts)
 
 
@@ -94,7 +94,7 @@ def write_bag(path: Path, messages: Iterable[tuple[str, int, Any]], *, plugin: s
         for topic, stamp_ns, message in messages:
             if topic not in connections:
                 connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
-            writer.write(connections[topic], stamp_ns, serialized(message))
+            writer.write(connections[topic], stamp_ns, serialize(message))
         for topic, msgtype in silent.items():
             writer.add_connection(f"/{topic}", msgtype, typestore=STORE)
     return path

@@ -53,7 +53,7 @@ def of_asn1(value: Any) -> Any:
     return value.encode() + b"\0" if isinstance(value, str) else value
 
 
-def packed_sample(kind: str, value: Any, *, size: int = 0, prefix: str = "asn1Scc") -> dict[str, Any]:
+def pack_sample(kind: str, value: Any, *, size: int = 0, prefix: str = "asn1Scc") -> dict[str, Any]:
     """A sample of asn1_bitstream; `size` bytes, of which those behind the value are zero, or no more than needed."""
     data = bytes(CODER.encode(kind, of_asn1(value)))
     return {"serialization_method": 0, "type": f"{prefix}{kind}", "data": list(data.ljust(size, b"\0"))}

@@ -23,7 +23,7 @@ MATRIX = np.array([[FOCAL, 0, 159.5], [0, FOCAL, 119.5], [0, 0, 1]])
 CAMERA = CameraModel(matrix=MATRIX, distortion=np.zeros(0), model="", width=WIDTH, height=HEIGHT)
 CELL_M, SIDE = 0.008, 1400
 PERIOD_NS = 250_000_000
-GIVEN = {"Views": {"MaximumPoints": 300, "MinimumPoints": 50}, "Keyframes": {"Shift": 0.25, "Turn": 0.3}}
+SETTINGS = {"Views": {"MaximumPoints": 300, "MinimumPoints": 50}, "Keyframes": {"Shift": 0.25, "Turn": 0.3}}
 DRIFT = transform_of_step(np.array([0, 0.004, 0.001]), np.array([0.001, 0, 0.002]))  # of each step
 
 
@@ -72,7 +72,9 @@ class Drive:
     last: Array | None = None
     number: int = 0
 
-    def go(self, pose: Array, *, told: bool = True, seen: FramePair | None = None, **more: Any) -> dict[str, Any]:
+    def go(
+        self, pose: Array, *, has_odometry: bool = True, seen: FramePair | None = None, **more: Any
+    ) -> dict[str, Any]:
         """The next pair; where the odometry is not told it goes on all the same."""
         if self.last is not None:
             step = inverse_from_transform(self.last) @ pose
@@ -80,7 +82,7 @@ class Drive:
         self.last = pose
         seen = seen or pair(pose, self.number, **more)
         self.number += 1
-        if told:
+        if has_odometry:
             odometry = PoseEstimate(pose=self.odometry, covariance=np.zeros((6, 6)))
             return dict(self.step.process(imagePair=seen, odometry=odometry, tracked=True))
         return dict(self.step.process(imagePair=seen, tracked=False))

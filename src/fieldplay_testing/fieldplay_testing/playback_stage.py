@@ -99,7 +99,7 @@ class Stage:
     ) -> None:
         self.time = FakeTime()
         self.sink = ListSink(self.time)
-        self.told: list[str] = []
+        self.reports: list[str] = []
         self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
         program = PlayPlan(
             static_messages=[DueMessage(0, ARCHIVE, b"static")],
@@ -117,7 +117,7 @@ class Stage:
             self.sink,
             PlayOptions(**options),
             changed=Condition(),
-            report=self.told.append,
+            report=self.reports.append,
             system=self.time,
         )
 

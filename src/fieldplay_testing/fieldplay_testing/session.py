@@ -23,7 +23,7 @@ FIRST_DOMAIN, LAST_DOMAIN = 1, 101
 LOCK_PORT = 21_400
 SHARED_MEMORY, PORT = Path("/dev/shm"), re.compile(r"fast(?:rtps|dds)_port(\d+)")
 FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
-BEGUN = pytest.StashKey[bool]()
+STARTED = pytest.StashKey[bool]()
 REPORTED = pytest.StashKey[bool]()
 
 # What an environment may lack, and the imports of a test file that need it.
@@ -61,7 +61,7 @@ def reserve_domain() -> tuple[int, socket.socket]:
 
 def domains_with_remains(names: Iterable[str]) -> set[int]:
     """The domains whose ports of Fast DDS are among the names of shared memory."""
-    ports = [int(found[1]) for found in map(PORT.fullmatch, names) if found]
+    ports = [int(match[1]) for match in map(PORT.fullmatch, names) if match]
     return {(port - FIRST_PORT) // PORTS_PER_DOMAIN for port in ports}
 
 
@@ -83,9 +83,9 @@ def profiles_variable() -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A hook of pytest: once in a run, however many of its conftest.py have it."""
-    if config.stash.get(BEGUN, False):
+    if config.stash.get(STARTED, False):
         return
-    config.stash[BEGUN] = True
+    config.stash[STARTED] = True
     config.addinivalue_line("markers", "needs(*names): left out where `missing_modules` names one of them")
     settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
     settings.load_profile("unhurried")

@@ -37,17 +37,19 @@ def tube(random: np.random.Generator, count: int, radius: float, half: float) ->
     return Surface(normals * radius + random.uniform(-half, half, (count, 1)) * [0, 0, 1], normals)
 
 
-def placed(surface: Surface, turn: Array, place: Array) -> Surface:
-    return Surface(surface.points @ turn.T + place, surface.normals @ turn.T)
+def place_surface(surface: Surface, turn: Array, position: Array) -> Surface:
+    return Surface(surface.points @ turn.T + position, surface.normals @ turn.T)
 
 
 def body(random: np.random.Generator, count: int = 6000) -> Surface:
     """A body of 1.3 m without symmetry: two blocks, a tube and a plate."""
     parts = [
-        placed(block(random, 2 * count // 5, np.array([0.30, 0.20, 0.15])), np.eye(3), np.zeros(3)),
-        placed(block(random, count // 5, np.array([0.10, 0.10, 0.20])), np.eye(3), np.array([0.15, 0.05, 0.35])),
-        placed(tube(random, count // 5, 0.07, 0.25), np.eye(3), np.array([-0.2, 0.1, 0.35])),
-        placed(block(random, count // 5, np.array([0.05, 0.25, 0.03])), np.eye(3), np.array([-0.05, -0.40, 0.05])),
+        place_surface(block(random, 2 * count // 5, np.array([0.30, 0.20, 0.15])), np.eye(3), np.zeros(3)),
+        place_surface(block(random, count // 5, np.array([0.10, 0.10, 0.20])), np.eye(3), np.array([0.15, 0.05, 0.35])),
+        place_surface(tube(random, count // 5, 0.07, 0.25), np.eye(3), np.array([-0.2, 0.1, 0.35])),
+        place_surface(
+            block(random, count // 5, np.array([0.05, 0.25, 0.03])), np.eye(3), np.array([-0.05, -0.40, 0.05])
+        ),
     ]
     return Surface(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -69,15 +71,15 @@ def scene(random: np.random.Generator, sensor_T_body: Array | None, *, noise_m: 
     """Points (n, 3) of rough ground, other bodies, and the body where there is a pose, half of which is hidden."""
     parts = []
     if sensor_T_body is not None:
-        parts.append(placed(body(random), sensor_T_body[:3, :3], sensor_T_body[:3, 3] + SENSOR))
+        parts.append(place_surface(body(random), sensor_T_body[:3, :3], sensor_T_body[:3, 3] + SENSOR))
     for _ in range(CLUTTER):
-        place = np.array([*random.uniform(-2, 2, 2), random.uniform(0, 0.6)])
-        if sensor_T_body is not None and np.linalg.norm(place - sensor_T_body[:3, 3] - SENSOR) < CLEAR_M:
-            place[:2] += 1.2 * np.sign(place[:2] - sensor_T_body[:2, 3] - SENSOR[:2])
+        position = np.array([*random.uniform(-2, 2, 2), random.uniform(0, 0.6)])
+        if sensor_T_body is not None and np.linalg.norm(position - sensor_T_body[:3, 3] - SENSOR) < CLEAR_M:
+            position[:2] += 1.2 * np.sign(position[:2] - sensor_T_body[:2, 3] - SENSOR[:2])
         is_block = random.random() < 0.6
         size, length = random.uniform(0.08, 0.35, 3), random.uniform(0.1, 0.5)
         other = block(random, OF_EACH, size) if is_block else tube(random, OF_EACH, 0.7 * float(size[0]), length)
-        parts.append(placed(other, any_turn(random), place))
+        parts.append(place_surface(other, any_turn(random), position))
     flat = random.uniform(-3, 3, (OF_GROUND, 2))
     heights = 0.05 * np.sin(2 * flat[:, 0]) + 0.05 * np.cos(3 * flat[:, 1]) - 0.6
     parts.append(Surface(np.column_stack([flat, heights]), np.tile([0.0, 0.0, 1.0], (OF_GROUND, 1))))

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-FEW_PICTURES = 8  # of each camera, in an archive that is copied often
+IMAGES_PER_CAMERA = 8  # of each camera, in an archive that is copied often
 START = 1656931512
 CAMERA_TURNS = {
     "Main": (0.588907941, 0.464168374, 0.630019848, 0.202015218),

@@ -27,7 +27,7 @@ Sample = dict[str, Any]
 Streams = dict[str, tuple[str, list[Any]]]
 
 
-def packed(data: Any) -> bytes:
+def pack(data: Any) -> bytes:
     """As the old packer wrote: no bin, no str8."""
     return bytes(msgpack.packb(data, use_bin_type=False))
 
@@ -48,7 +48,7 @@ def log_of(streams: Streams, *, meta_first: bool = False, late_us: int = LATE_US
 
 def write(path: Path, log: dict[Any, Any], *, zipped: bool = False) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(zlib.compress(packed(log)) if zipped else packed(log))
+    path.write_bytes(zlib.compress(pack(log)) if zipped else pack(log))
     return path
 
 
@@ -127,7 +127,7 @@ def columns_of(name: str, samples: list[Sample], *, names_once: bool = True) -> 
     return columns
 
 
-def flattened(streams: Streams) -> dict[str, Any]:
+def flatten(streams: Streams) -> dict[str, Any]:
     log: dict[str, Any] = {}
     for name, (kind, samples) in streams.items():
         log |= columns_of(name, samples)
@@ -144,7 +144,7 @@ def snake_case_state(time: int) -> Sample:
 
 def pixels(index: int) -> list[int]:
     """Bytes, the marker of MessagePack's own two-byte numbers among them."""
-    return [(37 * index + 51 * place) % 256 if place % 5 else 0xCC for place in range(WIDTH * HEIGHT)]
+    return [(37 * index + 51 * pixel) % 256 if pixel % 5 else 0xCC for pixel in range(WIDTH * HEIGHT)]
 
 
 def frame(time: int, *, scale: int = 1, **data: Any) -> Sample:

@@ -27,7 +27,7 @@ def wander(count: int, *, seed: int = 0, step_m: float = 0.05) -> Array:
     return transforms(turns, np.cumsum(turns.apply([step_m, 0, 0]), axis=0))
 
 
-def drifted(truth: Array, *, seed: int = 1) -> Array:
+def drift_trajectory(truth: Array, *, seed: int = 1) -> Array:
     """What an odometry makes of a way: its motions with errors, from another start."""
     random = np.random.default_rng(seed)
     motions = np.linalg.inv(truth[:-1]) @ truth[1:]

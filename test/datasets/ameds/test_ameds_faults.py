@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_testing.tiny_ameds import FEW_PICTURES as PICTURES
+from fieldplay_testing.tiny_ameds import IMAGES_PER_CAMERA as PICTURES
 from support.broken import (
     Spoil,
     checked,

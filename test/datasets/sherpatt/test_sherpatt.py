@@ -30,8 +30,8 @@ STATES = [tiny.state(time) for time in tiny.times()]
 OF_ROCK = [tiny.rock_state(time) for time in tiny.times()]
 FORMS: dict[str, Any] = {
     "D1 raw": ("x.msg", tiny.log_of({tiny.ODOMETRY: ("/base/samples/RigidBodyState_m", OF_ROCK)})),
-    "D1b flattened": ("x.msg", tiny.flattened({tiny.ODOMETRY: ("/base/samples/RigidBodyState_m", OF_ROCK)})),
-    "D1b of D2": ("x.msg", tiny.flattened({tiny.ODOMETRY: ("RigidBodyState", STATES)})),
+    "D1b flattened": ("x.msg", tiny.flatten({tiny.ODOMETRY: ("/base/samples/RigidBodyState_m", OF_ROCK)})),
+    "D1b of D2": ("x.msg", tiny.flatten({tiny.ODOMETRY: ("RigidBodyState", STATES)})),
     "D1c zipped": ("x.msg.zz", tiny.log_of({tiny.ODOMETRY: ("/base/samples/RigidBodyState_m", OF_ROCK)})),
     "D2": ("x.msg", tiny.log_of({tiny.ODOMETRY: ("RigidBodyState", STATES)})),
     "D2, meta first": ("x.msg", tiny.log_of({tiny.ODOMETRY: ("RigidBodyState", STATES)}, meta_first=True)),

@@ -11,7 +11,7 @@ import pytest
 
 from fieldplay_testing import tiny_sherpatt as tiny
 from fieldplay_testing.cdff_by_hand import Run, runner
-from fieldplay_testing.packed_by_asn1tools import BUFFERS, packed_sample
+from fieldplay_testing.packed_by_asn1tools import BUFFERS, pack_sample
 from support.sherpatt_messages import (
     defects_of,
     messages_of,
@@ -53,7 +53,7 @@ def packed_log(path: Path, kind: str, samples: list[Any]) -> Path:
 
 
 def transforms() -> list[Any]:
-    return [packed_sample("TransformWithCovariance", transform(time), size=1360) for time in tiny.times()]
+    return [pack_sample("TransformWithCovariance", transform(time), size=1360) for time in tiny.times()]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_packed_bits_of_each_type_become_messages_of_plain_samples(
 ) -> None:
     samples = [MAKERS[kind](time) for time in tiny.times()]
     size = BUFFERS.get(kind, 0) if is_whole_buffer else 0
-    packed = [packed_sample(kind, sample, size=size) for sample in samples]
+    packed = [pack_sample(kind, sample, size=size) for sample in samples]
     log = tiny.log_of({PLAIN: (kind, samples), PACKED: ("asn1_bitstream", packed)})
     root = tiny.write(tmp_path / "x_Logger.msg", log)
     raw_messages = raw_of(root)
@@ -94,13 +94,13 @@ def test_quaternions_in_packed_bits_have_w_last_in_older_logs_too(tmp_path: Path
     """The converter that wrote w first never had them in its hands."""
     old_us, turn = 1_500_000_000_000_000, [0.0, 0.0, tiny.ROOT_HALF, tiny.ROOT_HALF]
     states = [whole(tiny.state(old_us + step * tiny.STEP_US, orient=turn)) for step in range(tiny.COUNT)]
-    root = packed_log(tmp_path / "x.msg", "RigidBodyState", [packed_sample("RigidBodyState", own) for own in states])
+    root = packed_log(tmp_path / "x.msg", "RigidBodyState", [pack_sample("RigidBodyState", own) for own in states])
     messages = messages_of(root)["task/packed"][0][1].pose.pose.orientation
     assert [messages.x, messages.y, messages.z, messages.w] == pytest.approx(turn)
 
 
 def test_joints_of_whole_buffer_of_older_form_are_read_by_it(tmp_path: Path) -> None:
-    samples = [packed_sample("OldJoints", MAKERS["Joints"](time), size=9677) for time in tiny.times()]
+    samples = [pack_sample("OldJoints", MAKERS["Joints"](time), size=9677) for time in tiny.times()]
     for sample in samples:
         sample["type"] = "asn1SccJoints"
     root = packed_log(tmp_path / "x.msg", "Joints", samples)
@@ -126,7 +126,7 @@ def other_method(sample: Any) -> None:
 
 
 def other_type(sample: Any) -> None:
-    sample |= packed_sample("Pose", MAKERS["Pose"](0))
+    sample |= pack_sample("Pose", MAKERS["Pose"](0))
 
 
 def other_version(sample: Any) -> None:
@@ -209,10 +209,10 @@ def test_tools_show_what_is_in_packed_bits(run: Run, tmp_path: Path) -> None:
 def test_chunk_of_packed_bits_holds_them_as_they_were(run: Run, tmp_path: Path) -> None:
     root = packed_log(tmp_path / "x.msg", "TransformWithCovariance", transforms())
     assert run("chunk", root, PACKED, "--start", "1", "--end", "3", tmp_path / "out.msg")[0] == 0
-    assert tiny.packed(transforms()[1]) in (tmp_path / "out.msg").read_bytes()
+    assert tiny.pack(transforms()[1]) in (tmp_path / "out.msg").read_bytes()
 
 
 def test_unknown_parts_stay_unknown_in_packed_bits(tmp_path: Path) -> None:
-    sample = packed_sample("RigidBodyState", MAKERS["RigidBodyState"](tiny.START_US))
+    sample = pack_sample("RigidBodyState", MAKERS["RigidBodyState"](tiny.START_US))
     ((_, message),) = messages_of(packed_log(tmp_path / "x.msg", "RigidBodyState", [sample]))["task/packed"]
     assert not any(message.pose.covariance) and math.isfinite(message.pose.pose.position.x)

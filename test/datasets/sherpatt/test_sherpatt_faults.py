@@ -100,7 +100,7 @@ def test_log_that_is_cut_off_plays_up_to_there(fraction: float, copied: Path, co
     assert [(defect.kind, defect.file) for defect in defects] == [("truncated_log", ODOMETRY)]
     assert "corrupt near byte" in defects[0].message
     actual = counts_of(copied)
-    size = len(tiny.packed(tiny.state(tiny.START_US)))
+    size = len(tiny.pack(tiny.state(tiny.START_US)))
     assert actual["wheel_odom"] == min(round(len(data) * fraction) // size, tiny.COUNT)
     assert {k: v for k, v in actual.items() if k != "wheel_odom"} == {
         k: v for k, v in counts.items() if k != "wheel_odom"
@@ -110,15 +110,15 @@ def test_log_that_is_cut_off_plays_up_to_there(fraction: float, copied: Path, co
 def test_list_that_was_left_out_is_reported_and_streams_before_it_play(copied: Path, counts: dict[str, int]) -> None:
     samples = [tiny.rock_frame(time) for time in tiny.times()]
     first = {key: samples[0][key] for key in ("time", "received_time")}
-    lost = bytes((0x80 + len(samples[0]),)) + tiny.packed(first)[1:] + tiny.packed("image")
-    rest = b"".join(tiny.packed(sample) for sample in samples[1:])
-    good = tiny.packed("/a.b") + tiny.packed([tiny.imu(time) for time in tiny.times()])
-    meta = tiny.packed("/a.b.meta") + tiny.packed({"timestamps": tiny.times(), "type": "IMUSensors"})
-    bad = tiny.packed("/camera.frame") + bytes((0x95,)) + lost + rest
+    lost = bytes((0x80 + len(samples[0]),)) + tiny.pack(first)[1:] + tiny.pack("image")
+    rest = b"".join(tiny.pack(sample) for sample in samples[1:])
+    good = tiny.pack("/a.b") + tiny.pack([tiny.imu(time) for time in tiny.times()])
+    meta = tiny.pack("/a.b.meta") + tiny.pack({"timestamps": tiny.times(), "type": "IMUSensors"})
+    bad = tiny.pack("/camera.frame") + bytes((0x95,)) + lost + rest
     (copied / "basler.msg").write_bytes(b"\x84" + good + meta + bad)
     defects = defects_of(copied)
     assert [defect.kind for defect in defects] == ["corrupt_log"]
-    position = 1 + len(good) + len(meta) + len(tiny.packed("/camera.frame")) + 1
+    position = 1 + len(good) + len(meta) + len(tiny.pack("/camera.frame")) + 1
     assert f"corrupt near byte {position}:" in defects[0].message and "1,000,000" in defects[0].message
     assert counts_of(copied) == counts | {"a/b": tiny.COUNT}
 

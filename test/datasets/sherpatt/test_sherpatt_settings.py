@@ -138,7 +138,7 @@ def test_of_settings_of_two_recordings_each_part_has_its_own(folder: Path) -> No
 @pytest.mark.parametrize("name", ["recording_20181202_tf.msg", "recording_20181202_7_tf.msg"])
 def test_settings_that_cannot_be_read_are_defect_and_log_plays(name: str, folder: Path) -> None:
     (folder / "recording_20181202_tf.msg").unlink()
-    (folder / name).write_bytes(tiny.packed(tiny.FRAMES)[:-3])
+    (folder / name).write_bytes(tiny.pack(tiny.FRAMES)[:-3])
     archive, _ = opened(folder / PART)
     assert [defect.file for defect in archive.defects.listed] == [name]
     assert "stereo_left" in archive.streams

@@ -29,7 +29,7 @@ from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
 from fieldplay.streams.message_block import PiecePayloads, merge_messages, messages_of_channel
-from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped
+from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
 Found = dict[str, list[tuple[int, bytes]]]
@@ -40,14 +40,14 @@ def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compre
     with BagWriter(path, storage=storage, compression=compression, chunk_size=4000) as writer:
         stamps = START_NS + np.arange(count) * 10**7
         makers: list[tuple[str, str, Callable[[int], Any]]] = [
-            ("/pose", POSE, lambda k: stamped(POSE, START_NS + k, "map", pose__position__x=float(k))),
+            ("/pose", POSE, lambda k: stamped_message(POSE, START_NS + k, "map", pose__position__x=float(k))),
             ("/value", FLOAT, lambda k: make(FLOAT, data=float(k))),
         ]
         written = []
         for place, (topic, msgtype, maker) in enumerate(makers):
             number = writer.add_channel(channel_of_type(topic, msgtype))
             rows = range(place, count, 2)
-            payloads = PiecePayloads([serialized(maker(row)) for row in rows])
+            payloads = PiecePayloads([serialize(maker(row)) for row in rows])
             written.append(messages_of_channel(number, stamps[place::2], payloads))
         writer.write(merge_messages(written))
     return path
@@ -120,9 +120,9 @@ def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: Compre
     with writer:
         connection = writer.add_connection("/value", FLOAT, typestore=STORE)
         for k in range(50):
-            writer.write(connection, START_NS + k, serialized(make(FLOAT, data=float(k))))
+            writer.write(connection, START_NS + k, serialize(make(FLOAT, data=float(k))))
     found, defects = at_random(tmp_path / "bag")
-    assert [data for _, data in found["/value"]] == [serialized(make(FLOAT, data=float(k))) for k in range(50)]
+    assert [data for _, data in found["/value"]] == [serialize(make(FLOAT, data=float(k))) for k in range(50)]
     assert defects == []
 
 

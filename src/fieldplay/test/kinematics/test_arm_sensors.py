@@ -10,9 +10,9 @@ from fieldplay.kinematics.joint_transforms import (
     angles_from_readings,
 )
 from fieldplay.kinematics.rotor_temperature import rotor_from_settings, rotor_temperatures
-from fieldplay_testing.lander_arm_settings import described
+from fieldplay_testing.lander_arm_settings import arm_description
 
-CONSTANTS = described()["constants"]
+CONSTANTS = arm_description()["constants"]
 ROTOR = rotor_from_settings(CONSTANTS["rotor"])
 TENTHS = np.full(10, 0.1)
 

@@ -14,10 +14,10 @@ from fieldplay.kinematics.insight_arm import (
     tool_place_from_joints,
     within_limits,
 )
-from fieldplay_testing.lander_arm_settings import arm_settings, described
+from fieldplay_testing.lander_arm_settings import arm_description, arm_settings
 
 ARM = lander_arm_from_settings(arm_settings())
-LIMITS = described()["constants"]["arm_limits"]
+LIMITS = arm_description()["constants"]["arm_limits"]
 LEAST, MOST = LIMITS["q_min_rad"], LIMITS["q_max_rad"]
 ON_HAND = [tool for tool in (*RIGID, *HANGING) if tool != "idc"]
 

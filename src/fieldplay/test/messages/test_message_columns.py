@@ -17,8 +17,8 @@ from fieldplay_testing.messages_by_hand import (
     STORE,
     make,
     message_batch,
-    serialized,
-    stamped,
+    serialize,
+    stamped_message,
     transform,
     transforms,
 )
@@ -29,7 +29,10 @@ POSE, JOINTS, TF = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState"
 
 def poses(count: int, frame: str = "map") -> list[tuple[int, Any]]:
     return [
-        (START_NS + k, stamped(POSE, START_NS - 5 + k, frame, pose__position__x=k / 7, pose__orientation__w=1.0))
+        (
+            START_NS + k,
+            stamped_message(POSE, START_NS - 5 + k, frame, pose__position__x=k / 7, pose__orientation__w=1.0),
+        )
         for k in range(count)
     ]
 
@@ -52,7 +55,7 @@ def test_messages_of_one_length_with_different_texts_are_told_apart() -> None:
 
 def test_lists_may_differ_in_length_from_message_to_message() -> None:
     messages = [
-        (START_NS + k, stamped(JOINTS, START_NS, "", name=["a", "b"][:n], position=np.arange(n) + 10.0 * k))
+        (START_NS + k, stamped_message(JOINTS, START_NS, "", name=["a", "b"][:n], position=np.arange(n) + 10.0 * k))
         for k, n in enumerate([2, 1, 2, 0])
     ]
     found = list(Decoder(JOINTS).columns(message_batch("/joints", messages).parts))
@@ -70,7 +73,7 @@ def test_transforms_have_paths_with_their_number() -> None:
 
 
 def test_a_message_of_the_other_byte_order_gives_the_same_numbers() -> None:
-    data = serialized(poses(3)[2][1], little_endian=False)
+    data = serialize(poses(3)[2][1], little_endian=False)
     part = Part(np.array([START_NS]), np.frombuffer(data, np.uint8)[None, :])
     (columns,) = Decoder(POSE).columns([part])
     assert columns.axes("pose.position").tolist() == [[2 / 7, 0.0, 0.0]]
@@ -79,7 +82,7 @@ def test_a_message_of_the_other_byte_order_gives_the_same_numbers() -> None:
 @pytest.mark.parametrize("padding", [b"\0", b"\1\2", b"\0\0\0"])
 def test_what_stands_between_and_behind_the_numbers_does_not_matter(padding: bytes) -> None:
     """Alignment leaves gaps, which some writers do not clear; and some fill the end up to four bytes."""
-    whole = [serialized(message) for _, message in poses(4, "m")]  # 'm' and its zero end two bytes before a double
+    whole = [serialize(message) for _, message in poses(4, "m")]  # 'm' and its zero end two bytes before a double
     gap = whole[0].index(b"m\0") + 2
     assert gap % 4, "there is a gap to fill"
     rows = [bytes(data[:gap]) + bytes([77]) + data[gap + 1 :] + padding for data in whole]

@@ -188,7 +188,7 @@ def test_behind_nothing_is_dropped_and_it_says_by_how_much() -> None:
     stage.at(380, lambda: stage.playback.status().lag_ns)
     assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (350, b"2"), (350, b"3"), (400, b"4")]
     assert stage.time.answers == [50 * MS]
-    assert [text.split(";")[0] for text in stage.told] == ["is behind by 0.15 s", "has caught up"]
+    assert [text.split(";")[0] for text in stage.reports] == ["is behind by 0.15 s", "has caught up"]
 
 
 def test_a_pause_while_behind_goes_on_from_what_has_left() -> None:

@@ -10,7 +10,7 @@ from fieldplay.report.page import sections_of
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -29,7 +29,7 @@ def arm_at(stamp_ns: int, yaw: float, prefix: str = "") -> Any:
 
 def force(stamp_ns: int, xyz: tuple[float, float, float], frame: str = "tool_cylindrical") -> Any:
     values = {f"wrench__force__{axis}": value for axis, value in zip("xyz", xyz, strict=True)}
-    return stamp_ns, stamped(WRENCH, stamp_ns, frame, **values)
+    return stamp_ns, stamped_message(WRENCH, stamp_ns, frame, **values)
 
 
 def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:

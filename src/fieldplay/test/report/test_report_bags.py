@@ -18,7 +18,7 @@ from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.page import page_of, read_recording
 from fieldplay.report.panels.overview import Overview
 from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
-from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message, write_bag
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -33,7 +33,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
     return [
         (("/pose", "/value")[k % 2], START_NS + k * SECOND // 10,
-         make(FLOAT, data=float(k)) if k % 2 else stamped(POSE, START_NS + k, "map", pose__position__x=float(k)))
+         make(FLOAT, data=float(k)) if k % 2 else stamped_message(POSE, START_NS + k, "map", pose__position__x=float(k)))
         for k in range(count)
     ]  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: Compre
     with writer:
         connection = writer.add_connection("/value", FLOAT, typestore=STORE)
         for k in range(50):
-            writer.write(connection, START_NS + k, serialized(make(FLOAT, data=float(k))))
+            writer.write(connection, START_NS + k, serialize(make(FLOAT, data=float(k))))
     overview = read(tmp_path / "bag")
     assert counts(overview) == {"/value": 50}
     assert overview.issues.total == 0
@@ -79,7 +79,7 @@ def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag", compression=compression, chunk_size=2000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
         stamp_ns = START_NS + np.arange(500)
-        payloads = PiecePayloads([serialized(make(FLOAT, data=float(k))) for k in range(500)])
+        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k))) for k in range(500)])
         writer.write(messages_of_channel(number, stamp_ns, payloads))
     overview = read(tmp_path / "bag")
     assert (counts(overview), overview.issues.total) == ({"/value": 500}, 0)
@@ -109,7 +109,7 @@ def test_topics_of_types_that_nobody_knows_have_their_times(tmp_path: Path) -> N
 def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> None:
     with Writer(tmp_path / "bag", version=9) as writer:
         connection = writer.add_connection("/pose", POSE, typestore=STORE)
-        for k, data in enumerate([serialized(stamped(POSE, START_NS, "map")), b"\0\1\0\0rubbish", b""]):
+        for k, data in enumerate([serialize(stamped_message(POSE, START_NS, "map")), b"\0\1\0\0rubbish", b""]):
             writer.write(connection, START_NS + k, data)
     source = BagSource(tmp_path / "bag")
     page = page_of(source, lambda fraction, count: None)
@@ -125,7 +125,7 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(
     bag = tmp_path / "bag"
     with BagWriter(bag, compression=compression, chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
-        payloads = PiecePayloads([serialized(make(FLOAT, data=float(k))) for k in range(1000)])
+        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k))) for k in range(1000)])
         writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
@@ -174,7 +174,7 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
     bag = tmp_path / "bag"
     with BagWriter(bag, compression="zstd", chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
-        payloads = PiecePayloads([serialized(make(FLOAT, data=float(k**3))) for k in range(1000)])
+        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k**3))) for k in range(1000)])
         writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
     (storage,) = bag.glob("*.mcap")
     content = bytearray(storage.read_bytes())

@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.page import page_of
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
 
 SECOND = 10**9
 FIELD = "sensor_msgs/msg/PointField"
@@ -23,22 +23,30 @@ def one_of_each(now: int, k: int) -> Iterator[tuple[str, Any]]:
         transforms(transform(now, "odom", "base_link", (k, 0, 0)), transform(now, "base_link", "eye", (0, 0, 1))),
     )
     place = {"pose__pose__position__x": k * 1.0, "pose__pose__orientation__w": 1.0}
-    yield "/odom", stamped("nav_msgs/msg/Odometry", now, "odom", child_frame_id="base_link", **place)
-    poses = [stamped("geometry_msgs/msg/PoseStamped", now, "odom", pose__position__x=n * 1.0) for n in range(k + 1)]
-    yield "/path", stamped("nav_msgs/msg/Path", now, "odom", poses=poses)
-    yield "/fix", stamped("sensor_msgs/msg/NavSatFix", now, "gps", latitude=45 + k / 1e5, longitude=7.0)
+    yield "/odom", stamped_message("nav_msgs/msg/Odometry", now, "odom", child_frame_id="base_link", **place)
+    poses = [
+        stamped_message("geometry_msgs/msg/PoseStamped", now, "odom", pose__position__x=n * 1.0) for n in range(k + 1)
+    ]
+    yield "/path", stamped_message("nav_msgs/msg/Path", now, "odom", poses=poses)
+    yield "/fix", stamped_message("sensor_msgs/msg/NavSatFix", now, "gps", latitude=45 + k / 1e5, longitude=7.0)
     image = {"height": 4, "width": 6, "encoding": "32FC1", "step": 24, "data": np.full(96, k, np.uint8)}
-    yield "/eye/image_raw", stamped("sensor_msgs/msg/Image", now, "eye", **image)
+    yield "/eye/image_raw", stamped_message("sensor_msgs/msg/Image", now, "eye", **image)
     info = {"height": 4, "width": 6, "k": np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1]), "d": np.zeros(5)}
-    yield "/eye/camera_info", stamped("sensor_msgs/msg/CameraInfo", now, "eye", distortion_model="plumb_bob", **info)
+    yield (
+        "/eye/camera_info",
+        stamped_message("sensor_msgs/msg/CameraInfo", now, "eye", distortion_model="plumb_bob", **info),
+    )
     fields = [make(FIELD, name=axis, offset=4 * n, datatype=7, count=1) for n, axis in enumerate("xyz")]
     points = np.random.default_rng(k).normal(size=(20, 3)).astype("<f4").view(np.uint8).reshape(-1)
     cloud = {"height": 1, "width": 20, "fields": fields, "point_step": 12, "row_step": 240, "data": points}
-    yield "/points", stamped("sensor_msgs/msg/PointCloud2", now, "eye", **cloud)
+    yield "/points", stamped_message("sensor_msgs/msg/PointCloud2", now, "eye", **cloud)
     beams = {"angle_increment": 0.1, "range_max": 9.0, "ranges": np.ones(9, np.float32)}
-    yield "/scan", stamped("sensor_msgs/msg/LaserScan", now, "eye", **beams)
-    yield "/joints", stamped("sensor_msgs/msg/JointState", now, "", name=["a", "b"], position=np.array([k, 2.0]))
-    yield "/imu", stamped("sensor_msgs/msg/Imu", now, "eye", orientation__w=1.0, angular_velocity__z=k * 1.0)
+    yield "/scan", stamped_message("sensor_msgs/msg/LaserScan", now, "eye", **beams)
+    yield (
+        "/joints",
+        stamped_message("sensor_msgs/msg/JointState", now, "", name=["a", "b"], position=np.array([k, 2.0])),
+    )
+    yield "/imu", stamped_message("sensor_msgs/msg/Imu", now, "eye", orientation__w=1.0, angular_velocity__z=k * 1.0)
 
 
 @pytest.fixture(scope="module")

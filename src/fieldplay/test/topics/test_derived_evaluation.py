@@ -19,14 +19,14 @@ from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import RunningEvaluation
-from fieldplay_testing.walks import Array, drifted, transforms, wander
+from fieldplay_testing.walks import Array, drift_trajectory, transforms, wander
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_543_311_000 * 10**9
 STAMPS = START_NS + np.arange(400) * 50_000_000
 BODY_T_UNIT = transforms(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.5]]))[0]
 TRUTH = wander(400) @ BODY_T_UNIT
-ESTIMATE = drifted(wander(400))
+ESTIMATE = drift_trajectory(wander(400))
 SPEC = DerivedSpec(
     kind="odometry_evaluation", streams=("wheel_odom", "dgps_odom"), topic="evaluation", frame="map",
     child_frames=("base_link", "dgps"),

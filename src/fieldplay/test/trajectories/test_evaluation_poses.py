@@ -9,7 +9,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.evaluation.trajectory_pair import frames_of_word, records_of_poses
 from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"
@@ -40,10 +40,13 @@ def turned(path: str, place: tuple[float, ...] = (1.0, 2.0, 3.0)) -> dict[str, f
 @pytest.mark.parametrize(
     ("message", "frames"),
     [
-        (stamped(ODOMETRY, START_NS, "/odom", child_frame_id="base", **turned("pose__pose__")), ("odom", "base")),
-        (stamped("geometry_msgs/msg/PoseStamped", START_NS, "map", **turned("pose__")), ("map", "")),
         (
-            stamped("geometry_msgs/msg/PoseWithCovarianceStamped", START_NS, "map", **turned("pose__pose__")),
+            stamped_message(ODOMETRY, START_NS, "/odom", child_frame_id="base", **turned("pose__pose__")),
+            ("odom", "base"),
+        ),
+        (stamped_message("geometry_msgs/msg/PoseStamped", START_NS, "map", **turned("pose__")), ("map", "")),
+        (
+            stamped_message("geometry_msgs/msg/PoseWithCovarianceStamped", START_NS, "map", **turned("pose__pose__")),
             ("map", ""),
         ),
         (transform(START_NS, "map", "base", (1, 2, 3), (0, 0, HALF, HALF)), ("map", "base")),
@@ -60,18 +63,21 @@ def test_each_type_of_pose_becomes_a_way(message: Any, frames: tuple[str, str]) 
 
 def test_the_newest_path_tells_all_of_the_way() -> None:
     poses = [
-        stamped("geometry_msgs/msg/PoseStamped", START_NS + k, "map", **turned("pose__", (k, 0, 0))) for k in range(3)
+        stamped_message("geometry_msgs/msg/PoseStamped", START_NS + k, "map", **turned("pose__", (k, 0, 0)))
+        for k in range(3)
     ]
-    way = way_of([stamped(PATH, START_NS, "map", poses=poses[:1])], [stamped(PATH, START_NS, "map", poses=poses)])
+    way = way_of(
+        [stamped_message(PATH, START_NS, "map", poses=poses[:1])], [stamped_message(PATH, START_NS, "map", poses=poses)]
+    )
     assert way.trajectory.positions_m[:, 0].tolist() == [0, 1, 2]
     assert (way.parent, way.trajectory.stamp_ns[-1]) == ("map", START_NS + 2)
 
 
 def test_points_and_fixes_have_no_orientation() -> None:
-    point = way_of([stamped("geometry_msgs/msg/PointStamped", START_NS, "map", point__x=4.0)])
+    point = way_of([stamped_message("geometry_msgs/msg/PointStamped", START_NS, "map", point__x=4.0)])
     assert point.trajectory.positions_m.tolist() == [[4, 0, 0]] and not point.trajectory.has_orientation
     fixes = [
-        stamped(
+        stamped_message(
             FIX, START_NS + number, "antenna", latitude=45.0 + north, longitude=7.0, altitude=100.0, status__status=ok
         )
         for number, (north, ok) in enumerate([(0.0, 0), (0.5, -1), (1e-5, 0)])
@@ -83,7 +89,7 @@ def test_points_and_fixes_have_no_orientation() -> None:
 
 def test_a_rotation_counts_unless_nothing_of_it_is_known() -> None:
     def odometry(covariance: np.ndarray) -> Any:
-        return stamped(ODOMETRY, START_NS, "odom", pose__covariance=covariance, **turned("pose__pose__"))
+        return stamped_message(ODOMETRY, START_NS, "odom", pose__covariance=covariance, **turned("pose__pose__"))
 
     assert way_of([odometry(PARTLY)]).trajectory.has_orientation
     assert not way_of([odometry(UNKNOWN)]).trajectory.has_orientation
@@ -92,7 +98,7 @@ def test_a_rotation_counts_unless_nothing_of_it_is_known() -> None:
 def test_what_is_no_position_is_left_out() -> None:
     places = [(0.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (1e30, 0.0, 0.0), (5.0, 0.0, 0.0)]
     messages = [
-        stamped("geometry_msgs/msg/PoseStamped", START_NS + number, "map", **turned("pose__", place))
+        stamped_message("geometry_msgs/msg/PoseStamped", START_NS + number, "map", **turned("pose__", place))
         for number, place in enumerate(places)
     ]
     assert way_of(messages).trajectory.positions_m[:, 0].tolist() == [0, 5]

@@ -17,11 +17,11 @@ from fieldplay.trajectories.pose_errors import (
     steps_over_frames,
 )
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import drifted, wander
+from fieldplay_testing.walks import drift_trajectory, wander
 
 START_S = 1_543_311_000
 TRUTH = wander(400)
-ESTIMATE = drifted(TRUTH)
+ESTIMATE = drift_trajectory(TRUTH)
 STAMPS = np.arange(400) * 50_000_000
 TOLERANCE = 1e-9
 TRANSLATION, ANGLE = metrics.PoseRelation.translation_part, metrics.PoseRelation.rotation_angle_rad

@@ -27,7 +27,7 @@ from fieldplay.trajectories.trajectory import (
     travelled_from_positions,
     tum_lines,
 )
-from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
+from fieldplay_testing.walks import Array, drift_trajectory, headings, transforms, wander
 
 SECOND = 1_000_000_000
 STRAIGHT = np.c_[np.arange(2001) * 0.01, np.zeros((2001, 2))]
@@ -69,7 +69,7 @@ def test_a_heading_that_drifts_shows_as_degrees_per_metre_and_bends_the_way() ->
 
 def test_the_way_of_a_length_ends_at_the_first_pose_that_is_so_far() -> None:
     truth = wander(300, step_m=0.03)
-    found = compared(drifted(truth), truth, lengths_m=(0.5, 2.0), step_m=0.0)
+    found = compared(drift_trajectory(truth), truth, lengths_m=(0.5, 2.0), step_m=0.0)
     way = np.r_[0, np.cumsum(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1))]
     assert found.travelled_m == pytest.approx(way)
     for one in found.over_lengths:
@@ -252,7 +252,7 @@ def test_where_the_frames_of_reference_lie_does_not_matter(
     angles: tuple[float, ...], places: tuple[float, ...], alignment: str
 ) -> None:
     truth = wander(60, step_m=0.2)
-    estimate = drifted(truth)
+    estimate = drift_trajectory(truth)
     turns = Rotation.from_euler("xyz", np.reshape(angles, (2, 3)))
     worlds = transforms(turns, np.reshape(places, (2, 3)))
     known = compared(estimate, truth, alignment=alignment, lengths_m=(1.0, 3.0))

@@ -12,11 +12,11 @@ from fieldplay.trajectories.odometry_evaluation import (
     RunningEvaluation,
 )
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
+from fieldplay_testing.walks import Array, drift_trajectory, headings, transforms, wander
 
 SECOND = 1_000_000_000
 TRUTH = wander(2000, step_m=0.01)
-ESTIMATE = drifted(TRUTH)
+ESTIMATE = drift_trajectory(TRUTH)
 STAMPS = 1_543_311_000 * SECOND + np.arange(2000) * (SECOND // 50)
 SETTINGS = EvaluationSettings(lengths_m=(1.0, 2.0, 5.0))
 

@@ -37,7 +37,7 @@ def opened(path: Path, data: bytes | None = None) -> tuple[Log, list[Defect]]:
 @pytest.mark.parametrize("step", [1, 3])  # bytes of a time that are there of the first that is cut
 @pytest.mark.parametrize("whole", [0, 1, 4])
 def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp_path: Path) -> None:
-    data = tiny.packed(tiny.log_of({A: ("int32_t", [7, 300, -1, 4, 5])}))
+    data = tiny.pack(tiny.log_of({A: ("int32_t", [7, 300, -1, 4, 5])}))
     cut = data.index(b"timestamps") + len(b"timestamps") + 1 + 9 * whole + step
     logs, defects = opened(tmp_path / "x.msg", data[:cut])
     expected = [(tiny.times()[row] + tiny.LATE_US) * 1000 for row in range(whole)]
@@ -48,7 +48,7 @@ def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp
 
 @pytest.mark.parametrize(("value", "kind"), [(7, table.LONG), (0.5, table.NUMBER), (True, table.TRUTH_VALUE)])
 def test_plain_values_play_although_their_type_is_cut_off(value: Any, kind: str, tmp_path: Path) -> None:
-    data = tiny.packed(tiny.log_of({A: ("double_or_other", [value] * 3)}))
+    data = tiny.pack(tiny.log_of({A: ("double_or_other", [value] * 3)}))
     logs, defects = opened(tmp_path / "x.msg", data[:-3])
     assert (logs.streams[A].kind, logs.streams[A].type) == (kind, "")
     assert (logs.streams[A].logged_ns() > 0).all() and len(defects) == 1
@@ -60,11 +60,11 @@ def gap_in_last(name: str, *, side: int) -> tuple[bytes, int, int]:
     for image in images:
         image["size"], image["row_size"] = {"width": side, "height": side}, side
         image[name] = image.pop(name) if name == "frame_status" else image[name]
-    *whole, broken = [tiny.packed(image) for image in images]
-    value = tiny.packed(name) + tiny.packed(images[-1][name])
-    broken = broken.replace(value, tiny.packed(name))
-    head = b"\x82" + tiny.packed(A) + b"\x94" + b"".join(whole)
-    meta = tiny.packed(f"{A}.meta") + tiny.packed({"timestamps": tiny.times()[:4], "type": "Frame"})
+    *whole, broken = [tiny.pack(image) for image in images]
+    value = tiny.pack(name) + tiny.pack(images[-1][name])
+    broken = broken.replace(value, tiny.pack(name))
+    head = b"\x82" + tiny.pack(A) + b"\x94" + b"".join(whole)
+    meta = tiny.pack(f"{A}.meta") + tiny.pack({"timestamps": tiny.times()[:4], "type": "Frame"})
     return head + broken + meta, len(head), len(whole)
 
 
@@ -90,8 +90,8 @@ def test_a_sample_that_ends_with_the_name_of_its_times_is_left_out(tmp_path: Pat
 
 
 def test_damage_of_samples_without_long_lists_is_not_laid_on_the_converter(tmp_path: Path) -> None:
-    data = bytearray(tiny.packed(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
-    start = data.index(tiny.packed(tiny.state(tiny.times()[2])))
+    data = bytearray(tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
+    start = data.index(tiny.pack(tiny.state(tiny.times()[2])))
     data[start] += 1  # a map of one entry more
     logs, (defect,) = opened(tmp_path / "x.msg", bytes(data))
     assert len(logs.streams[A]) == 2
@@ -105,12 +105,12 @@ def test_a_name_that_is_none_costs_its_sample_alone(name: Any, value: Any, place
     samples: list[dict[Any, Any]] = [tiny.state(time) for time in tiny.times()]
     fields = list(samples[2].items())
     samples[2] = dict([*fields[:place], (name, value), *fields[place:]])
-    logs, defects = opened(tmp_path / "x.msg", tiny.packed(tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})))
+    logs, defects = opened(tmp_path / "x.msg", tiny.pack(tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})))
     assert not defects
     for stream in (logs.streams[A], logs.streams[B]):
         assert (stream.own_ns() == [time * 1000 for time in tiny.times()]).all()
         whole = [row for row in range(tiny.COUNT) if row != 2]
-        assert tiny.packed([stream.sample(row) for row in whole]) == tiny.packed([samples[row] for row in whole])
+        assert tiny.pack([stream.sample(row) for row in whole]) == tiny.pack([samples[row] for row in whole])
         with pytest.raises(ArchiveError, match="where a name should be"):
             stream.sample(2)
 
@@ -119,9 +119,9 @@ def test_a_name_that_is_none_costs_its_sample_alone(name: Any, value: Any, place
 @pytest.mark.parametrize("name", ["b", "d"])  # whose value is missing
 def test_names_that_are_none_tell_of_a_missing_value(name: str, row: int, tmp_path: Path) -> None:
     samples = [{"time": time, "c": {"d": 3, "e": 4}, "a": 1, "b": 2, "f": 5, "g": 6} for time in tiny.times()]
-    whole = tiny.packed(samples[row])
-    broken = whole.replace(tiny.packed({name: {"b": 2, "d": 3}[name]})[1:], tiny.packed(name))
-    log = tiny.packed(tiny.log_of({A: ("Pose", samples)}))
+    whole = tiny.pack(samples[row])
+    broken = whole.replace(tiny.pack({name: {"b": 2, "d": 3}[name]})[1:], tiny.pack(name))
+    log = tiny.pack(tiny.log_of({A: ("Pose", samples)}))
     assert len(broken) == len(whole) - 1
     logs, (defect,) = opened(tmp_path / "x.msg", log.replace(whole, broken))
     assert len(logs.streams[A]) == row
@@ -134,9 +134,9 @@ def test_times_that_are_no_list_concern_their_stream_alone(kind: Any, times: Any
     samples = [tiny.state(time) for time in tiny.times()]
     log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
     log[f"{A}.meta"] = {"timestamps": times, "type": kind}
-    logs, (defect,) = opened(tmp_path / "x.msg", tiny.packed(log))
+    logs, (defect,) = opened(tmp_path / "x.msg", tiny.pack(log))
     assert (defect.kind, defect.message.partition(":")[0]) == ("length_mismatch", A)
-    assert [tiny.packed(stream.samples(0, 5)) for stream in logs.streams.values()] == [tiny.packed(samples)] * 2
+    assert [tiny.pack(stream.samples(0, 5)) for stream in logs.streams.values()] == [tiny.pack(samples)] * 2
     assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()]
     assert logs.streams[A].type == ("Pose" if kind == "Pose" else "")
 
@@ -145,7 +145,7 @@ def test_among_times_what_is_none_is_passed_over(tmp_path: Path) -> None:
     odd: list[Any] = [None, "x" * 300, [1] * 100, {5: 1}, 0.5, -1, 1 << 63, {"a": {"b": 1}}, False, b"12"]
     times = [time for index in range(200) for time in (odd[index % len(odd)], tiny.START_US + index)]
     log = {A: [1] * len(times), f"{A}.meta": {"timestamps": times, "type": "int32_t"}}
-    logs, defects = opened(tmp_path / "x.msg", tiny.packed(log))
+    logs, defects = opened(tmp_path / "x.msg", tiny.pack(log))
     expected = [NO_TIME if index % 2 == 0 else 1000 * times[index] for index in range(len(times))]
     assert not defects
     assert logs.streams[A].logged_ns().tolist() == expected
@@ -161,16 +161,16 @@ def test_what_is_nested_too_deep_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_a_wrong_checksum_of_a_packed_log_is_named(tmp_path: Path) -> None:
-    data = bytearray(tiny.packed(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
+    data = bytearray(tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
     checksum = zlib.compress(bytes(data))[-4:]
-    data[data.index(tiny.packed(tiny.state(tiny.times()[2])))] += 1
+    data[data.index(tiny.pack(tiny.state(tiny.times()[2])))] += 1
     logs, (defect,) = opened(tmp_path / "x.msg.zz", zlib.compress(bytes(data))[:-4] + checksum)
     assert len(logs.streams[A]) == 2
     assert "zlib's checksum" in defect.message and "1,000,000" not in defect.message
 
 
 def test_of_a_packed_log_whose_checksum_alone_is_wrong_all_is_read(tmp_path: Path) -> None:
-    data = tiny.packed(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])}))
+    data = tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])}))
     logs, (defect,) = opened(tmp_path / "x.msg.zz", zlib.compress(data)[:-4] + b"none")
     assert len(logs.streams[A]) == tiny.COUNT and logs.streams[A].type == "RigidBodyState"
     assert logs.streams[A].sample(tiny.COUNT - 1)["pos"] == [0.4, 0.5, -0.25]
@@ -180,7 +180,7 @@ def test_of_a_packed_log_whose_checksum_alone_is_wrong_all_is_read(tmp_path: Pat
 def test_a_stream_that_stands_twice_in_a_map_loses_nothing(tmp_path: Path) -> None:
     first = {A: [1], f"{A}.meta": {"timestamps": tiny.times()[:1], "type": "int32_t"}}
     second = {A: [2, 3], f"{A}.meta": {"timestamps": tiny.times()[1:3], "type": "int32_t"}}
-    data = b"\x84" + tiny.packed(first)[1:] + tiny.packed(second)[1:]
+    data = b"\x84" + tiny.pack(first)[1:] + tiny.pack(second)[1:]
     logs, defects = opened(tmp_path / "x.msg", data)
     assert logs.streams[A].samples(0, 3) == [1, 2, 3]
     assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()[:3]]
@@ -190,7 +190,7 @@ def test_a_stream_that_stands_twice_in_a_map_loses_nothing(tmp_path: Path) -> No
 @pytest.mark.parametrize("is_plain_first", [True, False])
 def test_a_stream_that_stands_as_samples_and_as_columns_loses_neither(tmp_path: Path, is_plain_first: bool) -> None:
     both = [(A, [{"x": 1}]), (f"{A}/x", [2, 3])]
-    logs, defects = opened(tmp_path / "x.msg", tiny.packed(dict(both if is_plain_first else reversed(both))))
+    logs, defects = opened(tmp_path / "x.msg", tiny.pack(dict(both if is_plain_first else reversed(both))))
     assert sorted(sample["x"] for sample in logs.streams[A].samples(0, 3)) == [1, 2, 3]
     assert [defect.kind for defect in defects] == ["repeated_stream"]
 
@@ -225,8 +225,8 @@ def test_recordings_of_other_names_with_the_same_stream_are_noted(
 @pytest.mark.parametrize("samples", [[0.5, 1.5], [tiny.state(time) for time in tiny.times()]])
 def test_a_name_that_is_damaged_costs_no_sample_before_it(samples: list[Any], other: bytes, tmp_path: Path) -> None:
     log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
-    logs, defects = opened(tmp_path / "x.msg", tiny.packed(log).replace(tiny.packed(f"{A}.meta"), other))
-    assert tiny.packed(logs.streams[A].samples(0, len(samples))) == tiny.packed(samples)
+    logs, defects = opened(tmp_path / "x.msg", tiny.pack(log).replace(tiny.pack(f"{A}.meta"), other))
+    assert tiny.pack(logs.streams[A].samples(0, len(samples))) == tiny.pack(samples)
     assert [defect.kind for defect in defects] == ["corrupt_log"]
     assert "a stream's name: expected a text, got" in defects[0].message
 

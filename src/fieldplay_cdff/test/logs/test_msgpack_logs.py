@@ -46,7 +46,7 @@ def states() -> list[Any]:
 
 
 def same(found: Any, expected: Any) -> bool:
-    return bool(tiny.packed(found) == tiny.packed(expected))  # NaN equals NaN there
+    return bool(tiny.pack(found) == tiny.pack(expected))  # NaN equals NaN there
 
 
 STREAMS: tiny.Streams = {A: ("RigidBodyState", states()), B: ("Joints", [tiny.joints(t) for t in tiny.times()])}
@@ -57,10 +57,10 @@ STREAMS: tiny.Streams = {A: ("RigidBodyState", states()), B: ("Joints", [tiny.jo
 )
 def test_all_forms_of_a_log_hold_the_same_samples_and_times(form: str, tmp_path: Path) -> None:
     path = tmp_path / ("x.msg.zz" if "zipped" in form else "x.msg")
-    data = tiny.flattened(STREAMS) if "flattened" in form else tiny.log_of(STREAMS, meta_first=form == "meta first")
+    data = tiny.flatten(STREAMS) if "flattened" in form else tiny.log_of(STREAMS, meta_first=form == "meta first")
     tiny.write(path, data, zipped="zipped" in form)
     if form == "joined":
-        path.write_bytes(b"".join(tiny.packed(tiny.log_of({name: STREAMS[name]})) for name in STREAMS))
+        path.write_bytes(b"".join(tiny.pack(tiny.log_of({name: STREAMS[name]})) for name in STREAMS))
     if form == "parts":
         path.unlink()
         for part, name in enumerate(STREAMS):
@@ -96,9 +96,9 @@ def test_times_in_nanoseconds_are_told_by_their_size(tmp_path: Path) -> None:
 
 
 def test_samples_before_a_cut_are_read_wherever_it_is(tmp_path: Path) -> None:
-    data = tiny.packed(tiny.log_of({A: ("RigidBodyState", states())}))
-    start = data.index(tiny.packed(states()[0]))
-    ends = [start + sum(len(tiny.packed(state)) for state in states()[: row + 1]) for row in range(tiny.COUNT)]
+    data = tiny.pack(tiny.log_of({A: ("RigidBodyState", states())}))
+    start = data.index(tiny.pack(states()[0]))
+    ends = [start + sum(len(tiny.pack(state)) for state in states()[: row + 1]) for row in range(tiny.COUNT)]
     for cut in sorted({*range(1, len(data), 37), *ends, *(end - 1 for end in ends), len(data) - 1}):
         path = tmp_path / "x.msg"
         path.write_bytes(data[:cut])
@@ -117,7 +117,7 @@ def test_samples_before_a_cut_are_read_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_a_log_whose_meta_is_lost_is_timed_by_its_samples(tmp_path: Path) -> None:
-    data = tiny.packed(tiny.log_of({A: ("RigidBodyState", states())}))
+    data = tiny.pack(tiny.log_of({A: ("RigidBodyState", states())}))
     path = tmp_path / "x.msg"
     path.write_bytes(data[: data.index(b"timestamps")])
     logs, defects = opened(path)
@@ -128,11 +128,11 @@ def test_a_log_whose_meta_is_lost_is_timed_by_its_samples(tmp_path: Path) -> Non
 
 def left_out(samples: list[Any], row: int, name: str) -> bytes:
     """A list of samples of which one lacks a value, and all behind it: so the converter leaves out long lists."""
-    parts = [tiny.packed(sample) for sample in samples]
+    parts = [tiny.pack(sample) for sample in samples]
     keys = list(samples[row])
     kept = keys[: keys.index(name)]
-    head = bytes((0x80 + len(keys),)) + b"".join(tiny.packed(k) + tiny.packed(samples[row][k]) for k in kept)
-    parts[row] = head + tiny.packed(name)
+    head = bytes((0x80 + len(keys),)) + b"".join(tiny.pack(k) + tiny.pack(samples[row][k]) for k in kept)
+    parts[row] = head + tiny.pack(name)
     return bytes((0x90 + len(samples),)) + b"".join(parts)
 
 
@@ -142,10 +142,10 @@ def test_a_list_that_the_converter_left_out_is_told_with_its_place(row: int, tmp
     for sample in samples:
         sample["image"] = sample["image"] * 5000
     stream = left_out(samples, row, "image")
-    meta = tiny.packed({"timestamps": tiny.times(), "type": "/base/samples/frame/Frame"})
+    meta = tiny.pack({"timestamps": tiny.times(), "type": "/base/samples/frame/Frame"})
     path = tmp_path / "x.msg"
-    path.write_bytes(b"\x82" + tiny.packed(A) + stream + tiny.packed(f"{A}.meta") + meta)
-    start = 1 + len(tiny.packed(A)) + 1 + sum(len(tiny.packed(sample)) for sample in samples[:row])
+    path.write_bytes(b"\x82" + tiny.pack(A) + stream + tiny.pack(f"{A}.meta") + meta)
+    start = 1 + len(tiny.pack(A)) + 1 + sum(len(tiny.pack(sample)) for sample in samples[:row])
     if row:
         logs, defects = opened(path)
         assert len(logs.streams[A]) == row
@@ -175,7 +175,7 @@ def test_hostile_heads_are_told(data: bytes, tmp_path: Path) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_damage_is_told_or_harmless(data: st.DataObject) -> None:
-    whole = bytearray(tiny.packed(tiny.log_of(STREAMS)))
+    whole = bytearray(tiny.pack(tiny.log_of(STREAMS)))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(whole) - 1))
         new = data.draw(st.binary(max_size=6))
@@ -247,7 +247,7 @@ def test_an_index_is_kept_outside_and_used_until_the_log_changes(
 ) -> None:
     monkeypatch.setattr(index_cache, "SMALLEST", 0)
     folder = tmp_path / "logs"
-    path = tiny.write(folder / "x.msg", tiny.flattened(STREAMS))
+    path = tiny.write(folder / "x.msg", tiny.flatten(STREAMS))
     opened(folder)
     assert len(list(own_cache.iterdir())) == 1 and list(folder.iterdir()) == [path]
     monkeypatch.setattr(log, "index_of_log", lambda file, moved: pytest.fail("it is kept"))
@@ -352,7 +352,7 @@ def test_opening_tells_how_far_it_is(tmp_path: Path) -> None:
 def test_long_lists_of_images_become_arrays(tmp_path: Path) -> None:
     values = [value % 256 for value in range(3000)]
     frames = {A: ("Frame", [tiny.frame(time, data=values) for time in tiny.times()])}
-    for data in (tiny.log_of(frames), tiny.flattened(frames)):
+    for data in (tiny.log_of(frames), tiny.flatten(frames)):
         logs, _ = opened(tiny.write(tmp_path / "x.msg", data))
         found = logs.streams[A].sample(2, arrays=True)["data"]["data"]
         assert isinstance(found, np.ndarray) and found.tolist() == values

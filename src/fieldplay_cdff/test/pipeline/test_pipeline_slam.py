@@ -7,7 +7,7 @@ import numpy as np
 
 from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.pipeline import load_pipeline
-from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, GIVEN, PERIOD_NS, at, pair
+from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, PERIOD_NS, SETTINGS, at, pair
 
 CAMERAS = {"left": CAMERA, "right": CAMERA}
 WAY = [at(0.08 * number, 0, 0) for number in range(10)]
@@ -26,7 +26,7 @@ def run(name: str, settings: dict[str, Any]) -> tuple[Any, list[Any]]:
 def test_a_map_is_made_saved_and_found_oneself_in(tmp_path: Path) -> None:
     file = tmp_path / "map.npz"
     general = {"SaveMap": True, "MapFile": str(file)}
-    pipeline, outs = run("VisualSlamStereo", {"slam": {**GIVEN, "GeneralParameters": general}})
+    pipeline, outs = run("VisualSlamStereo", {"slam": {**SETTINGS, "GeneralParameters": general}})
     assert not pipeline.failures and pipeline.statistics.accepted == len(WAY)
     assert [each.port for each in outs[-2:]] == ["path", "keyframes"] and outs[-1].stamp_ns == 9 * PERIOD_NS
     (way, kept), last = (each.value for each in outs[-2:]), outs[-1]
@@ -36,7 +36,7 @@ def test_a_map_is_made_saved_and_found_oneself_in(tmp_path: Path) -> None:
     assert topics.topics()["/slam/closures"] == topics.topics()["/slam/keyframes"] == "geometry_msgs/msg/PoseArray"
     sent = [message.topic for port in outs[-2:] for message in topics.messages(port.port, port.value, last.stamp_ns)]
     assert sent == ["/slam/path", "/slam/keyframes", "/slam/closures"]
-    settings = {"localisation": {"Views": GIVEN["Views"], "GeneralParameters": {"MapFile": str(file)}}}
+    settings = {"localisation": {"Views": SETTINGS["Views"], "GeneralParameters": {"MapFile": str(file)}}}
     pipeline, outs = run("MapLocalisation", settings)
     assert pipeline.statistics.accepted == len(WAY)
     found = [each.value.pose for each in outs if each.port == "estimatedPose"]

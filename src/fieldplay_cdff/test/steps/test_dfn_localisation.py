@@ -13,7 +13,7 @@ from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.slam import KeyframeSlam
 from fieldplay_cdff.steps.step import ParameterGroups
 from fieldplay_cdff.steps.values import Array
-from fieldplay_testing.painted_ground import CAMERA, GIVEN, Drive, at, pair
+from fieldplay_testing.painted_ground import CAMERA, SETTINGS, Drive, at, pair
 
 STEPS = 24
 ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]
@@ -23,11 +23,13 @@ ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]
 def given(tmp_path_factory: pytest.TempPathFactory) -> ParameterGroups:
     """The settings of a step that knows the map of a straight way."""
     file = tmp_path_factory.mktemp("map") / "map.npz"
-    drive = Drive(KeyframeSlam({**GIVEN, "GeneralParameters": {"SaveMap": True, "MapFile": str(file)}}), drifts=False)
+    drive = Drive(
+        KeyframeSlam({**SETTINGS, "GeneralParameters": {"SaveMap": True, "MapFile": str(file)}}), drifts=False
+    )
     for pose in ALONG:
         drive.go(pose)
     drive.step.finish()
-    return {"Views": GIVEN["Views"], "GeneralParameters": {"MapFile": str(file)}}
+    return {"Views": SETTINGS["Views"], "GeneralParameters": {"MapFile": str(file)}}
 
 
 def error_m(pose: Array, true: Array) -> float:
@@ -62,7 +64,7 @@ def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: Param
 
 def test_images_alone_are_enough_and_a_failing_odometry_is_bridged(given: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
-    outs = [drive.go(ALONG[number], told=number not in (8, 9, 10)) for number in range(5, 14)]
+    outs = [drive.go(ALONG[number], has_odometry=number not in (8, 9, 10)) for number in range(5, 14)]
     assert all(out["success"] for out in outs)
     assert max(error_m(out["pose"].pose, ALONG[5 + row]) for row, out in enumerate(outs)) < 0.02
 

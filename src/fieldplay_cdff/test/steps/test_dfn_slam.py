@@ -8,7 +8,7 @@ from fieldplay.geometry.transforms import inverse_from_transform, vector_from_ro
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.slam import KeyframeSlam
 from fieldplay_cdff.steps.values import Array, Frame, FramePair
-from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, GIVEN, HEIGHT, PERIOD_NS, WIDTH, Drive, at
+from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, HEIGHT, PERIOD_NS, SETTINGS, WIDTH, Drive, at
 
 
 def lap(more: int = 5, steps: int = 44, radius: float = 1.5) -> list[Array]:
@@ -24,7 +24,7 @@ def off(found: Array, true: list[Array]) -> Array:
 
 
 def test_a_lap_that_closes_is_put_right() -> None:
-    drive, true, odometry, live = Drive(KeyframeSlam(GIVEN)), lap(), [], []
+    drive, true, odometry, live = Drive(KeyframeSlam(SETTINGS)), lap(), [], []
     closed, deviations = [], []
     for pose in true:
         out = drive.go(pose)
@@ -52,7 +52,7 @@ def test_a_lap_that_closes_is_put_right() -> None:
 def test_the_same_pairs_give_the_same_map() -> None:
     paths = []
     for _ in range(2):
-        drive = Drive(KeyframeSlam(GIVEN))
+        drive = Drive(KeyframeSlam(SETTINGS))
         for pose in lap()[:12]:
             drive.go(pose)
         paths.append(drive.step.finish()["path"].poses)
@@ -60,7 +60,7 @@ def test_the_same_pairs_give_the_same_map() -> None:
 
 
 def test_other_ground_that_the_odometry_takes_for_the_same_closes_nothing() -> None:
-    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = lap()
     for number, pose in enumerate(true):
         drive.go(pose, seed=1 if number < 30 else 2)
@@ -68,7 +68,7 @@ def test_other_ground_that_the_odometry_takes_for_the_same_closes_nothing() -> N
 
 
 def test_a_place_that_is_further_off_than_any_odometry_drifts_is_refused() -> None:
-    near = {**GIVEN, "Places": {"DriftShift": 0.05, "DriftShare": 0.0}}
+    near = {**SETTINGS, "Places": {"DriftShift": 0.05, "DriftShare": 0.0}}
     drive = Drive(KeyframeSlam(near))
     for pose in lap():
         drive.go(pose)
@@ -76,14 +76,14 @@ def test_a_place_that_is_further_off_than_any_odometry_drifts_is_refused() -> No
 
 
 def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
-    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = [at(0.1 * number, 0, 0.02 * number) for number in range(16)]
     dark = [Frame(image=np.full((HEIGHT, WIDTH), 4, np.uint8), camera=CAMERA, baseline_m=BASELINE_M, stamp_ns=0)] * 2
     outs = []
     for number, pose in enumerate(true):
         is_covered = 8 <= number < 11
         seen = FramePair(left=dark[0], right=dark[1]) if is_covered else None
-        outs.append(drive.go(pose, told=not is_covered, seen=seen))
+        outs.append(drive.go(pose, has_odometry=not is_covered, seen=seen))
         if number == 10:  # it goes on as if nothing had been
             drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.4, 0, 0.3]))
     assert [out["success"] for out in outs] == [True] * 8 + [False] * 3 + [True] * 5
@@ -93,25 +93,25 @@ def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
 
 
 def test_images_alone_carry_where_the_odometry_fails() -> None:
-    drive, true = Drive(KeyframeSlam(GIVEN), drifts=False), lap()[:20]
-    outs = [drive.go(pose, told=number < 5 or number > 14) for number, pose in enumerate(true)]
+    drive, true = Drive(KeyframeSlam(SETTINGS), drifts=False), lap()[:20]
+    outs = [drive.go(pose, has_odometry=number < 5 or number > 14) for number, pose in enumerate(true)]
     assert all(out["success"] for out in outs)
     assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
 
 
 def test_after_a_gap_that_nothing_bridges_the_covariance_says_so() -> None:
-    drive, true = Drive(KeyframeSlam(GIVEN), drifts=False), lap()
+    drive, true = Drive(KeyframeSlam(SETTINGS), drifts=False), lap()
     for pose in true[:8]:
         before = drive.go(pose)
     for pose in true[8:24]:
-        assert not drive.go(pose, told=False, seed=3)["success"]
+        assert not drive.go(pose, has_odometry=False, seed=3)["success"]
     after = drive.go(true[24])
     deviations = [np.sqrt(np.trace(out["pose"].covariance[:3, :3])) for out in (before, after)]
     assert deviations[0] < 0.05 and deviations[1] > 1.0
 
 
 def test_a_blank_wall_makes_no_keyframe_and_a_minute_at_rest_no_second_one() -> None:
-    drive = Drive(KeyframeSlam({**GIVEN, "Keyframes": {"MaximumFrames": 100}}), drifts=False)
+    drive = Drive(KeyframeSlam({**SETTINGS, "Keyframes": {"MaximumFrames": 100}}), drifts=False)
     blank = [Frame(image=np.full((HEIGHT, WIDTH), 120, np.uint8), camera=CAMERA, baseline_m=BASELINE_M)] * 2
     wall = FramePair(left=blank[0], right=blank[1])
     assert drive.go(at(0, 0, 0), seen=wall) == {"success": False}
@@ -126,7 +126,7 @@ def test_a_blank_wall_makes_no_keyframe_and_a_minute_at_rest_no_second_one() -> 
 
 
 def test_turning_on_the_spot_closes_after_a_whole_turn_where_it_stands() -> None:
-    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = [at(0, 0, turn) for turn in np.radians(np.arange(0, 420, 10))]
     outs = [drive.go(pose) for pose in true]
     assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
@@ -135,7 +135,7 @@ def test_turning_on_the_spot_closes_after_a_whole_turn_where_it_stands() -> None
 
 
 def test_too_many_keyframes_are_thinned_and_the_way_stays_whole() -> None:
-    few = {**GIVEN, "Keyframes": {**GIVEN["Keyframes"], "MaximumKeyframes": 20, "RecentKept": 5}}
+    few = {**SETTINGS, "Keyframes": {**SETTINGS["Keyframes"], "MaximumKeyframes": 20, "RecentKept": 5}}
     drive, true = Drive(KeyframeSlam(few)), lap()
     for pose in true:
         drive.go(pose)
@@ -152,7 +152,7 @@ def test_a_map_is_saved_only_where_it_is_said_where() -> None:
 
 
 def test_forgetting_begins_anew() -> None:
-    drive = Drive(KeyframeSlam(GIVEN))
+    drive = Drive(KeyframeSlam(SETTINGS))
     for pose in lap()[:5]:
         drive.go(pose)
     drive.step.reset()

@@ -16,7 +16,7 @@ from fieldplay_cdff.tools.replay import (
     replay_join,
     replay_sequence,
 )
-from fieldplay_testing.cdff_by_hand import BEGIN_US, numbered, write_log
+from fieldplay_testing.cdff_by_hand import START_US, numbered_stream, write_log
 
 
 def opened(stack: ExitStack, path: Path) -> Log:
@@ -41,18 +41,21 @@ def numbers(found: list[Entry]) -> list[str]:
 def test_streams_of_a_log_come_by_their_logging_time(tmp_path: Path) -> None:
     path = write_log(
         tmp_path / "a.msg",
-        {"/a.x": numbered(BEGIN_US, BEGIN_US + 20, prefix="a"), "/b.x": numbered(BEGIN_US + 10, prefix="b", kind="T")},
+        {
+            "/a.x": numbered_stream(START_US, START_US + 20, prefix="a"),
+            "/b.x": numbered_stream(START_US + 10, prefix="b", kind="T"),
+        },
     )
     with ExitStack() as stack:
         found = list(replay(opened(stack, path)))
     assert numbers(found) == ["a0", "b0", "a1"]
-    assert [entry.time_ns for entry in found] == [BEGIN_US * 1000, (BEGIN_US + 10) * 1000, (BEGIN_US + 20) * 1000]
+    assert [entry.time_ns for entry in found] == [START_US * 1000, (START_US + 10) * 1000, (START_US + 20) * 1000]
     assert [(entry.stream, entry.type) for entry in found[:2]] == [("/a.x", "RigidBodyState"), ("/b.x", "T")]
 
 
 @pytest.mark.parametrize("names", [("/a.x", "/b.x"), ("/b.x", "/a.x")])
 def test_at_equal_times_the_stream_that_is_named_first_goes_first(tmp_path: Path, names: tuple[str, ...]) -> None:
-    same = numbered(BEGIN_US, BEGIN_US, BEGIN_US + 5)
+    same = numbered_stream(START_US, START_US, START_US + 5)
     path = write_log(tmp_path / "a.msg", {"/a.x": same, "/b.x": same})
     with ExitStack() as stack:
         found = [entry.stream for entry in replay(opened(stack, path), names)]
@@ -61,13 +64,13 @@ def test_at_equal_times_the_stream_that_is_named_first_goes_first(tmp_path: Path
 
 
 def test_within_a_stream_the_order_of_the_file_is_kept_though_its_times_go_back(tmp_path: Path) -> None:
-    path = write_log(tmp_path / "a.msg", {"/a.x": numbered(BEGIN_US + 9, BEGIN_US, BEGIN_US + 5)})
+    path = write_log(tmp_path / "a.msg", {"/a.x": numbered_stream(START_US + 9, START_US, START_US + 5)})
     with ExitStack() as stack:
         assert numbers(list(replay(opened(stack, path)))) == ["0", "1", "2"]
 
 
 def test_a_stream_that_is_not_there_is_named_beside_those_that_are(tmp_path: Path) -> None:
-    path = write_log(tmp_path / "a.msg", {"/a.x": numbered(BEGIN_US), "/b.x": numbered(BEGIN_US)})
+    path = write_log(tmp_path / "a.msg", {"/a.x": numbered_stream(START_US), "/b.x": numbered_stream(START_US)})
     with ExitStack() as stack:
         log = opened(stack, path)
         with pytest.raises(ArchiveError, match=r"no stream /c\.x; there are /a\.x, /b\.x"):
@@ -103,9 +106,9 @@ def test_a_sequence_is_one_after_the_other_whatever_the_times() -> None:
 
 
 def test_groups_of_files_are_sequences_that_are_joined(tmp_path: Path) -> None:
-    first = write_log(tmp_path / "a_0.msg", {"/a.x": numbered(BEGIN_US, BEGIN_US + 40, prefix="a")})
-    second = write_log(tmp_path / "a_1.msg", {"/a.x": numbered(BEGIN_US + 20, BEGIN_US + 60, prefix="c")})
-    other = write_log(tmp_path / "b_0.msg", {"/b.x": numbered(BEGIN_US, BEGIN_US + 30, prefix="b")})
+    first = write_log(tmp_path / "a_0.msg", {"/a.x": numbered_stream(START_US, START_US + 40, prefix="a")})
+    second = write_log(tmp_path / "a_1.msg", {"/a.x": numbered_stream(START_US + 20, START_US + 60, prefix="c")})
+    other = write_log(tmp_path / "b_0.msg", {"/b.x": numbered_stream(START_US, START_US + 30, prefix="b")})
     with ExitStack() as stack:
         groups = [[opened(stack, first), opened(stack, second)], [opened(stack, other)]]
         assert numbers(list(replay_files(groups))) == ["a0", "b0", "b1", "a1", "c0", "c1"]

@@ -71,18 +71,18 @@ def inverse(a_transform_b: Floats) -> Floats:
     return transform(back, -(back @ a_transform_b[..., :3, 3:])[..., 0])
 
 
-def moved(a_transform_b: Floats, points: Floats) -> Floats:
+def transform_points(a_transform_b: Floats, points: Floats) -> Floats:
     """Points (..., 3) given in b, in a."""
     return floats((a_transform_b[..., :3, :3] @ points[..., None])[..., 0] + a_transform_b[..., :3, 3])
 
 
-def turned(rotation: Floats, vectors: Floats) -> Floats:
+def rotate_vectors(rotation: Floats, vectors: Floats) -> Floats:
     """Vectors (..., 3) after the rotations (..., 3, 3)."""
     return floats((rotation @ vectors[..., None])[..., 0])
 
 
-def flipped(vectors: Floats, axes: Sequence[int] = (1, 2)) -> Floats:
+def flip_axes(vectors: Floats, axes: Sequence[int] = (1, 2)) -> Floats:
     """Vectors (..., 3) with some axes turned round: by default from forward-left-up to forward-right-down and back."""
-    signs = np.ones(3)
-    signs[list(axes)] = -1.0
-    return vectors * signs
+    axis_signs = np.ones(3)
+    axis_signs[list(axes)] = -1.0
+    return vectors * axis_signs

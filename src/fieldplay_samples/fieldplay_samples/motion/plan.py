@@ -35,7 +35,7 @@ class DriveLimits:
 class Leg:
     """A part of a drive: its share of the time, speed (negative backwards, 0 at rest), curvature (left positive)."""
 
-    share: float
+    fraction: float
     speed_m_s: float
     curvature_1_m: float = 0.0
 
@@ -50,10 +50,10 @@ class Changes:
 
     def at(self, time_s: Floats) -> Floats:
         """The values (m,) at the times (m,)."""
-        under_way = np.maximum(np.searchsorted(self.start_s, time_s, side="right") - 1, 0)
-        before = np.concatenate([[0.0], np.cumsum(self.amount)])[under_way]
-        progress = (time_s - self.start_s[under_way]) / self.duration_s[under_way]
-        return floats(before + self.amount[under_way] * smooth_step(progress))
+        current = np.maximum(np.searchsorted(self.start_s, time_s, side="right") - 1, 0)
+        before = np.concatenate([[0.0], np.cumsum(self.amount)])[current]
+        progress = (time_s - self.start_s[current]) / self.duration_s[current]
+        return floats(before + self.amount[current] * smooth_step(progress))
 
     def integral_at(self, time_s: Floats) -> Floats:
         """The integral (m,) of the function from before its first change to the times (m,)."""
@@ -92,12 +92,12 @@ def integral_of_step(progress: Floats) -> Floats:
 
 def plan_from_legs(legs: list[Leg], seconds: float) -> DrivePlan:
     """The plan of legs (the first and the last stand still) whose shares are stretched over the seconds."""
-    ends = np.cumsum([leg.share for leg in legs]) * (seconds / sum(leg.share for leg in legs))
-    starts = np.concatenate([[0.0], ends[:-1]])
+    ends_s = np.cumsum([leg.fraction for leg in legs]) * (seconds / sum(leg.fraction for leg in legs))
+    starts = np.concatenate([[0.0], ends_s[:-1]])
     speed: list[tuple[float, float, float]] = []
     curvature: list[tuple[float, float, float]] = []
     last_curvature = last_speed = 0.0
-    for number, (leg, start, end) in enumerate(zip(legs, starts, ends, strict=True)):
+    for number, (leg, start, end) in enumerate(zip(legs, starts, ends_s, strict=True)):
         if leg.speed_m_s == 0.0:
             continue
         change = min(LONGEST_SPEED_CHANGE_S, SPEED_SHARE * (end - start))
@@ -118,29 +118,29 @@ def plan_drive(seconds: float, rng: np.random.Generator, limits: DriveLimits) ->
     else:
         rounds = max(1, round(seconds / 25.0))
         legs = [leg for _ in range(rounds) for leg in _long_round(rng, limits)]
-    legs = [Leg(share=0.08 * sum(leg.share for leg in legs) / (1 + seconds / 20), speed_m_s=0.0), *legs]
-    legs.append(Leg(share=legs[0].share, speed_m_s=0.0))
+    legs = [Leg(fraction=0.08 * sum(leg.fraction for leg in legs) / (1 + seconds / 20), speed_m_s=0.0), *legs]
+    legs.append(Leg(fraction=legs[0].fraction, speed_m_s=0.0))
     return plan_from_legs(_no_faster_than_possible(legs, seconds, limits), seconds)
 
 
 def _short_round(rng: np.random.Generator, limits: DriveLimits) -> list[Leg]:
     left, right = _curvatures(rng, limits, 2)
     return [
-        Leg(share=0.42, speed_m_s=_speed(rng, limits), curvature_1_m=left),
-        Leg(share=0.08, speed_m_s=0.0),
-        Leg(share=0.34, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=-right),
+        Leg(fraction=0.42, speed_m_s=_speed(rng, limits), curvature_1_m=left),
+        Leg(fraction=0.08, speed_m_s=0.0),
+        Leg(fraction=0.34, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=-right),
     ]
 
 
 def _long_round(rng: np.random.Generator, limits: DriveLimits) -> list[Leg]:
     left, right, back, again = _curvatures(rng, limits, 4)
     return [
-        Leg(share=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=left),
-        Leg(share=0.18, speed_m_s=_speed(rng, limits), curvature_1_m=-right / 2.0),
-        Leg(share=0.05, speed_m_s=0.0),
-        Leg(share=0.16, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=back / 2.0),
-        Leg(share=0.04, speed_m_s=0.0),
-        Leg(share=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=-again),
+        Leg(fraction=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=left),
+        Leg(fraction=0.18, speed_m_s=_speed(rng, limits), curvature_1_m=-right / 2.0),
+        Leg(fraction=0.05, speed_m_s=0.0),
+        Leg(fraction=0.16, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=back / 2.0),
+        Leg(fraction=0.04, speed_m_s=0.0),
+        Leg(fraction=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=-again),
     ]
 
 
@@ -154,14 +154,14 @@ def _curvatures(rng: np.random.Generator, limits: DriveLimits, count: int) -> li
 
 
 def _no_faster_than_possible(legs: list[Leg], seconds: float, limits: DriveLimits) -> list[Leg]:
-    whole = sum(leg.share for leg in legs)
+    whole = sum(leg.fraction for leg in legs)
     result = []
     for leg in legs:
-        change = min(LONGEST_SPEED_CHANGE_S, SPEED_SHARE * leg.share / whole * seconds)
+        change = min(LONGEST_SPEED_CHANGE_S, SPEED_SHARE * leg.fraction / whole * seconds)
         highest = max(limits.slowest_m_s, min(limits.fastest_m_s, limits.acceleration_m_s2 * change / STEEPEST))
         lowest = limits.slowest_m_s if leg.speed_m_s else 0.0
         speed = float(np.sign(leg.speed_m_s) * np.clip(abs(leg.speed_m_s), lowest, highest))
-        result.append(Leg(share=leg.share, speed_m_s=speed, curvature_1_m=leg.curvature_1_m))
+        result.append(Leg(fraction=leg.fraction, speed_m_s=speed, curvature_1_m=leg.curvature_1_m))
     return result
 
 
@@ -187,26 +187,26 @@ class Route:
     @cached_property
     def mean_radius_m(self) -> float:
         """The radius without its waves, by which the route has its length."""
-        return self.length_m / float(_way(*_wavy(_turn(), 1.0, self.waves))[-1])
+        return self.length_m / float(_path_lengths(*_wavy(_turn(), 1.0, self.waves))[-1])
 
     @cached_property
     def _travelled(self) -> tuple[Floats, Floats]:
         """Angles (n,) about the middle in rad, and how long (n,) the way is to there, for whoever keeps aside."""
         turn = _turn()
-        return turn, _way(*self._radius(turn))
+        return turn, _path_lengths(*self._radius(turn))
 
     @property
     def driven_m(self) -> float:
         """How long a lap is, kept aside."""
         return float(self._travelled[1][-1])
 
-    def turn_at(self, way_m: Floats) -> Floats:
+    def turn_at(self, distance_m: Floats) -> Floats:
         """Angles (n,) about the middle, in rad, after so much of the way (n,), any number of laps."""
-        laps = np.floor(way_m / self.driven_m)
-        turn, way = self._travelled
-        return floats(np.interp(way_m - laps * self.driven_m, way, turn) + 2 * np.pi * laps)
+        laps = np.floor(distance_m / self.driven_m)
+        turn, distance = self._travelled
+        return floats(np.interp(distance_m - laps * self.driven_m, distance, turn) + 2 * np.pi * laps)
 
-    def place(self, turn_rad: Floats) -> tuple[Floats, Floats, Floats]:
+    def pose_at(self, turn_rad: Floats) -> tuple[Floats, Floats, Floats]:
         """Places x, y (n,) in m from the middle, and heading (n,) in rad, at angles (n,)."""
         radius, slope, _ = self._radius(turn_rad)
         heading = turn_rad + np.arctan2(radius, slope)
@@ -219,8 +219,8 @@ class Route:
 
     def _radius(self, turn_rad: Floats) -> tuple[Floats, Floats, Floats]:
         """The radius (n,) and its first and second derivative by the angle (n,)."""
-        along, beside = _wavy(turn_rad, 1.0, self.waves), _wavy(turn_rad, 0.0, self.aside)
-        first, second, third = (self.mean_radius_m * a + b for a, b in zip(along, beside, strict=True))
+        along, across = _wavy(turn_rad, 1.0, self.waves), _wavy(turn_rad, 0.0, self.aside)
+        first, second, third = (self.mean_radius_m * a + b for a, b in zip(along, across, strict=True))
         return first, second, third
 
 
@@ -239,7 +239,7 @@ def _wavy(turn_rad: Floats, mean: float, waves: tuple[Activation, ...]) -> tuple
     return value, slope, bend
 
 
-def _way(radius_m: Floats, slope: Floats, _: Floats) -> Floats:
+def _path_lengths(radius_m: Floats, slope: Floats, _: Floats) -> Floats:
     """How long the way is to each of the steps of a turn (n,)."""
     rate = np.hypot(radius_m, slope)
     steps = 0.5 * (rate[1:] + rate[:-1]) * (2 * np.pi / STEPS)

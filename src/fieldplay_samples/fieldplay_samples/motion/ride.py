@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_interp_spline
 
-from fieldplay_samples.motion.frames import Floats, floats, rotation_from_fixed_angles, transform, turned
+from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors, rotation_from_fixed_angles, transform
 from fieldplay_samples.motion.plan import DrivePlan
 
 DEGREE = 5
@@ -75,13 +75,13 @@ class RigidMotion:
     def velocity(self, time_s: Floats, point_m: ArrayLike = (0, 0, 0)) -> Floats:
         """Velocity (n, 3) in m/s, in the world, of a point fixed to the body (3,)."""
         arm = floats(np.cross(self.body_rate(time_s), floats(point_m)))
-        return self.coordinates.at(time_s, 1)[:, :3] + turned(self._rotation(time_s), arm)
+        return self.coordinates.at(time_s, 1)[:, :3] + rotate_vectors(self._rotation(time_s), arm)
 
     def acceleration(self, time_s: Floats, point_m: ArrayLike = (0, 0, 0)) -> Floats:
         """Acceleration (n, 3) in m/s2, in the world, of a point fixed to the body (3,)."""
         point, rate = floats(point_m), self.body_rate(time_s)
         arm = floats(np.cross(self.body_rate_change(time_s), point) + np.cross(rate, np.cross(rate, point)))
-        return self.coordinates.at(time_s, 2)[:, :3] + turned(self._rotation(time_s), arm)
+        return self.coordinates.at(time_s, 2)[:, :3] + rotate_vectors(self._rotation(time_s), arm)
 
     def body_rate(self, time_s: Floats) -> Floats:
         """Turn rates (n, 3) in rad/s about the body's own axes."""
@@ -97,7 +97,7 @@ class RigidMotion:
 
     def body_velocity(self, time_s: Floats, point_m: ArrayLike = (0, 0, 0)) -> Floats:
         """Velocity (n, 3) of a point fixed to the body (3,), in the body's axes."""
-        return turned(np.swapaxes(self._rotation(time_s), -1, -2), self.velocity(time_s, point_m))
+        return rotate_vectors(np.swapaxes(self._rotation(time_s), -1, -2), self.velocity(time_s, point_m))
 
     def _rotation(self, time_s: Floats) -> Floats:
         return rotation_from_fixed_angles(self.coordinates.at(time_s)[:, 3:])
@@ -218,7 +218,7 @@ def drive_over(
 
 def ride(path: Path, height_m: Height, stance: Stance) -> Floats:
     """Coordinates (n, 6) of base_link along a path: x y z in m, roll, pitch, yaw in rad about fixed axes."""
-    before, here, after = (_tracks_m(path, height_m, stance, way_m=way_m) for way_m in (-STEP_M, 0.0, STEP_M))
+    before, here, after = (_tracks_m(path, height_m, stance, offset_m=offset_m) for offset_m in (-STEP_M, 0.0, STEP_M))
     climb = (after.mean(axis=0) - before.mean(axis=0)) / (2.0 * STEP_M)
     across = (here[0] - here[1]) / (2.0 * stance.half_track_m)
     roll = np.arctan(across / np.hypot(1.0, climb))
@@ -226,19 +226,19 @@ def ride(path: Path, height_m: Height, stance: Stance) -> Floats:
     return np.stack([path.x_m, path.y_m, height, roll, -np.arctan(climb), path.heading_rad], axis=1)
 
 
-def _tracks_m(path: Path, height_m: Height, stance: Stance, *, way_m: float) -> Floats:
+def _tracks_m(path: Path, height_m: Height, stance: Stance, *, offset_m: float) -> Floats:
     """Mean heights (2, n) of the ground under the left and the right track, so far further on the way."""
-    heading = path.heading_rad + way_m * path.curvature_1_m
-    middle = path.heading_rad + 0.5 * way_m * path.curvature_1_m
-    x, y = path.x_m + way_m * np.cos(middle), path.y_m + way_m * np.sin(middle)
-    along, weights = _places(stance)
+    heading = path.heading_rad + offset_m * path.curvature_1_m
+    middle = path.heading_rad + 0.5 * offset_m * path.curvature_1_m
+    x, y = path.x_m + offset_m * np.cos(middle), path.y_m + offset_m * np.sin(middle)
+    along, weights = _support_points(stance)
     forward = np.stack([np.cos(heading), np.sin(heading)])[..., None] * along
     left = np.stack([-np.sin(heading), np.cos(heading)])[..., None] * stance.half_track_m
     tracks = [height_m(*(np.stack([x, y])[..., None] + forward + side * left)) @ weights for side in (1.0, -1.0)]
     return floats(tracks)
 
 
-def _places(stance: Stance) -> tuple[Floats, Floats]:
+def _support_points(stance: Stance) -> tuple[Floats, Floats]:
     """Where along a track to ask for the ground's height, in m, and the weights of the answers."""
     along = stance.half_base_m * NODES[:, None] + stance.half_contact_m * CONTACT_NODES
     weights = 0.25 * WEIGHTS[:, None] * CONTACT_WEIGHTS

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_samples.motion.frames import Floats, floats, inverse, moved, rotation_about, transform
+from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform, transform_points
 from fieldplay_samples.motion.plan import DriveLimits, smooth_step
 from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, integral_of, knots_s, spline_through
-from fieldplay_samples.world.solids import Solids, box, capsule, merged, stone
+from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, stone
 
 LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right
 FRONT = floats([1, -1, -1, 1])
@@ -155,10 +155,10 @@ def load_interact() -> Interact:
     text = (resources.files("fieldplay_samples") / "data" / "interact.yaml").read_text("utf-8")
     numbers: dict[str, Any] = yaml.safe_load(text)
     published, assumed = numbers["published"], numbers["assumed"]
-    places = {name: transform_from_row(row) for name, row in published["transforms"].items()}
-    base_T_origin = inverse(places["platform_origin"])
-    on_body = {f"base_T_{name}": base_T_origin @ places[f"{name}_origin"] for name in ON_BODY}
-    on_arms = {f"end_T_{camera}": places[f"{camera}_{arm}_end"] for camera, arm in ARMS.items()}
+    transforms = {name: transform_from_row(row) for name, row in published["transforms"].items()}
+    base_T_origin = inverse(transforms["platform_origin"])
+    on_body = {f"base_T_{name}": base_T_origin @ transforms[f"{name}_origin"] for name in ON_BODY}
+    on_arms = {f"end_T_{camera}": transforms[f"{camera}_{arm}_end"] for camera, arm in ARMS.items()}
     measures = {key: published["wheels"][key] for key in ("half_base_m", "half_track_m", "height_m", "swivel_m")}
     arm = published["arm"]
     return Interact(
@@ -220,7 +220,7 @@ def parts_of(
     assumed = robot.numbers["assumed"]
     wheels = base_T_wheels(robot.wheels, steer_rad[None], turned_rad[None])[0]
     main_base, aux_base = (world_T_base @ robot.transforms[f"base_T_{arm}_base"] for arm in ("main_arm", "aux_arm"))
-    return merged(
+    return merge_solids(
         [
             *_body(assumed, world_T_base),
             *(part for wheel in wheels for part in _wheel(assumed, world_T_base @ wheel)),
@@ -232,7 +232,7 @@ def parts_of(
 
 def _body(assumed: dict[str, Any], world_T_base: Floats) -> list[Solids]:
     body, mast = assumed["body"], assumed["mast"]
-    centre, start, end = moved(world_T_base, floats([body["centre"], mast["begin"], mast["end"]]))
+    centre, start, end = transform_points(world_T_base, floats([body["centre"], mast["begin"], mast["end"]]))
     return [
         box(centre, body["sizes"], world_R_box=world_T_base[:3, :3], albedo=body["albedo"]),
         capsule(start, end, mast["radius"], albedo=mast["albedo"]),
@@ -245,7 +245,7 @@ def _wheel(assumed: dict[str, Any], world_T_wheel: Floats) -> list[Solids]:
     radii = [4.0 * half_width, radius, radius]
     sides = [[1.0, 0.0, 0.0, half_width], [-1.0, 0.0, 0.0, half_width]]
     reach = half_width + hub["length"] - hub["radius"]
-    start, end = moved(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
+    start, end = transform_points(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
     turn, centre = world_T_wheel[:3, :3], world_T_wheel[:3, 3]
     return [
         stone(centre, radii, world_R_stone=turn, planes=sides, albedo=assumed["tyre_albedo"], grain=1.0),
@@ -258,6 +258,6 @@ def _limbs(robot: Interact, world_T_arm: Floats, joints_rad: Floats, *, limbs: l
     for limb in limbs:
         carried = world_T_arm @ base_T_carried_from_joints(robot.arm, joints_rad, limb["joints"])
         aside = limb.get("aside", 0.0)
-        start, end = moved(carried, floats([[0.0, aside, limb["from"]], [0.0, aside, limb["to"]]]))
+        start, end = transform_points(carried, floats([[0.0, aside, limb["from"]], [0.0, aside, limb["to"]]]))
         parts.append(capsule(start, end, limb["radius"], albedo=limb["albedo"]))
     return parts

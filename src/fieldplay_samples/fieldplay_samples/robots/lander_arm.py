@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, moved, rotation_about, transform, turned
+from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors, rotation_about, transform, transform_points
 
 X, Y, Z = np.eye(3)
 JOINTS = 4
@@ -41,12 +41,12 @@ class ArmPose:
     """The joints' frames after their turns (n, 4, 4, 4), what each link ends in (n, 4, 4, 4), in the base."""
 
     joints: Floats
-    ends: Floats
+    tips: Floats
 
     @property
     def effector(self) -> Floats:
         """Poses (n, 4, 4) of the hand."""
-        return floats(self.ends[:, -1])
+        return floats(self.tips[:, -1])
 
 
 def lander_arm(arm: dict[str, Any], sets: dict[str, Any], gravity: dict[str, Any]) -> SoftArm:
@@ -68,19 +68,19 @@ def _link(numbers: dict[str, Any]) -> Link:
 
 def rigid_pose(arm: SoftArm, angles_rad: Floats) -> ArmPose:
     """The arm as it were without weight."""
-    return _chained(arm, angles_rad, np.broadcast_to(np.eye(4), (len(angles_rad), JOINTS, 4, 4)))
+    return _chain_links(arm, angles_rad, np.broadcast_to(np.eye(4), (len(angles_rad), JOINTS, 4, 4)))
 
 
 def bent_pose(arm: SoftArm, angles_rad: Floats, carried_kg: Floats, hang: Floats) -> ArmPose:
     """The arm as it hangs, with masses (n,) at points (n, 3) of the base that it carries."""
     rigid = rigid_pose(arm, angles_rad)
     bends = np.stack([_bend(arm, rigid, link, carried_kg, hang) for link in range(JOINTS)], axis=1)
-    return _chained(arm, angles_rad, bends)
+    return _chain_links(arm, angles_rad, bends)
 
 
 def gravity_moments(arm: SoftArm, pose: ArmPose, carried_kg: Floats, hang: Floats) -> Floats:
     """Moments (n, 4) in Nm of all that is beyond each joint, about its axis."""
-    found = [
+    moments = [
         np.einsum(
             "nc,nc->n",
             pose.joints[:, joint, :3, 2],
@@ -88,10 +88,10 @@ def gravity_moments(arm: SoftArm, pose: ArmPose, carried_kg: Floats, hang: Float
         )
         for joint in range(JOINTS)
     ]
-    return np.stack(found, axis=-1)
+    return np.stack(moments, axis=-1)
 
 
-def _chained(arm: SoftArm, angles_rad: Floats, bends: Floats) -> ArmPose:
+def _chain_links(arm: SoftArm, angles_rad: Floats, bends: Floats) -> ArmPose:
     """The frames one after the other; at its end each link is shifted and turned by its bend (n, 4, 4, 4)."""
     quarter = rotation_about(X, np.pi / 2)
     fixed = [
@@ -100,14 +100,14 @@ def _chained(arm: SoftArm, angles_rad: Floats, bends: Floats) -> ArmPose:
         transform(np.eye(3), [arm.a_m[2], 0.0, 0.0]),
         transform(quarter, np.zeros(3)),
     ]
-    joints, ends = [], []
+    joints, tips = [], []
     here = np.broadcast_to(np.eye(4), (len(angles_rad), 4, 4))
     for joint in range(JOINTS):
         after = here @ transform(rotation_about(Z, angles_rad[:, joint]), np.zeros(3))
         here = after @ fixed[joint] @ bends[:, joint]
         joints.append(after)
-        ends.append(here)
-    return ArmPose(joints=np.stack(joints, axis=1), ends=np.stack(ends, axis=1))
+        tips.append(here)
+    return ArmPose(joints=np.stack(joints, axis=1), tips=np.stack(tips, axis=1))
 
 
 def _wrench(
@@ -119,7 +119,7 @@ def _wrench(
     moment = np.cross(hang - about, force)
     for number in range(first, JOINTS):
         weight = arm.links[number].mass_kg * arm.gravity_m_s2
-        centre = moved(pose.joints[:, number], arm.links[number].centre_m)
+        centre = transform_points(pose.joints[:, number], arm.links[number].centre_m)
         force = force + weight
         moment = moment + np.cross(centre - about, weight)
     return floats(force), floats(moment)
@@ -127,10 +127,10 @@ def _wrench(
 
 def _bend(arm: SoftArm, rigid: ArmPose, link: int, carried_kg: Floats, hang: Floats) -> Floats:
     """The small motions (n, 4, 4) of a link's end, in the frame that the link ends in."""
-    end = rigid.ends[:, link]
+    end = rigid.tips[:, link]
     back = np.swapaxes(end[:, :3, :3], -1, -2)
     force, moment = _wrench(arm, rigid, link, end[:, :3, 3], (carried_kg, hang))
-    load = np.concatenate([turned(back, force), turned(back, moment)], axis=-1)
+    load = np.concatenate([rotate_vectors(back, force), rotate_vectors(back, moment)], axis=-1)
     small = arm.softness_factor * load @ arm.links[link].softness.T
     angle = np.linalg.norm(small[:, 3:], axis=-1)
     axis = small[:, 3:] / np.maximum(angle, SPARED)[:, None]

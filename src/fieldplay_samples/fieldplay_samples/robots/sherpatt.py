@@ -16,7 +16,7 @@ class Legs:
     """Wheels in the body: contact points' x, y (4, 2) and depth in m, directions of the legs (4,) in rad; angles."""
 
     suffixes: tuple[str, ...]
-    places_m: Floats
+    positions_m: Floats
     depth_m: float
     yaw_rad: Floats
     beta_rad: float
@@ -25,7 +25,7 @@ class Legs:
 
     def stance(self) -> Stance:
         """How it stands."""
-        half_base, half_track = np.abs(self.places_m[0]).tolist()
+        half_base, half_track = np.abs(self.positions_m[0]).tolist()
         return Stance(half_base_m=half_base, half_track_m=half_track, base_height_m=self.depth_m)
 
 
@@ -41,7 +41,7 @@ def legs_from_numbers(numbers: dict[str, Any]) -> Legs:
     corner = numbers["corner"] * np.sign(np.column_stack([np.cos(yaw), np.sin(yaw)]))
     return Legs(
         suffixes=tuple(numbers["suffixes"]),
-        places_m=floats(corner + out * np.column_stack([np.cos(yaw), np.sin(yaw)])),
+        positions_m=floats(corner + out * np.column_stack([np.cos(yaw), np.sin(yaw)])),
         depth_m=float(down),
         yaw_rad=yaw,
         beta_rad=numbers["beta"],
@@ -55,7 +55,7 @@ def wheels_at(legs: Legs, drive: GroundDrive, time_s: Floats) -> tuple[Floats, F
     forward = drive.motion.body_velocity(time_s)[:, :1]
     turn = drive.motion.body_rate(time_s)[:, 2:]
     curvature = drive.curvature_1_m.at(time_s)[:, None]
-    x, y = legs.places_m.T
+    x, y = legs.positions_m.T
     moving = np.abs(forward) > STILL_M_S
     ratio = np.where(moving, turn / np.where(moving, forward, 1.0), curvature)
     along, across = 1.0 - ratio * y, ratio * x

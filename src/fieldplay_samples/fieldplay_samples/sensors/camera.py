@@ -23,13 +23,13 @@ __all__ = [
     "Intrinsics",
     "camera_from_numbers",
     "depth",
-    "developed",
-    "enlarged",
+    "develop",
+    "enlarge",
     "full_depth",
     "pixels_from_points",
     "rays",
     "render",
-    "seen",
+    "render_rays",
 ]
 FARTHEST_M = 250.0
 EXPOSURE = 1.1
@@ -61,7 +61,7 @@ def camera_from_numbers(
     return Intrinsics(width=width, height=height, matrix=matrix, distortion=distortion)
 
 
-def distorted(camera: Intrinsics, undistorted: Array) -> Array:
+def distort(camera: Intrinsics, undistorted: Array) -> Array:
     """Where the lens puts points (..., 2) of the plane z = 1."""
     k1, k2, p1, p2, k3 = camera.distortion
     x, y = undistorted[..., 0], undistorted[..., 1]
@@ -72,7 +72,7 @@ def distorted(camera: Intrinsics, undistorted: Array) -> Array:
     return np.stack([moved_x, moved_y], axis=-1)
 
 
-def undistorted(camera: Intrinsics, seen: Array) -> Array:
+def undistort(camera: Intrinsics, seen: Array) -> Array:
     """Points (..., 2) of the plane z = 1 that the lens puts to `seen` (..., 2), by Newton's method.
 
     A fitted polynomial may turn back within the picture, so that no point is put to its corners; there the angle from
@@ -81,7 +81,7 @@ def undistorted(camera: Intrinsics, seen: Array) -> Array:
     limit = _rim(camera)
     radius = np.maximum(np.linalg.norm(seen, axis=-1, keepdims=True), 1e-12)
     within = np.minimum(1.0, limit / radius)
-    point = _inverted(camera, seen * within)
+    point = _inverse_2x2(camera, seen * within)
     beyond = np.maximum(radius - limit, 0.0)
     length = np.maximum(np.linalg.norm(point, axis=-1, keepdims=True), 1e-12)
     angle = np.minimum(np.arctan(length) + BEYOND_RAD * beyond, WIDEST_RAD)
@@ -101,10 +101,10 @@ def _rim(camera: Intrinsics) -> float:
     return float(np.sqrt(last) * (1 + last * (k1 + last * (k2 + last * k3))))
 
 
-def _inverted(camera: Intrinsics, seen: Array) -> Array:
+def _inverse_2x2(camera: Intrinsics, seen: Array) -> Array:
     point = seen.copy()
     for _ in range(ITERATIONS):
-        rest = distorted(camera, point) - seen
+        rest = distort(camera, point) - seen
         (a, b), (_, d) = _distortion_slopes(camera, point)
         determinant = a * d - b * b
         step_x = (d * rest[..., 0] - b * rest[..., 1]) / determinant
@@ -114,7 +114,7 @@ def _inverted(camera: Intrinsics, seen: Array) -> Array:
 
 
 def _distortion_slopes(camera: Intrinsics, point: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The derivatives of `distorted` by x and y: a symmetric matrix."""
+    """The derivatives of `distort` by x and y: a symmetric matrix."""
     k1, k2, p1, p2, k3 = camera.distortion
     x, y = point[..., 0], point[..., 1]
     square = x * x + y * y
@@ -128,7 +128,7 @@ def _distortion_slopes(camera: Intrinsics, point: Array) -> tuple[tuple[Array, A
 
 def pixels_from_points(camera: Intrinsics, points: Array) -> Array:
     """Pixels u, v (..., 2) of points (..., 3) in the optical frame, in front of the camera."""
-    image = distorted(camera, points[..., :2] / points[..., 2:])
+    image = distort(camera, points[..., :2] / points[..., 2:])
     (fx, skew, cx), (_, fy, cy) = camera.matrix[:2]
     return np.stack([fx * image[..., 0] + skew * image[..., 1] + cx, fy * image[..., 1] + cy], axis=-1)
 
@@ -138,7 +138,7 @@ def directions_from_pixels(camera: Intrinsics, pixels: Array) -> Array:
     (fx, skew, cx), (_, fy, cy) = camera.matrix[:2]
     y = (pixels[..., 1] - cy) / fy
     x = (pixels[..., 0] - cx - skew * y) / fx
-    plane = undistorted(camera, np.stack([x, y], axis=-1))
+    plane = undistort(camera, np.stack([x, y], axis=-1))
     rays = np.concatenate([plane, np.ones_like(plane[..., :1])], axis=-1)
     return np.asarray(rays / np.linalg.norm(rays, axis=-1, keepdims=True))
 
@@ -176,7 +176,7 @@ def warmth_c(model: Thermal, scene: Scene, hits: Hits, *, rays: Rays, stuff_c: A
     result = _sky_c(model, rays.directions)
     normal, ground = hits.normal[met], hits.solid[met] == GROUND
     facing = np.maximum(normal @ sun.direction(), 0.0)
-    points = rays.taken(met).points(hits.distance_m[met])
+    points = rays.subset(met).points(hits.distance_m[met])
     lit = np.flatnonzero(facing > 0.0)
     facing[lit[scene.in_shadow(points[lit], sun.direction())]] *= 0.3  # where a shadow has come to, it is still warm
     dark = np.where(ground, model.ground_c + model.dark_c * (MEAN_ALBEDO - hits.albedo[met].mean(axis=1)), 0.0)
@@ -188,8 +188,8 @@ def _sky_c(model: Thermal, directions: Array) -> Array:
     elevation = np.arcsin(np.clip(directions[:, 2], -1.0, 1.0))
     fraction = np.clip(elevation / HORIZON_RAD, 0.0, 1.0) ** 0.7
     sky = model.sky_c + fraction * (model.zenith_c - model.sky_c)
-    behind = elevation < skyline_rad(np.arctan2(directions[:, 1], directions[:, 0]))
-    return np.asarray(np.where(behind, HILL_C, sky))
+    is_behind = elevation < skyline_rad(np.arctan2(directions[:, 1], directions[:, 0]))
+    return np.asarray(np.where(is_behind, HILL_C, sky))
 
 
 def levels(model: Thermal, degrees: Array) -> Array:
@@ -201,17 +201,17 @@ def render(
     scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
 ) -> NDArray[np.uint8]:
     """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
-    towards, hits = seen(scene, camera, world_T_camera, shrink=shrink)
-    return enlarged(developed(radiance(scene, hits, towards, sun=sun or Sun())), camera, shrink)
+    towards, hits = render_rays(scene, camera, world_T_camera, shrink=shrink)
+    return enlarge(develop(radiance(scene, hits, towards, sun=sun or Sun())), camera, shrink)
 
 
-def seen(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
+def render_rays(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
     """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
     towards = _world_rays(camera, world_T_camera, shrink)
     return towards, _cast(scene, camera, towards, shrink=shrink)
 
 
-def enlarged(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
+def enlarge(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
     """The full picture (height, width, c) of the colours (n, c) of its rays, by interpolation."""
     small = small.reshape(*rays(camera, shrink).shape[:2], -1)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
@@ -251,7 +251,7 @@ def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hi
     return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 
 
-def developed(linear: Array) -> NDArray[np.uint8]:
+def develop(linear: Array) -> NDArray[np.uint8]:
     """Eight bits of linear colours (n, 3), brightened in the dark and bent gently below white."""
     exposed = np.float32(EXPOSURE) * linear.astype(np.float32)
     bent = np.clip(exposed / (1 + np.float32(0.25) * exposed), 0.0, 1.0)

@@ -43,14 +43,14 @@ class FixQuality:
 
 def geodetic_from_enu(origin: LocalOrigin, enu_m: Floats) -> Floats:
     """Latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3), of points (n, 3) of a local plane."""
-    place = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
-    return geodetic_from_ecef(ecef_from_geodetic(place) + enu_m @ enu_R_ecef(origin))
+    reference = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
+    return geodetic_from_ecef(ecef_from_geodetic(reference) + enu_m @ enu_R_ecef(origin))
 
 
 def enu_from_geodetic(origin: LocalOrigin, geodetic: Floats) -> Floats:
     """Points (n, 3) in m of the local plane from latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3)."""
-    place = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
-    return floats((ecef_from_geodetic(geodetic) - ecef_from_geodetic(place)) @ enu_R_ecef(origin).T)
+    reference = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
+    return floats((ecef_from_geodetic(geodetic) - ecef_from_geodetic(reference)) @ enu_R_ecef(origin).T)
 
 
 def enu_R_ecef(origin: LocalOrigin) -> Floats:

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fieldplay_samples.motion.frames import Floats, floats, turned
+from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors
 from fieldplay_samples.motion.ride import RigidMotion
 
 # GRS 80: normal gravity at the equator, its dependence on latitude, and its change with height.
@@ -66,7 +66,7 @@ def specific_force(
 def in_body(motion: RigidMotion, time_s: Floats, vectors: Floats) -> Floats:
     """Vectors of the world (n, 3) or (3,) in the body's axes (n, 3)."""
     rotation = motion.pose_at(time_s)[:, :3, :3]
-    return turned(np.swapaxes(rotation, -1, -2), np.broadcast_to(vectors, (len(time_s), 3)))
+    return rotate_vectors(np.swapaxes(rotation, -1, -2), np.broadcast_to(vectors, (len(time_s), 3)))
 
 
 def noise_of(noise: InertialNoise, rng: np.random.Generator, *, count: int, rate_hz: float, axes: int = 3) -> Floats:
@@ -78,10 +78,10 @@ def noise_of(noise: InertialNoise, rng: np.random.Generator, *, count: int, rate
 
 def wandering(rng: np.random.Generator, *, count: int, rate_hz: float, over_s: float, axes: int = 3) -> Floats:
     """Values (count, axes) of deviation one that are forgotten over so many seconds: Gauss and Markov's process."""
-    kept = np.exp(-1.0 / (rate_hz * over_s))
-    steps = rng.standard_normal((count, axes)) * np.sqrt(1.0 - kept * kept)
-    steps[0] /= np.sqrt(1.0 - kept * kept)
-    rows = [list(accumulate(column, lambda before, step: kept * before + step)) for column in steps.T.tolist()]
+    decay = np.exp(-1.0 / (rate_hz * over_s))
+    steps = rng.standard_normal((count, axes)) * np.sqrt(1.0 - decay * decay)
+    steps[0] /= np.sqrt(1.0 - decay * decay)
+    rows = [list(accumulate(column, lambda before, step: decay * before + step)) for column in steps.T.tolist()]
     return floats(np.transpose(rows))  # SciPy's filters give the same, and take longer to import than this to run
 
 

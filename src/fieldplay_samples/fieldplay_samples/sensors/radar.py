@@ -77,14 +77,14 @@ def echo_powers(radar: Radar, distance_m: Array, reflectivity_db: Array) -> Arra
 def spectra(radar: Radar, distance_m: Array, power: Array, *, rng: np.random.Generator) -> Array:
     """Spectra (n, bins) in dB of samples whose rays (n, b) meet something at distances with powers; in tenths."""
     count = len(distance_m)
-    place = radar.bin_at(np.where(np.isfinite(distance_m), distance_m, 0.0)) - 1.0  # the first bin is column 0
-    nearest = np.round(place).astype(np.int64)
+    bin_position = radar.bin_at(np.where(np.isfinite(distance_m), distance_m, 0.0)) - 1.0  # the first bin is column 0
+    nearest = np.round(bin_position).astype(np.int64)
     total = radar_noise(radar, rng, count)
     for step in range(-SPREAD_BINS, SPREAD_BINS + 1):
         column = nearest + step
         inside = (column >= 0) & (column < radar.bins)
-        beside = column - place
-        peak = np.exp(-0.5 * (beside / radar.peak_bins) ** 2) + SKIRT * np.exp(-0.5 * (beside / SKIRT_BINS) ** 2)
+        offset = column - bin_position
+        peak = np.exp(-0.5 * (offset / radar.peak_bins) ** 2) + SKIRT * np.exp(-0.5 * (offset / SKIRT_BINS) ** 2)
         flat = (np.arange(count)[:, None] * radar.bins + column)[inside]
         total += np.bincount(flat, (power * peak)[inside], count * radar.bins).reshape(count, -1)
     return np.asarray(np.round(np.clip(10.0 * np.log10(total), radar.floor_db, radar.ceiling_db), 1), float)

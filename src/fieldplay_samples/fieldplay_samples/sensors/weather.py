@@ -74,7 +74,7 @@ class _Passed:
 def optical_depth(puffs: Puffs, rays: Rays, end_m: Array, *, time_s: Array) -> Array:
     """How often (n,) a ray (n,) meets a particle on average until end_m (n,), at times (n,)."""
     total = np.zeros(len(rays))
-    for passed in _passed(puffs, rays, time_s):
+    for passed in _passed_puffs(puffs, rays, time_s):
         total[passed.ray] += passed.until(end_m[passed.ray])
     return total
 
@@ -82,29 +82,29 @@ def optical_depth(puffs: Puffs, rays: Rays, end_m: Array, *, time_s: Array) -> A
 def distance_at(puffs: Puffs, rays: Rays, depth: Array, *, end_m: Array, time_s: Array) -> Array:
     """Where (n,) in m a ray has met so much optical depth (n,), less than it has until end_m (n,)."""
     low, high = np.zeros(len(rays)), end_m.copy()
-    all_passed = list(_passed(puffs, rays, time_s))
+    all_passed = list(_passed_puffs(puffs, rays, time_s))
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        found = np.zeros(len(rays))
+        distances = np.zeros(len(rays))
         for passed in all_passed:
-            found[passed.ray] += passed.until(middle[passed.ray])
-        beyond = found > depth
+            distances[passed.ray] += passed.until(middle[passed.ray])
+        beyond = distances > depth
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     return np.asarray(0.5 * (low + high))
 
 
-def _passed(puffs: Puffs, rays: Rays, time_s: Array) -> Iterator[_Passed]:
+def _passed_puffs(puffs: Puffs, rays: Rays, time_s: Array) -> Iterator[_Passed]:
     """What each puff that is there meets of the rays."""
     if not len(rays):
         return
     first, last = float(time_s.min()), float(time_s.max())
     for number in np.flatnonzero((puffs.born_s < last) & (puffs.born_s + puffs.longest_s > first)).tolist():
-        passed = _passed_by(puffs, number, rays, time_s=time_s)
+        passed = _pass_puff(puffs, number, rays, time_s=time_s)
         if len(passed.ray):
             yield passed
 
 
-def _passed_by(puffs: Puffs, number: int, rays: Rays, *, time_s: Array) -> _Passed:
+def _pass_puff(puffs: Puffs, number: int, rays: Rays, *, time_s: Array) -> _Passed:
     age = time_s - puffs.born_s[number]
     size = puffs.size_m[number] + puffs.growth_m_s * np.maximum(age, 0.0)
     centre = puffs.born_at[number] + puffs.drift_m_s[number] * age[:, None]
@@ -175,7 +175,7 @@ def airborne_returns(
     drawn = rng.standard_exponential(len(rays)) / max(weather.laser * weather.returned, 1e-9)
     inside = np.flatnonzero(optical_depth(weather.puffs, rays, end_m, time_s=time_s) > drawn)
     distance[inside] = distance_at(
-        weather.puffs, rays.taken(inside), drawn[inside], end_m=end_m[inside], time_s=time_s[inside]
+        weather.puffs, rays.subset(inside), drawn[inside], end_m=end_m[inside], time_s=time_s[inside]
     )
     kind[inside] = CLOUD
     drop = NEAREST_M + weather.rain.mean_m * rng.standard_exponential(len(rays))
@@ -185,12 +185,12 @@ def airborne_returns(
     return distance, kind
 
 
-def lost(weather: Weather, time_s: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
+def lost_beams(weather: Weather, time_s: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which beams (n,) come back from nothing, for water."""
     return np.asarray(rng.uniform(size=len(time_s)) < weather.rain.lost_share * weather.rain.strength(time_s))
 
 
-def veiled(linear: Array, depth: Array, colour: tuple[float, ...] | Array) -> Array:
+def veil(linear: Array, depth: Array, colour: tuple[float, ...] | Array) -> Array:
     """Colours (n, c) seen through a veil of optical depth (n,) that shines by itself in its own colour (c,)."""
     clear = np.exp(-depth)[:, None]
     return np.asarray(clear * linear + (1.0 - clear) * np.asarray(colour, float))

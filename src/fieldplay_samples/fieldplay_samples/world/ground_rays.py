@@ -17,7 +17,7 @@ from fieldplay_samples.world.terrain import GroundRelief, heights_m, surface
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 ProfileIndices = NDArray[np.intp]
-WAY_RAD = 0.004  # of azimuth: rays that differ by less share a profile
+PROFILE_RAD = 0.004  # of azimuth: rays that differ by less share a profile
 FIRST_M, GROWTH = 0.2, 1.01  # the nearest place of a profile, and how much further off the next one is each time
 CLEAR = 0.001  # the tangent by which a ray must pass all before, so as not to need a closer look
 NEAR = 0.0015  # by which it is so near as to need one
@@ -29,7 +29,7 @@ CHUNK = 16384  # rays whose numbers stay in the processor's cache
 NUDGE_M = 1e-6  # past the edge of a square, to be in the next one for certain
 STRAIGHT = 1e-9  # the least that a ray moves sideways: one that does not at all would never leave a square
 REFINEMENTS = 12
-FOUND_M = 1e-7  # above or below the surface
+TOLERANCE_M = 1e-7  # above or below the surface
 FIRST_LEVEL = 4
 GUESS_ERROR = 0.015  # of the distance: the surface is looked for so much before and behind
 STEPS = 6
@@ -64,13 +64,15 @@ class Panorama:
 def panorama(relief: GroundRelief, rays: Rays, end_m: Array) -> Panorama:
     """The profiles that rays (n,) need which go up to end_m (n,)."""
     across = np.maximum(np.hypot(rays.directions[:, 0], rays.directions[:, 1]), 1e-9)
-    number = np.floor(np.arctan2(rays.directions[:, 1], rays.directions[:, 0]) / WAY_RAD).astype(np.int64)
+    number = np.floor(np.arctan2(rays.directions[:, 1], rays.directions[:, 0]) / PROFILE_RAD).astype(np.int64)
     first = number.min()
     taken = np.bincount(number - first)
-    ways = np.flatnonzero(taken)
+    directions = np.flatnonzero(taken)
     row = (np.cumsum(taken > 0) - 1)[number - first]
-    places = np.stack([np.bincount(row, weights=values) for values in rays.origins.T]) / taken[ways]
-    distance, tangent = _profiles(relief, places, WAY_RAD * (ways + first + 0.5), farthest_m=float(end_m.max()))
+    centres = np.stack([np.bincount(row, weights=values) for values in rays.origins.T]) / taken[directions]
+    distance, tangent = _profiles(
+        relief, centres, PROFILE_RAD * (directions + first + 0.5), farthest_m=float(end_m.max())
+    )
     return Panorama(
         distance_m=distance,
         tangent=tangent,
@@ -81,35 +83,35 @@ def panorama(relief: GroundRelief, rays: Rays, end_m: Array) -> Panorama:
     )
 
 
-def _profiles(relief: GroundRelief, places: Array, azimuth: Array, *, farthest_m: float) -> tuple[Array, Single]:
+def _profiles(relief: GroundRelief, centre: Array, azimuth: Array, *, farthest_m: float) -> tuple[Array, Single]:
     """Distances (m,) and tangents (k, m) of the profiles from places (3, k) towards azimuths (k,)."""
     count = int(np.ceil(np.log(max(farthest_m / FIRST_M, 2.0)) / np.log(GROWTH))) + 1
     distance = FIRST_M * GROWTH ** np.arange(count)
-    begin = np.mod(places[:2] / relief.cell_m, relief.cells).astype(np.float32)
+    first_cell = np.mod(centre[:2] / relief.cell_m, relief.cells).astype(np.float32)
     steps = (distance / relief.cell_m).astype(np.float32)
     x, y = (
         start[:, None] + turn.astype(np.float32)[:, None] * steps
-        for start, turn in zip(begin, (np.cos(azimuth), np.sin(azimuth)), strict=True)
+        for start, turn in zip(first_cell, (np.cos(azimuth), np.sin(azimuth)), strict=True)
     )
     height = cv2.remap(relief.nodes_m, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP)
-    tangent = (height - places[2].astype(np.float32)[:, None]) / distance.astype(np.float32)
+    tangent = (height - centre[2].astype(np.float32)[:, None]) / distance.astype(np.float32)
     return np.asarray(distance, np.float64), np.asarray(np.clip(tangent, -STEEPEST, STEEPEST), np.float32)
 
 
-def guessed_m(seen: Panorama) -> Array:
+def guess_m(seen: Panorama) -> Array:
     """About where (n,) the rays meet the ground, in m along them; inf where they surely do not, NaN if in doubt."""
     flat, last = seen.highest.ravel(), len(seen.distance_m) - 1
     start, sought = seen.row * (last + 1), seen.sought
     listed = seen.highest + ROW * np.arange(len(seen.highest))[:, None]
-    place = np.searchsorted(listed.ravel(), sought + ROW * seen.row) - start
-    after = np.clip(place, 1, last)
+    index = np.searchsorted(listed.ravel(), sought + ROW * seen.row) - start
+    after = np.clip(index, 1, last)
     low, high = flat.take(start + after - 1), flat.take(start + after)
     fraction = (sought - low) / np.maximum(high - low, 1e-12)
     met = seen.distance_m.take(after - 1) + fraction * np.diff(seen.distance_m).take(after - 1)
     met[sought - flat.take(start + np.maximum(after - CLEAR_STEPS, 0)) < CLEAR] = np.nan
-    met[place > last] = np.nan
+    met[index > last] = np.nan
     met[sought > flat.take(start + last) + CLEAR] = np.inf
-    steep = np.flatnonzero(place == 0)  # down to what is nearer than the first place: about as high as there
+    steep = np.flatnonzero(index == 0)  # down to what is nearer than the first place: about as high as there
     first = flat.take(start[steep])
     met[steep] = np.where(first < 0, FIRST_M * first / np.where(first < 0, sought[steep], 1.0), np.nan)
     return np.asarray(met / seen.across)
@@ -135,7 +137,7 @@ def goes_under(seen: Panorama, chosen: ProfileIndices) -> NDArray[np.bool_]:
 
 
 @dataclass(eq=False, kw_only=True)
-class _UnderWay:
+class _MarchingRays:
     """Rays under way in units of cells (z in m): which of the chunk, where from and to, how far, on which level."""
 
     index: Indices
@@ -149,7 +151,7 @@ class _UnderWay:
     end: Array
     level: Indices
 
-    def kept(self, keep: NDArray[np.intp]) -> "_UnderWay":
+    def subset(self, keep: NDArray[np.intp]) -> "_MarchingRays":
         return replace(self, **{field.name: getattr(self, field.name).take(keep) for field in fields(self)})
 
 
@@ -157,7 +159,7 @@ class _UnderWay:
 class _Squares:
     """The squares that rays are in: where each is left, its highest point, and whether its parent is left too."""
 
-    leaves: Array
+    exits: Array
     peak_m: NDArray[np.float32]
     parent_left: NDArray[np.bool_]
 
@@ -175,44 +177,44 @@ def _parts(count: int, size: int) -> Iterator[slice]:
         yield slice(first, first + size)
 
 
-def distances_from_place_m(relief: GroundRelief, rays: Rays, end_m: Array, *, nearest_m: float) -> Array:
+def distances_from_point_m(relief: GroundRelief, rays: Rays, end_m: Array, *, nearest_m: float) -> Array:
     """As distances_m, for many rays (n,) that begin near each other; what is nearer than nearest_m is not met."""
     seen = panorama(relief, rays, end_m)
-    result = guessed_m(seen)
+    result = guess_m(seen)
     early = np.flatnonzero(result < nearest_m * (1 + 2 * GUESS_ERROR))
     requested = np.flatnonzero(np.isfinite(result))
     for part in _parts(len(requested), CHUNK):
-        result[requested[part]] = _settled(relief, rays.taken(requested[part]), result[requested[part]])
+        result[requested[part]] = _settle(relief, rays.subset(requested[part]), result[requested[part]])
     doubtful = np.flatnonzero(np.isnan(result))
     for part in _parts(len(doubtful), AT_ONCE):
-        result[doubtful[part]] = _searched(relief, rays.taken(doubtful[part]), near_m(seen, doubtful[part]))
+        result[doubtful[part]] = _search(relief, rays.subset(doubtful[part]), near_m(seen, doubtful[part]))
     lost = doubtful[np.isinf(result[doubtful]) & goes_under(seen, doubtful)]
     again = np.unique(np.concatenate([early, lost, np.flatnonzero(result < nearest_m)]))
-    started = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).taken(again)
+    started = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).subset(again)
     result[again] = nearest_m + distances_m(relief, started, end_m[again] - nearest_m)
     result[result >= end_m] = np.inf
     return result
 
 
-def _searched(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]) -> Array:
+def _search(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]) -> Array:
     """The first crossings (n,) in the parts of rays (n,) near the ground; inf where they cross it in none."""
     which, start, end = near
     at = start[:, None] + (end - start)[:, None] * np.linspace(0.0, 1.0, SEARCHED + 1)
     gap = np.empty(at.shape)
     for part in _parts(len(at), PARTS):
-        looked = rays.taken(np.repeat(which[part], SEARCHED + 1))
+        looked = rays.subset(np.repeat(which[part], SEARCHED + 1))
         gap[part] = _gap(relief, looked, at[part].ravel()).reshape(-1, SEARCHED + 1)
     crossed = np.flatnonzero((gap <= 0).any(axis=1))
     crossed = crossed[np.flatnonzero(np.diff(which[crossed], prepend=-1))]  # the first part of each ray
-    place = (gap[crossed] <= 0).argmax(axis=1)
-    crossed, place = crossed[place > 0], place[place > 0]  # a ray that is below it already has to be followed
+    index = (gap[crossed] <= 0).argmax(axis=1)
+    crossed, index = crossed[index > 0], index[index > 0]  # a ray that is below it already has to be followed
     result, ray = np.full(len(rays), np.inf), which[crossed]
-    bracket = at[crossed, place - 1], at[crossed, place]
-    result[ray] = _refined(relief, rays.taken(ray), bracket)
+    bracket = at[crossed, index - 1], at[crossed, index]
+    result[ray] = _refine(relief, rays.subset(ray), bracket)
     return result
 
 
-def _settled(relief: GroundRelief, rays: Rays, guess: Array) -> Array:
+def _settle(relief: GroundRelief, rays: Rays, guess: Array) -> Array:
     """The crossings (n,) near the guesses (n,), by Newton's method; NaN where it leads away."""
     result, left = np.full(len(guess), np.nan), np.arange(len(guess))
     at, reach = guess, GUESS_ERROR * guess
@@ -227,28 +229,28 @@ def _settled(relief: GroundRelief, rays: Rays, guess: Array) -> Array:
         on = np.flatnonzero(~there & (nears > FLATTEST) & (np.abs(at - guess) < reach))
         if not len(on):
             break
-        left, rays, at, guess, reach = left[on], rays.taken(on), at[on], guess[on], reach[on]
+        left, rays, at, guess, reach = left[on], rays.subset(on), at[on], guess[on], reach[on]
     return result
 
 
 def _chunk_distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
-    under_way = _started(relief, rays, end_m)
+    marching = _start_rays(relief, rays, end_m)
     low, high = np.full((2, len(rays)), np.inf)
-    while len(under_way.index):
-        hit, until = _step(relief, under_way)
+    while len(marching.index):
+        hit, until = _step(relief, marching)
         if len(hit):
-            low[under_way.index[hit]], high[under_way.index[hit]] = under_way.at[hit], until
-            under_way.at[hit] = under_way.end[hit]  # parked until enough of them can be left out together
-        alive = np.flatnonzero(under_way.at < under_way.end)
-        if len(alive) < 0.8 * len(under_way.index):
-            under_way = under_way.kept(alive)
-    found = np.flatnonzero(np.isfinite(low))
+            low[marching.index[hit]], high[marching.index[hit]] = marching.at[hit], until
+            marching.at[hit] = marching.end[hit]  # parked until enough of them can be left out together
+        alive = np.flatnonzero(marching.at < marching.end)
+        if len(alive) < 0.8 * len(marching.index):
+            marching = marching.subset(alive)
+    crossed = np.flatnonzero(np.isfinite(low))
     result = np.full(len(rays), np.inf)
-    result[found] = _refined(relief, rays.taken(found), (low[found], high[found]))
+    result[crossed] = _refine(relief, rays.subset(crossed), (low[crossed], high[crossed]))
     return result
 
 
-def _started(relief: GroundRelief, rays: Rays, end_m: Array) -> _UnderWay:
+def _start_rays(relief: GroundRelief, rays: Rays, end_m: Array) -> _MarchingRays:
     """Rays already down at the relief's highest peak; those that never come down there are left out."""
     scale = np.array([1 / relief.cell_m, 1 / relief.cell_m, 1.0])
     x, y, z = np.ascontiguousarray((rays.origins * scale + [0.5, 0.5, 0.0]).T)
@@ -258,51 +260,51 @@ def _started(relief: GroundRelief, rays: Rays, end_m: Array) -> _UnderWay:
     above, falling = z > peak, dz < 0
     at = np.where(above & falling, (peak - z) / np.where(falling, dz, -1.0), 0.0)
     level = np.full(len(x), FIRST_LEVEL)
-    started = _UnderWay(index=np.arange(len(x)), x=x, y=y, z=z, dx=dx, dy=dy, dz=dz, at=at, end=end_m, level=level)
-    return started.kept(np.flatnonzero((at < end_m) & (falling | ~above)))
+    started = _MarchingRays(index=np.arange(len(x)), x=x, y=y, z=z, dx=dx, dy=dy, dz=dz, at=at, end=end_m, level=level)
+    return started.subset(np.flatnonzero((at < end_m) & (falling | ~above)))
 
 
-def _step(relief: GroundRelief, rays: _UnderWay) -> tuple[NDArray[np.intp], Array]:
+def _step(relief: GroundRelief, rays: _MarchingRays) -> tuple[NDArray[np.intp], Array]:
     """Moves each ray out of its square or down a level; which rays (k,) meet the ground, and by where (k,) at last."""
     squares = _squares(relief, rays)
-    leaves, bottom = squares.leaves, rays.level == 0
-    lowest = rays.z + np.where(rays.dz < 0, leaves, rays.at) * rays.dz
+    exits, bottom = squares.exits, rays.level == 0
+    lowest = rays.z + np.where(rays.dz < 0, exits, rays.at) * rays.dz
     above = lowest > squares.peak_m
     near = np.flatnonzero(~above & bottom & (rays.at < rays.end))
-    hit = near[_dives(relief, rays.kept(near), leaves[near])]
-    until = leaves[hit]
+    hit = near[_dives(relief, rays.subset(near), exits[near])]
+    until = exits[hit]
     passed = above | bottom
     to_peak = (squares.peak_m - rays.z) / np.where(rays.dz < 0, rays.dz, -np.inf)
     entered = rays.at
-    rays.at = np.where(passed, leaves, np.maximum(entered, to_peak))
+    rays.at = np.where(passed, exits, np.maximum(entered, to_peak))
     rays.at[hit] = entered[hit]
     rays.level += np.where(passed, squares.parent_left, -1)
     np.minimum(rays.level, len(relief.first_peak) - 1, out=rays.level)
     return hit, until
 
 
-def _squares(relief: GroundRelief, rays: _UnderWay) -> _Squares:
+def _squares(relief: GroundRelief, rays: _MarchingRays) -> _Squares:
     size = np.ldexp(1.0, rays.level)
     inside = rays.at + NUDGE_M
     column = np.floor((rays.x + inside * rays.dx) / size)
     row = np.floor((rays.y + inside * rays.dy) / size)
     side = relief.cells >> rays.level
-    place = (row.astype(np.int64) & side - 1) * side + (column.astype(np.int64) & side - 1)
+    index = (row.astype(np.int64) & side - 1) * side + (column.astype(np.int64) & side - 1)
     column += rays.dx > 0
     row += rays.dy > 0
     across, along = (column * size - rays.x) / rays.dx, (row * size - rays.y) / rays.dy
     edge = np.where(across < along, column, row)
     return _Squares(
-        leaves=np.minimum(np.maximum(np.minimum(across, along), inside), rays.end),
-        peak_m=relief.peaks_m.take(relief.first_peak.take(rays.level) + place),
+        exits=np.minimum(np.maximum(np.minimum(across, along), inside), rays.end),
+        peak_m=relief.peaks_m.take(relief.first_peak.take(rays.level) + index),
         parent_left=edge.astype(np.int64) & 1 == 0,
     )
 
 
-def _dives(relief: GroundRelief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
+def _dives(relief: GroundRelief, rays: _MarchingRays, exits: Array) -> NDArray[np.bool_]:
     """Which rays (k,) are below the surface where they leave their cell or half-way through it."""
-    below = np.zeros(len(leaves), bool)
-    for at in (leaves, (rays.at + leaves) / 2):
+    below = np.zeros(len(exits), bool)
+    for at in (exits, (rays.at + exits) / 2):
         above = np.flatnonzero(~below)
         along = at[above]
         x, y = (
@@ -312,7 +314,7 @@ def _dives(relief: GroundRelief, rays: _UnderWay, leaves: Array) -> NDArray[np.b
     return below
 
 
-def _refined(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
+def _refine(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
     """The crossing (n,) within a bracket, by false position that halves the weight of an end which stays."""
     low, high = bracket
     gap_low, gap_high = _gap(relief, rays, low), _gap(relief, rays, high)
@@ -327,10 +329,10 @@ def _refined(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> 
         outside = gap > 0
         low, gap_low = np.where(outside, middle, low), np.where(outside, gap, gap_low / 2)
         high, gap_high = np.where(outside, high, middle), np.where(outside, gap_high / 2, gap)
-        open_ = np.flatnonzero(np.abs(gap) > FOUND_M)
+        open_ = np.flatnonzero(np.abs(gap) > TOLERANCE_M)
         if not len(open_):
             break
-        left, rays = left[open_], rays.taken(open_)
+        left, rays = left[open_], rays.subset(open_)
         low, high, gap_low, gap_high = (values[open_] for values in (low, high, gap_low, gap_high))
     return np.asarray(result)
 

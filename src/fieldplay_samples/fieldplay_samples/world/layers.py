@@ -132,7 +132,7 @@ class CropRows:
     width_m: float
     patchiness: float = 0.3
 
-    def share(self, x: Array, y: Array, *, raggedness: Single, footprint_m: Single) -> Single:
+    def coverage(self, x: Array, y: Array, *, raggedness: Single, footprint_m: Single) -> Single:
         """How much of the ground (...) at x, y (...) the plants cover; raggedness (...) has about rms 1."""
         turns = self.furrows.phase(x, y) / (2 * np.pi)
         aside = np.abs(turns - np.round(turns)).astype(np.float32) * self.furrows.pitch_m
@@ -198,7 +198,7 @@ class Soil:
             _blend(colours, shade.albedo, fraction)
         pattern = self.pattern(x, y, wide)
         if self.rows:
-            _blend(colours, self.rows.albedo, self.rows.share(x, y, raggedness=4 * pattern, footprint_m=wide))
+            _blend(colours, self.rows.albedo, self.rows.coverage(x, y, raggedness=4 * pattern, footprint_m=wide))
         light = np.exp(pattern)
         return np.stack([colour * light for colour in colours], axis=-1).reshape(*shape, 3).astype(float)
 
@@ -206,10 +206,10 @@ class Soil:
         """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
         wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape)
         total = np.zeros(x.shape, np.float32)
-        for turn, (grain, image) in enumerate(zip(self.grain, _pictures(self), strict=True)):
+        for turn, (grain, image) in enumerate(zip(self.grain, _images(self), strict=True)):
             cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
-            place = cos * x - sin * y, sin * x + cos * y
-            _add_seen(total, image, place, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
+            position = cos * x - sin * y, sin * x + cos * y
+            _add_seen(total, image, position, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
         return total
 
 
@@ -233,12 +233,12 @@ def _patch(shade: Shade, rng: np.random.Generator) -> Single:
 
 
 @lru_cache(maxsize=4)
-def _pictures(soil: Soil) -> tuple[Single, ...]:
+def _images(soil: Soil) -> tuple[Single, ...]:
     rng = np.random.default_rng([soil.seed, 2])
-    return tuple(_picture(grain, rng, LIGHT_FROM_RAD + turn * TURN_RAD) for turn, grain in enumerate(soil.grain))
+    return tuple(_image(grain, rng, LIGHT_FROM_RAD + turn * TURN_RAD) for turn, grain in enumerate(soil.grain))
 
 
-def _picture(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> Single:
+def _image(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> Single:
     """The band's picture; in its own axes light comes from that direction."""
     noise = periodic_noise(rng, TEXELS, longest=12, shortest=3, roughness=0.4)
     stones = 1 / (1 + np.exp(-6 * (noise - 1.1)))
@@ -253,7 +253,7 @@ def _of_rms_1(values: Array) -> Array:
 
 
 def _add_seen(
-    total: Single, image: Single, place: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
+    total: Single, image: Single, position: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
 ) -> None:
     """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
 
@@ -262,11 +262,11 @@ def _add_seen(
     near = np.flatnonzero(clear > 0)
     clipped = np.minimum(clear[near], np.float32(1))
     seen = clipped * clipped * (3 - 2 * clipped)
-    values = _looked_up(image, place[0][near], place[1][near], texel_m=texel_m)
+    values = _sample_image(image, position[0][near], position[1][near], texel_m=texel_m)
     total[near] += seen * (values - np.float32(mean))
 
 
-def _looked_up(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:
+def _sample_image(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:
     """The picture's values (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
     count = len(x)
     maps = np.zeros((2, -(-count // LINE) * LINE), np.float32)
@@ -274,5 +274,5 @@ def _looked_up(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:
         texels = values / texel_m
         line[:count] = texels - TEXELS * np.floor(texels / TEXELS)
     along, across = maps.reshape(2, -1, LINE)
-    found = cv2.remap(image, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
-    return np.asarray(found.ravel()[:count], np.float32)
+    samples = cv2.remap(image, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
+    return np.asarray(samples.ravel()[:count], np.float32)

@@ -47,7 +47,7 @@ def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
     seen, unseen = np.flatnonzero(met), np.flatnonzero(~met)
     colour[unseen] = sky(rays.directions[unseen], sun)
     distance, normal = hits.distance_m[seen], hits.normal[seen]
-    points = rays.taken(seen).points(distance)
+    points = rays.subset(seen).points(distance)
     facing = np.maximum(normal @ sun.direction(), 0.0)
     lit = np.flatnonzero(facing > 0)
     keys = keys_by_view(rays.directions[seen[lit]], distance[lit])
@@ -67,10 +67,10 @@ def sky(directions: Array, sun: Sun) -> Array:
     glow = 0.5 * near_sun**64 + 0.12 * near_sun**8
     colour = HAZE + fraction * (ZENITH - HAZE) + glow[:, None] * SUNLIGHT
     ridge = np.sin(skyline_rad(np.arctan2(directions[:, 1], directions[:, 0])))
-    behind = 1 / (1 + np.exp(np.clip((up - ridge) / SOFT_EDGE, -50, 50)))
+    is_behind = 1 / (1 + np.exp(np.clip((up - ridge) / SOFT_EDGE, -50, 50)))
     depth = np.clip(1 - up / np.maximum(ridge, 1e-3), 0.0, 1.0)[:, None]
     mountain = MOUNTAIN + 0.5 * depth * (HAZE - MOUNTAIN)
-    return np.asarray(colour + behind[:, None] * (mountain - colour))
+    return np.asarray(colour + is_behind[:, None] * (mountain - colour))
 
 
 def skyline_rad(azimuth_rad: Array) -> Array:

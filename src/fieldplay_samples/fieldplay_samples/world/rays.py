@@ -23,7 +23,7 @@ class Rays:
     def __len__(self) -> int:
         return len(self.origins)
 
-    def taken(self, rows: NDArray[np.intp]) -> "Rays":
+    def subset(self, rows: NDArray[np.intp]) -> "Rays":
         """The rays of those numbers (m,)."""
         return Rays(origins=self.origins.take(rows, axis=0), directions=self.directions.take(rows, axis=0))
 
@@ -53,7 +53,7 @@ def keys_by_view(directions: Array, distance_m: Array) -> NDArray[np.int64]:
     return np.asarray(keys_by_direction(directions) * SHELLS + np.minimum(shell, SHELLS - 1).astype(np.int64))
 
 
-def keys_by_place(points: Array, direction: Array) -> NDArray[np.int64]:
+def keys_by_position(points: Array, direction: Array) -> NDArray[np.int64]:
     """A number (n,) for points (n, 3): those of one number are near each other, seen along direction (3,)."""
     aside = np.cross(direction, [0.0, 0.0, 1.0])
     aside = aside / np.linalg.norm(aside) if np.any(aside) else np.array([1.0, 0.0, 0.0])
@@ -74,16 +74,16 @@ def candidates(
     keys = keys - keys.min()
     order = np.argsort(keys.astype(np.uint16) if keys.max() < 1 << 16 else keys, kind="stable")  # few bits sort at once
     first = np.flatnonzero(np.diff(keys[order], prepend=keys[order[0]] - 1))
-    ends = np.append(first[1:], len(order))
-    rays = rays.taken(order)
+    stops = np.append(first[1:], len(order))
+    rays = rays.subset(order)
     furthest = np.maximum.reduceat(end_m[order], first)
     bundle, sphere = np.nonzero(_may_meet(_hulls(rays, first), spheres, furthest))
-    counts = ends[bundle] - first[bundle]
+    counts = stops[bundle] - first[bundle]
     before = np.cumsum(counts) - counts
-    place = np.arange(counts.sum()) + np.repeat(first[bundle] - before, counts)
+    index = np.arange(counts.sum()) + np.repeat(first[bundle] - before, counts)
     number = np.repeat(sphere, counts)
-    close = np.flatnonzero(_passes(rays, place, spheres, number))
-    return order[place[close]], number[close]
+    close = np.flatnonzero(_passes(rays, index, spheres, number))
+    return order[index[close]], number[close]
 
 
 def _hulls(rays: Rays, first: Indices) -> tuple[Array, Array, Array, Array]:

@@ -10,15 +10,15 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.layers import Soil
-from fieldplay_samples.world.rays import Rays, candidates, keys_by_direction, keys_by_place
-from fieldplay_samples.world.solids import PLANES, Limbs, Solids, Stones, merged, pole, stone
+from fieldplay_samples.world.rays import Rays, candidates, keys_by_direction, keys_by_position
+from fieldplay_samples.world.solids import PLANES, Limbs, Solids, Stones, merge_solids, pole, stone
 from fieldplay_samples.world.terrain import Terrain, relief_of, terrain_named
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Columns = TypeVar("Columns", Stones, Limbs)
 WHITE = 0.7
-OTHER_PLACE_M = 7.3  # how far apart on the soil's picture two stones take their patterns from
+SHIFT_M = 7.3  # how far apart on the soil's picture two stones take their patterns from
 KeepOut = ArrayLike | Callable[[Array, Array], NDArray[np.bool_]] | None
 GROUND = -1
 MANY, ONE_PLACE_M = 2000, 2.0  # rays that begin so near each other see the ground alike
@@ -40,7 +40,7 @@ def stone_distances(stones: Stones, rays: Rays) -> tuple[Array, NDArray[np.intp]
     """
     start = np.einsum("pji,pj->pi", stones.world_R_stone, rays.origins - stones.centre)
     course = np.einsum("pji,pj->pi", stones.world_R_stone, rays.directions)
-    enters, leaves = _ellipsoid_span(start / stones.radii_m, course / stones.radii_m)
+    enters, exits = _ellipsoid_span(start / stones.radii_m, course / stones.radii_m)
     height = stones.planes[:, :, 3] - np.einsum("pkc,pc->pk", stones.planes[:, :, :3], start)
     rate = np.einsum("pkc,pc->pk", stones.planes[:, :, :3], course)
     rate = np.where(np.abs(rate) < 1e-12, 1e-12, rate)
@@ -48,10 +48,10 @@ def stone_distances(stones: Stones, rays: Rays) -> tuple[Array, NDArray[np.intp]
     cuts = np.where(rate < 0, crossing, -np.inf)
     plane = cuts.argmax(axis=1)
     cut = cuts.max(axis=1)
-    leaves = np.minimum(leaves, np.where(rate > 0, crossing, np.inf).min(axis=1))
+    exits = np.minimum(exits, np.where(rate > 0, crossing, np.inf).min(axis=1))
     side = np.where(cut > enters, plane, -1)
     at = np.maximum(enters, cut)
-    return np.where((at < leaves) & (at > 0), at, np.inf), side
+    return np.where((at < exits) & (at > 0), at, np.inf), side
 
 
 def _ellipsoid_span(start: Array, course: Array) -> tuple[Array, Array]:
@@ -74,10 +74,10 @@ def stone_normals(stones: Stones, points: Array, side: NDArray[np.intp]) -> Arra
 
 def limb_distances(limbs: Limbs, rays: Rays) -> Array:
     """Distances (p,) at which rays (p,) enter the limbs (p,), inf for none; row p against row p."""
-    axis = limbs.end - limbs.begin
+    axis = limbs.end - limbs.start
     length = np.linalg.norm(axis, axis=1)
     axis = axis / np.maximum(length, 1e-12)[:, None]
-    start, directions = rays.origins - limbs.begin, rays.directions
+    start, directions = rays.origins - limbs.start, rays.directions
     along, rate = np.einsum("pc,pc->p", start, axis), np.einsum("pc,pc->p", directions, axis)
     aside, turn = start - along[:, None] * axis, directions - rate[:, None] * axis
     side = _entry(aside, turn, limbs.radius_m)
@@ -102,11 +102,11 @@ def _entry(start: Array, course: Array, radius_m: Array) -> Array:
 
 def limb_normals(limbs: Limbs, points: Array) -> tuple[Array, Array]:
     """Outward normals (p, 3) of the limbs at points (p, 3), and how far along (p,) in m these are from the begin."""
-    axis = limbs.end - limbs.begin
+    axis = limbs.end - limbs.start
     length = np.linalg.norm(axis, axis=1)
     axis = axis / np.maximum(length, 1e-12)[:, None]
-    along = np.clip(np.einsum("pc,pc->p", points - limbs.begin, axis), 0.0, length)
-    normal = points - limbs.begin - along[:, None] * axis
+    along = np.clip(np.einsum("pc,pc->p", points - limbs.start, axis), 0.0, length)
+    normal = points - limbs.start - along[:, None] * axis
     return normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12), along
 
 
@@ -132,10 +132,10 @@ def first_met(solids: Solids, rays: Rays, keys: NDArray[np.int64], *, end_m: Arr
     is_stone = solid < stones
     ray, solid = np.concatenate([ray[is_stone], ray[~is_stone]]), np.concatenate([solid[is_stone], solid[~is_stone]])
     first_limb = int(is_stone.sum())
-    tried = rays.taken(ray)
-    on_stones, side = stone_distances(rows_of(solids.stones, solid[:first_limb]), tried.taken(np.arange(first_limb)))
+    tried = rays.subset(ray)
+    on_stones, side = stone_distances(rows_of(solids.stones, solid[:first_limb]), tried.subset(np.arange(first_limb)))
     others = np.arange(first_limb, len(ray))
-    on_limbs = limb_distances(rows_of(solids.limbs, solid[first_limb:] - stones), tried.taken(others))
+    on_limbs = limb_distances(rows_of(solids.limbs, solid[first_limb:] - stones), tried.subset(others))
     distance = np.concatenate([on_stones, on_limbs])
     side = np.concatenate([side, np.full(len(others), -1)])
     seen = np.flatnonzero(distance < end_m[ray])
@@ -156,8 +156,8 @@ def looks(solids: Solids, met: Met, points: Array, *, soil: Soil, footprint_m: A
     rows, others = np.flatnonzero(of_stone), np.flatnonzero(~of_stone)
     stones = rows_of(solids.stones, met.solid[rows])
     normal[rows] = stone_normals(stones, points[rows], met.side[rows])
-    u, v = _flattened(points[rows] - stones.centre, normal[rows])
-    shift = OTHER_PLACE_M * met.solid[rows]
+    u, v = _flatten(points[rows] - stones.centre, normal[rows])
+    shift = SHIFT_M * met.solid[rows]
     grain = stones.grain * soil.pattern(u + shift, v - shift, footprint_m[rows])
     albedo[rows] = np.minimum(stones.albedo * np.exp(grain)[:, None], 1.0)
     limbs = rows_of(solids.limbs, met.solid[others] - len(solids.stones.centre))
@@ -166,7 +166,7 @@ def looks(solids: Solids, met: Met, points: Array, *, soil: Soil, footprint_m: A
     return normal, albedo
 
 
-def _flattened(points: Array, normal: Array) -> tuple[Array, Array]:
+def _flatten(points: Array, normal: Array) -> tuple[Array, Array]:
     """The two coordinates (m,) of points (m, 3) that lie most across the normals (m, 3)."""
     facing = np.abs(normal).argmax(axis=1)
     rows = np.arange(len(points))
@@ -196,8 +196,8 @@ def clear_of(keep_out: KeepOut, clearance_m: float) -> Callable[[Array, Array], 
 
 def _distance_to_line(corners: Array, points: Array) -> Array:
     """Distances (n,) of points (n, 2) from a line of corners (p, 2)."""
-    starts, ends = (corners[:1], corners[:1]) if len(corners) == 1 else (corners[:-1], corners[1:])
-    sides = ends - starts
+    starts, stops = (corners[:1], corners[:1]) if len(corners) == 1 else (corners[:-1], corners[1:])
+    sides = stops - starts
     towards = points[:, None] - starts[None]
     square = np.maximum(np.einsum("sc,sc->s", sides, sides), 1e-12)
     fraction = np.clip(np.einsum("nsc,sc->ns", towards, sides) / square, 0.0, 1.0)
@@ -205,7 +205,7 @@ def _distance_to_line(corners: Array, points: Array) -> Array:
     return nearest
 
 
-def places(
+def scatter(
     rng: np.random.Generator,
     sizes_m: Array,
     *,
@@ -225,12 +225,12 @@ def places(
     return np.stack([x, y], axis=1)[free], sizes_m[free]
 
 
-def rocks(terrain: Terrain, rng: np.random.Generator, places_m: Array, *, sizes_m: Array) -> Solids:
+def rocks(terrain: Terrain, rng: np.random.Generator, positions_m: Array, *, sizes_m: Array) -> Solids:
     """A rock of about sizes (n,) at each of places (n, 2), sunk in a little."""
-    heights = terrain.height_m(places_m[:, 0], places_m[:, 1])
-    return merged(
+    heights = terrain.height_m(positions_m[:, 0], positions_m[:, 1])
+    return merge_solids(
         _rock(rng, (float(x), float(y), float(z)), float(size))
-        for (x, y), z, size in zip(places_m, heights, sizes_m, strict=True)
+        for (x, y), z, size in zip(positions_m, heights, sizes_m, strict=True)
     )
 
 
@@ -247,10 +247,10 @@ def _rock(rng: np.random.Generator, foot: tuple[float, float, float], size_m: fl
     return stone(centre, radii, world_R_stone=turn, planes=planes, albedo=np.minimum(tone * rust, 0.6))
 
 
-def poles(terrain: Terrain, rng: np.random.Generator, places_m: Array) -> Solids:
+def poles(terrain: Terrain, rng: np.random.Generator, positions_m: Array) -> Solids:
     """A survey pole 2 to 4 m high at each of places (n, 2)."""
-    heights = terrain.height_m(places_m[:, 0], places_m[:, 1])
-    return merged(pole((x, y, z), rng.uniform(2.0, 4.0)) for (x, y), z in zip(places_m, heights, strict=True))
+    heights = terrain.height_m(positions_m[:, 0], positions_m[:, 1])
+    return merge_solids(pole((x, y, z), rng.uniform(2.0, 4.0)) for (x, y), z in zip(positions_m, heights, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -275,7 +275,7 @@ class Scene:
 
     def with_solids(self, *parts: Solids) -> "Scene":
         """The same scene with more solids: what moves, as it stands at one moment. Solids are numbered anew."""
-        return replace(self, solids=merged([self.solids, *parts]))
+        return replace(self, solids=merge_solids([self.solids, *parts]))
 
     def cast(
         self,
@@ -294,12 +294,12 @@ class Scene:
         rays = Rays(origins=origins + nearest_m * directions if nearest_m else origins, directions=directions)
         end = np.full(len(rays), farthest_m - nearest_m)
         if len(rays) >= MANY and np.ptp(origins, axis=0).max() < ONE_PLACE_M:
-            distance = self._ground_from_place(Rays(origins=origins, directions=directions), nearest_m, farthest_m)
+            distance = self._ground_from_point(Rays(origins=origins, directions=directions), nearest_m, farthest_m)
         else:
-            distance = ground_rays.distances_m(relief_of(self.terrain), self._levelled(rays), end)
+            distance = ground_rays.distances_m(relief_of(self.terrain), self._level(rays), end)
         met = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
         distance[met.ray] = met.distance_m
-        return self._seen(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
+        return self._visible(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
 
     def in_shadow(self, points: Array, towards_sun: Array, keys: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
         """Which of points (n, 3) have a solid between themselves and the sun (3,); hills throw no shadow.
@@ -308,18 +308,18 @@ class Scene:
         """
         directions = np.broadcast_to(towards_sun, points.shape)
         rays = Rays(origins=points + SHADOW_BEGINS_M * directions, directions=directions)
-        keys = keys_by_place(rays.origins, towards_sun) if keys is None else keys
+        keys = keys_by_position(rays.origins, towards_sun) if keys is None else keys
         dark = np.zeros(len(rays), bool)
         dark[first_met(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
         return dark
 
-    def _ground_from_place(self, rays: Rays, nearest_m: float, farthest_m: float) -> Array:
+    def _ground_from_point(self, rays: Rays, nearest_m: float, farthest_m: float) -> Array:
         """Distances (n,) beyond nearest_m at which rays (n,) from about one place meet the ground."""
         end = np.full(len(rays), farthest_m)
-        levelled, relief = self._levelled(rays), relief_of(self.terrain)
-        return ground_rays.distances_from_place_m(relief, levelled, end, nearest_m=nearest_m) - nearest_m
+        levelled, relief = self._level(rays), relief_of(self.terrain)
+        return ground_rays.distances_from_point_m(relief, levelled, end, nearest_m=nearest_m) - nearest_m
 
-    def _levelled(self, rays: Rays) -> Rays:
+    def _level(self, rays: Rays) -> Rays:
         """Rays with the overall slope of the ground taken off: that leaves straight lines and distances."""
         slope = np.array([*self.terrain.slope, 0.0])
         origins, directions = np.array(rays.origins), np.array(rays.directions)
@@ -327,18 +327,18 @@ class Scene:
         directions[:, 2] -= directions @ slope
         return Rays(origins=origins, directions=directions)
 
-    def _seen(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
+    def _visible(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)
         solid[met.ray] = met.solid
         normal, albedo = np.zeros(rays.origins.shape), np.zeros(rays.origins.shape)
         ground = np.flatnonzero(np.isfinite(distance) & (solid == GROUND))
-        x, y, _ = rays.taken(ground).points(distance[ground]).T
+        x, y, _ = rays.subset(ground).points(distance[ground]).T
         normal[ground] = self.terrain.normal(x, y)
         sine = np.einsum("nc,nc->n", normal[ground], rays.directions[ground])
         steep = np.maximum(np.abs(sine), FLATTEST)
         stretched = spread_rad / np.sqrt(steep * np.sqrt(steep))  # between its width and, with a power of 1, its length
         albedo[ground] = self.terrain.colour(x, y, stretched * (distance[ground] + nearest_m))
-        points = rays.taken(met.ray).points(met.distance_m)
+        points = rays.subset(met.ray).points(met.distance_m)
         footprint = spread_rad * (met.distance_m + nearest_m)
         looked = looks(self.solids, met, points, soil=self.terrain.soil, footprint_m=footprint)
         normal[met.ray], albedo[met.ray] = looked
@@ -367,10 +367,12 @@ def make_scene(
     sizes = np.concatenate(
         [_rock_sizes(rng, rock_count), rng.uniform(LARGEST_ROCK_M, LARGEST_BOULDER_M, boulder_count)]
     )
-    where, sizes = places(rng, sizes, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
-    thin = np.full(pole_count, 0.1)
-    feet, _ = places(rng, thin, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
-    return Scene(terrain=ground, solids=merged([rocks(ground, rng, where, sizes_m=sizes), poles(ground, rng, feet)]))
+    where, sizes = scatter(rng, sizes, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
+    radii = np.full(pole_count, 0.1)
+    feet, _ = scatter(rng, radii, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
+    return Scene(
+        terrain=ground, solids=merge_solids([rocks(ground, rng, where, sizes_m=sizes), poles(ground, rng, feet)])
+    )
 
 
 def _rock_sizes(rng: np.random.Generator, count: int) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ MOST_COVERS = 12  # of a limb
 NO_PLANE = (0.0, 0.0, 1.0, 1e9)
 Columns = TypeVar("Columns", "Stones", "Limbs")
 BARK = (0.20, 0.16, 0.12)
-LEAVES = (0.075, 0.105, 0.045)
+LEAF_SIZE_M = (0.075, 0.105, 0.045)
 CLUMPS = 7
 
 
@@ -41,7 +41,7 @@ class Stones:
 class Limbs:
     """Capsules (k,) from begin to end (k, 3); where band_m (k,) is not 0, every second band of that length is white."""
 
-    begin: Array
+    start: Array
     end: Array
     radius_m: Array
     albedo: Array
@@ -56,23 +56,23 @@ class Solids:
     limbs: Limbs
 
     def __len__(self) -> int:
-        return len(self.stones.centre) + len(self.limbs.begin)
+        return len(self.stones.centre) + len(self.limbs.start)
 
     def bounds(self) -> tuple[Array, Array]:
         """Centres (k, 3) and radii (k,) in m of spheres around the solids."""
-        line = self.limbs.end - self.limbs.begin
-        centres = np.concatenate([self.stones.centre, self.limbs.begin + line / 2])
+        line = self.limbs.end - self.limbs.start
+        centres = np.concatenate([self.stones.centre, self.limbs.start + line / 2])
         reach = self.stones.radii_m.max(axis=1, initial=0.0)
         return centres, np.concatenate([reach, self.limbs.radius_m + np.linalg.norm(line, axis=1) / 2])
 
     def covers(self) -> tuple[Array, Array, NDArray[np.intp]]:
         """Centres (s, 3) and radii (s,) in m of balls that cover the solids, many a limb; and whose each is (s,)."""
         limbs = self.limbs
-        line = limbs.end - limbs.begin
+        line = limbs.end - limbs.start
         count = np.clip(np.ceil(np.linalg.norm(line, axis=1) / np.maximum(4 * limbs.radius_m, 1e-9)), 1, MOST_COVERS)
         owner = np.repeat(np.arange(len(count)), count.astype(np.intp))
-        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
-        centres = limbs.begin[owner] + ((place + 0.5) / count[owner])[:, None] * line[owner]
+        index = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        centres = limbs.start[owner] + ((index + 0.5) / count[owner])[:, None] * line[owner]
         half = np.linalg.norm(line, axis=1) / (2 * count)  # of the length that a ball is for
         reach = np.concatenate([self.stones.radii_m.max(axis=1, initial=0.0), (limbs.radius_m + half)[owner]])
         stones = len(self.stones.centre)
@@ -89,7 +89,7 @@ NO_STONES = Stones(
     grain=np.zeros(0),
 )
 NO_LIMBS = Limbs(
-    begin=np.zeros((0, 3)), end=np.zeros((0, 3)), radius_m=np.zeros(0), albedo=np.zeros((0, 3)), band_m=np.zeros(0)
+    start=np.zeros((0, 3)), end=np.zeros((0, 3)), radius_m=np.zeros(0), albedo=np.zeros((0, 3)), band_m=np.zeros(0)
 )
 
 
@@ -146,7 +146,7 @@ def capsule(
     return Solids(
         stones=NO_STONES,
         limbs=Limbs(
-            begin=np.asarray(start, float)[None],
+            start=np.asarray(start, float)[None],
             end=np.asarray(end, float)[None],
             radius_m=np.array([float(radius_m)]),
             albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
@@ -161,16 +161,16 @@ def pole(foot: ArrayLike, height_m: float, *, radius_m: float = 0.04, albedo: Ar
     return capsule((x, y, z - 0.3), (x, y, z + height_m - radius_m), radius_m, albedo=albedo, band_m=0.4)
 
 
-def merged(parts: Iterable[Solids]) -> Solids:
+def merge_solids(parts: Iterable[Solids]) -> Solids:
     """All the solids of parts as one, each kind in the order of the parts."""
     parts = list(parts)
     return Solids(
-        stones=_joined(Stones, [part.stones for part in parts] or [NO_STONES]),
-        limbs=_joined(Limbs, [part.limbs for part in parts] or [NO_LIMBS]),
+        stones=_concatenate(Stones, [part.stones for part in parts] or [NO_STONES]),
+        limbs=_concatenate(Limbs, [part.limbs for part in parts] or [NO_LIMBS]),
     )
 
 
-def _joined(kind: type[Columns], parts: list[Columns]) -> Columns:
+def _concatenate(kind: type[Columns], parts: list[Columns]) -> Columns:
     names = [field.name for field in fields(kind)]
     return kind(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
@@ -193,7 +193,7 @@ def tree(foot: tuple[float, float, float], habit: Habit, rng: np.random.Generato
     x, y, z = foot
     trunk = capsule((x, y, z - 0.3), (x, y, z + 0.8 * habit.height_m), habit.trunk_m, albedo=BARK)
     half = 0.5 * (habit.height_m - habit.crown_from_m)
-    return trunk, merged(
+    return trunk, merge_solids(
         _clump((x, y, z + habit.crown_from_m + half), half, habit.crown_m, rng=rng) for _ in range(CLUMPS)
     )
 
@@ -203,7 +203,7 @@ def _clump(middle: tuple[float, float, float], half_m: float, reach_m: float, *,
     turn, away = rng.uniform(0.0, 2.0 * np.pi), 0.5 * reach_m * np.sqrt(rng.uniform())
     up = rng.uniform(-1.0, 1.0) * (half_m - size[2])
     centre = np.add(middle, [away * np.cos(turn), away * np.sin(turn), up])
-    return stone(centre, size, albedo=np.array(LEAVES) * rng.lognormal(0.0, 0.2), grain=2.5)
+    return stone(centre, size, albedo=np.array(LEAF_SIZE_M) * rng.lognormal(0.0, 0.2), grain=2.5)
 
 
 def habit_of_size(height_m: float, rng: np.random.Generator) -> Habit:

@@ -25,7 +25,7 @@ from fieldplay_samples.world.layers import (
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-KEPT = 4  # grids of terrains
+MAXIMUM_CACHED = 4  # grids of terrains
 REACH_M = 0.2  # from a face, within which points are taken for it; it is below half the shortest length
 EDGE_M = 0.05  # from a face's edges, where points belong to another
 OFF_GROUND_M = 0.1  # beyond which points are none of the ground beside a face
@@ -84,8 +84,8 @@ def relief_from_heights(heights_m: Array, cell_m: float) -> GroundRelief:
 
 
 def _at_nodes(control: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    beside = np.roll(control, 1, axis) + np.roll(control, -1, axis)
-    return np.asarray(np.float32(0.75) * control + np.float32(0.125) * beside, np.float32)
+    neighbours = np.roll(control, 1, axis) + np.roll(control, -1, axis)
+    return np.asarray(np.float32(0.75) * control + np.float32(0.125) * neighbours, np.float32)
 
 
 def _cell_peaks(control: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -196,11 +196,11 @@ class Terrain:
 def relief_of(terrain: Terrain) -> GroundRelief:
     """The grid that a terrain's layers make, without its overall slope; kept for the terrains used last."""
     if terrain not in _reliefs:
-        keep_reliefs({terrain: _made_relief(terrain)})
+        keep_reliefs({terrain: _make_relief(terrain)})
     return _reliefs[terrain]
 
 
-def kept_reliefs() -> dict[Terrain, GroundRelief]:
+def cached_reliefs() -> dict[Terrain, GroundRelief]:
     """The grids that are there, for another process to keep: to make one takes seconds."""
     return dict(_reliefs)
 
@@ -208,11 +208,11 @@ def kept_reliefs() -> dict[Terrain, GroundRelief]:
 def keep_reliefs(reliefs: Mapping[Terrain, GroundRelief]) -> None:
     """Keep grids that were made, a few at most."""
     _reliefs.update(reliefs)
-    for terrain in list(_reliefs)[:-KEPT]:
+    for terrain in list(_reliefs)[:-MAXIMUM_CACHED]:
         del _reliefs[terrain]
 
 
-def _made_relief(terrain: Terrain) -> GroundRelief:
+def _make_relief(terrain: Terrain) -> GroundRelief:
     heights = heights_from_layers(terrain.layers, terrain.seed)
     weights = np.array([1.0, 6.0, 1.0]) / 8.0  # of the control points about one, in the surface above it
     about_origin = heights[np.ix_((-1, 0, 1), (-1, 0, 1))].astype(np.float32)
@@ -240,10 +240,10 @@ class StandingBox:
         return np.asarray(outside + np.minimum(beyond.max(axis=1), 0.0))
 
 
-def _face(own: Array, halves: Array, *, axis: int, sign: int) -> float:
+def _face(own: Array, halves: Array, *, axis: int, side: int) -> float:
     """Where a face is along its axis, by points (n, 3) in the box's own axes that are near it and off its edges."""
     across = [other for other in range(3) if other != axis]
-    near = np.abs(sign * own[:, axis] - halves[axis]) < REACH_M
+    near = np.abs(side * own[:, axis] - halves[axis]) < REACH_M
     off_edges = (np.abs(own[:, across]) < halves[across] - EDGE_M).all(axis=1)
     return _median(own[near & off_edges, axis])
 
@@ -272,14 +272,14 @@ class GroundWithBox:
         own = (points - pose[:3, 3]) @ pose[:3, :3]
         raised = own[self.ground_distance_m(points) > OFF_GROUND_M]
         sides = [
-            _face(raised, halves, axis=axis, sign=1) - _face(raised, halves, axis=axis, sign=-1) for axis in (0, 1)
+            _face(raised, halves, axis=axis, side=1) - _face(raised, halves, axis=axis, side=-1) for axis in (0, 1)
         ]
-        beside = np.abs(own[:, :2]) - halves[:2]
-        ground = (beside.max(axis=1) > REACH_M) & (beside.max(axis=1) < 2 * REACH_M) & (own[:, 2] < 0)
+        distances = np.abs(own[:, :2]) - halves[:2]
+        ground = (distances.max(axis=1) > REACH_M) & (distances.max(axis=1) < 2 * REACH_M) & (own[:, 2] < 0)
         feet = points[ground].copy()
         feet[:, 2] = self.terrain.height_m(feet[:, 0], feet[:, 1])
         true_ground = ((feet - pose[:3, 3]) @ pose[:3, :3])[:, 2]
-        height = _face(own, halves, axis=2, sign=1) - _median(own[ground, 2])
+        height = _face(own, halves, axis=2, side=1) - _median(own[ground, 2])
         return floats([*sides, height]), floats([*self.box.sizes_m[:2], halves[2] - _median(true_ground)])
 
     def ground_distance_m(self, points: Array) -> Array:
@@ -290,8 +290,8 @@ class GroundWithBox:
             height = points[:, 2] - self.terrain.height_m(*foot.T)
             away = np.einsum("nc,nc->n", np.column_stack([points[:, :2] - foot, height]), normal)
             foot = points[:, :2] - away[:, None] * normal[:, :2]
-        beside = np.column_stack([foot, self.terrain.height_m(*foot.T)])
-        return np.asarray(np.linalg.norm(points - beside, axis=1))
+        distances = np.column_stack([foot, self.terrain.height_m(*foot.T)])
+        return np.asarray(np.linalg.norm(points - distances, axis=1))
 
 
 # Grounds by name, as data/worlds.yaml describes them.

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import cv2
 
-from fieldplay_samples.world.terrain import keep_reliefs, kept_reliefs
+from fieldplay_samples.world.terrain import cached_reliefs, keep_reliefs
 
 State = TypeVar("State")
 Task = TypeVar("Task")
@@ -24,7 +24,7 @@ _worker: list[Any] = []  # in a worker: what it does, and the state that its tas
 
 
 def run_tasks(
-    work: Callable[[State, Task], None],
+    task_function: Callable[[State, Task], None],
     state: State,
     tasks: Sequence[Task],
     *,
@@ -39,11 +39,11 @@ def run_tasks(
     count = min(workers or os.cpu_count() or 1, len(tasks))
     if count <= 1:
         for task in tasks:
-            work(state, task)
+            task_function(state, task)
             done()
         return
     with TemporaryFile() as shared:  # has no name, so that nothing of it stays whatever happens
-        pickle.dump((work, state, kept_reliefs()), shared)
+        pickle.dump((task_function, state, cached_reliefs()), shared)
         shared.flush()
         _run_in_processes(Path(f"/proc/{os.getpid()}/fd/{shared.fileno()}"), tasks, count, done)
 
@@ -51,7 +51,7 @@ def run_tasks(
 def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Callable[[], None]) -> None:
     """What the processes share lies in a file: handed over while one starts, it would block us where that one dies."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin, initargs=(str(shared),)) as pool:
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_start_worker, initargs=(str(shared),)) as pool:
         futures = [pool.submit(_do, task) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -62,13 +62,13 @@ def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Call
             raise
 
 
-def _begin(shared: str) -> None:
+def _start_worker(shared: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts speaks to the caller, who ends the pool
     threading.Thread(target=_end_with_caller, daemon=True).start()
     cv2.setNumThreads(1)  # the processes share the processors
-    work, state, reliefs = pickle.loads(Path(shared).read_bytes())
+    task_function, state, reliefs = pickle.loads(Path(shared).read_bytes())
     keep_reliefs(reliefs)
-    _worker[:] = work, state
+    _worker[:] = task_function, state
 
 
 def _end_with_caller() -> None:
@@ -80,5 +80,5 @@ def _end_with_caller() -> None:
 
 
 def _do(task: Any) -> None:
-    work, state = _worker
-    work(state, task)
+    task_function, state = _worker
+    task_function(state, task)

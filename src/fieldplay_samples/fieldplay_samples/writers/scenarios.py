@@ -15,7 +15,7 @@ from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.tables import NS_PER_S, Stamps
 
-WAY_STEP_S = 0.25
+PATH_STEP_S = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,27 +54,27 @@ def numbers_of(dataset: str) -> dict[str, Any]:
     return numbers
 
 
-def origin_at(place: dict[str, float]) -> LocalOrigin:
+def origin_at(location: dict[str, float]) -> LocalOrigin:
     """The origin of a map, of latitude_deg, longitude_deg and altitude_m."""
-    latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
-    return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
+    latitude, longitude = np.radians([location["latitude_deg"], location["longitude_deg"]])
+    return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=location["altitude_m"])
 
 
-def scene_beside_drive(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
+def scene_along_drive(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
     """The ground with rocks, boulders and poles off the way that the robot drives."""
-    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
-    return scene_beside_way(scenario, terrain, drive.motion.coordinates.at(times)[:, :2])
+    times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
+    return scene_along_path(scenario, terrain, drive.motion.coordinates.at(times)[:, :2])
 
 
-def scene_beside_way(scenario: Scenario, terrain: Terrain, way: Floats) -> Scene:
+def scene_along_path(scenario: Scenario, terrain: Terrain, path: Floats) -> Scene:
     """The ground with rocks, boulders and poles off a way (n, 2) in m, as `surroundings` has their numbers."""
     numbers = scenario.numbers["surroundings"]
-    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
-    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    centre = 0.5 * (path.min(axis=0) + path.max(axis=0))
+    radius = float(np.linalg.norm(path - centre, axis=1).max()) + numbers["beyond_m"]
     return make_scene(
         scenario.seed,
         terrain=terrain,
-        keep_out=way,
+        keep_out=path,
         clearance_m=numbers["clear_of_way_m"],
         centre=centre,
         radius_m=radius,

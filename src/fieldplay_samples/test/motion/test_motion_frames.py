@@ -28,9 +28,13 @@ def test_a_transform_and_its_inverse_bring_points_back() -> None:
     translations = np.random.default_rng(2).normal(size=(200, 3))
     there = frames.transform(ROTATIONS.as_matrix(), translations)
     points = np.random.default_rng(3).normal(size=(200, 3))
-    np.testing.assert_allclose(frames.moved(there, points), ROTATIONS.apply(points) + translations, atol=1e-13)
-    np.testing.assert_allclose(frames.moved(frames.inverse(there), frames.moved(there, points)), points, atol=1e-13)
+    np.testing.assert_allclose(
+        frames.transform_points(there, points), ROTATIONS.apply(points) + translations, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        frames.transform_points(frames.inverse(there), frames.transform_points(there, points)), points, atol=1e-13
+    )
 
 
 def test_flipping_turns_forward_left_up_into_forward_right_down() -> None:
-    np.testing.assert_array_equal(frames.flipped(np.array([[1.0, 2.0, 3.0]])), [[1.0, -2.0, -3.0]])
+    np.testing.assert_array_equal(frames.flip_axes(np.array([[1.0, 2.0, 3.0]])), [[1.0, -2.0, -3.0]])

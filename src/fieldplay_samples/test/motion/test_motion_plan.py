@@ -45,9 +45,9 @@ def test_the_curvature_changes_only_while_the_robot_moves() -> None:
 
 def test_a_constant_curvature_makes_a_circle() -> None:
     legs = [
-        Leg(share=0.1, speed_m_s=0.0),
-        Leg(share=1.0, speed_m_s=0.5, curvature_1_m=0.4),
-        Leg(share=0.1, speed_m_s=0.0),
+        Leg(fraction=0.1, speed_m_s=0.0),
+        Leg(fraction=1.0, speed_m_s=0.5, curvature_1_m=0.4),
+        Leg(fraction=0.1, speed_m_s=0.0),
     ]
     path = path_of_plan(plan_from_legs(legs, 60.0), start_xy_m=(3.0, -2.0), start_heading_rad=0.7)
     settled = np.flatnonzero(path.curvature_1_m == path.curvature_1_m.max())
@@ -58,8 +58,8 @@ def test_a_constant_curvature_makes_a_circle() -> None:
 
 
 def test_the_way_back_counts_as_travelled() -> None:
-    legs = [Leg(share=1, speed_m_s=0.0), Leg(share=4, speed_m_s=0.5), Leg(share=1, speed_m_s=0.0)]
-    legs += [Leg(share=4, speed_m_s=-0.5), Leg(share=1, speed_m_s=0.0)]
+    legs = [Leg(fraction=1, speed_m_s=0.0), Leg(fraction=4, speed_m_s=0.5), Leg(fraction=1, speed_m_s=0.0)]
+    legs += [Leg(fraction=4, speed_m_s=-0.5), Leg(fraction=1, speed_m_s=0.0)]
     path = path_of_plan(plan_from_legs(legs, 22.0), start_xy_m=(0.0, 0.0), start_heading_rad=0.0)
     assert abs(path.x_m[-1]) < 1e-9
     assert path.travelled_m[-1] == pytest.approx(2.0 * path.x_m.max())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats, moved, quaternion_from_rotation
+from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation, transform_points
 from fieldplay_samples.robots.interact import (
     aux_arm_joints,
     base_T_camera,
@@ -94,7 +94,7 @@ def test_the_main_camera_sees_front_wheels_arm_ground_and_horizon() -> None:
     aux_base = ROBOT.transforms["base_T_aux_arm_base"][:3, 3]
     tyre_tops = [[0.55, 0.539, 0.0], [0.55, -0.539, 0.0]]
     ground = [[1.2, 0.0, -0.335], [15.0, 0.0, -0.335], [1000.0, 0.0, -0.335]]
-    pixels = pixels_from_points(camera, moved(main_T_base, np.array([*tyre_tops, aux_base, *ground])))
+    pixels = pixels_from_points(camera, transform_points(main_T_base, np.array([*tyre_tops, aux_base, *ground])))
     assert ((pixels > 0) & (pixels < numbers["size"])).all()
     assert (pixels[:2, 1] > 0.85 * camera.height).all()
 
@@ -127,8 +127,8 @@ def test_no_part_of_the_rover_hides_its_cameras() -> None:
 
 
 def distance_to_limbs(points: Floats, limbs: Limbs) -> Floats:
-    line = limbs.end - limbs.begin
-    towards = points[:, None] - limbs.begin
+    line = limbs.end - limbs.start
+    towards = points[:, None] - limbs.start
     fraction = np.clip((towards * line).sum(axis=2) / (line * line).sum(axis=1), 0.0, 1.0)
     distance: Floats = np.linalg.norm(towards - fraction[..., None] * line, axis=2) - limbs.radius_m
     return distance

@@ -7,10 +7,10 @@ from fieldplay_samples.sensors.camera import (
     Intrinsics,
     camera_from_numbers,
     directions_from_pixels,
-    distorted,
+    distort,
     pixels_from_points,
     rays,
-    undistorted,
+    undistort,
 )
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ def test_a_pixels_ray_is_projected_onto_that_pixel(camera: Intrinsics) -> None:
 def test_the_lens_is_inverted_to_the_last_digits() -> None:
     seen = (all_pixels(MAIN) - [955.893, 533.638]) / [885.015, 887.440]
     seen = seen[np.linalg.norm(seen, axis=1) < FOLDS_AT_PX / 887.440]
-    assert np.abs(distorted(MAIN, undistorted(MAIN, seen)) - seen).max() < 1e-9
+    assert np.abs(distort(MAIN, undistort(MAIN, seen)) - seen).max() < 1e-9
 
 
 def test_beyond_the_fold_of_the_polynomial_pixels_still_look_further_outwards() -> None:

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.lidar import Spinning, Sweep, lidar_named, scan, sweep
 from fieldplay_samples.world.scene import Scene, make_scene
-from fieldplay_samples.world.solids import box, merged
+from fieldplay_samples.world.solids import box, merge_solids
 
 Array = NDArray[np.float64]
 VLP32C = lidar_named("vlp32c")
@@ -27,7 +27,7 @@ def room(scene: Scene) -> Scene:
         )
         for side in BESIDE
     ]
-    return Scene(terrain=scene.terrain, solids=merged(walls))
+    return Scene(terrain=scene.terrain, solids=merge_solids(walls))
 
 
 def standing(height_m: float = 1.5) -> Array:

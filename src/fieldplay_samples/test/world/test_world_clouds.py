@@ -58,9 +58,9 @@ def test_a_depth_is_found_where_it_is_reached(puffs: Puffs) -> None:
     rays, time, end = fan(200), np.full(200, 4.0), np.full(200, 9.0)
     requested = 0.4 * optical_depth(puffs, rays, end, time_s=time)
     inside = np.flatnonzero(requested > 0.01)
-    distance = distance_at(puffs, rays.taken(inside), requested[inside], end_m=end[inside], time_s=time[inside])
+    distance = distance_at(puffs, rays.subset(inside), requested[inside], end_m=end[inside], time_s=time[inside])
     assert len(inside) > 50
-    reached = optical_depth(puffs, rays.taken(inside), distance, time_s=time[inside])
+    reached = optical_depth(puffs, rays.subset(inside), distance, time_s=time[inside])
     np.testing.assert_allclose(reached, requested[inside], atol=2e-3)
 
 

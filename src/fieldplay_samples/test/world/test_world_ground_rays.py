@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.world.solids import merged
+from fieldplay_samples.world.solids import merge_solids
 from fieldplay_samples.world.terrain import Terrain, terrain_named
 
 Array = NDArray[np.float64]
@@ -13,7 +13,7 @@ FARTHEST_M = 60.0
 
 @pytest.fixture(scope="module", params=["volcano", "ploughed_field"])
 def ground(request: pytest.FixtureRequest) -> Scene:
-    return Scene(terrain=terrain_named(request.param, seed=1), solids=merged([]))
+    return Scene(terrain=terrain_named(request.param, seed=1), solids=merge_solids([]))
 
 
 def random_rays(terrain: Terrain, count: int, height_m: float) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Met, first_met
-from fieldplay_samples.world.solids import Solids, box, capsule, merged, pole, sphere, stone
+from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, pole, sphere, stone
 
 Array = NDArray[np.float64]
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 1.1]).as_matrix()
@@ -103,7 +103,7 @@ def test_a_ray_that_begins_inside_does_not_see_the_solid(solid: Solids) -> None:
 
 
 def test_the_nearer_of_two_solids_hides_the_other_whatever_their_kind() -> None:
-    solids = merged([capsule((3, 0, -1), (3, 0, 1), 0.2), sphere((6, 0, 0), 0.5), box((9, 0, 0), (1, 1, 1))])
+    solids = merge_solids([capsule((3, 0, -1), (3, 0, 1), 0.2), sphere((6, 0, 0), 0.5), box((9, 0, 0), (1, 1, 1))])
     origins = np.zeros((2, 3))
     origins[1, 0] = 12.0
     met = met_by(solids, origins, np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
@@ -113,7 +113,7 @@ def test_the_nearer_of_two_solids_hides_the_other_whatever_their_kind() -> None:
 
 def test_bundling_rays_changes_nothing() -> None:
     rng = np.random.default_rng(3)
-    solids = merged(
+    solids = merge_solids(
         [
             sphere(centre, radius)
             for centre, radius in zip(rng.uniform(-9, 9, (40, 3)), rng.uniform(0.05, 1, 40), strict=True)
@@ -138,7 +138,7 @@ def test_solids_beyond_a_rays_end_are_not_met() -> None:
 
 
 def test_nothing_is_met_where_there_is_nothing() -> None:
-    assert len(met_by(merged([]), np.zeros((3, 3)), np.eye(3)).ray) == 0
+    assert len(met_by(merge_solids([]), np.zeros((3, 3)), np.eye(3)).ray) == 0
     assert len(met_by(sphere((0, 0, 0), 1.0), np.zeros((0, 3)), np.zeros((0, 3))).ray) == 0
 
 
@@ -158,7 +158,7 @@ def test_bounds_hold_all_of_a_solid(solid: Solids) -> None:
 
 def test_a_long_limb_is_covered_by_small_balls_and_a_stone_by_one() -> None:
     limb = capsule((0, 0, 0), (0, 3, 0), 0.05)
-    centres, radii, owner = merged([sphere((5, 0, 0), 0.7), limb]).covers()
+    centres, radii, owner = merge_solids([sphere((5, 0, 0), 0.7), limb]).covers()
     assert owner.tolist() == [0] + [1] * (len(owner) - 1)
     assert radii[0] == 0.7
     assert radii[1:].max() < 0.2

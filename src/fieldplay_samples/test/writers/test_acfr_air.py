@@ -9,7 +9,7 @@ import pytest
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import optical_depth_ahead, settings
-from fieldplay_samples.writers.acfr.pictures import AcfrStage, picture_of
+from fieldplay_samples.writers.acfr.pictures import AcfrStage, image_of
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world
 from fieldplay_samples.writers.acfr.tasks import LaserLines, radar_of, scans
 from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
@@ -44,7 +44,7 @@ def images_alike(world: World, condition: str, camera: str) -> float:
     for name in ("clear", condition):
         chosen = scenario_of(name, image_shrink=16, visual_rate_hz=2.0, ir_rate_hz=2.0)
         stage = AcfrStage(scenario=chosen, world=world, folder=Path())
-        found.append(picture_of(stage, camera, 9).astype(float).ravel())
+        found.append(image_of(stage, camera, 9).astype(float).ravel())
     clear, other = (values - values.mean() for values in found)
     return float(clear @ other / (clear @ clear))
 

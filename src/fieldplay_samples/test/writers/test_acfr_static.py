@@ -6,11 +6,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion.frames import Floats, floats, inverse, moved
+from fieldplay_samples.motion.frames import Floats, floats, inverse, transform_points
 from fieldplay_samples.sensors import lidar
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import settings
-from fieldplay_samples.writers.acfr.pictures import AcfrStage, camera_here, picture_of
+from fieldplay_samples.writers.acfr.pictures import AcfrStage, camera_here, image_of
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world, world_T_table
 from fieldplay_samples.writers.acfr.tasks import radar_of, scans
 from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
@@ -40,7 +40,7 @@ def world(scenario: AcfrScenario) -> World:
 @pytest.fixture(scope="module")
 def picture(scenario: AcfrScenario, world: World, tmp_path_factory: pytest.TempPathFactory) -> NDArray[np.uint8]:
     stage = AcfrStage(scenario=scenario, world=world, folder=tmp_path_factory.mktemp("pictures"))
-    return picture_of(stage, "visual", 1)
+    return image_of(stage, "visual", 1)
 
 
 def in_body(row: tuple[tuple[float, ...], tuple[float, ...]], range_m: Floats, angle_rad: Floats) -> Floats:
@@ -94,10 +94,10 @@ def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: AcfrScen
 def test_the_right_frame_pole_is_in_the_image_where_the_calibration_projects_it(
     scenario: AcfrScenario, picture: NDArray[np.uint8], height_m: float, is_red: bool
 ) -> None:
-    x, y, _ = moved(world_T_table(scenario), floats([4.31, 0.0, 0.0]))
+    x, y, _ = transform_points(world_T_table(scenario), floats([4.31, 0.0, 0.0]))
     point = floats([x, y, float(scenario.terrain.height_m(x, y)) + height_m])
     pose = scenario.poses_at(floats([0.0]))[0]
-    body = moved(inverse(pose), point) * [1.0, -1.0, -1.0]
+    body = transform_points(inverse(pose), point) * [1.0, -1.0, -1.0]
     laser = Rotation.from_euler("xyz", LASER[0], degrees=True).inv().apply(body - floats(LASER[1]))
     phi = Rotation.from_euler("XYZ", [-4.7341, -0.3780, -0.4230], degrees=True)
     seen = phi.inv().apply([laser[1], laser[2], laser[0]]) - [0.4139, -0.2976, -0.0099]
@@ -114,7 +114,7 @@ def test_the_right_frame_pole_is_in_the_image_where_the_calibration_projects_it(
 
 def test_the_sensors_stand_above_their_published_place(scenario: AcfrScenario) -> None:
     pose = scenario.poses_at(floats([1.0]))[0]
-    laser = moved(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
-    place = moved(world_T_table(scenario), floats([1.90, -2.93, 0.0]))
+    laser = transform_points(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
+    place = transform_points(world_T_table(scenario), floats([1.90, -2.93, 0.0]))
     np.testing.assert_allclose(laser[:2], place[:2], atol=1e-9)
     assert laser[2] - float(scenario.terrain.height_m(laser[0], laser[1])) == pytest.approx(1.85, abs=0.05)

@@ -18,7 +18,7 @@ from fieldplay_samples.sample import (
     SampleOptions,
     SampleResult,
     Value,
-    completed,
+    complete_options,
     datasets,
     settings_of,
     write_sample,
@@ -209,7 +209,7 @@ def test_a_wrong_option_is_told_before_anything_is_written(
 def test_the_defaults_of_all_settings_may_be_given(dataset: str) -> None:
     known = settings_of(dataset)
     for given in (known, {name: str(value) for name, value in known.items()}):
-        assert completed(dataset, SampleOptions(settings=given)).settings == known
+        assert complete_options(dataset, SampleOptions(settings=given)).settings == known
 
 
 def test_an_unknown_dataset_is_told_with_those_that_there_are(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import moved, quaternion_from_rotation
+from fieldplay_samples.motion.frames import quaternion_from_rotation, transform_points
 from fieldplay_samples.robots.lander_arm import (
     SoftArm,
     angles_to_reach,
@@ -64,9 +64,9 @@ def test_the_wrist_is_where_the_archive_s_sources_have_it(
 def test_the_arm_bends_as_its_compliances_say(payload_kg: float, moved_mm: list[float]) -> None:
     angles = np.array([[-0.12, -0.5, 1.51, 0.0]])
     rigid = rigid_pose(arm(NAIF), angles)
-    attached = moved(rigid.effector, ATTACHED)
+    attached = transform_points(rigid.effector, ATTACHED)
     bent = bent_pose(arm(NAIF), angles, np.array([payload_kg]), attached + 0.2993 * GRAVITY)
-    assert (moved(bent.effector, ATTACHED) - attached)[0] * 1000 == pytest.approx(moved_mm, abs=1e-3)
+    assert (transform_points(bent.effector, ATTACHED) - attached)[0] * 1000 == pytest.approx(moved_mm, abs=1e-3)
 
 
 def test_its_own_weight_turns_the_joints() -> None:
@@ -80,11 +80,11 @@ def test_angles_that_reach_a_place_lead_there() -> None:
     angles = np.column_stack([rng.uniform(low, high, 50) for low, high in ((-3, 1), (-1, 1), (0.1, 3), (0, 3))])
     offset = np.array([0.0779, 0.0, 0.1129])
     rigid = rigid_pose(arm({}), angles)
-    tip = moved(rigid.effector, offset)
+    tip = transform_points(rigid.effector, offset)
     away = np.hypot(tip[:, 0], tip[:, 1]) > 0.4  # nearer, the azimuth may be the other way round
     found = angles_to_reach(arm({}), tip, angles[:, 1:].sum(axis=1), offset)
     assert away.sum() > 20
-    assert moved(rigid_pose(arm({}), found).effector, offset)[away] == pytest.approx(tip[away], abs=1e-9)
+    assert transform_points(rigid_pose(arm({}), found).effector, offset)[away] == pytest.approx(tip[away], abs=1e-9)
 
 
 @pytest.fixture(scope="module")

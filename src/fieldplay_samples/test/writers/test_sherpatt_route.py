@@ -87,7 +87,7 @@ def test_the_ground_and_its_rocks_stay_whatever_the_day_and_the_length(
     worlds = [make_world(scenario).solids for scenario in (loop, again, drive_of("again", 10.0))]
     for other in worlds[1:]:
         assert np.array_equal(worlds[0].stones.centre, other.stones.centre)
-        assert np.array_equal(worlds[0].limbs.begin, other.limbs.begin)
+        assert np.array_equal(worlds[0].limbs.start, other.limbs.start)
     way = ways(again)[2][::20, :2]
     clear = np.linalg.norm(worlds[0].stones.centre[:, None, :2] - way[None], axis=2).min(axis=1)
     clear -= worlds[0].stones.radii_m.max(axis=1)
@@ -144,7 +144,7 @@ def test_a_circle_by_hand() -> None:
     assert turn == pytest.approx([0.0, np.pi / 2, 3 * np.pi], abs=1e-9)
     assert circle.driven_m == pytest.approx(10.0 + np.pi, abs=1e-6)
     radius = 5 / np.pi + 0.5
-    assert np.stack(circle.place(turn[:2])) == pytest.approx(
+    assert np.stack(circle.pose_at(turn[:2])) == pytest.approx(
         np.array([[radius, 0], [0, radius], [np.pi / 2, np.pi]]), abs=1e-9
     )
     assert circle.curvature_1_m(turn) == pytest.approx(np.full(3, 1 / radius))

@@ -14,7 +14,7 @@ from fieldplay_samples.places import SampleError
 from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt.measured import packed
+from fieldplay_samples.writers.sherpatt.measured import encode
 from fieldplay_testing.packed_by_asn1tools import CODER
 
 NUMBERS = numbers_of("sherpatt")
@@ -104,7 +104,7 @@ def test_the_wheels_roll_as_far_as_the_rover_drives(folder: Path) -> None:
 def test_the_legs_bring_the_wheels_to_the_ground() -> None:
     legs = legs_from_numbers(NUMBERS["legs"])
     assert legs.depth_m == pytest.approx(0.6485, abs=0.002)  # struts, wheel column and wheel, added up by hand
-    assert np.abs(legs.places_m) == pytest.approx(np.full((4, 2), 1.0237), abs=0.002)
+    assert np.abs(legs.positions_m) == pytest.approx(np.full((4, 2), 1.0237), abs=0.002)
 
 
 def test_the_lidar_meets_the_ground_below_it(folder: Path) -> None:
@@ -182,4 +182,4 @@ def test_arrays_are_packed_as_the_lists_that_they_would_be() -> None:
         "points": rng.normal(size=(20, 3)),
     }
     lists = {name: array.tolist() for name, array in arrays.items()}
-    assert packed(packer, {"in": arrays, "more": [1, "a"]}) == packer.pack({"in": lists, "more": [1, "a"]})
+    assert encode(packer, {"in": arrays, "more": [1, "a"]}) == packer.pack({"in": lists, "more": [1, "a"]})

@@ -51,7 +51,7 @@ class TopicRecorder:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 
-    def hear(self, topic: str, msgtype: str, *, latched: bool = False) -> None:
+    def subscribe(self, topic: str, msgtype: str, *, latched: bool = False) -> None:
         package, _, name = msgtype.split("/")
         kind = getattr(__import__(f"{package}.msg", fromlist=[name]), name)
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
@@ -63,9 +63,9 @@ class TopicRecorder:
 
         self.node.create_subscription(kind, topic, take, QoSProfile(depth=5000, durability=durability))
 
-    def wait(self, what: Callable[[], bool], told: Callable[[], object]) -> None:
+    def wait(self, what: Callable[[], bool], describe: Callable[[], object]) -> None:
         with self.changed:
-            assert self.changed.wait_for(what, MEET_PATIENCE_S), told()
+            assert self.changed.wait_for(what, MEET_PATIENCE_S), describe()
 
     def wait_for_graph(self, what: Callable[[], Any], patience_s: float = MEET_PATIENCE_S) -> None:
         """Wait until something is so that no message tells, such as who hears whom."""
@@ -123,10 +123,10 @@ class NodeStage:
     def wait(self, what: Callable[[], Any]) -> None:
         end = time.monotonic() + PATIENCE_S
         while not what():
-            assert time.monotonic() < end, self.told()
+            assert time.monotonic() < end, self.describe()
             self.executor.spin_once(timeout_sec=0.1)
 
-    def told(self) -> object:
+    def describe(self) -> object:
         """What to say when a wait was in vain."""
         return "waited in vain"
 

@@ -13,7 +13,7 @@ from fieldplay.recording.record_source import RecordBatch, RecordingInfo
 from fieldplay.report.panels.bearings import CELL_M, MAX_ROWS, PER_DEG, BearingPanel, LaserSeen
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000
@@ -27,7 +27,7 @@ def scans(ranges: Ranges, count: int = 20, beams: int = 181) -> list[tuple[int, 
     """Scans from the right to the left whose ranges are a function of the row and of the bearings in degrees."""
     bearings = np.arange(beams) - 90.0
     return [
-        (START_NS + row * STEP_NS, stamped(
+        (START_NS + row * STEP_NS, stamped_message(
             SCAN, START_NS + row * STEP_NS, "laser", angle_min=-np.pi / 2, angle_increment=np.radians(1.0),
             range_min=0.1, range_max=80.0, ranges=ranges(row, bearings).astype(np.float32),
         ))
@@ -44,7 +44,10 @@ def clouds(points: np.ndarray, count: int = 20) -> list[tuple[int, Any]]:
     size = {"height": 1, "width": len(points), "point_step": 12, "row_step": 12 * len(points)}
     data = np.frombuffer(points.astype("<f4").tobytes(), np.uint8)
     return [
-        (START_NS + row * STEP_NS, stamped(CLOUD, START_NS + row * STEP_NS, "radar", fields=fields, data=data, **size))
+        (
+            START_NS + row * STEP_NS,
+            stamped_message(CLOUD, START_NS + row * STEP_NS, "radar", fields=fields, data=data, **size),
+        )
         for row in range(count)
     ]
 
@@ -112,7 +115,7 @@ def test_returns_are_drawn_at_their_bearing_and_range_the_left_on_the_left() -> 
 
 def marker(name: str, x: float, y: float, *, alpha: float = 1.0) -> Any:
     places = {"pose__position__x": x, "pose__position__y": y, "pose__orientation__w": 1.0, "color__a": alpha}
-    return stamped("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **places)
+    return stamped_message("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **places)
 
 
 def test_reference_objects_are_numbered_at_their_bearing_and_range_with_a_legend() -> None:
@@ -214,7 +217,7 @@ def test_the_distance_of_a_laser_before_the_radar_is_drawn_where_tf_is_known() -
 def test_shares_and_reports_are_told_for_each_sensor() -> None:
     fractions = [(START_NS + k * STEP_NS, make("std_msgs/msg/Float32", data=0.1 * k)) for k in range(5)]
     status = make("diagnostic_msgs/msg/DiagnosticStatus", name="front", message="dust or smoke", level=1)
-    report = stamped("diagnostic_msgs/msg/DiagnosticArray", START_NS, "", status=[status])
+    report = stamped_message("diagnostic_msgs/msg/DiagnosticArray", START_NS, "", status=[status])
     other = make("std_msgs/msg/Float32", data=5.0)
     body = section_of(
         batch("/front/scan", scans(left_and_right)),
@@ -252,6 +255,8 @@ def test_scans_of_nonsense_are_no_obstacle() -> None:
     def wild(row: int, bearings: np.ndarray) -> np.ndarray:
         return np.where(bearings > 0, np.nan, [-5.0, 1e30, 5.0][row % 3])
 
-    strange = stamped(SCAN, START_NS, "laser", angle_min=np.nan, angle_increment=0.0, ranges=np.ones(5, np.float32))
+    strange = stamped_message(
+        SCAN, START_NS, "laser", angle_min=np.nan, angle_increment=0.0, ranges=np.ones(5, np.float32)
+    )
     assert section_of(batch("/laser/scan", [*scans(wild), (START_NS, strange)]))
     assert section_of(batch("/laser/scan", [(START_NS, strange)])) == ""

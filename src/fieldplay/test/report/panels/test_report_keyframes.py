@@ -7,7 +7,7 @@ import numpy as np
 from fieldplay.recording.record_source import Issues, RecordingInfo
 from fieldplay.report.panels.keyframes import KeyframePanel
 from fieldplay.report.panels.overview import Overview
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message
 
 ARRAY = "geometry_msgs/msg/PoseArray"
 LAP = [(3 * np.sin(turn), 0.1 * turn, 3 * np.cos(turn)) for turn in np.linspace(0, 6, 30)]
@@ -18,7 +18,7 @@ def poses(places: list[tuple[float, float, float]]) -> list[tuple[int, Any]]:
     made = [
         make("geometry_msgs/msg/Pose", orientation__w=1.0, **dict(zip(names, place, strict=True))) for place in places
     ]
-    return [(START_NS, stamped(ARRAY, START_NS, "slam/scene", poses=made))]
+    return [(START_NS, stamped_message(ARRAY, START_NS, "slam/scene", poses=made))]
 
 
 def shown(**topics: list[tuple[float, float, float]]) -> str:

@@ -17,8 +17,8 @@ from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.messages_by_hand import START_NS, batch, stamped, transform, transforms
-from fieldplay_testing.walks import Array, drifted, headings, wander
+from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
+from fieldplay_testing.walks import Array, drift_trajectory, headings, wander
 from fieldplay_testing.walks import transforms as poses_of
 
 ODOMETRY = "nav_msgs/msg/Odometry"
@@ -33,7 +33,7 @@ def odometry(poses: Array, child: str = "base_link", step_ns: int = STEP_NS, **m
     return [
         (
             stamp_ns := START_NS + number * step_ns,
-            stamped(
+            stamped_message(
                 ODOMETRY, stamp_ns, "odom", child_frame_id=child,
                 **{f"pose__pose__position__{axis}": float(pose[row, 3]) for row, axis in enumerate("xyz")},
                 **{f"pose__pose__orientation__{axis}": float(value) for axis, value in zip("xyzw", turn, strict=True)},
@@ -143,7 +143,7 @@ def test_percentiles_over_a_length_are_those_of_its_errors() -> None:
     stamps = np.arange(800) * STEP_NS
     found = evaluated(
         EvaluationSettings(),
-        Trajectory(stamp_ns=stamps, poses=drifted(truth)),
+        Trajectory(stamp_ns=stamps, poses=drift_trajectory(truth)),
         Trajectory(stamp_ns=stamps, poses=truth),
     )
     for is_rotation, factor in ((False, 100.0), (True, np.degrees(1.0))):

@@ -18,7 +18,7 @@ from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
 from fieldplay.report.panels.signals import JointPanel, SignalPanel
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"
@@ -41,7 +41,7 @@ def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview
 
 def odometry(xyz: np.ndarray, frame: str, **more: Any) -> list[tuple[int, Any]]:
     return [
-        (START_NS + k * SECOND, stamped(ODOMETRY, START_NS + k * SECOND, frame, pose__pose__position__x=float(x),
+        (START_NS + k * SECOND, stamped_message(ODOMETRY, START_NS + k * SECOND, frame, pose__pose__position__x=float(x),
                                         pose__pose__position__y=float(y), pose__pose__position__z=float(z), **more))
         for k, (x, y, z) in enumerate(xyz)
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
     messages = [
         (
             START_NS + k * SECOND,
-            stamped(FIX, START_NS, "gps", latitude=a, longitude=o, altitude=100.0, status__status=s),
+            stamped_message(FIX, START_NS, "gps", latitude=a, longitude=o, altitude=100.0, status__status=s),
         )
         for k, a, o, s in rows
     ]
@@ -140,8 +140,8 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
 
 def test_of_a_path_the_last_message_is_drawn() -> None:
     def path(count: int) -> Any:
-        poses = [stamped(POSE, START_NS, "map", pose__position__x=float(k)) for k in range(count)]
-        return stamped("nav_msgs/msg/Path", START_NS, "map", poses=poses)
+        poses = [stamped_message(POSE, START_NS, "map", pose__position__x=float(k)) for k in range(count)]
+        return stamped_message("nav_msgs/msg/Path", START_NS, "map", poses=poses)
 
     panel = TrajectoryPanel(Frames())
     overview, _ = heard(panel, batch("/path", [(START_NS + k, path(k * 3)) for k in (1, 2, 4)]))
@@ -170,7 +170,7 @@ def cloud(points: np.ndarray, *, frame: str = "lidar", kind: int = 7, height: in
         for axis, offset in zip("xyz", (24, 8, 16), strict=True)
     ]
     width = len(points) // height
-    return stamped(CLOUD, START_NS, frame, height=height, width=width, fields=fields, point_step=32,
+    return stamped_message(CLOUD, START_NS, frame, height=height, width=width, fields=fields, point_step=32,
                    row_step=rows.shape[1], data=rows.reshape(-1))  # fmt: skip
 
 
@@ -225,7 +225,7 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
         message = cloud(wall)
         message.header.stamp.sec = time // SECOND
         clouds.append((time, message))
-    broken = stamped(CLOUD, times[-1] + SECOND, "lidar")
+    broken = stamped_message(CLOUD, times[-1] + SECOND, "lidar")
     moves = [(time, transforms(transform(time, "odom", "base_link", (2 * k, 0, 0)))) for k, time in enumerate(times)]
     mounted = [(START_NS, transforms(transform(START_NS, "base_link", "lidar", (0, 0, 1))))]
     panel = CloudPanel()
@@ -243,7 +243,7 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
 
 def test_a_scan_shows_its_echoes_as_points() -> None:
     ranges = np.array([1.0, np.inf, np.nan, 0.05, 2.0, 50.0], np.float32)
-    message = stamped("sensor_msgs/msg/LaserScan", START_NS, "laser", angle_min=0.0, angle_increment=np.pi / 2,
+    message = stamped_message("sensor_msgs/msg/LaserScan", START_NS, "laser", angle_min=0.0, angle_increment=np.pi / 2,
                       range_min=0.1, range_max=30.0, ranges=ranges)  # fmt: skip
     panel = ScanPanel()
     overview, _ = heard(panel, batch("/scan", [(START_NS, message)]))
@@ -260,8 +260,8 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     names = [f"joint_{k}" for k in range(10)]
     values = np.arange(10.0)
     values[3] = np.nan
-    message = stamped("sensor_msgs/msg/JointState", START_NS, "", name=names, position=values)
-    other = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["gripper"], position=np.array([np.inf]),
+    message = stamped_message("sensor_msgs/msg/JointState", START_NS, "", name=names, position=values)
+    other = stamped_message("sensor_msgs/msg/JointState", START_NS, "", name=["gripper"], position=np.array([np.inf]),
                     effort=np.array([2.0]))  # fmt: skip
     panel = JointPanel()
     overview, issues = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
@@ -273,7 +273,7 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
 
 def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -> None:
     held = {"velocity": np.array([24.0]), "effort": np.array([0.5])}
-    message = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["elbow"], **held)
+    message = stamped_message("sensor_msgs/msg/JointState", START_NS, "", name=["elbow"], **held)
     panel = JointPanel()
     overview, _ = heard(panel, batch("/motors", [(START_NS, message)]))
     overview.subject = replace(overview.subject, units={"/motors": {"effort": "A"}})
@@ -286,7 +286,7 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
     messages = [
         (
             START_NS + k * SECOND,
-            stamped(imu, START_NS, "imu", linear_acceleration__z=9.81, orientation_covariance=np.full(9, -1.0)),
+            stamped_message(imu, START_NS, "imu", linear_acceleration__z=9.81, orientation_covariance=np.full(9, -1.0)),
         )
         for k in range(4)
     ]
@@ -303,7 +303,7 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
 def test_an_attitude_goes_on_over_half_a_turn() -> None:
     yaws = np.radians(np.arange(0, 720, 30))
     messages = [
-        (START_NS + k * SECOND, stamped("sensor_msgs/msg/Imu", START_NS, "imu", orientation__z=float(np.sin(yaw / 2)),
+        (START_NS + k * SECOND, stamped_message("sensor_msgs/msg/Imu", START_NS, "imu", orientation__z=float(np.sin(yaw / 2)),
                                         orientation__w=float(np.cos(yaw / 2))))
         for k, yaw in enumerate(yaws)
     ]  # fmt: skip
@@ -315,7 +315,9 @@ def test_an_attitude_goes_on_over_half_a_turn() -> None:
 
 
 def test_a_battery_may_lack_numbers() -> None:
-    battery = stamped("sensor_msgs/msg/BatteryState", START_NS, "", voltage=24.5, current=np.nan, percentage=np.nan)
+    battery = stamped_message(
+        "sensor_msgs/msg/BatteryState", START_NS, "", voltage=24.5, current=np.nan, percentage=np.nan
+    )
     panel = SignalPanel()
     overview, issues = heard(panel, batch("/battery", [(START_NS, battery)]))
     assert "voltage, V" in text_of(panel.sections(overview)[0].body)

@@ -26,7 +26,7 @@ from fieldplay.report.panels.cameras import (
 )
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"
@@ -192,8 +192,12 @@ def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
 def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
     panel, issues = CameraPanel(), Issues()
     times = [START_NS + k * 10**9 for k in range(21)]
-    panel.add(batch("/cam/image_raw", [(t, stamped(IMAGE, t, "camera", **vars_of(image(BGR, "bgr8")))) for t in times]))
-    panel.add(batch("/bad/image_raw", [(times[0], stamped(IMAGE, times[0], "x", encoding="nv21"))]))
+    panel.add(
+        batch(
+            "/cam/image_raw", [(t, stamped_message(IMAGE, t, "camera", **vars_of(image(BGR, "bgr8")))) for t in times]
+        )
+    )
+    panel.add(batch("/bad/image_raw", [(times[0], stamped_message(IMAGE, times[0], "x", encoding="nv21"))]))
     panel.add(
         batch("/cam/camera_info", [(times[0], camera(width=6, height=4, k=np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1])))])
     )

@@ -59,7 +59,7 @@ ITEMS: dict[str, Callable[[int], Any]] = {
 
 
 def log_of(columns: dict[str, list[Any]]) -> bytes:
-    return bytes(tiny.packed({f"{STREAM}/{name}": values for name, values in columns.items()}))
+    return bytes(tiny.pack({f"{STREAM}/{name}": values for name, values in columns.items()}))
 
 
 def index_of(data: bytes) -> FileIndex:
@@ -84,13 +84,13 @@ def samples_of(
 
 
 def same(found: Any, expected: Any) -> bool:
-    return bool(tiny.packed(found) == tiny.packed(expected))  # NaN equals NaN there
+    return bool(tiny.pack(found) == tiny.pack(expected))  # NaN equals NaN there
 
 
 def places_of(data: bytes, name: str, count: int) -> list[int]:
     """Where each item of a column begins, by msgpack alone, and where the last ends."""
-    unpacker = msgpack.Unpacker(io.BytesIO(data[data.index(tiny.packed(f"{STREAM}/{name}")) :]))
-    base = data.index(tiny.packed(f"{STREAM}/{name}"))
+    unpacker = msgpack.Unpacker(io.BytesIO(data[data.index(tiny.pack(f"{STREAM}/{name}")) :]))
+    base = data.index(tiny.pack(f"{STREAM}/{name}"))
     unpacker.skip()
     unpacker.read_array_header()
     places = [base + unpacker.tell()]
@@ -175,7 +175,7 @@ def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.Mo
     for convert, forms in makers.items():
         for form in forms:
             samples: list[Any] = [form(time) for time in many]
-            data = tiny.packed(tiny.columns_of(STREAM, samples))
+            data = tiny.pack(tiny.columns_of(STREAM, samples))
             rows = rows_of_columns(part_of(data), 0, LONG, reader(data))
             expected = convert(SampleRows(samples), stamps)
             with monkeypatch.context() as patched:
@@ -189,7 +189,7 @@ def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.Mo
 def test_names_may_be_written_with_each_sample_or_once() -> None:
     samples = [tiny.joints(time) for time in tiny.times()]
     for once in (True, False):
-        data = tiny.packed(tiny.columns_of(STREAM, samples, names_once=once))
+        data = tiny.pack(tiny.columns_of(STREAM, samples, names_once=once))
         rows = rows_of_columns(part_of(data), 1, tiny.COUNT, reader(data))
         record = joints_from_samples(rows, np.arange(4, dtype=np.int64))
         assert record.names == tuple(tiny.JOINT_NAMES) and not rows.issues
@@ -227,7 +227,7 @@ def test_column_alone_has_samples_before_its_defect() -> None:
 
 
 def test_elements_that_lack_field_behind_defect_keep_others() -> None:
-    data = tiny.packed(tiny.columns_of(STREAM, [tiny.joints(time) for time in tiny.times()]))
+    data = tiny.pack(tiny.columns_of(STREAM, [tiny.joints(time) for time in tiny.times()]))
     (part,) = index_of(data[:-1]).parts
     samples = samples_of(data[:-1], part)
     assert [sorted(sample["elements"][0]) for sample in samples[-2:]] == [
@@ -311,13 +311,13 @@ def test_field_that_is_reported_to_be_map_and_number_does_no_harm(order: tuple[s
 
 
 def test_item_that_cannot_be_unpacked_is_error_with_words() -> None:
-    data = log_of({"x": [{"a": 1}] * 9}).replace(tiny.packed({"a": 1}), b"\x81\x01\x01")
+    data = log_of({"x": [{"a": 1}] * 9}).replace(tiny.pack({"a": 1}), b"\x81\x01\x01")
     part = part_of(data)
     with pytest.raises(ArchiveError, match="expected 9 items of a column, got another thing than a text"):
         samples_of(data, part)
 
 
 def test_empty_column_has_no_items() -> None:
-    index = index_of(tiny.packed({f"{STREAM}/x": [], f"{STREAM}.meta/type": "Joints"}))
+    index = index_of(tiny.pack({f"{STREAM}/x": [], f"{STREAM}.meta/type": "Joints"}))
     (part,) = index.parts
     assert len(part) == 0 == part.columns["x"].count and part.type == "Joints"

@@ -181,7 +181,7 @@ def test_an_index_is_the_same_by_bulk_and_one_by_one(seed: int, monkeypatch: pyt
     for _ in range(rng.randint(0, 4)):
         place = rng.randrange(COUNT)
         samples[place] = changed(tiny.state(times()[place]), rng.randrange(8))
-    data = tiny.packed(tiny.log_of({NAME: ("RigidBodyState", samples)}))
+    data = tiny.pack(tiny.log_of({NAME: ("RigidBodyState", samples)}))
     assert_same(index_of(data), one_by_one(data, monkeypatch))
     for cut in rng.sample(range(len(data)), 20):
         assert_same(index_of(data[:cut]), one_by_one(data[:cut], monkeypatch))
@@ -189,7 +189,7 @@ def test_an_index_is_the_same_by_bulk_and_one_by_one(seed: int, monkeypatch: pyt
 
 @pytest.mark.parametrize("seed", range(12))
 def test_damage_is_told_at_the_same_place_by_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = bytearray(tiny.packed(tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times()])})))
+    data = bytearray(tiny.pack(tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times()])})))
     rng = random.Random(seed)
     for _ in range(10):
         broken = bytearray(data)
@@ -204,7 +204,7 @@ def test_many_samples_over_several_chunks_are_all_found(tmp_path: Path) -> None:
     with open_log(path, lambda defect: None) as opened:
         stream = opened.streams[NAME]
         assert stream.own_ns().tolist() == [time * 1000 for time in times(count)]
-        assert tiny.packed(stream.sample(5999)) == tiny.packed(log[NAME][5999])
+        assert tiny.pack(stream.sample(5999)) == tiny.pack(log[NAME][5999])
 
 
 CONVERSIONS: dict[str, tuple[Callable[[int], Any], Callable[..., Any]]] = {
@@ -228,7 +228,7 @@ CONVERSIONS: dict[str, tuple[Callable[[int], Any], Callable[..., Any]]] = {
 def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
     make, convert = CONVERSIONS[kind]
     samples = [make(time) for time in times()]
-    packed = [tiny.packed(sample) for sample in samples]
+    packed = [tiny.pack(sample) for sample in samples]
     template = template_of(packed[0])
     assert template is not None
     rows = np.frombuffer(b"".join(packed), np.uint8).reshape(COUNT, -1)
@@ -253,7 +253,7 @@ def test_a_template_is_of_whole_items_alone(data: bytes) -> None:
 
 
 def test_rows_fit_up_to_the_first_that_differs() -> None:
-    packed = [tiny.packed(tiny.state(time)) for time in times(10)]
+    packed = [tiny.pack(tiny.state(time)) for time in times(10)]
     packed[6] = packed[6].replace(b"odometry", b"Odometry")
     template = template_of(packed[0])
     assert template is not None

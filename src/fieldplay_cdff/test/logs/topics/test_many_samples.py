@@ -75,14 +75,14 @@ def test_any_rows_and_their_times_are_found_again(tmp_path: Path) -> None:
     own = np.array([sample["timestamp"]["microseconds"] * 1000 if "timestamp" in sample else -1 for sample in samples])
     own[own < 0] = NO_TIME
     either = np.array([1000 * stamp if stamp else had for stamp, had in zip(logged, own.tolist(), strict=True)])
-    sizes = [len(tiny.packed(sample)) for sample in samples]
+    sizes = [len(tiny.pack(sample)) for sample in samples]
     for _ in range(60):
         start = draw.randrange(COUNT)
         end = min(start + draw.choice([1, 10, 300, COUNT]), COUNT)
         assert stream.own_ns(start, end).tolist() == own[start:end].tolist()
         assert stream.logged_ns(start, end).tolist() == either[start:end].tolist()
         assert stream.sizes(start, end).tolist() == sizes[start:end]
-        assert tiny.packed(stream.samples(start, min(end, start + 20))) == tiny.packed(samples[start:end][:20])
+        assert tiny.pack(stream.samples(start, min(end, start + 20))) == tiny.pack(samples[start:end][:20])
     assert stream.byte_count() == sum(sizes)
     assert [row for rows in stream.ranges() for row in range(*rows)] == list(range(COUNT))
 
@@ -164,7 +164,7 @@ TIMES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", TIMES)
 def test_times_of_other_widths_are_not_looked_at_again_and_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    log, looked_at = tiny.packed({f"{A}.meta": meta(TIMES[name])}), 0
+    log, looked_at = tiny.pack({f"{A}.meta": meta(TIMES[name])}), 0
     bytes_between = FileWindow.bytes_between
 
     def counted(window: FileWindow, start: int, end: int) -> bytes:
@@ -198,14 +198,14 @@ def test_of_large_samples_without_fields_few_are_looked_at(tmp_path: Path, monke
     monkeypatch.setattr(LogStream, "sample", counted)
     samples: list[Any] = [["x" * 1000] * 100 for _ in range(100)]
     opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(STAMPS[:100])})
-    assert len(read) == 20 + (4 << 20) // len(tiny.packed(samples[0]))
+    assert len(read) == 20 + (4 << 20) // len(tiny.pack(samples[0]))
 
 
 def test_an_index_of_many_samples_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     count = 1_000_000
-    sample = tiny.packed({"timestamp": {"microseconds": tiny.START_US}, "value": 0.5})
-    log = b"\x81" + tiny.packed(A) + b"\xdd" + count.to_bytes(4, "big") + sample * count
+    sample = tiny.pack({"timestamp": {"microseconds": tiny.START_US}, "value": 0.5})
+    log = b"\x81" + tiny.pack(A) + b"\xdd" + count.to_bytes(4, "big") + sample * count
     file = io.BytesIO(log)
     tracemalloc.start()
     try:

@@ -17,7 +17,7 @@ def stamp_texts(stamp_ns: Stamps) -> list[str]:
     return [f"{stamp // NS_PER_S}.{stamp % NS_PER_S // 1000:06d}" for stamp in stamp_ns.tolist()]
 
 
-def marked_lines(stamp_ns: Stamps, texts: Iterable[str]) -> list[str]:
+def tagged_lines(stamp_ns: Stamps, texts: Iterable[str]) -> list[str]:
     """A line for each stamp (n,) and the text behind it."""
     return [f"*{stamp} {text}" for stamp, text in zip(stamp_texts(stamp_ns), texts, strict=True)]
 
@@ -39,6 +39,6 @@ def tenths_block(values: Floats) -> NDArray[np.uint8]:
     tenths = np.round(values * 10.0).astype(np.int64)
     digits = np.full((*values.shape, WIDTH), ord(" "), np.uint8)
     digits[..., 3] = ord(".")
-    for place, unit in ((1, 100), (2, 10), (4, 1)):
-        digits[..., place] = ord("0") + tenths // unit % 10
+    for index, unit in ((1, 100), (2, 10), (4, 1)):
+        digits[..., index] = ord("0") + tenths // unit % 10
     return digits.reshape(len(values), -1)

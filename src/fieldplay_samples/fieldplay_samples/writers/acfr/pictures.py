@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.robots.argo import camera_of
-from fieldplay_samples.sensors.camera import Intrinsics, Thermal, developed, enlarged, levels, seen, warmth_c
-from fieldplay_samples.sensors.weather import depth_for_eye, veiled
+from fieldplay_samples.sensors.camera import Intrinsics, Thermal, develop, enlarge, levels, render_rays, warmth_c
+from fieldplay_samples.sensors.weather import depth_for_eye, veil
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.writers.acfr.lines import marked_lines, stamp_texts, write_lines
+from fieldplay_samples.writers.acfr.lines import stamp_texts, tagged_lines, write_lines
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
 
 FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
@@ -26,7 +26,7 @@ LOG = "VideoLogAscii.txt"
 FARTHEST_M = 250.0
 GRABBED = 2  # pixels of the infra-red picture, each way, for one of the sensor
 STREAK_LEVELS = {"visual": (25.0, 90.0), "ir": (-45.0, -10.0)}  # drops are light, and cold
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,7 +39,7 @@ class AcfrStage:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Behind:
+class Background:
     """What is behind the air: rays (n,), how far off what they meet is, its colours (n, 3) or degrees (n, 1)."""
 
     rays: Rays
@@ -64,13 +64,13 @@ def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
     """Write the list of a camera's pictures and their times."""
     names = [f"VISION_FRAME {name}" for name in image_names(scenario, camera)]
     stamps = scenario.unix_ns(image_times(scenario, camera))
-    write_lines(folder / FOLDERS[camera] / LOG, marked_lines(stamps, names))
+    write_lines(folder / FOLDERS[camera] / LOG, tagged_lines(stamps, names))
 
 
-def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
+def write_image(stage: AcfrStage, camera: str, number: int) -> None:
     """Make one picture and write it."""
     scenario = stage.scenario
-    image = picture_of(stage, camera, number)
+    image = image_of(stage, camera, number)
     path = stage.folder / FOLDERS[camera] / "Images" / image_names(scenario, camera)[number]
     if camera == "visual":
         image = _mosaic(scenario, image) if scenario.settings["bayer"] else image[..., ::-1]
@@ -78,17 +78,17 @@ def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
     path.write_bytes(data.tobytes())
 
 
-def picture_of(stage: AcfrStage, camera: str, number: int) -> Picture:
+def image_of(stage: AcfrStage, camera: str, number: int) -> Image:
     """A picture, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
     scenario = stage.scenario
     time_s = float(image_times(scenario, camera)[number])
-    behind = _standing_still(stage, camera) if scenario.is_static else _behind(stage, camera, time_s)
+    background = _static_background(stage, camera) if scenario.is_static else _moving_background(stage, camera, time_s)
     rng = scenario.rng(f"picture {camera} {number}")
     model, shrink = camera_here(scenario, camera), _shrink(scenario, camera)
-    small = (_through_air if camera == "visual" else _warm)(scenario, behind, time_s)
-    image = enlarged(small, model, shrink).astype(np.float32)
+    small = (_through_air if camera == "visual" else _warm)(scenario, background, time_s)
+    image = enlarge(small, model, shrink).astype(np.float32)
     if camera == "ir":
-        image = _blurred(image[..., 0], scenario.numbers["thermal"]["blur_px"])
+        image = _blur(image[..., 0], scenario.numbers["thermal"]["blur_px"])
     image = _with_streaks(scenario, camera, image, time_s=time_s, rng=rng)
     image += scenario.numbers["pictures"]["noise_levels"][camera] * rng.standard_normal(image.shape, np.float32)
     result = np.clip(np.round(image), 0, 255).astype(np.uint8)
@@ -115,37 +115,37 @@ def _shrink(scenario: AcfrScenario, camera: str) -> int:
 
 
 @lru_cache(maxsize=4)
-def _standing_still(stage: AcfrStage, camera: str) -> Behind:
-    return _behind(stage, camera, 0.0)
+def _static_background(stage: AcfrStage, camera: str) -> Background:
+    return _moving_background(stage, camera, 0.0)
 
 
-def _behind(stage: AcfrStage, camera: str, time_s: float) -> Behind:
+def _moving_background(stage: AcfrStage, camera: str, time_s: float) -> Background:
     scenario, world = stage.scenario, stage.world
     pose = scenario.poses_at(floats([time_s]))[0] @ scenario.robot.base_T_camera[camera]
-    rays, hits = seen(world.scene, camera_here(scenario, camera), pose, shrink=_shrink(scenario, camera))
+    rays, hits = render_rays(world.scene, camera_here(scenario, camera), pose, shrink=_shrink(scenario, camera))
     sun = sun_of(scenario)
     if camera == "visual":
         values = radiance(world.scene, hits, rays, sun=sun)
     else:
         model = Thermal(**scenario.numbers["thermal"])
         values = warmth_c(model, world.scene, hits, rays=rays, stuff_c=world.warmth_c, sun=sun)[:, None]
-    return Behind(rays=rays, distance_m=np.minimum(hits.distance_m, FARTHEST_M), values=values)
+    return Background(rays=rays, distance_m=np.minimum(hits.distance_m, FARTHEST_M), values=values)
 
 
-def _depth(scenario: AcfrScenario, behind: Behind, time_s: float) -> Floats:
-    times = np.full(len(behind.distance_m), time_s)
-    return depth_for_eye(scenario.weather, behind.rays, behind.distance_m, time_s=times)
+def _depth(scenario: AcfrScenario, background: Background, time_s: float) -> Floats:
+    times = np.full(len(background.distance_m), time_s)
+    return depth_for_eye(scenario.weather, background.rays, background.distance_m, time_s=times)
 
 
-def _through_air(scenario: AcfrScenario, behind: Behind, time_s: float) -> Picture:
-    linear = veiled(behind.values, _depth(scenario, behind, time_s), scenario.weather.colour)
-    return developed(scenario.numbers["pictures"]["exposure"] * linear)
+def _through_air(scenario: AcfrScenario, background: Background, time_s: float) -> Image:
+    linear = veil(background.values, _depth(scenario, background, time_s), scenario.weather.colour)
+    return develop(scenario.numbers["pictures"]["exposure"] * linear)
 
 
-def _warm(scenario: AcfrScenario, behind: Behind, time_s: float) -> Picture:
+def _warm(scenario: AcfrScenario, background: Background, time_s: float) -> Image:
     """What is in the air has the air's temperature."""
-    depth = scenario.weather.thermal * _depth(scenario, behind, time_s)
-    degrees = veiled(behind.values, depth, (0.0,))[:, 0]
+    depth = scenario.weather.thermal * _depth(scenario, background, time_s)
+    degrees = veil(background.values, depth, (0.0,))[:, 0]
     return np.asarray(np.round(levels(Thermal(**scenario.numbers["thermal"]), degrees)), np.uint8)
 
 
@@ -159,14 +159,14 @@ def _with_streaks(
     layer = np.zeros((height, width), np.float32)
     starts = rng.uniform(0.0, 1.0, (count, 2)) * [width, height]
     lengths = height / 25.0 * rng.uniform(0.2, 1.0, count) ** 2 * 2.0
-    ends = starts + np.stack([0.12 * lengths, lengths], axis=1)
+    stops = starts + np.stack([0.12 * lengths, lengths], axis=1)
     low, high = STREAK_LEVELS[camera]
-    for start, end, level in zip(starts, ends, rng.uniform(low, high, count), strict=True):
+    for start, end, level in zip(starts, stops, rng.uniform(low, high, count), strict=True):
         _line(layer, start, end, level=float(level))
-    return np.asarray(image + _blurred(layer, 0.9), np.float32)
+    return np.asarray(image + _blur(layer, 0.9), np.float32)
 
 
-def _blurred(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.float32]:
+def _blur(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.float32]:
     """A layer (h, w), smoothed (h, w, 1)."""
     return np.asarray(cv2.GaussianBlur(layer, (0, 0), deviation_px), np.float32)[..., None]
 
@@ -176,7 +176,7 @@ def _line(layer: NDArray[np.float32], start: Any, end: Any, *, level: float) -> 
     cv2.line(layer, first, last, level, 2)
 
 
-def _mosaic(scenario: AcfrScenario, image: Picture) -> Picture:
+def _mosaic(scenario: AcfrScenario, image: Image) -> Image:
     """One colour of each pixel (h, w), as behind the camera's filter."""
     numbers = scenario.numbers["pictures"]
     result = np.empty(image.shape[:2], np.uint8)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, moved, transform
+from fieldplay_samples.motion.frames import Floats, floats, transform, transform_points
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import (
     GroundDrive,
@@ -20,8 +20,8 @@ from fieldplay_samples.motion.ride import (
 from fieldplay_samples.places import SampleError
 from fieldplay_samples.robots.argo import Argo, load_argo
 from fieldplay_samples.sensors.weather import NO_PUFFS, NO_RAIN, Puffs, Rain, Weather
-from fieldplay_samples.world.scene import Scene, places, rocks
-from fieldplay_samples.world.solids import Habit, Solids, box, capsule, habit_of_size, merged, sphere, tree
+from fieldplay_samples.world.scene import Scene, rocks, scatter
+from fieldplay_samples.world.solids import Habit, Solids, box, capsule, habit_of_size, merge_solids, sphere, tree
 from fieldplay_samples.world.terrain import Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of
 from fieldplay_samples.writers.tables import Stamps
@@ -29,8 +29,8 @@ from fieldplay_samples.writers.tables import Stamps
 UP = floats([0.0, 0.0, 1.0])
 NS_PER_MS = 1_000_000
 YAW_REFERENCES = ("grid", "true")
-WAY_STEP_S = 0.25
-FARTHEST_SHARE = 0.98
+PATH_STEP_S = 0.25
+FARTHEST_FRACTION = 0.98
 NEAR_KINDS = 4
 Thing = tuple[Solids, str]  # and the name of its stuff
 
@@ -143,7 +143,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> AcfrSc
     numbers, robot = numbers_of("acfr"), load_argo()
     _check(settings, numbers)
     terrain = terrain_named("grassland", seed=seed)
-    drive = (_standing if settings["static"] else _driving)(seed, seconds, numbers, robot=robot, terrain=terrain)
+    drive = (_static_drive if settings["static"] else _driving)(seed, seconds, numbers, robot=robot, terrain=terrain)
     weather = weather_of(
         numbers,
         settings["condition"],
@@ -180,7 +180,7 @@ def _driving(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo,
     )
 
 
-def _standing(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> GroundDrive:
+def _static_drive(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> GroundDrive:
     """It stands where it would start to drive; the seed is that of the ground."""
     time = knots_s(seconds)
     zero, (x, y) = np.zeros(len(time)), numbers["start"]["xy_m"]
@@ -221,7 +221,7 @@ def make_world(scenario: AcfrScenario) -> World:
     """The world that all sensors see, without the vehicle."""
     rng = scenario.rng("world")
     things = [*_wide_surroundings(scenario, rng)]
-    things += static_things(scenario, rng) if scenario.is_static else _beside_the_way(scenario, rng)
+    things += static_things(scenario, rng) if scenario.is_static else _things_near_path(scenario, rng)
     return _world_of(scenario.terrain, things, scenario.numbers["materials"])
 
 
@@ -231,7 +231,7 @@ def _world_of(terrain: Terrain, things: list[Thing], materials: dict[str, dict[s
     limbs = [name for solids, name in things for _ in range(len(solids.limbs.radius_m))]
     stuffs = [*stones, *limbs, "ground"]
     return World(
-        scene=Scene(terrain=terrain, solids=merged(solids for solids, _ in things)),
+        scene=Scene(terrain=terrain, solids=merge_solids(solids for solids, _ in things)),
         radar_db=floats([materials[name]["radar_db"] for name in stuffs]),
         warmth_c=floats([materials[name]["warmth_c"] for name in stuffs]),
     )
@@ -240,7 +240,7 @@ def _world_of(terrain: Terrain, things: list[Thing], materials: dict[str, dict[s
 def world_T_table(scenario: AcfrScenario) -> Floats:
     """Where the published table's origin is (4, 4), level, its x to the right of the vehicle and its y ahead."""
     pose = scenario.poses_at(floats([0.0]))[0]
-    sensors = moved(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
+    sensors = transform_points(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
     ahead = pose[:3, 0] * [1.0, 1.0, 0.0]
     ahead /= np.linalg.norm(ahead)
     right = np.array([ahead[1], -ahead[0], 0.0])
@@ -275,31 +275,31 @@ def _thing(scenario: AcfrScenario, table: Floats, entry: dict[str, Any]) -> Soli
 
 
 def _foot(terrain: Terrain, table: Floats, at: list[float]) -> tuple[float, float, float]:
-    x, y, _ = moved(table, floats([*at, 0.0])).tolist()
+    x, y, _ = transform_points(table, floats([*at, 0.0])).tolist()
     return x, y, float(terrain.height_m(x, y))
 
 
-def _way(scenario: AcfrScenario) -> Floats:
+def _free_points(scenario: AcfrScenario) -> Floats:
     """What must stay free (n, 2): the way, or the vehicle and the published scene."""
     if scenario.is_static:
-        return floats(moved(world_T_table(scenario), floats([[1.9, -5.0, 0.0], [1.9, 9.5, 0.0]]))[:, :2])
-    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
+        return floats(transform_points(world_T_table(scenario), floats([[1.9, -5.0, 0.0], [1.9, 9.5, 0.0]]))[:, :2])
+    times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
     return floats(scenario.drive.motion.coordinates.at(times)[:, :2])
 
 
 def _wide_surroundings(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
-    numbers, way, terrain = scenario.numbers["surroundings"], _way(scenario), scenario.terrain
-    centre, clear = way.mean(axis=0), numbers["clear_of_way_m"]
+    numbers, path, terrain = scenario.numbers["surroundings"], _free_points(scenario), scenario.terrain
+    centre, clear = path.mean(axis=0), numbers["clear_of_way_m"]
     if scenario.is_static:
         clear = scenario.numbers["static_scene"]["clear_of_way_m"]
     sizes = rng.uniform(3.5, 10.0, numbers["trees"])
-    where = {"centre": centre, "radius_m": numbers["radius_m"], "keep_out": way}
-    at, sizes = places(rng, sizes, clearance_m=numbers["beyond_m"], **where)
+    where = {"centre": centre, "radius_m": numbers["radius_m"], "keep_out": path}
+    at, sizes = scatter(rng, sizes, clearance_m=numbers["beyond_m"], **where)
     things = []
     for (x, y), height in zip(at.tolist(), sizes.tolist(), strict=True):
         trunk, crown = tree((x, y, float(terrain.height_m(x, y))), habit_of_size(height, rng), rng)
         things += [(trunk, "wood"), (crown, "leaves")]
-    at, sizes = places(rng, rng.uniform(0.1, 0.6, numbers["rocks"]), clearance_m=clear, **where)
+    at, sizes = scatter(rng, rng.uniform(0.1, 0.6, numbers["rocks"]), clearance_m=clear, **where)
     shed = numbers["shed"]
     x, y = shed["at"]
     foot = (x, y, float(terrain.height_m(x, y)) + 0.5 * shed["sizes_m"][2] - 0.1)
@@ -310,16 +310,16 @@ def _wide_surroundings(scenario: AcfrScenario, rng: np.random.Generator) -> list
     ]
 
 
-def _beside_the_way(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
+def _things_near_path(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
     """Posts, boxes, drums and bushes near the way, for lasers and radar to meet."""
-    numbers, way, terrain = scenario.numbers["surroundings"], _way(scenario), scenario.terrain
-    low, high = way.min(axis=0), way.max(axis=0)
-    at, _ = places(
+    numbers, path, terrain = scenario.numbers["surroundings"], _free_points(scenario), scenario.terrain
+    low, high = path.min(axis=0), path.max(axis=0)
+    at, _ = scatter(
         rng,
         np.full(numbers["near_things"], 1.0),
         centre=0.5 * (low + high),
         radius_m=0.5 * float(np.linalg.norm(high - low)) + numbers["near_m"],
-        keep_out=way,
+        keep_out=path,
         clearance_m=numbers["clear_of_way_m"],
     )
     things = []

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from fieldplay_samples.motion.frames import Floats, fixed_angles_from_rotation, floats, turned
+from fieldplay_samples.motion.frames import Floats, fixed_angles_from_rotation, floats, rotate_vectors
 from fieldplay_samples.robots.argo import wheel_rates
 from fieldplay_samples.sensors import lidar
 from fieldplay_samples.sensors.inertial import wandering
 from fieldplay_samples.sensors.radar import Radar, beam, directions, echo_powers, spectra, strongest
-from fieldplay_samples.sensors.weather import airborne_returns, depth_for_eye, lost
+from fieldplay_samples.sensors.weather import airborne_returns, depth_for_eye, lost_beams
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import GROUND, Hits, Scene
-from fieldplay_samples.writers.acfr.lines import marked_lines, number_texts, stamp_texts, tenths_block, write_lines
-from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, image_times, make_picture
+from fieldplay_samples.writers.acfr.lines import number_texts, stamp_texts, tagged_lines, tenths_block, write_lines
+from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, image_times, write_image
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
 from fieldplay_samples.writers.tables import Stamps
 
@@ -93,22 +93,22 @@ def scans(scenario: AcfrScenario, scene: Scene, laser: str, *, lines: Integers) 
     reach = lidar.reach_m(model, hits, rays, flicker=rng.standard_normal(len(end)), depth=depth)
     solid = np.where(hits.distance_m < reach, hits.distance_m, np.inf)
     floating, kind = airborne_returns(scenario.weather, rays, end, time_s=time, rng=air)
-    solid[lost(scenario.weather, time, air) & (kind == 0)] = np.inf
+    solid[lost_beams(scenario.weather, time, air) & (kind == 0)] = np.inf
     noisy = np.where(kind > 0, floating, solid) + model.noise_m * rng.standard_normal(len(end))
     return LaserLines(
         line=lines,
         stamp_ns=line_stamps(scenario, laser)[lines],
         range_cm=lidar.centimetres(np.maximum(noisy, model.nearest_m)).reshape(len(lines), -1),
-        kind=_counted(kind.reshape(len(lines), -1), lines),
+        kind=_count_kinds(kind.reshape(len(lines), -1), lines),
     )
 
 
 def _rays(scenario: AcfrScenario, laser: str, time: Floats, *, angles_rad: Floats) -> Rays:
     poses = scenario.poses_at(time) @ scenario.robot.base_T_sensor[laser]
-    return Rays(origins=poses[:, :3, 3], directions=turned(poses[:, :3, :3], lidar.directions(angles_rad)))
+    return Rays(origins=poses[:, :3, 3], directions=rotate_vectors(poses[:, :3, :3], lidar.directions(angles_rad)))
 
 
-def _counted(kind: Kinds, lines: Integers) -> Kinds:
+def _count_kinds(kind: Kinds, lines: Integers) -> Kinds:
     kind[np.arange(lidar.BEAMS) >= lidar.beam_counts(lines)[:, None]] = 0
     return kind
 
@@ -122,7 +122,7 @@ def write_scans(path: Path, rows: LaserLines) -> None:
         f"RANGE_DATA {head} {CENTIMETRES} {values} {' '.join(map(str, ranges[:values]))}"
         for head, values, ranges in zip(heads, count.tolist(), rows.range_cm.tolist(), strict=True)
     ]
-    write_lines(path.with_suffix(".txt"), marked_lines(rows.stamp_ns, texts))
+    write_lines(path.with_suffix(".txt"), tagged_lines(rows.stamp_ns, texts))
     np.save(path.with_suffix(".npy"), rows.kind)
 
 
@@ -199,7 +199,7 @@ def write_samples(folder: Path, name: str, scenario: AcfrScenario, *, rows: Samp
     texts = [
         f"RANGE_REFLECTIVITY_DATA {angle} 0 0 {METRES} 1 {pair}" for angle, pair in zip(angles, numbers, strict=True)
     ]
-    write_lines(folder / f"ranges_{name}.txt", marked_lines(rows.stamp_ns, texts))
+    write_lines(folder / f"ranges_{name}.txt", tagged_lines(rows.stamp_ns, texts))
     heads = [f"*{stamp} {angle:.3f}" for stamp, angle in zip(stamp_texts(rows.stamp_ns), rows.angle_deg, strict=True)]
     bodies = tenths_block(rows.spectrum_db)
     with (folder / f"spectra_{name}.txt").open("wb") as stream:
@@ -236,7 +236,7 @@ def payload_lines(scenario: AcfrScenario) -> list[str]:
         texts.append([f"{head} {text}" for text in number_texts(values, "%.4f")])
     order = np.argsort(np.concatenate(stamps), kind="stable")
     flat = [text for of_type in texts for text in of_type]
-    return marked_lines(np.concatenate(stamps)[order], [flat[row] for row in order.tolist()])
+    return tagged_lines(np.concatenate(stamps)[order], [flat[row] for row in order.tolist()])
 
 
 def _messages(scenario: AcfrScenario, time: Floats) -> list[tuple[str, Floats]]:
@@ -285,7 +285,7 @@ def nav_lines(scenario: AcfrScenario) -> list[str]:
     time = scenario.times("nav")
     numbers = number_texts(nav_values(scenario, time), "%.7f")
     matrix = number_texts(covariance(scenario).reshape(1, -1), "%.6e")[0]
-    return marked_lines(scenario.unix_ns(time), [f"NAV_DATA {values} {matrix}" for values in numbers])
+    return tagged_lines(scenario.unix_ns(time), [f"NAV_DATA {values} {matrix}" for values in numbers])
 
 
 def nav_values(scenario: AcfrScenario, time: Floats) -> Floats:
@@ -299,8 +299,8 @@ def _errors(scenario: AcfrScenario, count: int) -> Floats:
     """Errors (count, 12) of deviation one; smooth, as an inertial unit carries them from fix to fix."""
     numbers, rng, rate = scenario.numbers["nav"], scenario.rng("nav"), scenario.numbers["rates_hz"]["nav"]
     groups = [wandering(rng, count=count, rate_hz=rate, over_s=seconds) for seconds in numbers["wander_s"]]
-    kept = [numbers["smooth_share"] * seconds * rate for seconds in numbers["wander_s"]]
-    smooth = [gaussian_filter1d(group, width, axis=0) for group, width in zip(groups, kept, strict=True)]
+    spreads = [numbers["smooth_share"] * seconds * rate for seconds in numbers["wander_s"]]
+    smooth = [gaussian_filter1d(group, width, axis=0) for group, width in zip(groups, spreads, strict=True)]
     return floats(np.hstack(smooth))
 
 
@@ -308,12 +308,12 @@ def true_values(scenario: AcfrScenario, time: Floats) -> Floats:
     """The same without errors."""
     origin, motion = scenario.numbers["origin"], scenario.drive.motion
     pose = motion.pose_at(time)
-    place = pose[:, :3, 3] @ NED_R_ENU.T + [origin["north_m"], origin["east_m"], -origin["height_m"]]
+    position = pose[:, :3, 3] @ NED_R_ENU.T + [origin["north_m"], origin["east_m"], -origin["height_m"]]
     angles = fixed_angles_from_rotation(NED_R_ENU @ pose[:, :3, :3] @ FLU_R_FRD)
     if scenario.settings["yaw_reference"] == "true":
         angles[:, 2] += np.radians(origin["convergence_deg"])
     rates = motion.coordinates.at(time, 1)[:, 3:] * [1.0, -1.0, -1.0]
-    return np.hstack([place, motion.velocity(time) @ NED_R_ENU.T, angles, rates])
+    return np.hstack([position, motion.velocity(time) @ NED_R_ENU.T, angles, rates])
 
 
 def covariance(scenario: AcfrScenario) -> Floats:
@@ -345,8 +345,8 @@ def tasks_of(scenario: AcfrScenario) -> list[Task]:
 
 def _spans(scenario: AcfrScenario, count: int) -> list[tuple[int, int]]:
     """From which row to before which: spans of about the same length."""
-    pieces = max(1, round(scenario.seconds / scenario.numbers["chunk_s"]))
-    edges = np.linspace(0, count, pieces + 1).round().astype(int).tolist()
+    chunks = max(1, round(scenario.seconds / scenario.numbers["chunk_s"]))
+    edges = np.linspace(0, count, chunks + 1).round().astype(int).tolist()
     return [(first, last) for first, last in pairwise(edges) if last > first]
 
 
@@ -362,13 +362,13 @@ def do_task(stage: AcfrStage, task: Task) -> None:
     rows = np.arange(task.first, task.last)
     name = f"{task.kind}_{task.first:08d}"
     if task.kind in FOLDERS:
-        make_picture(stage, task.kind, task.first)
+        write_image(stage, task.kind, task.first)
     elif task.kind == "radar":
         samples = radar_samples(stage.scenario, stage.world, numbers=rows)
         write_samples(stage.folder / PARTS, name, stage.scenario, rows=samples)
     else:
-        made = scans(stage.scenario, stage.world.scene, task.kind, lines=rows)
-        write_scans(stage.folder / PARTS / name, made)
+        task_rows = scans(stage.scenario, stage.world.scene, task.kind, lines=rows)
+        write_scans(stage.folder / PARTS / name, task_rows)
 
 
 def join_parts(folder: Path, scenario: AcfrScenario) -> Arrays:

@@ -6,7 +6,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, fixed_angles_from_rotation, flipped, floats, turned
+from fieldplay_samples.motion.frames import Floats, fixed_angles_from_rotation, flip_axes, floats, rotate_vectors
 from fieldplay_samples.robots.interact import base_T_wheels, origin_T_camera
 from fieldplay_samples.sensors import inertial
 from fieldplay_samples.sensors.gnss import Fixes, FixQuality, fixes, geodetic_from_enu
@@ -69,15 +69,15 @@ def _imu(measured: InsTimes) -> list[TextColumn]:
     magnetic = inertial.in_body(motion, time, field.in_enu())
     return [
         *columns(
-            [f"accelerometer_{axis}_m_s2" for axis in BODY], flipped(force) + measured.noise("accelerometer_m_s2"), 6
+            [f"accelerometer_{axis}_m_s2" for axis in BODY], flip_axes(force) + measured.noise("accelerometer_m_s2"), 6
         ),
         *columns(
             [f"gyroscope_{axis}_deg_s" for axis in BODY],
-            np.degrees(flipped(motion.body_rate(time)) + measured.noise("gyroscope_rad_s")),
+            np.degrees(flip_axes(motion.body_rate(time)) + measured.noise("gyroscope_rad_s")),
             6,
         ),
         *columns(
-            [f"magnetometer_{axis}_g" for axis in BODY], flipped(magnetic) + measured.noise("magnetometer_gauss"), 6
+            [f"magnetometer_{axis}_g" for axis in BODY], flip_axes(magnetic) + measured.noise("magnetometer_gauss"), 6
         ),
         *_air(measured),
     ]
@@ -99,12 +99,12 @@ def _air(measured: InsTimes) -> list[TextColumn]:
 def _acceleration(measured: InsTimes) -> list[TextColumn]:
     scenario = measured.scenario
     true = inertial.body_acceleration(scenario.drive.motion, measured.time_s, scenario.robot.ins_point_m)
-    return columns([f"{axis}_m_s2" for axis in BODY], flipped(true) + measured.noise("ins_acceleration_m_s2"), 6)
+    return columns([f"{axis}_m_s2" for axis in BODY], flip_axes(true) + measured.noise("ins_acceleration_m_s2"), 6)
 
 
 def _rates(measured: InsTimes) -> list[TextColumn]:
     true = measured.scenario.drive.motion.body_rate(measured.time_s)
-    return columns([f"{axis}_rad_s" for axis in BODY], flipped(true) + measured.noise("ins_rate_rad_s"), 9)
+    return columns([f"{axis}_rad_s" for axis in BODY], flip_axes(true) + measured.noise("ins_rate_rad_s"), 9)
 
 
 def _velocities(measured: InsTimes) -> dict[str, list[TextColumn]]:
@@ -114,7 +114,7 @@ def _velocities(measured: InsTimes) -> dict[str, list[TextColumn]]:
     true = scenario.drive.motion.velocity(time, scenario.robot.ins_point_m)
     moving = np.tanh(np.linalg.norm(true, axis=1, keepdims=True) / 0.05)  # at rest the filter knows that it is
     error = 0.5 * deviation * moving * measured.wandering("ins velocity")
-    in_body = flipped(inertial.in_body(scenario.drive.motion, time, true + error))
+    in_body = flip_axes(inertial.in_body(scenario.drive.motion, time, true + error))
     std = np.broadcast_to(deviation, true.shape)
     return {
         "GnssBodyVelocity": [
@@ -132,8 +132,10 @@ def _ins_pose(measured: InsTimes) -> list[TextColumn]:
     scenario, time = measured.scenario, measured.time_s
     quality = fixes(time, scenario.rng("fixes"), FixQuality(), outages_s=_outages(scenario))
     poses = scenario.drive.motion.pose_at(time)
-    place = poses[:, :3, 3] + turned(poses[:, :3, :3], np.broadcast_to(scenario.robot.ins_point_m, (len(time), 3)))
-    geodetic = geodetic_from_enu(scenario.lander, place + quality.error_m)
+    position = poses[:, :3, 3] + rotate_vectors(
+        poses[:, :3, :3], np.broadcast_to(scenario.robot.ins_point_m, (len(time), 3))
+    )
+    geodetic = geodetic_from_enu(scenario.lander, position + quality.error_m)
     return [
         time_column("device_time_s", scenario.unix_ns(time)),
         *columns(["latitude_rad", "longitude_rad"], geodetic[:, :2], 13),
@@ -233,8 +235,8 @@ def _twist(scenario: AmedsScenario, time_s: Floats, deviations: str) -> list[Tex
     velocity, rate = motion.body_velocity(time_s), motion.body_rate(time_s)
     true = np.stack([velocity[:, 0], velocity[:, 1], rate[:, 2]], axis=1)
     measured = true + std * scenario.rng(deviations).standard_normal(true.shape)
-    told = columns(["std_x_m_s", "std_y_m_s", "std_z_rad_s"], np.broadcast_to(std, true.shape), 6)
-    own = told[2:] if scenario.settings["twist_columns"] == PRINTED_TWIST_COLUMNS else told
+    reported = columns(["std_x_m_s", "std_y_m_s", "std_z_rad_s"], np.broadcast_to(std, true.shape), 6)
+    own = reported[2:] if scenario.settings["twist_columns"] == PRINTED_TWIST_COLUMNS else reported
     return [*columns(["x_m_s", "y_m_s", "z_rad_s"], measured, 6), *own]
 
 
@@ -245,7 +247,7 @@ def _pose(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:
     std, rate = floats(numbers["platform_pose_std"]), numbers["rates_hz"]["estimates"]
     rng, over = scenario.rng("platform pose"), numbers["platform_wander_s"]
     measured = true + 0.5 * std * wandering(rng, count=len(time_s), rate_hz=rate, over_s=over)
-    measured[:, 2] = _wrapped(measured[:, 2])
+    measured[:, 2] = _wrap(measured[:, 2])
     return [
         *columns(["x_m", "y_m", "yaw_rad"], measured, 6),
         *columns(["std_x_m", "std_y_m", "std_yaw_rad"], np.broadcast_to(std, true.shape), 6),
@@ -281,5 +283,5 @@ def _camera_pose(scenario: AmedsScenario, camera: str, joints_rad: Floats) -> li
     ]
 
 
-def _wrapped(angle_rad: Floats) -> Floats:
+def _wrap(angle_rad: Floats) -> Floats:
     return floats(np.pi - np.mod(np.pi - angle_rad, 2.0 * np.pi))

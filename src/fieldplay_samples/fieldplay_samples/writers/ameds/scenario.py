@@ -9,7 +9,7 @@ import tifffile
 from numpy.typing import NDArray
 from pyproj import Transformer
 
-from fieldplay_samples.motion.frames import Floats, floats, moved
+from fieldplay_samples.motion.frames import Floats, floats, transform_points
 from fieldplay_samples.motion.plan import DrivePlan, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.interact import (
@@ -30,7 +30,7 @@ from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
 from fieldplay_samples.writers.tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
-WAY_STEP_S = 0.25
+PATH_STEP_S = 0.25
 FINGERTIPS_M = 0.28  # beyond the wrist
 PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
 DOUBLE, SHORT, ASCII = 12, 3, 2
@@ -114,14 +114,14 @@ def _plan(seed: int, seconds: float, *, rock_picking: bool) -> DrivePlan:
 def make_world(scenario: AmedsScenario) -> Scene:
     """The scene that cameras and lidar see, without the rover."""
     numbers = scenario.numbers["surroundings"]
-    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
-    way = scenario.drive.motion.coordinates.at(times)[:, :2]
-    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
-    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
+    path = scenario.drive.motion.coordinates.at(times)[:, :2]
+    centre = 0.5 * (path.min(axis=0) + path.max(axis=0))
+    radius = float(np.linalg.norm(path - centre, axis=1).max()) + numbers["beyond_m"]
     scene = make_scene(
         scenario.seed,
         terrain=scenario.terrain,
-        keep_out=way,
+        keep_out=path,
         clearance_m=numbers["rocks_clear_of_way_m"],
         centre=centre,
         radius_m=radius,
@@ -144,7 +144,7 @@ def _fingertips(scenario: AmedsScenario) -> Floats:
     world_T_base = scenario.drive.motion.pose_at(floats([scenario.seconds]))[0]
     postures = floats(robot.numbers["assumed"]["aux_arm_picking_rad"])
     world_T_end = world_T_base @ robot.transforms["base_T_aux_arm_base"] @ base_T_end_from_joints(robot.arm, postures)
-    tips = moved(world_T_end, floats([0.0, 0.0, FINGERTIPS_M]))
+    tips = transform_points(world_T_end, floats([0.0, 0.0, FINGERTIPS_M]))
     return floats(tips[np.argmin(tips[:, 2])])
 
 
@@ -165,8 +165,10 @@ def write_ground(path: Path, scenario: AmedsScenario) -> None:
     grid = np.meshgrid(east, north)
     longitude, latitude = to_grid.transform(grid[0].ravel(), grid[1].ravel(), direction="INVERSE")
     level = np.full(latitude.shape, lander.altitude_m)
-    places = enu_from_geodetic(lander, floats(np.stack([np.radians(latitude), np.radians(longitude), level], axis=1)))
-    heights = lander.altitude_m + scenario.terrain.height_m(places[:, 0], places[:, 1]) - places[:, 2]
+    positions = enu_from_geodetic(
+        lander, floats(np.stack([np.radians(latitude), np.radians(longitude), level], axis=1))
+    )
+    heights = lander.altitude_m + scenario.terrain.height_m(positions[:, 0], positions[:, 1]) - positions[:, 2]
     raster = heights.reshape(len(north), len(east)).astype(np.float32)
     raster[:4, :6] = numbers["nodata"]
     keys = (1, 1, 0, 4, 1024, 0, 1, PROJECTED, 1025, 0, 1, AREA, 3072, 0, 1, epsg, 3076, 0, 1, METRE)

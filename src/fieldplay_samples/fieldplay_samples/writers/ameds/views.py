@@ -34,7 +34,7 @@ VIEWPOINT 0 0 0 1 0 0 0
 POINTS {count}
 DATA binary
 """
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 SWEEP_S = 0.2
 GRID = 7  # points each way of the auxiliary picture that are looked up in the main one
 BLEND = 0.45
@@ -93,7 +93,7 @@ def make_view(stage: AmedsStage, view: AmedsView) -> None:
     elif view.kind == "projected":
         _write_image(stage, view, _overlay(stage, view.time_s))
     else:
-        _write_image(stage, view, _seen(stage, view.kind, view.time_s))
+        _write_image(stage, view, _camera_view(stage, view.kind, view.time_s))
 
 
 NAMES = {
@@ -125,13 +125,13 @@ def _make_cloud(stage: AmedsStage, view: AmedsView) -> None:
     write_pcd(stage.folder / file_name(scenario, view), cloud.points_m, cloud.intensity)
 
 
-def _write_image(stage: AmedsStage, view: AmedsView, image: Picture) -> None:
+def _write_image(stage: AmedsStage, view: AmedsView, image: Image) -> None:
     quality = [cv2.IMWRITE_JPEG_QUALITY, int(stage.scenario.settings["jpeg_quality"])]
     _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), quality)
     (stage.folder / file_name(stage.scenario, view)).write_bytes(data.tobytes())
 
 
-def _seen(stage: AmedsStage, name: str, time_s: float) -> Picture:
+def _camera_view(stage: AmedsStage, name: str, time_s: float) -> Image:
     """What a camera sees, the rover's own parts included."""
     scenario, time = stage.scenario, floats([time_s])
     parts = parts_of(
@@ -158,9 +158,9 @@ def _world_T_camera(scenario: AmedsScenario, name: str, time: Floats) -> Floats:
     return floats((scenario.drive.motion.pose_at(time) @ base_T_camera(scenario.robot, name, joints))[0])
 
 
-def _overlay(stage: AmedsStage, time_s: float) -> Picture:
+def _overlay(stage: AmedsStage, time_s: float) -> Image:
     """The main picture with the auxiliary one laid over the place on the ground that it shows."""
-    main, aux = (_seen(stage, name, time_s) for name in ("main_cam", "aux_cam"))
+    main, aux = (_camera_view(stage, name, time_s) for name in ("main_cam", "aux_cam"))
     from_aux, to_main = _ground_pixels(stage, floats([time_s]))
     if len(from_aux) < FEWEST:
         return main

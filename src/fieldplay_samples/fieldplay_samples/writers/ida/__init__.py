@@ -20,7 +20,7 @@ from fieldplay_samples.writers.ida.products import (
     WrittenProduct,
     sclk_at,
     setting_lines,
-    write_lander_place,
+    write_lander_position,
     write_motion,
     write_text,
 )
@@ -72,14 +72,14 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     (folder / "data_ancillary").mkdir()
     if options.settings["parameters"]:
         _write_parameters(folder, numbers, sets, label=bool(options.settings["label"]))
-    write_lander_place(folder, LANDER_IN_PAYLOAD_MM)
+    write_lander_position(folder, LANDER_IN_PAYLOAD_MM)
     truths = []
     for done, motion in enumerate(motions):
         course = course_of(motion, stand.arm, numbers, options.seconds)
-        found = read(stand, course, np.random.default_rng([options.seed, motion["sclk"]]))
+        readings = read(stand, course, np.random.default_rng([options.seed, motion["sclk"]]))
         stamps = unix_ns_of(motion, course.time_s)
-        _write_motion(folder, motion, (course, found, stamps), options=options, is_last=motion is motions[-1])
-        truths.append((stamps, course, found))
+        _write_motion(folder, motion, (course, readings, stamps), options=options, is_last=motion is motions[-1])
+        truths.append((stamps, course, readings))
         progress(done + 1, len(motions))
     return _truth(stand, truths)
 
@@ -92,12 +92,12 @@ def _write_motion(
     options: SampleOptions,
     is_last: bool,
 ) -> None:
-    course, found, stamps = what
+    course, readings, stamps = what
     numbers, label = numbers_of("ida"), bool(options.settings["label"])
     sclk = sclk_at(motion, stamps, int(stamps[0]))
     is_relative = options.settings["clock_column"] == "relative"
     shown = numbers["relative_begin_s"] + course.time_s if is_relative else floats(sclk)
-    rows = list(_rows(shown, course, found))
+    rows = list(_rows(shown, course, readings))
     high = WrittenProduct(
         application=SCIHI,
         kind="SciHi",
@@ -110,22 +110,24 @@ def _write_motion(
     if motion.get("low_rate"):
         every = round(numbers["rates_hz"]["science"] / numbers["rates_hz"]["scilo"])
         write_motion(folder, replace(high, application=SCILO, kind="SciLo"), rows[::every], label=label)
-    lines = [*arm_status(found, -1, sclk[-1]), *system_status(course, found, len(sclk) - 1, sclk[-1])]
+    lines = [*arm_status(readings, -1, sclk[-1]), *system_status(course, readings, len(sclk) - 1, sclk[-1])]
     write_text(folder, replace(high, application=STATUS, kind="Status"), "006_arm_float.txt", lines, label=label)
     if is_last:
-        lines = history(course, found, sclk, numbers["history_records"])
+        lines = history(course, readings, sclk, numbers["history_records"])
         past = replace(high, application=HISTORY, kind="History")
         write_text(folder, past, "000_system_float.txt", lines, label=label)
 
 
-def _rows(shown: Floats, course: Course, found: Readings) -> Any:
+def _rows(shown: Floats, course: Course, readings: Readings) -> Any:
     """The 58 values of each row."""
     elapsed = (course.time_s - course.time_s[0]) / 3600.0
     parts = [
-        np.column_stack([shown, elapsed, found.encoders, found.pots, found.case, found.rotor, found.grapple]),
-        np.column_stack([found.current, found.volts, found.status, course.tool]),
-        np.column_stack([found.poses[pose] for pose in POSES]),
-        np.column_stack([found.velocity, found.torque, found.force]),
+        np.column_stack(
+            [shown, elapsed, readings.encoders, readings.pots, readings.case, readings.rotor, readings.grapple]
+        ),
+        np.column_stack([readings.current, readings.volts, readings.status, course.tool]),
+        np.column_stack([readings.poses[pose] for pose in POSES]),
+        np.column_stack([readings.velocity, readings.torque, readings.force]),
         np.column_stack([np.full(len(shown), numbers_of("ida")["sensors"]["heater_a"]), course.phase]),
     ]
     return np.column_stack(parts).tolist()
@@ -154,12 +156,12 @@ def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Sampl
     level_R_payload = (w * w - vector @ vector) * np.eye(3) + 2 * np.outer(vector, vector) + 2 * w * cross
     map_T_payload = transform(floats([[0, 1, 0], [1, 0, 0], [0, 0, -1]]) @ level_R_payload, np.zeros(3))
     poses, angles, tools, stamps, speeds = [], [], [], [], []
-    for stamp_ns, course, found in truths:
-        bent = bent_pose(stand.arm, course.angles_rad, found.true_load_kg, found.true_tool).effector
+    for stamp_ns, course, readings in truths:
+        bent = bent_pose(stand.arm, course.angles_rad, readings.true_load_kg, readings.true_tool).effector
         poses.append(floats(map_T_payload @ bent))
         speeds.append(np.gradient(poses[-1][:, :3, 3], (stamp_ns - stamp_ns[0]) / NS_PER_S, axis=0))
         angles.append(course.angles_rad)
-        tools.append(found.true_tool)
+        tools.append(readings.true_tool)
         stamps.append(stamp_ns)
     names = [f"q{joint}_rad" for joint in range(1, 5)] + ["tool_x_m", "tool_y_m", "tool_z_m"]
     columns = np.hstack([np.concatenate(angles), np.concatenate(tools)])
@@ -174,7 +176,7 @@ def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Sampl
 
 def _contacts(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> dict[str, Any]:
     """The true ground about the places, and where and how hard the tool truly was on it."""
-    (stamps, _, found), *_ = truths
-    rows = found.press_n > 0
-    touched = {"stamp_ns": stamps[rows], "tool_m": found.true_tool[rows], "press_n": found.press_n[rows]}
-    return {**grid_of(stand.ground, found.true_tool), **touched, "load_kg": np.array(stand.ground.load_kg)}
+    (stamps, _, readings), *_ = truths
+    rows = readings.press_n > 0
+    touched = {"stamp_ns": stamps[rows], "tool_m": readings.true_tool[rows], "press_n": readings.press_n[rows]}
+    return {**grid_of(stand.ground, readings.true_tool), **touched, "load_kg": np.array(stand.ground.load_kg)}

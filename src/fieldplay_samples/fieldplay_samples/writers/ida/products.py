@@ -146,9 +146,9 @@ def write_text(folder: Path, product: WrittenProduct, ending: str, lines: Sequen
         _write_label(folder / ANCILLARY, product, ending, STREAM)
 
 
-def write_lander_place(folder: Path, place_mm: Sequence[float]) -> None:
+def write_lander_position(folder: Path, position_mm: Sequence[float]) -> None:
     """Write where the lander's own frame is, in the payload frame."""
-    values = ",".join(f"{value:.3f}" for value in place_mm)
+    values = ",".join(f"{value:.3f}" for value in position_mm)
     text = f"x_coord(mm),y_coord(mm),z_coord(mm)\r\n{values}\r\n"
     (folder / ANCILLARY / "ida_sc_coordinates.csv").write_text(text, "ascii", newline="")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, moved
-from fieldplay_samples.places import SampleError, places_of
+from fieldplay_samples.motion.frames import Floats, floats, transform_points
+from fieldplay_samples.places import SampleError, paths_of
 from fieldplay_samples.robots.lander_arm import (
     ArmPose,
     SoftArm,
@@ -31,8 +31,8 @@ INVALID_N = -99999.0
 LEAST_DETERMINANT = 1e-6
 YIELDING = 4  # rounds in which arm and ground find to each other
 CREEP_M_S = 1e-3  # below this speed friction fades
-TOOL_WORDS = {0: "RA_BLADE_1", 1: "RA_BLADE_2", 2: "RA_SCOOP", 4: "RA_WRIST", 5: "RA_GRAPPLE"}
-PHASE_WORDS = {0: "RA_LAUNCH_LOCKED", 1: "RA_STOWED", 2: "RA_OK_TO_OPEN", 3: "RA_SEIS", 4: "RA_WTS", 5: "RA_HP3"}
+TOOL_NAMES = {0: "RA_BLADE_1", 1: "RA_BLADE_2", 2: "RA_SCOOP", 4: "RA_WRIST", 5: "RA_GRAPPLE"}
+PHASE_NAMES = {0: "RA_LAUNCH_LOCKED", 1: "RA_STOWED", 2: "RA_OK_TO_OPEN", 3: "RA_SEIS", 4: "RA_WTS", 5: "RA_HP3"}
 GROUPS = {"power": 0, "direction": 4, "over_current": 8, "brake_off": 12, "heater": 16}
 
 
@@ -76,36 +76,39 @@ def touching_motion(numbers: dict[str, Any], touches: int) -> dict[str, Any]:
     """A motion that stays above the ground first, then touches it, row by row to and fro over the place."""
     own = numbers["touch"]
     ground = ground_of(numbers, TOUCH)
-    above = [{**place, "z": _depth(ground, place) - own["above_m"]} for place in _places(own["place"], touches)]
+    above = [
+        {**position, "z": _depth(ground, position) - own["above_m"]}
+        for position in _touch_positions(own["place"], touches)
+    ]
     fraction = 1.0 / (len(above) + 1)
-    way, down, up = own["shares"]
+    along, down, up = own["shares"]
     steps = [{**above[0], "share": fraction}]
-    for number, place in enumerate(above):
-        pressed = {**place, "z": _depth(ground, place) + own["beyond_m"]}
+    for number, position in enumerate(above):
+        pressed = {**position, "z": _depth(ground, position) + own["beyond_m"]}
         further = above[min(number + 1, len(above) - 1)]
         steps += [
             {**pressed, "share": down * fraction},
-            {**place, "share": up * fraction},
-            {**further, "share": way * fraction},
+            {**position, "share": up * fraction},
+            {**further, "share": along * fraction},
         ]
     return {**own["motion"], "begin": above[0], "steps": steps}
 
 
-def _places(place: dict[str, Any], touches: int) -> list[dict[str, float]]:
+def _touch_positions(position: dict[str, Any], touches: int) -> list[dict[str, float]]:
     """So many places in rows of one radius, every other row the other way round."""
     across = max(round(np.sqrt(touches)), 1)
     rows = -(-touches // across)
-    radii = np.linspace(place["radius"][0], place["radius"][1], rows)
-    azimuths = np.linspace(place["azimuth"][0], place["azimuth"][1], max(across, 2))
-    found = []
+    radii = np.linspace(position["radius"][0], position["radius"][1], rows)
+    azimuths = np.linspace(position["azimuth"][0], position["azimuth"][1], max(across, 2))
+    positions = []
     for row, radius in enumerate(radii):
         ordered = azimuths[:across][:: -1 if row % 2 else 1]
-        found += [{"radius": float(radius), "azimuth": float(angle), "th": place["th"]} for angle in ordered]
-    return found[:touches]
+        positions += [{"radius": float(radius), "azimuth": float(angle), "th": position["th"]} for angle in ordered]
+    return positions[:touches]
 
 
-def _depth(ground: TouchedGround, place: dict[str, float]) -> float:
-    x, y = place["radius"] * np.cos(place["azimuth"]), place["radius"] * np.sin(place["azimuth"])
+def _depth(ground: TouchedGround, position: dict[str, float]) -> float:
+    x, y = position["radius"] * np.cos(position["azimuth"]), position["radius"] * np.sin(position["azimuth"])
     return float(ground.depth_m(floats(x), floats(y)))
 
 
@@ -120,10 +123,10 @@ def grid_of(ground: TouchedGround, points: Floats, step_m: float = 0.01, margin_
 
 def below_ground_m(out: Path, points: Floats) -> Floats:
     """How far points (n, 3) of the payload frame are below the true ground of the sample OUT, where it is known."""
-    with np.load(places_of(out, zipped=out.suffix == ".zip").beside(TRUTH)) as truth:
+    with np.load(paths_of(out, zipped=out.suffix == ".zip").truth_file(TRUTH)) as truth:
         x, y, depth = (truth[name] for name in ("x_m", "y_m", "ground_z_m"))
     columns, rows = np.interp(points[:, 0], x, np.arange(len(x))), np.interp(points[:, 1], y, np.arange(len(y)))
-    column, row = (np.minimum(places.astype(int), count - 2) for places, count in ((columns, len(x)), (rows, len(y))))
+    column, row = (np.minimum(indices.astype(int), count - 2) for indices, count in ((columns, len(x)), (rows, len(y))))
     right, down = columns - column, rows - row
     low, high = (depth[each, column] * (1 - right) + depth[each, column + 1] * right for each in (row, row + 1))
     return floats(points[:, 2] - (low * (1 - down) + high * down))
@@ -206,23 +209,23 @@ def _step(
 ) -> tuple[Floats, dict[str, Any]]:
     """The angles (n, 4) on the way from a place to a step's, and that place."""
     if all(key in step for key in CARTESIAN):
-        start, end = (floats([place[key] for key in CARTESIAN]) for place in (here, step))
-        way = start + fraction[:, None] * (end - start)
-        return _angles(arm, tool, way), {key: step[key] for key in CARTESIAN}
+        start, end = (floats([pose[key] for key in CARTESIAN]) for pose in (here, step))
+        path = start + fraction[:, None] * (end - start)
+        return _angles(arm, tool, path), {key: step[key] for key in CARTESIAN}
     start = _angles_of(here, arm, tool)
     end = floats(step["joints"]) if "joints" in step else start
     return start + fraction[:, None] * (end - start), {"joints": end.tolist()} if "joints" in step else here
 
 
-def _angles_of(place: dict[str, Any], arm: SoftArm, tool: ArmTool) -> Floats:
-    if "joints" in place:
-        return floats(place["joints"])
-    return floats(_angles(arm, tool, floats([[place[key] for key in CARTESIAN]]))[0])
+def _angles_of(position: dict[str, Any], arm: SoftArm, tool: ArmTool) -> Floats:
+    if "joints" in position:
+        return floats(position["joints"])
+    return floats(_angles(arm, tool, floats([[position[key] for key in CARTESIAN]]))[0])
 
 
-def _angles(arm: SoftArm, tool: ArmTool, way: Floats) -> Floats:
+def _angles(arm: SoftArm, tool: ArmTool, path: Floats) -> Floats:
     """Angles (n, 4) for radius, azimuth, z and approach angle (n, 4) of a tool."""
-    radius, azimuth, z, approach = way.T
+    radius, azimuth, z, approach = path.T
     point = np.stack([radius * np.cos(azimuth), radius * np.sin(azimuth), z], axis=-1)
     return angles_to_reach(arm, point, approach - tool.turn_rad + np.pi / 2, floats(tool.offset_m))
 
@@ -264,7 +267,7 @@ class Stand:
     numbers: dict[str, Any]
     ground: TouchedGround
 
-    def carried_kg(self, course: Course) -> Floats:
+    def payload_kg(self, course: Course) -> Floats:
         """What hangs on the grapple (n,)."""
         masses = self.numbers["payload_kg"]
         return floats([masses.get(int(phase), 0.0) for phase in course.phase])
@@ -288,7 +291,7 @@ def read(stand: Stand, course: Course, rng: np.random.Generator) -> Readings:
     case = sensors["case_deg_c"] + 2e-4 * course.time_s[:, None]
     sources = {"enc": encoders, "pot": pots}
     rigid = {name: tool_poses(stand, course, joints) for name, joints in sources.items()}
-    known = stand.carried_kg(course)
+    known = stand.payload_kg(course)
     bent = {f"{name}_defl": tool_poses(stand, course, joints, known) for name, joints in sources.items()}
     return Readings(
         encoders=encoders,
@@ -302,7 +305,7 @@ def read(stand: Stand, course: Course, rng: np.random.Generator) -> Readings:
         status=_status(course, velocity, current),
         poses=rigid | bent,
         torque=torque,
-        force=_measured_force(stand, course, encoders, torque),
+        force=_force_from_torques(stand, course, encoders, torque),
         true_tool=tool_poses(stand, course, angles, load)[:, :3],
         true_load_kg=load,
         press_n=press,
@@ -311,26 +314,26 @@ def read(stand: Stand, course: Course, rng: np.random.Generator) -> Readings:
 
 def tool_poses(stand: Stand, course: Course, angles: Floats, carried_kg: Floats | None = None) -> Floats:
     """Place and approach angle (n, 4) of each row's tool in the base; bent by weight where that is given (n,)."""
-    found = np.zeros((len(angles), 4))
+    poses = np.zeros((len(angles), 4))
     for number in np.unique(course.tool):
         rows = course.tool == number
         tool = stand.tools[int(number)]
         pose = rigid_pose(stand.arm, angles[rows])
         if carried_kg is not None:
-            weighs_at = _hang(stand, pose) if tool.hangs else moved(pose.effector, floats(tool.offset_m))
+            weighs_at = _hang(stand, pose) if tool.hangs else transform_points(pose.effector, floats(tool.offset_m))
             pose = bent_pose(stand.arm, angles[rows], carried_kg[rows], weighs_at)
-        found[rows] = _place(stand, tool, pose)
-    return found
+        poses[rows] = _position_at(stand, tool, pose)
+    return poses
 
 
 def _hang(stand: Stand, pose: ArmPose) -> Floats:
     """Where the grapple (n, 3) hangs on its rope."""
     gravity = floats(stand.numbers["gravity"]["direction"])
-    attached = moved(pose.effector, floats(stand.tools[5].offset_m))
+    attached = transform_points(pose.effector, floats(stand.tools[5].offset_m))
     return floats(attached + stand.numbers["arm"]["grapple_rope"] * gravity)
 
 
-def _place(stand: Stand, tool: ArmTool, pose: ArmPose) -> Floats:
+def _position_at(stand: Stand, tool: ArmTool, pose: ArmPose) -> Floats:
     if tool.hangs:
         down = np.full(len(pose.effector), np.arcsin(stand.numbers["gravity"]["direction"][2]))
         return np.column_stack([_hang(stand, pose), down])
@@ -339,14 +342,14 @@ def _place(stand: Stand, tool: ArmTool, pose: ArmPose) -> Floats:
     azimuth = pose.effector[:, :3, 1]  # the wrist's axis lies across the plane in which the arm pitches
     outwards = np.cross(azimuth, [0.0, 0.0, 1.0])
     approach = np.arctan2(axis[:, 2], np.einsum("nc,nc->n", axis, -outwards))
-    return np.column_stack([moved(pose.effector, floats(tool.offset_m)), approach])
+    return np.column_stack([transform_points(pose.effector, floats(tool.offset_m)), approach])
 
 
 def _levers(stand: Stand, course: Course, angles: Floats) -> tuple[Floats, Floats, Floats]:
     """From the three pitching joints to the tool: outwards (n, 3), down (n, 3), and the tool's offset across (n,)."""
     pose = rigid_pose(stand.arm, angles)
     offset = floats([stand.tools[int(number)].offset_m for number in course.tool])
-    tip = moved(pose.effector, offset)
+    tip = transform_points(pose.effector, offset)
     out = np.stack([np.cos(angles[:, 0]), np.sin(angles[:, 0]), np.zeros(len(angles))], axis=-1)
     arms = tip[:, None] - pose.joints[:, 1:, :3, 3]
     return floats(np.einsum("nkc,nc->nk", arms, out)), floats(arms[..., 2]), offset[:, 1]
@@ -374,7 +377,7 @@ def _depth_in_ground(stand: Stand, course: Course, press: Floats) -> Floats:
 
 def _true_load(stand: Stand, course: Course, press: Floats) -> Floats:
     """What truly weighs at the tool (n,) in kg, less what the ground carries where that bends the arm."""
-    load = stand.carried_kg(course) + stand.ground.load_kg
+    load = stand.payload_kg(course) + stand.ground.load_kg
     return floats(load - press / stand.numbers["gravity"]["m_s2"]) if stand.ground.bends else load
 
 
@@ -399,7 +402,7 @@ def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tu
     across = across + stand.arm.d_m[1]
     moments[:, 0] = force[:, 1] * (stand.arm.a_m[0] + out[:, 0]) - force[:, 0] * across
     rigid = rigid_pose(stand.arm, angles)
-    needed = moments - gravity_moments(stand.arm, rigid, stand.carried_kg(course), _hang(stand, rigid))
+    needed = moments - gravity_moments(stand.arm, rigid, stand.payload_kg(course), _hang(stand, rigid))
     idle = floats(sensors["no_load_ma"]) * np.where(velocity < 0, -1.0, 1.0)
     factor = floats(sensors["torque_sign"]) * floats(sensors["torque_nm_per_a"]) / 1000.0
     step = sensors["current_ma_per_lsb"]
@@ -407,10 +410,10 @@ def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tu
     return floats(course.powered * (current - idle) * factor), floats(current)
 
 
-def _measured_force(stand: Stand, course: Course, angles: Floats, torque: Floats) -> Floats:
+def _force_from_torques(stand: Stand, course: Course, angles: Floats, torque: Floats) -> Floats:
     """The force (n, 3) that the powered joints' torques tell; invalid where fewer than two of the pitching ones do."""
     rigid = rigid_pose(stand.arm, angles)
-    moments = torque + gravity_moments(stand.arm, rigid, stand.carried_kg(course), _hang(stand, rigid))
+    moments = torque + gravity_moments(stand.arm, rigid, stand.payload_kg(course), _hang(stand, rigid))
     out, down, across = _levers(stand, course, angles)
     rows = np.stack([-down, out], axis=-1) * course.powered[:, 1:, None]  # moments = rows @ (F_R, F_Z)
     normal = np.swapaxes(rows, 1, 2) @ rows
@@ -436,15 +439,15 @@ def _status(course: Course, velocity: Floats, current: Floats) -> Stamps:
 
 def _rotor(numbers: dict[str, float], case: Floats, current_a: Floats, volts: Floats) -> Floats:
     """Temperatures (n, 4) of the rotors, which begin as their cases."""
-    found = np.empty_like(case)
-    found[0] = case[0]
+    rotor = np.empty_like(case)
+    rotor[0] = case[0]
     for row in range(1, len(case)):
-        before = found[row - 1]
+        before = rotor[row - 1]
         resistance = numbers["resistance_ohm"] * (1 + numbers["per_k"] * (before - numbers["at_deg_c"]))
         heat = current_a[row - 1] ** 2 * resistance + numbers["no_load_a"] * np.abs(volts[row - 1])
         loss = (before - case[row - 1]) * numbers["loss_w_per_k"]
-        found[row] = before + (heat - loss) * numbers["step_s"] * numbers["cm_r"]
-    return found
+        rotor[row] = before + (heat - loss) * numbers["step_s"] * numbers["cm_r"]
+    return rotor
 
 
 # The arm's status as its computer prints it, and the history: the status of the last moments, one after the other.
@@ -454,9 +457,9 @@ def _bits(word: int, group: str) -> list[int]:
     return [word >> (GROUPS[group] + joint) & 1 for joint in range(4)]
 
 
-def arm_status(found: Readings, row: int, sclk: float) -> list[str]:
+def arm_status(readings: Readings, row: int, sclk: float) -> list[str]:
     """The part of the electronics, at a row of a motion; its brakes are 1 where they hold."""
-    word = int(found.status[row])
+    word = int(readings.status[row])
     values: Mapping[str, Any] = {
         "ace.calib_OK": 1,
         "ace.bus30v_err": 0,
@@ -468,10 +471,10 @@ def arm_status(found: Readings, row: int, sclk: float) -> list[str]:
         "mtr.rotation": _bits(word, "direction"),
         "mtr.over_current": _bits(word, "over_current"),
         "mtr.brake": [1 - off for off in _bits(word, "brake_off")],
-        "mtr.current": (found.current[row] / 1000.0).tolist(),
-        "jnt.enc": found.encoders[row].tolist(),
-        "jnt.pot": found.pots[row].tolist(),
-        "jnt.temp": found.case[row].tolist(),
+        "mtr.current": (readings.current[row] / 1000.0).tolist(),
+        "jnt.enc": readings.encoders[row].tolist(),
+        "jnt.pot": readings.pots[row].tolist(),
+        "jnt.temp": readings.case[row].tolist(),
         "ref": [4.5, -4.5],
         "htr_crnt": 0.0015,
         "agnd": 0.002,
@@ -480,17 +483,17 @@ def arm_status(found: Readings, row: int, sclk: float) -> list[str]:
     return [line for key, value in values.items() for line in setting_lines(f"ra_status.{key}", value)]
 
 
-def system_status(course: Course, found: Readings, row: int, sclk: float) -> list[str]:
+def system_status(course: Course, readings: Readings, row: int, sclk: float) -> list[str]:
     """The part of the arm's computer, at a row of a motion."""
-    word, tool, phase = int(found.status[row]), int(course.tool[row]), int(course.phase[row])
-    pose = found.poses["enc"][row].tolist()
+    word, tool, phase = int(readings.status[row]), int(course.tool[row]), int(course.phase[row])
+    pose = readings.poses["enc"][row].tolist()
     values: Mapping[str, Any] = {
         "curr_limit": [110, 260, 210, 110],
-        "mtr_volt": found.volts[row].tolist(),
+        "mtr_volt": readings.volts[row].tolist(),
         "brake": [1 - off for off in _bits(word, "brake_off")],
         "use_pots": [0, 0, 0, 0],
         "htr_on": _bits(word, "heater"),
-        "tool": f"{tool} {TOOL_WORDS[tool]}",
+        "tool": f"{tool} {TOOL_NAMES[tool]}",
         "cool_down": 0,
         "fault_chk_mask": ["F00F0F", "39FF7E7F"],
         "fault_status": ["0", "0"],
@@ -498,15 +501,15 @@ def system_status(course: Course, found: Readings, row: int, sclk: float) -> lis
         "act_args": [0, 0, 0, 0],
         "task_cmd": "23 RA_SEND_DATA",
         "task_args": [0, 0, 0, 0],
-        "target.q": found.encoders[-1].tolist(),
-        "target.x": found.poses["enc_defl"][-1].tolist(),
-        "via.q": found.encoders[row].tolist(),
+        "target.q": readings.encoders[-1].tolist(),
+        "target.x": readings.poses["enc_defl"][-1].tolist(),
+        "via.q": readings.encoders[row].tolist(),
         "via.x": pose,
         "via_step": row,
         "via_time": f"{float(course.time_s[row]):.1f}",
         "col_status.has_collisions": 0,
         **{f"col_status.{name}": -1 for name in ("link1", "link2", "obj1", "obj2")},
-        "rotation_cmd": [1 if value >= 0 else -1 for value in found.velocity[row].tolist()],
+        "rotation_cmd": [1 if value >= 0 else -1 for value in readings.velocity[row].tolist()],
         "delta_via.dq": [0, 0, 0, 0],
         "delta_via.dx": [0, 0, 0, 0],
         "delta_via.mag": 0,
@@ -514,16 +517,16 @@ def system_status(course: Course, found: Readings, row: int, sclk: float) -> lis
         "algo_code_override": 0,
         "delta_via_code": 3,
         "plane_angle": 0,
-        "tau": found.torque[row].tolist(),
+        "tau": readings.torque[row].tolist(),
         "delta_tau": [0, 0, 0, 0],
         "track_state": 0,
         "energy_limit": 0,
         "energy_value": 0,
         "time_limit": 0,
         "grapple_state": "1 Fingers-Closed",
-        "grapple_temp": float(found.grapple[row]),
+        "grapple_temp": float(readings.grapple[row]),
         "grapple_exp_time": 0,
-        "grapple_phase": f"{phase} {PHASE_WORDS[phase]}",
+        "grapple_phase": f"{phase} {PHASE_NAMES[phase]}",
         "mtr_volt_sign": [0, 0, 0, 0],
         "actively_holding_position": 0,
         "time": f"{sclk:.4f}",
@@ -531,12 +534,12 @@ def system_status(course: Course, found: Readings, row: int, sclk: float) -> lis
     return [line for key, value in values.items() for line in setting_lines(f"sys_status.{key}", value)]
 
 
-def history(course: Course, found: Readings, sclk: list[float], records: int) -> list[str]:
+def history(course: Course, readings: Readings, sclk: list[float], records: int) -> list[str]:
     """So many blocks of the computer's status, the oldest first; where the motion is shorter its begin is repeated."""
     lines = []
     for before in range(records - 1, -1, -1):
         row = max(len(sclk) - 1 - before, 0)
         lines.append(f"{before} points before latest (index = {records - 1 - before}):")
-        lines += system_status(course, found, row, sclk[row])
+        lines += system_status(course, readings, row, sclk[row])
         lines.append("")
     return lines

@@ -18,7 +18,7 @@ from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.rosario import measured
 from fieldplay_samples.writers.rosario.bag import write_bag
-from fieldplay_samples.writers.rosario.pictures import RosarioStage, make_picture, views_of
+from fieldplay_samples.writers.rosario.pictures import RosarioStage, views_of, write_image
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world, write_calibration
 from fieldplay_samples.writers.scenarios import numbers_of
 
@@ -88,7 +88,7 @@ def _write_images(folder: Path, scenario: RosarioScenario, *, options: SampleOpt
         progress(done, len(views))
 
     stage = RosarioStage(scenario=scenario, scene=make_world(scenario), folder=folder)
-    run_tasks(make_picture, stage, views, workers=options.workers, done=one_more)
+    run_tasks(write_image, stage, views, workers=options.workers, done=one_more)
 
 
 def _truth(scenario: RosarioScenario) -> SampleTruth:

@@ -98,20 +98,20 @@ def odometry(stamp_ns: int, pose: Floats, speed_m_s: float, turn_rad_s: float) -
     """A pose x, y in m and heading in rad (3,); the velocity is in the axes of odom, as in the published bags."""
     x, y, heading = pose.tolist()
     turned = quaternion((0.0, 0.0, np.sin(heading / 2.0), np.cos(heading / 2.0)))
-    place = make("geometry_msgs/Pose", make("geometry_msgs/Point", x, y, 0.0), turned)
+    position = make("geometry_msgs/Pose", make("geometry_msgs/Point", x, y, 0.0), turned)
     linear = (speed_m_s * np.cos(heading), speed_m_s * np.sin(heading), 0.0)
     return make(
         "nav_msgs/Odometry",
         header(stamp_ns, "odom"),
         "base_link",
-        make("geometry_msgs/PoseWithCovariance", place, np.zeros(36)),
+        make("geometry_msgs/PoseWithCovariance", position, np.zeros(36)),
         make("geometry_msgs/TwistWithCovariance", twist(linear, (0.0, 0.0, turn_rad_s)), np.zeros(36)),
     )
 
 
-def transform(stamp_ns: int, parent: str, child: str, *, place_m: Floats, xyzw: Floats) -> Any:
+def transform(stamp_ns: int, parent: str, child: str, *, position_m: Floats, xyzw: Floats) -> Any:
     """A transform of the tree: where the child is in the parent."""
-    value = make("geometry_msgs/Transform", vector(place_m), quaternion(xyzw))
+    value = make("geometry_msgs/Transform", vector(position_m), quaternion(xyzw))
     return make("geometry_msgs/TransformStamped", header(stamp_ns, parent), child, value)
 
 
@@ -167,9 +167,9 @@ def image_messages(rig: Rig, folder: Path) -> Iterator[Message]:
         side, _, text = path.stem.partition("_")
         seconds, _, micro = text.partition(".")
         stamp = int(seconds) * NS_PER_S + int(micro) * 1000
-        picture = np.asarray(cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR), np.uint8)
-        size = (picture.shape[1], picture.shape[0])
-        yield f"/stereo/{side}/image_raw", stamp, image(stamp, side, picture)
+        decoded = np.asarray(cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR), np.uint8)
+        size = (decoded.shape[1], decoded.shape[0])
+        yield f"/stereo/{side}/image_raw", stamp, image(stamp, side, decoded)
         info = camera_info(stamp, side, size=size, numbers=infos[side])
         yield f"/stereo/{side}/camera_info", stamp, info
 
@@ -225,7 +225,7 @@ def tree_messages(rig: Rig, rows: OdometryRows) -> Iterator[Message]:
     turns = quaternion_from_rotation(np.stack([pose[:3, :3] for _, _, pose in links]))
     for stamp in rows.stamp_ns.tolist():
         transforms = [
-            transform(stamp, parent, child, place_m=pose[:3, 3], xyzw=turn)
+            transform(stamp, parent, child, position_m=pose[:3, 3], xyzw=turn)
             for (parent, child, pose), turn in zip(links, turns, strict=True)
         ]
         yield "tf_static", stamp, tree(transforms)
@@ -246,8 +246,13 @@ def rectification(rig: Rig) -> dict[str, dict[str, Floats]]:
         flags=cv2.CALIB_ZERO_DISPARITY,
         alpha=0,
     )
-    found = [floats(values) for values in rotations_and_projections[:4]]
+    matrices = [floats(values) for values in rotations_and_projections[:4]]
     return {
-        side: {"K": floats(camera.matrix), "D": floats(camera.distortion), "R": found[number], "P": found[number + 2]}
+        side: {
+            "K": floats(camera.matrix),
+            "D": floats(camera.distortion),
+            "R": matrices[number],
+            "P": matrices[number + 2],
+        }
         for number, (side, camera) in enumerate((("left", left), ("right", right)))
     }

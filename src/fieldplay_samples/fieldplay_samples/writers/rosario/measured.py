@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, moved, turned
+from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors, transform_points
 from fieldplay_samples.sensors import inertial
 from fieldplay_samples.sensors.gnss import FixQuality, fixes, geodetic_from_enu
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario
@@ -68,7 +68,7 @@ def imu_rows(scenario: RosarioScenario) -> ImuRows:
         noise = inertial.InertialNoise(**scenario.numbers[of])
         values += inertial.noise_of(noise, scenario.rng(of), count=len(time), rate_hz=rate)
     return ImuRows(
-        stamp_ns=_batched(scenario, scenario.unix_ns(time)),
+        stamp_ns=_batch_stamps(scenario, scenario.unix_ns(time)),
         gyro_deg_s=np.round(np.degrees(rates) + floats(offsets["gyro_offset"]), 5),
         force_milli_g=np.round(force * 1000.0 / STANDARD_GRAVITY_M_S2 + floats(offsets["acc_offset"]), 4),
     )
@@ -79,15 +79,15 @@ def gps_rows(scenario: RosarioScenario) -> GpsRows:
     time, numbers = scenario.times("gps"), scenario.numbers
     antenna = scenario.rig.base_T_gps[:3, 3]
     error = fixes(time, scenario.rng("fixes"), FixQuality(), outages_s=[]).error_m
-    place = moved(scenario.drive.motion.pose_at(time), np.broadcast_to(antenna, (len(time), 3))) + error
+    position = transform_points(scenario.drive.motion.pose_at(time), np.broadcast_to(antenna, (len(time), 3))) + error
     velocity = scenario.drive.motion.velocity(time, antenna)[:, :2]
     velocity += numbers["gps_velocity_std_m_s"] * scenario.rng("velocity").standard_normal(velocity.shape)
     return GpsRows(
         epoch_ns=scenario.unix_ns(time),
         gga_ns=scenario.unix_ns(time + numbers["gps_latency_s"]["gga"]),
         rmc_ns=scenario.unix_ns(time + numbers["gps_latency_s"]["rmc"]),
-        geodetic=geodetic_from_enu(scenario.origin, place),
-        enu_m=place,
+        geodetic=geodetic_from_enu(scenario.origin, position),
+        enu_m=position,
         knots=np.round(np.hypot(velocity[:, 0], velocity[:, 1]) / KNOT_M_S, 4),
         course_deg=np.round(np.degrees(np.arctan2(velocity[:, 0], velocity[:, 1])) % 360.0, 2) % 360.0,
     )
@@ -119,16 +119,16 @@ def track_from_start(scenario: RosarioScenario, rows: GpsRows) -> Floats:
     forward = scenario.drive.motion.pose_at(floats([0.0]))[0, :2, 0]
     x, y = forward / np.linalg.norm(forward)
     turn = floats([[x, y, 0.0], [-y, x, 0.0], [0.0, 0.0, 1.0]])
-    return turned(np.broadcast_to(turn, (len(rows.enu_m), 3, 3)), rows.enu_m - rows.enu_m[0])
+    return rotate_vectors(np.broadcast_to(turn, (len(rows.enu_m), 3, 3)), rows.enu_m - rows.enu_m[0])
 
 
-def _batched(scenario: RosarioScenario, measured_ns: Stamps) -> Stamps:
+def _batch_stamps(scenario: RosarioScenario, measured_ns: Stamps) -> Stamps:
     """Stamps (n,): rows that come over USB together have one, when the last of them is there."""
     if not scenario.settings["usb_batches"]:
         return measured_ns
     sizes = scenario.rng("batches").integers(1, scenario.numbers["largest_batch"] + 1, len(measured_ns))
-    ends = np.minimum(np.cumsum(sizes), len(measured_ns)) - 1
-    last = ends[np.searchsorted(ends, np.arange(len(measured_ns)))]
+    stops = np.minimum(np.cumsum(sizes), len(measured_ns)) - 1
+    last = stops[np.searchsorted(stops, np.arange(len(measured_ns)))]
     return np.asarray(measured_ns[last] + round(scenario.numbers["batch_latency_s"] * 1e9), dtype=np.int64)
 
 
@@ -160,8 +160,8 @@ def odometry_lines(rows: OdometryRows) -> list[str]:
     lines = []
     for number, stamp in enumerate(stamp_texts(rows.stamp_ns)):
         fields = ["0"] * (DIRECTION_FIELD + 1)
-        for wheel, place in enumerate(WHEEL_FIELDS):
-            fields[place] = f"{rows.rpm[number, wheel]:.2f}"
+        for wheel, index in enumerate(WHEEL_FIELDS):
+            fields[index] = f"{rows.rpm[number, wheel]:.2f}"
         fields[STEERING_FIELD], fields[DIRECTION_FIELD] = f"{rows.steering[number]:.2f}", str(rows.digit[number])
         lines.append(f"{stamp} ODOMETRY: ({','.join(fields)})")
     return lines
@@ -173,11 +173,11 @@ def gps_lines(rows: GpsRows, *, hdop: float, geoid_m: float) -> list[str]:
     stamps = zip(stamp_texts(rows.gga_ns), stamp_texts(rows.rmc_ns), strict=True)
     for number, (of_gga, of_rmc) in enumerate(stamps):
         when = datetime.fromtimestamp(int(rows.epoch_ns[number]) // 1_000_000 / 1e3, timezone.utc)
-        clock, place = f"{when:%H%M%S}.{when.microsecond // 10_000:02d}", _place(rows.geodetic[number])
+        clock, position = f"{when:%H%M%S}.{when.microsecond // 10_000:02d}", _position_text(rows.geodetic[number])
         height = rows.geodetic[number, 2] - geoid_m
-        gga = f"GPGGA,{clock},{place},4,12,{hdop:.1f},{height:.3f},M,{geoid_m:.3f},M,0.8,0000"
-        way = f"{rows.knots[number]:.4f},{rows.course_deg[number]:.2f}"
-        rmc = f"GPRMC,{clock},A,{place},{way},{when:%d%m%y},,,A"
+        gga = f"GPGGA,{clock},{position},4,12,{hdop:.1f},{height:.3f},M,{geoid_m:.3f},M,0.8,0000"
+        motion = f"{rows.knots[number]:.4f},{rows.course_deg[number]:.2f}"
+        rmc = f"GPRMC,{clock},A,{position},{motion},{when:%d%m%y},,,A"
         lines += [f"{of_gga} GPS: {sentence(gga)}", f"{of_rmc} GPS: {sentence(rmc)}"]
     return lines
 
@@ -193,7 +193,7 @@ def track_lines(stamp_ns: Stamps, track_m: Floats) -> list[str]:
     return [f"{stamp} {x:.4f} {y:.4f} {z:.4f} 0 0 0 1" for stamp, (x, y, z) in rows]
 
 
-def _place(geodetic: Floats) -> str:
+def _position_text(geodetic: Floats) -> str:
     latitude, longitude = np.degrees(geodetic[:2])
     north, east = "S" if latitude < 0.0 else "N", "W" if longitude < 0.0 else "E"
     return f"{_minutes(abs(latitude), 2)},{north},{_minutes(abs(longitude), 3)},{east}"

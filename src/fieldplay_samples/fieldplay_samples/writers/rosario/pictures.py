@@ -49,7 +49,7 @@ def image_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Pa
     return folder / f"{view.side}_{stamp_texts(scenario.unix_ns(floats([view.time_s])))[0]}.png"
 
 
-def make_picture(stage: RosarioStage, view: RosarioView) -> None:
+def write_image(stage: RosarioStage, view: RosarioView) -> None:
     """Render one picture and write it."""
     scenario = stage.scenario
     world_T_base = scenario.drive.motion.pose_at(floats([view.time_s]))[0]

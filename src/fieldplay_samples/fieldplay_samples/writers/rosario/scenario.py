@@ -17,7 +17,7 @@ from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at, scene_beside_drive
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at, scene_along_drive
 from fieldplay_samples.writers.tables import NS_PER_S
 
 CAMERAS = {"left": "cam0", "right": "cam1"}
@@ -131,7 +131,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Rosari
 
 def make_world(scenario: RosarioScenario) -> Scene:
     """The field with a few stones and poles off the robot's way; the robot itself is behind the cameras."""
-    return scene_beside_drive(scenario, scenario.terrain, scenario.drive)
+    return scene_along_drive(scenario, scenario.terrain, scenario.drive)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:

@@ -7,14 +7,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_samples.motion.frames import Floats, floats, moved
+from fieldplay_samples.motion.frames import Floats, floats, transform_points
 from fieldplay_samples.writers.satellite.scenario import Box, SatelliteScenario, camera_matrix
 
 Mask = NDArray[np.bool_]
 NOISE_SIDE = 512
 ROUND = 3  # pixels about what a lens may bend outwards
 OFF_FACE_M = 1e-4  # from which shadows are looked for
-LINE_SHARE = 0.06  # of a cell of a panel
+LINE_FRACTION = 0.06  # of a cell of a panel
 
 
 class Shot(NamedTuple):
@@ -42,8 +42,8 @@ def render(scenario: SatelliteScenario, shot: Shot) -> NDArray[np.uint8]:
     """A grey picture (h, w), with noise."""
     numbers = scenario.numbers
     camera, fine = numbers["camera"], numbers["supersampling"]
-    behind = _sky(scenario, pixel_rays(camera, 1), float(scenario.time_s[shot.number]))
-    counts = floats(np.repeat(np.repeat(behind, fine, axis=0), fine, axis=1))
+    background = _sky(scenario, pixel_rays(camera, 1), float(scenario.time_s[shot.number]))
+    counts = floats(np.repeat(np.repeat(background, fine, axis=0), fine, axis=1))
     pose = scenario.camera_T_body[shot.number].copy()
     if shot.side == "right":
         pose[0, 3] -= camera["baseline_m"]
@@ -65,16 +65,16 @@ def pixel_rays(camera: dict[str, Any], fine: int) -> Floats:
 
 def _draw(scenario: SatelliteScenario, rays: Floats, pose: Floats, counts: Floats) -> None:
     """The body over what is behind it."""
-    turn, place = pose[:3, :3], pose[:3, 3]
-    eye = -turn.T @ place
+    turn, position = pose[:3, :3], pose[:3, 3]
+    eye = -turn.T @ position
     nearest = np.full(counts.shape, np.inf)
     which, axes = np.full(counts.shape, -1), np.zeros(counts.shape, np.intp)
     for number, box in enumerate(scenario.boxes):
-        window = _window(scenario.numbers, moved(pose, box.corners))
+        window = _window(scenario.numbers, transform_points(pose, box.corners))
         hits = hits_of_box(box, eye, rays[window] @ turn)
         is_nearer = hits.distance < nearest[window]
-        for kept, found in ((nearest, hits.distance), (which, number), (axes, hits.axis)):
-            kept[window] = np.where(is_nearer, found, kept[window])
+        for target, values in ((nearest, hits.distance), (which, number), (axes, hits.axis)):
+            target[window] = np.where(is_nearer, values, target[window])
     there = which >= 0
     looks = rays[there] @ turn
     points = eye + nearest[there][:, None] * looks
@@ -98,11 +98,11 @@ def _window(numbers: dict[str, Any], corners: Floats) -> tuple[slice, slice]:
 def hits_of_box(box: Box, start: Floats, rays: Floats) -> Hits:
     """Where rays (..., 3) from one or as many points meet a box from outside."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack([(box.centre + side * box.half - start) / rays for side in (-1.0, 1.0)])
-    near, far = np.fmin(*ends), np.fmax(*ends)
+        crossings = np.stack([(box.centre + side * box.half - start) / rays for side in (-1.0, 1.0)])
+    near, far = np.fmin(*crossings), np.fmax(*crossings)
     axis = np.argmax(near, axis=-1)
-    enters, leaves = near.max(axis=-1), far.min(axis=-1)
-    meets = (enters < leaves) & (enters > OFF_FACE_M)
+    enters, exits = near.max(axis=-1), far.min(axis=-1)
+    meets = (enters < exits) & (enters > OFF_FACE_M)
     return Hits(np.where(meets, enters, np.inf), axis)
 
 
@@ -138,17 +138,17 @@ def _shades(
 
 def _patterns(scenario: SatelliteScenario, points: Floats, which: NDArray[np.intp], axes: NDArray[np.intp]) -> Floats:
     """By how much faces are brighter or darker at points (n,)."""
-    found = np.ones(len(points))
+    pattern = np.ones(len(points))
     names = np.array([box.pattern for box in scenario.boxes])[which]
     others = np.array([[1, 2], [0, 2], [0, 1]])[axes]
     along = np.take_along_axis(points, others, axis=1)
     is_foil, is_cells = names == "foil", names == "cells"
     noise = _noise(scenario.seed)
-    found[is_foil] = 1.0 + 0.12 * _looked_up(noise, 90.0 * along[is_foil] + 37.0 * axes[is_foil, None])
+    pattern[is_foil] = 1.0 + 0.12 * _interpolate(noise, 90.0 * along[is_foil] + 37.0 * axes[is_foil, None])
     cell = scenario.numbers["light"]["cell_m"]
-    is_line = (np.mod(along[is_cells] / cell, 1.0) < LINE_SHARE).any(axis=1)
-    found[is_cells] = np.where(is_line, 1.8, 1.0)
-    return found
+    is_line = (np.mod(along[is_cells] / cell, 1.0) < LINE_FRACTION).any(axis=1)
+    pattern[is_cells] = np.where(is_line, 1.8, 1.0)
+    return pattern
 
 
 def _sky(scenario: SatelliteScenario, rays: Floats, time_s: float) -> Floats:
@@ -165,8 +165,8 @@ def _sky(scenario: SatelliteScenario, rays: Floats, time_s: float) -> Floats:
     fraction = np.clip((sky["earth_radius_deg"] - angle) / sky["haze_deg"] + 0.5, 0.0, 1.0)
     drift = np.radians(sky["earth_turns_deg_s"]) * time_s
     noise = _noise(scenario.seed + 1)
-    places = rays[..., :2] + drift
-    clouds = sum(0.5**octave * _looked_up(noise, 60.0 * 2.0**octave * places) for octave in range(3))
+    position = rays[..., :2] + drift
+    clouds = sum(0.5**octave * _interpolate(noise, 60.0 * 2.0**octave * position) for octave in range(3))
     earth = sky["earth"] + sky["clouds"] * np.clip(clouds, -1.0, 1.0)
     return floats(counts * (fraction == 0) + fraction * earth)
 
@@ -179,7 +179,7 @@ def _noise(seed: int) -> Floats:
     return floats(smooth / smooth.std())
 
 
-def _looked_up(noise: Floats, at: Floats) -> Floats:
+def _interpolate(noise: Floats, at: Floats) -> Floats:
     """The pattern between its numbers, at places (..., 2)."""
     low = np.floor(at).astype(np.int64)
     fraction = at - low

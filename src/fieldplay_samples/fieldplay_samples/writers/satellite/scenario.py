@@ -141,14 +141,14 @@ def _messages(scenario: SatelliteScenario, images: Path) -> Iterator[Message]:
     shape = camera["height"], camera["width"]
     turns = quaternion_from_rotation(scenario.camera_T_body[:, :3, :3])
     for number, stamp in enumerate(scenario.stamp_ns.tolist()):
-        place = scenario.camera_T_body[number, :3, 3]
+        position = scenario.camera_T_body[number, :3, 3]
         if number == 0:
             shift = _make("geometry_msgs/Vector3", float(camera["baseline_m"]), 0.0, 0.0)
             edge = _make("geometry_msgs/Transform", shift, _quaternion([0, 0, 0, 1]))
             link = _make("geometry_msgs/TransformStamped", _header(stamp, LEFT), RIGHT, edge)
             yield "/tf_static", stamp, _make("tf2_msgs/TFMessage", [link])
-            yield f"/{NAMESPACE}/init", stamp, _odometry(stamp, place, turns[0])
-        yield f"/{NAMESPACE}/ground_truth", stamp, _odometry(stamp, place, turns[number])
+            yield f"/{NAMESPACE}/init", stamp, _odometry(stamp, position, turns[0])
+        yield f"/{NAMESPACE}/ground_truth", stamp, _odometry(stamp, position, turns[number])
         for side, frame in (("left", LEFT), ("right", RIGHT)):
             data = np.frombuffer((images / f"{side}_{number}.npy").read_bytes(), np.uint8).reshape(shape)
             yield f"/{NAMESPACE}/{side}/camera_info", stamp, _camera_info(stamp, frame, camera, side)
@@ -174,9 +174,9 @@ def _quaternion(values: ArrayLike) -> Any:
     return _make("geometry_msgs/Quaternion", *floats(values).tolist())
 
 
-def _odometry(stamp_ns: int, place_m: Floats, xyzw: Floats) -> Any:
+def _odometry(stamp_ns: int, position_m: Floats, xyzw: Floats) -> Any:
     """The satellite in the left camera; how fast it goes is not told."""
-    pose = _make("geometry_msgs/Pose", _make("geometry_msgs/Point", *place_m.tolist()), _quaternion(xyzw))
+    pose = _make("geometry_msgs/Pose", _make("geometry_msgs/Point", *position_m.tolist()), _quaternion(xyzw))
     zero = _make("geometry_msgs/Vector3", 0.0, 0.0, 0.0)
     return _make(
         "nav_msgs/Odometry",

@@ -52,8 +52,8 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     write_surface(folder / "2018_11_27_dsm.tif", scenario)
     write_settings(folder / f"{UNIT}_tf.msg", _frames(scenario))
     write_settings(folder / f"{UNIT}_camera.msg", _cameras(scenario))
-    with TemporaryDirectory(prefix="views", dir=folder) as place:
-        scratch = Path(place)
+    with TemporaryDirectory(prefix="views", dir=folder) as views_folder:
+        scratch = Path(views_folder)
         _make_views(scratch, scenario, options=options, progress=progress)
         views.write_images(folder, scratch, scenario, prefix=UNIT)
         write_log(folder / "velodyne_lidar_Logger_InFuse.msg", {views.SCANS: views.scans_log(scratch, scenario)})
@@ -78,16 +78,16 @@ def _frames(scenario: SherpattScenario) -> dict[Any, Any]:
 
 def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
     """Intrinsics by the topic of the camera's information; the baseline stands with the right one alone."""
-    numbers, found = scenario.numbers["camera"], {}
+    numbers, cameras = scenario.numbers["camera"], {}
     matrix = [[numbers["f"], 0.0, numbers["cx"]], [0.0, numbers["f"], numbers["cy"]], [0.0, 0.0, 1.0]]
     for side, baseline in (("left", 0.0), ("right", numbers["baseline"])):
         coefficients = scenario.numbers["coefficients"][side]
         inner = {"cameraMatrix": matrix, "distCoeffs": coefficients, "cameraModel": "cam_PINHOLE"}
-        found[f"/hcru1/pt_stereo_rect/{side}/camera_info"] = {"baseline": baseline, "intrinsic": inner}
+        cameras[f"/hcru1/pt_stereo_rect/{side}/camera_info"] = {"baseline": baseline, "intrinsic": inner}
     for topic in ("/hcru1/pt_color/left/camera_info", "/hcru1/pt_stereo_sgm/camera_info"):
         inner = {"cameraMatrix": matrix, "distCoeffs": [0.0] * 5, "cameraModel": "cam_PINHOLE"}
-        found[topic] = {"baseline": 0.0, "intrinsic": inner}
-    return found
+        cameras[topic] = {"baseline": 0.0, "intrinsic": inner}
+    return cameras
 
 
 def _make_views(scratch: Path, scenario: SherpattScenario, *, options: SampleOptions, progress: Progress) -> None:

@@ -60,18 +60,18 @@ def write_log(path: Path, streams: Mapping[str, WrittenStream]) -> None:
             file.write(packer.pack(name))
             file.write(packer.pack_array_header(len(stream.logged_ns)))
             for sample in stream.samples:
-                file.write(packed(packer, sample))
+                file.write(encode(packer, sample))
             times = stream.logged_ns if stream.in_ns else stream.logged_ns // 1000
             file.write(packer.pack(f"{name}.meta"))
             file.write(packer.pack({"timestamps": times.tolist(), "type": stream.kind}))
 
 
-def packed(packer: msgpack.Packer, value: Any) -> bytes:
+def encode(packer: msgpack.Packer, value: Any) -> bytes:
     """A value as MessagePack; arrays, of bytes (n,) or floats (n,) or (n, up to 15), as lists of numbers."""
     if isinstance(value, dict):
         parts = [packer.pack_map_header(len(value))]
         for key, held in value.items():
-            parts += [packer.pack(key), packed(packer, held)]
+            parts += [packer.pack(key), encode(packer, held)]
         return b"".join(parts)
     if isinstance(value, np.ndarray):
         head: bytes = packer.pack_array_header(len(value))
@@ -150,7 +150,7 @@ class MeasuredTransform(NamedTuple):
     covariance: Floats
 
 
-def packed_transform(measured: MeasuredTransform, producer: str) -> Sample:
+def encode_transform(measured: MeasuredTransform, producer: str) -> Sample:
     """A sample with a transform in packed bits; what lies behind them in the buffer is zero."""
     bits = whole(VERSION, 0, LARGEST_U32) + name(producer) + "1" * 7  # all of the pose is estimated
     for frame in measured.frames:
@@ -189,7 +189,7 @@ def of_bytes(data: bytes) -> str:
     return "".join(format(byte, "08b") for byte in data)
 
 
-def logged(scenario: SherpattScenario, stamp_ns: Stamps, name: str) -> Stamps:
+def logged_stamps(scenario: SherpattScenario, stamp_ns: Stamps, name: str) -> Stamps:
     """When samples taken at times (n,) are written down."""
     jitter = scenario.rng(f"{name} latency").uniform(0.5, 1.5, len(stamp_ns))
     late = (scenario.numbers["latency_s"][name] * jitter * 1e6).astype(np.int64) * 1000
@@ -234,10 +234,10 @@ def pom_log(scenario: SherpattScenario) -> WrittenStream:
     covariance = np.diag([numbers["std_m"] ** 2] * 3 + [numbers["std_rad"] ** 2] * 3)
     stamps, frames = scenario.unix_ns(time), (numbers["parent"], numbers["child"])
     samples = [
-        packed_transform(MeasuredTransform(stamp, frames, pose, covariance), numbers["producer"])
+        encode_transform(MeasuredTransform(stamp, frames, pose, covariance), numbers["producer"])
         for stamp, pose in zip(stamps.tolist(), poses, strict=True)
     ]
-    return WrittenStream(kind=BITS, logged_ns=logged(scenario, stamps, "pom"), samples=samples)
+    return WrittenStream(kind=BITS, logged_ns=logged_stamps(scenario, stamps, "pom"), samples=samples)
 
 
 def joints_log(scenario: SherpattScenario) -> WrittenStream:
@@ -268,7 +268,7 @@ def joints_log(scenario: SherpattScenario) -> WrittenStream:
     speeds = np.hstack([*(rates for _, rates in columns.values()), rest])
     stamps = scenario.unix_ns(time)
     samples = [joints(stamp, names, *row) for stamp, *row in zip(stamps.tolist(), position, speeds, strict=True)]
-    return WrittenStream(kind=JOINT_STATES, logged_ns=logged(scenario, stamps, "joints"), samples=samples)
+    return WrittenStream(kind=JOINT_STATES, logged_ns=logged_stamps(scenario, stamps, "joints"), samples=samples)
 
 
 def _states(
@@ -284,4 +284,4 @@ def _states(
     all_twists = np.tile(NO_TWIST, (len(time), 1)) if twists is None else twists
     rows = zip(stamps.tolist(), rows_of(poses), all_twists, strict=True)
     samples = [body_state(stamp, frames, pose, twist) for stamp, pose, twist in rows]
-    return WrittenStream(kind=STATE, logged_ns=logged(scenario, stamps, name), samples=samples)
+    return WrittenStream(kind=STATE, logged_ns=logged_stamps(scenario, stamps, name), samples=samples)

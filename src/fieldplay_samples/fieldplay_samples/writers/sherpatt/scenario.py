@@ -12,28 +12,28 @@ from fieldplay_samples.motion.frames import (
     Floats,
     floats,
     inverse,
-    moved,
     quaternion_from_rotation,
     rotation_about,
     transform,
+    transform_points,
 )
 from fieldplay_samples.motion.plan import Changes, CurvatureAlong, DriveLimits, DrivePlan, Route, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, Stance, drive_over
-from fieldplay_samples.places import SampleError, places_of, record_at
+from fieldplay_samples.places import SampleError, paths_of, record_at
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.light import Sun
 from fieldplay_samples.world.scene import Scene, make_scene
-from fieldplay_samples.world.solids import Solids, box, capsule, merged, stone
+from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, stone
 from fieldplay_samples.world.solids import box as solid_box
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_drive, scene_beside_way
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_along_drive, scene_along_path
 
 BOX_TRUTH = "box"  # OUT.box.npz
 GRID = 13  # places along each side of the box at which it asks for the ground
 BEFORE_S = 2.0
 LEFT, UP = floats([0, 1, 0]), floats([0, 0, 1])
 PASSING_TRUTH = "passing"  # OUT.passing.npz
-WAY_STEP_S = 0.5
+PATH_STEP_S = 0.5
 SIDES = (1.0, -1.0)
 CORNERS = 240  # of the line along a route that rocks keep off
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
@@ -72,23 +72,23 @@ def box_in_circle(numbers: dict[str, Any], terrain: Terrain) -> StandingBox:
     yaw = heading - np.pi / 2 - numbers["box"]["first_view"]
     aside = np.stack(np.meshgrid(*(np.linspace(-0.5, 0.5, GRID) * size for size in sizes[:2])), axis=-1).reshape(-1, 2)
     along = floats([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
-    place = middle + aside @ along
-    ground = terrain.height_m(*place.T)
-    east, north, _ = np.linalg.lstsq(np.c_[place - middle, np.ones(len(place))], ground, rcond=None)[0]
+    position = middle + aside @ along
+    ground = terrain.height_m(*position.T)
+    east, north, _ = np.linalg.lstsq(np.c_[position - middle, np.ones(len(position))], ground, rcond=None)[0]
     up = floats([-east, -north, 1.0]) / np.sqrt(1 + east**2 + north**2)
     left = np.cross(up, [np.cos(yaw), np.sin(yaw), 0.0])
     left /= np.linalg.norm(left)
     rotation = np.column_stack([np.cross(left, up), left, up])
-    lowest = min(np.column_stack([place - middle, ground]) @ up)
+    lowest = min(np.column_stack([position - middle, ground]) @ up)
     return StandingBox(
         world_T_box=transform(rotation, floats([*middle, 0.0]) + up * (lowest + sizes[2] / 2)), sizes_m=sizes
     )
 
 
-def scene_with_box(scenario: Scenario, terrain: Terrain, standing: StandingBox) -> Scene:
+def scene_with_box(scenario: Scenario, terrain: Terrain, box: StandingBox) -> Scene:
     """The ground with the box; rocks and poles further off than clouds of stereo pairs reach."""
     numbers, around = scenario.numbers["surroundings"], scenario.numbers["box"]
-    x, y = standing.world_T_box[:2, 3]
+    x, y = box.world_T_box[:2, 3]
     radius = around["radius"] + numbers["beyond_m"]
     scene = make_scene(
         scenario.seed,
@@ -101,17 +101,17 @@ def scene_with_box(scenario: Scenario, terrain: Terrain, standing: StandingBox) 
         boulder_count=numbers["boulders"],
         pole_count=numbers["poles"],
     )
-    pose = standing.world_T_box
+    pose = box.world_T_box
     return scene.with_solids(
-        solid_box(pose[:3, 3], standing.sizes_m, world_R_box=pose[:3, :3], albedo=around["albedo"], grain=1.0)
+        solid_box(pose[:3, 3], box.sizes_m, world_R_box=pose[:3, :3], albedo=around["albedo"], grain=1.0)
     )
 
 
-def box_truth(standing: StandingBox, stamp_ns: NDArray[np.int64], map_T_left: Floats) -> dict[str, NDArray[Any]]:
+def box_truth(box: StandingBox, stamp_ns: NDArray[np.int64], map_T_left: Floats) -> dict[str, NDArray[Any]]:
     """What OUT.box.npz has: the box's pose and lengths, and where the left camera was when pictures were taken."""
     return {
-        "map_T_box": standing.world_T_box,
-        "sizes_m": standing.sizes_m,
+        "map_T_box": box.world_T_box,
+        "sizes_m": box.sizes_m,
         "stamp_ns": stamp_ns,
         "map_T_left": map_T_left,
     }
@@ -119,16 +119,16 @@ def box_truth(standing: StandingBox, stamp_ns: NDArray[np.int64], map_T_left: Fl
 
 def truth_of(out: Path) -> tuple[GroundWithBox, dict[str, NDArray[Any]]]:
     """The surfaces of the world of a sample at `out`, and the arrays of its OUT.box.npz; SampleError if it has none."""
-    places = places_of(out, zipped=False)
-    record = record_at(places) or record_at(places_of(out, zipped=True))
-    path = places.beside(BOX_TRUTH)
+    paths = paths_of(out, zipped=False)
+    record = record_at(paths) or record_at(paths_of(out, zipped=True))
+    path = paths.truth_file(BOX_TRUTH)
     if record is None or BOX_TRUTH not in record.beside or not path.is_file():
         raise SampleError(f"{out}: expected a sample of sherpatt around a box with {path.name} beside it")
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    standing = StandingBox(world_T_box=arrays["map_T_box"], sizes_m=arrays["sizes_m"])
+    box = StandingBox(world_T_box=arrays["map_T_box"], sizes_m=arrays["sizes_m"])
     terrain = terrain_named("volcano", seed=record.options["seed"])
-    return GroundWithBox(terrain=terrain, box=standing), arrays
+    return GroundWithBox(terrain=terrain, box=box), arrays
 
 
 # Another rover passes the standing stereo unit, its side towards it: where it is at each time, and how it looks.
@@ -155,10 +155,10 @@ class PassingRover:
         """All of it in the map at a time."""
         pose = self.map_T_robot(floats([time_s]))[0]
         rolled = float(self.drive.travelled_m.at(floats([time_s]))[0]) / self.numbers["wheels"]["radius"]
-        wheels = [part for place in self.wheels_m() for part in self._wheel(pose, place, rolled)]
+        wheels = [part for position in self.wheels_m() for part in self._wheel(pose, position, rolled)]
         body, mast = self.numbers["body"], self.numbers["mast"]
-        middle, start, end = moved(pose, floats([body["centre"], mast["begin"], mast["end"]]))
-        return merged([
+        middle, start, end = transform_points(pose, floats([body["centre"], mast["begin"], mast["end"]]))
+        return merge_solids([
             box(middle, body["sizes"], world_R_box=pose[:3, :3], albedo=body["albedo"], grain=0.5),
             capsule(start, end, mast["radius"], albedo=mast["albedo"]),
             *wheels,
@@ -169,7 +169,7 @@ class PassingRover:
         own, side = self.numbers["wheels"], float(np.sign(face[1]))
         hub = face - [0.0, side * own["half_width"], 0.0]
         knob = rotation_about((0, 1, 0), rolled_rad) @ floats([own["knob_at"], 0.0, 0.0])
-        at = moved(pose, np.stack([hub, face + knob, face + knob + [0.0, side * own["knob_length"], 0.0]]))
+        at = transform_points(pose, np.stack([hub, face + knob, face + knob + [0.0, side * own["knob_length"], 0.0]]))
         disc = _disc(own["radius"] * own["rim_share"], own["half_width"] + own["rim_out"])
         tyre = _disc(own["radius"], own["half_width"])
         turn = pose[:3, :3]
@@ -185,7 +185,7 @@ def _disc(radius_m: float, half_m: float) -> tuple[list[float], list[list[float]
     return [radius_m, 8.0 * half_m, radius_m], [[0.0, side, 0.0, half_m] for side in SIDES]
 
 
-def standing_plan(seconds: float) -> DrivePlan:
+def static_plan(seconds: float) -> DrivePlan:
     """The unit stays where it is."""
     nothing = _changes([[-BEFORE_S, BEFORE_S / 2, 0.0]])
     return DrivePlan(seconds=seconds, speed_m_s=nothing, curvature_1_m=nothing)
@@ -200,7 +200,7 @@ def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> 
     """The rover that goes by the unit which stands at the start of all drives."""
     own = numbers["passing"]
     x, y, heading = numbers["start_xy_heading"]
-    place = moved(transform(rotation_about((0, 0, 1), heading), [x, y, 0.0]), floats([*own["from"], 0.0]))
+    position = transform_points(transform(rotation_about((0, 0, 1), heading), [x, y, 0.0]), floats([*own["from"], 0.0]))
     wheels = own["wheels"]
     drive = drive_over(
         DrivePlan(
@@ -215,7 +215,7 @@ def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> 
             base_height_m=wheels["radius"],
             half_contact_m=wheels["half_contact"],
         ),
-        start_xy_m=(float(place[0]), float(place[1])),
+        start_xy_m=(float(position[0]), float(position[1])),
         start_heading_rad=heading + own["heading"],
     )
     return PassingRover(numbers=own, drive=drive)
@@ -223,10 +223,10 @@ def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> 
 
 def scene_with_passage(scenario: Scenario, terrain: Terrain, rover: PassingRover) -> Scene:
     """The ground with rocks, none on the rover's way or between it and the unit; the rover is not in it."""
-    times = floats(np.arange(0.0, scenario.numbers["passing"]["seconds"], WAY_STEP_S))
-    way = rover.map_T_robot(np.minimum(times, scenario.seconds))[:, :2, 3]
-    unit = np.broadcast_to(floats(scenario.numbers["start_xy_heading"][:2]), way.shape)
-    return scene_beside_way(scenario, terrain, np.stack([way, unit], axis=1).reshape(-1, 2))
+    times = floats(np.arange(0.0, scenario.numbers["passing"]["seconds"], PATH_STEP_S))
+    path = rover.map_T_robot(np.minimum(times, scenario.seconds))[:, :2, 3]
+    unit = np.broadcast_to(floats(scenario.numbers["start_xy_heading"][:2]), path.shape)
+    return scene_along_path(scenario, terrain, np.stack([path, unit], axis=1).reshape(-1, 2))
 
 
 def passing_truth(
@@ -261,13 +261,13 @@ class RouteDrive:
 
     def route(self, *, aside: bool = True) -> Route:
         """The way that it goes; or that of the loop, which it keeps aside of."""
-        kept = tuple(map(tuple, self.own["aside"])) if aside else ()
-        return Route(length_m=self.numbers["length"], waves=tuple(map(tuple, self.numbers["waves"])), aside=kept)
+        waves = tuple(map(tuple, self.own["aside"])) if aside else ()
+        return Route(length_m=self.numbers["length"], waves=tuple(map(tuple, self.numbers["waves"])), aside=waves)
 
     def seconds(self) -> float:
         """How long it takes, standing at both ends."""
-        way = self.route().driven_m * self.own["laps"] + self.own["more"]
-        return float(2 * self.numbers["stands"] + self.numbers["speeds_up"] + way / self.numbers["speed"])
+        length_m = self.route().driven_m * self.own["laps"] + self.own["more"]
+        return float(2 * self.numbers["stands"] + self.numbers["speeds_up"] + length_m / self.numbers["speed"])
 
     def plan(self, seconds: float) -> DrivePlan:
         """Its first seconds."""
@@ -285,25 +285,25 @@ class RouteDrive:
         """x, y in m and heading in rad in the map, where it begins."""
         route = self.route()
         turn = route.turn_at(floats([self.own["from"]]))
-        x, y, heading = self._in_map(*route.place(turn))
+        x, y, heading = self._in_map(*route.pose_at(turn))
         return float(x[0]), float(y[0]), float(heading[0])
 
     def line(self) -> Floats:
         """Places (n, 2) all along the loop, in the map."""
         turn = floats(np.linspace(0.0, 2 * np.pi, CORNERS))
-        return np.column_stack(self._in_map(*self.route(aside=False).place(turn))[:2])
+        return np.column_stack(self._in_map(*self.route(aside=False).pose_at(turn))[:2])
 
     def sun(self) -> Sun:
         """The light of its day."""
         return Sun(**self.own["sun"])
 
     def _in_map(self, x: Floats, y: Floats, heading: Floats) -> tuple[Floats, Floats, Floats]:
-        first_x, first_y, first_heading = self.route(aside=False).place(floats([0.0]))
+        first_x, first_y, first_heading = self.route(aside=False).pose_at(floats([0.0]))
         east, north, towards = self.start_xy_heading
         angle = towards - first_heading[0]
         turn = rotation_about((0, 0, 1), angle)[:2, :2]
-        places = turn @ np.stack([x - first_x[0], y - first_y[0]]) + [[east], [north]]
-        return places[0], places[1], floats(heading + angle)
+        positions = turn @ np.stack([x - first_x[0], y - first_y[0]]) + [[east], [north]]
+        return positions[0], positions[1], floats(heading + angle)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -356,11 +356,11 @@ class SherpattScenario(Scenario):
         length = np.diff(time_s)
         steps[:, :3, 3] *= 1.0 + slip["share"]
         steps[:, :3, :3] = steps[:, :3, :3] @ rotation_about((0, 0, 1), slip["turn_rad_s"] * length)
-        found = np.empty_like(poses)
-        found[0] = poses[0]
+        poses_found = np.empty_like(poses)
+        poses_found[0] = poses[0]
         for row, step in enumerate(steps):
-            found[row + 1] = found[row] @ step
-        return found
+            poses_found[row + 1] = poses_found[row] @ step
+        return poses_found
 
 
 def pose_of(row: list[float]) -> Floats:
@@ -382,7 +382,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
     if scene != ROCKS:
         numbers = numbers | {"settings_tf": with_turned_unit(numbers, scene)}
     if scene == PASSING:
-        plan = standing_plan(seconds)
+        plan = static_plan(seconds)
     elif scene == BOX:
         plan = circle_plan(seconds, numbers["box"]["radius"], settings["circle_deg_s"])
     elif route is not None:
@@ -428,8 +428,8 @@ def make_world(scenario: SherpattScenario) -> Scene:
     if scenario.passing is not None:
         return scene_with_passage(scenario, scenario.terrain, scenario.passing)
     if scenario.route is not None:
-        return scene_beside_way(scenario, scenario.terrain, scenario.route.line())
-    return scene_beside_drive(scenario, scenario.terrain, scenario.drive)
+        return scene_along_path(scenario, scenario.terrain, scenario.route.line())
+    return scene_along_drive(scenario, scenario.terrain, scenario.drive)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:

@@ -12,16 +12,16 @@ import tifffile
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, full_depth, render
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.sherpatt.measured import Sample, WrittenStream, logged, micros, write_log
+from fieldplay_samples.writers.sherpatt.measured import Sample, WrittenStream, logged_stamps, micros, write_log
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario
 from fieldplay_samples.writers.tables import NS_PER_S
 
 PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
 DOUBLE, SHORT, ASCII = 12, 3, 2
 PROJECTED, AREA = 1, 1
-PICTURES = "/hcru1/pt_stereo_rect/{side}/image"
+IMAGE_TOPIC = "/hcru1/pt_stereo_rect/{side}/image"
 SIDES = ("left", "right")
-PAIR = {side: PICTURES.format(side=side) for side in SIDES}
+PAIR = {side: IMAGE_TOPIC.format(side=side) for side in SIDES}
 SOMETIMES = {"color": "/hcru1/pt_color/left/image", "depth": "/hcru1/pt_stereo_sgm/depth"}  # not with every pair
 MODES = {"color": ("mode_RGB", "depth_8U"), "depth": ("mode_UNDEF", "depth_32F")}
 GRAY = ("mode_GRAY", "depth_8U")
@@ -111,14 +111,14 @@ def views_of(scenario: SherpattScenario) -> list[SherpattView]:
 
 def make_view(stage: SherpattStage, view: SherpattView) -> None:
     """Compute one view and keep it."""
-    made = _turn(stage, view) if view.kind == "lidar" else _picture(stage, view)
-    np.save(view.path(stage.folder), made)
+    data = _turn(stage, view) if view.kind == "lidar" else _render_image(stage, view)
+    np.save(view.path(stage.folder), data)
 
 
-def _picture(stage: SherpattStage, view: SherpattView) -> Any:
+def _render_image(stage: SherpattStage, view: SherpattView) -> Any:
     numbers = stage.scenario.numbers["camera"]
-    lens = (numbers["f"], numbers["f"], numbers["cx"], numbers["cy"])
-    camera = camera_from_numbers(numbers["width"], numbers["height"], lens, (0.0,) * 5)
+    intrinsics = (numbers["f"], numbers["f"], numbers["cx"], numbers["cy"])
+    camera = camera_from_numbers(numbers["width"], numbers["height"], intrinsics, (0.0,) * 5)
     body = stage.scenario.drive.motion.pose_at(floats([view.time_s]))[0]
     pose = body @ stage.scenario.body_T_camera()[view.kind]
     shrink, scene = int(stage.scenario.settings["image_shrink"]), stage.scene_at(view.time_s)
@@ -189,7 +189,7 @@ def _images_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: l
     """The pictures of a camera with those numbers."""
     in_ns = bool(scenario.settings["ros_times"])
     stamps = scenario.unix_ns(image_times(scenario))
-    late = logged(scenario, stamps, "image")
+    late = logged_stamps(scenario, stamps, "image")
     times = [(row, int(stamps[row]), int(late[row])) for row in rows]
     return WrittenStream(
         kind="Frame", logged_ns=late[rows], samples=_frames(scratch, kind, times, in_ns=in_ns), in_ns=in_ns
@@ -241,7 +241,7 @@ def scans_log(scratch: Path, scenario: SherpattScenario) -> WrittenStream:
     stamps = scenario.unix_ns(times)
     return WrittenStream(
         kind="DepthMap",
-        logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "lidar"),
+        logged_ns=logged_stamps(scenario, stamps + round(TURN_S * NS_PER_S), "lidar"),
         samples=(_depth_map(scratch, scenario, number, time) for number, time in enumerate(times.tolist())),
     )
 
@@ -272,7 +272,7 @@ def cloud_log(scratch: Path, scenario: SherpattScenario) -> WrittenStream:
     chosen = list(enumerate(times.tolist()))[::every]
     return WrittenStream(
         kind="Pointcloud",
-        logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "cloud"),
+        logged_ns=logged_stamps(scenario, stamps + round(TURN_S * NS_PER_S), "cloud"),
         samples=(_cloud(scratch, scenario, number, time) for number, time in chosen),
     )
 
