@@ -83,7 +83,7 @@ class Pds4Tables(Inputs):
         is_same = table.startswith(HEADING + self._rows[0]) and label == self._label
         is_same &= sum(line.strip(BLANKS) in self._known for line in rows) >= ENOUGH * max(len(rows), ROWS)
         spec = MotionSpec(
-            layouts=[COLUMNS], ranges={}, product=_product(label, messages), clock=self._clock, tell=messages.append
+            layouts=[COLUMNS], ranges={}, product=_product(label, messages), clock=self._clock, report=messages.append
         )
         try:
             read = Table(MemoryFiles({FILE: table}), FILE, spec, defects.append, plausible_ns=PLAUSIBLE_NS)

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay.cli.evaluation import TUM_NAMES
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
-from fieldplay.datasets.registry import derived_by, truth_max_std_of
+from fieldplay.datasets.registry import datasets_deriving, truth_max_std_of
 from fieldplay.evaluation.pose_files import OURS, load_pose_file
 from fieldplay.evaluation.trajectory_pair import TrajectoryPair, compare
 from fieldplay.geometry.frames import Frames
@@ -153,7 +153,7 @@ def test_bag_without_what_is_computed_reports_how_it_is_made(
     output = capsys.readouterr().err
     assert "no topic 'wheels/odom'" in output
     assert "`convert --derived` of ameds would have made it" in output
-    assert derived_by("/ameds/wheels/odom") == ["ameds"] and derived_by("lidar/points") == []
+    assert datasets_deriving("/ameds/wheels/odom") == ["ameds"] and datasets_deriving("lidar/points") == []
 
 
 def test_files_of_all_forms_hold_same_poses(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.acfr.sets import sets_of
-from fieldplay.datasets.registry import detected_spec, open_dataset
+from fieldplay.datasets.registry import detect_spec, open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from support import tiny_acfr as tiny
@@ -37,7 +37,7 @@ def plain(result: dict[str, list[tuple[int, Any]]]) -> dict[str, list[tuple[int,
 
 
 def test_whole_dataset_is_recognised_and_has_no_defects(whole: TinyAcfr, capsys: pytest.CaptureFixture[str]) -> None:
-    assert detected_spec(whole.root).name == "acfr"
+    assert detect_spec(whole.root).name == "acfr"
     assert main(["check", str(whole.root), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["defects"] == []
     with open_dataset(whole.root) as archive:
@@ -72,7 +72,7 @@ def test_calibration_set_plays_its_lasers_from_copies_for_matlab(tmp_path: Path)
     logs.write_lasers()
     copies.write_matlab_lasers()
     lasers = Selection(topics="laser_.*")
-    assert detected_spec(copies.root).name == "acfr"
+    assert detect_spec(copies.root).name == "acfr"
     assert plain(messages_of(copies.root, lasers)) == plain(messages_of(logs.root, lasers))
     with open_dataset(copies.root) as archive:
         missing = [defect.stream for defect in archive.missing]
@@ -135,32 +135,32 @@ def test_one_sensor_alone_is_recognised_even_if_its_log_is_damaged(
     whole: TinyAcfr, tmp_path: Path, folder: str
 ) -> None:
     shutil.copytree(whole.root / folder, tmp_path / "set" / folder)
-    assert detected_spec(tmp_path / "set").name == "acfr"
+    assert detect_spec(tmp_path / "set").name == "acfr"
     for log in (tmp_path / "set").rglob("*.txt"):
         log.write_bytes(b"\x00" * 1000)
-    assert detected_spec(tmp_path / "set").name == "acfr"
+    assert detect_spec(tmp_path / "set").name == "acfr"
     assert main(["check", str(tmp_path / "set")]) == 2 if folder != "VideoIR" else 1
 
 
 def test_log_in_no_folder_is_recognised_by_its_lines(tmp_path: Path) -> None:
     TinyAcfr(tmp_path / "a").write("NavQAsciiData.txt", [f"*{tiny.START}.5 NAV_DATA 1 2 3\n"])
-    assert detected_spec(tmp_path / "a").name == "acfr"
+    assert detect_spec(tmp_path / "a").name == "acfr"
     TinyAcfr(tmp_path / "b").write("NavQAsciiData.txt", ["a diary\n", "of somebody\n"])
     with pytest.raises(ArchiveError, match="no dataset that fieldplay knows"):
-        detected_spec(tmp_path / "b")
+        detect_spec(tmp_path / "b")
 
 
 def test_other_datasets_and_other_folders_are_not_taken_for_one(tmp_path: Path) -> None:
     rosario, ameds = TinyRosario(tmp_path / "sequence01", seconds=1), TinyAmeds(tmp_path / "ameds")
     rosario.write_all()
     ameds.write_all()
-    assert detected_spec(rosario.root).name == "rosario"
-    assert detected_spec(ameds.root).name == "ameds"
+    assert detect_spec(rosario.root).name == "rosario"
+    assert detect_spec(ameds.root).name == "ameds"
     (tmp_path / "other" / "Images").mkdir(parents=True)
     for name in ("log.txt", "Images/Image1-0.bmp", "PayloadData.txt", "VideoLogAscii.txt"):
         (tmp_path / "other" / name).write_text("1 2 3\n")
     with pytest.raises(ArchiveError, match="no dataset that fieldplay knows"):
-        detected_spec(tmp_path / "other")
+        detect_spec(tmp_path / "other")
 
 
 def test_recording_has_name_area_condition_and_notes(whole: TinyAcfr, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay.datasets.registry import detected_spec, open_dataset
+from fieldplay.datasets.registry import detect_spec, open_dataset
 from fieldplay.topics import topic_checks as checking
 from fieldplay.topics.selection import Selection
 from fieldplay_samples.sample import SampleOptions
@@ -283,8 +283,8 @@ def test_other_people_s_labels_and_tables_are_not_taken_for_it(tmp_path: Path, w
         "<Product_Observational><logical_identifier>urn:x:y</logical_identifier></Product_Observational>"
     )
     with pytest.raises(Exception, match="no dataset that fieldplay knows"):
-        detected_spec(tmp_path)
-    assert detected_spec(written.root).name == "ida"
+        detect_spec(tmp_path)
+    assert detect_spec(written.root).name == "ida"
 
 
 def test_diagnostics_stand_outside_of_every_namespace(written: TinyIda) -> None:

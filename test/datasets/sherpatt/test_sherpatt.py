@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.datasets.registry import detected_spec, open_dataset
+from fieldplay.datasets.registry import detect_spec, open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check
 from fieldplay_testing import tiny_sherpatt as tiny
@@ -375,14 +375,14 @@ def test_other_folders_are_not_taken_for_logs(tmp_path: Path) -> None:
     (tmp_path / "msg").mkdir()
     (tmp_path / "msg" / "Pose.msg").write_text("float64 x\nfloat64 y\n")
     with pytest.raises(ArchiveError, match="no dataset"):
-        detected_spec(tmp_path)
+        detect_spec(tmp_path)
 
 
 def test_logs_are_recognised_by_what_they_hold(archive: Path, tmp_path: Path) -> None:
-    assert detected_spec(archive).name == "sherpatt"
+    assert detect_spec(archive).name == "sherpatt"
     for form, (name, data) in FORMS.items():
         path = tiny.write(tmp_path / form / name, data, zipped=name.endswith("zz"))
-        assert detected_spec(path).name == "sherpatt"
+        assert detect_spec(path).name == "sherpatt"
 
 
 def test_pickles_of_others_are_left_alone(copied: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay.datasets.registry import detected_spec
+from fieldplay.datasets.registry import detect_spec
 from fieldplay.topics.selection import Selection
 from fieldplay_samples.sample import SampleOptions
 from support.sampled import Sampled, sampled
@@ -176,4 +176,4 @@ def test_depth_images_show_ground_below_rover(sample: Sampled, messages: Message
 
 
 def test_folder_that_was_sampled_needs_no_name(sample: Sampled) -> None:
-    assert detected_spec(Path(sample.archive)).name == "sherpatt"
+    assert detect_spec(Path(sample.archive)).name == "sherpatt"

@@ -30,7 +30,7 @@ from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import (
     BAG,
-    derived_by,
+    datasets_deriving,
     open_dataset,
     spec_of_dataset,
     truth_max_std_of,
@@ -324,7 +324,7 @@ def _source_with_computed(data: FieldData, chosen: argparse.Namespace) -> Iterat
 def _why_missing(topics: Sequence[Topic], word: str) -> str:
     """Whether a bag of ours would have a topic, had it been asked for: only of a dataset whose topics it has."""
     namespaces = {topic.name.strip("/").partition("/")[0] for topic in topics}
-    names = [name for name in derived_by(word) if spec_of_dataset(name).namespace in namespaces]
+    names = [name for name in datasets_deriving(word) if spec_of_dataset(name).namespace in namespaces]
     return f"; `convert --derived` of {' or '.join(names)} would have made it" if names else ""
 
 

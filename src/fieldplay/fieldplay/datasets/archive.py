@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fieldplay.datasets.origins import Origin
 
 SHOWN = 20  # defects that are told in short
-KEPT_PER_KIND = 1000
+LISTED_PER_PLACE_AND_KIND = 1000
 OTHERS_SHOWN = 5
 MOST_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
 NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
@@ -61,7 +61,7 @@ class DefectLog:
         key = (place_of(defect), defect.kind)
         with self._lock:
             self.counts[key] += 1
-            if self.counts[key] <= KEPT_PER_KIND:
+            if self.counts[key] <= LISTED_PER_PLACE_AND_KIND:
                 self.listed.append(defect)
 
     def join(self, listed: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
@@ -91,13 +91,13 @@ class DefectLog:
             kinds[kind] += count
         counted = f"{self.total} defect{'s' if self.total > 1 else ''}"
         lines = [f"{counted}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
-        shown = self._shown()
+        shown = self._first_of_each_file()
         lines += [f"  {defect}" for defect in shown]
         if self.total > len(shown):
             lines.append(f"  and {self.total - len(shown)} more: fieldplay check lists them")
         return lines
 
-    def _shown(self) -> list[Defect]:
+    def _first_of_each_file(self) -> list[Defect]:
         """The first defects of each file: one at least, however many files there are."""
         of_file = Counter(defect.file for defect in self.listed)
         most, shown = max(SHOWN // max(len(of_file), 1), 1), []
@@ -111,11 +111,9 @@ class DefectLog:
 
 def file_of_span(archive: "Archive", stream: str, index: int) -> str:
     """The name of the file that a span of a stream is of; the archive's own where it is of no file alone."""
-    found = archive.streams.get(stream)
+    own = archive.streams.get(stream)
     return (
-        found.file(index)
-        if isinstance(found, TableStream | GroupStream) and index < len(found.spans)
-        else archive.root.name
+        own.file(index) if isinstance(own, TableStream | GroupStream) and index < len(own.spans) else archive.root.name
     )
 
 
@@ -135,12 +133,12 @@ class ParameterUpload:
 
     def changes_from(self, before: "ParameterUpload") -> list[tuple[str, str, str | None, str | None]]:
         """Set, key, value before and value now, of all that differ; None where there is no value."""
-        found = []
+        changes = []
         for name in dict.fromkeys((*before.sets, *self.sets)):
             old, new = before.sets.get(name, {}), self.sets.get(name, {})
             keys = dict.fromkeys((*old, *new))
-            found += [(name, key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
-        return found
+            changes += [(name, key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+        return changes
 
 
 @dataclass(kw_only=True)
@@ -157,7 +155,7 @@ class Archive(AbstractContextManager["Archive"]):
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     slow_checks: list[Callable[["Archive"], None]] = field(default_factory=list)  # which `check` alone runs
-    kept_rows: RowCache = field(default_factory=RowCache)  # of all tables
+    row_cache: RowCache = field(default_factory=RowCache)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
     uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
     origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours
@@ -185,23 +183,23 @@ class Archive(AbstractContextManager["Archive"]):
 
     def close(self) -> None:
         self.on_close.close()
-        self.kept_rows.close()
+        self.row_cache.close()
 
 
 def imu_noise_of(spec: DatasetSpec, parameters: Mapping[str, Any]) -> ImuNoise | None:
     """The noise of a dataset's IMU, times what its parameters say."""
-    return None if spec.imu_noise is None else spec.imu_noise.scaled(float(parameters.get(NOISE_FACTOR, 1.0)))
+    return None if spec.imu_noise is None else spec.imu_noise.scale(float(parameters.get(NOISE_FACTOR, 1.0)))
 
 
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
     """The tables that the description names, as far as the archive has them and they can be read."""
     names = {key: matching_files(archive, files, key, table) for key, table in archive.spec.tables.items()}
-    return open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
+    return open_tables_of(archive, {key: [(files, name) for name in file_names] for key, file_names in names.items()})
 
 
 def open_tables_of(
     archive: Archive,
-    places: Mapping[str, Sequence[tuple[Files, str]]],
+    file_lists: Mapping[str, Sequence[tuple[Files, str]]],
     *,
     own: Mapping[str, RowsSpec] = MappingProxyType({}),
     watch: Callable[[str, str], Watch | None] = lambda key, file: None,
@@ -210,12 +208,12 @@ def open_tables_of(
 
     `own` are kinds whose lines only their reader knows. `watch` makes, of a kind and a file, what sees its rows first.
     """
-    found: dict[str, list[Table]] = {}
-    for key, here in places.items():
+    tables_by_kind: dict[str, list[Table]] = {}
+    for key, here in file_lists.items():
         spec = own.get(key) or archive.spec.tables[key].rows_spec(_units(archive, key))
-        found[key] = _tables_of(archive, key, [(files, name, spec, watch(key, name)) for files, name in here])
-    _note_mappings(archive, [table for tables in found.values() for table in tables])
-    return {key: Tables(tables) for key, tables in found.items() if tables}
+        tables_by_kind[key] = _tables_of(archive, key, [(files, name, spec, watch(key, name)) for files, name in here])
+    _note_mappings(archive, [table for tables in tables_by_kind.values() for table in tables])
+    return {key: Tables(tables) for key, tables in tables_by_kind.items() if tables}
 
 
 def _note_mappings(archive: Archive, tables: list[Table]) -> None:
@@ -226,18 +224,18 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
     units = {
         table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()} for table in tables
     }
-    for unit in sorted({unit for found in units.values() for unit in found}):
-        names = ", ".join(name for name, found in units.items() if unit in found)
+    for unit in sorted({unit for own_units in units.values() for unit in own_units}):
+        names = ", ".join(name for name, own_units in units.items() if unit in own_units)
         archive.notes.append(f"times taken for {unit}, as they are so large: {names}")
 
 
-def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, RowsSpec, Watch | None]]) -> list[Table]:
+def _tables_of(archive: Archive, key: str, entries: Sequence[tuple[Files, str, RowsSpec, Watch | None]]) -> list[Table]:
     tables: list[Table] = []
-    for files, name, spec, watch in places:
+    for files, name, spec, watch in entries:
         try:
             table = Table(
                 files, name, spec, archive.defects,
-                plausible_ns=plausible_ns(archive.spec), cache=archive.kept_rows, watch=watch,
+                plausible_ns=plausible_ns(archive.spec), cache=archive.row_cache, watch=watch,
                 limits=archive.spec.tables[key].limits,
             )  # fmt: skip
         except (ArchiveError, OSError) as error:
@@ -256,12 +254,12 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, Ro
 
 def _units(archive: Archive, key: str) -> dict[str, ExpectedUnit]:
     """The units of a table's columns; a parameter that is not at its default was chosen."""
-    found = {}
+    units = {}
     for column, unit in archive.spec.tables[key].units.items():
         parameter = archive.spec.parameters.get(unit)
         chosen = unit if parameter is None else archive.parameters[unit]
-        found[column] = ExpectedUnit(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
-    return found
+        units[column] = ExpectedUnit(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
+    return units
 
 
 def _columns_of(table: Table) -> set[str]:
@@ -298,7 +296,7 @@ def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) 
 
 def spread(count: int, most: int) -> list[int]:
     """Indices from all over `count` things, in their order: so many at most, the first and the last among them."""
-    return sorted({int(place) for place in np.linspace(0, count - 1, min(most, count))})
+    return sorted({int(index) for index in np.linspace(0, count - 1, min(most, count))})
 
 
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:

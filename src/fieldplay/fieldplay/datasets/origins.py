@@ -50,21 +50,21 @@ class Origin:
     def namespace(self) -> str:
         """What stands before the dataset's topics in the bag."""
         own = {stream.id: stream.topic for stream in self.spec.streams}
-        found = Counter(
+        prefixes = Counter(
             topic.removesuffix(own[stream]).strip("/")
             for stream, topic in self.topics.items()
             if not own[stream].startswith("/")
         )
-        return found.most_common(1)[0][0] if found else self.spec.namespace
+        return prefixes.most_common(1)[0][0] if prefixes else self.spec.namespace
 
 
 def origin_of(bag: Bag) -> Origin | None:
     """The archive of which a bag was made, if it tells of one of a dataset that is known."""
-    told = bag.custom_data
-    if told.get(DATASET) not in dataset_files():
+    custom_data = bag.custom_data
+    if custom_data.get(DATASET) not in dataset_files():
         return None
-    spec = spec_of_dataset(told[DATASET])
-    parameters, recording = _map_of_json(told.get(PARAMETERS)), _map_of_json(told.get(RECORDING))
+    spec = spec_of_dataset(custom_data[DATASET])
+    parameters, recording = _map_of_json(custom_data.get(PARAMETERS)), _map_of_json(custom_data.get(RECORDING))
     known = {name: value for name, value in parameters.items() if name in spec.parameters}
     try:
         chosen = chosen_parameters(spec, known)
@@ -76,23 +76,23 @@ def origin_of(bag: Bag) -> Origin | None:
 
 def _map_of_json(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "{}")
+        content = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _topics_by_stream(spec: DatasetSpec, names: Collection[str]) -> dict[str, str]:
     """The topic of each stream: that of the dataset's namespace, else the only one that ends as it is called."""
-    found: dict[str, str] = {}
+    topics: dict[str, str] = {}
     for stream in spec.streams:
         own = stream.topic if stream.topic.startswith("/") else f"/{spec.namespace}/{stream.topic}"
-        ends = [name for name in names if name.endswith("/" + stream.topic.strip("/"))]
+        matches = [name for name in names if name.endswith("/" + stream.topic.strip("/"))]
         if own in names:
-            found[stream.id] = own
-        elif len(ends) == 1:
-            found[stream.id] = ends[0]
-    return found
+            topics[stream.id] = own
+        elif len(matches) == 1:
+            topics[stream.id] = matches[0]
+    return topics
 
 
 class DecodedStream:
@@ -118,12 +118,12 @@ def _of_width(record: Record, all_of_them: Sequence[Record]) -> Record:
     if not isinstance(record, LaserScans):
         return record
     width = max(other.ranges_m.shape[1] for other in all_of_them if isinstance(other, LaserScans))
-    behind = ((0, 0), (0, width - record.ranges_m.shape[1]))
+    padding = ((0, 0), (0, width - record.ranges_m.shape[1]))
     intensities = record.intensities
     return replace(
         record,
-        ranges_m=np.pad(record.ranges_m, behind, constant_values=np.nan),
-        intensities=None if intensities is None else np.pad(intensities, behind, constant_values=np.nan),
+        ranges_m=np.pad(record.ranges_m, padding, constant_values=np.nan),
+        intensities=None if intensities is None else np.pad(intensities, padding, constant_values=np.nan),
     )
 
 

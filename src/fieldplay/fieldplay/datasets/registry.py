@@ -88,7 +88,7 @@ def spec_of_archive(path: Path, dataset: str | None = None) -> DatasetSpec:
     """The description of the dataset named, or of the one that the archive's files tell."""
     if not path.exists():
         raise ArchiveError(f"{path}: there is no such folder or file")
-    return spec_of_dataset(dataset) if dataset else detected_spec(path)
+    return spec_of_dataset(dataset) if dataset else detect_spec(path)
 
 
 def spec_of_dataset(name: str) -> DatasetSpec:
@@ -101,16 +101,16 @@ def spec_of_dataset(name: str) -> DatasetSpec:
     return spec_from_file(files[name])
 
 
-def detected_spec(path: Path) -> DatasetSpec:
+def detect_spec(path: Path) -> DatasetSpec:
     """The dataset whose patterns the most files of an archive match, if its reader recognises what they hold.
 
     Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
     """
     specs = [spec_from_file(file) for file in dataset_files().values()]
-    with _opened(path) as files:
+    with _open_files(path) as files:
         scores = {spec.name: _score(spec, path, files) for spec in specs}
         best = max(scores.values(), default=0)
-        found = [spec for spec in specs if scores[spec.name] == best]
+        best_specs = [spec for spec in specs if scores[spec.name] == best]
         if best == 0 and (joined := _spec_of_zips(path, specs)) is not None:
             return joined
         if best == 0 and is_bag(path):
@@ -118,9 +118,9 @@ def detected_spec(path: Path) -> DatasetSpec:
         if best == 0:
             named = [spec.name for spec in specs if _name_score(spec, files)]
             raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores), named)}")
-    if len(found) > 1:
-        raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
-    return found[0]
+    if len(best_specs) > 1:
+        raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in best_specs)}; --dataset names one")
+    return best_specs[0]
 
 
 def _spec_of_zips(path: Path, specs: Sequence[DatasetSpec]) -> DatasetSpec | None:
@@ -134,7 +134,7 @@ def _spec_of_zips(path: Path, specs: Sequence[DatasetSpec]) -> DatasetSpec | Non
 
 def is_plain_bag(path: Path) -> bool:
     """Whether a path is looked at as a bag alone: any of ROS 2, and those of ROS 1 that are of no dataset."""
-    return looks_like_bag(path) or (is_ros1_bag(path) and detected_spec(path) is BAG)
+    return looks_like_bag(path) or (is_ros1_bag(path) and detect_spec(path) is BAG)
 
 
 def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
@@ -152,7 +152,7 @@ def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
     return 0.0
 
 
-def derived_by(word: str) -> list[str]:
+def datasets_deriving(word: str) -> list[str]:
     """The datasets of whose archives a topic that is named, or ends, so is computed."""
     specs = map(spec_from_file, dataset_files().values())
     return sorted(
@@ -190,7 +190,7 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
 
 
-def _opened(path: Path) -> Files:
+def _open_files(path: Path) -> Files:
     if path.is_file() and not is_packed(path):
         return ListedFiles(path.parent, [path.name])
     return open_files(path, lambda defect: None)
@@ -198,20 +198,20 @@ def _opened(path: Path) -> Files:
 
 def dataset_files() -> dict[str, Path]:
     """The descriptions of all datasets by name: the user's own, those installed, of the source, of other packages."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     installed = [folder / DATASETS for folder in config_folders()]
     own = installed[-1]
     for folder in (*_own_folders(), *installed):
         for path in sorted(folder.glob("*.yaml")):
             if not (path.is_symlink() and folder == own):  # a link is to a description that another package brings
-                found.setdefault(path.stem, path)
-    for entry in _registered():
-        found.setdefault(entry.name, _description(entry))
-    return found
+                files.setdefault(path.stem, path)
+    for entry in _dataset_entry_points():
+        files.setdefault(entry.name, _description(entry))
+    return files
 
 
 @cache
-def _registered() -> tuple[EntryPoint, ...]:
+def _dataset_entry_points() -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=GROUP))
 
 

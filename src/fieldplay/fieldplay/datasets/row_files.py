@@ -49,7 +49,7 @@ def stamps_from_names(
     return _stamps_from_parts(_parts(names), fraction)
 
 
-def shares_a_second(names: Sequence[str]) -> NDArray[np.bool_]:
+def have_equal_seconds(names: Sequence[str]) -> NDArray[np.bool_]:
     """Which of the names (n,) of one stream have whole seconds without a fraction that another such name has too.
 
     The order of such files within the second is not known, so none of them has a usable time.
@@ -113,7 +113,7 @@ def timed_files(
         return [], np.zeros(0, np.int64)
     first, last = plausible_ns(archive.spec)
     possible = good & (stamp_ns >= first) & (stamp_ns <= last)
-    clash = shares_a_second(texts) & possible
+    clash = have_equal_seconds(texts) & possible
     for row in np.flatnonzero(~possible):
         message = "expected a time in the name, got none"
         if good[row]:
@@ -123,10 +123,10 @@ def timed_files(
         message = "expected a fraction of the second in the name: another file has the same whole second"
         archive.defects(Defect(file=names[row], kind="time_not_unique", stream=key, message=message))
     usable = possible & ~clash
-    found, stamp_ns = [names[row] for row in np.flatnonzero(usable)], stamp_ns[usable]
-    for defect in _defects_of_order(found, stamp_ns, key):
+    usable_names, stamp_ns = [names[row] for row in np.flatnonzero(usable)], stamp_ns[usable]
+    for defect in _defects_of_order(usable_names, stamp_ns, key):
         archive.defects(defect)
-    return found, stamp_ns
+    return usable_names, stamp_ns
 
 
 def _as_text(name: str) -> str:
@@ -141,21 +141,21 @@ def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -
     order = np.lexsort((stamp_ns, folder))
     for rows in np.split(order, np.flatnonzero(np.diff(folder[order])) + 1) if names else ():
         times = stamp_ns[rows]
-        for place in np.flatnonzero(np.diff(times) == 0).tolist():
-            message = f"the time in the name is that of {names[rows[place]]}"
-            yield Defect(file=names[rows[place + 1]], kind="duplicate_time", stream=key, message=message)
-        for place, gap_ns in GapFinder().gaps(times):
+        for index in np.flatnonzero(np.diff(times) == 0).tolist():
+            message = f"the time in the name is that of {names[rows[index]]}"
+            yield Defect(file=names[rows[index + 1]], kind="duplicate_time", stream=key, message=message)
+        for index, gap_ns in GapFinder().gaps(times):
             message = f"no file for {gap_ns / NS_PER_S:.3f} s before this one"
-            yield Defect(file=names[rows[place]], kind="gap", stream=key, message=message)
+            yield Defect(file=names[rows[index]], kind="gap", stream=key, message=message)
 
 
 def image_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
     """Pictures, each read when it is asked for."""
 
-    def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Images:
+    def load_images(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Images:
         return Images(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
 
-    return FileStream(names, stamp_ns, pictures)
+    return FileStream(names, stamp_ns, load_images)
 
 
 def cloud_stream(

@@ -60,7 +60,7 @@ class DatasetParameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turning:
+class RotatingScanner:
     """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi.
 
     `values`: how many numbers a row's list usually has, as far as that is known.
@@ -90,7 +90,7 @@ class TableFiles:
     layouts: tuple[tuple[str, ...], ...] = ()
     nmea: bool = False  # no table but a log of NMEA sentences, which its reader knows
     tagged_lines: TaggedLines | None = None  # no table but a log of marked lines
-    rotating_scanner: Turning | None = None  # of a scanner whose bearings are a row each
+    rotating_scanner: RotatingScanner | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, float]] = field(
@@ -205,7 +205,7 @@ class PoseCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapOfFixes:
+class GnssMapFrame:
     """Fixes of an antenna whose first good one is the map's origin, and by whose way a computed odometry stands in it.
 
     `least_status` is that of a good one, in the numbers of NavSatStatus. The heading is that of the first `way_m`; of
@@ -236,7 +236,7 @@ class ImuNoise:
             if not 0 <= getattr(self, item.name) < float("inf"):
                 raise ValueError(f"{item.name}: expected a number from 0 on, got {getattr(self, item.name)}")
 
-    def scaled(self, factor: float) -> "ImuNoise":
+    def scale(self, factor: float) -> "ImuNoise":
         """The same with all noise so many times as large."""
         noise = {item.name: factor * getattr(self, item.name) for item in fields(self) if item.name != "rate_hz"}
         return replace(self, **noise)
@@ -274,7 +274,7 @@ class DatasetSpec:
     robot: str = ""  # the file in urdf/
     joins_zips: bool = False  # a folder of its zips as downloaded is one archive
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
-    gnss_map_frame: MapOfFixes | None = None  # where the archive has no such stream
+    gnss_map_frame: GnssMapFrame | None = None  # where the archive has no such stream
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     fusion: Mapping[str, str] = field(default_factory=dict)  # topics by the ports of pipelines that they feed
     sensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # topics, by what methods of SLAM call them
@@ -320,7 +320,7 @@ def _spec_from_file(path: Path, state: tuple[int, ...]) -> DatasetSpec:
 def build(kind: type[T], data: Any, where: str) -> T:
     """An instance of a dataclass from a mapping; unknown, missing or wrongly typed entries are refused."""
     if not isinstance(data, Mapping):
-        raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
+        raise ArchiveError(f"{where}: expected a mapping, got {_value_text(data)}")
     known = {item.name: item for item in fields(kind)}
     data = _with_new_names(data, known, where)
     for name in data:
@@ -377,7 +377,7 @@ def _value(hint: Any, data: Any, where: str) -> Any:
     if hint is float and isinstance(data, int) and not isinstance(data, bool) and abs(data) < LARGEST_WHOLE:
         return float(data)
     if not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
-        raise ArchiveError(f"{where}: expected {hint.__name__}, got {_shown(data)}")
+        raise ArchiveError(f"{where}: expected {hint.__name__}, got {_value_text(data)}")
     return data
 
 
@@ -396,7 +396,7 @@ def _one_of(hints: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, Sequence) or isinstance(data, str):
-        raise ArchiveError(f"{where}: expected a list, got {_shown(data)}")
+        raise ArchiveError(f"{where}: expected a list, got {_value_text(data)}")
     if arguments[-1] is Ellipsis:
         arguments = (arguments[0],) * len(data)
     if len(arguments) != len(data):
@@ -408,13 +408,13 @@ def _tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]
 
 def _mapping(arguments: tuple[Any, ...], data: Any, where: str) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
+        raise ArchiveError(f"{where}: expected a mapping, got {_value_text(data)}")
     return {
         _value(arguments[0], key, where): _value(arguments[1], item, f"{where}.{key}") for key, item in data.items()
     }
 
 
-def _shown(data: Any) -> str:
+def _value_text(data: Any) -> str:
     text = repr(data)
     return f"{type(data).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 

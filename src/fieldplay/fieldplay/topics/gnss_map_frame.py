@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.spec import DerivedSpec, MapOfFixes
+from fieldplay.datasets.spec import DerivedSpec, GnssMapFrame
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.geometry.transforms import (
@@ -78,7 +78,7 @@ def streams_of_odometry(odometry: Odometry) -> tuple[str, ...]:
 
 
 def edge_from_fixes(
-    archive: Archive, config: MapOfFixes, odometry: Odometry, start_ns: int, base_T_antenna: Array
+    archive: Archive, config: GnssMapFrame, odometry: Odometry, start_ns: int, base_T_antenna: Array
 ) -> Edge | str:
     """A level map -> odom, the antenna being at its fix at start_ns; or why there is none.
 
@@ -106,7 +106,7 @@ def edge_from_fixes(
     return Edge(config.frame, odometry.frame, _map_T_odom(best, start_ns))
 
 
-def edge_of_positions(archive: Archive, config: MapOfFixes) -> Edge | str | None:
+def edge_of_positions(archive: Archive, config: GnssMapFrame) -> Edge | str | None:
     """A level map -> the frame of the antenna's other positions, or why there is none; None where there are none."""
     spec = next((stream for stream in archive.spec.streams if stream.id == config.positions), None)
     if spec is None or spec.id not in archive.streams or config.stream not in archive.streams:

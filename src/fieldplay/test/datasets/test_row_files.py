@@ -12,8 +12,8 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.row_files import (
     Fraction,
     cloud_stream,
+    have_equal_seconds,
     image_stream,
-    shares_a_second,
     stamps_from_names,
     timed_files,
 )
@@ -266,11 +266,11 @@ def test_any_names_have_times_or_none_and_never_a_crash(names: list[str]) -> Non
 def test_whole_seconds_that_names_share_are_found() -> None:
     names = ["a_1656931512.jpg", "a_1656931513.jpg", "b_1656931512.jpg", "a_1656931513.5.jpg", "a_1656931513_5.jpg"]
     names += ["a_1656931514.25.jpg", "b_1656931514.25.jpg", "1656931515000.jpg", "a.jpg", "b.jpg"]
-    assert shares_a_second(names).tolist() == [True, False, True] + 7 * [False]
+    assert have_equal_seconds(names).tolist() == [True, False, True] + 7 * [False]
 
 
 def test_no_names_give_no_times() -> None:
     stamp_ns, good = stamps_from_names([])
-    assert stamp_ns.shape == good.shape == shares_a_second([]).shape == (0,)
+    assert stamp_ns.shape == good.shape == have_equal_seconds([]).shape == (0,)
     assert stamp_ns.dtype == np.int64
-    assert good.dtype == shares_a_second([]).dtype == np.bool_
+    assert good.dtype == have_equal_seconds([]).dtype == np.bool_

@@ -26,14 +26,14 @@ from fieldplay.streams.stream import FileStream, Stream
 
 VISUAL, IR = "visual_camera", "ir_camera"
 RESULTS = "calibration_results"
-RESULTS_BESIDE = Path("Calibration", "Calib_Results.m")
+SIBLING_RESULTS = Path("Calibration", "Calib_Results.m")
 CLIPPED = (511, 398)
 CLIPS, UNKNOWN = ("ir_clip_x_px", "ir_clip_y_px"), -1
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?"
 ASSIGNED = re.compile(
     rf"^[ \t]*(\w+)[ \t]*=[ \t]*(?:\[([^\]\n]*)\]|({NUMBER}))[ \t]*;?[ \t]*(?:%.*)?\r?$", re.MULTILINE
 )
-PARTED = re.compile(r"[\s;,]+")
+SEPARATORS = re.compile(r"[\s;,]+")
 LENGTHS = {"fc": (2,), "cc": (2,), "kc": (4, 5), "alpha_c": (1,), "nx": (1,), "ny": (1,)}
 ROUNDED_PX = 1.0  # by which a scaled picture's side may differ from the camera's shape
 COEFFICIENTS = 5  # k1 k2 p1 p2 k3, in the toolbox as in OpenCV
@@ -51,19 +51,19 @@ Stamps = NDArray[np.int64]
 
 def numbers_from_matlab(text: str) -> dict[str, tuple[float, ...]]:
     """The numbers that a file of Bouguet's toolbox assigns to the names of LENGTHS; nothing of it is run."""
-    found = {}
+    numbers = {}
     for name, several, one in ASSIGNED.findall(text):
         if name not in LENGTHS:
             continue
-        words = [word for word in PARTED.split(several or one) if word]
-        if not all(re.fullmatch(NUMBER, word) for word in words) or len(words) not in LENGTHS[name]:
+        cells = [cell for cell in SEPARATORS.split(several or one) if cell]
+        if not all(re.fullmatch(NUMBER, cell) for cell in cells) or len(cells) not in LENGTHS[name]:
             expected = " or ".join(map(str, LENGTHS[name]))
             raise ArchiveError(f"{name}: expected numbers, {expected} of them, got '{(several or one)[:40]}'")
-        found[name] = tuple(float(re.sub("[dD]", "e", word)) for word in words)
-    missing = [name for name in LENGTHS if name not in found and name != "alpha_c"]
+        numbers[name] = tuple(float(re.sub("[dD]", "e", cell)) for cell in cells)
+    missing = [name for name in LENGTHS if name not in numbers and name != "alpha_c"]
     if missing:
         raise ArchiveError(f"expected numbers for {', '.join(missing)}, got none")
-    return found
+    return numbers
 
 
 def camera_from_matlab(text: str, source: str) -> tuple[Camera, float]:
@@ -80,7 +80,7 @@ def camera_from_matlab(text: str, source: str) -> tuple[Camera, float]:
     return camera, numbers.get("alpha_c", (0.0,))[0]
 
 
-def cameras_as_wanted(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, Camera]:
+def cameras_by_parameters(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, Camera]:
     """The cameras by their names: of the archive's Calib_Results.m, or one in a set beside it, else of the report.
 
     `sizes` are those of the archive's own pictures.
@@ -92,8 +92,8 @@ def cameras_as_wanted(archive: Archive, files: Files, sizes: Mapping[str, Size])
     own: dict[str, Callable[[], bytes]] = {
         name: partial(files.read, name) for name in files.matching(requested.files, requested.folder)
     }
-    beside: dict[str, Callable[[], bytes]] = {str(path): path.read_bytes for path in _results_beside(archive)}
-    for name, read in {**beside, **own}.items():
+    sibling_files: dict[str, Callable[[], bytes]] = {str(path): path.read_bytes for path in _sibling_results(archive)}
+    for name, read in {**sibling_files, **own}.items():
         try:
             camera, skew = camera_from_matlab(read().decode("latin-1"), name)
             key = _name_of(camera, archive.spec.cameras, sizes)
@@ -106,39 +106,39 @@ def cameras_as_wanted(archive: Archive, files: Files, sizes: Mapping[str, Size])
     return cameras
 
 
-def _results_beside(archive: Archive) -> list[Path]:
+def _sibling_results(archive: Archive) -> list[Path]:
     """Calib_Results.m of the calibration sets that lie in the same folder as the archive."""
     root = archive.root.resolve()
     sets = [root.parent / name for name in archive.spec.constants["calibration_sets"]]
-    return [path / RESULTS_BESIDE for path in sets if path != root and (path / RESULTS_BESIDE).is_file()]
+    return [path / SIBLING_RESULTS for path in sets if path != root and (path / SIBLING_RESULTS).is_file()]
 
 
 def _name_of(camera: Camera, known: Mapping[str, Camera], sizes: Mapping[str, Size]) -> str:
     """The camera that a size tells: the report's, else that of the pictures of one of them."""
     size = (camera.width, camera.height)
     reported = {name: (other.width, other.height) for name, other in known.items()}
-    found = [name for name, other in reported.items() if other == size]
-    found = found or [name for name, other in sizes.items() if other == size]
-    if len(found) != 1:
-        expected = " or ".join(dict.fromkeys(_shown(size) for size in [*reported.values(), *sizes.values()]))
-        raise ArchiveError(f"nx, ny: expected {expected}, of one camera, got {_shown(size)}")
-    return found[0]
+    names = [name for name, other in reported.items() if other == size]
+    names = names or [name for name, other in sizes.items() if other == size]
+    if len(names) != 1:
+        expected = " or ".join(dict.fromkeys(_size_text(size) for size in [*reported.values(), *sizes.values()]))
+        raise ArchiveError(f"nx, ny: expected {expected}, of one camera, got {_size_text(size)}")
+    return names[0]
 
 
-def _shown(size: Size) -> str:
+def _size_text(size: Size) -> str:
     return f"{size[0]} x {size[1]}"
 
 
 def _note_intrinsics(archive: Archive, name: str, camera: Camera, *, skew: float) -> None:
     reported = archive.spec.cameras[name]
-    apart = max(abs(getattr(camera, key) - getattr(reported, key)) for key in ("fx", "fy", "cx", "cy"))
-    text = f"{name}: intrinsics of {camera.source}, at most {apart:.3g} pixels from the report's"
+    difference = max(abs(getattr(camera, key) - getattr(reported, key)) for key in ("fx", "fy", "cx", "cy"))
+    text = f"{name}: intrinsics of {camera.source}, at most {difference:.3g} pixels from the report's"
     archive.notes.append(text)
     if skew:
         archive.notes.append(f"warning: {name}: alpha_c is {skew:g}, and CameraInfo has no place for it: left out")
 
 
-def fitted_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Camera | None:
+def fit_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Camera | None:
     """The camera for pictures of a size (width, height), clipped or scaled ones; None for those of another shape."""
     own = (camera.width, camera.height)
     if own == size:
@@ -150,8 +150,8 @@ def fitted_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Ca
     if abs(own[1] * across - size[1]) > ROUNDED_PX and abs(own[0] * down - size[0]) > ROUNDED_PX:
         return None
     archive.notes.append(
-        f"warning: {name}: pictures of {_shown(size)} have the shape of the {_shown(own)} that its numbers are for: "
-        "these are scaled"
+        f"warning: {name}: pictures of {_size_text(size)} have the shape of the {_size_text(own)} "
+        "that its numbers are for: these are scaled"
     )
     return replace(  # the outer edges of the pictures meet, not the centres of their first pixels
         camera, width=size[0], height=size[1], fx=camera.fx * across, fy=camera.fy * down,
@@ -162,8 +162,8 @@ def fitted_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Ca
 def _clip(archive: Archive, camera: Camera) -> tuple[int, int]:
     """Columns and rows that are missing at the left and the top, by the parameters or as if it were the middle."""
     left, top = (
-        _chosen_clip(archive, name, whole - kept)
-        for name, whole, kept in zip(CLIPS, (camera.width, camera.height), CLIPPED, strict=True)
+        _chosen_clip(archive, name, whole - clipped)
+        for name, whole, clipped in zip(CLIPS, (camera.width, camera.height), CLIPPED, strict=True)
     )
     if UNKNOWN in (archive.parameters[name] for name in CLIPS):
         archive.notes.append(
@@ -198,30 +198,30 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
     """The streams of the pictures of a set, and the cameras as they fit them, in the archive's description."""
     both = has_cameras(name, files)
     chosen = _chosen_for_calibration(archive, files)
-    found: dict[str, ListedImages] = {}
+    images: dict[str, ListedImages] = {}
     for camera in LOGS:
         listed = _of_log(archive, files, camera, is_expected=both)
         if camera in chosen:
-            listed = _preferred(archive, listed, chosen[camera])
+            listed = _choose_images(archive, listed, chosen[camera])
         if listed.names:
-            found[camera] = listed
-    usual = {camera: _usual_image(files, listed.names) for camera, listed in found.items()}
-    archive.spec = replace(archive.spec, cameras=_cameras(archive, files, found, usual))
+            images[camera] = listed
+    usual = {camera: _usual_image(files, listed.names) for camera, listed in images.items()}
+    archive.spec = replace(archive.spec, cameras=_cameras(archive, files, images, usual))
     return {
         stream_id(camera): _stream(files, listed, _grey(archive, camera, usual[camera]))
-        for camera, listed in found.items()
+        for camera, listed in images.items()
     }
 
 
 def _cameras(
-    archive: Archive, files: Files, found: Mapping[str, ListedImages], usual: Mapping[str, ImageHeader | None]
+    archive: Archive, files: Files, images: Mapping[str, ListedImages], usual: Mapping[str, ImageHeader | None]
 ) -> dict[str, Camera]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
     sizes = {name: (image.width, image.height) for name, image in usual.items() if image is not None}
-    cameras = cameras_as_wanted(archive, files, sizes)
+    cameras = cameras_by_parameters(archive, files, sizes)
     for name, size in sizes.items():
         camera = cameras.pop(name)
-        fitted = fitted_camera(archive, name, camera, size)
+        fitted = fit_camera(archive, name, camera, size)
         if fitted is not None:
             cameras[name] = fitted
             continue
@@ -231,7 +231,7 @@ def _cameras(
         )
         archive.defects(
             Defect(
-                file=found[name].names[0], kind="picture_size", stream=stream_id(name),
+                file=images[name].names[0], kind="picture_size", stream=stream_id(name),
                 message=f"{message}; they play without camera_info",
             )
         )  # fmt: skip
@@ -239,7 +239,7 @@ def _cameras(
 
 
 def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
-    def pictures(names: tuple[str, ...], stamp_ns: Stamps) -> Images:
+    def load_images(names: tuple[str, ...], stamp_ns: Stamps) -> Images:
         return Images(
             stamp_ns=stamp_ns,
             names=names,
@@ -247,22 +247,22 @@ def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
             packed=False,
         )
 
-    return FileStream(listed.names, listed.stamp_ns, pictures)
+    return FileStream(listed.names, listed.stamp_ns, load_images)
 
 
 def _usual_image(files: Files, names: list[str]) -> ImageHeader | None:
     """What the headers of most sound pictures say, of some from all over the stream."""
-    found: Counter[ImageHeader] = Counter()
+    headers: Counter[ImageHeader] = Counter()
     step = max(1, len(names) // LOOKED_AT)
     for name in [*names[::step], *names]:
-        if found.total() >= LOOKED_AT:
+        if headers.total() >= LOOKED_AT:
             break
         try:
             with files.open(name) as file:
-                found[image_from_bytes(file.read(HEAD))] += 1
+                headers[image_from_bytes(file.read(HEAD))] += 1
         except (ArchiveError, OSError):
             continue  # reported when it is its turn to be read
-    return found.most_common(1)[0][0] if found else None
+    return headers.most_common(1)[0][0] if headers else None
 
 
 def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
@@ -271,8 +271,8 @@ def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
     if camera != VISUAL or kind == NO_MOSAIC:
         return GREY
     if first is not None and (first.channels, first.bits) == (1, 8):
-        says = "the report only says Bayer8; --set bayer=... chooses another mosaic, or none for greys"
-        archive.notes.append(f"{camera}: one number for each pixel, sent as bayer_{kind}8: {says}")
+        hint = "the report only says Bayer8; --set bayer=... chooses another mosaic, or none for greys"
+        archive.notes.append(f"{camera}: one number for each pixel, sent as bayer_{kind}8: {hint}")
     return f"bayer_{kind}8"
 
 
@@ -280,16 +280,18 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
-    found = {key: files.matching(requested.files, requested.folder) for key, requested in kinds.items()}
-    if any(found.values()):
-        found = {key: matching_files(archive, files, key, requested) for key, requested in kinds.items()}
+    file_names = {key: files.matching(requested.files, requested.folder) for key, requested in kinds.items()}
+    if any(file_names.values()):
+        file_names = {key: matching_files(archive, files, key, requested) for key, requested in kinds.items()}
     elif is_expected:
         requested_files = " and ".join(requested.shown for requested in kinds.values())
         message = f"expected a folder with {requested_files}, got none; the rest plays"
-        place = kinds[log_key].folder
-        archive.lack(place, message, stream=stream_id(camera))
-    images = {last_part(name).lower(): name for name in found[images_key]}
-    entries = [entry for log in found[log_key] for entry in _entries(archive, files, log, stream=stream_id(camera))]
+        folder = kinds[log_key].folder
+        archive.lack(folder, message, stream=stream_id(camera))
+    images = {last_part(name).lower(): name for name in file_names[images_key]}
+    entries = [
+        entry for log in file_names[log_key] for entry in _entries(archive, files, log, stream=stream_id(camera))
+    ]
     names, stamps = [], []
     for log, line, stamp_ns, text in entries:
         name = images.get(last_part(text.strip()).lower())
@@ -301,8 +303,8 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
         else:
             names.append(name)
             stamps.append(stamp_ns)
-    if found[log_key]:
-        _report_unlisted(archive, camera, found[images_key], listed={*names})
+    if file_names[log_key]:
+        _report_unlisted(archive, camera, file_names[images_key], listed={*names})
     return ListedImages(names=names, stamp_ns=np.array(stamps, np.int64))
 
 
@@ -332,25 +334,25 @@ def _texts(archive: Archive, files: Files, log: str, *, stream: str) -> TaggedTe
         archive.defects(Defect(file=log, kind="unreadable_table", stream=stream, message=str(error)))
         data = b""
 
-    def tell(line: int, kind: str, message: str) -> None:
+    def report(line: int, kind: str, message: str) -> None:
         archive.defects(Defect(file=log, row=line + 1, kind=kind, stream=stream, message=message))
 
     read = texts_from_lines(data, FRAME)
     for bad in read.bad:
-        tell(*bad)
+        report(*bad)
     first, last = plausible_ns(archive.spec)
     possible = (read.stamp_ns >= first) & (read.stamp_ns <= last)
     for row in np.flatnonzero(~possible).tolist():
         got = f"{int(read.stamp_ns[row]) / NS_PER_S:.9g} s"
-        tell(int(read.line[row]), "implausible_time", f"expected a time that can be, got {got}; the line is left out")
+        report(int(read.line[row]), "implausible_time", f"expected a time that can be, got {got}; the line is left out")
     texts = tuple(text for text, good in zip(read.texts, possible.tolist(), strict=True) if good)
     read = replace(read, stamp_ns=read.stamp_ns[possible], texts=texts, line=read.line[possible])
-    for row, kind, message in _faults_of_order(read.stamp_ns):
-        tell(int(read.line[row]), kind, message)
+    for row, kind, message in _order_issues(read.stamp_ns):
+        report(int(read.line[row]), kind, message)
     return read
 
 
-def _faults_of_order(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
+def _order_issues(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
     """Rows whose time is that of the row before, lies before it, or long after it; they play at their times."""
     steps = np.diff(stamp_ns)
     for row in (np.flatnonzero(steps <= 0) + 1).tolist():
@@ -390,7 +392,7 @@ def _number_in(name: str) -> int:
     return int(digits[-1]) if digits else 0
 
 
-def _preferred(archive: Archive, logged: ListedImages, chosen: ListedImages) -> ListedImages:
+def _choose_images(archive: Archive, logged: ListedImages, chosen: ListedImages) -> ListedImages:
     """Those of the log, or those of the calibration where there are no others or they are wanted."""
     count = len(chosen.names)
     if logged.names and archive.parameters["pictures"] == "log":

@@ -54,13 +54,13 @@ POLES, REFLECTOR = ("left frame pole", "right frame pole"), "radar reflector"
 PUBLISHED = "m_deg_fixed_xyz_frd"
 SPANS, SCANS, REVOLUTIONS = 8, 100, 8  # that are looked at, spread over the archive
 NEAR_DEG, NEAR_M = 3.0, 0.5
-SEEN_SHARE = 0.5  # of the scans
+SEEN_FRACTION = 0.5  # of the scans
 SAME_NS = 5_000_000
 ENOUGH, FEWEST_BINS = 20, 3
-APART_S = 1.0  # by so much streams may start or end apart, and durations differ
+MAX_DIFFERENCE_S = 1.0  # by so much streams may start or end apart, and durations differ
 SENSORS = ("laser_", "radar_", "nav_", "visual_camera_", "ir_camera_")  # which the report's interval is about
 LATE_SETS = (5, 12)  # of which the report says that some sensors start late or end early
-PICTURES = 8
+IMAGES = 8
 BLACK = 16  # a band may hold noise
 CHANNELS = {"bgr8": 3, "bgra8": 4}
 ALIKE = 0.5  # of the larger difference: the greens' means differ by less
@@ -70,7 +70,7 @@ Bytes = NDArray[np.uint8]
 # Navigation compared with itself and with the wheels: its rates, its yaw, and what the wheels' radius must be.
 
 
-def sampled(tables: Tables) -> list[TableRows]:
+def sample_blocks(tables: Tables) -> list[TableRows]:
     """Blocks from all over the tables."""
     return [tables.rows(index) for index in spread(len(tables.blocks), BLOCKS)]
 
@@ -79,20 +79,20 @@ def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
     """Compare the rates with the differences of the poses, once as Euler rates and once as the body's."""
     if NAV not in tables:
         return
-    parts = [_steps(rows) for rows in sampled(tables[NAV])]
-    moved, told = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
-    _note_scale(archive, "velocities", "places", measured=moved, told=told, least=MOVING_M_S)
-    turned, euler, body = (np.concatenate([part[place] for part in parts]) for place in (2, 3, 4))
+    parts = [_rates_between(rows) for rows in sample_blocks(tables[NAV])]
+    differences, reported = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
+    _note_scale(archive, "velocities", "places", measured=differences, reported=reported, least=MOVING_M_S)
+    turned, euler, body = (np.concatenate([part[index] for part in parts]) for index in (2, 3, 4))
     if len(turned) < ENOUGH_ROWS or _rms(turned) < TURNING_RAD_S:
         return
     chosen = archive.parameters["nav_rates"]
     as_chosen = euler if chosen == "euler" else body
-    _note_scale(archive, "turn rates", "attitudes", measured=turned, told=as_chosen, least=TURNING_RAD_S)
+    _note_scale(archive, "turn rates", "attitudes", measured=turned, reported=as_chosen, least=TURNING_RAD_S)
     errors = {"euler": _rms(turned - euler), "body": _rms(turned - body)}
-    apart = _rms(euler - body)
+    separation = _rms(euler - body)
     text = f"turn rates as euler rates differ from the attitudes' by {errors['euler']:.2g} rad/s, as body rates by "
     text += f"{errors['body']:.2g} rad/s (rms)"
-    if abs(errors["euler"] - errors["body"]) < CLEARLY * apart or apart == 0:
+    if abs(errors["euler"] - errors["body"]) < CLEARLY * separation or separation == 0:
         archive.notes.append(f"measured: {text}: not to be told apart here")
         return
     archive.notes.append(f"measured: {text}")
@@ -107,11 +107,11 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
     for table in tables[NAV].tables if NAV in tables else ():
         last: tuple[NDArray[np.int64], Floats] | None = None
         for rows in (table.rows(index) for index in range(len(table.blocks))):
-            stamps, places = rows.stamp_ns, rows.columns(*PLACE)
-            before = (stamps[:1], places[:1]) if last is None else last
+            stamps, positions = rows.stamp_ns, rows.columns(*PLACE)
+            before = (stamps[:1], positions[:1]) if last is None else last
             seconds = np.diff(np.concatenate([before[0], stamps])) / NS_PER_S
-            moved_m = np.linalg.norm(np.diff(np.concatenate([before[1], places]), axis=0), axis=1)
-            last = (stamps[-1:], places[-1:])
+            moved_m = np.linalg.norm(np.diff(np.concatenate([before[1], positions]), axis=0), axis=1)
+            last = (stamps[-1:], positions[-1:])
             most_m = JUMP_M + FASTEST_M_S * np.abs(seconds)
             for row in np.flatnonzero(moved_m > most_m).tolist():
                 expected = f"expected a place at most {most_m[row]:.1f} m from that of the row before"
@@ -122,17 +122,17 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 )
 
 
-def _steps(rows: TableRows) -> tuple[Floats, ...]:
+def _rates_between(rows: TableRows) -> tuple[Floats, ...]:
     """Between rows (m,): velocities of the places and as told, rates of the attitudes, as Euler and as body rates."""
     seconds = np.diff(rows.stamp_ns) / NS_PER_S
     near = (seconds > 0) & (seconds < LONGEST_STEP_S)
     angles, safe = rows.columns(*ANGLES), np.where(near, seconds, 1.0)
-    found = [np.diff(rows.columns(*PLACE), axis=0) / safe[:, None], _between(rows.columns(*VELOCITY))]
-    found.append(turns.flu_rates_between(angles, safe) if len(rows) > 1 else np.zeros((0, 3)))
+    columns = [np.diff(rows.columns(*PLACE), axis=0) / safe[:, None], _between(rows.columns(*VELOCITY))]
+    columns.append(turns.flu_rates_between(angles, safe) if len(rows) > 1 else np.zeros((0, 3)))
     for reading in ("euler", "body"):
         matrices = turns.flu_rates_from(angles, reading)
-        found.append(_between(turns.applied(matrices, rows.columns(*RATES))))
-    return tuple(values[near] for values in found)
+        columns.append(_between(turns.apply_matrices(matrices, rows.columns(*RATES))))
+    return tuple(values[near] for values in columns)
 
 
 def _between(values: Floats) -> Floats:
@@ -143,11 +143,11 @@ def _rms(values: Floats) -> float:
     return float(np.sqrt((values**2).sum(axis=1).mean()))
 
 
-def _note_scale(archive: Archive, what: str, of: str, *, measured: Floats, told: Floats, least: float) -> None:
+def _note_scale(archive: Archive, what: str, of: str, *, measured: Floats, reported: Floats, least: float) -> None:
     if len(measured) < ENOUGH_ROWS or _rms(measured) < least:
         return
     # By the rows as told: the differences of poses are the noisier, and what is divided by must not be noise.
-    scale = float((told**2).sum() / ((told * measured).sum() or np.nan))
+    scale = float((reported**2).sum() / ((reported * measured).sum() or np.nan))
     text = f"nav's {what} are {scale:.3f} times the differences of its {of}"
     is_off = not abs(scale - 1) <= SCALE_OFF
     archive.notes.append(f"warning: {text}: another unit or order?" if is_off else f"measured: {text}")
@@ -157,15 +157,16 @@ def check_course(archive: Archive, tables: Mapping[str, Tables]) -> None:
     """Note by how much the yaw differs from the course on straight runs, beside the grid's convergence."""
     if NAV not in tables:
         return
-    apart = np.concatenate([_yaw_less_course(rows) for rows in sampled(tables[NAV])])
-    if len(apart) < ENOUGH_ROWS:
+    differences = np.concatenate([_yaw_less_course(rows) for rows in sample_blocks(tables[NAV])])
+    if len(differences) < ENOUGH_ROWS:
         return
-    median = float(np.degrees(np.median(apart)))
-    spread = float(np.degrees(np.percentile(apart, 75) - np.percentile(apart, 25)))
+    median = float(np.degrees(np.median(differences)))
+    spread = float(np.degrees(np.percentile(differences, 75) - np.percentile(differences, 25)))
     convergence = np.degrees(grid_of(archive, tables[NAV]).convergence_rad())
     text = (
-        f"on straight runs the yaw is {median:+.2f} deg from the course on the grid ({len(apart)} rows, half of them "
-        f"within {spread:.2f} deg); a yaw from true north would be {convergence:+.2f} deg off, one from the grid's 0"
+        f"on straight runs the yaw is {median:+.2f} deg from the course on the grid ({len(differences)} rows, "
+        f"half of them within {spread:.2f} deg); a yaw from true north would be {convergence:+.2f} deg off, "
+        "one from the grid's 0"
     )
     archive.notes.append(f"warning: {text}" if abs(median) > COURSE_OFF_DEG else f"measured: {text}")
 
@@ -174,8 +175,8 @@ def _yaw_less_course(rows: TableRows) -> Floats:
     """Angles in rad where the vehicle drives straight, ahead or backward."""
     north, east, _ = rows.columns(*VELOCITY).T
     straight = (np.hypot(north, east) > COURSE_M_S) & (np.abs(rows["d_yaw"]) < STRAIGHT_RAD_S)
-    apart = rows["yaw"][straight] - np.arctan2(east, north)[straight]
-    folded: Floats = (apart + np.pi / 2) % np.pi - np.pi / 2
+    difference = rows["yaw"][straight] - np.arctan2(east, north)[straight]
+    folded: Floats = (difference + np.pi / 2) % np.pi - np.pi / 2
     return folded
 
 
@@ -189,8 +190,10 @@ def check_skid_steer(archive: Archive) -> None:
     fit = skid_steer_fit(drive)
     if fit.wheel_radius_m is None:
         return
-    text = f"the wheels fit the navigation with a radius of {_shown(fit.wheel_radius_m)}"
-    text += f" and a track of {_shown(fit.track_m)}" if fit.track_m else "; it turns too little to tell the track"
+    text = f"the wheels fit the navigation with a radius of {_estimate_text(fit.wheel_radius_m)}"
+    text += (
+        f" and a track of {_estimate_text(fit.track_m)}" if fit.track_m else "; it turns too little to tell the track"
+    )
     archive.notes.append(f"measured: {text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)")
     if fit.wheel_radius_m.value < 0 or (fit.track_m and fit.track_m.value < 0):
         message = f"{text}: one below 0 means that the wheels turn the other way, or that left is right"
@@ -198,7 +201,7 @@ def check_skid_steer(archive: Archive) -> None:
         archive.defects(Defect(file=file, kind="wheel_sense", stream="payload_wheels", message=message))
 
 
-def _shown(estimate: Estimate) -> str:
+def _estimate_text(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} m +- {estimate.std:.3f} m"
 
 
@@ -224,11 +227,11 @@ def _all(stream: Stream) -> list[object]:
     return [stream.load(index) for index in range(len(stream.spans))]
 
 
-def stands(archive: Archive, tables: Mapping[str, Tables]) -> bool:
+def is_standing(archive: Archive, tables: Mapping[str, Tables]) -> bool:
     """Whether the vehicle stands all the time, as far as the navigation tells."""
     if NAV not in tables:
         return False
-    return all(bool((np.abs(rows.columns(*VELOCITY)) < LONGEST_STAND).all()) for rows in sampled(tables[NAV]))
+    return all(bool((np.abs(rows.columns(*VELOCITY)) < LONGEST_STAND).all()) for rows in sample_blocks(tables[NAV]))
 
 
 # The static scene as laser and radar see it, which tells the sense of their angles; the radar's ranges compared.
@@ -253,7 +256,7 @@ class Sight:
 
     @property
     def is_seen(self) -> bool:
-        return self.share >= SEEN_SHARE
+        return self.share >= SEEN_FRACTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,16 +289,16 @@ def target_of(constants: Mapping[str, Any], name: str) -> Target:
     )
 
 
-def sight_of(scans: list[Floats], turn: Floats, target: Target, *, mirrored: bool) -> Sight:
+def sight_of(scans: list[Floats], rotation: Floats, target: Target, *, mirrored: bool) -> Sight:
     """How a target is seen in scans, each of points (n, 3) in the sensor's frame (FLU), which `turn` takes to FRD.
 
     `mirrored` takes the sensor's left for its right.
     """
-    sign = np.array([1.0, 1.0 if mirrored else -1.0, -1.0])
+    flip = np.array([1.0, 1.0 if mirrored else -1.0, -1.0])
     bearings, ranges = [np.zeros(0)], [np.zeros(0)]
     seen = 0
     for points in scans:
-        x, y, _ = turn @ (points * sign).T
+        x, y, _ = rotation @ (points * flip).T
         bearing, range_m = np.degrees(np.arctan2(y, x)), np.hypot(x, y)
         near = (np.abs(bearing - target.bearing_deg) < NEAR_DEG) & (np.abs(range_m - target.range_m) < NEAR_M)
         seen += bool(near.any())
@@ -311,24 +314,24 @@ def body_from_sensor(archive: Archive, sensor: str) -> Floats | None:
     """The published rotation (3, 3) of a sensor in the body, both FRD; None where it is not published so."""
     for row in archive.spec.extrinsics:
         if (row.parent, row.child, row.convention) == ("base_link", sensor, PUBLISHED):
-            turn: Floats = ned_from_frd(np.radians([row.rotation]))[0]
-            return turn
+            rotation: Floats = ned_from_frd(np.radians([row.rotation]))[0]
+            return rotation
     return None
 
 
 def check_poles(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
     """Note where LaserHorizontal sees the poles of the frame before the vehicle; mirrored ones are a defect."""
-    stream, turn = archive.streams.get("laser_horizontal_scan"), body_from_sensor(archive, "laser_horizontal")
-    if stream is None or turn is None or not _is_static(archive, tables, known):
+    stream, rotation = archive.streams.get("laser_horizontal_scan"), body_from_sensor(archive, "laser_horizontal")
+    if stream is None or rotation is None or not _is_static(archive, tables, known):
         return
     scans = list(_scans(stream))
     targets = {name: target_of(archive.spec.constants, name) for name in POLES}
-    sights = {name: sight_of(scans, turn, target, mirrored=False) for name, target in targets.items()}
-    others = {name: sight_of(scans, turn, target, mirrored=True) for name, target in targets.items()}
-    text = "; ".join(_told(name, sights[name], target) for name, target in targets.items())
+    sights = {name: sight_of(scans, rotation, target, mirrored=False) for name, target in targets.items()}
+    others = {name: sight_of(scans, rotation, target, mirrored=True) for name, target in targets.items()}
+    text = "; ".join(_sight_text(name, sights[name], target) for name, target in targets.items())
     if sum(sight.is_seen for sight in others.values()) > sum(sight.is_seen for sight in sights.values()):
         message = f"LaserHorizontal sees the frame's poles left for right: {text}; mirrored: "
-        message += "; ".join(_told(name, others[name], target) for name, target in targets.items())
+        message += "; ".join(_sight_text(name, others[name], target) for name, target in targets.items())
         archive.defects(Defect(file="LaserHorizontal", kind="laser_sense", message=message))
     elif known is not None or any(sight.is_seen for sight in sights.values()):
         archive.notes.append(f"measured: LaserHorizontal in the static scene: {text}")
@@ -336,27 +339,27 @@ def check_poles(archive: Archive, tables: Mapping[str, Tables], known: KnownSet 
 
 def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
     """Note where the radar sees the reflector on its pole, in the sets that have it: this tells its angle's sense."""
-    stream, turn = archive.streams.get("radar_points"), body_from_sensor(archive, "radar")
+    stream, rotation = archive.streams.get("radar_points"), body_from_sensor(archive, "radar")
     target = target_of(archive.spec.constants, REFLECTOR)
     is_there = known.number in target.sets if known is not None else _is_static(archive, tables, known)
-    if stream is None or turn is None or not is_there:
+    if stream is None or rotation is None or not is_there:
         return
     clouds = list(_clouds(stream))
-    sight, other = (sight_of(clouds, turn, target, mirrored=mirrored) for mirrored in (False, True))
-    text = f"the radar in the static scene: {_told(REFLECTOR, sight, target)}"
+    sight, other = (sight_of(clouds, rotation, target, mirrored=mirrored) for mirrored in (False, True))
+    text = f"the radar in the static scene: {_sight_text(REFLECTOR, sight, target)}"
     if other.is_seen and not sight.is_seen:
         cure = f"--set radar_angle_sense={-archive.parameters['radar_angle_sense']} would turn it round"
-        message = f"{text}; with the angle the other way: {_told(REFLECTOR, other, target)}; {cure}"
+        message = f"{text}; with the angle the other way: {_sight_text(REFLECTOR, other, target)}; {cure}"
         archive.defects(Defect(file="RadarRangeBearing", kind="radar_sense", message=message))
     elif known is not None or sight.is_seen:
         archive.notes.append(f"measured: {text}; seen in both senses" if other.is_seen else f"measured: {text}")
 
 
 def _is_static(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> bool:
-    return known.is_static if known is not None else stands(archive, tables)
+    return known.is_static if known is not None else is_standing(archive, tables)
 
 
-def _told(name: str, sight: Sight, target: Target) -> str:
+def _sight_text(name: str, sight: Sight, target: Target) -> str:
     expected = f"{target.bearing_deg:+.1f} deg, {target.range_m:.2f} m"
     if not sight.is_seen:
         return f"{name} not seen (expected at {expected})"
@@ -396,15 +399,18 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
         bins=archive.parameters["radar_bins"],
         farthest_m=archive.spec.constants["radar"]["farthest_m"],
     )
-    parts = [_beside(rows, tables[RANGES], seeing) for rows in _revolutions(tables[SPECTRUM])]
-    apart_m, apart_deg = (np.concatenate([np.zeros(0), *(part[place] for part in parts)]) for place in (0, 1))
-    if len(apart_m) < ENOUGH:
+    parts = [_compare_with_ranges(rows, tables[RANGES], seeing) for rows in _revolutions(tables[SPECTRUM])]
+    differences_m, differences_deg = (
+        np.concatenate([np.zeros(0), *(part[index] for part in parts)]) for index in (0, 1)
+    )
+    if len(differences_m) < ENOUGH:
         archive.notes.append("measured: spectra and ranges of the radar have no times in common")
         return
-    median, most = float(np.median(apart_m)), float(np.percentile(apart_m, 95))
+    median, most = float(np.median(differences_m)), float(np.percentile(differences_m, 95))
     text = (
         f"the spectra's peaks differ from RadarRangeBearing's ranges by {median:.4f} m in the median, 95 % of them by "
-        f"less than {most:.3f} m ({len(apart_m)} lines, whose bearings differ by {float(np.median(apart_deg)):.3f} deg)"
+        f"less than {most:.3f} m ({len(differences_m)} lines, "
+        f"whose bearings differ by {float(np.median(differences_deg)):.3f} deg)"
     )
     archive.notes.append(f"measured: {text}")
     if median > archive.spec.constants["radar"]["m_per_bin"]:
@@ -414,12 +420,12 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
 
 def _revolutions(tables: Tables) -> Iterator[TableRows]:
     for table in tables.tables:
-        found = finder_of(table).revolutions
-        for index in spread(len(found), REVOLUTIONS):
-            yield rows_of_revolution(table, found[index])
+        revolutions = finder_of(table).revolutions
+        for index in spread(len(revolutions), REVOLUTIONS):
+            yield rows_of_revolution(table, revolutions[index])
 
 
-def _beside(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
+def _compare_with_ranges(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
     """By how much peaks and bearings (m,) differ from those of the ranges at the same times."""
     if not len(rows):
         return np.zeros(0), np.zeros(0)
@@ -428,8 +434,8 @@ def _beside(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Fl
     range_m = metres(nearest["range"], nearest["unit"])
     bearing_deg = rows["angle_deg"] - np.degrees(nearest["start_angle"])
     near &= np.isfinite(range_m) & np.isfinite(peaks_m)
-    apart_deg = np.abs((bearing_deg + 180) % 360 - 180)
-    return np.abs(peaks_m - range_m)[near], apart_deg[near]
+    difference_deg = np.abs((bearing_deg + 180) % 360 - 180)
+    return np.abs(peaks_m - range_m)[near], difference_deg[near]
 
 
 def add_checks(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
@@ -458,10 +464,10 @@ def check_times(archive: Archive, known: KnownSet | None) -> None:
     start_ns, end_ns = min(first for first, _ in times.values()), max(last for _, last in times.values())
     late = {name: (first - start_ns) / NS_PER_S for name, (first, _) in times.items()}
     early = {name: (end_ns - last) / NS_PER_S for name, (_, last) in times.items()}
-    for what, apart in (("start after the first", late), ("end before the last", early)):
-        told = [f"{name} {seconds:.3f} s" for name, seconds in apart.items() if seconds > APART_S]
-        if told:
-            archive.notes.append(f"measured: streams that {what}: {', '.join(told)}")
+    for what, gaps_s in (("start after the first", late), ("end before the last", early)):
+        texts = [f"{name} {seconds:.3f} s" for name, seconds in gaps_s.items() if seconds > MAX_DIFFERENCE_S]
+        if texts:
+            archive.notes.append(f"measured: streams that {what}: {', '.join(texts)}")
     common_ns = (max(first for first, _ in times.values()), min(last for _, last in times.values()))
     _compare_with_report(archive, common_ns, known)
 
@@ -472,22 +478,22 @@ def _compare_with_report(archive: Archive, common_ns: tuple[int, int], known: Kn
     if known is None:
         archive.notes.append(f"measured: {text}")
         return
-    beside = f"{text}; the report has {known.duration_s:.3f} s, from {known.start_s:.3f} to {known.end_s:.3f}"
-    if abs(first_s - known.start_s) <= APART_S and abs(last_s - known.end_s) <= APART_S:
-        archive.notes.append(f"measured: {beside}")
+    summary = f"{text}; the report has {known.duration_s:.3f} s, from {known.start_s:.3f} to {known.end_s:.3f}"
+    if abs(first_s - known.start_s) <= MAX_DIFFERENCE_S and abs(last_s - known.end_s) <= MAX_DIFFERENCE_S:
+        archive.notes.append(f"measured: {summary}")
         return
     why = "other times"
     if known.number in LATE_SETS:
         why = "it also says that some start late or end early"
-    elif first_s >= known.start_s - APART_S and last_s <= known.end_s + APART_S:
+    elif first_s >= known.start_s - MAX_DIFFERENCE_S and last_s <= known.end_s + MAX_DIFFERENCE_S:
         why = "this is a part of it, or some sensors start late or end early"
-    archive.notes.append(f"warning: {beside}: {why}")
+    archive.notes.append(f"warning: {summary}: {why}")
 
 
 def check_mosaic(archive: Archive) -> None:
     """Note where the greens of the visual camera's mosaic lie: their means are alike, those of red and blue are not."""
     encoded = f"bayer_{archive.parameters['bayer']}8"
-    mosaics = (pixels for pixels in _sampled(archive, VISUAL) if pixels.encoding == encoded)
+    mosaics = (pixels for pixels in _sample_images(archive, VISUAL) if pixels.encoding == encoded)
     means = [_phases(pixels) for pixels in mosaics if min(pixels.width, pixels.height) > 1]
     if not means:
         return
@@ -507,7 +513,7 @@ def check_black_bands(archive: Archive) -> None:
     camera = archive.spec.cameras.get(IR)
     if camera is None:
         return
-    whole = [_grey(pixels) for pixels in _sampled(archive, IR) if (pixels.width, pixels.height) != CLIPPED]
+    whole = [_grey(pixels) for pixels in _sample_images(archive, IR) if (pixels.width, pixels.height) != CLIPPED]
     whole = [image for image in whole if image.shape == (camera.height, camera.width)]
     if not whole:
         return
@@ -522,12 +528,12 @@ def check_black_bands(archive: Archive) -> None:
     archive.notes.append(f"measured: {text}{fits if (width, height) == CLIPPED else ''}")
 
 
-def _sampled(archive: Archive, camera: str) -> Iterator[Pixels]:
+def _sample_images(archive: Archive, camera: str) -> Iterator[Pixels]:
     """Pictures from all over the stream, without the defective ones."""
     stream = archive.streams.get(stream_id(camera))
     if stream is None:
         return
-    for index in spread(len(stream.spans), PICTURES):
+    for index in spread(len(stream.spans), IMAGES):
         record = stream.load(index)
         if not isinstance(record, Images):
             continue
@@ -543,8 +549,8 @@ def _grey(pixels: Pixels) -> Bytes:
     """The pixels (height, width), of a coloured picture the brightest colour."""
     rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)
     channels = CHANNELS.get(pixels.encoding, 1)
-    found: Bytes = rows[:, : pixels.width * channels].reshape(pixels.height, pixels.width, channels).max(axis=2)
-    return found
+    brightest: Bytes = rows[:, : pixels.width * channels].reshape(pixels.height, pixels.width, channels).max(axis=2)
+    return brightest
 
 
 def _phases(pixels: Pixels) -> list[float]:

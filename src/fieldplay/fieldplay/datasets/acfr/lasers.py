@@ -106,34 +106,34 @@ class LaserConversions:
         if self.parameters["laser_stamps"] == "first_beam":
             early_s = np.where(beam_s < 0, 0.0, lines.first_beam_s)
             stamp_ns = stamp_ns - np.rint(early_s * NS_PER_S).astype(np.int64)
-        found = records.LaserScans(
+        scans = records.LaserScans(
             stamp_ns=stamp_ns,
             angle_min_rad=np.where(step >= 0, -last, -lines.start_rad),
             angle_increment_rad=np.abs(step),
-            ranges_m=_turned(lines),
+            ranges_m=_counter_clockwise(lines),
             count=lines.count,
             range_min_m=np.zeros(len(step)),
             range_max_m=lines.range_max_m,
             scan_time_s=turns * self.turn_s,
             time_increment_s=beam_s,
         )
-        return found if (np.diff(stamp_ns) >= 0).all() else found.only(np.argsort(stamp_ns, kind="stable"))
+        return scans if (np.diff(stamp_ns) >= 0).all() else scans.only(np.argsort(stamp_ns, kind="stable"))
 
 
 def turns_of(step_rad: Floats) -> Floats:
     """How many turns of the mirror, 1 to 4, give lines of such steps (n,): each gives steps of one degree."""
-    found: Floats = np.clip(np.rint(DEGREE / np.where(step_rad == 0, DEGREE, np.abs(step_rad))), 1, STEPS)
-    return found
+    turns: Floats = np.clip(np.rint(DEGREE / np.where(step_rad == 0, DEGREE, np.abs(step_rad))), 1, STEPS)
+    return turns
 
 
-def _turned(lines: Lines) -> Floats:
+def _counter_clockwise(lines: Lines) -> Floats:
     """The ranges (n, k) counter-clockwise: from behind, where the steps of the line are clockwise."""
-    place = np.arange(lines.ranges_m.shape[1])
+    beam = np.arange(lines.ranges_m.shape[1])
     count = lines.count[:, None]
-    own = np.where((lines.step_rad >= 0)[:, None], count - 1 - place, place)
-    found = np.take_along_axis(lines.ranges_m, np.clip(own, 0, None), axis=1)
-    found[place >= count] = np.nan
-    return found
+    index = np.where((lines.step_rad >= 0)[:, None], count - 1 - beam, beam)
+    ranges_m = np.take_along_axis(lines.ranges_m, np.clip(index, 0, None), axis=1)
+    ranges_m[beam >= count] = np.nan
+    return ranges_m
 
 
 def quarters(rows: TableRows) -> tuple[Integers, Integers]:
@@ -145,8 +145,8 @@ def quarters(rows: TableRows) -> tuple[Integers, Integers]:
 
 def has_degrees(rows: TableRows) -> NDArray[np.bool_]:
     """Which lines (n,) have steps of one degree, as those have of which four make a scan."""
-    found: NDArray[np.bool_] = np.abs(np.degrees(rows["angle_increment"]) - 1) < ROUGHLY
-    return found
+    result: NDArray[np.bool_] = np.abs(np.degrees(rows["angle_increment"]) - 1) < ROUGHLY
+    return result
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,13 +156,13 @@ class Merging:
     laser: LaserConversions
     line_ns: int
 
-    def begins(self, rows: TableRows) -> NDArray[np.bool_]:
+    def starts(self, rows: TableRows) -> NDArray[np.bool_]:
         """Which lines begin a scan: the quarters do not rise, or too much time is gone; a lost line changes nothing."""
         whole, quarter = quarters(rows)
-        found = starts_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
+        starts = starts_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
         plain = has_degrees(rows)
-        found[1:] |= (np.diff(whole) != 0) | ~plain[1:] | ~plain[:-1]
-        return found
+        starts[1:] |= (np.diff(whole) != 0) | ~plain[1:] | ~plain[:-1]
+        return starts
 
     def scans(self, rows: TableRows, group: Integers) -> records.LaserScans:
         """A scan of each group (of each line its number from 0), at the time of its first line."""
@@ -175,8 +175,8 @@ class Merging:
         degrees = lines.count - (quarter == 0)
         width = np.maximum.reduceat(spread * degrees + 1, firsts)
         ranges_m = np.full((len(firsts), int(width.max())), np.nan)
-        line, place = np.nonzero(np.arange(lines.ranges_m.shape[1]) < lines.count[:, None])
-        ranges_m[group[line], spread[line] * place + quarter[line]] = lines.ranges_m[line, place]
+        line, beam = np.nonzero(np.arange(lines.ranges_m.shape[1]) < lines.count[:, None])
+        ranges_m[group[line], spread[line] * beam + quarter[line]] = lines.ranges_m[line, beam]
         step = lines.step_rad[firsts] / spread[firsts]
         merged = Lines(
             stamp_ns=lines.stamp_ns[firsts], first_beam_s=lines.first_beam_s[firsts],
@@ -201,7 +201,7 @@ class EarlierStream:
         return self.stream.load(index)
 
 
-def with_wanted_units(archive: Archive) -> None:
+def with_chosen_units(archive: Archive) -> None:
     """Let lines that name no unit be read where the parameter says which it is, whatever they say."""
     if archive.parameters["range_unit"] == "line":
         return
@@ -224,15 +224,15 @@ def open_lasers(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Str
         if key in tables:
             streams[f"{key}_scan"] = TableStream(tables[key], laser.scans)
             if archive.parameters["merge_scans"]:
-                streams[f"{key}_scan_full"] = _merged(tables[key], laser)
+                streams[f"{key}_scan_full"] = _merged_stream(tables[key], laser)
     if archive.parameters["laser_stamps"] == "first_beam":
         by_ns = round(STEPS * laser.turn_s * NS_PER_S)
         return {key: EarlierStream(stream, by_ns) for key, stream in streams.items()}
     return streams
 
 
-def _merged(tables: Tables, laser: LaserConversions) -> Stream:
+def _merged_stream(tables: Tables, laser: LaserConversions) -> Stream:
     steps = np.diff(tables.rows(0).stamp_ns)
     usual_ns = np.median(steps[steps > 0]) if (steps > 0).any() else laser.turn_s * NS_PER_S
     merging = Merging(laser=laser, line_ns=int(usual_ns))
-    return GroupStream(tables, choose=lambda rows: rows, starts=merging.begins, convert=merging.scans)
+    return GroupStream(tables, choose=lambda rows: rows, starts=merging.starts, convert=merging.scans)

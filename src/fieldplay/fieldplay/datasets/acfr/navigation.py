@@ -82,14 +82,14 @@ def _report_no_covariances(archive: Archive, tables: Tables) -> None:
 
 def grid_of(archive: Archive, table: Tables) -> MapGrid:
     """Where the map lies, by the parameters and the first place."""
-    east, north, up = _first_place(table)
+    east, north, up = _first_position(table)
     zone = archive.parameters["utm_zone"]
     if zone == AUTO:
         zone = zone_from_easting(east)
     return MapGrid(zone=zone, origin_m=origin_from_text(archive.parameters["map_origin"], (east, north, up)))
 
 
-def _first_place(table: Tables) -> tuple[float, float, float]:
+def _first_position(table: Tables) -> tuple[float, float, float]:
     rows = table.rows(min(range(len(table.blocks)), key=lambda index: table.blocks[index].first_ns))
     north, east, down = (float(value) for value in rows.columns(*PLACE)[0])
     return east, north, -down
@@ -97,7 +97,7 @@ def _first_place(table: Tables) -> tuple[float, float, float]:
 
 def _note_grid(archive: Archive, table: Tables, grid: MapGrid) -> None:
     """Say where the map lies, and report a place that is not at Marulan."""
-    east, north, _ = _first_place(table)
+    east, north, _ = _first_position(table)
     is_chosen = archive.parameters["utm_zone"] != AUTO
     how = "by the parameter utm_zone" if is_chosen else f"by the first place, {east / 1e3:.1f} km east"
     origin = ",".join(f"{value:.10g}" for value in grid.origin_m)
@@ -105,11 +105,11 @@ def _note_grid(archive: Archive, table: Tables, grid: MapGrid) -> None:
         f"UTM zone {grid.zone} south, {how}; map's origin is {origin} (east, north, up in m) and its axes are the "
         f"grid's, whose north lies {np.degrees(grid.convergence_rad()):+.3f} deg (clockwise) from true north"
     )
-    _report_strange_place(archive, table.tables[0].name, east=east, north=north, zone=grid.zone)
+    _report_strange_position(archive, table.tables[0].name, east=east, north=north, zone=grid.zone)
 
 
-def _report_strange_place(archive: Archive, file: str, *, east: float, north: float, zone: int) -> None:
-    """A place that is not at Marulan plays, but is told."""
+def _report_strange_position(archive: Archive, file: str, *, east: float, north: float, zone: int) -> None:
+    """Report a position that is not at Marulan; it plays."""
     (west_end, east_end), (south_end, north_end) = ZONES[zone], NORTH_M
     if west_end <= east <= east_end and south_end <= north <= north_end:
         return
@@ -156,22 +156,22 @@ class NavigationConversions:
             position_m=axes.enu_from_ned(rows.columns(*PLACE)) - self.grid.origin_m,
             orientation_xyzw=axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(angles)),
             pose_covariance=zero_where_unknown(pose_covariance(covariance)),
-            linear_velocity_m_s=applied(linear, rows.columns(*VELOCITY)),
-            angular_velocity_rad_s=applied(angular, rows.columns(*RATES)),
+            linear_velocity_m_s=apply_matrices(linear, rows.columns(*VELOCITY)),
+            angular_velocity_rad_s=apply_matrices(angular, rows.columns(*RATES)),
             twist_covariance=zero_where_unknown(twist_covariance(covariance, linear, angular)),
         )
 
     def fix(self, rows: TableRows) -> records.Fix:
         """Places on WGS84, with the covariance about true east and north; what kind of fix it was is not archived."""
         longitude, latitude = self.geodetic.transform(rows["east"], rows["north"])
-        place = turned(covariance_of(rows)[:, :3, :3], ENU_FROM_NED)
+        covariance_m2 = rotate_covariance(covariance_of(rows)[:, :3, :3], ENU_FROM_NED)
         return records.Fix(
             stamp_ns=rows.stamp_ns,
             latitude_deg=np.asarray(latitude, np.float64),
             longitude_deg=np.asarray(longitude, np.float64),
             altitude_m=-rows["down"],
             status=np.zeros(len(rows), np.int8),
-            covariance_m2=zero_where_unknown(turned(place, true_from_grid(self.convergence_rad))),
+            covariance_m2=zero_where_unknown(rotate_covariance(covariance_m2, true_from_grid(self.convergence_rad))),
         )
 
 
@@ -183,8 +183,8 @@ def covariance_of(rows: TableRows) -> Floats:
 def zero_where_unknown(covariance: Floats) -> Floats:
     """Covariances (n, k, k), all zero as messages have unknown ones where a part of one is not known (NaN)."""
     unknown = np.isnan(covariance).any(axis=(-2, -1), keepdims=True)
-    found: Floats = np.where(unknown, 0.0, covariance)
-    return found
+    known: Floats = np.where(unknown, 0.0, covariance)
+    return known
 
 
 def true_from_grid(convergence_rad: float) -> Floats:
@@ -227,9 +227,9 @@ def flu_rates_from(angles: Floats, rates_are: str) -> Floats:
 
 def pose_covariance(covariance: Floats) -> Floats:
     """Covariances (n, 6, 6) of east, north, up and of roll, pitch, yaw about fixed axes, from (n, 12, 12)."""
-    turn = np.zeros((6, 6))
-    turn[:3, :3], turn[3:, 3:] = ENU_FROM_NED, np.diag(axes.FLU_FROM_FRD)
-    return turned(covariance[:, POSE[:, None], POSE], turn)
+    rotation = np.zeros((6, 6))
+    rotation[:3, :3], rotation[3:, 3:] = ENU_FROM_NED, np.diag(axes.FLU_FROM_FRD)
+    return rotate_covariance(covariance[:, POSE[:, None], POSE], rotation)
 
 
 def twist_covariance(covariance: Floats, linear: Floats, angular: Floats) -> Floats:
@@ -237,31 +237,31 @@ def twist_covariance(covariance: Floats, linear: Floats, angular: Floats) -> Flo
 
     The angles' own errors are left out: they would add the velocity times an error of direction.
     """
-    turn = np.zeros((len(covariance), 6, 6))
-    turn[:, :3, :3], turn[:, 3:, 3:] = linear, angular
-    return turned(covariance[:, TWIST[:, None], TWIST], turn)
+    rotation = np.zeros((len(covariance), 6, 6))
+    rotation[:, :3, :3], rotation[:, 3:, 3:] = linear, angular
+    return rotate_covariance(covariance[:, TWIST[:, None], TWIST], rotation)
 
 
-def turned(covariance: Floats, turn: Floats) -> Floats:
+def rotate_covariance(covariance: Floats, rotation: Floats) -> Floats:
     """Covariances (..., k, k) of what the matrices (..., k, k) make of the vectors."""
-    found: Floats = turn @ covariance @ np.swapaxes(turn, -1, -2)
-    return found
+    rotated: Floats = rotation @ covariance @ np.swapaxes(rotation, -1, -2)
+    return rotated
 
 
-def applied(matrices: Floats, vectors: Floats) -> Floats:
+def apply_matrices(matrices: Floats, vectors: Floats) -> Floats:
     """Vectors (n, 3) times matrices (n, 3, 3)."""
-    found: Floats = np.einsum("nij,nj->ni", matrices, vectors)
-    return found
+    result: Floats = np.einsum("nij,nj->ni", matrices, vectors)
+    return result
 
 
 def flu_rates_between(angles: Floats, seconds: Floats) -> Floats:
     """Mean rates (n - 1, 3) about the body's axes (FLU) from one attitude (n, 3) to the next, so much later."""
     matrices = ned_from_frd(angles)
-    turn = np.swapaxes(matrices[:-1], 1, 2) @ matrices[1:]
-    skew = (turn - np.swapaxes(turn, 1, 2)) / 2
+    rotation = np.swapaxes(matrices[:-1], 1, 2) @ matrices[1:]
+    skew = (rotation - np.swapaxes(rotation, 1, 2)) / 2
     axis = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
     sine = np.linalg.norm(axis, axis=1)
-    angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2)
+    angle = np.arctan2(sine, (np.trace(rotation, axis1=1, axis2=2) - 1) / 2)
     scale = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
-    found: Floats = axis * (scale / seconds)[:, None] * axes.FLU_FROM_FRD
-    return found
+    rates: Floats = axis * (scale / seconds)[:, None] * axes.FLU_FROM_FRD
+    return rates

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fieldplay.core.errors import Defect, DefectLocation, Report, UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.spec import Turning
+from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT
 from fieldplay.io.row_cache import TableRows, concatenate_rows
 from fieldplay.io.table import Table, Tables
@@ -28,7 +28,7 @@ RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
 FLOATS = "32FC1"
 METRES_PER_UNIT = np.array([np.nan, 1e-3, 1e-2, 1.0, 1e3])  # by RangeUnitType: 0 is an error
-BIN_SHARE = 0.02  # of a bin's length, by which it may differ from the stated one
+BIN_TOLERANCE = 0.02  # of a bin's length, by which it may differ from the stated one
 Floats = NDArray[np.float64]
 
 
@@ -52,10 +52,10 @@ class RevolutionFinder:
     are reported, and belong to no turn: that is as long as most, or as is known where at least some are.
     """
 
-    def __init__(self, turning: Turning, file: str, report: Report) -> None:
+    def __init__(self, scanner: RotatingScanner, file: str, report: Report) -> None:
         self.revolutions: list[Revolution] = []
         self.usual_count: int | None = None
-        self._turning = turning
+        self._scanner = scanner
         self._file = file
         self._report = report
         self._blocks = 0
@@ -75,12 +75,12 @@ class RevolutionFinder:
             self.usual_count = self._usual(rows[COUNT].astype(np.int64))
         usual = self.usual(rows)
         for row in np.flatnonzero(~usual).tolist():
-            self._tell_length(int(rows.line[row]), int(rows[COUNT][row]))
+            self._report_length(int(rows.line[row]), int(rows[COUNT][row]))
         self._find(rows.only(usual))
         self._blocks += 1
 
     def _usual(self, counts: NDArray[np.int64]) -> int:
-        known = self._turning.values
+        known = self._scanner.values
         if (counts == known).mean() >= SOME:
             return known
         return int(np.bincount(counts).argmax())
@@ -92,7 +92,7 @@ class RevolutionFinder:
         chosen: NDArray[np.bool_] = rows[COUNT] == self.usual_count
         return chosen
 
-    def _tell_length(self, line: int, count: int) -> None:
+    def _report_length(self, line: int, count: int) -> None:
         kind = "short_row" if count < (self.usual_count or 0) else "long_row"
         message = f"expected {self.usual_count} values as is usual in this file, got {count}; the line is left out"
         self._report(Defect(file=self._file, row=line, kind=kind, message=message))
@@ -100,37 +100,37 @@ class RevolutionFinder:
     def _find(self, rows: TableRows) -> None:
         if not len(rows):
             return
-        starts = self._begins(rows)
+        starts = self._find_starts(rows)
         borders = [*starts.tolist(), len(rows)]
-        self._cut_long(rows, 0, borders[0])
+        self._split_long(rows, 0, borders[0])
         for start, end in pairwise(borders):
-            self._begin(rows, start)
-            self._cut_long(rows, start, end)
+            self._start(rows, start)
+            self._split_long(rows, start, end)
 
-    def _begins(self, rows: TableRows) -> NDArray[np.intp]:
+    def _find_starts(self, rows: TableRows) -> NDArray[np.intp]:
         """The rows that begin a turn: the first of all, and those behind a wrap or a pause."""
-        bearing, turn = rows[self._turning.column], self._turning.turn
+        angle, turn = rows[self._scanner.column], self._scanner.turn
         is_first = self._last is None
-        last_bearing, last_ns = self._last or (bearing[0], int(rows.stamp_ns[0]))
-        step = np.abs(np.diff(bearing, prepend=last_bearing))
+        last_angle, last_ns = self._last or (angle[0], int(rows.stamp_ns[0]))
+        step = np.abs(np.diff(angle, prepend=last_angle))
         # A bearing that goes on beyond a whole turn instead of wrapping ends its turns there.
-        whole = np.trunc(bearing / turn * (1 - 1e-9))
-        before = np.trunc(np.concatenate([[last_bearing], bearing[:-1]]) / turn * (1 - 1e-9))
+        whole = np.trunc(angle / turn * (1 - 1e-9))
+        before = np.trunc(np.concatenate([[last_angle], angle[:-1]]) / turn * (1 - 1e-9))
         pause_ns = np.diff(rows.stamp_ns, prepend=last_ns)
         starts = (step > turn / 2) | (whole != before) | (pause_ns > PAUSE_NS) | (pause_ns < 0)
         starts[0] |= is_first
-        self._last = (float(bearing[-1]), int(rows.stamp_ns[-1]))
+        self._last = (float(angle[-1]), int(rows.stamp_ns[-1]))
         return np.flatnonzero(starts)
 
-    def _begin(self, rows: TableRows, row: int) -> None:
+    def _start(self, rows: TableRows, row: int) -> None:
         self.revolutions.append(Revolution(len(self.revolutions), self._blocks, row, int(rows.stamp_ns[row])))
         self._rows = 0
 
-    def _cut_long(self, rows: TableRows, start: int, end: int) -> None:
+    def _split_long(self, rows: TableRows, start: int, end: int) -> None:
         """Go on with a turn by some rows; one that does not end is cut."""
         while self._rows + end - start > MOST_ROWS:
             start += MOST_ROWS - self._rows
-            self._begin(rows, start)
+            self._start(rows, start)
         self._rows += end - start
 
 
@@ -158,8 +158,8 @@ def finder_of(table: Table) -> RevolutionFinder:
 
 
 def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
-    found = finder_of(table).revolutions
-    parts = (found[start : start + PER_SPAN] for start in range(0, len(found), PER_SPAN))
+    revolutions = finder_of(table).revolutions
+    parts = (revolutions[start : start + PER_SPAN] for start in range(0, len(revolutions), PER_SPAN))
     return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
 
 
@@ -177,8 +177,8 @@ def rows_of_revolution(table: Table, turn: Revolution) -> TableRows:
 
 def sweep_watcher(archive: Archive, key: str, file: str) -> RevolutionFinder | None:
     """What finds the revolutions in a file of a kind, if the description says that it has some."""
-    turning = archive.spec.tables[key].rotating_scanner
-    return None if turning is None else RevolutionFinder(turning, file, archive.defects)
+    scanner = archive.spec.tables[key].rotating_scanner
+    return None if scanner is None else RevolutionFinder(scanner, file, archive.defects)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,19 +212,19 @@ def peak_bins(spectrum: Floats) -> Floats:
     rows = np.arange(len(spectrum))
     top = spectrum.argmax(axis=1)
     inner = np.clip(top, 1, spectrum.shape[1] - 2)
-    before, at, behind = (spectrum[rows, inner + step] for step in (-1, 0, 1))
-    bend = before - 2 * at + behind
+    previous, at, following = (spectrum[rows, inner + step] for step in (-1, 0, 1))
+    bend = previous - 2 * at + following
     inside = (inner == top) & (bend < 0)
-    shift = np.where(inside, (before - behind) / np.where(inside, 2 * bend, 1.0), 0.0)
-    found: Floats = top + 1 + shift
-    return found
+    shift = np.where(inside, (previous - following) / np.where(inside, 2 * bend, 1.0), 0.0)
+    bins: Floats = top + 1 + shift
+    return bins
 
 
 def metres(values: Floats, unit: Floats) -> Floats:
     """Ranges (n,) in metres by their RangeUnitType (n,), NaN where that is none."""
     known = np.where((unit >= 1) & (unit <= 4), unit, 0).astype(np.intp)
-    found: Floats = values * METRES_PER_UNIT[known]
-    return found
+    result: Floats = values * METRES_PER_UNIT[known]
+    return result
 
 
 def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
@@ -235,14 +235,14 @@ def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stre
         sense=archive.parameters["radar_angle_sense"],
         farthest_m=_farthest_m(archive),
     )
-    made: dict[str, tuple[str, Make]] = {
+    makers: dict[str, tuple[str, Make]] = {
         "radar_points": (RANGES, conversions.points),
         "radar_spectrum": (SPECTRUM, conversions.spectra),
         "radar_spectrum_points": (SPECTRUM, conversions.spectrum_points),
     }
     if SPECTRUM in tables:
         _report_strange_bins(archive, tables[SPECTRUM], conversions)
-    return {name: RevolutionStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+    return {name: RevolutionStream(tables[key], make) for name, (key, make) in makers.items() if key in tables}
 
 
 def _farthest_m(archive: Archive) -> float:
@@ -258,10 +258,10 @@ def _report_strange_bins(archive: Archive, tables: Tables, conversions: "RadarCo
     stated = archive.spec.constants["radar"]["m_per_bin"]
     for table in tables.tables:
         count = finder_of(table).usual_count or 1
-        found = conversions.equation.m_per_bin(conversions.bins_of(count))
-        if abs(found / stated - 1) > BIN_SHARE:
-            expected = f"expected bins of {stated} m, as {round(found * conversions.bins_of(count) / stated)} make"
-            got = f"got {found:.4f} m of {conversions.bins_of(count)}: were the lines cut?"
+        m_per_bin = conversions.equation.m_per_bin(conversions.bins_of(count))
+        if abs(m_per_bin / stated - 1) > BIN_TOLERANCE:
+            expected = f"expected bins of {stated} m, as {round(m_per_bin * conversions.bins_of(count) / stated)} make"
+            got = f"got {m_per_bin:.4f} m of {conversions.bins_of(count)}: were the lines cut?"
             cure = f"{expected}, {got} --set radar_bins=512 counts with 512 whatever the lines have"
             archive.defects(Defect(file=table.name, kind="bin_length", stream="radar_spectrum", message=cure))
 
@@ -307,8 +307,8 @@ class RadarConversions:
         bearings, count = spectrum.shape
         range_m = self.equation.range_m(np.arange(1, count + 1), self.bins_of(count))
         near = (range_m >= 0) & (range_m <= self.farthest_m)
-        kept = int(near.sum())
-        angle, seconds = np.radians(np.repeat(rows["angle_deg"], kept)), np.repeat(_seconds(rows), kept)
+        count_near = int(near.sum())
+        angle, seconds = np.radians(np.repeat(rows["angle_deg"], count_near)), np.repeat(_seconds(rows), count_near)
         intensity = spectrum[:, near].reshape(-1)
         return self._points(angle, np.tile(range_m[near], bearings), intensity=intensity, seconds=seconds)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.cameras import open_cameras
 from fieldplay.datasets.acfr.checks import add_checks
-from fieldplay.datasets.acfr.lasers import open_lasers, with_wanted_units
+from fieldplay.datasets.acfr.lasers import open_lasers, with_chosen_units
 from fieldplay.datasets.acfr.navigation import open_navigation
 from fieldplay.datasets.acfr.radar import open_radar, sweep_watcher
 from fieldplay.datasets.acfr.sets import KnownSet, note_set, require_one, table_files
@@ -62,25 +62,25 @@ def reference_objects(archive: Archive, known: KnownSet | None) -> HeldStream | 
     """
     if known is None or not known.is_static:
         return None
-    found = _first_pose(archive)
-    if found is None:
+    pose = _first_pose(archive)
+    if pose is None:
         text = "there is no navigation to place the vehicle in the map"
         archive.notes.append(f"{STREAM}: the objects of the static scene are not published, as {text}")
         return None
-    stamp_ns, position, yaw_rad = found
+    stamp_ns, position, yaw_rad = pose
     constants = archive.spec.constants
     entries: Mapping[str, Mapping[str, Any]] = constants["reference_objects"]
     vehicle = constants["scene_vehicle"]
     in_base = np.array([_in_base(entry, vehicle) for entry in entries.values()])
     cos, sin = np.cos(yaw_rad), np.sin(yaw_rad)
-    turn = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
+    rotation = np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
     facing = np.array([0.0, 0.0, np.sin(yaw_rad / 2), np.cos(yaw_rad / 2)])
     is_there = [known.number in entry.get("sets", (known.number,)) for entry in entries.values()]
     markers = Markers(
         stamp_ns=np.array([stamp_ns], np.int64),
         names=tuple(entries),
         shapes=tuple(SHAPES[entry["shape"]] for entry in entries.values()),
-        position_m=(in_base @ turn.T + position)[None],
+        position_m=(in_base @ rotation.T + position)[None],
         orientation_xyzw=np.broadcast_to(facing, (1, len(entries), 4)),
         size_m=np.array([[_size(entry) for entry in entries.values()]]),
         colour_rgba=np.array([[THERE_RGBA if there else ABSENT_RGBA for there in is_there]]),
@@ -140,8 +140,8 @@ class Payload:
 
     def of_types(self, rows: TableRows, *types: str) -> Mask:
         """Which rows (n,) are of these types."""
-        found: Mask = np.isin(rows[TYPE], [self.types.index(name) for name in types])
-        return found
+        mask: Mask = np.isin(rows[TYPE], [self.types.index(name) for name in types])
+        return mask
 
     def of_sensors(self, rows: TableRows, *ids: int) -> Mask:
         """Which rows (n,) are of these sensors."""
@@ -152,7 +152,7 @@ class Payload:
         chosen = rows.only(self.of_sensors(rows, *ids))
         return chosen.only(np.lexsort((chosen["id"], chosen.stamp_ns)))
 
-    def begins(self, rows: TableRows) -> Mask:
+    def starts(self, rows: TableRows) -> Mask:
         """Which lines of sensors begin a message: in it the ids rise, and no step is longer than the parameter."""
         within_ns = round(self.parameters["sensors_within_s"] * NS_PER_S)
         return starts_of_rising(rows.stamp_ns, rows["id"].astype(np.int64), within_ns)
@@ -207,7 +207,7 @@ def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, St
             streams[name] = GroupStream(
                 table,
                 choose=partial(_sensors, payload, pair.ids),
-                starts=payload.begins,
+                starts=payload.starts,
                 convert=partial(pair_joints, pair),
             )
     for name, sensor in BATTERIES.items():
@@ -219,7 +219,7 @@ def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, St
         "payload_setpoints": ((SERVO, ACTUATOR), payload.setpoints),
     }
     for name, (types, convert) in others.items():
-        if _has(table, partial(_typed, payload, types)):
+        if _has(table, partial(_of_types, payload, types)):
             streams[name] = TableStream(table, convert)
     return streams
 
@@ -232,7 +232,7 @@ def _chosen(payload: Payload, ids: tuple[int, ...], rows: TableRows) -> Mask:
     return payload.of_sensors(rows, *ids)
 
 
-def _typed(payload: Payload, types: tuple[str, ...], rows: TableRows) -> Mask:
+def _of_types(payload: Payload, types: tuple[str, ...], rows: TableRows) -> Mask:
     return payload.of_types(rows, *types)
 
 
@@ -245,11 +245,11 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
     with archive.on_close:
         files = archive.on_close.enter_context(open_files(root, archive.defects))
-        with_wanted_units(archive)
+        with_chosen_units(archive)
         name = require_one(root, files)
         names = table_files(archive, files, name)
-        places = {key: [(files, file) for file in found] for key, found in names.items()}
-        tables = open_tables_of(archive, places, watch=partial(sweep_watcher, archive))
+        file_lists = {key: [(files, file) for file in own_names] for key, own_names in names.items()}
+        tables = open_tables_of(archive, file_lists, watch=partial(sweep_watcher, archive))
         streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
         streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
         note_leftovers(archive, files)

@@ -59,10 +59,10 @@ def _has_lines(files: Files, name: str) -> bool:
 
 def require_one(root: Path, files: Files) -> str:
     """The name of the one dataset below a path; ArchiveError where there are several."""
-    found = sorted({_above(name) for name in files.names if FILE.fullmatch(last_part(name))})
-    if len(found) > 1:
-        raise ArchiveError(f"{root}: expected one dataset, got {len(found)}; {_advice(root, found)}")
-    inside = last_part(found[0]) if found else ""
+    folders = sorted({_above(name) for name in files.names if FILE.fullmatch(last_part(name))})
+    if len(folders) > 1:
+        raise ArchiveError(f"{root}: expected one dataset, got {len(folders)}; {_advice(root, folders)}")
+    inside = last_part(folders[0]) if folders else ""
     return inside or (root.resolve().stem if root.is_file() else root.resolve().name)
 
 
@@ -81,8 +81,8 @@ def _advice(root: Path, sets: list[str]) -> str:
 def _above(name: str) -> str:
     """The folder that has the folder of a sensor."""
     folders = folders_of(name)
-    place = next((index for index, part in enumerate(folders) if FOLDER.fullmatch(part)), len(folders))
-    return "/".join(folders[:place])
+    depth = next((index for index, part in enumerate(folders) if FOLDER.fullmatch(part)), len(folders))
+    return "/".join(folders[:depth])
 
 
 def is_camera_calibration(name: str, files: Files) -> bool:
@@ -99,12 +99,12 @@ def has_cameras(name: str, files: Files) -> bool:
 def table_files(archive: Archive, files: Files, name: str) -> dict[str, list[str]]:
     """The files of each table; what a set of this kind should have and has not is reported."""
     calibration = is_camera_calibration(name, files)
-    found: dict[str, list[str]] = {}
+    files_by_table: dict[str, list[str]] = {}
     for key, table in archive.spec.tables.items():
         usual = key in LASERS or not (calibration or (key == SPECTRUM and RANGE_CALIBRATION.fullmatch(name)))
         names = matching_files(archive, files, key, table) if usual else files.matching(table.files, table.folder)
-        found[key] = _logs_rather_than_copies(archive, names)
-    return found
+        files_by_table[key] = _logs_rather_than_copies(archive, names)
+    return files_by_table
 
 
 def _logs_rather_than_copies(archive: Archive, names: list[str]) -> list[str]:

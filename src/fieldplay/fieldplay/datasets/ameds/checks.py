@@ -97,25 +97,25 @@ def orientation_readings(rows: TableRows) -> list[WheelReading]:
     angles = np.stack(
         [rows.columns(f"roll_{wheel}", f"pitch_{wheel}", f"yaw_{wheel}") for wheel in WHEEL_NUMBERS], axis=1
     )
-    found = []
+    readings = []
     for (name, quaternion_from), zero_deg in product(READINGS.items(), STEERING_ZEROS_DEG):
         yaw = _steering_angles(rows, zero_deg) + LEFT * np.pi / 2
         expected = quaternion_from_fixed_xyz(np.stack([LEFT * drive, np.zeros_like(drive), yaw], axis=-1))
         cosines = np.abs((quaternion_from(angles) * expected).sum(axis=-1))
-        apart_rad = float(np.median(2 * np.arccos(np.minimum(cosines, 1))))
-        found.append(WheelReading(name, zero_deg, float(np.degrees(apart_rad))))
-    return sorted(found, key=lambda reading: reading.degrees)
+        difference_rad = float(np.median(2 * np.arccos(np.minimum(cosines, 1))))
+        readings.append(WheelReading(name, zero_deg, float(np.degrees(difference_rad))))
+    return sorted(readings, key=lambda reading: reading.degrees)
 
 
-def place_mm(rows: TableRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
+def position_error_mm(rows: TableRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
     """The median distance in mm between the wheels' places, where the rows have them, and those of the steering."""
     steering = _steering_angles(rows, steering_zero_deg)
     swivel = lengths["swivel_m"]
     x = FRONT * lengths["length_m"] - LEFT * swivel * np.sin(steering)
     y = LEFT * (lengths["width_m"] + swivel * np.cos(steering))
     expected = np.stack([x, y, np.full_like(x, -lengths["wheel_drop_m"])], axis=-1)
-    places = np.stack([rows.columns(f"x_{wheel}", f"y_{wheel}", f"z_{wheel}") for wheel in WHEEL_NUMBERS], axis=1)
-    return float(np.median(np.linalg.norm(places - expected, axis=-1))) * 1e3
+    positions = np.stack([rows.columns(f"x_{wheel}", f"y_{wheel}", f"z_{wheel}") for wheel in WHEEL_NUMBERS], axis=1)
+    return float(np.median(np.linalg.norm(positions - expected, axis=-1))) * 1e3
 
 
 def _steering_angles(rows: TableRows, zero_deg: float) -> Floats:
@@ -144,8 +144,8 @@ def check_poses(archive: Archive) -> None:
             continue
         best = readings[0]
         others = "; ".join(map(str, readings[1:]))
-        place = f"{check.child} in {check.parent} by its joints"
-        archive.notes.append(f"measured: {place} fits best with {best} ({others})")
+        description = f"{check.child} in {check.parent} by its joints"
+        archive.notes.append(f"measured: {description} fits best with {best} ({others})")
         chosen = archive.parameters.get(PARAMETER, best.angles)
         far = best.millimetres > CLOSE_MM or best.degrees > CLOSE_DEG
         if far or best.angles != chosen or best.joints != "as numbered":
@@ -161,7 +161,7 @@ def _readings(archive: Archive, check: PoseCheck) -> Iterator[PoseReading]:
     poses, joints = _rows(archive.streams[check.stream]), _rows(archive.streams[arm.streams[0]])
     if not poses or not joints:
         return
-    stamps, places, rotations = _poses(poses)
+    stamps, archived_m, rotations = _poses(poses)
     angles = fixed_xyz_from_rotation(rotations)
     if archive.parameters.get(PARAMETER) == "moving_xyz":  # the inverse turn of a moving one is a fixed one
         angles = -fixed_xyz_from_rotation(np.swapaxes(rotations, -1, -2))
@@ -174,40 +174,40 @@ def _readings(archive: Archive, check: PoseCheck) -> Iterator[PoseReading]:
     for (reading, turn), (order, columns) in product(ANGLES.items(), JOINT_ORDERS.items()):
         _, end = arm_from_joints(arm_from_settings(arm.settings), positions[near][:, columns])
         computed = before.parent_t_child @ end @ after.parent_t_child
-        apart = np.linalg.norm(computed[:, :3, 3] - places[near], axis=-1)
-        turned = inverse_from_transform(computed)[:, :3, :3] @ turn(angles[near])
-        cosines = np.clip((np.trace(turned, axis1=-2, axis2=-1) - 1) / 2, -1, 1)
+        distance = np.linalg.norm(computed[:, :3, 3] - archived_m[near], axis=-1)
+        difference = inverse_from_transform(computed)[:, :3, :3] @ turn(angles[near])
+        cosines = np.clip((np.trace(difference, axis1=-2, axis2=-1) - 1) / 2, -1, 1)
         yield PoseReading(
-            reading, order, float(np.median(apart)) * 1e3, float(np.degrees(np.median(np.arccos(cosines))))
+            reading, order, float(np.median(distance)) * 1e3, float(np.degrees(np.median(np.arccos(cosines))))
         )
 
 
 def _rows(stream: Stream) -> list[records.Record]:
     """Rows from all over a stream, some thousands at most."""
-    found: list[records.Record] = []
+    rows: list[records.Record] = []
     for index in range(len(stream.spans)):
-        if sum(map(len, found)) >= MOST_ROWS:
+        if sum(map(len, rows)) >= MOST_ROWS:
             break
-        found.append(stream.load(index))
-    return [record for record in found if len(record)]
+        rows.append(stream.load(index))
+    return [record for record in rows if len(record)]
 
 
-def _poses(found: list[records.Record]) -> tuple[NDArray[np.int64], Array, Array]:
-    poses = [record for record in found if isinstance(record, records.Pose)]
+def _poses(rows: list[records.Record]) -> tuple[NDArray[np.int64], Array, Array]:
+    poses = [record for record in rows if isinstance(record, records.Pose)]
     stamps = np.concatenate([record.stamp_ns for record in poses])
-    places = np.concatenate([record.position_m for record in poses])
-    return stamps, places, rotation_from_quaternion(np.concatenate([record.orientation_xyzw for record in poses]))
+    positions = np.concatenate([record.position_m for record in poses])
+    return stamps, positions, rotation_from_quaternion(np.concatenate([record.orientation_xyzw for record in poses]))
 
 
-def _joints_at(found: list[records.Record], stamps: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+def _joints_at(rows: list[records.Record], stamps: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
     """The joint positions (n, k) nearest to the times (n,), and whether they are near."""
-    joints = [record for record in found if isinstance(record, records.Joints) and record.position is not None]
+    joints = [record for record in rows if isinstance(record, records.Joints) and record.position is not None]
     times = np.concatenate([record.stamp_ns for record in joints])
     positions = np.concatenate([record.position for record in joints if record.position is not None])
     after = np.clip(np.searchsorted(times, stamps), 1, max(len(times) - 1, 1))
-    pick = np.where(stamps - times[after - 1] <= times[np.minimum(after, len(times) - 1)] - stamps, after - 1, after)
-    pick = np.minimum(pick, len(times) - 1)
-    return positions[pick], np.abs(times[pick] - stamps) <= NEAREST_POSE_NS
+    nearest = np.where(stamps - times[after - 1] <= times[np.minimum(after, len(times) - 1)] - stamps, after - 1, after)
+    nearest = np.minimum(nearest, len(times) - 1)
+    return positions[nearest], np.abs(times[nearest] - stamps) <= NEAREST_POSE_NS
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _sample(tables: Tables) -> TableRows:
     return concatenate_rows(tables.tables[0].format.dialect, list(_blocks(tables)))
 
 
-def _beside(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
+def _paired_rows(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
     """Rows from all over the tables that have a row of another near in time, and that row.
 
     They are sought block by block: what lies between the blocks is not read.
@@ -260,7 +260,7 @@ def _slope(values: Floats, against: Floats) -> float:
 def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
         return
-    imu, body = _beside(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
+    imu, body = _paired_rows(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
     rates = body.columns("x", "y", "z")
     if not len(imu) or np.sqrt((rates**2).mean()) < MOVING_RAD_S:
         return
@@ -305,15 +305,15 @@ def _body_acceleration(archive: Archive, tables: Mapping[str, Tables]) -> Iterat
     yield TableMeasurement(text)
 
 
-def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+def _check_places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_pose" in tables:
-        places = _sample(tables["gnss_pose"])
-        latitude, longitude = (float(np.median(places[name])) for name in ("latitude", "longitude"))
+        rows = _sample(tables["gnss_pose"])
+        latitude, longitude = (float(np.median(rows[name])) for name in ("latitude", "longitude"))
         if abs(latitude) > np.pi / 2 or abs(longitude) > 2 * np.pi:
             message = f"latitude, longitude: expected rad, got {latitude:.3f}, {longitude:.3f}, which look like degrees"
             archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="implausible_unit", message=message))
         for name, (least, largest) in archive.spec.tables["gnss_pose"].limits.items():
-            middle = float(np.median(places[name]))
+            middle = float(np.median(rows[name]))
             if name not in ("latitude", "longitude") and not least <= middle <= largest:
                 message = f"{name}: expected {least:g} to {largest:g}, got {middle:g} in most rows, which are kept"
                 file = tables["gnss_pose"].tables[0].name
@@ -364,7 +364,7 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMe
     for key in ("platform_velocity", "platform_twist_estimate"):
         if key not in tables:
             continue
-        twist, body = _beside(tables[key], tables["gnss_body_angular_velocity"])
+        twist, body = _paired_rows(tables[key], tables["gnss_body_angular_velocity"])
         if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
             slope = _slope(twist["yaw_rate"], body["z"])
             fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
@@ -376,20 +376,20 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMe
 def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
         return
-    estimate, motor = _beside(tables["wheel_pose_estimate"], tables["motor_encoders"])
+    estimate, motor = _paired_rows(tables["wheel_pose_estimate"], tables["motor_encoders"])
     if not len(estimate):
         return
     constants = archive.spec.constants
     steer_deg = 1 / constants["steer_ticks_per_mm"] / constants["steer_mm_per_deg"]
-    steer = _apart_deg(estimate, motor, "steer", [sign * steer_deg for sign in constants["steer_signs"]])
+    steer = _difference_deg(estimate, motor, "steer", [direction * steer_deg for direction in constants["steer_signs"]])
     zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
     text = f"steering angles are {zero:+.2f} deg beside those of the ticks"
     yield TableMeasurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
-    drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
-    beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
+    drive = _difference_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
+    offset, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
     yield TableMeasurement(
-        f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}"
+        f"drive angles are {offset} beside those of the ticks; steering and drive spread by {spreads}"
     )
 
 
@@ -404,9 +404,9 @@ def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Tab
         archive.defects(_pose_mismatch(estimate, text))
     if rows.has("x_1"):
         lengths = next(item.settings for item in archive.spec.derived if item.kind == "wheel_poses")
-        apart_mm = place_mm(rows, best.steering_zero_deg, lengths)
-        texts.append(f"the wheels' places are {apart_mm:.1f} mm from those of their steering angles")
-        if apart_mm > WHEELS_APART_MM:
+        error_mm = position_error_mm(rows, best.steering_zero_deg, lengths)
+        texts.append(f"the wheels' places are {error_mm:.1f} mm from those of their steering angles")
+        if error_mm > WHEELS_APART_MM:
             archive.defects(_pose_mismatch(estimate, texts[1]))
     yield from map(TableMeasurement, texts)
 
@@ -415,13 +415,13 @@ def _pose_mismatch(tables: Tables, message: str) -> Defect:
     return Defect(file=tables.tables[0].name, kind="pose_mismatch", stream="wheel_estimate", message=message)
 
 
-def _apart_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
+def _difference_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
     """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
-    apart = [
+    differences = [
         np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
         for wheel, per_tick in enumerate(deg_per_tick, start=1)
     ]
-    return np.stack(apart, axis=1)
+    return np.stack(differences, axis=1)
 
 
 def _spread(values: Floats) -> float:
@@ -434,12 +434,14 @@ def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Ta
     if "motor_encoders" not in tables:
         return
     per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
-    path_m, turned_rad = np.sum([_rolled(rows, per_tick) for rows in _blocks(tables["motor_encoders"])], axis=0)
+    path_m, turned_rad = np.sum(
+        [_rolling_distance(rows, per_tick) for rows in _blocks(tables["motor_encoders"])], axis=0
+    )
     if turned_rad > ENOUGH_TURNED_RAD:
         yield TableMeasurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
 
 
-def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
+def _rolling_distance(rows: TableRows, per_tick: float) -> tuple[float, float]:
     """How far rolling wheels went by their speeds (m), and by how much they turned by their ticks (rad)."""
     if len(rows) < 2:
         return 0.0, 0.0
@@ -453,5 +455,5 @@ def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
 
 CHECKS: tuple[Check, ...] = (
     _gyro, _magnetometer, _gravity, _body_acceleration,
-    _places, _fix_types, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+    _check_places, _fix_types, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
 )  # fmt: skip

@@ -28,7 +28,7 @@ from fieldplay.trajectories.trajectory import FusionError, Trajectory
 WINDOW_S = 16  # of clouds that are put onto each other
 REACH_S = 0.5
 FEWEST_CLOUDS = 40
-LEAST_SHARE = 0.2  # of the sweep, by which the offset must lie to one side
+LEAST_FRACTION = 0.2  # of the sweep, by which the offset must lie to one side
 WITHIN_S = 0.05
 FARTHEST_M = 60.0
 Stamps = NDArray[np.int64]
@@ -79,7 +79,7 @@ def check_cloud_stamp(archive: Archive) -> None:
         return
     name = _name_of_first(streams["lidar"])
     text = f"by the motions of lidar and INS the middle of a sweep is {offset_s:+.3f} s from the time in a cloud's name"
-    if abs(offset_s) < 2 * LEAST_SHARE * half_s:
+    if abs(offset_s) < 2 * LEAST_FRACTION * half_s:
         archive.notes.append(f"measured: {text}: too near to tell start from end")
         return
     report_measurement(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), name)
@@ -92,8 +92,8 @@ def _liveliest_window(rates: Stream) -> tuple[int, int] | None:
         record = rates.load(index)
         if not isinstance(record, records.Vector):
             return None
-        seconds, place = np.unique(record.stamp_ns // NS_PER_S, return_inverse=True)
-        totals, counts = np.bincount(place, record.vector[:, 2]), np.bincount(place)
+        seconds, inverse = np.unique(record.stamp_ns // NS_PER_S, return_inverse=True)
+        totals, counts = np.bincount(inverse, record.vector[:, 2]), np.bincount(inverse)
         for second, total, count in zip(seconds.tolist(), totals.tolist(), counts.tolist(), strict=True):
             known = sums.get(second, (0.0, 0))
             sums[second] = known[0] + total, known[1] + count
@@ -106,20 +106,20 @@ def _liveliest_window(rates: Stream) -> tuple[int, int] | None:
         if seconds[start + WINDOW_S - 1] - seconds[start] == WINDOW_S - 1:
             spread = float(means[start : start + WINDOW_S].std())
             best, first = max((best, first), (spread, start))
-    begin = int(seconds[first]) * NS_PER_S
-    return (begin, begin + WINDOW_S * NS_PER_S) if best >= 0 else None
+    start_ns = int(seconds[first]) * NS_PER_S
+    return (start_ns, start_ns + WINDOW_S * NS_PER_S) if best >= 0 else None
 
 
 def _clouds(lidar: Stream, first_ns: int, last_ns: int) -> tuple[Stamps, Iterator[Array]]:
     """The times of the clouds of a stretch of time, and their points (n, 3), one after the other."""
-    found: list[tuple[int, records.Clouds, int]] = []
+    rows: list[tuple[int, records.Clouds, int]] = []
     for index, span in enumerate(lidar.spans):
         if span.last_ns >= first_ns and span.first_ns <= last_ns:
             record = lidar.load(index)
             if isinstance(record, records.Clouds):
                 inside = np.flatnonzero((record.stamp_ns >= first_ns) & (record.stamp_ns <= last_ns))
-                found += [(int(record.stamp_ns[row]), record, row) for row in inside.tolist()]
-    chosen = [item for _, item in sorted({item[0]: item for item in found}.items())]
+                rows += [(int(record.stamp_ns[row]), record, row) for row in inside.tolist()]
+    chosen = [item for _, item in sorted({item[0]: item for item in rows}.items())]
     return np.array([stamp for stamp, _, _ in chosen], np.int64), (_points(record, row) for _, record, row in chosen)
 
 
@@ -202,7 +202,7 @@ class CloudDecoder:
                 got = f"{_longest(clouds, name):g}"
                 yield f"warning: {STREAM}: the field '{name}' is not read as times: {expected}, got a span of {got}"
         if self._by_azimuth:
-            returns = (_only(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_places(cloud)])
+            returns = (_only(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_positions(cloud)])
             lost = sum(self._times(cloud, xyz) is None for cloud, xyz in returns)
             if lost:
                 yield f"warning: {lost} of {len(clouds)} clouds that were looked at {NOT_IN_ORDER}"
@@ -217,8 +217,8 @@ class CloudDecoder:
     @np.errstate(over="ignore", invalid="ignore")  # a damaged point may lie anywhere
     def __call__(self, data: bytes, name: str) -> Points:
         """The points of one file, in the order of time."""
-        cloud = _checked(cloud_from_pcd(data))
-        xyz = _places(cloud)
+        cloud = _require_fields(cloud_from_pcd(data))
+        xyz = _positions(cloud)
         cloud, xyz = _only(_are_returns(xyz), cloud, xyz)
         fields = self._fields_in_use(cloud)
         good = np.ones(len(cloud), bool)
@@ -226,7 +226,7 @@ class CloudDecoder:
             good &= np.isfinite(cloud[field].astype(np.float32))
         if self._time is not None and self._time.name in fields:
             good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
-        self._tell_bad(name, fields, int((~good).sum()), len(cloud))
+        self._report_bad(name, fields, int((~good).sum()), len(cloud))
         cloud, xyz = _only(good, cloud, xyz)
         time = self._times(cloud, xyz)
         if self._by_azimuth and (self._time is None or self._time.name not in fields):
@@ -248,7 +248,7 @@ class CloudDecoder:
         """Which times (n,) lie within some turns of the middle one; others are damaged."""
         return np.asarray(np.abs(_from_middle(own)) * unit_s <= FAR_TURNS * self._turn_s, np.bool_)
 
-    def _tell_bad(self, name: str, fields: Sequence[str], bad: int, count: int) -> None:
+    def _report_bad(self, name: str, fields: Sequence[str], bad: int, count: int) -> None:
         with self._lock:
             is_new = bad > 0 and name not in self._reported
             self._reported.add(name)
@@ -302,7 +302,7 @@ def _longest(clouds: Sequence[Points], name: str) -> float:
     spans = [0.0]
     for cloud in clouds:
         if name in (cloud.dtype.names or ()):
-            own = cloud[name][_are_returns(_places(cloud))]
+            own = cloud[name][_are_returns(_positions(cloud))]
             own = own[np.isfinite(own)]
             if len(own):
                 spans.append(float(np.ptp(np.percentile(_from_middle(own), MOST_TIMES))))
@@ -327,14 +327,14 @@ def _after(own: NDArray[np.generic], start: Any) -> NDArray[np.float64]:
 
 def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
     """A few clouds from all over the archive, of those that can be read."""
-    for place in spread(len(names), LOOKED_AT):
+    for index in spread(len(names), LOOKED_AT):
         try:
-            yield _checked(cloud_from_pcd(files.read(names[place])))
+            yield _require_fields(cloud_from_pcd(files.read(names[index])))
         except (ArchiveError, OSError):
             continue  # told when it is its turn
 
 
-def _checked(cloud: Points) -> Points:
+def _require_fields(cloud: Points) -> Points:
     """Every field that is read must be one number for each point, x y z must be there."""
     names = cloud.dtype.names or ()
     if any(axis not in names for axis in "xyz"):
@@ -345,23 +345,23 @@ def _checked(cloud: Points) -> Points:
     return cloud
 
 
-def _places(cloud: Points) -> NDArray[np.float32]:
+def _positions(cloud: Points) -> NDArray[np.float32]:
     """The places (n, 3), one coordinate behind the other in memory, as they are computed with."""
     with np.errstate(over="ignore", invalid="ignore"):
-        places: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
-    return places
+        positions: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
+    return positions
 
 
-def _only(kept: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]) -> tuple[Points, NDArray[np.float32]]:
+def _only(keep_mask: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]) -> tuple[Points, NDArray[np.float32]]:
     """Those points (n,) that are kept, and their places (n, 3); nothing is copied where all are."""
-    return (cloud, xyz) if kept.all() else (cloud[kept], xyz.T[:, kept].T)
+    return (cloud, xyz) if keep_mask.all() else (cloud[keep_mask], xyz.T[:, keep_mask].T)
 
 
 def _are_returns(xyz: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Which places (n, 3) are of a return: the others are NaN or lie at 0 0 0."""
     x, y, z = xyz.T
-    found: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
-    return found
+    result: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
+    return result
 
 
 def ring_from_elevation(

@@ -89,9 +89,9 @@ def ground_stream(archive: Archive, files: Files, first_ns: int | None) -> dict[
 def _ground(archive: Archive, files: Files, name: str) -> Ground:
     with files.open(name) as file, open_raster(file) as raster:
         step = thinning_step(archive.parameters["ground_cell_m"], raster.cell_m, (raster.rows, raster.columns))
-        found, said = _crs(archive, raster)
+        crs, remark = _crs(archive, raster)
         archive.notes.append(
-            f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m in {found.name}{said}; "
+            f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m in {crs.name}{remark}; "
             f"one pixel in {step} is taken"
         )
         return Ground(
@@ -100,7 +100,7 @@ def _ground(archive: Archive, files: Files, name: str) -> Ground:
             rows=every_nth(np.arange(raster.rows), step),
             columns=every_nth(np.arange(raster.columns), step),
             grid_from_pixel=raster.grid_from_pixel,
-            geodetic_from_grid=Transformer.from_crs(found, CRS.from_epsg(WGS84_EPSG), always_xy=True),
+            geodetic_from_grid=Transformer.from_crs(crs, CRS.from_epsg(WGS84_EPSG), always_xy=True),
             origin=lander_geodetic(archive.spec.constants),
             offset_m=float(archive.parameters["ground_z_offset_m"]),
         )
@@ -108,14 +108,14 @@ def _ground(archive: Archive, files: Files, name: str) -> Ground:
 
 def _crs(archive: Archive, raster: Raster) -> tuple[CRS, str]:
     """The coordinates of the file's grid: as asked for, as the file says, else the UTM zone of Etna."""
-    given = int(archive.parameters["ground_epsg"])
+    chosen = int(archive.parameters["ground_epsg"])
     usual = int(archive.spec.constants["ground_epsg"])
-    code = given or raster.epsg or usual
+    code = chosen or raster.epsg or usual
     try:
-        found = CRS.from_epsg(code)
+        crs = CRS.from_epsg(code)
     except CRSError as error:
-        raise (UsageError if given else ArchiveError)(f"ground_epsg: {code} is no projection: {error}") from None
-    return found, "" if given or raster.epsg else f" (EPSG {usual}, as the file does not tell: see ground_epsg)"
+        raise (UsageError if chosen else ArchiveError)(f"ground_epsg: {code} is no projection: {error}") from None
+    return crs, "" if chosen or raster.epsg else f" (EPSG {usual}, as the file does not tell: see ground_epsg)"
 
 
 def check_ground(archive: Archive, ground: Ground) -> None:
@@ -124,15 +124,15 @@ def check_ground(archive: Archive, ground: Ground) -> None:
     if fixes is None:
         archive.notes.append(f"{ground.name}: no fixes, so nothing tells whether it is placed well")
         return
-    places = []
+    positions = []
     spans = spread(len(fixes.spans), MOST_SPANS)
     for index in spans:
         record = fixes.load(index)
         if isinstance(record, records.Fix) and len(record):
             rows = np.linspace(0, len(record) - 1, max(MOST_PLACES // len(spans), 2)).astype(int)
             degrees = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)[rows]
-            places.append(degrees * [np.pi / 180, np.pi / 180, 1.0])
-    geodetic = np.concatenate([np.zeros((0, 3)), *places])
+            positions.append(degrees * [np.pi / 180, np.pi / 180, 1.0])
+    geodetic = np.concatenate([np.zeros((0, 3)), *positions])
     try:
         above = geodetic[:, 2] - ground.heights_below(geodetic)
     except ArchiveError as error:

@@ -24,7 +24,7 @@ from fieldplay.io.table import Tables
 from fieldplay.streams.stream import Stream
 
 NAME = re.compile(r"(traverse|rock_?picking)[ _-]*0*(\d+)", re.IGNORECASE)
-SHORT_SHARE = 0.97
+SHORT_FRACTION = 0.97
 NEAR_S = 3.0  # by which a duration may differ from that of the paper, which is rounded to seconds
 
 
@@ -35,7 +35,7 @@ NEAR_S = 3.0  # by which a duration may differ from that of the paper, which is 
 class Recording:
     """A part of an archive: its folder or zip, how long it lasts, and what the paper calls it, if a name tells."""
 
-    place: str
+    folder: str
     length_s: float
     name: str
 
@@ -44,14 +44,14 @@ def recordings_of(archive: Archive, tables: Mapping[str, Tables]) -> list[Record
     """The recordings by the folders and zips of the tables, in the order of time."""
     spans: dict[str, tuple[int, int]] = {}
     for table in (table for kind in tables.values() for table in kind.tables):
-        place = table.name.rpartition("/")[0]
+        folder = table.name.rpartition("/")[0]
         first, last = min(b.first_ns for b in table.blocks), max(b.last_ns for b in table.blocks)
-        known = spans.get(place, (first, last))
-        spans[place] = min(first, known[0]), max(last, known[1])
-    found = []
-    for place, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
-        found.append(Recording(place, (last - first) / NS_PER_S, _name_in(place) or _name_in(archive.root.name)))
-    return found
+        known = spans.get(folder, (first, last))
+        spans[folder] = min(first, known[0]), max(last, known[1])
+    recordings = []
+    for folder, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
+        recordings.append(Recording(folder, (last - first) / NS_PER_S, _name_in(folder) or _name_in(archive.root.name)))
+    return recordings
 
 
 def _name_in(text: str) -> str:
@@ -73,10 +73,10 @@ def note_recordings(archive: Archive, recordings: Sequence[Recording]) -> None:
     """Note which recordings of the paper these are, and what each is short of."""
     known: Mapping[str, Any] = archive.spec.constants["recordings"]
     for recording in recordings:
-        told = known.get(recording.name)
-        where = f" ({recording.place})" if recording.place and len(recordings) > 1 else ""
-        if told is not None:
-            archive.notes.append(f"{_text(recording, told)}{where}")
+        facts = known.get(recording.name)
+        where = f" ({recording.folder})" if recording.folder and len(recordings) > 1 else ""
+        if facts is not None:
+            archive.notes.append(f"{_text(recording, facts)}{where}")
             continue
         near = [name for name, each in known.items() if abs(each["seconds"] - recording.length_s) <= NEAR_S]
         guess = f"; by its {recording.length_s:.0f} s it may be {' or '.join(near)}" if near else ""
@@ -86,16 +86,16 @@ def note_recordings(archive: Archive, recordings: Sequence[Recording]) -> None:
         archive.notes.append(f"recordings of the paper that are not here: {', '.join(missing)}")
 
 
-def _text(recording: Recording, told: Mapping[str, Any]) -> str:
-    numbers = [f"{told['length_m']} m"] if "length_m" in told else []
-    numbers += [f"up to {told['height_m']} m higher or lower"] if "height_m" in told else []
-    numbers += [f"{told['seconds'] // 60}:{told['seconds'] % 60:02d} min"]
-    numbers += [f"{told['speed_m_s']} m/s"] if "speed_m_s" in told else []
-    numbers += ["with RTK" if told["rtk"] else "without RTK"] if "rtk" in told else []
+def _text(recording: Recording, facts: Mapping[str, Any]) -> str:
+    numbers = [f"{facts['length_m']} m"] if "length_m" in facts else []
+    numbers += [f"up to {facts['height_m']} m higher or lower"] if "height_m" in facts else []
+    numbers += [f"{facts['seconds'] // 60}:{facts['seconds'] % 60:02d} min"]
+    numbers += [f"{facts['speed_m_s']} m/s"] if "speed_m_s" in facts else []
+    numbers += ["with RTK" if facts["rtk"] else "without RTK"] if "rtk" in facts else []
     text = f"{recording.name} of the paper: {', '.join(numbers)}"
-    if recording.length_s < SHORT_SHARE * told["seconds"]:
-        text += f"; this is {recording.length_s:.1f} s of {told['seconds']} s: a part of it, or cut"
-    return f"{text} ({told['about']})" if "about" in told else text
+    if recording.length_s < SHORT_FRACTION * facts["seconds"]:
+        text += f"; this is {recording.length_s:.1f} s of {facts['seconds']} s: a part of it, or cut"
+    return f"{text} ({facts['about']})" if "about" in facts else text
 
 
 def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:

@@ -132,7 +132,7 @@ class AmedsConversions:
 
         Of five columns, as the paper prints them, the last is the deviation of the turn rate alone.
         """
-        sign = -1.0 if self.parameters["platform_axes"] == "frd" else 1.0
+        direction = -1.0 if self.parameters["platform_axes"] == "frd" else 1.0
         zero = np.zeros(len(rows))
         variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
         variances[:, 5] = _variances(rows["std_yaw_rate"])
@@ -140,8 +140,8 @@ class AmedsConversions:
             variances[:, :2] = _variances(rows.columns("std_x", "std_y"))
         return records.Twist(
             stamp_ns=rows.stamp_ns,
-            linear_velocity_m_s=np.stack([rows["x"], sign * rows["y"], zero], axis=1),
-            angular_velocity_rad_s=np.stack([zero, zero, sign * rows["yaw_rate"]], axis=1),
+            linear_velocity_m_s=np.stack([rows["x"], direction * rows["y"], zero], axis=1),
+            angular_velocity_rad_s=np.stack([zero, zero, direction * rows["yaw_rate"]], axis=1),
             covariance=axes.diagonal(variances),
         )
 
@@ -186,8 +186,8 @@ def longitude_deg(longitude_rad: Floats) -> Floats:
 def status(fix_type: Floats) -> NDArray[np.int8]:
     """NavSatStatus of the device's fix types; one that it does not know counts as no fix."""
     known = (fix_type >= 0) & (fix_type < len(STATUS))
-    found: NDArray[np.int8] = STATUS[np.where(known, fix_type, 0).astype(int)]
-    return np.where(known, found, np.int8(-1)).astype(np.int8)
+    codes: NDArray[np.int8] = STATUS[np.where(known, fix_type, 0).astype(int)]
+    return np.where(known, codes, np.int8(-1)).astype(np.int8)
 
 
 def velocity(rows: TableRows) -> records.Twist:
@@ -289,7 +289,7 @@ def arm_joints(arm: str) -> Callable[[TableRows], records.Joints]:
 def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stream]:
     """The streams that are made of tables, as far as these are there."""
     conversions = _conversions(archive)
-    made: dict[str, tuple[str, Callable[[TableRows], records.Record]]] = {
+    makers: dict[str, tuple[str, Callable[[TableRows], records.Record]]] = {
         "imu_raw": ("gnss_imu", conversions.imu),
         "magnetic_field": ("gnss_imu", conversions.magnetic_field),
         "imu_temperature": ("gnss_imu", temperature("imu_temperature")),
@@ -324,10 +324,10 @@ def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stre
     estimates = tables["wheel_pose_estimate"].tables if "wheel_pose_estimate" in tables else []
     if any("x_1" in table.format.dialect.numbers for table in estimates):
         archive.notes.append(f"{estimates[0].name}: the wheels' positions have no topic; `check` compares them")
-    made["odometry"] = ("gnss_pose", lambda rows: conversions.odometry(rows, velocities, rates))
+    makers["odometry"] = ("gnss_pose", lambda rows: conversions.odometry(rows, velocities, rates))
     if poses is not None:
-        made["imu"] = ("gnss_imu", lambda rows: conversions.imu_with_attitude(rows, poses))
-    return {name: TableStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+        makers["imu"] = ("gnss_imu", lambda rows: conversions.imu_with_attitude(rows, poses))
+    return {name: TableStream(tables[key], make) for name, (key, make) in makers.items() if key in tables}
 
 
 def _conversions(archive: Archive) -> AmedsConversions:

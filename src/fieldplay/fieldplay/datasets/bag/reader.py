@@ -41,18 +41,18 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any], *
 
 def _spec_of_bag(spec: DatasetSpec, bag: Bag, origin: Origin | None) -> DatasetSpec:
     """The description of a bag, with what the dataset says of its topics where it was made of one's archive."""
-    streams = {name: StreamSpec(id=name, topic=name, type=found.kind.msgtype) for name, found in bag.indexed.items()}
+    streams = {name: StreamSpec(id=name, topic=name, type=topic.kind.msgtype) for name, topic in bag.indexed.items()}
     if origin is None:
         return replace(spec, title=bag.title, streams=tuple(streams.values()))
     own = {origin.topics[stream.id]: stream for stream in origin.spec.streams if stream.id in origin.topics}
-    told = (
+    described_streams = (
         replace(stream, note=own[name].note, units=own[name].units) if name in own else stream
         for name, stream in streams.items()
     )
     return replace(
         spec,
         title=f"{bag.title}, made of an archive of {origin.spec.title} ({origin.spec.name})",
-        streams=tuple(told),
+        streams=tuple(described_streams),
         truth=origin.topics.get(origin.spec.truth, ""),
         truth_max_std_m=origin.spec.truth_max_std_m,
         skip_gaps_s=origin.spec.skip_gaps_s,
@@ -62,13 +62,13 @@ def _spec_of_bag(spec: DatasetSpec, bag: Bag, origin: Origin | None) -> DatasetS
 
 def _note_types(archive: Archive, bag: Bag) -> None:
     """Say of which topics the types are not known, or others than those of ROS 2 Jazzy that are called so."""
-    for name, found in bag.indexed.items():
-        kind = found.kind
+    for name, topic in bag.indexed.items():
+        kind = topic.kind
         missing = undefined_types(kind)
         if missing:
             what = f"the bag has no definition of {' and '.join(missing)}: nobody can read it without the package"
             archive.notes.append(f"{WARNING}{name}: {what}; --msgs DIR takes a folder of .msg files")
         if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
             what = f"{kind.msgtype} has other fields in the bag than in ROS 2 Jazzy, and stays as it is"
-            told = f"{name}: {what}: no subscriber of this ROS 2 can read it"
-            archive.notes.append(WARNING + told)
+            text = f"{name}: {what}: no subscriber of this ROS 2 can read it"
+            archive.notes.append(WARNING + text)

@@ -129,14 +129,14 @@ class ParameterFile:
 
 def read_parameter_files(archive: Archive, files: Files, products: Sequence[Product]) -> list[ParameterFile]:
     """All parameter files in the order of the clock; one that cannot be read or timed is reported."""
-    found: list[ParameterFile] = []
+    parameter_files: list[ParameterFile] = []
     for product in products:
         try:
             lines = lines_of_text(files.read(product.file))
         except ArchiveError as error:
             archive.defects(Defect(file=product.file, kind="unreadable_parameters", message=str(error)))
             continue
-        for row, message in _faults(lines):
+        for row, message in _line_issues(lines):
             archive.defects(Defect(file=product.file, kind="not_a_parameter", row=row, message=message))
         _note_end(archive, product.file, lines)
         sets, start_ns = sets_of_lines(lines), _reading_ns(lines, product)
@@ -146,8 +146,8 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
             archive.defects(Defect(file=product.file, kind="unreadable_parameters", message=message))
             continue
         titles = {plain_key(name): name for line in lines if (name := _set_name(line))}
-        found.append(ParameterFile(file=product.file, reading_ns=start_ns, sets=sets, titles=titles))
-    return sorted(found, key=lambda file: file.reading_ns)
+        parameter_files.append(ParameterFile(file=product.file, reading_ns=start_ns, sets=sets, titles=titles))
+    return sorted(parameter_files, key=lambda file: file.reading_ns)
 
 
 def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValue]]:
@@ -164,11 +164,11 @@ def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValu
         elif line.key and current is not None:
             value = ParameterValue(key=line.key, numbers=line.numbers, text=line.value, line=line.number)
             key = plain_key(line.key)
-            current[key] = _stacked(current[key], value) if key in current and NAMED.search(line.key) else value
+            current[key] = _stack_rows(current[key], value) if key in current and NAMED.search(line.key) else value
     return sets
 
 
-def _stacked(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
+def _stack_rows(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
     """The rows of a table `[a b c] = [ 1 2 3 ]`, one line each, as a matrix; unequal rows stay as the last one."""
     if rows.numbers is None or row.numbers is None or rows.numbers.shape[-1:] != row.numbers.shape:
         return row
@@ -177,8 +177,8 @@ def _stacked(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
 
 
 def _set_name(line: KeyLine) -> str:
-    found = line.matches(SET)
-    return found["name"] if found else ""
+    match = line.matches(SET)
+    return match["name"] if match else ""
 
 
 def _reading_ns(lines: Sequence[KeyLine], product: Product) -> int | None:
@@ -186,16 +186,16 @@ def _reading_ns(lines: Sequence[KeyLine], product: Product) -> int | None:
     for line in lines:
         if _set_name(line):
             break
-        found = line.matches(READING)
-        if found and "." in found["reading"]:
-            whole, fraction = found["reading"].split(".")
+        match = line.matches(READING)
+        if match and "." in match["reading"]:
+            whole, fraction = match["reading"].split(".")
             return (reading_ns(whole) or 0) + int(fraction.ljust(9, "0"))
-        if found:
-            return reading_ns(found["reading"])
+        if match:
+            return reading_ns(match["reading"])
     return product.start_ns
 
 
-def _faults(lines: Sequence[KeyLine]) -> Iterator[tuple[int, str]]:
+def _line_issues(lines: Sequence[KeyLine]) -> Iterator[tuple[int, str]]:
     """The lines that are nothing known, and the values that are neither numbers nor a name."""
     started = False
     for line in lines:
@@ -219,9 +219,9 @@ def _note_end(archive: Archive, file: str, lines: Sequence[KeyLine]) -> None:
         archive.notes.append(f"{file}: line {last.number}, '{last.shown}': {text}")
 
 
-def newest_before(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> ParameterFile | None:
+def newest_before(files: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> ParameterFile | None:
     """The last of the files, at their times, that held at a time."""
-    before = [file for file, stamp in zip(found, stamp_ns, strict=True) if stamp <= first_ns]
+    before = [file for file, stamp in zip(files, stamp_ns, strict=True) if stamp <= first_ns]
     return before[-1] if before else None
 
 
@@ -260,8 +260,8 @@ def _set_of_link(file: ParameterFile, number: str, form: str) -> Mapping[str, Pa
 def _of_link(values: Mapping[str, ParameterValue], key: str, count: int) -> Floats | None:
     """The numbers (count,) of a key, or of three keys that end in x, y, z."""
     axes = [values.get(plain_key(f"{key}_{axis}")) for axis in "xyz"] if count == len("xyz") else []
-    for found in ([values.get(plain_key(key))], axes):
-        parts = [part.numbers.reshape(-1) for part in found if part is not None and part.numbers is not None]
+    for entries in ([values.get(plain_key(key))], axes):
+        parts = [part.numbers.reshape(-1) for part in entries if part is not None and part.numbers is not None]
         numbers = np.concatenate([np.zeros(0), *parts])
         if len(numbers) == count:
             return numbers
@@ -272,37 +272,39 @@ def uploads_of_files(files: Sequence[ParameterFile], stamp_ns: Sequence[int]) ->
     """All sets of all files, as printed; a name that a later file spells otherwise has its first spelling."""
     titles: dict[str, str] = {}
     keys: dict[tuple[str, str], str] = {}
-    found = []
+    uploads = []
     for file, stamp in zip(files, stamp_ns, strict=True):
         sets: dict[str, dict[str, str]] = {}
         for plain, values in file.sets.items():
             shown = sets.setdefault(titles.setdefault(plain, file.titles.get(plain, plain)), {})
             for key, value in values.items():
                 shown[keys.setdefault((plain, key), value.key)] = " ".join(value.text.replace(NEXT_LINE, " ").split())
-        found.append(ParameterUpload(file=file.file, stamp_ns=stamp, sets=sets))
-    return found
+        uploads.append(ParameterUpload(file=file.file, stamp_ns=stamp, sets=sets))
+    return uploads
 
 
-def geometry_rows(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> records.Values:
+def geometry_rows(files: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> records.Values:
     """A row for each file at its time, and one at the first row of the data: that of the newest file until then."""
-    before = [place for place, stamp in enumerate(stamp_ns) if stamp <= first_ns]
-    after = [place for place, stamp in enumerate(stamp_ns) if stamp > first_ns]
-    rows = [geometry_of_file(found[before[-1]] if before else None), *(geometry_of_file(found[i]) for i in after)]
+    before = [index for index, stamp in enumerate(stamp_ns) if stamp <= first_ns]
+    after = [index for index, stamp in enumerate(stamp_ns) if stamp > first_ns]
+    rows = [geometry_of_file(files[before[-1]] if before else None), *(geometry_of_file(files[i]) for i in after)]
     stamps = np.array([first_ns, *(stamp_ns[i] for i in after)], np.int64)
     return records.Values(stamp_ns=stamps, values=np.stack(rows))
 
 
-def check_counts(archive: Archive, found: Sequence[ParameterFile]) -> None:
+def check_counts(archive: Archive, files: Sequence[ParameterFile]) -> None:
     """Report the values that do not hold as many numbers as the arm has; none of their numbers is used."""
-    for file in found:
-        for key, value, count in _wanted_values(file):
-            told = value.numbers is not None or bool(ENUMERATION.fullmatch(value.text))  # else it is reported already
-            message = _fault_of_count(key, value, count) if told else ""
+    for file in files:
+        for key, value, count in _used_values(file):
+            is_readable = value.numbers is not None or bool(
+                ENUMERATION.fullmatch(value.text)
+            )  # else it is reported already
+            message = _count_issue(key, value, count) if is_readable else ""
             if message:
                 archive.defects(Defect(file=file.file, kind="not_a_parameter", row=value.line, message=message))
 
 
-def _fault_of_count(key: str, value: ParameterValue, count: int) -> str:
+def _count_issue(key: str, value: ParameterValue, count: int) -> str:
     """What is wrong with how many numbers a value holds; empty where nothing is."""
     got = 0 if value.numbers is None else value.numbers.size
     shown = got or repr(value.text[:SHOWN])
@@ -321,7 +323,7 @@ def _fault_of_count(key: str, value: ParameterValue, count: int) -> str:
     return ""
 
 
-def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, int]]:
+def _used_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, int]]:
     """What a file has of the values that are used: the name, the value, and how many numbers it should hold."""
     of_joints = [("RA_JOINT_PARAMS", key, 4) for keys in JOINTS.values() for key in keys.values()]
     of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
@@ -339,7 +341,7 @@ def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, i
                     yield f"link {link[0]}: {name}", values[plain_key(name)], requested
 
 
-def _untold(file: ParameterFile) -> list[str]:
+def _missing_numbers(file: ParameterFile) -> list[str]:
     """What a file does not tell of the arm."""
     return [f"{name}.{key}" for name, key, count in NUMBERS if file.numbers(name, key, count) is None]
 
@@ -351,12 +353,12 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
         return
     _note_base(archive, file)
     constants = dict(archive.spec.constants)
-    found = {name: file.numbers("RA_THERMAL", key, 4) for name, key in ROTOR.items()}
-    own = {name: float(numbers[0]) for name, numbers in found.items() if numbers is not None}
+    rotor_numbers = {name: file.numbers("RA_THERMAL", key, 4) for name, key in ROTOR.items()}
+    own = {name: float(numbers[0]) for name, numbers in rotor_numbers.items() if numbers is not None}
     constants["rotor"] = {**constants["rotor"], **own}
     for kind, keys in JOINTS.items():
-        told = {name: file.numbers("RA_JOINT_PARAMS", key, 4) for name, key in keys.items()}
-        own_lists = {name: numbers.tolist() for name, numbers in told.items() if numbers is not None}
+        joint_numbers = {name: file.numbers("RA_JOINT_PARAMS", key, 4) for name, key in keys.items()}
+        own_lists = {name: numbers.tolist() for name, numbers in joint_numbers.items() if numbers is not None}
         constants[kind] = {**constants[kind], **own_lists}
     if (factors := _torque_factors(archive, file)) is not None:
         constants["torque"] = {**constants["torque"], "nm_per_a": factors.tolist()}
@@ -380,8 +382,8 @@ def _note_base(archive: Archive, file: ParameterFile) -> None:
     """Note where the arm's base is not the payload frame."""
     base = geometry_of_file(file)[-BASE_NUMBERS:]
     if np.isfinite(base).all() and not np.allclose(base, IDENTITY, atol=1e-9, rtol=0):
-        place = ", ".join(f"{value:g}" for value in base[:AXES])
-        archive.notes.append(f"parameters: RA_LANDER_TO_RA puts the arm's base at {place} m in the payload frame")
+        position = ", ".join(f"{value:g}" for value in base[:AXES])
+        archive.notes.append(f"parameters: RA_LANDER_TO_RA puts the arm's base at {position} m in the payload frame")
 
 
 def describe_deck(archive: Archive, file: ParameterFile | None) -> None:
@@ -389,7 +391,7 @@ def describe_deck(archive: Archive, file: ParameterFile | None) -> None:
     if file is None:
         return
     spec, parent = archive.spec, str(archive.parameters["deck_frames"])
-    rows = [_deck_row(file, name, parent, place) for name, place in _deck_of(file).items()]
+    rows = [_deck_row(file, name, parent, pose) for name, pose in _deck_of(file).items()]
     if rows:
         tree = {**spec.tree, parent: (*spec.tree.get(parent, ()), *(row.child for row in rows))}
         archive.spec = replace(spec, extrinsics=(*spec.extrinsics, *rows), tree=tree)
@@ -400,8 +402,12 @@ def describe_deck(archive: Archive, file: ParameterFile | None) -> None:
 
 def _deck_of(file: ParameterFile) -> dict[str, tuple[Floats, Floats]]:
     """Quaternion (4,) and translation (3,) of what a file places on the deck."""
-    found = {name: (file.numbers(*rotation), file.numbers(*place)) for name, (rotation, place) in DECK.items()}
-    return {name: (turn, place) for name, (turn, place) in found.items() if turn is not None and place is not None}
+    poses = {name: (file.numbers(*rotation), file.numbers(*position)) for name, (rotation, position) in DECK.items()}
+    return {
+        name: (quaternion, position)
+        for name, (quaternion, position) in poses.items()
+        if quaternion is not None and position is not None
+    }
 
 
 def _deck_row(file: ParameterFile, name: str, parent: str, pose: tuple[Floats, Floats]) -> Extrinsic:
@@ -421,8 +427,8 @@ def _note_heights(archive: Archive, rows: Sequence[Extrinsic]) -> None:
     lander = next((row for row in archive.spec.extrinsics if (row.parent, row.child) == (PARENT, CHILD)), None)
     below_m = lander.translation[2] if lander is not None and rows[0].parent == CHILD else 0.0
     heights = {row.child: -(row.translation[2] + below_m) for row in rows}
-    told = ", ".join(f"{name} {height:.3f} m" for name, height in heights.items())
-    text = f"frames on the deck lie so high above it: {told}"
+    heights_text = ", ".join(f"{name} {height:.3f} m" for name, height in heights.items())
+    text = f"frames on the deck lie so high above it: {heights_text}"
     if all(0.0 <= height <= MOST_HEIGHT_M for height in heights.values()):
         archive.notes.append(f"parameters: {text}")
         return
@@ -461,17 +467,17 @@ def _like(archive: Archive, file: ParameterFile) -> str:
 
 def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
     chosen = archive.parameters["dh_set"]
-    told = bool(np.isfinite(geometry_of_file(file)[LENGTHS]).all())
+    has_lengths = bool(np.isfinite(geometry_of_file(file)[LENGTHS]).all())
     if file is None:
         text = "no parameter file at or before the first row of motion: the arm's numbers are the dataset's own"
         archive.notes.append(text)
     else:
         archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {_like(archive, file)}")
-        if untold := _untold(file):
+        if untold := _missing_numbers(file):
             archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
     if chosen != "auto":
         archive.notes.append(f"lengths of the arm: the named set '{chosen}', as dh_set says")
-    elif not told:
+    elif not has_lengths:
         archive.notes.append(
             "lengths of the arm: the named set 'naif'; --set dh_set=sis takes the other, up to 5 mm apart"
         )
@@ -479,17 +485,17 @@ def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
 
 def describe_lander(archive: Archive, files: Files) -> None:
     """Take the lander's origin from the archive's own file, where there is one that can be read."""
-    found = files.matching(archive.spec.rows["places"].files)
-    for name in found:
+    file_names = files.matching(archive.spec.rows["places"].files)
+    for name in file_names:
         try:
-            place = _place_from_csv(files.read(name))
+            position = _position_from_csv(files.read(name))
         except ArchiveError as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
-        _set_place(archive, name, place)
+        _set_origin(archive, name, position)
 
 
-def _place_from_csv(data: bytes) -> tuple[float, float, float]:
+def _position_from_csv(data: bytes) -> tuple[float, float, float]:
     """The first row of three numbers, in m."""
     for line in data.decode("latin-1").splitlines():
         cells = [cell for cell in re.split(r"[,;\t]", line.strip().strip('"')) if cell.strip()]
@@ -502,13 +508,17 @@ def _place_from_csv(data: bytes) -> tuple[float, float, float]:
     raise ArchiveError("expected a row of three numbers, x, y, z in mm, got none")
 
 
-def _set_place(archive: Archive, name: str, place: tuple[float, float, float]) -> None:
+def _set_origin(archive: Archive, name: str, position: tuple[float, float, float]) -> None:
     rows = []
     for row in archive.spec.extrinsics:
         if (row.parent, row.child) == (PARENT, CHILD):
-            apart = max(abs(new - old) for new, old in zip(place, row.translation, strict=True))
-            told = "that of the paper" if apart < SAME_M else f"up to {apart * 1e3:.3f} mm from the paper's, it counts"
-            archive.notes.append(f"{name}: the lander's origin in the payload frame, {told}")
-            row = replace(row, translation=place, source=name)
+            difference_m = max(abs(new - old) for new, old in zip(position, row.translation, strict=True))
+            remark = (
+                "that of the paper"
+                if difference_m < SAME_M
+                else f"up to {difference_m * 1e3:.3f} mm from the paper's, it counts"
+            )
+            archive.notes.append(f"{name}: the lander's origin in the payload frame, {remark}")
+            row = replace(row, translation=position, source=name)
         rows.append(row)
     archive.spec = replace(archive.spec, extrinsics=tuple(rows))

@@ -54,33 +54,33 @@ class Deviation:
 
     tools: NDArray[np.uint8]
     span: NDArray[np.intp]
-    place_mm: Array
+    position_mm: Array
     axis_mrad: Array
     down: Array
 
     def of(self, codes: Sequence[int]) -> "Deviation":
         """The rows with these tools."""
-        kept = np.isin(self.tools, codes)
+        mask = np.isin(self.tools, codes)
         return Deviation(
-            tools=self.tools[kept],
-            span=self.span[kept],
-            place_mm=self.place_mm[kept],
-            axis_mrad=self.axis_mrad[kept],
+            tools=self.tools[mask],
+            span=self.span[mask],
+            position_mm=self.position_mm[mask],
+            axis_mrad=self.axis_mrad[mask],
             down=self.down,
         )
 
     @property
     def worst_span(self) -> int:
         """The span of the row that lies farthest apart."""
-        return int(self.span[np.argmax(np.linalg.norm(self.place_mm, axis=1))])
+        return int(self.span[np.argmax(np.linalg.norm(self.position_mm, axis=1))])
 
     @property
     def median_mm(self) -> float:
-        return float(np.median(np.linalg.norm(self.place_mm, axis=1)))
+        return float(np.median(np.linalg.norm(self.position_mm, axis=1)))
 
     def __str__(self) -> str:
-        far = np.linalg.norm(self.place_mm, axis=1)
-        mean = ", ".join(f"{value:.2f}" for value in self.place_mm.mean(axis=0) + 0.0)
+        far = np.linalg.norm(self.position_mm, axis=1)
+        mean = ", ".join(f"{value:.2f}" for value in self.position_mm.mean(axis=0) + 0.0)
         return f"{self.median_mm:.2f} mm (mean {mean}; {far.max():.2f} at most), {np.median(self.axis_mrad):.2f} mrad"
 
 
@@ -95,7 +95,7 @@ def check_lander_arm(archive: Archive) -> None:
             _check_tools(archive, settings)
 
 
-def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Deviation | None:
+def measure_deviation(archive: Archive, settings: Mapping[str, Any], variant: str) -> Deviation | None:
     """How far computed and archived poses lie apart in one variant; None where the archive does not have it."""
     (name, compute), archived = VARIANTS[variant], f"archived_{variant}"
     if name not in archive.streams or archived not in archive.streams:
@@ -107,7 +107,7 @@ def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Dev
         return None
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     down = reading.model(-1).arm.down
-    return Deviation(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], span=columns[3], down=down)
+    return Deviation(tools=columns[0], position_mm=columns[1], axis_mrad=columns[2], span=columns[3], down=down)
 
 
 def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> ArmReading:
@@ -122,14 +122,14 @@ def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> Ar
 def spans_of_tools(stream: Stream, tools: LatchedValue) -> list[int]:
     """Some spans for each tool in which it is active, spread over the archive."""
     chosen: set[int] = set()
-    values, ends = np.array(tools.values), np.append(tools.since_ns[1:], np.iinfo(np.int64).max)
+    values, stops = np.array(tools.values), np.append(tools.since_ns[1:], np.iinfo(np.int64).max)
     for code in np.unique(values):
         active = values == code
-        start, end = tools.since_ns[active], ends[active]
-        found = [
+        start, end = tools.since_ns[active], stops[active]
+        span_indices = [
             index for index, span in enumerate(stream.spans) if ((start <= span.last_ns) & (end > span.first_ns)).any()
         ]
-        chosen |= {found[place] for place in spread(len(found), SPANS_PER_TOOL)}
+        chosen |= {span_indices[position] for position in spread(len(span_indices), SPANS_PER_TOOL)}
     return sorted(chosen)
 
 
@@ -140,38 +140,38 @@ def _of_span(
     rows, poses = reading.rows(streams[0].load(index)), streams[1].load(index)
     if not isinstance(poses, records.Pose):
         raise TypeError(f"expected poses, got {type(poses).__name__}")
-    found = reading.computed(rows, compute)
+    computed = reading.computed(rows, compute)
     _, ours, theirs = np.intersect1d(rows.stamp_ns, poses.stamp_ns, return_indices=True)
-    known = np.isfinite(found[ours]).all(axis=(1, 2))
+    known = np.isfinite(computed[ours]).all(axis=(1, 2))
     ours, theirs = ours[known], theirs[known]
     if len(ours):
         axes = rotation_from_quaternion(poses.orientation_xyzw[theirs])[:, :, 2]
-        across = np.linalg.norm(np.cross(axes, found[ours, :3, 2]), axis=1)
-        angle = np.arctan2(across, (axes * found[ours, :3, 2]).sum(axis=1))
-        apart_mm = (found[ours, :3, 3] - poses.position_m[theirs]) * 1e3
-        yield rows.tools[ours], apart_mm, angle * 1e3, np.full(len(ours), index)
+        across = np.linalg.norm(np.cross(axes, computed[ours, :3, 2]), axis=1)
+        angle = np.arctan2(across, (axes * computed[ours, :3, 2]).sum(axis=1))
+        difference_mm = (computed[ours, :3, 3] - poses.position_m[theirs]) * 1e3
+        yield rows.tools[ours], difference_mm, angle * 1e3, np.full(len(ours), index)
 
 
 def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | None:
     """Which numbering of scoop and camera fits the numbers 2 and 3; None where neither does, or no row has them."""
-    found = {}
+    deviations = {}
     for numbering in SCOOP_AND_IDC:
-        apart = measured(archive, {**settings, "tool_numbering": numbering}, "tool_enc")
-        if apart is None or not len(unsure := apart.of(UNSURE_CODES).tools):
+        deviation = measure_deviation(archive, {**settings, "tool_numbering": numbering}, "tool_enc")
+        if deviation is None or not len(unsure := deviation.of(UNSURE_CODES).tools):
             return None
-        found[numbering] = apart.of(UNSURE_CODES)
-    best, other = sorted(found, key=lambda name: found[name].median_mm)
-    if found[best].median_mm > NUMBERED_MM:
-        told = " nor ".join(f"{name}, {found[name].median_mm:.1f} mm" for name in (best, other))
-        archive.notes.append(f"measured: in {len(unsure)} rows the tools 2 and 3 fit neither {told}")
+        deviations[numbering] = deviation.of(UNSURE_CODES)
+    best, other = sorted(deviations, key=lambda name: deviations[name].median_mm)
+    if deviations[best].median_mm > NUMBERED_MM:
+        text = " nor ".join(f"{name}, {deviations[name].median_mm:.1f} mm" for name in (best, other))
+        archive.notes.append(f"measured: in {len(unsure)} rows the tools 2 and 3 fit neither {text}")
         return None
     archive.notes.append(
         f"measured: in {len(unsure)} rows the tools 2 and 3 are {' and '.join(SCOOP_AND_IDC[best])} ({best}), "
-        f"{found[best]}; the other way round {found[other].median_mm:.1f} mm"
+        f"{deviations[best]}; the other way round {deviations[other].median_mm:.1f} mm"
     )
     if best != settings["tool_numbering"]:
         message = f"tools 2 and 3 fit tool_numbering={best}, chosen is {settings['tool_numbering']}"
-        _report(archive, "tool_numbering_mismatch", message, found[best])
+        _report(archive, "tool_numbering_mismatch", message, deviations[best])
     return best
 
 
@@ -179,40 +179,46 @@ def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str
     """Which set of lengths fits, by the tools of which all else is known; the numbering is that which fits, if any."""
     settings = settings if numbering is None else {**settings, "tool_numbering": numbering}
     unsure = UNSURE_HANGING if numbering else (*UNSURE_CODES, *UNSURE_HANGING)
-    found = {name: measured(archive, {**settings, "dh_set": name}, "tool_enc") for name in SETS}
-    known = {name: apart.of(sorted({*range(TOOLS)} - {*unsure})) for name, apart in found.items() if apart is not None}
-    far = {name: apart.median_mm for name, apart in known.items() if len(apart.tools)}
+    deviations = {name: measure_deviation(archive, {**settings, "dh_set": name}, "tool_enc") for name in SETS}
+    known = {
+        name: deviation.of(sorted({*range(TOOLS)} - {*unsure}))
+        for name, deviation in deviations.items()
+        if deviation is not None
+    }
+    far = {name: deviation.median_mm for name, deviation in known.items() if len(deviation.tools)}
     if not far:
         return
     best, chosen = min(far, key=lambda name: far[name]), settings["dh_set"]
-    told = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
+    text = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
     fits = far[best] <= FITS_MM
     how = "" if fits else "; none of them fits"
-    archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {told}{how}")
+    archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {text}{how}")
     if fits and far[chosen] > far[best] + BETTER_MM:
-        message = f"the tools' places fit dh_set={best} ({told}), chosen is {chosen}"
+        message = f"the tools' places fit dh_set={best} ({text}), chosen is {chosen}"
         _report(archive, "arm_lengths_mismatch", message, known[chosen])
 
 
 def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
     names = tool_names(settings["tool_numbering"])
     for variant in VARIANTS:
-        apart = measured(archive, settings, variant)
-        for code in () if apart is None else np.unique(apart.tools).tolist():
-            assert apart is not None
-            of_tool, tool = apart.of([code]), names[code]
-            told = f"{tool} by its joints, {variant}: {of_tool} in {len(of_tool.tools)} rows"
+        deviation = measure_deviation(archive, settings, variant)
+        for code in () if deviation is None else np.unique(deviation.tools).tolist():
+            assert deviation is not None
+            of_tool, tool = deviation.of([code]), names[code]
+            text = f"{tool} by its joints, {variant}: {of_tool} in {len(of_tool.tools)} rows"
             if tool in HANGING:
-                along = float(np.median(of_tool.place_mm @ apart.down))
-                told += f"; the archive has it {along:.2f} mm higher than it hangs here"
-            archive.notes.append(f"measured: {told}")
+                along = float(np.median(of_tool.position_mm @ deviation.down))
+                text += f"; the archive has it {along:.2f} mm higher than it hangs here"
+            archive.notes.append(f"measured: {text}")
             if of_tool.median_mm > CLOSE_MM:
-                _report(archive, "pose_mismatch", told, of_tool, stream=f"archived_{variant}")
+                _report(archive, "pose_mismatch", text, of_tool, stream=f"archived_{variant}")
 
 
-def _report(archive: Archive, kind: str, message: str, apart: Deviation, *, stream: str = "archived_tool_enc") -> None:
+def _report(
+    archive: Archive, kind: str, message: str, deviation: Deviation, *, stream: str = "archived_tool_enc"
+) -> None:
     """Report what is measured in several files, of the one where it is worst."""
-    file = file_of_span(archive, stream, apart.worst_span)
+    file = file_of_span(archive, stream, deviation.worst_span)
     archive.defects(Defect(file=file, kind=kind, stream=stream, message=message))
 
 
@@ -222,18 +228,18 @@ def check_rotors(archive: Archive) -> None:
     if "rotor" not in archive.spec.constants or motors is None:
         return
     rotor = rotor_from_settings(archive.spec.constants["rotor"])
-    found: dict[str, list[tuple[int, Array]]] = {}
+    differences: dict[str, list[tuple[int, Array]]] = {}
     for index in spread(len(motors.spans), MOST_SPANS):
-        for joint, apart in _rotors_of_span(archive, rotor, motors, index=index):
-            found.setdefault(joint, []).append((index, np.abs(apart)))
-    for joint, parts in found.items():
-        apart = np.concatenate([part for _, part in parts])
-        told = f"rotor of {joint} by its current: {np.median(apart):.2f} deg C ({apart.max():.2f} at most)"
-        archive.notes.append(f"measured: {told} in {len(apart)} rows")
-        if np.median(apart) > CLOSE_DEG_C:
+        for joint, difference in _rotors_of_span(archive, rotor, motors, index=index):
+            differences.setdefault(joint, []).append((index, np.abs(difference)))
+    for joint, parts in differences.items():
+        difference = np.concatenate([part for _, part in parts])
+        text = f"rotor of {joint} by its current: {np.median(difference):.2f} deg C ({difference.max():.2f} at most)"
+        archive.notes.append(f"measured: {text} in {len(difference)} rows")
+        if np.median(difference) > CLOSE_DEG_C:
             stream, worst = ROTOR.format(joint), max(parts, key=lambda part: float(np.max(part[1])))[0]
             file = file_of_span(archive, MOTORS, worst)
-            archive.defects(Defect(file=file, kind="rotor_mismatch", stream=stream, message=told))
+            archive.defects(Defect(file=file, kind="rotor_mismatch", stream=stream, message=text))
 
 
 def _rotors_of_span(archive: Archive, rotor: Rotor, motors: Stream, *, index: int) -> Iterator[tuple[str, Array]]:
@@ -246,13 +252,13 @@ def _rotors_of_span(archive: Archive, rotor: Rotor, motors: Stream, *, index: in
         case, theirs = (part for part in (*temperatures, None, None)[:2])
         if not isinstance(case, records.Temperature) or not isinstance(theirs, records.Temperature):
             continue
-        table = _joined(record, case, theirs, column=column)
+        table = _join_rows(record, case, theirs, column=column)
         for run in np.split(table, np.flatnonzero(np.diff(table[:, 0]) > LONGEST_S) + 1):
             if len(run) > 1:
-                yield joint, _apart_deg_c(rotor, run)
+                yield joint, _difference_deg_c(rotor, run)
 
 
-def _joined(motors: records.Joints, case: records.Temperature, theirs: records.Temperature, *, column: int) -> Array:
+def _join_rows(motors: records.Joints, case: records.Temperature, theirs: records.Temperature, *, column: int) -> Array:
     """Rows with all there is: time in s, current, voltage, case, the archive's rotor (n, 5)."""
     assert motors.effort is not None and motors.velocity is not None
     shared = np.intersect1d(np.intersect1d(motors.stamp_ns, case.stamp_ns), theirs.stamp_ns)
@@ -268,7 +274,7 @@ def _joined(motors: records.Joints, case: records.Temperature, theirs: records.T
     return np.asarray(table[np.isfinite(table).all(axis=1)], float)
 
 
-def _apart_deg_c(rotor: Rotor, run: Array) -> Array:
+def _difference_deg_c(rotor: Rotor, run: Array) -> Array:
     """The model less the archive, from the archive's first value on: each row's values hold for the step to it."""
     duration_s = np.maximum(np.diff(run[:, 0]), STEP_S / 2)
     modelled = rotor_temperatures(

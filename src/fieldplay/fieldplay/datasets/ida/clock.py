@@ -19,7 +19,7 @@ SECONDS_OF_DAY = 86400  # on any planet, of its own length
 NS_PER_HR = 3600 * NS_PER_S
 FINER = 1.5  # so many times as many times by elapsed_time as by column 1: less is one row or another that repeats one
 COARSEST_S = 1000
-APART_S = 2.0  # by how much the two may differ besides
+MAX_DIFFERENCE_S = 2.0  # by how much the two may differ besides
 LABEL_S = 0.5  # by how much a label's UTC may differ from ours: the kernels of its day may have been others
 SHOWN = 12
 
@@ -39,8 +39,8 @@ class SpacecraftClock:
         """UTC (n,) in nanoseconds since 1970 of readings (n,) of the clock, by the row before each, else the first."""
         row = np.clip(np.searchsorted(self.reading_ns, reading_ns, side="right") - 1, 0, None)
         later = reading_ns - self.reading_ns[row]
-        found: Stamps = self.unix_ns[row] + later + np.rint(later * self.drift[row]).astype(np.int64)
-        return found
+        unix_ns: Stamps = self.unix_ns[row] + later + np.rint(later * self.drift[row]).astype(np.int64)
+        return unix_ns
 
 
 def clock_from_rows(rows: Sequence[Sequence[float | str]], *, epoch_unix_s: str) -> SpacecraftClock:
@@ -106,7 +106,7 @@ def finer_times(reading_ns: Stamps, elapsed_hr: Floats | None, start_ns: int | N
     first_ns = int(readings[0])
     if step_ns > NS_PER_S and start_ns is not None and abs(start_ns - first_ns) < step_ns:
         first_ns = start_ns
-    within_ns = max(step_ns, int(APART_S * NS_PER_S))
+    within_ns = max(step_ns, int(MAX_DIFFERENCE_S * NS_PER_S))
     return FinerTimes(first_ns=first_ns, first_hr=float(hours[0]), within_ns=within_ns)
 
 
@@ -125,8 +125,8 @@ def clock_of(spec: DatasetSpec) -> SpacecraftClock:
 
 def local_time_of(spec: DatasetSpec) -> LocalMeanTime:
     """The mean time of the landing site."""
-    told = spec.constants["local_mean_time"]
-    return LocalMeanTime(day_zero_unix_s=float(told["sol_zero_unix_s"]), day_s=float(told["sol_s"]))
+    numbers = spec.constants["local_mean_time"]
+    return LocalMeanTime(day_zero_unix_s=float(numbers["sol_zero_unix_s"]), day_s=float(numbers["sol_s"]))
 
 
 def note_times(archive: Archive, streams: Mapping[str, Stream], clock: SpacecraftClock) -> None:
@@ -139,8 +139,8 @@ def note_times(archive: Archive, streams: Mapping[str, Stream], clock: Spacecraf
     sols = sorted({int(np.floor(local.days(ns))) for span in spans for ns in (span.first_ns, span.last_ns)})
     shown = ", ".join(map(str, sols[:SHOWN])) + (f", ... {sols[-1]}" if len(sols) > SHOWN else "")
     archive.notes.append(f"sols with data: {len(sols)} ({shown})")
-    ends = f"from sol {local.text(first_ns)} to sol {local.text(last_ns)}"
-    archive.notes.append(f"local mean time: {ends}, which is {_utc(first_ns)} to {_utc(last_ns)}")
+    extent = f"from sol {local.text(first_ns)} to sol {local.text(last_ns)}"
+    archive.notes.append(f"local mean time: {extent}, which is {_utc(first_ns)} to {_utc(last_ns)}")
     if last_ns > int(clock.unix_ns[-1]):
         beyond = f"{(last_ns - int(clock.unix_ns[-1])) / NS_PER_S / 86400:.1f} days"
         archive.notes.append(
@@ -163,13 +163,13 @@ def check_label_times(archive: Archive, products: Sequence[Product], clock: Spac
             ("start_date_time", "spacecraft_clock_start"),
             ("stop_date_time", "spacecraft_clock_stop"),
         ):
-            said_ns, reading = _ns_from_utc(texts.get(utc_tag, "")), reading_ns(texts.get(tag, ""))
-            if said_ns is None or reading is None:
+            label_ns, reading = _ns_from_utc(texts.get(utc_tag, "")), reading_ns(texts.get(tag, ""))
+            if label_ns is None or reading is None:
                 continue
             own_ns = int(clock.unix_ns_from_reading(np.array([reading], np.int64))[0])
-            apart_s = abs(said_ns - own_ns) / NS_PER_S
-            largest_s, compared = max(largest_s, apart_s), compared + 1
-            if apart_s > LABEL_S:
+            difference_s = abs(label_ns - own_ns) / NS_PER_S
+            largest_s, compared = max(largest_s, difference_s), compared + 1
+            if difference_s > LABEL_S:
                 message = f"{utc_tag}: expected {_utc(own_ns)} of the clock at {texts[tag]}, got {texts[utc_tag]}"
                 archive.defects(Defect(file=product.label_file, kind="label_mismatch", message=message))
     if compared:

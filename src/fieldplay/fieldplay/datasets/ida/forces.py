@@ -70,13 +70,13 @@ class ComputedForce:
             model = self._model_of(None if upload < 0 else self._numbers[upload])
             for code in np.unique(tools[uploads == upload]).tolist():
                 chosen = np.flatnonzero((uploads == upload) & (tools == code))
-                tool = _lever_tool(model, code)
+                tool = _rigid_tool(model, code)
                 if tool:
                     force[chosen] = _force_of_tool(model, tool, rows.only(chosen))
         return force
 
 
-def _lever_tool(model: LanderModel, code: int) -> str:
+def _rigid_tool(model: LanderModel, code: int) -> str:
     """The rigid tool whose levers count: for what hangs the grapple's attachment; none for the camera."""
     tool = model.arm.numbering[code] if 0 <= code < len(model.arm.numbering) else ON_FOREARM
     return ATTACH if tool in HANGING else "" if tool == ON_FOREARM else tool
@@ -99,7 +99,7 @@ def check_forces(archive: Archive) -> None:
     archived, computed = (archive.streams.get(name) for name in (WRENCH, COMPUTED))
     if archived is None or computed is None:
         return
-    apart, size, worst, alone = [], [], (0.0, 0), np.zeros(2, np.int64)
+    distances, size, worst, alone = [], [], (0.0, 0), np.zeros(2, np.int64)
     for index in spread(len(archived.spans), MOST_SPANS):
         theirs, ours = archived.load(index), computed.load(index)
         if not isinstance(theirs, records.Wrench) or not isinstance(ours, records.Wrench):
@@ -108,20 +108,20 @@ def check_forces(archive: Archive) -> None:
         alone += len(theirs.stamp_ns) - len(shared), len(ours.stamp_ns) - len(shared)
         if len(shared):
             far = np.linalg.norm(ours.force_n[right] - theirs.force_n[left], axis=1)
-            apart.append(far)
+            distances.append(far)
             size.append(np.linalg.norm(theirs.force_n[left], axis=1))
             worst = max(worst, (float(far.max()), index))
-    if not apart:
+    if not distances:
         rows = f"{alone[0]} rows have only the archived force, {alone[1]} only the computed one"
         archive.notes.append(f"measured: no row has both Fr, Ft, Fz and a force by torques (Appendix D): {rows}")
         return
-    far, median_n = np.concatenate(apart), float(np.median(np.concatenate(apart)))
-    told = f"Fr, Ft, Fz by torques (Appendix D): {median_n:.3f} N apart ({far.max():.3f} at most) in {len(far)} rows"
+    far, median_n = np.concatenate(distances), float(np.median(np.concatenate(distances)))
+    text = f"Fr, Ft, Fz by torques (Appendix D): {median_n:.3f} N apart ({far.max():.3f} at most) in {len(far)} rows"
     others = f"{alone[0]} rows have only the archived force, {alone[1]} only the computed one"
-    archive.notes.append(f"measured: {told}; {others}")
+    archive.notes.append(f"measured: {text}; {others}")
     if median_n > max(CLOSE_N, CLOSE_SHARE * float(np.median(np.concatenate(size)))):
         file = file_of_span(archive, WRENCH, worst[1])
-        archive.defects(Defect(file=file, kind="force_mismatch", stream=COMPUTED, message=told))
+        archive.defects(Defect(file=file, kind="force_mismatch", stream=COMPUTED, message=text))
 
 
 def check_torques(archive: Archive) -> None:
@@ -134,18 +134,18 @@ def check_torques(archive: Archive) -> None:
     if joints is None or motors is None:
         return
     rows = [_torque_rows(joints.load(index), motors.load(index)) for index in spread(len(joints.spans), MOST_SPANS)]
-    for place, name in enumerate(JOINTS):
-        parts = [part for found in rows for joint, part in found if joint == name]
+    for number, name in enumerate(JOINTS):
+        parts = [part for own_rows in rows for joint, part in own_rows if joint == name]
         table = np.concatenate(parts) if parts else np.zeros((0, 3))
         fit = _torque_fit(table)
         if fit is None:
             continue
         ka, no_load_a = fit
-        expected = constants["sign"][place] * constants["nm_per_a"][place]
-        told = f"{name}: Ka is {ka:.2f} Nm/A, {expected:.2f} by RA_TAU_PARAMS2"
-        told = f"{told}, no-load current {no_load_a * 1e3:.1f} mA"
+        expected = constants["sign"][number] * constants["nm_per_a"][number]
+        text = f"{name}: Ka is {ka:.2f} Nm/A, {expected:.2f} by RA_TAU_PARAMS2"
+        text = f"{text}, no-load current {no_load_a * 1e3:.1f} mA"
         fits = abs(ka - expected) <= CLOSE_KA * abs(expected)
-        archive.notes.append(f"{'measured' if fits else 'warning'}: {told}, in {len(table)} rows")
+        archive.notes.append(f"{'measured' if fits else 'warning'}: {text}, in {len(table)} rows")
 
 
 def _torque_rows(joints: records.Record, motors: records.Record) -> list[tuple[str, Array]]:
@@ -155,14 +155,14 @@ def _torque_rows(joints: records.Record, motors: records.Record) -> list[tuple[s
     if joints.effort is None or joints.velocity is None or motors.effort is None:
         return []
     _, left, right = np.intersect1d(joints.stamp_ns, motors.stamp_ns, return_indices=True)
-    found = []
+    tables = []
     for name in set(joints.names) & set(motors.names):
         of_joint, of_motor = joints.names.index(name), motors.names.index(name)
         columns = (joints.effort[left, of_joint], motors.effort[right, of_motor], joints.velocity[left, of_joint])
         table = np.stack(columns, axis=-1)
         turns = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > LEAST_RATE_RAD_S)
-        found.append((name, np.column_stack([table[turns, :2], np.sign(table[turns, 2])])))
-    return found
+        tables.append((name, np.column_stack([table[turns, :2], np.sign(table[turns, 2])])))
+    return tables
 
 
 def _torque_fit(table: Array) -> tuple[float, float] | None:

@@ -34,7 +34,7 @@ LARGEST = {"tool": 9, "grapple_phase": 5, "stat": 2**32 - 1}
 SPARE_BITS = range(20, 32)
 IMPOSSIBLE = "impossible_code"
 
-Tell = Callable[[str], None]
+ReportMismatch = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +73,9 @@ class MotionFormat:
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         requested, had = self.dialect.numbers, self.own.numbers
-        places = [place for place, name in enumerate(requested) if name in had]
+        indices = [index for index, name in enumerate(requested) if name in had]
         values = np.full((len(own), len(requested)), np.nan)
-        values[:, places] = own[:, [had.index(requested[place]) for place in places]]
+        values[:, indices] = own[:, [had.index(requested[index]) for index in indices]]
         for name, constants in self.special.items():
             if constants and name in requested:
                 column = values[:, requested.index(name)]
@@ -86,19 +86,19 @@ class MotionFormat:
         """The block with the states of the motors in decimal."""
         if STAT not in self.own.columns or not (self.hexadecimal or b"x" in block or b"X" in block):
             return block
-        place, delimiter = self.own.columns.index(STAT), self.own.delimiter
+        index, delimiter = self.own.columns.index(STAT), self.own.delimiter
         lines = block.decode("latin-1").split("\n")
-        return "\n".join(_decimal(line, place, delimiter, bare=self.hexadecimal) for line in lines).encode("latin-1")
+        return "\n".join(_decimal(line, index, delimiter, bare=self.hexadecimal) for line in lines).encode("latin-1")
 
 
-def _decimal(line: str, place: int, delimiter: str, *, bare: bool) -> str:
+def _decimal(line: str, index: int, delimiter: str, *, bare: bool) -> str:
     cells = line.split(delimiter)
-    if place < len(cells):
-        text = cells[place].strip().strip('"')
+    if index < len(cells):
+        text = cells[index].strip().strip('"')
         marked = MARKED_HEX.fullmatch(text)
         digits = marked[1] if marked else text if bare and re.fullmatch(r"[0-9A-Fa-f]+", text) else ""
         if digits:
-            cells[place] = str(int(digits, 16))
+            cells[index] = str(int(digits, 16))
     return delimiter.join(cells)
 
 
@@ -110,32 +110,32 @@ class MotionSpec:
     ranges: Mapping[str, tuple[float, float]]
     product: Product
     clock: SpacecraftClock
-    tell: Tell  # of where the label does not fit
+    report: ReportMismatch  # of where the label does not fit
     repeated_times: bool = True
 
     def format_from_head(self, head: bytes) -> MotionFormat:
         """How a file is written that begins so; ArchiveError if its columns or its times cannot be told."""
         described = self.product.described
         table = None if described is None else described.table
-        found = self._format(head, table)
+        table_format = self._format(head, table)
         if table is not None:
-            self._compare(head, found, table)
-        names = tuple(found.dialect.columns)
-        own = replace(found.dialect, partial=True)
-        beginning = rows_from_block(head[found.first_byte :], own)
+            self._compare(head, table_format, table)
+        names = tuple(table_format.dialect.columns)
+        own = replace(table_format.dialect, partial=True)
+        beginning = rows_from_block(head[table_format.first_byte :], own)
         shift_ns = self._shift_ns(beginning.stamp_ns)
         elapsed_hr = beginning.values[:, own.numbers.index(ELAPSED)] if ELAPSED in own.numbers else None
         return MotionFormat(
             dialect=Dialect(tuple(self.layouts[0]), ",", partial=True),
             own=own,
-            first_byte=found.first_byte,
-            first_line=found.first_line,
-            mapping=found.mapping,
+            first_byte=table_format.first_byte,
+            first_line=table_format.first_line,
+            mapping=table_format.mapping,
             clock=self.clock,
             shift_ns=shift_ns,
             special=_special(names, table),
             finer=finer_times(beginning.stamp_ns + shift_ns, elapsed_hr, self.product.start_ns),
-            hexadecimal=_is_hexadecimal(head[found.first_byte :], own),
+            hexadecimal=_is_hexadecimal(head[table_format.first_byte :], own),
         )
 
     def _format(self, head: bytes, table: LabelledTable | None) -> TableFormat:
@@ -156,7 +156,7 @@ class MotionSpec:
         governs = bool(wrong) and self._is_whole(labelled) and labelled.index(TIME) == columns.index(TIME)
         if wrong:
             winner = "label" if governs else "heading"
-            self.tell(f"{wrong} by the label {self.product.label_file}; the {winner} counts")
+            self.report(f"{wrong} by the label {self.product.label_file}; the {winner} counts")
         if not governs:
             return sniffed
         mapping = "label, the heading names other columns"
@@ -166,21 +166,25 @@ class MotionSpec:
         """Whether these are all columns of a layout, in any order, and no others."""
         return any(sorted(columns) == sorted(layout) for layout in self.layouts)
 
-    def _compare(self, head: bytes, found: TableFormat, table: LabelledTable) -> None:
-        """Tell where the label says something else than the file has."""
-        columns, label = found.dialect.columns, self.product.label_file
+    def _compare(self, head: bytes, table_format: TableFormat, table: LabelledTable) -> None:
+        """ReportMismatch where the label says something else than the file has."""
+        columns, label = table_format.dialect.columns, self.product.label_file
         described = self.product.described
-        said = table.offset if described is None or described.header_bytes is None else described.header_bytes
-        if said is not None and said != found.first_byte:
-            self.tell(f"expected a heading of {said} bytes by the label {label}, got {found.first_byte}")
+        header_bytes = table.offset if described is None or described.header_bytes is None else described.header_bytes
+        if header_bytes is not None and header_bytes != table_format.first_byte:
+            self.report(
+                f"expected a heading of {header_bytes} bytes by the label {label}, got {table_format.first_byte}"
+            )
         count = table.stated_fields if table.stated_fields is not None else len(table.fields)
         if count != len(columns) or len(table.fields) not in (0, count):
             expected = f"expected {count} columns by the label {label}, which names {len(table.fields)}"
-            self.tell(f"{expected}, got {len(columns)}")
-        if table.delimiter and table.delimiter != found.dialect.delimiter:
-            self.tell(f"expected '{table.delimiter}' between columns by the label, got '{found.dialect.delimiter}'")
+            self.report(f"{expected}, got {len(columns)}")
+        if table.delimiter and table.delimiter != table_format.dialect.delimiter:
+            self.report(
+                f"expected '{table.delimiter}' between columns by the label, got '{table_format.dialect.delimiter}'"
+            )
         if table.line_end and (b"\r\n" in head) != (table.line_end == b"\r\n"):
-            self.tell(f"expected lines that end in {table.line_end!r} by the label {label}, got others")
+            self.report(f"expected lines that end in {table.line_end!r} by the label {label}, got others")
 
     def _shift_ns(self, column_ns: NDArray[np.int64]) -> int:
         """What makes readings of the clock of column 1 (n,): nothing, or what lets it start with the file."""
@@ -200,10 +204,10 @@ def columns_of_label(table: LabelledTable, known: Sequence[str]) -> list[str]:
     """The dataset's names of a label's columns; where one is unknown, or one comes twice, it is passed over."""
     titles = _titles(known)
     names: list[str] = []
-    for place, labelled in enumerate(table.fields):
+    for number, labelled in enumerate(table.fields):
         title = normal_title(labelled.name)
         name = next((name for name, patterns in titles.items() if re.fullmatch(patterns[0], title)), "")
-        names.append(name if name and name not in names else f"{IGNORED}{place}")
+        names.append(name if name and name not in names else f"{IGNORED}{number}")
     return names if TIME in names and not table.groups else []
 
 
@@ -213,24 +217,24 @@ def _titles(columns: Sequence[str]) -> dict[str, tuple[str]]:
 
 
 def _lenient(name: str) -> str:
-    return "".join({"_": "_?", "l": "[l1]", "1": "[1l]"}.get(sign, sign) for sign in name)
+    return "".join({"_": "_?", "l": "[l1]", "1": "[1l]"}.get(char, char) for char in name)
 
 
 def _difference(labelled: Sequence[str], columns: Sequence[str]) -> str:
     """The first column that a label names otherwise than the heading."""
-    for place, (said, got) in enumerate(zip(labelled, columns, strict=False), start=1):
-        if said != got and not said.startswith(IGNORED) and not got.startswith(IGNORED):
-            return f"expected column {place} to be {said}, got {got},"
+    for number, (expected, got) in enumerate(zip(labelled, columns, strict=False), start=1):
+        if expected != got and not expected.startswith(IGNORED) and not got.startswith(IGNORED):
+            return f"expected column {number} to be {expected}, got {got},"
     return ""
 
 
 def _special(columns: Sequence[str], table: LabelledTable | None) -> dict[str, tuple[float, ...]]:
     """The numbers that stand for none, by column: those of the label, and the archive's own one in any case."""
-    found: dict[str, tuple[float, ...]] = dict.fromkeys(columns, (INVALID,))
+    constants: dict[str, tuple[float, ...]] = dict.fromkeys(columns, (INVALID,))
     if table is not None and len(table.fields) == len(columns):
         for name, labelled in zip(columns, table.fields, strict=True):
-            found[name] = (*found.get(name, ()), *labelled.special)
-    return found
+            constants[name] = (*constants.get(name, ()), *labelled.special)
+    return constants
 
 
 def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
@@ -240,9 +244,9 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     """
     if STAT not in own.columns:
         return False
-    place = own.columns.index(STAT)
+    index = own.columns.index(STAT)
     lines = (line.split(own.delimiter) for line in rows.decode("latin-1").splitlines())
-    texts = [cells[place].strip().strip('"') for cells in lines if len(cells) == len(own.columns)]
+    texts = [cells[index].strip().strip('"') for cells in lines if len(cells) == len(own.columns)]
     bare = [text for text in texts if not MARKED_HEX.fullmatch(text)]
     with_letters = [text for text in bare if LETTERS.search(text) and re.fullmatch(r"[0-9A-Fa-f]+", text)]
     return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))

@@ -20,7 +20,7 @@ from fieldplay.io.row_cache import TableRows
 from fieldplay.io.seekable_zip import is_outside_archive
 from fieldplay.io.table import Table, Tables
 
-KEPT = 24  # blocks, at most half a megabyte of text each
+MAX_BLOCKS = 24  # blocks, at most half a megabyte of text each
 T = TypeVar("T")
 NAME = re.compile(
     r"A(?P<apid>\d{4})_(?P<sol>\d{4})_(?P<start>\d{9,10})_(?P<end>\d{9,10})_(?P<tag>\d{12})_(?P<product>.+)\.\w+",
@@ -67,7 +67,7 @@ class DistinctTables(Tables):
     def __init__(self, tables: Sequence[Table], own: Sequence[str] = ()) -> None:
         super().__init__(tables)
         self._own = frozenset(own)
-        self._distinct: LatestThings[TableRows] = LatestThings(KEPT)
+        self._distinct: LatestThings[TableRows] = LatestThings(MAX_BLOCKS)
         self._first = np.array([block.first_ns for block in self.blocks], np.int64)
         self._last = np.array([block.last_ns for block in self.blocks], np.int64)
 
@@ -89,54 +89,54 @@ class DistinctTables(Tables):
     def are_in(self, index: int, other: int) -> NDArray[np.bool_]:
         """Which rows (n,) of a block an earlier one has."""
         rows, theirs = self.all_rows(index), self.all_rows(other)
-        found = np.isin(rows.stamp_ns, theirs.stamp_ns)
+        mask = np.isin(rows.stamp_ns, theirs.stamp_ns)
         is_one_table = self.table_of(index) is self.table_of(other)
-        by_numbers = found if is_one_table else found & np.isin(rows.stamp_ns, _shared_times(rows, theirs))
+        by_numbers = mask if is_one_table else mask & np.isin(rows.stamp_ns, _duplicate_times(rows, theirs))
         if by_numbers.any():
             own = frozenset() if is_one_table else self._own
             near = theirs.only(np.isin(theirs.stamp_ns, rows.stamp_ns[by_numbers]))
-            found[by_numbers] = _are_among(_bits(rows.only(by_numbers), own), _bits(near, own))
-        return found
+            mask[by_numbers] = _are_among(_bits(rows.only(by_numbers), own), _bits(near, own))
+        return mask
 
     def contradict(self, index: int, other: int) -> NDArray[np.bool_]:
         """Which rows (n,) of a block an earlier one of another table has with other numbers."""
         rows, theirs = self.all_rows(index), self.all_rows(other)
-        found = self.are_in(index, other) & ~np.isin(rows.stamp_ns, _shared_times(rows, theirs))
-        place = np.searchsorted(theirs.stamp_ns, rows.stamp_ns[found])
+        mask = self.are_in(index, other) & ~np.isin(rows.stamp_ns, _duplicate_times(rows, theirs))
+        rows_of_other = np.searchsorted(theirs.stamp_ns, rows.stamp_ns[mask])
         columns = [column not in self._own for column in rows.dialect.numbers]
-        first, second = rows.values[found][:, columns], theirs.values[place][:, columns]
-        found[found] = ((first != second) & np.isfinite(first) & np.isfinite(second)).any(axis=1)
-        return found
+        first, second = rows.values[mask][:, columns], theirs.values[rows_of_other][:, columns]
+        mask[mask] = ((first != second) & np.isfinite(first) & np.isfinite(second)).any(axis=1)
+        return mask
 
     def earlier(self, index: int) -> list[int]:
         """The blocks before this one, in the order of the tables, that share some stretch of time with it."""
         overlaps = (self._first[:index] <= self._last[index]) & (self._last[:index] >= self._first[index])
-        found: list[int] = np.flatnonzero(overlaps).tolist()
-        return found
+        indices: list[int] = np.flatnonzero(overlaps).tolist()
+        return indices
 
 
 def are_new(rows: TableRows) -> NDArray[np.bool_]:
     """Which rows (n,), in the order of time, have another time or other numbers than all before them."""
     new = np.ones(len(rows), bool)
-    places = np.flatnonzero(share_a_time(rows.stamp_ns))
-    if len(places):
-        _, first = np.unique(_bits(rows.only(places), frozenset()), axis=0, return_index=True)
-        new[places] = False
-        new[places[first]] = True
+    indices = np.flatnonzero(have_equal_neighbours(rows.stamp_ns))
+    if len(indices):
+        _, first = np.unique(_bits(rows.only(indices), frozenset()), axis=0, return_index=True)
+        new[indices] = False
+        new[indices[first]] = True
     return new
 
 
-def share_a_time(stamp_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+def have_equal_neighbours(stamp_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the times (n,), in order, the one before or behind is as well."""
     same = np.diff(stamp_ns) == 0
-    found: NDArray[np.bool_] = np.append(same, False) | np.append(False, same)
-    return found[: len(stamp_ns)]
+    mask: NDArray[np.bool_] = np.append(same, False) | np.append(False, same)
+    return mask[: len(stamp_ns)]
 
 
-def _shared_times(*parts: TableRows) -> NDArray[np.int64]:
+def _duplicate_times(*parts: TableRows) -> NDArray[np.int64]:
     """The times that several rows of a part have that are not the same."""
     stamps = [part.stamp_ns[are_new(part)] for part in parts]
-    return np.concatenate([part[share_a_time(part)] for part in stamps])
+    return np.concatenate([part[have_equal_neighbours(part)] for part in stamps])
 
 
 def _bits(rows: TableRows, without: frozenset[str]) -> NDArray[np.int64]:
@@ -148,9 +148,9 @@ def _bits(rows: TableRows, without: frozenset[str]) -> NDArray[np.int64]:
 
 def _are_among(rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the rows (n, k) are among others (m, k)."""
-    _, place = np.unique(np.concatenate([rows, others]), axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    return np.asarray(np.isin(place[: len(rows)], place[len(rows) :]), bool)
+    _, groups = np.unique(np.concatenate([rows, others]), axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    return np.asarray(np.isin(groups[: len(rows)], groups[len(rows) :]), bool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,25 +197,25 @@ class Labels:
 
 def name_from_file(file: str) -> ProductName | None:
     """What a file's name tells, None where it is another name."""
-    found = NAME.fullmatch(last_part(file))
-    if found is None:
+    match = NAME.fullmatch(last_part(file))
+    if match is None:
         return None
     return ProductName(
-        apid=int(found["apid"]),
-        sol=int(found["sol"]),
-        start_s=int(found["start"]),
-        end_s=int(found["end"]),
-        tag=found["tag"],
-        product=found["product"].lower(),
+        apid=int(match["apid"]),
+        sol=int(match["sol"]),
+        start_s=int(match["start"]),
+        end_s=int(match["end"]),
+        tag=match["tag"],
+        product=match["product"].lower(),
     )
 
 
 def reading_ns(text: str) -> int | None:
     """The clock's reading in nanoseconds of text such as `1/0615088547-32768`: seconds, and ticks of 1/65536."""
-    found = READING.fullmatch(text.strip())
-    if found is None:
+    match = READING.fullmatch(text.strip())
+    if match is None:
         return None
-    return int(found["seconds"]) * NS_PER_S + round(int(found["ticks"] or 0) * NS_PER_S / TICKS_PER_S)
+    return int(match["seconds"]) * NS_PER_S + round(int(match["ticks"] or 0) * NS_PER_S / TICKS_PER_S)
 
 
 def read_labels(archive: Archive, files: Files) -> Labels:
@@ -231,14 +231,14 @@ def read_labels(archive: Archive, files: Files) -> Labels:
             continue
         _note_collection(archive, file, label)
         for described in label.files:
-            place = _path_of(file, described.name)
-            if place is None:
+            path = _path_of(file, described.name)
+            if path is None:
                 message = (
                     f"expected the name of a file beside the label, got '{described.name}', which leaves the archive"
                 )
                 archive.defects(Defect(file=file, kind="unsafe_path", row=described.line, message=message))
-            elif place.lower() in there:
-                labels.of_file[place.lower()] = (file, label)
+            elif path.lower() in there:
+                labels.of_file[path.lower()] = (file, label)
             elif label.product_class not in COLLECTIONS:
                 message = f"expected the file {described.name} that the label describes beside it, got none"
                 archive.lack(file, message)
@@ -259,11 +259,11 @@ def _note_collection(archive: Archive, file: str, label: Label) -> None:
 
 def products_of(files: Files, pattern: str, labels: Labels) -> list[Product]:
     """The files of one kind, in the order of their kinds of packets and of the clock."""
-    found = []
+    products = []
     for file in files.matching(pattern):
         label_file, label = labels.of_file.get(file.lower(), ("", None))
-        found.append(Product(file=file, name=name_from_file(file), label=label, label_file=label_file))
-    return sorted(found, key=_order)
+        products.append(Product(file=file, name=name_from_file(file), label=label, label_file=label_file))
+    return sorted(products, key=_order)
 
 
 def _order(product: Product) -> tuple[int, int, int, str, str]:
@@ -289,8 +289,12 @@ def _contradictions(product: Product) -> Iterator[str]:
         yield f"expected an identifier that ends in {stem}, got {label.lid}"
     if name is None:
         return
-    said = {"start_sol_number": name.sol, "spacecraft_clock_start": name.start_s, "spacecraft_clock_stop": name.end_s}
-    for tag, expected in said.items():
+    expected_values = {
+        "start_sol_number": name.sol,
+        "spacecraft_clock_start": name.start_s,
+        "spacecraft_clock_stop": name.end_s,
+    }
+    for tag, expected in expected_values.items():
         text = label.texts.get(tag, "")
         value = reading_ns(text)
         if value is not None and abs(value - expected * NS_PER_S) >= NS_PER_S:

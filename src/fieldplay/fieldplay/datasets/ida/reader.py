@@ -110,7 +110,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         clock = clock_of(spec)
         uploads = _uploads(archive, files, labels, clock=clock)
         motion = _motion_streams(archive, files, labels, clock=clock, uploads=uploads)
-        status = _status_streams(archive, files, labels, clock=clock, said=motion.get(DIAGNOSTICS))
+        status = _status_streams(archive, files, labels, clock=clock, motion_diagnostics=motion.get(DIAGNOSTICS))
         streams = {name: stream for name, stream in (motion | status).items() if len(stream.spans)}
         describe_lander(archive, files)
         streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
@@ -128,48 +128,50 @@ def _files_of(archive: Archive) -> Files:
     root = archive.root
     if not root.is_file() or zipfile.is_zipfile(root) or starts_as_zip(root):
         return open_files(root, archive.defects)
-    beside = {path.name.lower(): path.name for path in root.parent.iterdir() if path.is_file()}
+    siblings = {path.name.lower(): path.name for path in root.parent.iterdir() if path.is_file()}
     requested = [f"{root.stem}.xml".lower()]
     if root.suffix.lower() == ".xml":
         try:
             requested += [file.name.lower() for file in label_from_xml(root.read_bytes()).files]
         except (ArchiveError, OSError):
             requested = []  # reading it again reports why
-    return ListedFiles(root.parent, [root.name, *{beside[name] for name in requested if name in beside} - {root.name}])
+    return ListedFiles(
+        root.parent, [root.name, *{siblings[name] for name in requested if name in siblings} - {root.name}]
+    )
 
 
 def _products(archive: Archive, files: Files, labels: Labels, *, kind: str) -> list[Product]:
     """The files of a kind, compared with their names and labels."""
     spec = archive.spec
     pattern = spec.tables[kind].files if kind in spec.tables else spec.rows[kind].files
-    found = products_of_ida.products_of(files, pattern, labels)
-    products_of_ida.check_names(archive, found)
-    products_of_ida.check_sizes(archive, files, found)
-    if not found:
+    products = products_of_ida.products_of(files, pattern, labels)
+    products_of_ida.check_names(archive, products)
+    products_of_ida.check_sizes(archive, files, products)
+    if not products:
         archive.notes.append(f"no file for '{kind}'")
-    return found
+    return products
 
 
 def _motion_streams(
     archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, uploads: Sequence[Upload]
 ) -> dict[str, Stream]:
     products = _products(archive, files, labels, kind="motion")
-    found_tables = (_table(archive, files, product, clock=clock) for product in products)
-    tables = [table for table in found_tables if table is not None]
+    all_tables = (_table(archive, files, product, clock=clock) for product in products)
+    tables = [table for table in all_tables if table is not None]
     check_label_times(archive, products, clock)
     _note_tables(archive, tables)
     if not tables:
         return {}
     distinct = DistinctTables(tables, own=[ELAPSED])
-    found = survey(archive, distinct)
-    note_survey(archive, found)
+    results = survey(archive, distinct)
+    note_survey(archive, results)
     conversions = IdaConversions(parameters=archive.parameters, tools=_tool_names(archive))
-    streams: dict[str, Stream] = {name: HeldStream(state_record(found, name)) for name in STATES}
+    streams: dict[str, Stream] = {name: HeldStream(state_record(results, name)) for name in STATES}
     for name, (needed, convert) in conversions.streams().items():
-        if not needed or not found.columns.isdisjoint(needed):
+        if not needed or not results.columns.isdisjoint(needed):
             streams[name] = TableStream(distinct, convert)
     arm = next((spec for spec in archive.spec.derived if spec.kind == ARM_KIND), None)
-    if arm is not None and {"tau1", "stat", "tool"} <= found.columns:
+    if arm is not None and {"tau1", "stat", "tool"} <= results.columns:
         settings = arm.with_parameters(archive.parameters).settings
         streams[COMPUTED] = TableStream(distinct, ComputedForce(settings, uploads, archive.parameters))
     return streams
@@ -187,7 +189,7 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
     """The rows of one file, None where it has none that can be read; a label that says otherwise is reported."""
     described = archive.spec.tables["motion"]
 
-    def tell(message: str) -> None:
+    def report(message: str) -> None:
         archive.defects(Defect(file=product.file, kind="label_mismatch", message=message))
 
     spec = MotionSpec(
@@ -195,12 +197,12 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
         ranges=described.ranges,
         product=product,
         clock=clock,
-        tell=tell,
+        report=report,
     )
     try:
         table = Table(
             files, product.file, spec, archive.defects,
-            plausible_ns=plausible_ns(archive.spec), cache=archive.kept_rows, is_one_of_many=True,
+            plausible_ns=plausible_ns(archive.spec), cache=archive.row_cache, is_one_of_many=True,
         )  # fmt: skip
     except (ArchiveError, OSError) as error:
         archive.defects(Defect(file=product.file, kind="unreadable_table", message=str(error)))
@@ -208,9 +210,11 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
     for column in _missing_columns(table, described.layouts):
         message = f"column {column}: expected it by the specification, got none in the heading or the label"
         archive.defects(Defect(file=product.file, kind="missing_column", message=f"{message}; what is left plays"))
-    said = None if product.described is None or product.described.table is None else product.described.table.records
-    if said is not None and said != table.count:
-        tell(f"expected {said} rows by the label {product.label_file}, got {table.count} that can be read")
+    expected_count = (
+        None if product.described is None or product.described.table is None else product.described.table.records
+    )
+    if expected_count is not None and expected_count != table.count:
+        report(f"expected {expected_count} rows by the label {product.label_file}, got {table.count} that can be read")
     return table if table.blocks else None
 
 
@@ -240,7 +244,7 @@ def _some(names: Sequence[str], most: int = 3) -> str:
 
 
 def _status_streams(
-    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, said: Stream | None
+    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, motion_diagnostics: Stream | None
 ) -> dict[str, Stream]:
     """The streams of status and history; the diagnostics go beside those that are there already."""
     kinds = ("status", "history")
@@ -255,7 +259,7 @@ def _status_streams(
         name: StatusStream(status, kind, convert) for name, (kind, convert) in status_streams().items()
     }
     diagnostics = [StatusStream(status, kind, status_diagnostics) for kind in status.spans]
-    streams[DIAGNOSTICS] = JoinedStream([*diagnostics, *([] if said is None else [said])])
+    streams[DIAGNOSTICS] = JoinedStream([*diagnostics, *([] if motion_diagnostics is None else [motion_diagnostics])])
     return streams
 
 
@@ -267,11 +271,11 @@ def _extent(streams: Mapping[str, Stream]) -> tuple[int, int] | None:
 
 def _uploads(archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock) -> list[Upload]:
     """The parameter files in the order of time, and from when on each holds."""
-    found = read_parameter_files(archive, files, _products(archive, files, labels, kind="parameters"))
-    check_counts(archive, found)
-    stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
-    archive.uploads = uploads_of_files(found, stamps)
-    return list(zip(stamps, found, strict=True))
+    parameter_files = read_parameter_files(archive, files, _products(archive, files, labels, kind="parameters"))
+    check_counts(archive, parameter_files)
+    stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in parameter_files], np.int64)).tolist()
+    archive.uploads = uploads_of_files(parameter_files, stamps)
+    return list(zip(stamps, parameter_files, strict=True))
 
 
 def _parameters(
@@ -285,16 +289,16 @@ def _parameters(
 
     The description has the numbers that hold at the first row of motion: states may begin long before it.
     """
-    found, stamps = [file for _, file in uploads], [stamp for stamp, _ in uploads]
+    parameter_files, stamps = [file for _, file in uploads], [stamp for stamp, _ in uploads]
     extent = _extent(streams)
-    if extent is None and not found:
+    if extent is None and not parameter_files:
         return {}
     first_ns = stamps[0] if extent is None else extent[0]
     described_ns, last_ns = motion or extent or (first_ns, first_ns)
-    first = newest_before(found, stamps, described_ns)
+    first = newest_before(parameter_files, stamps, described_ns)
     describe_arm(archive, first)
     later = [file for at, file in uploads if described_ns < at <= last_ns]
-    deck = first or next(iter(later or found), None)
+    deck = first or next(iter(later or parameter_files), None)
     describe_deck(archive, deck)
     describe_uploads(archive, later, deck)
-    return {"arm_geometry": HeldStream(geometry_rows(found, stamps, first_ns))}
+    return {"arm_geometry": HeldStream(geometry_rows(parameter_files, stamps, first_ns))}

@@ -23,7 +23,7 @@ COMMENT = re.compile(r"[#%/*=_\-\s].*|.*:")  # rules, comments and headings, whi
 TIME = plain_key("time")
 PREFIXES = {plain_key(kind): kind for kind in (ARM, SYSTEM)}
 ARM_KEYS = re.compile(r"ace.*|mtr(?!vo1t).*|jnt.*|ref|htrcrnt|agnd")
-KEPT_FILES = 8
+CACHED_FILES = 8
 MOST_KEYS = 500  # a file has some sixty
 
 Stamps = NDArray[np.int64]
@@ -40,8 +40,8 @@ class StatusRow:
     def numbers(self, key: str, count: int) -> NDArray[np.float64] | None:
         """The numbers (count,) of an entry, None where it is not there or holds something else."""
         entry = self.entries.get(plain_key(key))
-        found = None if entry is None else entry.numbers
-        return found.reshape(-1) if found is not None and found.size == count else None
+        numbers = None if entry is None else entry.numbers
+        return numbers.reshape(-1) if numbers is not None and numbers.size == count else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,8 +53,8 @@ class StatusRows:
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "StatusRows":
         """The rows chosen by a mask or by their indices."""
-        places = np.arange(len(self.rows))[chosen]
-        return StatusRows(stamp_ns=self.stamp_ns[chosen], rows=tuple(self.rows[place] for place in places))
+        indices = np.arange(len(self.rows))[chosen]
+        return StatusRows(stamp_ns=self.stamp_ns[chosen], rows=tuple(self.rows[index] for index in indices))
 
 
 def blocks_of_lines(lines: Sequence[KeyLine]) -> Iterator[dict[str, KeyLine]]:
@@ -63,21 +63,21 @@ def blocks_of_lines(lines: Sequence[KeyLine]) -> Iterator[dict[str, KeyLine]]:
     A key that is new has its place behind the one before it: so a block that lacks some is one all the same.
     """
     order: list[str] = []
-    places: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     block: dict[str, KeyLine] = {}
     last = -1
     for line in lines:
         key = plain_key(line.key)
-        if key and key not in places:
+        if key and key not in ranks:
             order.insert(last + 1 if len(order) < MOST_KEYS else len(order), key)
-            places = {name: place for place, name in enumerate(order)} if len(order) <= MOST_KEYS else places
-            places.setdefault(key, len(order))
-        if (not key and line.matches(HEADING)) or (key and places[key] <= last):
+            ranks = {name: rank for rank, name in enumerate(order)} if len(order) <= MOST_KEYS else ranks
+            ranks.setdefault(key, len(order))
+        if (not key and line.matches(HEADING)) or (key and ranks[key] <= last):
             if block:
                 yield block
             block, last = {}, -1
         if key:
-            block[key], last = line, places[key]
+            block[key], last = line, ranks[key]
     if block:
         yield block
 
@@ -117,7 +117,7 @@ class StatusFiles:
     ) -> None:
         self._archive, self._files, self._clock, self._vectors = archive, files, clock, vectors
         self.products = tuple(products)
-        self._kept: LatestThings[dict[str, StatusRows]] = LatestThings(KEPT_FILES)
+        self._cache: LatestThings[dict[str, StatusRows]] = LatestThings(CACHED_FILES)
         self.repeated = 0
         self._seen = {ARM: np.zeros(0, np.int64), SYSTEM: np.zeros(0, np.int64)}
         self.spans: dict[str, list[tuple[int, Span]]] = {ARM: [], SYSTEM: []}  # the file of each, and its stretch
@@ -125,7 +125,7 @@ class StatusFiles:
 
     def rows(self, index: int, kind: str) -> StatusRows:
         """The states of a kind in one file that no file before has."""
-        return self._parsed(index)[kind].only(self._masks[index][kind])
+        return self._parse(index)[kind].only(self._masks[index][kind])
 
     def _look_through(self, index: int) -> dict[str, NDArray[np.bool_]]:
         """Report what is wrong with a file; which of its states (n,) of each kind are new."""
@@ -135,10 +135,10 @@ class StatusFiles:
         except ArchiveError as error:
             report("unreadable_table", str(error), None)
             lines = []
-        for kind, message, row in (*_faults_of_lines(lines), *_faults_of_points(lines)):
+        for kind, message, row in (*_line_issues(lines), *_point_issues(lines)):
             report(kind, message, row)
         rows = self._of_kinds(lines, report, self.products[index])
-        self._kept.get(index, lambda: rows)
+        self._cache.get(index, lambda: rows)
         new = {kind: self._is_new(kind, of_kind.stamp_ns) for kind, of_kind in rows.items()}
         for kind, mask in new.items():
             stamps = rows[kind].stamp_ns[mask]
@@ -152,23 +152,23 @@ class StatusFiles:
         self.repeated += int((~new).sum())
         return new
 
-    def _parsed(self, index: int) -> dict[str, StatusRows]:
+    def _parse(self, index: int) -> dict[str, StatusRows]:
         def make() -> dict[str, StatusRows]:
             lines = lines_of_text(self._files.read(self.products[index].file))
             return self._of_kinds(lines, lambda kind, message, row: None, self.products[index])
 
-        return self._kept.get(index, make)
+        return self._cache.get(index, make)
 
     def _of_kinds(self, lines: Sequence[KeyLine], report: "_Report", product: Product) -> dict[str, StatusRows]:
         blocks = [list(rows_of_block(block)) for block in blocks_of_lines(lines)]
         rows = [row for block in blocks for row in block]
         for row in rows:
-            for kind, message, line in _faults_of_vectors(row, self._vectors):
+            for kind, message, line in _vector_issues(row, self._vectors):
                 report(kind, message, line)
         of_kinds = {kind: [row for row in rows if row.kind == kind] for kind in (ARM, SYSTEM)}
         end_s = None if product.name is None else product.name.end_s
-        ends = {row.kind: end_s for row in (blocks[-1] if blocks else [])}
-        return {kind: self._in_time(of_kind, report, end_s=ends.get(kind)) for kind, of_kind in of_kinds.items()}
+        end_by_kind = {row.kind: end_s for row in (blocks[-1] if blocks else [])}
+        return {kind: self._in_time(of_kind, report, end_s=end_by_kind.get(kind)) for kind, of_kind in of_kinds.items()}
 
     def _in_time(self, rows: Sequence[StatusRow], report: "_Report", *, end_s: int | None) -> StatusRows:
         """The states in the order of time; the last one may have the file's end where its own time is cut off."""
@@ -182,18 +182,18 @@ class StatusFiles:
             end_ns = self._clock.unix_ns_from_reading(np.array([end_s * NS_PER_S], np.int64))
             if (stamp_ns[good] < end_ns).all():
                 stamp_ns[-1:], good[-1] = end_ns, True
-        for place in bad:
-            row = rows[place]
+        for index in bad:
+            row = rows[index]
             line = row.entries[TIME].number if TIME in row.entries else row.line
-            got = f"'{texts[place][:40]}'" if TIME in row.entries else "none"
-            then = f"it is put at {end_s}, where the file ends by its name" if good[place] else "the state is left out"
+            got = f"'{texts[index][:40]}'" if TIME in row.entries else "none"
+            then = f"it is put at {end_s}, where the file ends by its name" if good[index] else "the state is left out"
             report("implausible_time", f"expected {row.kind}.time, a reading of the clock, got {got}; {then}", line)
-        found = StatusRows(stamp_ns=stamp_ns, rows=tuple(rows)).only(good)
-        return found.only(np.argsort(found.stamp_ns, kind="stable"))
+        states = StatusRows(stamp_ns=stamp_ns, rows=tuple(rows)).only(good)
+        return states.only(np.argsort(states.stamp_ns, kind="stable"))
 
 
 _Report = Callable[[str, str, int | None], None]
-_Fault = tuple[str, str, int]
+_Issue = tuple[str, str, int]
 
 
 def _reporter(archive: Archive, file: str) -> _Report:
@@ -203,21 +203,21 @@ def _reporter(archive: Archive, file: str) -> _Report:
     return report
 
 
-def _faults_of_lines(lines: Sequence[KeyLine]) -> Iterator[_Fault]:
+def _line_issues(lines: Sequence[KeyLine]) -> Iterator[_Issue]:
     """The lines that are neither entries nor headings."""
     for line in lines:
         if not line.key and not line.matches(HEADING) and not line.matches(COMMENT):
             yield "not_key_value", f"expected 'key = value' or a heading, got '{line.shown}'", line.number
 
 
-def _faults_of_points(lines: Sequence[KeyLine]) -> Iterator[_Fault]:
+def _point_issues(lines: Sequence[KeyLine]) -> Iterator[_Issue]:
     """Where the points of a history do not count down by one to the latest."""
     previous: int | None = None
     last = 0
     for line in lines:
-        found = line.matches(HEADING) if not line.key else None
-        if found:
-            point = int(found["before"])
+        match = line.matches(HEADING) if not line.key else None
+        if match:
+            point = int(match["before"])
             if previous is not None and point != previous - 1:
                 yield "missing_points", f"expected {previous - 1} points before the latest, got {point}", line.number
             previous, last = point, line.number
@@ -225,7 +225,7 @@ def _faults_of_points(lines: Sequence[KeyLine]) -> Iterator[_Fault]:
         yield "missing_points", f"expected the history to go on to the latest, got its end {previous} before", last
 
 
-def _faults_of_vectors(row: StatusRow, vectors: Mapping[str, int]) -> Iterator[_Fault]:
+def _vector_issues(row: StatusRow, vectors: Mapping[str, int]) -> Iterator[_Issue]:
     """The entries that do not hold as many numbers as they should."""
     for key, count in vectors.items():
         entry = row.entries.get(plain_key(key))
@@ -240,8 +240,8 @@ class StatusStream:
 
     def __init__(self, files: StatusFiles, kind: str, convert: Callable[[StatusRows], Record]) -> None:
         self._files, self._kind, self._convert = files, kind, convert
-        self._places = [index for index, _ in files.spans[kind]]
+        self._file_indices = [index for index, _ in files.spans[kind]]
         self.spans = [span for _, span in files.spans[kind]]
 
     def load(self, index: int) -> Record:
-        return self._convert(self._files.rows(self._places[index], self._kind))
+        return self._convert(self._files.rows(self._file_indices[index], self._kind))

@@ -87,7 +87,7 @@ class IdaConversions:
 
     def streams(self) -> dict[str, tuple[tuple[str, ...], Convert]]:
         """For each stream the columns without any of which it is none, and what makes records of rows."""
-        made: dict[str, tuple[tuple[str, ...], Convert]] = {
+        converters: dict[str, tuple[tuple[str, ...], Convert]] = {
             "joint_states": (tuple(_of("enc")), joint_states),
             "joint_states_pot": (tuple(_of("pot")), joint_states_pot),
             "motors": (tuple(_of("cur")), motors),
@@ -97,11 +97,11 @@ class IdaConversions:
             "diagnostics": ((), self.diagnostics),
         }
         for kind, joint in {"enc": "enc1", "pot": "pot1", "enc_defl": "enc1", "pot_defl": "pot1"}.items():
-            made[f"archived_tool_{kind}"] = ((f"x_{kind}",), tool_pose(kind, joint))
+            converters[f"archived_tool_{kind}"] = ((f"x_{kind}",), tool_pose(kind, joint))
         for number, joint in enumerate(JOINTS, start=1):
-            made[f"{joint}_case_temperature"] = ((f"tcase{number}",), temperature(f"tcase{number}"))
-            made[f"{joint}_rotor_temperature"] = ((f"trotor{number}",), temperature(f"trotor{number}"))
-        return made
+            converters[f"{joint}_case_temperature"] = ((f"tcase{number}",), temperature(f"tcase{number}"))
+            converters[f"{joint}_rotor_temperature"] = ((f"trotor{number}",), temperature(f"trotor{number}"))
+        return converters
 
     def wrench(self, rows: TableRows) -> records.Wrench:
         """Fr, Ft, Fz with the signs that make a vector in tool_cylindrical; rows without a force are left out."""
@@ -119,17 +119,17 @@ class IdaConversions:
         second = rows.stamp_ns // NS_PER_S
         changed = (np.diff(codes, axis=0, prepend=np.nan) != 0).any(axis=1) | (np.diff(second, prepend=-1) != 0)
         rows, codes = rows.only(changed), codes[changed]
-        distinct, place = np.unique(codes, axis=0, return_inverse=True)
+        distinct, indices = np.unique(codes, axis=0, return_inverse=True)
         states = tuple(self._states(*map(int, row)) for row in distinct.tolist())
-        state_index = place.reshape(-1).astype(np.int64)
+        state_index = indices.reshape(-1).astype(np.int64)
         return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, state_index=state_index)
 
     def _states(self, stat: int, tool: int, phase: int) -> tuple[records.State, ...]:
         joints = () if stat == NO_CODE else tuple(joint_state(stat, joint) for joint in range(len(JOINTS)))
         return (
             *joints,
-            *_named_state("grapple", "phase", PHASES, phase),
-            *_named_state("tool", "tool", self.tools, tool),
+            *_state_of_number("grapple", "phase", PHASES, phase),
+            *_state_of_number("tool", "tool", self.tools, tool),
         )
 
 
@@ -138,7 +138,7 @@ def force_signs(parameters: Mapping[str, Any]) -> Floats:
     return np.array([1.0, parameters["tangential_sign"], 1.0], np.float64) * float(parameters["force_sign"])
 
 
-def _named_state(part: str, key: str, names: tuple[str, ...], number: int) -> tuple[records.State, ...]:
+def _state_of_number(part: str, key: str, names: tuple[str, ...], number: int) -> tuple[records.State, ...]:
     """The state of a part by its number, nothing where there is none."""
     if number == NO_CODE:
         return ()
@@ -149,10 +149,10 @@ def _named_state(part: str, key: str, names: tuple[str, ...], number: int) -> tu
 def joint_state(stat: int, joint: int) -> records.State:
     """What the bits of `stat` say of a joint, counted from 0."""
     bits = [stat >> (BITS_PER_GROUP * group + joint) & 1 for group in range(len(STAT_GROUPS))]
-    said = {name: meaning[bit] for (name, meaning), bit in zip(STAT_GROUPS.items(), bits, strict=True)}
-    is_over = said["over current"] == "yes"
-    message = "over current" if is_over else f"motor {said['motor']}, brake {said['brake']}"
-    return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(said.items()))
+    meanings = {name: meaning[bit] for (name, meaning), bit in zip(STAT_GROUPS.items(), bits, strict=True)}
+    is_over = meanings["over current"] == "yes"
+    message = "over current" if is_over else f"motor {meanings['motor']}, brake {meanings['brake']}"
+    return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(meanings.items()))
 
 
 def _joints_with(rows: TableRows, *kinds: str) -> tuple[TableRows, tuple[str, ...], list[str]]:
@@ -228,18 +228,18 @@ def orientation_from_approach(yaw_rad: Floats, th_rad: Floats) -> Floats:
 
 def status_streams() -> dict[str, tuple[str, ConvertStates]]:
     """For each stream the kind of its states, and what makes records of them."""
-    made: dict[str, tuple[str, ConvertStates]] = {
+    converters: dict[str, tuple[str, ConvertStates]] = {
         name: (kind, _joints(key)) for name, (kind, key) in JOINT_KEYS.items()
     }
-    return made | {name: (kind, _poses(place, angles)) for name, (kind, place, angles) in POSE_KEYS.items()}
+    return converters | {name: (kind, _poses(position, angles)) for name, (kind, position, angles) in POSE_KEYS.items()}
 
 
 def _columns(rows: StatusRows, *keys: str) -> tuple[StatusRows, list[NDArray[np.float64]]]:
     """The rows that have all of these entries as four numbers, and these (n, 4)."""
-    found = [[row.numbers(key, VECTORS[key]) for key in keys] for row in rows.rows]
-    whole = np.array([all(value is not None for value in values) for values in found], bool)
-    kept = [values for values, good in zip(found, whole.tolist(), strict=True) if good]
-    arrays = [np.array([values[place] for values in kept], float).reshape(-1, 4) for place in range(len(keys))]
+    values_by_row = [[row.numbers(key, VECTORS[key]) for key in keys] for row in rows.rows]
+    whole = np.array([all(value is not None for value in values) for values in values_by_row], bool)
+    complete = [values for values, good in zip(values_by_row, whole.tolist(), strict=True) if good]
+    arrays = [np.array([values[index] for values in complete], float).reshape(-1, 4) for index in range(len(keys))]
     return rows.only(whole), arrays
 
 
@@ -251,11 +251,11 @@ def _joints(key: str) -> ConvertStates:
     return convert
 
 
-def _poses(place: str, angles: str) -> ConvertStates:
+def _poses(position: str, angles: str) -> ConvertStates:
     def convert(rows: StatusRows) -> records.Pose:
-        rows, (places, joints) = _columns(rows, place, angles)
-        turned = orientation_from_approach(joints[:, 0], places[:, 3])
-        return records.Pose(stamp_ns=rows.stamp_ns, position_m=places[:, :3], orientation_xyzw=turned)
+        rows, (positions, joints) = _columns(rows, position, angles)
+        turned = orientation_from_approach(joints[:, 0], positions[:, 3])
+        return records.Pose(stamp_ns=rows.stamp_ns, position_m=positions[:, :3], orientation_xyzw=turned)
 
     return convert
 
@@ -276,7 +276,7 @@ def _state(row: StatusRow) -> records.State:
             alarms[f"{key} is not readable"] = WARNING
         elif is_on:
             alarms[key] = level
-    values = tuple((_shown_key(line.key), _shown(line.value)) for line in row.entries.values())
+    values = tuple((_key_text(line.key), _value_text(line.value)) for line in row.entries.values())
     name = "ida: arm status" if row.kind == ARM else "ida: system status"
     message = ", ".join(alarms) or "no fault"
     return records.State(name, max(alarms.values(), default=FINE), message, values)
@@ -293,9 +293,9 @@ def _is_on(entry: KeyLine, *, hexadecimal: bool) -> bool | None:
     return None if numbers is None else bool(np.any(numbers != 0))
 
 
-def _shown_key(key: str) -> str:
+def _key_text(key: str) -> str:
     return "_".join(key.split())
 
 
-def _shown(value: str) -> str:
+def _value_text(value: str) -> str:
     return " ".join(value.replace(NEXT_LINE, " ").split())

@@ -11,7 +11,7 @@ from fieldplay.core.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.ida.motion import FORCES
-from fieldplay.datasets.ida.products import DistinctTables, are_new, share_a_time
+from fieldplay.datasets.ida.products import DistinctTables, are_new, have_equal_neighbours
 from fieldplay.datasets.ida.streams import JOINTS
 from fieldplay.io.row_cache import TableRows
 from fieldplay.messages import records
@@ -50,7 +50,7 @@ class Survey:
     largest_heater: float = 0.0
     th_rad: tuple[float, float] = (np.inf, -np.inf)
     turns: int = 0
-    lacking: Counter[str] = field(default_factory=Counter)  # rows without a number, by their column
+    missing: Counter[str] = field(default_factory=Counter)  # rows without a number, by their column
     columns: set[str] = field(default_factory=set)  # that hold a number anywhere
     _last: tuple[str, TableRows] | None = None
     _step_ns: dict[str, float] = field(default_factory=dict)
@@ -59,36 +59,36 @@ class Survey:
 
 def survey(archive: Archive, tables: DistinctTables) -> Survey:
     """Go through all blocks, table by table; what contradicts itself is reported."""
-    found = Survey()
+    results = Survey()
     for index in range(len(tables.blocks)):
         rows, file = tables.all_rows(index), tables.table_of(index).name
         if not len(rows):
             continue
-        _count_repeated(archive, tables, index, found=found)
-        _find_pauses(found, file, rows)
-        _see_units(found, rows)
-        _check_elapsed(archive, file, rows, found=found)
-        found._last = (file, rows.only(np.array([len(rows) - 1])))
+        _count_repeated(archive, tables, index, results=results)
+        _find_pauses(results, file, rows)
+        _see_units(results, rows)
+        _check_elapsed(archive, file, rows, results=results)
+        results._last = (file, rows.only(np.array([len(rows) - 1])))
         distinct = tables.rows(index)
         for name in STATES:
-            _add_changes(found.states[name], distinct, name)
-    _report_alike(archive, found)
-    _report_losses(archive, tables, found)
-    return found
+            _add_changes(results.states[name], distinct, name)
+    _report_alike(archive, results)
+    _report_losses(archive, tables, results)
+    return results
 
 
-def _count_repeated(archive: Archive, tables: DistinctTables, index: int, *, found: Survey) -> None:
+def _count_repeated(archive: Archive, tables: DistinctTables, index: int, *, results: Survey) -> None:
     """Count the rows that repeat one before, and report those that say something else than one of another file."""
     rows, file = tables.all_rows(index), tables.table_of(index).name
     new = are_new(rows)
     if not new.all():
-        found.repeated[file, file] += int((~new).sum())
-    alike = share_a_time(rows.stamp_ns[new])
-    found.alike.setdefault(file, []).extend(rows.line[new][alike].tolist())
+        results.repeated[file, file] += int((~new).sum())
+    alike = have_equal_neighbours(rows.stamp_ns[new])
+    results.alike.setdefault(file, []).extend(rows.line[new][alike].tolist())
     for other in tables.earlier(index):
         name, had = tables.table_of(other).name, tables.are_in(index, other)
         if had.any():
-            found.repeated[file, name] += int(had.sum())
+            results.repeated[file, name] += int(had.sum())
         if name == file:
             continue
         differ = tables.contradict(index, other)
@@ -100,67 +100,69 @@ def _count_repeated(archive: Archive, tables: DistinctTables, index: int, *, fou
             archive.defects(Defect(file=file, kind="conflicting_rows", row=line, message=message))
 
 
-def _report_alike(archive: Archive, found: Survey) -> None:
+def _report_alike(archive: Archive, results: Survey) -> None:
     """Report the rows of a file that share a time and have other numbers."""
-    for file, lines in found.alike.items():
+    for file, lines in results.alike.items():
         if lines:
             message = f"expected one row for each time, got {len(lines)} rows that share theirs with others, which have"
             message = f"{message} other numbers; all are kept"
             archive.defects(Defect(file=file, kind="conflicting_rows", row=lines[0], message=message))
 
 
-def _find_pauses(found: Survey, file: str, rows: TableRows) -> None:
+def _find_pauses(results: Survey, file: str, rows: TableRows) -> None:
     """The stretches without rows, within a file, that are longer than ten usual steps and half a second."""
-    if found._last is not None and found._last[0] == file:
-        before = found._last[1]
-        stamps = np.concatenate([before.stamp_ns, rows.stamp_ns])
-        angles = np.concatenate([before.columns(*ENCODERS), rows.columns(*ENCODERS)])
-        lines = np.concatenate([before.line, rows.line])
+    if results._last is not None and results._last[0] == file:
+        previous = results._last[1]
+        stamps = np.concatenate([previous.stamp_ns, rows.stamp_ns])
+        angles = np.concatenate([previous.columns(*ENCODERS), rows.columns(*ENCODERS)])
+        lines = np.concatenate([previous.line, rows.line])
     else:
         stamps, angles, lines = rows.stamp_ns, rows.columns(*ENCODERS), rows.line
     steps = np.diff(stamps)
     forward = steps[steps > 0]
-    if len(forward) >= ENOUGH_STEPS or (file not in found._step_ns and len(forward)):
-        found._step_ns[file] = float(np.median(forward))
-    limit = max(GAP_STEPS * found._step_ns.get(file, np.inf), GAP_NS)
-    for place in np.flatnonzero(steps > limit).tolist():
-        moved = np.nan_to_num(np.abs(angles[place + 1] - angles[place])).tolist()
-        found.pauses.append(
-            Pause(file, int(lines[place + 1]), int(stamps[place]), int(stamps[place + 1]), tuple(moved))
+    if len(forward) >= ENOUGH_STEPS or (file not in results._step_ns and len(forward)):
+        results._step_ns[file] = float(np.median(forward))
+    limit = max(GAP_STEPS * results._step_ns.get(file, np.inf), GAP_NS)
+    for index in np.flatnonzero(steps > limit).tolist():
+        moved = np.nan_to_num(np.abs(angles[index + 1] - angles[index])).tolist()
+        results.pauses.append(
+            Pause(file, int(lines[index + 1]), int(stamps[index]), int(stamps[index + 1]), tuple(moved))
         )
 
 
-def _see_units(found: Survey, rows: TableRows) -> None:
+def _see_units(results: Survey, rows: TableRows) -> None:
     """What the numbers show of their units: the heaters' current, and whether angles of approach jump by a turn."""
     numbers = rows.dialect.numbers
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))
-    found.columns |= {numbers[place] for place in has_number.tolist()}
-    for place in has_number.tolist():
-        missing = int(np.isnan(rows.values[:, place]).sum())
-        if missing and numbers[place] not in FORCES:
-            found.lacking[numbers[place]] += missing
-    found.largest_heater = max(found.largest_heater, float(np.nanmax(np.abs(rows["htr_cur"]), initial=0.0)))
+    results.columns |= {numbers[index] for index in has_number.tolist()}
+    for index in has_number.tolist():
+        missing = int(np.isnan(rows.values[:, index]).sum())
+        if missing and numbers[index] not in FORCES:
+            results.missing[numbers[index]] += missing
+    results.largest_heater = max(results.largest_heater, float(np.nanmax(np.abs(rows["htr_cur"]), initial=0.0)))
     th = rows.columns(*(f"th_{kind}" for kind in POSES))
     if np.isfinite(th).any():
-        low, high = found.th_rad
-        found.th_rad = min(low, float(np.nanmin(th))), max(high, float(np.nanmax(th)))
+        low, high = results.th_rad
+        results.th_rad = min(low, float(np.nanmin(th))), max(high, float(np.nanmax(th)))
         close = np.diff(rows.stamp_ns) < NS_PER_S
-        found.turns += int(((np.abs(np.diff(th, axis=0)) > np.pi).any(axis=1) & close).sum())
+        results.turns += int(((np.abs(np.diff(th, axis=0)) > np.pi).any(axis=1) & close).sum())
 
 
-def _check_elapsed(archive: Archive, file: str, rows: TableRows, *, found: Survey) -> None:
+def _check_elapsed(archive: Archive, file: str, rows: TableRows, *, results: Survey) -> None:
     """Report a file whose elapsed_time does not advance as column 1 does, where it begins to."""
     known = np.flatnonzero(np.isfinite(rows["elapsed_hr"]))
-    if not len(known) or file in found._late_files:
+    if not len(known) or file in results._late_files:
         return
     hours, seconds = rows["elapsed_hr"][known], rows.stamp_ns[known] / NS_PER_S
     finest_s = float(np.diff(np.unique(hours)).min(initial=np.inf)) * 3600
-    apart = (hours - hours[0]) * 3600 - (seconds - seconds[0])
-    wrong = np.flatnonzero(np.abs(apart) > max(ELAPSED_S, finest_s if np.isfinite(finest_s) else 0.0))
+    difference = (hours - hours[0]) * 3600 - (seconds - seconds[0])
+    wrong = np.flatnonzero(np.abs(difference) > max(ELAPSED_S, finest_s if np.isfinite(finest_s) else 0.0))
     if len(wrong):
-        found._late_files.add(file)
+        results._late_files.add(file)
         since = f"{seconds[wrong[0]] - seconds[0]:.1f} s after the first row"
-        message = f"elapsed_time: expected it to advance as column 1 does, got {apart[wrong[0]]:+.1f} s more {since}"
+        message = (
+            f"elapsed_time: expected it to advance as column 1 does, got {difference[wrong[0]]:+.1f} s more {since}"
+        )
         archive.defects(
             Defect(file=file, kind="elapsed_mismatch", row=int(rows.line[known[wrong[0]]]), message=message)
         )
@@ -173,9 +175,9 @@ def _add_changes(changes: list[tuple[Stamps, Floats]], rows: TableRows, name: st
     changes.append((rows.stamp_ns[changed], rows[name][changed]))
 
 
-def state_record(found: Survey, name: str) -> records.Code:
+def state_record(results: Survey, name: str) -> records.Code:
     """A state where it changes, and first. Blocks may interleave: what changes is found over all of them."""
-    parts = [(np.zeros(0, np.int64), np.zeros(0)), *found.states[name]]
+    parts = [(np.zeros(0, np.int64), np.zeros(0)), *results.states[name]]
     stamps, codes = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     order = np.argsort(stamps, kind="stable")
     stamps, codes = stamps[order], codes[order]
@@ -185,10 +187,10 @@ def state_record(found: Survey, name: str) -> records.Code:
     return records.Code(stamp_ns=stamps[changed], code=codes[changed].astype(np.uint8))
 
 
-def _report_losses(archive: Archive, tables: DistinctTables, found: Survey) -> None:
+def _report_losses(archive: Archive, tables: DistinctTables, results: Survey) -> None:
     """Report the pauses in which the arm moved and of which no other file has rows; the others are usual."""
     resting = 0
-    for pause in found.pauses:
+    for pause in results.pauses:
         if max(pause.moved_rad) <= MOVED_RAD or _is_elsewhere(tables, pause):
             resting += 1
             continue
@@ -214,23 +216,23 @@ def _is_elsewhere(tables: DistinctTables, pause: Pause) -> bool:
     return False
 
 
-def note_survey(archive: Archive, found: Survey) -> None:
+def note_survey(archive: Archive, results: Survey) -> None:
     """Say what was found that is no fault."""
-    repeated = list(found.repeated.items())
+    repeated = list(results.repeated.items())
     for (file, other), count in repeated[:SHOWN]:
-        place = "and the numbers of a row before in the same file" if file == other else f"of rows of {other}"
-        archive.notes.append(f"{file}: {count} rows have the time {place}, they count once")
-    for name, count in found.lacking.items():
+        description = "and the numbers of a row before in the same file" if file == other else f"of rows of {other}"
+        archive.notes.append(f"{file}: {count} rows have the time {description}, they count once")
+    for name, count in results.missing.items():
         archive.notes.append(f"measured: {name} has no number in {count} rows: marked as invalid there, or reported")
     if len(repeated) > SHOWN:
         rest = sum(count for _, count in repeated[SHOWN:])
         archive.notes.append(f"likewise {rest} rows of {len(repeated) - SHOWN} more such pairs of files")
-    if np.isfinite(found.th_rad).all():
-        low, high = found.th_rad
-        told = f"{found.turns} jumps by a turn" if found.turns else "it never jumps by a turn"
-        archive.notes.append(f"measured: th lies between {low:.4f} and {high:.4f} rad; {told}")
-    if 0 < found.largest_heater < 1:
+    if np.isfinite(results.th_rad).all():
+        low, high = results.th_rad
+        jumps = f"{results.turns} jumps by a turn" if results.turns else "it never jumps by a turn"
+        archive.notes.append(f"measured: th lies between {low:.4f} and {high:.4f} rad; {jumps}")
+    if 0 < results.largest_heater < 1:
         text = (
-            f"measured: htr_cur is never above {found.largest_heater:g}: A, it seems, rather than the mA of the label"
+            f"measured: htr_cur is never above {results.largest_heater:g}: A, it seems, rather than the mA of the label"
         )
         archive.notes.append(f"{text}; it is sent as archived")

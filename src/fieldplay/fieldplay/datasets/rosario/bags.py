@@ -48,7 +48,7 @@ TOPICS = {  # without leading slashes: the stream, the type
 CAMERA_INFOS = {"stereo/left/camera_info": LEFT, "stereo/right/camera_info": RIGHT}
 TRANSFORMS = ("tf_static", "tf")
 KNOWN = {*TOPICS, *CAMERA_INFOS, *TRANSFORMS}
-PICTURES = {name for name, (_, msgtype) in TOPICS.items() if msgtype == IMAGE}
+IMAGE_TOPICS = {name for name, (_, msgtype) in TOPICS.items() if msgtype == IMAGE}
 FRAMES = {"left": LEFT, "stereo/left": LEFT, "right": RIGHT, "stereo/right": RIGHT}  # and all others as they are
 VECTORS = {
     "imu": ("angular_velocity.{}", "linear_acceleration.{}"),
@@ -92,22 +92,22 @@ def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, TopicNumbers | Topic
 def cameras_of_bag(archive: Archive, bag: Bag) -> dict[str, Camera]:
     """The cameras as the bag's CameraInfo have them, in whichever of their generations."""
     names = {topic.lstrip("/"): topic for topic in bag.kinds}
-    found = {
+    cameras = {
         camera: _camera(archive, bag, names[name])
         for name, camera in CAMERA_INFOS.items()
         if name in names and _is_of_type(archive, bag, names[name], INFO)
     }
-    return {name: camera for name, camera in found.items() if camera is not None}
+    return {name: camera for name, camera in cameras.items() if camera is not None}
 
 
 def extrinsics_of_bag(archive: Archive, bag: Bag) -> list[Extrinsic]:
     """The bag's static transforms, which it repeats again and again."""
     names = {topic.lstrip("/"): topic for topic in bag.kinds}
-    found: list[Extrinsic] = []
+    rows: list[Extrinsic] = []
     for name in TRANSFORMS:
         if name in names and _is_of_type(archive, bag, names[name], TF):
-            found += _transforms(archive, bag, names[name])
-    return found
+            rows += _transforms(archive, bag, names[name])
+    return rows
 
 
 def _note_others(archive: Archive, bag: Bag, names: Mapping[str, str]) -> None:
@@ -117,10 +117,10 @@ def _note_others(archive: Archive, bag: Bag, names: Mapping[str, str]) -> None:
 
 
 def _is_of_type(archive: Archive, bag: Bag, topic: str, msgtype: str) -> bool:
-    found = bag.kinds[topic].msgtype
-    if found == msgtype or (msgtype == TF and found.lower().endswith("tfmessage")):
+    actual = bag.kinds[topic].msgtype
+    if actual == msgtype or (msgtype == TF and actual.lower().endswith("tfmessage")):
         return True
-    message = f"{topic}: expected messages of {msgtype}, got {found}; they are not read"
+    message = f"{topic}: expected messages of {msgtype}, got {actual}; they are not read"
     archive.defects(Defect(file=bag.name, kind="unexpected_type", message=message))
     return False
 
@@ -128,7 +128,7 @@ def _is_of_type(archive: Archive, bag: Bag, topic: str, msgtype: str) -> bool:
 def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> TopicNumbers:
     vectors = (path.format(axis) for path in VECTORS.get(stream, ()) for axis in "xyz")
     paths = (*vectors, *OTHERS.get(stream, ()))
-    made: dict[str, Convert] = {
+    converters: dict[str, Convert] = {
         "imu": lambda stamps, columns: _imu(archive, stamps, columns),
         "fix": lambda stamps, columns: _fix(archive, stamps, columns), "velocity": _velocity,
         "odom_archived": _odometry,
@@ -147,18 +147,20 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
             judge=JUDGES.get(stream, all_possible),
         )
 
-    looked_through = stream_of(made[stream], lambda defect: None)  # what is wrong is told by the stream that plays
+    looked_through = stream_of(
+        converters[stream], lambda defect: None
+    )  # what is wrong is told by the stream that plays
     is_moved = stream == "odom_archived" and _is_global(archive, looked_through)
-    return stream_of(_odometry_of_global if is_moved else made[stream])
+    return stream_of(_odometry_of_global if is_moved else converters[stream])
 
 
 def _impossible_fixes(columns: FieldNumbers) -> Iterator[InvalidValue]:
     """Places off the globe, and fixes without a place; NaN is no height, or no place where there is no fix."""
-    place, height = np.stack([columns["latitude"], columns["longitude"]], axis=1), columns["altitude"][:, None]
-    is_lost = np.isnan(place).all(axis=1) & (columns["status.status"] <= NO_FIX)
-    on_globe = (np.abs(place) <= LARGEST_DEG).all(axis=1)
+    position, height = np.stack([columns["latitude"], columns["longitude"]], axis=1), columns["altitude"][:, None]
+    is_lost = np.isnan(position).all(axis=1) & (columns["status.status"] <= NO_FIX)
+    on_globe = (np.abs(position) <= LARGEST_DEG).all(axis=1)
     expected = "latitude and longitude within 90 and 180 degrees"
-    yield InvalidValue(~on_globe & ~is_lost, expected, place)
+    yield InvalidValue(~on_globe & ~is_lost, expected, position)
     yield InvalidValue(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
 
 
@@ -228,12 +230,12 @@ def _odometry(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
 
 def _odometry_of_global(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
     """The speed along the base instead of a velocity in odom: its length, signed by its way along the heading."""
-    found = _odometry(stamp_ns, columns)
-    forward = axes.rotated(found.orientation_xyzw, np.array([1.0, 0.0, 0.0]))
-    along = np.sign((found.linear_velocity_m_s * forward).sum(axis=1))
-    speed = along * np.hypot(found.linear_velocity_m_s[:, 0], found.linear_velocity_m_s[:, 1])
+    odometry = _odometry(stamp_ns, columns)
+    forward = axes.rotated(odometry.orientation_xyzw, np.array([1.0, 0.0, 0.0]))
+    along = np.sign((odometry.linear_velocity_m_s * forward).sum(axis=1))
+    speed = along * np.hypot(odometry.linear_velocity_m_s[:, 0], odometry.linear_velocity_m_s[:, 1])
     zero = np.zeros_like(speed)
-    return replace(found, linear_velocity_m_s=np.stack([speed, zero, zero], axis=1))
+    return replace(odometry, linear_velocity_m_s=np.stack([speed, zero, zero], axis=1))
 
 
 def _is_global(archive: Archive, stream: TopicNumbers) -> bool:
@@ -242,10 +244,10 @@ def _is_global(archive: Archive, stream: TopicNumbers) -> bool:
     if chosen != "auto":
         return bool(chosen == "global")
     sideways = (stream.columns(index)[1]["twist.twist.linear.y"] for index in range(len(stream.spans)))
-    found = any(bool((np.abs(part) > SIDEWAYS_M_S).any()) for part in sideways)
-    how = "lies in odom, as it has parts along y, and is moved into base_link" if found else "lies in base_link"
+    has_sideways = any(bool((np.abs(part) > SIDEWAYS_M_S).any()) for part in sideways)
+    how = "lies in odom, as it has parts along y, and is moved into base_link" if has_sideways else "lies in base_link"
     archive.notes.append(f"the twist of {stream.topic.name} {how} (odom_twist)")
-    return found
+    return has_sideways
 
 
 def _first_layout(archive: Archive, bag: Bag, topic: str) -> Layout | None:

@@ -40,9 +40,9 @@ SPREAD_FACTOR, SPREAD_M_S2 = 12.0, 1.0  # against the usual spread of the force
 BRIDGED_S = 2  # good seconds between false ones
 TRUTH_RMS_M = 2.0
 LONGEST_STEP_NS = NS_PER_S  # between fixes, for places between them
-SHORTEST_WAY_M = 1.0
-SHORT_SHARE = 0.97
-FEWEST_PLACES = 5
+SHORTEST_PATH_M = 1.0
+SHORT_FRACTION = 0.97
+FEWEST_POSITIONS = 5
 Stamps = NDArray[np.int64]
 
 
@@ -77,7 +77,7 @@ def check_wheels(archive: Archive, tables: Tables | None) -> None:
 def _report_steering(archive: Archive, tables: Tables) -> None:
     """Rows beyond the limit, of each file the first with how many there are; they play."""
     per_unit, limit = (archive.spec.constants[name] for name in ("steering_deg_per_unit", "steering_limit_deg"))
-    found: dict[str, tuple[int, float, int]] = {}
+    issues_by_file: dict[str, tuple[int, float, int]] = {}
     for index in range(len(tables.blocks)):
         rows, name = tables.rows(index), tables.table_of(index).name
         column = "steering" if rows.has("steering") else "angle"
@@ -85,9 +85,9 @@ def _report_steering(archive: Archive, tables: Tables) -> None:
         degrees = per_unit * (rows[column] - offset)
         beyond = np.flatnonzero(np.abs(degrees) > limit + LIMIT_TOLERANCE_DEG)
         if len(beyond):
-            line, value, count = found.get(name, (int(rows.line[beyond[0]]), float(degrees[beyond[0]]), 0))
-            found[name] = line, value, count + len(beyond)
-    for name, (line, value, count) in found.items():
+            line, value, count = issues_by_file.get(name, (int(rows.line[beyond[0]]), float(degrees[beyond[0]]), 0))
+            issues_by_file[name] = line, value, count + len(beyond)
+    for name, (line, value, count) in issues_by_file.items():
         got = f"got {value:.2f} deg" + (f", and in {count - 1} more rows" if count > 1 else "")
         message = f"steering: expected at most {limit:g} deg to either side, {got}; they are kept"
         archive.defects(Defect(file=name, row=line, kind="out_of_range", stream="wheel_joints", message=message))
@@ -98,7 +98,7 @@ def _measurements(archive: Archive) -> Iterator[Measurement]:
     if motion is None:
         return
     yield from _speed_unit(archive, motion)
-    yield from _left_wheel(archive, motion)
+    yield from _check_left_wheel(archive, motion)
     yield from _steering(archive, motion)
 
 
@@ -128,7 +128,7 @@ def _robot(archive: Archive) -> Mapping[str, Any]:
     return next(item.settings for item in archive.spec.derived if item.kind == "ackermann_odometry")
 
 
-def _left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
+def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
     """In a turn to the left the right wheel is faster: by the track, for each unit of turn rate."""
     drives = _steady(motion)
     turn = motion.turn_rad_s[drives]
@@ -160,8 +160,8 @@ def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
         return
     degrees = float(np.degrees(-slope * wheelbase_m))
     zero = round(float(offset / slope), 2)
-    sign = 1 if degrees > 0 else -1
-    yield Measurement(f"a unit of the steering turns by {abs(degrees):.3f} deg", "steering_sign", sign)
+    direction = 1 if degrees > 0 else -1
+    yield Measurement(f"a unit of the steering turns by {abs(degrees):.3f} deg", "steering_sign", direction)
     chosen = archive.parameters["steering_zero_units"]
     fits = chosen if abs(zero - chosen) < ZERO_UNITS else zero
     yield Measurement(
@@ -172,9 +172,9 @@ def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
 def _steady(motion: _Motion) -> NDArray[np.bool_]:
     """The seconds in which the robot drives one way, and the gyroscope is known."""
     moves = np.where(np.isfinite(motion.rtk_m_s), motion.rtk_m_s, np.inf) > MOVING_M_S
-    found: NDArray[np.bool_] = (np.abs(motion.direction) == 1) & np.isfinite(motion.turn_rad_s) & moves
-    found &= (motion.left + motion.right) > 0
-    return found
+    mask: NDArray[np.bool_] = (np.abs(motion.direction) == 1) & np.isfinite(motion.turn_rad_s) & moves
+    mask &= (motion.left + motion.right) > 0
+    return mask
 
 
 def _motion(archive: Archive) -> _Motion | None:
@@ -200,15 +200,15 @@ def _speeds(archive: Archive) -> polars.DataFrame | None:
     """RTK's speed by the second: as the receiver tells it, else by how far the fixes are from second to second."""
     if "velocity" in archive.streams:
         return _seconds(archive.streams["velocity"], _speed_columns)
-    places = _seconds(archive.streams["fix"], _place_columns) if "fix" in archive.streams else None
-    if places is None:
+    positions = _seconds(archive.streams["fix"], _position_columns) if "fix" in archive.streams else None
+    if positions is None:
         return None
-    places = places.filter(polars.all_horizontal(polars.col("x", "y", "z").is_finite())).sort("second")
+    positions = positions.filter(polars.all_horizontal(polars.col("x", "y", "z").is_finite())).sort("second")
     step = polars.col("second").diff()
-    earth_m = np.stack([places[axis].to_numpy() for axis in "xyz"], axis=1)
+    earth_m = np.stack([positions[axis].to_numpy() for axis in "xyz"], axis=1)
     moved = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
-    places = places.with_columns(speed=polars.Series(moved), step=step)
-    return places.filter(polars.col("step") == 1).select("second", "speed")
+    positions = positions.with_columns(speed=polars.Series(moved), step=step)
+    return positions.filter(polars.col("step") == 1).select("second", "speed")
 
 
 def _seconds(stream: Stream, columns: Columns) -> polars.DataFrame | None:
@@ -243,14 +243,14 @@ def _speed_columns(record: records.Record) -> dict[str, Floats]:
     return {"speed": np.linalg.norm(record.linear_velocity_m_s[:, :2], axis=1)}
 
 
-def _place_columns(record: records.Record) -> dict[str, Floats]:
+def _position_columns(record: records.Record) -> dict[str, Floats]:
     """Places on the earth, NaN where a fix is none."""
     if not isinstance(record, records.Fix):
         raise TypeError(f"expected fixes, got {type(record).__name__}")
     altitude = np.nan_to_num(record.altitude_m)
-    found = earth_centred_from_geodetic(np.radians(record.latitude_deg), np.radians(record.longitude_deg), altitude)
-    found[record.status < LEAST_STATUS] = np.nan
-    return dict(zip("xyz", found.T, strict=True))
+    positions = earth_centred_from_geodetic(np.radians(record.latitude_deg), np.radians(record.longitude_deg), altitude)
+    positions[record.status < LEAST_STATUS] = np.nan
+    return dict(zip("xyz", positions.T, strict=True))
 
 
 def _base_R_imu(archive: Archive) -> Floats:
@@ -288,9 +288,9 @@ def check_imu(archive: Archive, file: str) -> None:
         of = false.filter(polars.col("second").is_between(first, last))
         force, rate, wild = (float(of[name].to_numpy().max()) for name in ("force", "rate", "wild"))
         shown = f"specific force up to {force:.1f} m/s2, rates up to {rate:.2f} rad/s (medians of a second)"
-        place = f"from {first} s to {last + 1} s after its begin the IMU shows what it shows nowhere else"
+        interval = f"from {first} s to {last + 1} s after its begin the IMU shows what it shows nowhere else"
         cure = f"--set imu_until_s={first} leaves out what comes from there"
-        message = f"{place}: {shown}, {wild:.0%} of single rows beyond reason; {cure}"
+        message = f"{interval}: {shown}, {wild:.0%} of single rows beyond reason; {cure}"
         archive.defects(Defect(file=file, kind="implausible_imu", stream="imu", message=message))
 
 
@@ -347,12 +347,12 @@ def check_ground_truth(archive: Archive, file: str) -> None:
     if "ground_truth" not in archive.streams or "fix" not in archive.streams:
         return
     truth, fixes = _truth(archive.streams["ground_truth"]), _fixes(archive.streams["fix"])
-    places, near = _places_at(fixes, truth[0])
-    if near.sum() < FEWEST_PLACES:
+    positions, near = _positions_at(fixes, truth[0])
+    if near.sum() < FEWEST_POSITIONS:
         archive.notes.append(f"warning: {file}: {int(near.sum())} rows have fixes around them: is it of this sequence?")
         return
-    angle_deg, rms_m, way_m = _fit(truth[1][near], places[near])
-    if way_m < SHORTEST_WAY_M:
+    angle_deg, rms_m, length_m = _fit(truth[1][near], positions[near])
+    if length_m < SHORTEST_PATH_M:
         return
     text = f"the ground truth turned by {angle_deg:+.3f} deg lies on the fixes (east, north) within {rms_m:.3f} m (rms)"
     archive.notes.append(f"measured: {text}" if rms_m < TRUTH_RMS_M else f"warning: {text}: is it of this sequence?")
@@ -360,13 +360,13 @@ def check_ground_truth(archive: Archive, file: str) -> None:
 
 def _truth(stream: Stream) -> tuple[Stamps, Floats]:
     stamps: list[Stamps] = [np.zeros(0, np.int64)]
-    places: list[Floats] = [np.zeros((0, 2))]
+    positions: list[Floats] = [np.zeros((0, 2))]
     for index in range(len(stream.spans)):
         record = stream.load(index)
         if isinstance(record, records.Odometry):
             stamps.append(record.stamp_ns)
-            places.append(record.position_m[:, :2])
-    return np.concatenate(stamps), np.concatenate(places)
+            positions.append(record.position_m[:, :2])
+    return np.concatenate(stamps), np.concatenate(positions)
 
 
 def _fixes(stream: Stream) -> tuple[Stamps, Floats]:
@@ -385,27 +385,27 @@ def _fixes(stream: Stream) -> tuple[Stamps, Floats]:
     return all_stamps[order], enu_from_geodetic(rows[order], rows[order][0])[:, :2] if len(rows) else np.zeros((0, 2))
 
 
-def _places_at(fixes: tuple[Stamps, Floats], stamp_ns: Stamps) -> tuple[Floats, NDArray[np.bool_]]:
+def _positions_at(fixes: tuple[Stamps, Floats], stamp_ns: Stamps) -> tuple[Floats, NDArray[np.bool_]]:
     """Places (n, 2) between the fixes at times (n,), and at which of the times fixes are near on both sides."""
-    times, places = fixes
+    times, positions = fixes
     if len(times) < 2:
         return np.zeros((len(stamp_ns), 2)), np.zeros(len(stamp_ns), bool)
     after = np.clip(np.searchsorted(times, stamp_ns), 1, len(times) - 1)
     inside = (stamp_ns >= times[0]) & (stamp_ns <= times[-1])
     near = inside & (times[after] - times[after - 1] <= LONGEST_STEP_NS)
     seconds, requested = (times - times[0]) / NS_PER_S, (stamp_ns - times[0]) / NS_PER_S
-    return np.stack([np.interp(requested, seconds, places[:, axis]) for axis in (0, 1)], axis=1), near
+    return np.stack([np.interp(requested, seconds, positions[:, axis]) for axis in (0, 1)], axis=1), near
 
 
-def _fit(truth: Floats, places: Floats) -> tuple[float, float, float]:
+def _fit(truth: Floats, positions: Floats) -> tuple[float, float, float]:
     """The turn in degrees that lays one path (n, 2) on another, what is left (rms) and how far the path goes, in m."""
-    first, second = truth - truth.mean(axis=0), places - places.mean(axis=0)
+    first, second = truth - truth.mean(axis=0), positions - positions.mean(axis=0)
     along = float((first * second).sum())
     across = float((first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum())
     angle = np.arctan2(across, along)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     left = first @ turn.T - second
-    extent = float(np.ptp(places, axis=0).max())
+    extent = float(np.ptp(positions, axis=0).max())
     return float(np.degrees(angle)), float(np.sqrt((left**2).sum(axis=1).mean())), extent
 
 
@@ -415,7 +415,7 @@ def check_nmea(archive: Archive, tables: Mapping[str, Tables]) -> None:
         return
     blocks = [tables["gps"].rows(index) for index in range(len(tables["gps"].blocks))]
     missing = {"fixes without a position": 0, "fixes without a height": 0, "RMC without a valid velocity, left out": 0}
-    apart = [np.zeros(0)]
+    differences = [np.zeros(0)]
     for rows in blocks:
         fixes = rows.only(rows["sentence"] == GGA)
         no_fix = np.isnan(fixes["latitude"])
@@ -423,9 +423,9 @@ def check_nmea(archive: Archive, tables: Mapping[str, Tables]) -> None:
         counts = (no_fix, ~no_fix & np.isnan(fixes["altitude"]), ~has_velocity(velocities))
         missing = {name: count + int(more.sum()) for (name, count), more in zip(missing.items(), counts, strict=True)}
         seconds = velocities.stamp_ns / NS_PER_S - velocities["utc"]
-        apart.append(seconds[np.isfinite(seconds)])
+        differences.append(seconds[np.isfinite(seconds)])
     archive.notes += [f"{name}: {count}" for name, count in missing.items() if count]
-    offsets = np.concatenate(apart)
+    offsets = np.concatenate(differences)
     if len(offsets):
         spread = float(np.percentile(offsets, 95) - np.percentile(offsets, 5))
         text = f"the computer's clock is {float(np.median(offsets)):+.3f} s against GPS"
@@ -441,6 +441,6 @@ def check_length(archive: Archive, sequence: int | None) -> None:
     length_s = (max(span.last_ns for span in spans) - min(span.first_ns for span in spans)) / NS_PER_S
     expected_s = known["minutes"] * 60
     text = f"sequence {sequence} of the paper: {known['difficulty']}, {known['length_m']} m, {known['minutes']} min"
-    if length_s < SHORT_SHARE * expected_s:
+    if length_s < SHORT_FRACTION * expected_s:
         text += f"; this is {length_s:.1f} s of about {expected_s:.0f} s: a part of it, or cut"
     archive.notes.append(f"{text} ({known['about']})")

@@ -77,11 +77,11 @@ def rows_from_log(block: bytes) -> ParsedRows:
     texts = polars.DataFrame({"text": polars.Series(_texts(block), dtype=polars.String())}).with_row_index("line")
     texts = texts.filter(polars.col("text").str.strip_chars() != "")
     parts = texts.with_columns(polars.col("text").str.extract_groups(LINE).struct.unnest())
-    issues = parts.filter(polars.col("sum").is_null()).select("line", fault=_fault("not_nmea", _no_sentence()))
+    issues = parts.filter(polars.col("sum").is_null()).select("line", fault=_checksum_issue("not_nmea", _no_sentence()))
     parts = parts.filter(polars.col("sum").is_not_null())
     parts = parts.with_columns(computed=polars.Series(_checksums(parts["body"]), dtype=polars.String()))
     wrong = polars.col("computed") != polars.col("sum").str.to_uppercase()
-    issues.extend(parts.filter(wrong).select("line", fault=_fault("wrong_checksum", _wrong_sum())))
+    issues.extend(parts.filter(wrong).select("line", fault=_checksum_issue("wrong_checksum", _wrong_sum())))
     split = polars.col("body").str.split(",")
     parts = parts.filter(~wrong).with_columns(fields=split, kind=split.list.first().str.slice(-3))
     return _rows(parts.filter(polars.col("kind").is_in(list(FEWEST_FIELDS))), issues)
@@ -96,24 +96,24 @@ def _checksums(bodies: polars.Series) -> list[str]:
     texts = np.array(bodies.cast(polars.Binary).to_list(), dtype=np.bytes_)
     sums = np.bitwise_xor.reduce(texts.view(np.uint8).reshape(len(texts), texts.dtype.itemsize), axis=1)
     hexadecimal = np.array([f"{value:02X}" for value in range(256)])
-    found: list[str] = hexadecimal[sums].tolist()
-    return found
+    checksums: list[str] = hexadecimal[sums].tolist()
+    return checksums
 
 
-def _fault(kind: str, message: polars.Expr) -> polars.Expr:
+def _checksum_issue(kind: str, message: polars.Expr) -> polars.Expr:
     return polars.struct(polars.lit(kind).alias("kind"), message.alias("message"))
 
 
 def _no_sentence() -> polars.Expr:
     expected = "expected a time, a label and an NMEA sentence with its checksum, got '"
-    return polars.lit(expected) + _shown("text") + "'"
+    return polars.lit(expected) + _shown_text("text") + "'"
 
 
 def _wrong_sum() -> polars.Expr:
-    return polars.format("expected the checksum {}, got {}: '${}'", "computed", "sum", _shown("body"))
+    return polars.format("expected the checksum {}, got {}: '${}'", "computed", "sum", _shown_text("body"))
 
 
-def _shown(column: str) -> polars.Expr:
+def _shown_text(column: str) -> polars.Expr:
     return polars.col(column).str.strip_chars().str.slice(0, SHOWN).str.replace_all(r"[^[:print:]]", "\ufffd")
 
 
@@ -122,16 +122,19 @@ def _rows(parts: polars.DataFrame, issues: polars.DataFrame) -> ParsedRows:
     stamp_ns, is_time = ns_from_texts(np.array(parts["time"].cast(polars.Binary).to_list(), dtype=np.bytes_))
     is_time &= ~parts["time"].str.contains("\0", literal=True).to_numpy()  # NumPy takes zero bytes for a text's end
     frame = parts.with_columns(is_time=polars.Series(is_time, dtype=polars.Boolean)).with_columns(**_columns())
-    frame = frame.with_columns(fault=_first_fault())
+    frame = frame.with_columns(fault=_first_issue())
     good = frame["fault"].is_null().to_numpy()
-    found = [*issues.iter_rows(), *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows()]
+    issue_rows = [
+        *issues.iter_rows(),
+        *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows(),
+    ]
     values = [frame[name].cast(polars.Float64).fill_null(np.nan).to_numpy()[good] for name in NUMBERS]
     return ParsedRows(
         stamp_ns=stamp_ns[good],
         clock_ns=np.zeros((int(good.sum()), 0), np.int64),
         values=np.stack(values, axis=1),
         line=frame["line"].cast(polars.Int64).to_numpy()[good],
-        bad=tuple(sorted(BadLine(line, issue["kind"], issue["message"]) for line, issue in found)),
+        bad=tuple(sorted(BadLine(line, issue["kind"], issue["message"]) for line, issue in issue_rows)),
     )
 
 
@@ -169,8 +172,8 @@ def _degrees(index: int, positive: str, negative: str) -> polars.Expr:
     """Degrees and minutes, dddmm.mm, with their hemisphere behind them."""
     value, side = _number(index), _text(index + 1)
     minutes = value % 100
-    sign = polars.when(side == positive).then(1.0).when(side == negative).then(-1.0)
-    return polars.when(minutes < 60).then(sign * ((value - minutes) / 100 + minutes / 60))
+    direction = polars.when(side == positive).then(1.0).when(side == negative).then(-1.0)
+    return polars.when(minutes < 60).then(direction * ((value - minutes) / 100 + minutes / 60))
 
 
 def _utc(date: polars.Expr, time: polars.Expr) -> polars.Expr:
@@ -181,20 +184,23 @@ def _utc(date: polars.Expr, time: polars.Expr) -> polars.Expr:
     return days * 86400 + hours * 3600 + minutes * 60 + clock % 100
 
 
-def _first_fault() -> polars.Expr:
+def _first_issue() -> polars.Expr:
     """What is wrong with a sentence, null where nothing is."""
     few = polars.col("fields").list.len() < polars.col("kind").replace_strict(FEWEST_FIELDS, return_dtype=polars.UInt32)
     got = polars.format("expected more fields of {}, got {}", "kind", polars.col("fields").list.len())
-    no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown("time"))
-    issues = [(~polars.col("is_time"), _fault("not_a_number", no_time)), (few, _fault("short_row", got))]
+    no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown_text("time"))
+    issues = [
+        (~polars.col("is_time"), _checksum_issue("not_a_number", no_time)),
+        (few, _checksum_issue("short_row", got)),
+    ]
     for name, index in CHECKED.items():
         of = "RMC" if name in ("speed", "course") else "GGA"
-        said = (polars.col("kind") == of) & ((_text(index) != "") | polars.lit(name == "quality"))
-        issues.append((said & _number(index).is_null(), _fault("not_a_number", _no_number(name, index))))
+        is_given = (polars.col("kind") == of) & ((_text(index) != "") | polars.lit(name == "quality"))
+        issues.append((is_given & _number(index).is_null(), _checksum_issue("not_a_number", _no_number(name, index))))
     for name, index in {"latitude": 2, "longitude": 4}.items():
-        said = (polars.col("kind") == "GGA") & ((_text(index) != "") | (polars.col("quality") > 0))
+        is_given = (polars.col("kind") == "GGA") & ((_text(index) != "") | (polars.col("quality") > 0))
         wrong = polars.col(name).is_null() | (polars.col(name).abs() > LARGEST_DEG[name])
-        issues.append((said & wrong, _fault("not_a_number", _no_degrees(name, index))))
+        issues.append((is_given & wrong, _checksum_issue("not_a_number", _no_degrees(name, index))))
     return polars.coalesce([polars.when(condition).then(issue) for condition, issue in issues])
 
 

@@ -25,7 +25,7 @@ from fieldplay.io.table import Tables, TableStream
 from fieldplay.messages import records
 from fieldplay.streams.stream import EvenStream, Stream, UntilStream
 
-PICTURE = re.compile(r"(left|right)_\d{9,10}\.\d+\.png", re.IGNORECASE)
+IMAGE_NAME = re.compile(r"(left|right)_\d{9,10}\.\d+\.png", re.IGNORECASE)
 LOG = re.compile(r"(imu|gps|odometry.*)\.(log|txt)", re.IGNORECASE)
 BAG = re.compile(r".+\.bag(\.\d+)?", re.IGNORECASE)
 STORAGE = (".mcap", ".db3")
@@ -70,7 +70,7 @@ class SequenceSource:
     """A sequence: the files of its raw folder, or the path of its bag; its name; the folder beside."""
 
     name: str
-    beside: Path
+    parent: Path
     bag: Path | None = None
 
 
@@ -78,41 +78,43 @@ def source_of(root: Path, files: Files) -> SequenceSource:
     """The one sequence below a path; ArchiveError where there are several, or none."""
     root = root.resolve()
     if root.is_file() and (BAG.fullmatch(root.name) or root.suffix in STORAGE):
-        return SequenceSource(name=name_of_bag(root), beside=root.parent, bag=root)
+        return SequenceSource(name=name_of_bag(root), parent=root.parent, bag=root)
     bags, folders = bags_in(root, files), raw_folders(files)
     if len(bags) + len(folders) > 1:
         raise ArchiveError(f"{root}: {_several(root, folders, bags)}")
     if bags:
         (bag,) = bags
-        return SequenceSource(name=name_of_bag(bag), beside=root.parent, bag=bag)
+        return SequenceSource(name=name_of_bag(bag), parent=root.parent, bag=bag)
     name = last_part(folders[0]) if folders and folders[0] else root.stem if root.is_file() else root.name
-    return SequenceSource(name=name, beside=root.parent)
+    return SequenceSource(name=name, parent=root.parent)
 
 
 def _several(root: Path, folders: Sequence[str], bags: Sequence[Path]) -> str:
     """Which sequences lie below a path, and how one of them is chosen."""
-    found = [*(f"the raw files in {root / folder}" for folder in folders), *(f"the bag {bag}" for bag in bags)]
+    candidates = [*(f"the raw files in {root / folder}" for folder in folders), *(f"the bag {bag}" for bag in bags)]
     cure = "give the path of one of them"
     if bags and "" in folders:
         cure = "give the bag's path, or take the bag out of the folder to have the raw files read"
-    return f"expected one sequence, got {len(found)}: {', '.join(found)}; {cure}"
+    return f"expected one sequence, got {len(candidates)}: {', '.join(candidates)}; {cure}"
 
 
 def bags_in(root: Path, files: Files) -> list[Path]:
     """The bags of a folder: those of ROS 1, of which parts are one, and folders of ROS 2."""
     if not isinstance(files, FolderFiles):
         return []
-    found: dict[Path, Path] = {}
+    bags: dict[Path, Path] = {}
     for name in files.names:
         path = root / name
         if BAG.fullmatch(path.name):
-            found.setdefault(path.parent / name_of_bag(path), path)
-        elif path.name == METADATA and any(PurePosixPath(other).suffix in STORAGE for other in _beside(name, files)):
-            found[path.parent] = path.parent
-    return list(found.values())
+            bags.setdefault(path.parent / name_of_bag(path), path)
+        elif path.name == METADATA and any(
+            PurePosixPath(other).suffix in STORAGE for other in _sibling_folders(name, files)
+        ):
+            bags[path.parent] = path.parent
+    return list(bags.values())
 
 
-def _beside(name: str, files: Files) -> Iterator[str]:
+def _sibling_folders(name: str, files: Files) -> Iterator[str]:
     folder = name.rpartition("/")[0]
     return (other for other in files.names if other.rpartition("/")[0] == folder)
 
@@ -122,7 +124,7 @@ def raw_folders(files: Files) -> list[str]:
     logs = {
         name.rpartition("/")[0] for name in files.names if LOG.fullmatch(last_part(name)) and kind_of_log(files, name)
     }
-    images = {name.rpartition("/")[0] for name in files.names if PICTURE.fullmatch(last_part(name))}
+    images = {name.rpartition("/")[0] for name in files.names if IMAGE_NAME.fullmatch(last_part(name))}
     zed = {folder.removesuffix("zed").rstrip("/") if last_part(folder) == "zed" else folder for folder in images}
     return sorted(logs or zed)
 
@@ -148,8 +150,8 @@ def odometry_by_content(files: Files, known: Sequence[str]) -> list[str]:
 
 def number_in(name: str, pattern: re.Pattern[str] = NUMBER) -> int | None:
     """The number of a sequence in a name."""
-    found = pattern.search(name)
-    return int(found[1]) if found else None
+    match = pattern.search(name)
+    return int(match[1]) if match else None
 
 
 def sequence_at(sequences: Mapping[int, Any], first_ns: int) -> int | None:
@@ -176,16 +178,16 @@ def companion(
     One beside with another number than the sequence's belongs to another sequence.
     """
     expression = re.compile(pattern, re.IGNORECASE)
-    outside = ListedFiles(source.beside, [name for name in _names_of(source.beside) if expression.fullmatch(name)])
-    for place, names in ((files, files.matching(pattern)), (outside, outside.names)):
-        is_beside = place is outside
+    outside = ListedFiles(source.parent, [name for name in _names_of(source.parent) if expression.fullmatch(name)])
+    for location, names in ((files, files.matching(pattern)), (outside, outside.names)):
+        is_sibling = location is outside
         numbers = {name: number_in(last_part(name), COMPANION_NUMBER) for name in names}
-        strange = [name for name in names if is_beside and number and numbers[name] not in (None, number)]
+        strange = [name for name in names if is_sibling and number and numbers[name] not in (None, number)]
         fitting = [name for name in names if number and numbers[name] == number]
         chosen = fitting or [name for name in names if name not in strange]
         if len(chosen) == 1:
-            archive.notes.append(f"{what}: {chosen[0]}{', beside the archive' if is_beside else ''}")
-            return Companion(place, chosen[0])
+            archive.notes.append(f"{what}: {chosen[0]}{', beside the archive' if is_sibling else ''}")
+            return Companion(location, chosen[0])
         if chosen:
             archive.notes.append(f"{what}: none is read, as it is not clear which of {', '.join(chosen)} belongs to it")
             return None
@@ -203,8 +205,8 @@ def _names_of(folder: Path) -> list[str]:
 
 def is_sequence_bag(path: Path) -> bool:
     """Whether a file is called as the dataset's bags are."""
-    found = PART.fullmatch(path.name)
-    name = found["bag"] if found else path.name
+    match = PART.fullmatch(path.name)
+    name = match["bag"] if match else path.name
     return bool(re.fullmatch(r"sequence_?0*[1-6]\.bag", name, re.IGNORECASE))
 
 
@@ -350,8 +352,8 @@ def dilution(rows: TableRows) -> records.Scalars:
 def has_velocity(rows: TableRows) -> NDArray[np.bool_]:
     """Which rows (n,) are RMC that call themselves valid and have a speed and a course."""
     is_whole = np.isfinite(rows["speed"]) & np.isfinite(rows["course"])
-    found: NDArray[np.bool_] = (rows["sentence"] == RMC) & is_whole & (rows["valid"] == 1)
-    return found
+    mask: NDArray[np.bool_] = (rows["sentence"] == RMC) & is_whole & (rows["valid"] == 1)
+    return mask
 
 
 def status_of_quality(quality: Floats) -> NDArray[np.int8]:
@@ -379,10 +381,10 @@ def fix_covariances(quality: Floats, hdop: Floats, deviations_m: Mapping[int, fl
 def with_known_heights(covariances: Floats, altitude_m: Floats) -> Floats:
     """Covariances (n, 3, 3) where a fix without an altitude (n,) has no more than a place in the plane."""
     flat = np.isnan(altitude_m) & covariances.any(axis=(1, 2))
-    found: Floats = covariances.copy()
-    found[flat, 2, :] = found[flat, :, 2] = 0.0
-    found[flat, 2, 2] = UNKNOWN_VARIANCE
-    return found
+    result: Floats = covariances.copy()
+    result[flat, 2, :] = result[flat, :, 2] = 0.0
+    result[flat, 2, 2] = UNKNOWN_VARIANCE
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,14 +398,18 @@ class Raw:
 
 def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
     """Look through the logs and the names of the pictures."""
-    found = {key: files.matching(archive.spec.tables[key].files) for key in LOGS}
-    found["odometry"] += _others_with_odometry(archive, files, [name for names in found.values() for name in names])
-    logs = {key: names or matching_files(archive, files, key, archive.spec.tables[key]) for key, names in found.items()}
-    logs["odometry"] = _odometry_logs(archive, files, found["odometry"])
-    places = {key: [(files, name) for name in names] for key, names in logs.items()}
-    tables = open_tables_of(archive, places, own={"gps": NmeaSpec(ranges=archive.spec.tables["gps"].ranges)})
+    file_names = {key: files.matching(archive.spec.tables[key].files) for key in LOGS}
+    file_names["odometry"] += _others_with_odometry(
+        archive, files, [name for names in file_names.values() for name in names]
+    )
+    logs = {
+        key: names or matching_files(archive, files, key, archive.spec.tables[key]) for key, names in file_names.items()
+    }
+    logs["odometry"] = _odometry_logs(archive, files, file_names["odometry"])
+    file_lists = {key: [(files, name) for name in names] for key, names in logs.items()}
+    tables = open_tables_of(archive, file_lists, own={"gps": NmeaSpec(ranges=archive.spec.tables["gps"].ranges)})
     conversions = _conversions(archive, calibration)
-    made = {
+    converters = {
         "imu": ("imu", conversions.imu),
         "fix": ("gps", conversions.fix),
         "velocity": ("gps", velocity),
@@ -416,7 +422,7 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
     }
     streams: dict[str, Stream] = {
         name: TableStream(tables[key], convert)
-        for name, (key, convert) in made.items()
+        for name, (key, convert) in converters.items()
         if key in tables and (name not in SENTENCES or _has_sentence(tables[key], SENTENCES[name]))
     }
     for key in CAMERAS:
@@ -424,7 +430,7 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
         if names:
             streams[key] = image_stream(files, names, stamp_ns)
     _note_repeated(archive, tables)
-    return Raw(streams=streams, tables=tables, logs=tuple(name for names in found.values() for name in names))
+    return Raw(streams=streams, tables=tables, logs=tuple(name for names in file_names.values() for name in names))
 
 
 def _has_sentence(tables: Tables, sentence: float) -> bool:
@@ -484,7 +490,7 @@ def open_truth(archive: Archive, truth: Companion | None) -> dict[str, Stream]:
     return {TRUTH: TableStream(tables[TRUTH], conversions.ground_truth)} if TRUTH in tables else {}
 
 
-def imu_as_wanted(archive: Archive, stream: Stream) -> Stream:
+def imu_by_parameters(archive: Archive, stream: Stream) -> Stream:
     """The IMU up to the time, and at the times, that the parameters say."""
     until_s = archive.parameters["imu_until_s"]
     if until_s > 0:

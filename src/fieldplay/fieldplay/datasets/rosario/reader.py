@@ -23,7 +23,7 @@ from fieldplay.datasets.rosario.calibration import (
     OfBag,
     calibration_from_bytes,
     describe,
-    report_of,
+    issue_reporter,
 )
 from fieldplay.datasets.rosario.checks import check_wheels
 from fieldplay.datasets.rosario.raw_folder import (
@@ -33,7 +33,7 @@ from fieldplay.datasets.rosario.raw_folder import (
     SequenceSource,
     bags_in,
     companion,
-    imu_as_wanted,
+    imu_by_parameters,
     is_sequence_bag,
     number_in,
     open_raw,
@@ -53,8 +53,8 @@ from fieldplay.messages.records import Images
 from fieldplay.streams.stream import Stream
 
 CALIBRATIONS = r"calibration_?\d*\.(ya?ml|txt)"
-SIGNS = {"gps/fix", "gps/vel", "odom"}  # of which a bag of this dataset has some, besides the cameras
-FEWEST_SIGNS = 2
+TYPICAL_TOPICS = {"gps/fix", "gps/vel", "odom"}  # of which a bag of this dataset has some, besides the cameras
+FEWEST_TYPICAL_TOPICS = 2
 LEFT, RIGHT = "left", "right"
 
 
@@ -76,7 +76,7 @@ def _is_bag(path: Path) -> bool:
     listed = [topic.name for topic in bag.topics] if isinstance(bag, Ros2Bag) else []  # metadata are quicker than all
     topics = {topic.lstrip("/") for topic in listed or bag.kinds}
     bag.close()
-    return bool(topics & bags.PICTURES) and len(topics & SIGNS) >= FEWEST_SIGNS
+    return bool(topics & bags.IMAGE_TOPICS) and len(topics & TYPICAL_TOPICS) >= FEWEST_TYPICAL_TOPICS
 
 
 def _open_ros2_bag(path: Path, report: Report) -> Bag:
@@ -110,7 +110,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     with archive.on_close:
         files = archive.on_close.enter_context(_files_of(archive))
         source = source_of(root, files)
-        known = _known(archive, source, files)
+        known = _known_facts(archive, source, files)
         truth = companion(
             archive, source, files, pattern=spec.tables[TRUTH].files, number=known.number, what="ground truth"
         )
@@ -120,7 +120,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
             streams = _raw_streams(archive, files, known)
         streams |= open_truth(archive, truth)
         if "imu" in streams:
-            streams["imu"] = imu_as_wanted(archive, streams["imu"])
+            streams["imu"] = imu_by_parameters(archive, streams["imu"])
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         if truth is not None:
             archive.checks.append(lambda opened: checks.check_ground_truth(opened, truth.name))
@@ -135,21 +135,21 @@ def _files_of(archive: Archive) -> Files:
     return open_files(root, archive.defects)
 
 
-def _known(archive: Archive, source: SequenceSource, files: Files) -> _Known:
+def _known_facts(archive: Archive, source: SequenceSource, files: Files) -> _Known:
     """The calibration, empty where there is no file, and the number, which the file's name may tell too."""
     number = number_in(source.name)
-    found = companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
-    if found is None:
+    file = companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
+    if file is None:
         archive.notes.append("no calibration file in the archive or beside it: the authors' later numbers are taken")
         return _Known(Calibration(), number)
     if number is None:
-        number = number_in(found.name, COMPANION_NUMBER)
+        number = number_in(file.name, COMPANION_NUMBER)
     try:
-        data = found.files.read(found.name)
+        data = file.files.read(file.name)
     except ArchiveError as error:
-        report_of(archive, found.name)("unreadable_calibration", str(error))
+        issue_reporter(archive, file.name)("unreadable_calibration", str(error))
         return _Known(Calibration(), number)
-    return _Known(calibration_from_bytes(data, report_of(archive, found.name)), number)
+    return _Known(calibration_from_bytes(data, issue_reporter(archive, file.name)), number)
 
 
 def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Stream]:
@@ -183,10 +183,10 @@ def _finish(archive: Archive, streams: Mapping[str, Stream], known: _Known, *, o
     """Put what is known of the sequence into the archive's description."""
     sequence = sequence_of(archive, streams, known.number)
     describe(archive, known.calibration, sequence, of_bag=of_bag)
-    told = archive.spec.constants["sequences"].get(sequence)
-    if told is not None:
+    facts = archive.spec.constants["sequences"].get(sequence)
+    if facts is not None:
         archive.recording |= {"name": f"sequence {sequence}", "area": "soybean fields near Rosario, Argentina"}
-        archive.recording |= {"condition": told["difficulty"], "notes": told["about"]}
+        archive.recording |= {"condition": facts["difficulty"], "notes": facts["about"]}
     archive.checks.append(lambda opened: checks.check_length(opened, sequence))
 
 
@@ -202,12 +202,12 @@ def report_unpaired(archive: Archive, streams: Mapping[str, Stream]) -> None:
 
 
 def _names_by_time(stream: Stream) -> dict[int, str]:
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for index in range(len(stream.spans)):
         record = stream.load(index)
         if isinstance(record, Images):
-            found |= dict(zip(record.stamp_ns.tolist(), record.names, strict=True))
-    return found
+            names |= dict(zip(record.stamp_ns.tolist(), record.names, strict=True))
+    return names
 
 
 def report_gaps(archive: Archive, bag: str, topics: Mapping[str, TopicReader]) -> None:
@@ -227,7 +227,7 @@ def sequence_of(archive: Archive, streams: Mapping[str, Stream], number: int | N
     first = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
     if number in sequences or first is None:
         return number
-    found = sequence_at(sequences, first)
-    if found is not None:
-        archive.notes.append(f"taken for sequence {found} of the paper by its time, as no name tells its number")
-    return found
+    sequence = sequence_at(sequences, first)
+    if sequence is not None:
+        archive.notes.append(f"taken for sequence {sequence} of the paper by its time, as no name tells its number")
+    return sequence

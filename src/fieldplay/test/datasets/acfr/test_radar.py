@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.acfr.radar import MOST_ROWS, RevolutionFinder
-from fieldplay.datasets.spec import Turning
+from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT, Dialect
 from fieldplay.io.row_cache import TableRows
 
 Floats = NDArray[np.float64]
-TURNING = Turning(column="bearing", turn=360.0)
+TURNING = RotatingScanner(column="bearing", turn=360.0)
 MS = 10**6
 
 
@@ -88,4 +88,4 @@ def test_rows_with_a_list_of_another_length_than_most_belong_to_no_turn() -> Non
 @pytest.mark.parametrize("turn", [0.0, -1.0, math.nan])
 def test_a_turn_has_a_size(turn: float) -> None:
     with pytest.raises(ValueError, match="turn: expected a number above 0"):
-        Turning(column="bearing", turn=turn)
+        RotatingScanner(column="bearing", turn=turn)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.datasets.rosario.calibration import rectified_pair
+from fieldplay.datasets.rosario.calibration import rectify_pair
 from fieldplay.messages.stream_spec import Camera
 
 
@@ -19,7 +19,7 @@ def shifted(x: float) -> np.ndarray:
 
 
 def test_a_pair_that_is_aligned_already_keeps_its_directions_and_gets_the_baseline() -> None:
-    left, right = rectified_pair(camera(), camera(), shifted(-0.12))
+    left, right = rectify_pair(camera(), camera(), shifted(-0.12))
     for found in (left, right):
         np.testing.assert_allclose(found.rectification, np.eye(3).reshape(-1), atol=1e-12)
     assert left.projection[3] == 0
@@ -30,7 +30,7 @@ def test_points_of_a_turned_pair_lie_in_one_row_of_both_rectified_images() -> No
     angle = np.radians(3)
     right_t_left = shifted(-0.12)
     right_t_left[:3, :3] = [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]
-    left, right = rectified_pair(camera(), camera(fx=410.0, cx=330.0), right_t_left)
+    left, right = rectify_pair(camera(), camera(fx=410.0, cx=330.0), right_t_left)
     points = np.array([[0.1, 0.2, 2.0], [-0.3, 0.1, 4.0]])
     in_right = points @ right_t_left[:3, :3].T + right_t_left[:3, 3]
     pixels = []
@@ -47,4 +47,4 @@ def test_points_of_a_turned_pair_lie_in_one_row_of_both_rectified_images() -> No
 
 def test_cameras_at_one_place_are_no_pair() -> None:
     with pytest.raises(ArchiveError, match="expected two cameras that can be rectified"):
-        rectified_pair(camera(), camera(), shifted(0.0))
+        rectify_pair(camera(), camera(), shifted(0.0))
