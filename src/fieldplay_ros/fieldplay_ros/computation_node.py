@@ -136,7 +136,7 @@ class ComputationNode(Node):
             one.frames[entry.name] = FrameNames(decoded.frame, decoded.child_frame)
             try:
                 for output, record in one.step(entry.name, decoded.record):
-                    for message in message_bytes(record, output.framed(one.frames)):
+                    for message in message_bytes(record, output.in_frame(one.frames)):
                         self._outlets[output.topic].publish(message)
             except (ValueError, ArchiveError) as error:
                 self._leave_out(error)

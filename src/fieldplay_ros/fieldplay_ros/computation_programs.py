@@ -33,7 +33,7 @@ class RobotModelNode(ComputationNode):
         super().__init__("joint_transforms", JointTransforms, **options)
         (joints,) = self.computations
         assert isinstance(joints, JointTransforms)
-        if not joints.given["moving_only"]:
+        if not joints.setting_values["moving_only"]:
             self._offer(joints)
         model = joints.model
         self.get_logger().info(f"'{model.name}': {len(model.links)} links below '{model.root}'")
@@ -42,7 +42,7 @@ class RobotModelNode(ComputationNode):
         self._static = self.create_publisher(message_class(ON_TF.type), TF_STATIC, LATCHED)
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self._description.publish(String(data=joints.text))
-        for message in message_bytes(joints.standing(self.get_clock().now().nanoseconds), ON_TF):
+        for message in message_bytes(joints.static_transforms(self.get_clock().now().nanoseconds), ON_TF):
             self._static.publish(message)
 
 

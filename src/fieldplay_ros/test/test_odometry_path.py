@@ -8,11 +8,11 @@ from nav_msgs.msg import Odometry, Path
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay.kinematics.odometry_path import path_from_poses
-from fieldplay.kinematics.pose_records import TrailLimits
+from fieldplay.kinematics.pose_records import PathLimits
 from fieldplay_ros.computation_programs import odometry_path
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
-LIMITS = TrailLimits(step_m=0.5, poses=20)
+LIMITS = PathLimits(step_m=0.5, poses=20)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1543311000
 
@@ -26,8 +26,8 @@ def climb(count: int = 200) -> tuple[np.ndarray, np.ndarray]:
 
 def test_ways_are_measured_up_the_slope_and_poses_stay_as_they_are() -> None:
     stamps, poses = climb(51)  # 5 m in steps of 0.1 m
-    growths, _ = path_from_poses(TrailLimits(step_m=0.99, poses=20), None, stamps, poses)
-    kept = growths[-1].kept
+    growths, _ = path_from_poses(PathLimits(step_m=0.99, poses=20), None, stamps, poses)
+    kept = growths[-1].points
     assert kept.poses[:, 0] == pytest.approx([0.0, 0.8, 1.6, 2.4, 3.2, 4.0])
     np.testing.assert_array_equal(kept.poses, poses[::10])
     np.testing.assert_array_equal(kept.stamp_ns, stamps[::10])
@@ -39,9 +39,9 @@ def test_row_by_row_it_is_the_same_trail() -> None:
     state, single = None, []
     for row in range(len(stamps)):
         growths, state = path_from_poses(LIMITS, state, stamps[row : row + 1], poses[row : row + 1])
-        single += [growth.kept.stamp_ns.tolist() for growth in growths]
-    batch = [growth.kept.stamp_ns[:count].tolist() for growth in whole
-             for count in range(growth.first, len(growth.kept.stamp_ns) + 1)]  # fmt: skip
+        single += [growth.points.stamp_ns.tolist() for growth in growths]
+    batch = [growth.points.stamp_ns[:count].tolist() for growth in whole
+             for count in range(growth.first, len(growth.points.stamp_ns) + 1)]  # fmt: skip
     assert single == batch
     assert len(single[-1]) <= 20 < len(single)
 

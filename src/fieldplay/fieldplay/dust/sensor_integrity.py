@@ -22,8 +22,8 @@ from fieldplay.kinematics.computation import (
     JUMPED_BACK,
     Computation,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.messages.records import (
@@ -60,12 +60,14 @@ class SensorIntegrity(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        (self._laser,) = self.given["lasers"]
-        self._settings = integrity_from_settings(self.given)
+        (self._laser,) = self.setting_values["lasers"]
+        self._settings = integrity_from_settings(self.setting_values)
         scan, fraction = "sensor_msgs/msg/LaserScan", "std_msgs/msg/Float32"
         self.inputs = (
             Input(name=SCAN, topic=f"{self._laser}/scan", msgtype=scan),
-            Input(name=RADAR, topic=self.given["radar"], msgtype="sensor_msgs/msg/PointCloud2", beside=SCAN),
+            Input(
+                name=RADAR, topic=self.setting_values["radar"], msgtype="sensor_msgs/msg/PointCloud2", sync_with=SCAN
+            ),
         )
         self._filtered = Output(topic=f"{self._laser}/scan_filtered", type=scan, frame_of=SCAN)
         self._reports = Output(topic=f"{self._laser}/integrity", type="diagnostic_msgs/msg/DiagnosticArray")
@@ -81,7 +83,7 @@ class SensorIntegrity(Computation):
         """How many scans wait until it is known where the sensors are."""
         return sum(len(scans) for scans in self._waiting)
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         if isinstance(record, Clouds):
             self._see(record)
         elif isinstance(record, LaserScans):
@@ -126,7 +128,7 @@ class SensorIntegrity(Computation):
         laser, radar = (self.link(base, self.frames[name].frame) for name in (SCAN, RADAR))
         return None if laser is None or radar is None else mounting_from_base(laser, radar)
 
-    def _judged(self, record: LaserScans, mounting: Mounting) -> Made:
+    def _judged(self, record: LaserScans, mounting: Mounting) -> OutputRecords:
         if not len(record):
             return
         first_ns, last_ns = int(record.stamp_ns[0]), int(record.stamp_ns[-1])

@@ -62,8 +62,8 @@ def quaternion_from_moving_xyz(angles: ArrayLike) -> Array:
     return np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
 
 
-def rotated(quaternions: ArrayLike, vectors: ArrayLike) -> Array:
-    """Vectors (..., 3) turned by unit quaternions x y z w (..., 4)."""
+def rotate_vectors(quaternions: ArrayLike, vectors: ArrayLike) -> Array:
+    """Rotate vectors (..., 3) by unit quaternions x y z w (..., 4)."""
     quaternions, vectors = np.asarray(quaternions, float), np.asarray(vectors, float)
     axis, w = quaternions[..., :3], quaternions[..., 3:]
     twice = 2 * np.cross(axis, vectors)

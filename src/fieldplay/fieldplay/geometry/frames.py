@@ -15,7 +15,7 @@ from fieldplay.geometry.transforms import (
     transform_from_rotation,
 )
 
-KEPT_TRANSFORMS = 8192  # of each moving frame
+MAX_TRANSFORMS = 8192  # of each moving frame
 LEAST_REACH_NS = NS_PER_S  # a transform holds so long before and after its time
 
 
@@ -26,7 +26,7 @@ class FrameEdge:
     parent: str
     child: str
     is_static: bool
-    rows: RowDecimator = field(default_factory=lambda: RowDecimator(7, KEPT_TRANSFORMS))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(7, MAX_TRANSFORMS))
     first_ns: int = 0
     last_ns: int = 0
 
@@ -86,10 +86,10 @@ class Frames:
 
     def rivals(self) -> dict[str, list[str]]:
         """Frames that have more than one parent, with their parents."""
-        found: dict[str, list[str]] = {}
+        parents_by_child: dict[str, list[str]] = {}
         for parent, child in self.edges:
-            found.setdefault(child, []).append(parent)
-        return {child: parents for child, parents in found.items() if len(parents) > 1}
+            parents_by_child.setdefault(child, []).append(parent)
+        return {child: parents for child, parents in parents_by_child.items() if len(parents) > 1}
 
     def path_to_root(self, frame: str) -> list[str]:
         """The frame, its parent and so on; it ends where a frame comes again."""

@@ -83,9 +83,9 @@ def _robot(text: str) -> ElementTree.Element:
             raise ValueError("this is xacro: run it through `xacro` to get a URDF") from None
         raise ValueError(f"this is no XML: {error}") from None
     for element in robot.iter():
-        found = [text for text in (element.tag, *element.attrib.values()) if XACRO.search(text)]
-        if found:
-            raise ValueError(f"this is xacro ('{found[0]}'): run it through `xacro` to get a URDF")
+        xacro_texts = [text for text in (element.tag, *element.attrib.values()) if XACRO.search(text)]
+        if xacro_texts:
+            raise ValueError(f"this is xacro ('{xacro_texts[0]}'): run it through `xacro` to get a URDF")
     if robot.tag != "robot":
         raise ValueError(f"expected <robot> as the outermost element, got <{robot.tag}>")
     return robot
@@ -99,22 +99,22 @@ class _Named:
         self.name = element.get("name", "")
         if not self.name:
             raise ValueError(f"a {element.tag} has no name")
-        self._place = f"{element.tag} '{self.name}'"
+        self._label = f"{element.tag} '{self.name}'"
 
     def has(self, tag: str) -> bool:
         return self._element.find(tag) is not None
 
     def text(self, tag: str, attribute: str) -> str:
-        found = self._element.find(tag)
-        value = "" if found is None else found.get(attribute, "")
+        child = self._element.find(tag)
+        value = "" if child is None else child.get(attribute, "")
         if not value:
-            raise ValueError(f"""{self._place}: expected <{tag} {attribute}="...">, got none""")
+            raise ValueError(f"""{self._label}: expected <{tag} {attribute}="...">, got none""")
         return value
 
     def numbers(self, tag: str, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """As many finite numbers as the default has."""
-        found = self._element.find(tag)
-        text = None if found is None else found.get(attribute)
+        child = self._element.find(tag)
+        text = None if child is None else child.get(attribute)
         if text is None:
             return default
         try:
@@ -122,34 +122,34 @@ class _Named:
         except ValueError:
             numbers = ()
         if len(numbers) != len(default) or not all(map(math.isfinite, numbers)):
-            raise ValueError(f"{self._place}: {tag} {attribute}: expected {len(default)} finite numbers, got '{text}'")
+            raise ValueError(f"{self._label}: {tag} {attribute}: expected {len(default)} finite numbers, got '{text}'")
         return numbers
 
 
 def _joint(element: ElementTree.Element) -> Joint:
-    said, kind = _Named(element), element.get("type", "")
+    named, kind = _Named(element), element.get("type", "")
     if kind not in KINDS:
-        raise ValueError(f"joint '{said.name}': expected a type of {', '.join(KINDS)}, got '{kind}'")
-    turn = rotation_from_fixed_xyz(said.numbers("origin", "rpy", (0.0, 0.0, 0.0)))
-    axis = np.array(said.numbers("axis", "xyz", (1.0, 0.0, 0.0)))
+        raise ValueError(f"joint '{named.name}': expected a type of {', '.join(KINDS)}, got '{kind}'")
+    turn = rotation_from_fixed_xyz(named.numbers("origin", "rpy", (0.0, 0.0, 0.0)))
+    axis = np.array(named.numbers("axis", "xyz", (1.0, 0.0, 0.0)))
     length = float(np.linalg.norm(axis))
     if kind in MOVING and not length:
-        raise ValueError(f"joint '{said.name}': an axis of length 0")
+        raise ValueError(f"joint '{named.name}': an axis of length 0")
     return Joint(
-        name=said.name,
+        name=named.name,
         kind=kind,
-        parent=said.text("parent", "link"),
-        child=said.text("child", "link"),
-        parent_t_zero=transform_from_rotation(turn, said.numbers("origin", "xyz", (0.0, 0.0, 0.0))),
+        parent=named.text("parent", "link"),
+        child=named.text("child", "link"),
+        parent_t_zero=transform_from_rotation(turn, named.numbers("origin", "xyz", (0.0, 0.0, 0.0))),
         axis=axis / (length or 1.0),
-        mimic=_mimic(said) if kind in MOVING and said.has("mimic") else None,
+        mimic=_mimic(named) if kind in MOVING and named.has("mimic") else None,
     )
 
 
-def _mimic(said: _Named) -> Mimic:
-    (multiplier,) = said.numbers("mimic", "multiplier", (1.0,))
-    (offset,) = said.numbers("mimic", "offset", (0.0,))
-    return Mimic(said.text("mimic", "joint"), multiplier, offset)
+def _mimic(named: _Named) -> Mimic:
+    (multiplier,) = named.numbers("mimic", "multiplier", (1.0,))
+    (offset,) = named.numbers("mimic", "offset", (0.0,))
+    return Mimic(named.text("mimic", "joint"), multiplier, offset)
 
 
 def _no_twins(what: str, names: Sequence[str]) -> None:
@@ -218,15 +218,15 @@ def transforms_from_positions(
     mimics another follows it unless its own position is given. A joint without a position is refused, stands at zero,
     or is left out together with those that mimic it. A position that is not finite gives NaN.
     """
-    given = _given(names, positions)
+    by_name = _positions_by_name(names, positions)
     moving = {joint.name: joint for joint in model.joints if joint.kind in MOVING}
     if missing == "zero":
         zeros = np.zeros(np.shape(positions)[:-1])
-        given = {**{name: zeros for name, joint in moving.items() if joint.mimic is None}, **given}
-    known = {name: _position(moving, given, name) for name in moving}
-    lacking = [name for name, position in known.items() if position is None]
-    if lacking and missing == "refuse":
-        raise ValueError(f"no position of the joint '{lacking[0]}' (of {len(lacking)} such joints)")
+        by_name = {**{name: zeros for name, joint in moving.items() if joint.mimic is None}, **by_name}
+    known = {name: _position(moving, by_name, name) for name in moving}
+    without_position = [name for name, position in known.items() if position is None]
+    if without_position and missing == "refuse":
+        raise ValueError(f"no position of the joint '{without_position[0]}' (of {len(without_position)} such joints)")
     return {
         moving[name].child: _transform(moving[name], position)
         for name, position in known.items()
@@ -249,7 +249,7 @@ def link_poses_from_positions(
     return poses
 
 
-def _given(names: Sequence[str], positions: ArrayLike) -> Positions:
+def _positions_by_name(names: Sequence[str], positions: ArrayLike) -> Positions:
     positions = np.asarray(positions, float)
     if positions.shape[-1:] != (len(names),):
         raise ValueError(f"expected positions (..., {len(names)}), one for each name, got {positions.shape}")
@@ -259,11 +259,11 @@ def _given(names: Sequence[str], positions: ArrayLike) -> Positions:
     return {name: finite[..., column] for column, name in enumerate(names)}
 
 
-def _position(moving: Mapping[str, Joint], given: Positions, name: str) -> Array | None:
-    if name in given:
-        return given[name]
+def _position(moving: Mapping[str, Joint], by_name: Positions, name: str) -> Array | None:
+    if name in by_name:
+        return by_name[name]
     mimic = moving[name].mimic
-    other = None if mimic is None else _position(moving, given, mimic.joint)
+    other = None if mimic is None else _position(moving, by_name, mimic.joint)
     if mimic is None or other is None:
         return None
     position: Array = mimic.multiplier * other + mimic.offset

@@ -16,8 +16,8 @@ from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.planar_odometry import (
@@ -29,10 +29,10 @@ from fieldplay.kinematics.planar_odometry import (
     integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import (
+    PathLimits,
     PathThinner,
-    Trail,
-    TrailLimits,
-    grown,
+    ThinnedPath,
+    extend_path,
     joints_of,
     odometry_record,
     paths_record,
@@ -111,10 +111,10 @@ def speeds_from_wheels(
     believed = (np.abs(rims) < limit * (1 - ROUNDING)).sum(axis=1)
     left, right = rims[:, 0], rims[:, 1]
     slower = np.where(np.abs(left) <= np.abs(right), left, right)
-    found = np.where(believed == 2, (left + right) / 2, slower)
+    measured = np.where(believed == 2, (left + right) / 2, slower)
     latest = np.maximum.accumulate(np.where(believed > 0, np.arange(len(rims)), -1))
-    stale = np.where(latest >= 0, found[latest], before_m_s)
-    speed = np.where(believed > 0, found, np.copysign(stale, slower))
+    stale = np.where(latest >= 0, measured[latest], before_m_s)
+    speed = np.where(believed > 0, measured, np.copysign(stale, slower))
     doubts = [np.abs(speed), errors.one_wheel_share * np.abs(speed), np.abs(left - right) / 2]
     return RearSpeeds(speed_m_s=speed, doubt_m_s=np.choose(believed, doubts))
 
@@ -148,9 +148,9 @@ def joint_transforms_from_angles(base: AckermannBase, turned: ArrayLike, steerin
     """
     turned, steering = np.asarray(turned, float), np.asarray(steering, float)
     half = base.track_m / 2
-    places = np.array([[0.0, half, 0.0], [0.0, -half, 0.0], [base.wheelbase_m, 0.0, 0.0]])
+    positions = np.array([[0.0, half, 0.0], [0.0, -half, 0.0], [base.wheelbase_m, 0.0, 0.0]])
     rotations = np.concatenate([rotation_about_axis(1, turned), rotation_about_axis(2, steering)[:, None]], axis=1)
-    return transform_from_rotation(rotations, places)
+    return transform_from_rotation(rotations, positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class AckermannSettings:
     base: AckermannBase
     errors: AckermannErrors
     stepping: IntegrationLimits
-    limits: TrailLimits
+    limits: PathLimits
 
 
 def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
@@ -173,7 +173,7 @@ def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
         base=AckermannBase(**{item.name: float(settings[item.name]) for item in fields(AckermannBase)}),
         errors=AckermannErrors(**{item.name: float(settings[item.name]) for item in fields(AckermannErrors)}),
         stepping=IntegrationLimits(longest_s=float(settings["longest_step_s"]), euler_s=euler_s),
-        limits=TrailLimits(step_m=float(settings["path_step_m"]), poses=int(settings["path_poses"])),
+        limits=PathLimits(step_m=float(settings["path_step_m"]), poses=int(settings["path_poses"])),
     )
 
 
@@ -184,7 +184,7 @@ class AckermannState:
     reckoning: OdometryState
     wheel_rates: Array
     turned: Array
-    trail: Trail
+    path: ThinnedPath
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,25 +212,27 @@ def ackermann_odometry_from_joints(
     before_m_s = 0.0 if start is None else float(start.twist[0])
     speeds = speeds_from_wheels(base, errors, wheel_rates, before_m_s=before_m_s)
     twists, covariances = twists_from_wheels(base, errors, speeds, steering=steering)
-    found = integrate_odometry(start, stamp_ns, twists, covariances, stepping=settings.stepping)
-    turned = _turned(before, stamp_ns, wheel_rates, longest_s=settings.stepping.longest_s)
-    trail = None if before is None else before.trail
-    growths, trail = grown(trail, settings.limits, stamp_ns=stamp_ns, poses=found.poses, lengths_m=found.lengths_m)
+    planar = integrate_odometry(start, stamp_ns, twists, covariances, stepping=settings.stepping)
+    turned = _wheel_angles(before, stamp_ns, wheel_rates, longest_s=settings.stepping.longest_s)
+    path = None if before is None else before.path
+    growths, path = extend_path(
+        path, settings.limits, stamp_ns=stamp_ns, poses=planar.poses, lengths_m=planar.lengths_m
+    )
     return AckermannDrive(
         stamp_ns=stamp_ns,
-        poses=found.poses,
+        poses=planar.poses,
         twists=twists,
-        pose_covariances=covariance_from_planar(found.covariances, UNKNOWN_VARIANCE),
+        pose_covariances=covariance_from_planar(planar.covariances, UNKNOWN_VARIANCE),
         twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
         joint_transforms=joint_transforms_from_angles(base, turned, steering),
         growths=growths,
-        last=AckermannState(reckoning=found.last, wheel_rates=wheel_rates[-1], turned=turned[-1], trail=trail),
+        last=AckermannState(reckoning=planar.last, wheel_rates=wheel_rates[-1], turned=turned[-1], path=path),
     )
 
 
-def transforms_of_odometry(found: AckermannDrive) -> Array:
+def transforms_of_odometry(drive: AckermannDrive) -> Array:
     """odom_T_base, then base_T_joint of each joint (n, 4, 4, 4)."""
-    return np.concatenate([planar_transforms(found.poses)[:, None], found.joint_transforms], axis=1)
+    return np.concatenate([planar_transforms(drive.poses)[:, None], drive.joint_transforms], axis=1)
 
 
 def wheels_of_joints(names: Sequence[str], positions: Array, velocities: Array) -> tuple[Array, Array]:
@@ -244,10 +246,10 @@ def wheels_of_joints(names: Sequence[str], positions: Array, velocities: Array) 
     return wheel_rates, steering
 
 
-def _turned(
+def _wheel_angles(
     before: AckermannState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array, *, longest_s: float
 ) -> Array:
-    """Angles (n, 2) by which the wheels have turned; what noise says of them is shown as it is."""
+    """The angles (n, 2) of the wheels, integrated from their rates; noise is not filtered."""
     earlier: Array
     start: Array
     if before is None:
@@ -264,7 +266,7 @@ class AckermannOdometry(Computation):
     """Odometry of a base with steered front wheels on odom and tf, and the way that it came on path."""
 
     name = "ackermann_odometry"
-    places_joints = True
+    publishes_joint_tf = True
     remembers = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
@@ -293,30 +295,30 @@ class AckermannOdometry(Computation):
         if len(self.children) not in (1, 4):
             raise ValueError(f"child_frames: expected the base alone or with 3 joints, got {self.children}")
         frame, base = self.frame_of("frame"), self.children[0]
-        self._settings = ackermann_from_settings(self.given)
+        self._settings = ackermann_from_settings(self.setting_values)
         self._state: AckermannState | None = None
         self._odom = Output(topic="odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=base)
         self._path = Output(topic="path", type="nav_msgs/msg/Path", frame=frame, latched=True)
-        first = 0 if self.given["odom_tf"] else 1
+        first = 0 if self.setting_values["odom_tf"] else 1
         self._placed = slice(first, len(self.children))
         self._edges = [frame, base, base, base][: len(self.children)][self._placed], self.children[self._placed]
         self.outputs = (self._odom, self._path, *((ON_TF,) if self._edges[1] else ()))
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         joints = joints_of(record)
         if joints.position is None or joints.velocity is None:
             raise ValueError("expected positions and velocities of joints, got one of them alone")
         wheel_rates, steering = wheels_of_joints(joints.names, joints.position, joints.velocity)
         self.follow(record.stamp_ns)
-        found = ackermann_odometry_from_joints(
+        drive = ackermann_odometry_from_joints(
             self._settings, self._state, record.stamp_ns, wheel_rates=wheel_rates, steering=steering
         )
-        self._state = found.last
-        yield self._odom, odometry_record(found)
-        if found.growths:
-            yield self._path, paths_record(found.growths)
+        self._state = drive.last
+        yield self._odom, odometry_record(drive)
+        if drive.growths:
+            yield self._path, paths_record(drive.growths)
         if self._edges[1]:
-            transforms = transforms_of_odometry(found)[:, self._placed]
+            transforms = transforms_of_odometry(drive)[:, self._placed]
             yield ON_TF, transforms_record(*self._edges, record.stamp_ns, transforms)
 
     def reset(self) -> None:

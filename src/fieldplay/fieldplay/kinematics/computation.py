@@ -21,8 +21,8 @@ from fieldplay.messages.stream_spec import StreamSpec
 
 TF = "/tf"
 JUMPED_BACK = "the times of the messages jumped back: starting anew"
-KEPT_ROWS = 500  # of an input, which wait for their like in another
-KEPT_STATES = 1000  # changes of a state that rows which come late may still ask for
+MAX_WAITING_ROWS = 500  # of an input, which wait for their like in another
+MAX_STATES = 1000  # changes of a state that rows which come late may still ask for
 Stamps = NDArray[np.int64]
 Link = Callable[[str, str], NDArray[np.float64] | None]
 GROUP = "fieldplay.computations"
@@ -41,12 +41,12 @@ OWN: Mapping[str, str] = {
 }
 
 
-Made = Iterable[tuple["Output", Record]]
+OutputRecords = Iterable[tuple["Output", Record]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """Messages that are taken. Each row of an input may become messages, unless it only goes `beside` those of another.
+    """Messages that are taken. Each row of an input may become messages, unless it is only paired: `sync_with` another.
 
     What is latched is a state: it holds for all rows that leave after it. Of what is overridable a node lets its user
     choose the quality of service.
@@ -55,7 +55,7 @@ class Input:
     name: str
     topic: str
     msgtype: str
-    beside: str = ""
+    sync_with: str = ""
     latched: bool = False
     overridable: bool = False
 
@@ -89,8 +89,8 @@ class Output(StreamSpec):
     frame_of: str = ""
     live_only: bool = False
 
-    def framed(self, frames: "Mapping[str, FrameNames]") -> "Output":
-        """The same in the frame in which it is, by the frames of inputs."""
+    def in_frame(self, frames: "Mapping[str, FrameNames]") -> "Output":
+        """The same output, in the frame that its messages have, from the frames of the inputs."""
         return replace(self, frame=frames[self.frame_of].frame) if self.frame_of in frames else self
 
 
@@ -117,22 +117,22 @@ class Computation(ABC):
     each: ClassVar[str] = ""
     remembers: ClassVar[bool] = False  # what came before, so that it starts anew where time jumps back
     asks_links: ClassVar[bool] = False
-    places_joints: ClassVar[bool] = False  # its frames on tf follow from joint states alone, the odometry's apart
+    publishes_joint_tf: ClassVar[bool] = False  # its frames on tf follow from joint states alone, the odometry's apart
     inputs: Sequence[Input]
     outputs: Sequence[Output]
     period_ns: int | None = None
     last_ns: int | None = None  # the time of the last row
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.given = dict(settings)
+        self.setting_values = dict(settings)
         for setting in self.settings:
-            self.given.setdefault(setting.name, setting.default_among(self.given))
+            self.setting_values.setdefault(setting.name, setting.default_among(self.setting_values))
         self.frames: dict[str, FrameNames] = {}  # of the inputs, as far as they are known
         self.link: Link = lambda parent, child: None  # parent_T_child (4, 4) of two frames of the robot, once known
         self.warn: Callable[[str], None] = lambda text: None
 
     @abstractmethod
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         """Take rows of an input, in the order of time; what they become, at most one record for each output.
 
         ValueError tells why nothing can be made of them.
@@ -154,18 +154,18 @@ class Computation(ABC):
             self.reset()
         self.last_ns = int(stamp_ns[-1])
 
-    def thinned(self, record: Record) -> Record:
-        """What is needed of rows, where all of them are kept."""
+    def reduce_rows(self, record: Record) -> Record:
+        """Reduce rows to what is needed, for callers that keep all of them."""
         return record
 
     def frame_of(self, name: str) -> str:
         """A setting with the prefix of all frames before it."""
-        return str(self.given["frame_prefix"] + self.given[name])
+        return str(self.setting_values["frame_prefix"] + self.setting_values[name])
 
     @property
     def children(self) -> list[str]:
         """The frames of `child_frames` with their prefix."""
-        return [self.given["frame_prefix"] + child for child in self.given["child_frames"]]
+        return [self.setting_values["frame_prefix"] + child for child in self.setting_values["child_frames"]]
 
     @classmethod
     def several(cls, settings: Mapping[str, Any]) -> "list[Computation]":
@@ -176,7 +176,7 @@ class Computation(ABC):
 
 
 class ExactTimeSync:
-    """Rows of two inputs that have one time belong together, whichever come first.
+    """Pairs rows of two inputs that have the same time, whichever come first.
 
     Rows that come one by one come in the order in which they were sent: what waited before one that is met has missed
     its like, which does not come again before time jumps back.
@@ -186,35 +186,35 @@ class ExactTimeSync:
         self._waiting: tuple[list[Record], list[Record]] = ([], [])
 
     def add(self, side: int, record: Record) -> list[tuple[Any, Any]]:
-        """Further rows of the first (0) or the second (1); all pairs of rows that they complete."""
-        found: list[tuple[Any, Any]] = []
+        """Add rows of the first (0) or the second (1) input; return all pairs of rows that they complete."""
+        pairs: list[tuple[Any, Any]] = []
         others, left, missed = self._waiting[1 - side], record, 0
-        for place, other in enumerate(others):
+        for index, other in enumerate(others):
             if not len(left):
                 break
             if left.stamp_ns[-1] < other.stamp_ns[0] or left.stamp_ns[0] > other.stamp_ns[-1]:
                 continue
-            own, theirs = _shared(left.stamp_ns, other.stamp_ns)
+            own, theirs = _common_rows(left.stamp_ns, other.stamp_ns)
             if len(own):
                 pair = _only(left, own), _only(other, theirs)
-                found.append(pair if side == 0 else pair[::-1])
-                left, others[place] = _without(left, own), _without(other, theirs)
-                missed = place if len(record) == 1 else missed
+                pairs.append(pair if side == 0 else pair[::-1])
+                left, others[index] = _without(left, own), _without(other, theirs)
+                missed = index if len(record) == 1 else missed
         others[:] = [other for other in others[missed:] if len(other)]
         mine = self._waiting[side]
         mine += [left] if len(left) else []
-        while len(mine) > 1 and sum(map(len, mine)) > KEPT_ROWS:
+        while len(mine) > 1 and sum(map(len, mine)) > MAX_WAITING_ROWS:
             del mine[0]
-        return found
+        return pairs
 
     def forget(self) -> None:
-        """No row that waits belongs to what comes now."""
+        """Drop all waiting rows."""
         for waiting in self._waiting:
             waiting.clear()
 
 
-def _shared(one: Stamps, other: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows of two records that have the same times; single ones, as they come live, are compared at once."""
+def _common_rows(one: Stamps, other: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of two records that have the same times; single rows, as they come live, are compared directly."""
     if len(one) == len(other) == 1:
         both = np.zeros(int(one[0] == other[0]), np.intp)
         return both, both
@@ -229,29 +229,29 @@ def _only(record: Record, rows: NDArray[np.intp]) -> Record:
 def _without(record: Record, rows: NDArray[np.intp]) -> Record:
     if len(record) == len(rows):
         return Record(stamp_ns=record.stamp_ns[:0])
-    kept = np.ones(len(record), bool)
-    kept[rows] = False
-    return record.only(kept)
+    keep_mask = np.ones(len(record), bool)
+    keep_mask[rows] = False
+    return record.only(keep_mask)
 
 
 class LatchedValue:
-    """Remembers what a state was, and since when."""
+    """The values of a state, and since when each held."""
 
     def __init__(self) -> None:
         self.since_ns: Stamps = np.zeros(0, np.int64)
         self.values: list[Any] = []
 
-    def hear(self, record: Record) -> None:
-        """Further changes of it."""
+    def update(self, record: Record) -> None:
+        """Add changes of the state."""
         if not isinstance(record, Code | Values):
             raise TypeError(f"expected a state, got {type(record).__name__}")
         since_ns = np.concatenate([self.since_ns, record.leaves_ns])
         values = [*self.values, *(record.code if isinstance(record, Code) else record.values)]
-        order = np.argsort(since_ns, kind="stable")[-max(KEPT_STATES, len(record)) :]
-        self.since_ns, self.values = since_ns[order], [values[place] for place in order]
+        order = np.argsort(since_ns, kind="stable")[-max(MAX_STATES, len(record)) :]
+        self.since_ns, self.values = since_ns[order], [values[index] for index in order]
 
-    def places(self, leaves_ns: Stamps) -> NDArray[np.intp]:
-        """The place in `values` of what held when rows (n,) left; -1 where nothing was said yet."""
+    def indices_at(self, leaves_ns: Stamps) -> NDArray[np.intp]:
+        """The index in `values` of the state at times (n,); -1 before its first value."""
         return np.asarray(np.searchsorted(self.since_ns, leaves_ns, side="right") - 1, np.intp)
 
 
@@ -262,11 +262,11 @@ class LatchedValue:
 
 @cache
 def computation_kind(name: str) -> type[Computation]:
-    """The class of a computation; it is imported when it is asked for."""
-    place = OWN.get(name) or next((entry.value for entry in entry_points(group=GROUP, name=name)), "")
-    if not place:
+    """The class of a computation, imported on request."""
+    path = OWN.get(name) or next((entry.value for entry in entry_points(group=GROUP, name=name)), "")
+    if not path:
         known = ", ".join(sorted(OWN))
         raise ArchiveError(f"there is no computation '{name}'; there are {known}")
-    module, _, attribute = place.partition(":")
+    module, _, attribute = path.partition(":")
     kind: type[Computation] = getattr(import_module(module), attribute)
     return kind

@@ -46,13 +46,13 @@ def end_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conven
     """base_T_end (..., 4, 4), the pose of the last link, from joint angles (..., joints) in rad."""
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
-    ends = np.empty((len(flat), 4, 4))
+    end_poses = np.empty((len(flat), 4, 4))
     for start in range(0, len(flat), BLOCK):
         frame = _Frames(len(flat[start : start + BLOCK]))
         for joint, row in enumerate(rows):
             frame.pass_joint(row, row.sign * flat[start : start + BLOCK, joint] + row.offset, convention)
-        frame.write(ends[start : start + BLOCK])
-    return ends.reshape(*angles.shape[:-1], 4, 4)
+        frame.write(end_poses[start : start + BLOCK])
+    return end_poses.reshape(*angles.shape[:-1], 4, 4)
 
 
 def steps_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Convention = "modified") -> Array:

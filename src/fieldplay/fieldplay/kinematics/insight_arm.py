@@ -50,7 +50,7 @@ ON_FOREARM = "idc"
 TABLE_14, FLIGHT = "table14", "flight"
 SCOOP_AND_IDC = {TABLE_14: ("scoop", "idc"), FLIGHT: ("idc", "scoop")}
 Elbow = Literal["up", "down"]
-LEAST_SHARE = 1e-9  # a determinant smaller than this part of the squared trace is none: the levers are parallel
+LEAST_FRACTION = 1e-9  # a determinant smaller than this part of the squared trace is none: the levers are parallel
 STOWED_ALTERNATE, UNSTOWED_ALTERNATE = 0, 1  # of the alternate forms: link 3 stowed, link 4 unstowed
 STOWED_PHASES = (0, 1)  # launch-locked, stowed
 SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it
@@ -64,7 +64,7 @@ SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it
 # unstowed.
 
 
-def resolved_settings(settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None) -> dict[str, Any]:
+def resolve_settings(settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None) -> dict[str, Any]:
     """The settings with the lengths of the set that `dh_set` names, and with the archive's own numbers.
 
     The archive's hold wherever it has them; its lengths only where the set is `auto` and it has all of them, as those
@@ -74,16 +74,16 @@ def resolved_settings(settings: Mapping[str, Any], archived: Sequence[float] | A
     if chosen not in SETS:
         raise ValueError(f"dh_set: expected one of {', '.join(SETS)}, got '{chosen}'")
     name = NAIF if chosen == AUTO else chosen
-    found = {**settings, "a_m": settings[f"{name}_a_m"], "d_m": settings[f"{name}_d_m"]}
-    found = {**BASE, **{ALTERNATE + name: _second_forms(found[name]) for name in PER_LINK}, **found}
-    known = {key: _numbers(key, found[key]) for key in NUMBERS}
+    resolved = {**settings, "a_m": settings[f"{name}_a_m"], "d_m": settings[f"{name}_d_m"]}
+    resolved = {**BASE, **{ALTERNATE + name: _second_forms(resolved[name]) for name in PER_LINK}, **resolved}
+    known = {key: _numbers(key, resolved[key]) for key in NUMBERS}
     if archived is not None:
         parts = _with_both_forms(_parts(np.asarray(archived, float)))
         takes_lengths = chosen == AUTO and all(np.isfinite(parts.get(key, np.nan)).all() for key in MEASURED)
         for key, part in parts.items():
             if takes_lengths or key not in LENGTHS:
                 known[key] = np.where(np.isfinite(part), part, known[key])
-    return {**found, **known}
+    return {**resolved, **known}
 
 
 def _second_forms(main: Any) -> Array:
@@ -94,17 +94,17 @@ def _second_forms(main: Any) -> Array:
 
 def _with_both_forms(parts: Mapping[str, Array]) -> dict[str, Array]:
     """The parts, where a link of which the archive has one form alone has the same numbers in the other."""
-    made = dict(parts)
+    complete = dict(parts)
     for name in PER_LINK:
         if name not in parts:
             continue
         main = parts[name].copy()
         seconds = _second_forms(main)
         alternate = parts.get(ALTERNATE + name, np.full(len(seconds), np.nan))
-        made[ALTERNATE + name] = np.where(np.isfinite(alternate), alternate, seconds)
+        complete[ALTERNATE + name] = np.where(np.isfinite(alternate), alternate, seconds)
         main[len(main) - len(seconds) :] = np.where(np.isfinite(seconds), seconds, alternate)
-        made[name] = main
-    return made
+        complete[name] = main
+    return complete
 
 
 def _numbers(key: str, value: Any) -> Array:
@@ -125,9 +125,9 @@ def _parts(numbers: Array) -> dict[str, Array]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """Place (3,) in the effector in m, and by how much its z is turned about its y from the effector's z in rad."""
+    """Position (3,) in the effector in m, and the rotation of its z about its y from the effector's z in rad."""
 
-    place_m: Array
+    position_m: Array
     turn_rad: float
 
 
@@ -156,16 +156,16 @@ def lander_arm_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> InsightArm:
     """The arm of a description, and of the archive's own numbers where there are such: see resolved_settings."""
-    found = resolved_settings(settings, archived)
-    rows = zip(*(found[name].tolist() for name in LENGTHS), strict=True)
-    direction = found["gravity_direction"]
+    resolved = resolve_settings(settings, archived)
+    rows = zip(*(resolved[name].tolist() for name in LENGTHS), strict=True)
+    direction = resolved["gravity_direction"]
     return InsightArm(
         rows=tuple(DhRow(a=a, d=d, alpha=alpha) for a, d, alpha in rows),
-        tools={name: Tool(place_m=found[name][:3], turn_rad=float(found[name][3])) for name in RIGID},
-        hang_m=dict(zip(HANGING, found["hang_m"].tolist(), strict=True)),
-        gravity_m_s2=direction / np.linalg.norm(direction) * found["gravity_m_s2"],
+        tools={name: Tool(position_m=resolved[name][:3], turn_rad=float(resolved[name][3])) for name in RIGID},
+        hang_m=dict(zip(HANGING, resolved["hang_m"].tolist(), strict=True)),
+        gravity_m_s2=direction / np.linalg.norm(direction) * resolved["gravity_m_s2"],
         numbering=tool_names(settings["tool_numbering"]),
-        base=transform_from_rotation(rotation_from_quaternion(np.roll(found["base_wxyz"], -1)), found["base_m"]),
+        base=transform_from_rotation(rotation_from_quaternion(np.roll(resolved["base_wxyz"], -1)), resolved["base_m"]),
     )
 
 
@@ -176,8 +176,8 @@ def tool_names(numbering: str) -> tuple[str, ...]:
     return ("blade_1", "blade_2", *SCOOP_AND_IDC[numbering], "wrist", "grapple", ATTACH, "seis", "wts", "hp3")
 
 
-def renumbered(arm: InsightArm, numbering: str) -> InsightArm:
-    """The same arm with the tools numbered so."""
+def renumber(arm: InsightArm, numbering: str) -> InsightArm:
+    """The same arm with another numbering of the tools."""
     return replace(arm, numbering=tool_names(numbering))
 
 
@@ -211,7 +211,7 @@ def pose_of_tool(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
 
 def effector_t_tool(tool: Tool) -> Array:
     """The tool in the effector (4, 4)."""
-    return transform_from_rotation(rotation_about_axis(1, tool.turn_rad), tool.place_m)
+    return transform_from_rotation(rotation_about_axis(1, tool.turn_rad), tool.position_m)
 
 
 def forearm_t_idc(arm: InsightArm) -> Array:
@@ -261,17 +261,17 @@ def active_tool_poses(
 # quarter turns, which the printed ones are to some microns; the lengths that the arm does not have are taken as zero.
 
 
-def tool_place_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
-    """The place of a tool (..., 3) in the payload frame from joint angles (..., 4)."""
+def tool_position_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
+    """The position of a tool (..., 3) in the payload frame from joint angles (..., 4)."""
     if tool in HANGING:
-        return np.asarray(tool_place_from_joints(arm, ATTACH, angles) + arm.hang_m[tool] * arm.down, float)
+        return np.asarray(tool_position_from_joints(arm, ATTACH, angles) + arm.hang_m[tool] * arm.down, float)
     angles = posture_of_tool(tool, angles)
     first, second = arm.rows[:2]
-    lever, across = levers_from_joints(arm, tool, angles)[..., 0, :], second.d + arm.tools[tool].place_m[1]
-    out, down = first.a + lever[..., 0], first.d + lever[..., 1]
+    lever_arm, across = levers_from_joints(arm, tool, angles)[..., 0, :], second.d + arm.tools[tool].position_m[1]
+    out, down = first.a + lever_arm[..., 0], first.d + lever_arm[..., 1]
     cos, sin = np.cos(angles[..., 0]), np.sin(angles[..., 0])
-    place = np.stack([out * cos + across * sin, out * sin - across * cos, down], axis=-1)
-    return np.asarray(place @ arm.base[:3, :3].T + arm.base[:3, 3], float)
+    position = np.stack([out * cos + across * sin, out * sin - across * cos, down], axis=-1)
+    return np.asarray(position @ arm.base[:3, :3].T + arm.base[:3, 3], float)
 
 
 def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
@@ -279,7 +279,7 @@ def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
     angles = np.asarray(angles, float)
     pitch = np.cumsum(angles[..., 1:], axis=-1)
     cos, sin = np.cos(pitch), np.sin(pitch)
-    x, _, z = arm.tools[tool].place_m
+    x, _, z = arm.tools[tool].position_m
     hand = np.stack([x * cos[..., 2] + z * sin[..., 2], x * sin[..., 2] - z * cos[..., 2]], axis=-1)
     along = np.stack([cos[..., :2], sin[..., :2]], axis=-1)
     from_elbow = hand + arm.rows[2].a * along[..., 1, :]
@@ -287,18 +287,18 @@ def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
 
 
 def joints_from_tool(
-    arm: InsightArm, tool: str, places: ArrayLike, *, approach: ArrayLike, elbow: Elbow = "up"
+    arm: InsightArm, tool: str, positions: ArrayLike, *, approach: ArrayLike, elbow: Elbow = "up"
 ) -> Array:
-    """Joint angles (..., 4) that bring a tool to places (..., 3) under approach angles (...); NaN out of reach.
+    """Joint angles (..., 4) that bring a tool to positions (..., 3) under approach angles (...); NaN out of reach.
 
     The elbow is up where its angle is positive. For what hangs, the approach angle is that of the grapple's attachment,
     which may be chosen. The camera on the forearm has no choice of it: its wrist is given as 0.
     """
-    places, approach = np.asarray(places, float), np.asarray(approach, float)
+    positions, approach = np.asarray(positions, float), np.asarray(approach, float)
     if tool in HANGING:
-        return joints_from_tool(arm, ATTACH, places - arm.hang_m[tool] * arm.down, approach=approach, elbow=elbow)
-    (x, y, z), turn = arm.tools[tool].place_m, arm.tools[tool].turn_rad
-    in_base = (places - arm.base[:3, 3]) @ arm.base[:3, :3]
+        return joints_from_tool(arm, ATTACH, positions - arm.hang_m[tool] * arm.down, approach=approach, elbow=elbow)
+    (x, y, z), turn = arm.tools[tool].position_m, arm.tools[tool].turn_rad
+    in_base = (positions - arm.base[:3, 3]) @ arm.base[:3, :3]
     yaw, out, down = _in_plane(arm, in_base, float(y))
     if tool == ON_FOREARM:
         reach = arm.rows[2].a + x
@@ -324,14 +324,14 @@ def nearest_turns(angles: ArrayLike, least_rad: ArrayLike, most_rad: ArrayLike) 
     return np.asarray(angles - 2 * np.pi * np.round((angles - middle) / (2 * np.pi)), float)
 
 
-def _in_plane(arm: InsightArm, places: Array, y: float) -> tuple[Array, Array, Array]:
-    """The yaw (...), and from the first pitch axis outwards and down to the places (..., 3)."""
+def _in_plane(arm: InsightArm, positions: Array, y: float) -> tuple[Array, Array, Array]:
+    """The yaw (...), and the distances outwards and down from the first pitch axis to the positions (..., 3)."""
     first, second = arm.rows[:2]
     across = second.d + y
-    squared = places[..., 0] ** 2 + places[..., 1] ** 2 - across**2
+    squared = positions[..., 0] ** 2 + positions[..., 1] ** 2 - across**2
     reach = np.sqrt(np.where(squared >= 0, squared, np.nan))
-    yaw = np.arctan2(places[..., 1], places[..., 0]) + np.arctan2(across, reach)
-    return yaw, reach - first.a, places[..., 2] - first.d
+    yaw = np.arctan2(positions[..., 1], positions[..., 0]) + np.arctan2(across, reach)
+    return yaw, reach - first.a, positions[..., 2] - first.d
 
 
 def _two_links(lengths_m: tuple[float, float], out: Array, down: Array, *, elbow: Elbow) -> tuple[Array, Array]:
@@ -366,10 +366,10 @@ def tool_force_from_moments(
     zz, rz, rr = ((p * product).sum(axis=-1) for product in (down**2, out * down, out**2))
     by_z, by_r = -(m * down).sum(axis=-1), (m * out).sum(axis=-1)
     determinant = zz * rr - rz**2
-    is_good = determinant > LEAST_SHARE * (zz + rr) ** 2
+    is_good = determinant > LEAST_FRACTION * (zz + rr) ** 2
     divisor = np.where(is_good, determinant, np.nan)
     radial, axial = (rr * by_z + rz * by_r) / divisor, (rz * by_z + zz * by_r) / divisor
-    across_m = arm.rows[1].d + arm.tools[tool].place_m[1]
+    across_m = arm.rows[1].d + arm.tools[tool].position_m[1]
     across = (radial * across_m + moments[:, 0]) / (arm.rows[0].a + out[:, 0])
     return np.stack([radial, across, axial], axis=-1)
 
@@ -422,8 +422,8 @@ def _of_links(settings: Mapping[str, Any], name: str, *, stowed: bool) -> Array:
     """The numbers (4, k) of one kind: of the links 3 and 4 in the form that they have in this state of the grapple."""
     numbers = np.array(settings[name], float).reshape(LINKS, -1)
     alternate = np.asarray(settings[ALTERNATE + name], float).reshape(LINKS - FIRST_OF_TWO_FORMS, -1)
-    place = STOWED_ALTERNATE if stowed else UNSTOWED_ALTERNATE
-    numbers[FIRST_OF_TWO_FORMS + place] = alternate[place]
+    columns = STOWED_ALTERNATE if stowed else UNSTOWED_ALTERNATE
+    numbers[FIRST_OF_TWO_FORMS + columns] = alternate[columns]
     return numbers
 
 
@@ -434,10 +434,10 @@ def is_stowed(phases: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
     """What hangs on the grapple (n,) in kg in its phases (n,), from the masses (3,) of SEIS, WTS and HP3."""
-    found = np.zeros(len(phases))
+    payload = np.zeros(len(phases))
     for phase, mass in zip((SEIS, WTS, HP3), payload_kg, strict=True):
-        found[phases == phase] = mass
-    return found
+        payload[phases == phase] = mass
+    return payload
 
 
 def link_centres(arm: InsightArm, masses: LinkMasses, links: Array, *, angles: Array) -> Array:
@@ -456,12 +456,12 @@ def weight_moments(
     `payload_kg` (n,) hangs below the grapple's attachment; the points are `about` (n, 4, 3).
     """
     hook = tool_pose(arm, ATTACH, links, angles=angles)[:, None, :3, 3]
-    places = np.concatenate([link_centres(arm, masses, links, angles=angles), hook], axis=1)
+    centres = np.concatenate([link_centres(arm, masses, links, angles=angles), hook], axis=1)
     mass = np.concatenate([np.broadcast_to(masses.mass_kg, (len(angles), LINKS)), payload_kg[:, None]], axis=1)
     carried = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, :LINKS]
-    lever = np.cumsum((mass[..., None] * places)[:, ::-1], axis=1)[:, ::-1][:, :LINKS]  # kg m beyond each joint
+    lever_arm = np.cumsum((mass[..., None] * centres)[:, ::-1], axis=1)[:, ::-1][:, :LINKS]  # kg m beyond each joint
     force = carried[..., None] * arm.gravity_m_s2
-    return force, np.cross(lever - carried[..., None] * about, arm.gravity_m_s2)
+    return force, np.cross(lever_arm - carried[..., None] * about, arm.gravity_m_s2)
 
 
 def gravity_moments(arm: InsightArm, masses: LinkMasses, angles: Array, *, payload_kg: Array) -> Array:
@@ -478,8 +478,8 @@ def bent_links(arm: InsightArm, parts: ArmLinks, *, angles: Array, payload_kg: A
     """payload_T_link (n, 4, 4, 4) of the bent arm, from joint angles (n, 4) and what hangs on it (n,) in kg."""
     masses, compliance = parts.masses, parts.compliance
     straight = links_of_arm(arm, angles)
-    ends = straight[..., :3, 3]
-    forces, moments = weight_moments(arm, masses, straight, angles=angles, payload_kg=payload_kg, about=ends)
+    tips = straight[..., :3, 3]
+    forces, moments = weight_moments(arm, masses, straight, angles=angles, payload_kg=payload_kg, about=tips)
     into_link = np.swapaxes(straight[..., :3, :3], -1, -2)
     force, moment = into_link @ forces[..., None], into_link @ moments[..., None]
     shift = compliance.scale * (compliance.shift_by_force @ force + compliance.shift_by_moment @ moment)

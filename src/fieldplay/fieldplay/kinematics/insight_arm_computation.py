@@ -20,8 +20,8 @@ from fieldplay.kinematics.computation import (
     ExactTimeSync,
     Input,
     LatchedValue,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.denavit_hartenberg import steps_from_joints
@@ -41,7 +41,7 @@ from fieldplay.kinematics.insight_arm import (
     links_from_settings,
     links_of_arm,
     payload_from_phases,
-    resolved_settings,
+    resolve_settings,
     tool_pose,
 )
 from fieldplay.kinematics.pose_records import pose_record, transforms_record, with_positions
@@ -114,12 +114,12 @@ def lander_model_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> LanderModel:
     """The arm of a description, and of the archive's own numbers where there are such: see resolved_settings."""
-    found = resolved_settings(settings, archived)
+    resolved = resolve_settings(settings, archived)
     return LanderModel(
         arm=lander_arm_from_settings(settings, archived),
-        unstowed=links_from_settings(found, stowed=False),
-        stowed=links_from_settings(found, stowed=True),
-        payload_kg=found["payload_kg"],
+        unstowed=links_from_settings(resolved, stowed=False),
+        stowed=links_from_settings(resolved, stowed=True),
+        payload_kg=resolved["payload_kg"],
     )
 
 
@@ -127,11 +127,11 @@ def models_from_settings(settings: Mapping[str, Any]) -> Callable[[Sequence[floa
     """A function from an archive's own numbers, if any, to the arm; each is made once. What is wrong is told here."""
 
     @cache
-    def made(numbers: bytes) -> LanderModel:
+    def build(numbers: bytes) -> LanderModel:
         return lander_model_from_settings(settings, np.frombuffer(numbers) if numbers else None)
 
     def model(archived: Sequence[float] | Array | None) -> LanderModel:
-        return made(b"" if archived is None else np.asarray(archived, float).tobytes())
+        return build(b"" if archived is None else np.asarray(archived, float).tobytes())
 
     model(None)
     return model
@@ -229,25 +229,25 @@ class ArmReading:
             angles=angles,
             tools=self._codes(TOOL, leaves_ns),
             phases=self._codes(PHASE, leaves_ns),
-            geometry=self.states[GEOMETRY].places(leaves_ns),
+            geometry=self.states[GEOMETRY].indices_at(leaves_ns),
         )
 
-    def computed(self, rows: ArmRows, compute: Compute, shape: tuple[int, ...] = POSE_SHAPE) -> Array:
-        """What is computed of all rows (n, *shape), by the model that holds in each."""
-        found = np.zeros((len(rows.stamp_ns), *shape))
-        for place in np.unique(rows.geometry).tolist():
-            chosen = rows.geometry == place
-            found[chosen] = compute(self.model(place), rows.only(chosen))
-        return found
+    def compute_rows(self, rows: ArmRows, compute: Compute, shape: tuple[int, ...] = POSE_SHAPE) -> Array:
+        """Compute a value for all rows (n, *shape), with the model that is valid in each."""
+        result = np.zeros((len(rows.stamp_ns), *shape))
+        for index in np.unique(rows.geometry).tolist():
+            chosen = rows.geometry == index
+            result[chosen] = compute(self.model(index), rows.only(chosen))
+        return result
 
-    def model(self, place: int) -> LanderModel:
-        """The arm with the archive's own numbers of that place; -1 is that of the settings alone."""
-        return self._model(None if place < 0 else self.states[GEOMETRY].values[place])
+    def model(self, index: int) -> LanderModel:
+        """The arm with the archive's own numbers of that index; -1 is that of the settings alone."""
+        return self._model(None if index < 0 else self.states[GEOMETRY].values[index])
 
     def _codes(self, name: str, leaves_ns: Stamps) -> Codes:
         """The number (n,) that holds in each row."""
         values = np.array([*self.states[name].values, UNKNOWN], np.uint8)
-        return values[self.states[name].places(leaves_ns)]
+        return values[self.states[name].indices_at(leaves_ns)]
 
 
 def straight(model: LanderModel, rows: ArmRows) -> Array:
@@ -272,7 +272,7 @@ class InsightArmTcp(Computation):
     """
 
     name = "lander_arm"
-    places_joints = True
+    publishes_joint_tf = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("frame", "payload", "frame of the arm's base"),
@@ -288,7 +288,7 @@ class InsightArmTcp(Computation):
         Input(name=POTS, topic="joint_states_pot", msgtype=JOINT_STATE),
         Input(name=TOOL, topic="tool", msgtype=CODE, latched=True),
         Input(name=PHASE, topic="grapple/phase", msgtype=CODE, latched=True),
-        Input(name=ARCHIVED, topic="archived/tool_enc", msgtype=POSE, beside=JOINT_STATES),
+        Input(name=ARCHIVED, topic="archived/tool_enc", msgtype=POSE, sync_with=JOINT_STATES),
         Input(name=GEOMETRY, topic="arm/geometry", msgtype="std_msgs/msg/Float64MultiArray", latched=True),
     )
 
@@ -296,18 +296,18 @@ class InsightArmTcp(Computation):
         super().__init__(settings)
         base = self.frame_of("frame")
         self._edges = parents_of_frames(base, self.children), self.children
-        self._reading, self._pairs = ArmReading(self.given), ExactTimeSync()
+        self._reading, self._pairs = ArmReading(self.setting_values), ExactTimeSync()
         self._tcp = Output(topic="tcp", type=POSE, frame=base)
         self._pot = Output(topic="tcp_pot", type=POSE, frame=base, of=POTS)
         self._bent = Output(topic="tcp_deflected", type=POSE, frame=base)
         self._error = Output(topic="tcp_error", type="geometry_msgs/msg/Vector3Stamped", frame=base)
         self.outputs = (self._tcp, self._pot, self._bent, self._error, ON_TF)
 
-    def step(self, name: str, record: records.Record) -> Made:
+    def step(self, name: str, record: records.Record) -> OutputRecords:
         if name in self._reading.states:
-            self._reading.states[name].hear(record)
+            self._reading.states[name].update(record)
         elif name == ARCHIVED:
-            yield from self._compared(1, record)
+            yield from self._compare(1, record)
         else:
             rows = self._reading.rows(record, self.warn)
             if name == POTS:
@@ -315,23 +315,23 @@ class InsightArmTcp(Computation):
             else:
                 yield from self._by_encoders(rows)
 
-    def _by_encoders(self, rows: ArmRows) -> Made:
-        for output, made in self._poses(self._tcp, rows, straight):
-            yield output, made
+    def _by_encoders(self, rows: ArmRows) -> OutputRecords:
+        for output, poses in self._poses(self._tcp, rows, straight):
+            yield output, poses
             yield from self._poses(self._bent, rows, bent)
-            yield from self._compared(0, made)
-        transforms = self._reading.computed(rows, frames, (len(self.children), *POSE_SHAPE))
+            yield from self._compare(0, poses)
+        transforms = self._reading.compute_rows(rows, frames, (len(self.children), *POSE_SHAPE))
         yield ON_TF, transforms_record(*self._edges, rows.stamp_ns, transforms)
 
-    def _poses(self, output: Output, rows: ArmRows, compute: Compute) -> Made:
+    def _poses(self, output: Output, rows: ArmRows, compute: Compute) -> OutputRecords:
         """The poses of the rows in which a tool is known."""
-        found = self._reading.computed(rows, compute)
-        known = np.isfinite(found).all(axis=(1, 2))
+        poses = self._reading.compute_rows(rows, compute)
+        known = np.isfinite(poses).all(axis=(1, 2))
         if known.any():
-            yield output, pose_record(rows.stamp_ns[known], found[known])
+            yield output, pose_record(rows.stamp_ns[known], poses[known])
 
-    def _compared(self, side: int, record: records.Record) -> Made:
-        """Where the archive's own place has the time of one that is computed: by how much this lies beside it."""
+    def _compare(self, side: int, record: records.Record) -> OutputRecords:
+        """The difference of computed positions to the archive's own ones of the same time."""
         for computed, archived in self._pairs.add(side, record):
-            apart = computed.position_m - archived.position_m
-            yield self._error, records.Vector(stamp_ns=computed.stamp_ns, vector=apart)
+            difference = computed.position_m - archived.position_m
+            yield self._error, records.Vector(stamp_ns=computed.stamp_ns, vector=difference)

@@ -15,7 +15,7 @@ from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
     Input,
-    Made,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.pose_records import joints_of
@@ -60,7 +60,7 @@ def renaming_from_text(text: str) -> Renaming:
 
     MODEL may have groups of LOG in it: `(\w+)_fl=\1_front_left`.
     """
-    made = []
+    pairs = []
     for pair in text.split():
         pattern, separator, name = pair.rpartition("=")
         if not (separator and pattern and name):
@@ -70,16 +70,16 @@ def renaming_from_text(text: str) -> Renaming:
             re.sub(expression, name, "")
         except (re.error, IndexError) as error:
             raise ValueError(f"joint_names: expected a regular expression and a name, got '{pair}': {error}") from None
-        made.append((expression, name))
-    return tuple(made)
+        pairs.append((expression, name))
+    return tuple(pairs)
 
 
-def renamed(names: Sequence[str], renaming: Renaming) -> list[str]:
-    """The names as the model has them; the first pair that fits counts, a name that none fits stays."""
-    return [_renamed(name, renaming) for name in names]
+def rename_joints(names: Sequence[str], renaming: Renaming) -> list[str]:
+    """Rename joints to the model's names by the first pair that matches; a name without a match stays."""
+    return [_rename(name, renaming) for name in names]
 
 
-def _renamed(name: str, renaming: Renaming) -> str:
+def _rename(name: str, renaming: Renaming) -> str:
     matches = ((pattern.fullmatch(name), new) for pattern, new in renaming)
     return next((match.expand(new) for match, new in matches if match), name)
 
@@ -87,19 +87,19 @@ def _renamed(name: str, renaming: Renaming) -> str:
 def model_of_settings(settings: Mapping[str, Any]) -> tuple[str, UrdfModel]:
     """The text of a model, and the model; ValueError where it is none."""
     text, file = settings["robot_description"], settings["urdf"]
-    place = file if file and not text else "robot_description"
+    source = file if file and not text else "robot_description"
     try:
         text = text or (Path(file).read_text("utf-8") if file else "")
         return text, model_from_text(text)
     except (OSError, ValueError) as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
 
 
 class JointTransforms(Computation):
     """On tf every link whose joint has a position, or follows one that has, at each row of joint states."""
 
     name = "joint_transforms"
-    places_joints = True
+    publishes_joint_tf = True
     settings = (
         Setting("robot_description", "", "the text of a URDF"),
         Setting("urdf", "", "a file with the text of a URDF, where robot_description is empty"),
@@ -113,44 +113,47 @@ class JointTransforms(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self.text, self.model = model_of_settings(self.given)
-        self._renaming = renaming_from_text(self.given["joint_names"])
-        self._ignored = set(self.given["ignore_links"]) - {""}
+        self.text, self.model = model_of_settings(self.setting_values)
+        self._renaming = renaming_from_text(self.setting_values["joint_names"])
+        self._ignored = set(self.setting_values["ignore_links"]) - {""}
         strangers = self._ignored - set(self.model.links)
         if strangers:
             raise ValueError(f"ignore_links: the model '{self.model.name}' has no link '{min(strangers)}'")
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         joints = joints_of(record)
         if joints.position is None or not len(joints):
             return  # speeds or efforts alone, which share the type
-        names = renamed(joints.names, self._renaming)
+        names = rename_joints(joints.names, self._renaming)
         try:
-            found = transforms_from_positions(self.model, names, joints.position, missing="leave_out")
+            transforms = transforms_from_positions(self.model, names, joints.position, missing="leave_out")
         except ValueError as error:
             self.warn(f"{self.inputs[0].topic}: {error}")
             return
-        made = self.transforms(joints.stamp_ns, found)
-        if len(made):
-            yield ON_TF, made
+        tf_record = self.transforms(joints.stamp_ns, transforms)
+        if len(tf_record):
+            yield ON_TF, tf_record
 
-    def standing(self, stamp_ns: int) -> Transforms:
+    def static_transforms(self, stamp_ns: int) -> Transforms:
         """The links on fixed joints, as one row."""
         fixed = {child: transform[None] for child, transform in fixed_transforms(self.model).items()}
         return self.transforms(np.array([stamp_ns]), fixed)
 
-    def transforms(self, stamp_ns: NDArray[np.int64], found: Mapping[str, Array]) -> Transforms:
+    def transforms(self, stamp_ns: NDArray[np.int64], by_child: Mapping[str, Array]) -> Transforms:
         """The links from parent_T_child (n, 4, 4) by child; a row without any link is left out."""
-        children = [child for child in found if child not in self._ignored]
-        matrices = np.stack([found[child] for child in children], axis=1) if children else np.zeros((0, 0, 4, 4))
+        children = [child for child in by_child if child not in self._ignored]
+        matrices = np.stack([by_child[child] for child in children], axis=1) if children else np.zeros((0, 0, 4, 4))
         known: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all(axis=(2, 3)))
-        kept: NDArray[np.bool_] = np.asarray(known.any(axis=1))
-        prefix, matrices = self.given["frame_prefix"], np.where(known[..., None, None], matrices, np.eye(4))[kept]
+        keep_mask: NDArray[np.bool_] = np.asarray(known.any(axis=1))
+        prefix, matrices = (
+            self.setting_values["frame_prefix"],
+            np.where(known[..., None, None], matrices, np.eye(4))[keep_mask],
+        )
         return Transforms(
-            stamp_ns=stamp_ns[: len(kept)][kept],
+            stamp_ns=stamp_ns[: len(keep_mask)][keep_mask],
             parents=tuple(prefix + self.model.parents[child] for child in children),
             children=tuple(prefix + child for child in children),
             translation_m=matrices[..., :3, 3],
             rotation_xyzw=quaternion_from_rotation(matrices[..., :3, :3]),
-            known=known[kept],
+            known=known[keep_mask],
         )

@@ -10,16 +10,16 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import (
     Computation,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.pose_records import (
     Indices,
+    PathLimits,
     PathThinner,
-    Trail,
-    TrailLimits,
-    grown,
+    ThinnedPath,
+    extend_path,
     odometry_of,
     paths_record,
 )
@@ -28,32 +28,32 @@ from fieldplay.messages.records import Record
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathState:
-    """The trail so far, and the last place (3,) and its time."""
+    """The path so far, and the last position (3,) and its time."""
 
-    trail: Trail
+    path: ThinnedPath
     stamp_ns: int
-    place: Array
+    position: Array
 
 
 def path_from_poses(
-    limits: TrailLimits, before: PathState | None, stamp_ns: Indices, poses: Array
+    limits: PathLimits, before: PathState | None, stamp_ns: Indices, poses: Array
 ) -> tuple[list[PathThinner], PathState]:
-    """How the trail grows by poses (n, 7), n > 0, as x, y, z and a quaternion, and what to go on from.
+    """Extend the path by poses (n, 7), n > 0, as x, y, z and a quaternion; return its growth and the new state.
 
-    A place that is no number is refused.
+    A pose that is not finite is refused.
     """
-    places = poses[:, :3]
+    positions = poses[:, :3]
     if not np.isfinite(poses).all():
         raise ValueError(f"expected finite poses, got {poses[~np.isfinite(poses).all(axis=1)][0].tolist()}")
-    earlier = places[:1] if before is None else before.place[None]
-    lengths = np.linalg.norm(np.diff(places, axis=0, prepend=earlier), axis=1)
-    trail = None if before is None else before.trail
-    growths, trail = grown(trail, limits, stamp_ns=stamp_ns, poses=poses, lengths_m=lengths)
-    return growths, PathState(trail=trail, stamp_ns=int(stamp_ns[-1]), place=places[-1])
+    earlier = positions[:1] if before is None else before.position[None]
+    lengths = np.linalg.norm(np.diff(positions, axis=0, prepend=earlier), axis=1)
+    path = None if before is None else before.path
+    growths, path = extend_path(path, limits, stamp_ns=stamp_ns, poses=poses, lengths_m=lengths)
+    return growths, PathState(path=path, stamp_ns=int(stamp_ns[-1]), position=positions[-1])
 
 
 class OdometryPath(Computation):
-    """The way that odometry tells of, on path: as few poses as are needed to see it."""
+    """The path of odometry, on path: as few poses as are needed to see it."""
 
     name = "odometry_path"
     remembers = True
@@ -67,13 +67,13 @@ class OdometryPath(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._limits = TrailLimits(step_m=self.given["path_step_m"], poses=self.given["path_poses"])
+        self._limits = PathLimits(step_m=self.setting_values["path_step_m"], poses=self.setting_values["path_poses"])
         self._path = Output(topic="path", type="nav_msgs/msg/Path", frame=self.frame_of("frame"), latched=True)
-        self.inputs = (Input(name="odometry", topic=self.given["odometry"], msgtype="nav_msgs/msg/Odometry"),)
+        self.inputs = (Input(name="odometry", topic=self.setting_values["odometry"], msgtype="nav_msgs/msg/Odometry"),)
         self.outputs = (self._path,)
         self._state: PathState | None = None
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         odometry = odometry_of(record)
         poses = np.concatenate([odometry.position_m, odometry.orientation_xyzw], axis=1)
         self.follow(record.stamp_ns)

@@ -32,8 +32,8 @@ def displacement_from_twist(twist: ArrayLike, duration: ArrayLike) -> Array:
     return np.stack([forward * dx - aside * dy, aside * dx + forward * dy, turn], axis=-1)
 
 
-def moved(pose: ArrayLike, displacement: ArrayLike) -> Array:
-    """Poses (..., 3) x, y, yaw after displacements (..., 3) in their own frames; yaw is not wrapped."""
+def move_poses(pose: ArrayLike, displacement: ArrayLike) -> Array:
+    """Move poses (..., 3) x, y, yaw by displacements (..., 3) in their own frames; yaw is not wrapped."""
     pose, displacement = np.asarray(pose, float), np.asarray(displacement, float)
     cos, sin = np.cos(pose[..., 2]), np.sin(pose[..., 2])
     dx, dy = displacement[..., 0], displacement[..., 1]
@@ -202,13 +202,13 @@ def _covariances(error_sum: Array, path: Array, steps: Array) -> tuple[Array, Ar
     to_world = np.zeros_like(steps)
     to_world[:, 0, 0] = to_world[:, 1, 1] = cos
     to_world[:, 0, 1], to_world[:, 1, 0], to_world[:, 2, 2] = -sin, sin, 1.0
-    of_step = _levers(path[1:], -1.0) @ to_world
+    of_step = _lever_arms(path[1:], -1.0) @ to_world
     sums = error_sum + np.cumsum(of_step @ steps @ np.swapaxes(of_step, -1, -2), axis=0)
-    of_end = _levers(path[1:], 1.0)
+    of_end = _lever_arms(path[1:], 1.0)
     return of_end @ sums @ np.swapaxes(of_end, -1, -2), sums[-1]
 
 
-def _levers(poses: Array, sign: float) -> Array:
+def _lever_arms(poses: Array, sign: float) -> Array:
     levers = np.tile(np.eye(3), (len(poses), 1, 1))
     levers[:, 0, 2], levers[:, 1, 2] = -sign * poses[:, 1], sign * poses[:, 0]
     return levers

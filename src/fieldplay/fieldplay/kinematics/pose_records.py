@@ -17,15 +17,15 @@ Stamps = NDArray[np.int64]
 LEAST_VARIANCE = 1e-6  # of a pose, in m² and rad²
 
 
-# The way that a robot has come, as few poses as are needed to see it: one for each metre or so, and never too many.
+# The path of a robot, with as few poses as are needed to see it: one for each metre or so, and never too many.
 #
-# The way is cut into cells of equal length; a pose that is the first in its cell is kept. When there are too many, the
-# cells are doubled: every other pose goes. So the trail reaches back to the start however long the way is, in bounded
+# The path is cut into cells of equal length; a pose that is the first in its cell is kept. When there are too many, the
+# cells are doubled: every other pose goes. So it reaches back to the start however long the path is, in bounded
 # memory. It depends on the rows alone, not on how many of them come at a time.
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrailLimits:
+class PathLimits:
     """The length of a cell as long as there are few, and how many poses are kept at most."""
 
     step_m: float
@@ -37,8 +37,8 @@ class TrailLimits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kept:
-    """Poses at times (k,), and the cells (k, 2) that the way was in before and is in with them.
+class PathPoints:
+    """Poses at times (k,), and the cells (k, 2) that the path was in before and is in with them.
 
     Poses are (k, 3), x, y, yaw in a plane, or (k, 7), x, y, z and the quaternion x y z w.
     """
@@ -47,11 +47,11 @@ class Kept:
     poses: Array
     cells: Indices
 
-    def only(self, which: NDArray[np.bool_] | Indices | slice) -> "Kept":
-        return Kept(stamp_ns=self.stamp_ns[which], poses=self.poses[which], cells=self.cells[which])
+    def only(self, which: NDArray[np.bool_] | Indices | slice) -> "PathPoints":
+        return PathPoints(stamp_ns=self.stamp_ns[which], poses=self.poses[which], cells=self.cells[which])
 
-    def and_then(self, other: "Kept") -> "Kept":
-        return Kept(
+    def and_then(self, other: "PathPoints") -> "PathPoints":
+        return PathPoints(
             stamp_ns=np.concatenate([self.stamp_ns, other.stamp_ns]),
             poses=np.concatenate([self.poses, other.poses]),
             cells=np.concatenate([self.cells, other.cells]),
@@ -64,14 +64,14 @@ class Kept:
         return entered
 
 
-NOTHING = Kept(stamp_ns=np.zeros(0, np.int64), poses=np.zeros((0, 3)), cells=np.zeros((0, 2), np.int64))
+NO_POINTS = PathPoints(stamp_ns=np.zeros(0, np.int64), poses=np.zeros((0, 3)), cells=np.zeros((0, 2), np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trail:
-    """What is kept, how far the way was, its cell, and how often the cells were doubled."""
+class ThinnedPath:
+    """The poses that are kept, the path length, its cell, and how often the cells were doubled."""
 
-    kept: Kept = field(default_factory=lambda: NOTHING)
+    points: PathPoints = field(default_factory=lambda: NO_POINTS)
     travelled_m: float = 0.0
     cell: int = NOWHERE
     level: int = 0
@@ -79,42 +79,42 @@ class Trail:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathThinner:
-    """States of a trail, one for each pose that came to it: the poses of `kept` as far as `first`, then one more each.
+    """States of a path, one for each pose added to it: the poses of `points` as far as `first`, then one more each.
 
     `first` is a count of poses, from 1 on.
     """
 
-    kept: Kept
+    points: PathPoints
     first: int
 
     @property
     def stamp_ns(self) -> Indices:
         """The times (m,) of the poses that came."""
-        return self.kept.stamp_ns[self.first - 1 :]
+        return self.points.stamp_ns[self.first - 1 :]
 
 
-def grown(
-    before: Trail | None, limits: TrailLimits, *, stamp_ns: Indices, poses: Array, lengths_m: Array
-) -> tuple[list[PathThinner], Trail]:
-    """A trail after rows at times (n,), with poses (n, 3 or 7) and the ways (n,) that led to each; and how it grew."""
-    trail = before or Trail()
-    travelled = np.cumsum(np.concatenate([[trail.travelled_m], lengths_m]))[1:]
+def extend_path(
+    before: ThinnedPath | None, limits: PathLimits, *, stamp_ns: Indices, poses: Array, lengths_m: Array
+) -> tuple[list[PathThinner], ThinnedPath]:
+    """Extend a path by rows at times (n,), with poses (n, 3 or 7) and distances (n,) to each; return its growth too."""
+    path = before or ThinnedPath()
+    travelled = np.cumsum(np.concatenate([[path.travelled_m], lengths_m]))[1:]
     cells = np.floor(travelled / limits.step_m).astype(np.int64)
-    pairs = np.stack([np.concatenate([[trail.cell], cells[:-1]]), cells], axis=-1)
-    fresh = Kept(stamp_ns=stamp_ns, poses=poses, cells=pairs)
-    kept, level = trail.kept if len(trail.kept.stamp_ns) else fresh.only(slice(0)), trail.level
+    pairs = np.stack([np.concatenate([[path.cell], cells[:-1]]), cells], axis=-1)
+    fresh = PathPoints(stamp_ns=stamp_ns, poses=poses, cells=pairs)
+    points, level = path.points if len(path.points.stamp_ns) else fresh.only(slice(0)), path.level
     fresh = fresh.only(fresh.enters(level))
     growths = []
     while len(fresh.stamp_ns):
-        room = limits.poses - len(kept.stamp_ns)
+        room = limits.poses - len(points.stamp_ns)
         if room <= 0:
             level += 1
-            kept, fresh = kept.only(kept.enters(level)), fresh.only(fresh.enters(level))
+            points, fresh = points.only(points.enters(level)), fresh.only(fresh.enters(level))
             continue
-        first = len(kept.stamp_ns) + 1
-        kept, fresh = kept.and_then(fresh.only(slice(room))), fresh.only(slice(room, None))
-        growths.append(PathThinner(kept=kept, first=first))
-    return growths, Trail(kept=kept, travelled_m=float(travelled[-1]), cell=int(cells[-1]), level=level)
+        first = len(points.stamp_ns) + 1
+        points, fresh = points.and_then(fresh.only(slice(room))), fresh.only(slice(room, None))
+        growths.append(PathThinner(points=points, first=first))
+    return growths, ThinnedPath(points=points, travelled_m=float(travelled[-1]), cell=int(cells[-1]), level=level)
 
 
 def with_floor(covariances: Array) -> Array:
@@ -122,10 +122,10 @@ def with_floor(covariances: Array) -> Array:
 
     A pose is exactly known where the odometry starts, but filters take a variance of 0 for a mistake, or for certain.
     """
-    found: Array = np.array(covariances, float)
-    diagonal = found[..., range(6), range(6)]
-    found[..., range(6), range(6)] = np.maximum(diagonal, LEAST_VARIANCE)
-    return found
+    result: Array = np.array(covariances, float)
+    diagonal = result[..., range(6), range(6)]
+    result[..., range(6), range(6)] = np.maximum(diagonal, LEAST_VARIANCE)
+    return result
 
 
 def pose_record(stamp_ns: Stamps, transforms: Array) -> records.Pose:
@@ -153,32 +153,32 @@ def transforms_record(
     )
 
 
-def odometry_record(found: PlanarOdometry[object]) -> records.Odometry:
+def odometry_record(odometry: PlanarOdometry[object]) -> records.Odometry:
     """Odometry in the plane."""
-    zero, poses, twists = np.zeros(len(found.stamp_ns)), found.poses, found.twists
+    zero, poses, twists = np.zeros(len(odometry.stamp_ns)), odometry.poses, odometry.twists
     return records.Odometry(
-        stamp_ns=found.stamp_ns,
+        stamp_ns=odometry.stamp_ns,
         position_m=np.stack([poses[:, 0], poses[:, 1], zero], axis=-1),
         orientation_xyzw=quaternion_from_yaw(poses[:, 2]),
-        pose_covariance=with_floor(found.pose_covariances),
+        pose_covariance=with_floor(odometry.pose_covariances),
         linear_velocity_m_s=np.stack([twists[:, 0], twists[:, 1], zero], axis=-1),
         angular_velocity_rad_s=np.stack([zero, zero, twists[:, 2]], axis=-1),
-        twist_covariance=found.twist_covariances,
+        twist_covariance=odometry.twist_covariances,
     )
 
 
 def paths_record(growths: Sequence[PathThinner]) -> records.Paths:
-    """A trail as it grew: one row for each pose that came to it, at its time."""
-    counts = [np.arange(growth.first, len(growth.kept.stamp_ns) + 1) for growth in growths]
+    """The growth of a path: one row for each pose added to it, at its time."""
+    counts = [np.arange(growth.first, len(growth.points.stamp_ns) + 1) for growth in growths]
     return records.Paths(
         stamp_ns=np.concatenate([np.zeros(0, np.int64), *(growth.stamp_ns for growth in growths)]),
-        paths=tuple(_way(growth.kept.stamp_ns, growth.kept.poses) for growth in growths),
+        paths=tuple(_path_record(growth.points.stamp_ns, growth.points.poses) for growth in growths),
         path_index=np.repeat(np.arange(len(growths)), [len(count) for count in counts]),
         count=np.concatenate([np.zeros(0, np.int64), *counts]),
     )
 
 
-def _way(stamp_ns: Stamps, poses: Array) -> records.Pose:
+def _path_record(stamp_ns: Stamps, poses: Array) -> records.Pose:
     """From x, y, yaw (k, 3), or from x, y, z and a quaternion (k, 7), which stays as it is."""
     if poses.shape[1] == PLANAR:
         level = np.zeros((len(poses), 1))

@@ -13,8 +13,8 @@ from fieldplay.kinematics.computation import (
     Computation,
     ExactTimeSync,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.denavit_hartenberg import DhRow, end_from_joints, steps_from_joints
@@ -104,14 +104,14 @@ def wheel_odometry_from_wheels(
     """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
     covariances = covariances + covariance_from_errors(base, errors, steering, rim_speed=rim_speeds, twist=twists)
-    found = integrate_odometry(before, stamp_ns, twists, covariances, stepping=stepping)
+    odometry = integrate_odometry(before, stamp_ns, twists, covariances, stepping=stepping)
     return PlanarOdometry(
         stamp_ns=stamp_ns,
-        poses=found.poses,
+        poses=odometry.poses,
         twists=twists,
-        pose_covariances=covariance_from_planar(found.covariances, UNKNOWN_VARIANCE),
+        pose_covariances=covariance_from_planar(odometry.covariances, UNKNOWN_VARIANCE),
         twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
-        last=found.last,
+        last=odometry.last,
     )
 
 
@@ -135,8 +135,8 @@ def arm_from_joints(rows: Sequence[DhRow], positions: Array) -> tuple[Array, Arr
 def planar_transforms(poses: Array) -> Array:
     """Transforms (..., 4, 4) of poses in the plane (..., 3) as x, y, yaw."""
     zero = np.zeros(poses.shape[:-1])
-    place = np.stack([poses[..., 0], poses[..., 1], zero], axis=-1)
-    return transform_from_rotation(rotation_about_axis(2, poses[..., 2]), place)
+    translation = np.stack([poses[..., 0], poses[..., 1], zero], axis=-1)
+    return transform_from_rotation(rotation_about_axis(2, poses[..., 2]), translation)
 
 
 JOINTS = "sensor_msgs/msg/JointState"
@@ -161,7 +161,7 @@ class WheelPoses(Computation):
     """Poses of four steered wheels from their joints (drive_1..4, steer_1..4), on wheels/poses and tf."""
 
     name = "wheel_poses"
-    places_joints = True
+    publishes_joint_tf = True
     settings = (
         PREFIX,
         Setting("frame", "base_link", "frame of the base"),
@@ -172,14 +172,14 @@ class WheelPoses(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._base, frame = base_from_settings(self.given), self.frame_of("frame")
+        self._base, frame = base_from_settings(self.setting_values), self.frame_of("frame")
         self._edges = [frame] * len(WHEELS), self.children
         if len(self.children) != len(WHEELS):
             raise ValueError(f"child_frames: expected {len(WHEELS)}, got {len(self.children)}")
         self._poses = Output(topic="wheels/poses", type="geometry_msgs/msg/PoseArray", frame=frame)
         self.outputs = (self._poses, ON_TF)
 
-    def step(self, name: str, record: records.Record) -> Made:
+    def step(self, name: str, record: records.Record) -> OutputRecords:
         joints, positions = with_positions(record, self.warn)
         poses = wheel_poses_from_joints(self._base, joints.names, positions)
         yield self._poses, poses_record(joints.stamp_ns, poses)
@@ -198,15 +198,15 @@ class ExpectedWheels(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._base = base_from_settings(self.given)
+        self._base = base_from_settings(self.setting_values)
 
-    def step(self, name: str, record: records.Record) -> Made:
+    def step(self, name: str, record: records.Record) -> OutputRecords:
         if not isinstance(record, records.Twist):
             raise TypeError(f"expected twists, got {type(record).__name__}")
         planar = np.stack([*record.linear_velocity_m_s[:, :2].T, record.angular_velocity_rad_s[:, 2]], axis=-1)
         names, positions, velocities = expected_wheels_from_twist(self._base, planar)
-        made = records.Joints(stamp_ns=record.stamp_ns, names=names, position=positions, velocity=velocities)
-        yield self.outputs[0], made
+        joints = records.Joints(stamp_ns=record.stamp_ns, names=names, position=positions, velocity=velocities)
+        yield self.outputs[0], joints
 
 
 class WheelOdometry(Computation):
@@ -225,25 +225,28 @@ class WheelOdometry(Computation):
     )
     inputs = (
         Input(name="joints", topic="platform/joint_states", msgtype=JOINTS),
-        Input(name="speeds", topic="platform/wheel_speeds", msgtype=JOINTS, beside="joints"),
+        Input(name="speeds", topic="platform/wheel_speeds", msgtype=JOINTS, sync_with="joints"),
     )
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._base, self._stepping = base_from_settings(self.given), stepping_from_settings(self.given)
-        self._errors = errors_from_settings(self.given)
+        self._base, self._stepping = (
+            base_from_settings(self.setting_values),
+            stepping_from_settings(self.setting_values),
+        )
+        self._errors = errors_from_settings(self.setting_values)
         self._edge = [self.frame_of("frame")], self.children[:1]
         (frame,), (child,) = self._edge
         self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
-        self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
+        self.outputs = (self._odom, ON_TF) if self.setting_values["odom_tf"] else (self._odom,)
         self._state: OdometryState | None = None
         self._pairs = ExactTimeSync()
 
-    def step(self, name: str, record: records.Record) -> Made:
+    def step(self, name: str, record: records.Record) -> OutputRecords:
         for joints, speeds in self._pairs.add(0 if name == "joints" else 1, record):
-            yield from self._driven(joints, speeds)
+            yield from self._drive(joints, speeds)
 
-    def _driven(self, of_joints_: records.Record, of_speeds: records.Record) -> Made:
+    def _drive(self, of_joints_: records.Record, of_speeds: records.Record) -> OutputRecords:
         joints, positions = with_positions(of_joints_, self.warn)
         if not len(joints):
             return
@@ -253,14 +256,14 @@ class WheelOdometry(Computation):
         steering = np.ascontiguousarray(of_joints(joints.names, positions, STEERS))
         rim_speeds = np.ascontiguousarray(of_joints(speeds.names, velocities, DRIVES))
         self.follow(joints.stamp_ns)
-        found = wheel_odometry_from_wheels(
+        odometry = wheel_odometry_from_wheels(
             self._base, self._state, joints.stamp_ns, steering=steering, rim_speeds=rim_speeds,
             stepping=self._stepping, errors=self._errors,
         )  # fmt: skip
-        self._state = found.last
-        yield self._odom, odometry_record(found)
-        if self.given["odom_tf"]:
-            yield ON_TF, transforms_record(*self._edge, found.stamp_ns, planar_transforms(found.poses)[:, None])
+        self._state = odometry.last
+        yield self._odom, odometry_record(odometry)
+        if self.setting_values["odom_tf"]:
+            yield ON_TF, transforms_record(*self._edge, odometry.stamp_ns, planar_transforms(odometry.poses)[:, None])
 
     def reset(self) -> None:
         super().reset()
@@ -276,7 +279,7 @@ class ArmTcp(Computation):
     """The end of an arm and its links from its joints, on ARM/tcp and tf, ARM being the setting `arm`."""
 
     name = "arm_tcp"
-    places_joints = True
+    publishes_joint_tf = True
     remembers = True  # whether the arm stands
     settings = (
         Setting("arm", "arm", "name of the arm, before its topics"),
@@ -290,8 +293,8 @@ class ArmTcp(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        arm = self.given["arm"]
-        self._rows = arm_from_settings(self.given)
+        arm = self.setting_values["arm"]
+        self._rows = arm_from_settings(self.setting_values)
         self._frames = [self.frame_of("frame"), *self.children]
         if len(self._frames) != len(self._rows) + 2:
             raise ValueError(f"child_frames: expected {len(self._rows) + 1}, got {len(self._frames) - 1}")
@@ -300,7 +303,7 @@ class ArmTcp(Computation):
         self.outputs = (self._tcp, ON_TF)
         self._before: tuple[int, Array] | None = None
 
-    def step(self, name: str, record: records.Record) -> Made:
+    def step(self, name: str, record: records.Record) -> OutputRecords:
         joints, positions = with_positions(record, self.warn)
         if positions.shape[1] != len(self._rows):
             raise ValueError(f"expected {len(self._rows)} joints, got {positions.shape[1]}")
@@ -310,8 +313,8 @@ class ArmTcp(Computation):
             return
         self.follow(joints.stamp_ns)
         rows, stamp_ns = self._with_holds(joints.stamp_ns, positions)
-        found = transforms_record(self._frames[:-1], self._frames[1:], stamp_ns, steps[rows])
-        yield ON_TF, replace(found, order_ns=joints.leaves_ns[rows])
+        transforms = transforms_record(self._frames[:-1], self._frames[1:], stamp_ns, steps[rows])
+        yield ON_TF, replace(transforms, order_ns=joints.leaves_ns[rows])
 
     def _with_holds(self, stamp_ns: NDArray[np.int64], positions: Array) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """The rows (m,) that are sent and their times (m,): that of an arm which stands holds until the next is due."""

@@ -49,12 +49,12 @@ def rotor_temperatures(
     steps = np.asarray(duration_s, float).reshape(-1, *(1,) * (factor.ndim - 1)) / STEP_S
     power = factor**steps
     grown = np.where(factor == 1.0, steps, (1.0 - power) / np.where(factor == 1.0, 1.0, 1.0 - factor))
-    factors, gains = _joined(power, gain * grown)
+    factors, gains = _compose_lines(power, gain * grown)
     return np.asarray(factors * start_deg_c + gains, float)
 
 
-def _joined(factors: Array, gains: Array) -> tuple[Array, Array]:
-    """Of lines (n, ...), all up to each as one line; in about log2(n) passes over the whole."""
+def _compose_lines(factors: Array, gains: Array) -> tuple[Array, Array]:
+    """Compose lines (n, ...) cumulatively, each with all before it, in about log2(n) passes."""
     factors, gains = factors.copy(), gains.copy()
     reach = 1
     while reach < len(factors):

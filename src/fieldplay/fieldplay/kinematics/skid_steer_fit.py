@@ -81,17 +81,17 @@ def skid_steer_fit(drive: WheelDrive, *, longest_gap_s: float = 0.5) -> SkidStee
 def _rates_at(drive: WheelDrive, side: int, longest_gap_s: float) -> Array:
     """Rates (m,) of a side at the times of the base's motion, NaN where the rows around lie too far apart."""
     rates = drive.wheel_rates_rad_s[:, side]
-    told = np.isfinite(rates)
-    stamps, rates, requested = drive.wheel_stamp_ns[told], rates[told], drive.moved_stamp_ns
+    is_known = np.isfinite(rates)
+    stamps, rates, requested = drive.wheel_stamp_ns[is_known], rates[is_known], drive.moved_stamp_ns
     if not len(stamps):
         return np.full(len(requested), np.nan)
     first = stamps[0]
-    found = np.interp((requested - first) / NS_PER_S, (stamps - first) / NS_PER_S, rates)
+    interpolated = np.interp((requested - first) / NS_PER_S, (stamps - first) / NS_PER_S, rates)
     after = np.clip(np.searchsorted(stamps, requested), 0, len(stamps) - 1)
     before = np.maximum(np.searchsorted(stamps, requested, side="right") - 1, 0)
     is_inside = (requested >= first) & (requested <= stamps[-1])
     is_near = stamps[after] - stamps[before] <= round(longest_gap_s * NS_PER_S)
-    return np.where(is_inside & is_near, found, np.nan)
+    return np.where(is_inside & is_near, interpolated, np.nan)
 
 
 def _line(x: Array, y: Array, blocks: Stamps) -> tuple[Estimate | None, float]:

@@ -15,8 +15,8 @@ from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.planar_odometry import (
@@ -79,26 +79,26 @@ class ZeroOrderHold:
     stamp_ns: int
 
 
-def held_rates(
+def hold_rates(
     before: ZeroOrderHold | None, stamp_ns: NDArray[np.int64], rates: ArrayLike, *, longest_hold_s: float
 ) -> tuple[Array, ZeroOrderHold]:
     """Rates (n, 2) of both sides at times (n,), from rates (n, 2) that are NaN where a row has none of a side.
 
-    A side keeps its latest rate for the longest hold; after that it is NaN until it is heard of again.
+    A side keeps its latest rate for the longest hold; after that it is NaN until its next rate.
     """
-    given = np.asarray(rates, float)
+    measured = np.asarray(rates, float)
     start = before or ZeroOrderHold(rates=np.full(2, np.nan), came_ns=np.zeros(2, np.int64), stamp_ns=int(stamp_ns[0]))
-    values = np.concatenate([start.rates[None], given])
+    values = np.concatenate([start.rates[None], measured])
     came = np.concatenate([start.came_ns[None], np.repeat(stamp_ns[:, None], 2, axis=1)])
-    places = np.arange(len(values))[:, None]
+    index = np.arange(len(values))[:, None]
     is_new = np.isfinite(values)
     is_new[0] = True
-    latest = np.maximum.accumulate(np.where(is_new, places, 0), axis=0)
-    found = np.take_along_axis(values, latest, axis=0)
-    found_ns: NDArray[np.int64] = np.take_along_axis(came, latest, axis=0)
-    last = ZeroOrderHold(rates=found[-1], came_ns=found_ns[-1], stamp_ns=int(stamp_ns[-1]))
-    is_stale = stamp_ns[:, None] - found_ns[1:] > round(longest_hold_s * NS_PER_S)
-    return np.where(is_stale, np.nan, found[1:]), last
+    latest = np.maximum.accumulate(np.where(is_new, index, 0), axis=0)
+    held = np.take_along_axis(values, latest, axis=0)
+    held_ns: NDArray[np.int64] = np.take_along_axis(came, latest, axis=0)
+    last = ZeroOrderHold(rates=held[-1], came_ns=held_ns[-1], stamp_ns=int(stamp_ns[-1]))
+    is_stale = stamp_ns[:, None] - held_ns[1:] > round(longest_hold_s * NS_PER_S)
+    return np.where(is_stale, np.nan, held[1:]), last
 
 
 def twists_from_wheel_rates(base: SkidSteerBase, wheel_rates: ArrayLike) -> Array:
@@ -167,15 +167,15 @@ def skid_steer_odometry_from_wheels(
     Rates (n, 2) are those of the sides at times (n,), NaN where a row has none of a side.
     """
     held_before, reckoning = (None, None) if before is None else (before.held, before.reckoning)
-    rates, held = held_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
+    rates, held = hold_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
     known = np.isfinite(rates).all(axis=1) & np.isfinite(wheel_rates).any(axis=1)
     stamps, rates = stamp_ns[known], rates[known]
     twists = twists_from_wheel_rates(settings.base, rates)
     covariances = covariances_from_wheel_rates(settings.base, settings.errors, rates)
     poses, pose_covariances = np.zeros((0, 3)), np.zeros((0, 3, 3))
     if len(stamps):
-        found = integrate_odometry(reckoning, stamps, twists, covariances, stepping=settings.stepping)
-        poses, pose_covariances, reckoning = found.poses, found.covariances, found.last
+        planar = integrate_odometry(reckoning, stamps, twists, covariances, stepping=settings.stepping)
+        poses, pose_covariances, reckoning = planar.poses, planar.covariances, planar.last
     return PlanarOdometry(
         stamp_ns=stamps,
         poses=poses,
@@ -231,24 +231,24 @@ class SkidSteerOdometry(Computation):
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
         self._edge = [self.frame_of("frame")], self.children[:1]
-        self._settings = skid_steer_from_settings(self.given)
+        self._settings = skid_steer_from_settings(self.setting_values)
         self._state: SkidSteerState | None = None
         (frame,), (child,) = self._edge
         self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
-        self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
+        self.outputs = (self._odom, ON_TF) if self.setting_values["odom_tf"] else (self._odom,)
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         joints, velocities = with_velocities(record)
         rates = wheel_rates_of_joints(joints.names, velocities)
         self.follow(record.stamp_ns)
-        found = skid_steer_odometry_from_wheels(self._settings, self._state, record.stamp_ns, rates)
-        self._state = found.last
-        if not len(found.stamp_ns):
+        drive = skid_steer_odometry_from_wheels(self._settings, self._state, record.stamp_ns, rates)
+        self._state = drive.last
+        if not len(drive.stamp_ns):
             return
-        yield self._odom, odometry_record(found)
-        if self.given["odom_tf"]:
-            transforms = planar_transforms(found.poses)[:, None]
-            yield ON_TF, transforms_record(*self._edge, found.stamp_ns, transforms)
+        yield self._odom, odometry_record(drive)
+        if self.setting_values["odom_tf"]:
+            transforms = planar_transforms(drive.poses)[:, None]
+            yield ON_TF, transforms_record(*self._edge, drive.stamp_ns, transforms)
 
     def reset(self) -> None:
         super().reset()

@@ -52,15 +52,15 @@ def symmetric_base(*, length_m: float, width_m: float, swivel_m: float, wheel_dr
     return SteeredBase(pivots_m=pivots, side=np.array([1.0, 1, -1, -1]), swivel_m=swivel_m, wheel_drop_m=wheel_drop_m)
 
 
-def wheel_places_from_steering(base: SteeredBase, steering: ArrayLike) -> Array:
+def wheel_positions_from_steering(base: SteeredBase, steering: ArrayLike) -> Array:
     """Centres of the wheels (..., n, 2) in the base's plane, from steering angles (..., n), each wheel's own.
 
     The paper of AMEDS prints the first wheel's angle in all lines; only each wheel's own keeps its axle on its pivot.
     """
     steering = np.asarray(steering, float)
     outwards = np.stack([-np.sin(steering), np.cos(steering)], axis=-1) * base.side[:, None]
-    places: Array = base.pivots_m + base.swivel_m * outwards
-    return places
+    positions: Array = base.pivots_m + base.swivel_m * outwards
+    return positions
 
 
 def wheel_poses_from_angles(base: SteeredBase, steering: ArrayLike, drive: ArrayLike) -> Array:
@@ -132,8 +132,8 @@ def covariance_from_errors(
 
 def _constraints(base: SteeredBase, steering: Array) -> Array:
     """The rows (..., 2 n, 3): along the heading of each wheel, then across it."""
-    place = wheel_places_from_steering(base, steering)
-    x, y = place[..., 0], place[..., 1]
+    position = wheel_positions_from_steering(base, steering)
+    x, y = position[..., 0], position[..., 1]
     cos, sin = np.cos(steering), np.sin(steering)
     along = np.stack([cos, sin, x * sin - y * cos], axis=-1)
     across = np.stack([-sin, cos, x * cos + y * sin], axis=-1)

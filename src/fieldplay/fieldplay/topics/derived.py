@@ -70,7 +70,7 @@ def derived_topic_streams(archive: Archive, options: DerivedOptions, *, of_joint
     feeds: list[TopicStream] = []
     for spec in archive.spec.derived:
         spec_feeds = _feeds_of_specs(archive, [spec], options)
-        if computation_kind(spec.kind).places_joints:
+        if computation_kind(spec.kind).publishes_joint_tf:
             base = {options.frame_prefix + spec.child_frames[0]} if spec.odom_tf and options.odom_tf else set()
             spec_feeds = [
                 _with_children(feed, base) if feed.topic == TF else feed
@@ -117,7 +117,7 @@ def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], options: De
 
 def feeds_of_joints(archive: Archive, options: DerivedOptions) -> list[TopicStream]:
     """On /tf the frames that joint states alone determine."""
-    specs = [spec for spec in archive.spec.derived if computation_kind(spec.kind).places_joints]
+    specs = [spec for spec in archive.spec.derived if computation_kind(spec.kind).publishes_joint_tf]
     return [feed for feed in _feeds_of_specs(archive, specs, options) if feed.topic == TF]
 
 
@@ -194,7 +194,7 @@ def _feed(
     load: Callable[[int], Record],
     options: DerivedOptions,
 ) -> TopicStream:
-    output = output.framed(computation.frames)
+    output = output.in_frame(computation.frames)
 
     def messages(record: Record) -> SpanMessages:
         return RowMessages(np.zeros((0, 1), np.uint8)) if type(record) is Record else messages_of_record(record, output)
@@ -224,7 +224,7 @@ class _Run:
         self.computation = computation
         self._lead, self._first_ns, self._stream = lead, first_ns, streams[lead]
         there = [entry for entry in computation.inputs if entry.name in streams]
-        paired = [entry for entry in there if entry.latched or entry.beside == lead]
+        paired = [entry for entry in there if entry.latched or entry.sync_with == lead]
         self._paired = {entry.name: _PairedRows(streams[entry.name], first_ns, entry.latched) for entry in paired}
         self._records: dict[int, dict[str, Record]] = {}
         self._current_ns: int | None = None
@@ -331,7 +331,7 @@ def _in_time(computation: Computation, streams: Mapping[str, Stream], first_ns: 
     """All rows from a time on, a part of the time after the other."""
     whole: dict[str, Record] = {}
     for name, stream in streams.items():
-        parts = [computation.thinned(_since(stream.load(index), first_ns)) for index in range(len(stream.spans))]
+        parts = [computation.reduce_rows(_since(stream.load(index), first_ns)) for index in range(len(stream.spans))]
         if parts:
             record = concatenate(parts)
             whole[name] = record.only(np.argsort(record.stamp_ns, kind="stable"))

@@ -16,8 +16,8 @@ from fieldplay.kinematics.computation import (
     Computation,
     FrameNames,
     Input,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.kinematics.pose_records import pose_record
@@ -266,15 +266,15 @@ class OdometryEvaluation(Computation):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        for kind in (self.given[f"{name}_type"] for name in (ESTIMATE, TRUTH)):
+        for kind in (self.setting_values[f"{name}_type"] for name in (ESTIMATE, TRUTH)):
             if kind not in TYPES:
                 raise ValueError(f"types: expected {', '.join(TYPES)}, got '{kind}'")
-        self._settings = evaluation_from_settings(self.given)
+        self._settings = evaluation_from_settings(self.setting_values)
         self.inputs = tuple(
-            Input(name=name, topic=self.given[name], msgtype=TYPES[self.given[f"{name}_type"]])
+            Input(name=name, topic=self.setting_values[name], msgtype=TYPES[self.setting_values[f"{name}_type"]])
             for name in (ESTIMATE, TRUTH)
         )
-        output, path = self.given["output"], "nav_msgs/msg/Path"
+        output, path = self.setting_values["output"], "nav_msgs/msg/Path"
         self._error = Output(topic=f"{output}/position_error", type="std_msgs/msg/Float64")
         self._statistics = Output(topic=f"{output}/statistics", type="diagnostic_msgs/msg/DiagnosticArray")
         self._path, self._truth_path = (
@@ -283,17 +283,17 @@ class OdometryEvaluation(Computation):
         )
         self.outputs = (self._error, self._statistics, self._path, self._truth_path)
         self.reset()
-        self.period_ns = round(self.given["period_s"] * NS_PER_S)
+        self.period_ns = round(self.setting_values["period_s"] * NS_PER_S)
 
     def reset(self) -> None:
         super().reset()
-        self._running = RunningEvaluation(self._settings, period_s=self.given["period_s"])
+        self._running = RunningEvaluation(self._settings, period_s=self.setting_values["period_s"])
         self._waiting: deque[Trajectory] = deque(maxlen=MOST_WAITING)  # of the estimate, until the frames are known
         self._links: tuple[Array, Array] | None = None
         self.last_of = {ESTIMATE: 0, TRUTH: 0}
 
-    def step(self, name: str, record: Record) -> Made:
-        trajectory = _trajectory(self.thinned(record))
+    def step(self, name: str, record: Record) -> OutputRecords:
+        trajectory = _trajectory(self.reduce_rows(record))
         if not len(trajectory):
             self.warn("a message is left out: expected numbers as position and orientation, got others")
             return
@@ -308,7 +308,7 @@ class OdometryEvaluation(Computation):
             self._waiting.append(trajectory)
         yield from self._go_on()
 
-    def thinned(self, record: Record) -> Pose:
+    def reduce_rows(self, record: Record) -> Pose:
         """Places with quaternions, which are 0 where no rotation is known."""
         if not isinstance(record, Odometry | Pose):
             raise TypeError(f"expected odometry or poses, got {type(record).__name__}")
@@ -320,7 +320,7 @@ class OdometryEvaluation(Computation):
             turns = np.where(is_unknown, 0.0, turns)
         return Pose(stamp_ns=record.stamp_ns, position_m=record.position_m, orientation_xyzw=turns)
 
-    def _go_on(self) -> Made:
+    def _go_on(self) -> OutputRecords:
         if self._links is None and TRUTH in self.frames and self._waiting:
             self._links = self._found_links(self.frames[ESTIMATE], self.frames[TRUTH])
         if self._links is None:
@@ -343,7 +343,7 @@ class OdometryEvaluation(Computation):
     def _joined(self, parent: str, child: str) -> Array | None:
         return self.link(parent, child) if parent and child and parent != child else np.eye(4)
 
-    def _told(self, reports: Sequence[PeriodReport]) -> Made:
+    def _told(self, reports: Sequence[PeriodReport]) -> OutputRecords:
         stamp_ns = np.array([report.stamp_ns for report in reports], np.int64)
         errors = np.array([report.position_error_m for report in reports])
         yield self._error, Scalars(stamp_ns=stamp_ns, values=errors)
@@ -354,7 +354,7 @@ class OdometryEvaluation(Computation):
         yield self._truth_path, _paths([(one.stamp_ns, one.truth) for one in pairs])
 
     def _states(self, report: PeriodReport) -> tuple[State, ...]:
-        told = states_of_evaluation(self.given[ESTIMATE], report.evaluation)
+        told = states_of_evaluation(self.setting_values[ESTIMATE], report.evaluation)
         return tuple(State(name, FINE, message, values) for name, message, values in told)
 
 

@@ -37,7 +37,9 @@ def test_attitudes_turn_vectors_as_the_matrices_do() -> None:
     expected = ENU_FROM_NED @ ned_from_frd @ np.diag([1, -1, -1])
     vectors = np.random.default_rng(2).normal(size=(300, 3))
     quaternions = axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(ANGLES))
-    np.testing.assert_allclose(axes.rotated(quaternions, vectors), (expected @ vectors[..., None])[..., 0], atol=1e-12)
+    np.testing.assert_allclose(
+        axes.rotate_vectors(quaternions, vectors), (expected @ vectors[..., None])[..., 0], atol=1e-12
+    )
 
 
 def test_vectors_change_axes() -> None:

@@ -173,7 +173,7 @@ def test_row_by_row_gives_what_the_batch_gives() -> None:
             found = np.concatenate([getattr(row, name) for row in rows])
             np.testing.assert_allclose(found, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
         assert grown == [stamp for growth in batch.growths for stamp in growth.stamp_ns]
-        np.testing.assert_array_equal(state.trail.kept.stamp_ns, batch.last.trail.kept.stamp_ns)
+        np.testing.assert_array_equal(state.path.points.stamp_ns, batch.last.path.points.stamp_ns)
 
 
 def test_the_joints_stand_in_the_base_and_turn_with_wheels_and_steering() -> None:

@@ -11,8 +11,8 @@ from fieldplay.kinematics.computation import (
     ExactTimeSync,
     FrameNames,
     LatchedValue,
-    Made,
     Output,
+    OutputRecords,
     Setting,
 )
 from fieldplay.messages.records import (
@@ -76,19 +76,19 @@ def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgo
 
 def test_a_state_holds_for_what_leaves_after_it() -> None:
     states = LatchedValue()
-    states.hear(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
-    states.hear(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
-    places = states.places(np.array([9, 10, 14, 15, 20, 99]))
+    states.update(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
+    states.update(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
+    places = states.indices_at(np.array([9, 10, 14, 15, 20, 99]))
     assert places.tolist() == [-1, 0, 0, 1, 2, 2]
     assert [states.values[place] for place in places[1:]] == [1, 1, 7, 2, 2]
     with pytest.raises(TypeError, match="expected a state, got Scalars"):
-        states.hear(Scalars(stamp_ns=np.array([1]), values=np.array([1.0])))
+        states.update(Scalars(stamp_ns=np.array([1]), values=np.array([1.0])))
 
 
 def test_lists_of_several_lengths_may_be_states() -> None:
     states = LatchedValue()
     for count in (2, 3):
-        states.hear(Values(stamp_ns=np.array([count]), values=np.ones((1, count))))
+        states.update(Values(stamp_ns=np.array([count]), values=np.ones((1, count))))
     assert [len(value) for value in states.values] == [2, 3]
 
 
@@ -106,7 +106,7 @@ class Sum(Computation):
     outputs = (Output(topic="sum", type="std_msgs/msg/Float64"),)
     total = 0.0
 
-    def step(self, name: str, record: Record) -> Made:
+    def step(self, name: str, record: Record) -> OutputRecords:
         assert isinstance(record, Scalars)
         self.follow(record.stamp_ns)
         values = self.total + np.cumsum(record.values)
@@ -126,8 +126,8 @@ def summed(computation: Computation, *stamps: int) -> float:
 
 def test_a_setting_may_follow_from_another_and_each_of_a_list_is_a_computation() -> None:
     made = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
-    assert [one.given["parts"] for one in made] == [["left"], ["right"]]
-    assert (made[0].given["frame"], made[0].children) == ("r/base", ["r/tip"])
+    assert [one.setting_values["parts"] for one in made] == [["left"], ["right"]]
+    assert (made[0].setting_values["frame"], made[0].children) == ("r/base", ["r/tip"])
 
 
 def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
@@ -143,8 +143,8 @@ def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
 
 def test_an_output_may_be_in_the_frame_of_an_input() -> None:
     output = Output(topic="a", type="b", frame_of="scan")
-    assert output.framed({"scan": FrameNames("laser")}).frame == "laser"
-    assert Output(topic="a", type="b", frame="odom").framed({"scan": FrameNames("laser")}).frame == "odom"
+    assert output.in_frame({"scan": FrameNames("laser")}).frame == "laser"
+    assert Output(topic="a", type="b", frame="odom").in_frame({"scan": FrameNames("laser")}).frame == "odom"
 
 
 def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:

@@ -16,9 +16,9 @@ from fieldplay.kinematics.insight_arm import (
     lander_arm_from_settings,
     links_of_arm,
     pose_of_tool,
-    renumbered,
-    resolved_settings,
-    tool_place_from_joints,
+    renumber,
+    resolve_settings,
+    tool_position_from_joints,
 )
 from fieldplay_testing.lander_arm_settings import arm_settings
 
@@ -71,7 +71,7 @@ def test_the_tools_reach_the_known_places(
     found = pose_of_tool(NAIF, tool, angles)
     np.testing.assert_allclose(found[:3, 3], place, atol=2e-6)
     np.testing.assert_allclose(approach_angle(NAIF, tool, angles), approach, atol=2e-6)
-    np.testing.assert_allclose(tool_place_from_joints(NAIF, tool, angles), place, atol=1e-5)
+    np.testing.assert_allclose(tool_position_from_joints(NAIF, tool, angles), place, atol=1e-5)
 
 
 def test_the_archive_s_own_places_are_met_by_the_lengths_of_naif() -> None:
@@ -88,7 +88,7 @@ def test_the_camera_does_not_move_with_the_wrist() -> None:
         places = [pose_of_tool(arm, "idc", angles) for angles in (DOWN, turned)]
         np.testing.assert_allclose(places[0], places[1], atol=1e-12)
         np.testing.assert_allclose(places[0], links_of_arm(arm, DOWN)[2] @ forearm_t_idc(arm), atol=1e-12)
-    rigid = links_of_arm(NAIF, DOWN)[3] @ [*NAIF.tools["idc"].place_m, 1.0]
+    rigid = links_of_arm(NAIF, DOWN)[3] @ [*NAIF.tools["idc"].position_m, 1.0]
     np.testing.assert_allclose(rigid[:3], (1.011074, 0.219759, -0.150380), atol=2e-6)  # what it is not
 
 
@@ -111,9 +111,9 @@ def test_links_agree_with_elementary_products(arm: InsightArm) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_closed_form_is_the_product_of_the_frames(tool: str) -> None:
     poses = pose_of_tool(EXACT, tool, JOINTS)
-    np.testing.assert_allclose(tool_place_from_joints(EXACT, tool, JOINTS), poses[:, :3, 3], atol=1e-12)
+    np.testing.assert_allclose(tool_position_from_joints(EXACT, tool, JOINTS), poses[:, :3, 3], atol=1e-12)
     printed = pose_of_tool(NAIF, tool, JOINTS)
-    np.testing.assert_allclose(tool_place_from_joints(NAIF, tool, JOINTS), printed[:, :3, 3], atol=2e-5)
+    np.testing.assert_allclose(tool_position_from_joints(NAIF, tool, JOINTS), printed[:, :3, 3], atol=2e-5)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -150,13 +150,13 @@ def test_what_hangs_hangs_straight_down_and_its_y_is_level_along_the_wrist_s_axi
 def test_tools_are_numbered_as_the_table_or_as_the_flight_software_does() -> None:
     codes = np.array([3, 5, 2, 11], np.uint8)
     angles = JOINTS[:4]
-    for arm, names in ((NAIF, ("idc", "grapple", "scoop")), (renumbered(NAIF, "flight"), ("scoop", "grapple", "idc"))):
+    for arm, names in ((NAIF, ("idc", "grapple", "scoop")), (renumber(NAIF, "flight"), ("scoop", "grapple", "idc"))):
         found = active_tool_poses(arm, codes, angles, links_of=lambda posture, _: links_of_arm(NAIF, posture))
         for row, name in enumerate(names):
             np.testing.assert_array_equal(found[row], pose_of_tool(arm, name, angles[row]))
         assert np.isnan(found[3]).all()
     with pytest.raises(ValueError, match="tool_numbering: expected one of table14, flight"):
-        renumbered(NAIF, "ground")
+        renumber(NAIF, "ground")
 
 
 def test_the_numbers_of_a_parameter_file_hold_where_it_has_them_unless_a_set_is_named() -> None:
@@ -189,10 +189,10 @@ def test_a_parameter_file_may_also_tell_of_gravity_masses_and_compliance() -> No
     archived = np.full(208, np.nan)
     archived[40], archived[44], archived[64:67], archived[207] = 3.7, 9.0, (1, 2, 3), 7e-5
     settings = arm_settings()
-    found = resolved_settings(settings, archived)
+    found = resolve_settings(settings, archived)
     assert found["gravity_m_s2"] == 3.7
     assert found["payload_kg"].tolist() == [9.0, 7.3, 2.7]
     assert found["shift_by_force"][:4].tolist() == [1, 2, 3, settings["shift_by_force"][3]]
     assert found["turn_by_moment"][[34, 35]].tolist() == [settings["turn_by_moment"][34], 7e-5]
     with pytest.raises(ValueError, match="link_kg: expected 4 numbers, got 3"):
-        resolved_settings({**settings, "link_kg": [1.0, 2.0, 3.0]})
+        resolve_settings({**settings, "link_kg": [1.0, 2.0, 3.0]})

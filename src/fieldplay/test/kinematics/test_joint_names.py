@@ -2,18 +2,21 @@
 
 import pytest
 
-from fieldplay.kinematics.joint_transforms import renamed, renaming_from_text
+from fieldplay.kinematics.joint_transforms import rename_joints, renaming_from_text
 
 
 def test_names_that_nothing_is_said_about_stay() -> None:
-    assert renamed(["alpha_front_left", "arm_joint_1"], renaming_from_text("")) == ["alpha_front_left", "arm_joint_1"]
+    assert rename_joints(["alpha_front_left", "arm_joint_1"], renaming_from_text("")) == [
+        "alpha_front_left",
+        "arm_joint_1",
+    ]
 
 
 def test_a_pair_renames_whole_names_and_the_first_that_fits_counts() -> None:
     renaming = renaming_from_text(
         r"a_fl=alpha_front_left (\w+)_fl=\1_front_left  (?P<name>\w+)_FR=\g<name>_front_right"
     )
-    assert renamed(["a_fl", "beta_fl", "xa_fl_2", "phi_FR"], renaming) == [
+    assert rename_joints(["a_fl", "beta_fl", "xa_fl_2", "phi_FR"], renaming) == [
         "alpha_front_left", "beta_front_left", "xa_fl_2", "phi_front_right",
     ]  # fmt: skip
 

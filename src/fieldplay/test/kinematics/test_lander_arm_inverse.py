@@ -11,7 +11,7 @@ from fieldplay.kinematics.insight_arm import (
     joints_from_tool,
     lander_arm_from_settings,
     nearest_turns,
-    tool_place_from_joints,
+    tool_position_from_joints,
     within_limits,
 )
 from fieldplay_testing.lander_arm_settings import arm_description, arm_settings
@@ -37,7 +37,7 @@ def test_joints_come_back_from_the_place_of_a_tool(tool: str, elbow: Elbow) -> N
     angles = postures(elbow)
     assert len(angles) > 50
     approach = approach_angle(ARM, "grapple_attach" if tool in HANGING else tool, angles)
-    found = joints_from_tool(ARM, tool, tool_place_from_joints(ARM, tool, angles), approach=approach, elbow=elbow)
+    found = joints_from_tool(ARM, tool, tool_position_from_joints(ARM, tool, angles), approach=approach, elbow=elbow)
     np.testing.assert_allclose(nearest_turns(found, LEAST, MOST), nearest_turns(angles, LEAST, MOST), atol=1e-9)
     assert within_limits(found, LEAST, MOST).all()
 
@@ -45,8 +45,10 @@ def test_joints_come_back_from_the_place_of_a_tool(tool: str, elbow: Elbow) -> N
 def test_the_camera_s_place_gives_the_first_three_joints() -> None:
     angles = postures("up")
     angles[:, 3] = 0.0
-    found = joints_from_tool(ARM, "idc", tool_place_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
-    np.testing.assert_allclose(tool_place_from_joints(ARM, "idc", found), tool_place_from_joints(ARM, "idc", angles))
+    found = joints_from_tool(ARM, "idc", tool_position_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
+    np.testing.assert_allclose(
+        tool_position_from_joints(ARM, "idc", found), tool_position_from_joints(ARM, "idc", angles)
+    )
     same = np.abs(found[:, 2] - angles[:, 2]) < 1e-9
     assert same.mean() > 0.8  # the camera stands off the forearm: near the stretched arm there is the other bend
 
@@ -56,7 +58,7 @@ def test_elbow_up_and_down_reach_the_same_place() -> None:
     up, down = (joints_from_tool(ARM, "scoop", place, approach=1.2, elbow=elbow) for elbow in ("up", "down"))
     assert up[2] > 0 > down[2]
     for angles in (up, down):
-        np.testing.assert_allclose(tool_place_from_joints(ARM, "scoop", angles), place, atol=1e-12)
+        np.testing.assert_allclose(tool_position_from_joints(ARM, "scoop", angles), place, atol=1e-12)
         np.testing.assert_allclose(approach_angle(ARM, "scoop", angles), 1.2, atol=1e-12)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from fieldplay.kinematics.planar_odometry import displacement_from_twist, moved, path_from_twists
+from fieldplay.kinematics.planar_odometry import displacement_from_twist, move_poses, path_from_twists
 
 DRAW = np.random.default_rng(2)
 
@@ -29,6 +29,6 @@ def test_a_path_is_its_steps_one_after_the_other() -> None:
     twists, durations = DRAW.normal(size=(40, 3)), DRAW.uniform(0, 1, 40)
     pose, poses = np.zeros(3), [np.zeros(3)]
     for twist, duration in zip(twists, durations, strict=True):
-        pose = moved(pose, displacement_from_twist(twist, duration))
+        pose = move_poses(pose, displacement_from_twist(twist, duration))
         poses.append(pose)
     np.testing.assert_allclose(path_from_twists(twists, durations), poses, atol=1e-12)

@@ -7,35 +7,37 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fieldplay.kinematics.pose_records import (
+    PathLimits,
     PathThinner,
-    Trail,
-    TrailLimits,
-    grown,
+    ThinnedPath,
+    extend_path,
 )
 
-LIMITS = TrailLimits(step_m=1.0, poses=8)
+LIMITS = PathLimits(step_m=1.0, poses=8)
 
 
-def trails(lengths: list[float], limits: TrailLimits, parts: list[int]) -> tuple[list[list[int]], Trail]:
+def trails(lengths: list[float], limits: PathLimits, parts: list[int]) -> tuple[list[list[int]], ThinnedPath]:
     """The rows that each state of the trail holds, when the rows come in some parts."""
     rows = np.arange(len(lengths), dtype=np.int64)
     poses = np.stack([rows, -rows, 0.1 * rows], axis=-1).astype(float)
     trail, states = None, []
     for part in np.split(rows, parts):
         if len(part):
-            growths, trail = grown(trail, limits, stamp_ns=part, poses=poses[part], lengths_m=np.array(lengths)[part])
+            growths, trail = extend_path(
+                trail, limits, stamp_ns=part, poses=poses[part], lengths_m=np.array(lengths)[part]
+            )
             states += [state for growth in growths for state in states_of(growth)]
     assert trail is not None
-    np.testing.assert_array_equal(trail.kept.poses, poses[trail.kept.stamp_ns])
+    np.testing.assert_array_equal(trail.points.poses, poses[trail.points.stamp_ns])
     return states, trail
 
 
 def states_of(growth: PathThinner) -> list[list[int]]:
-    stamps: NDArray[np.int64] = growth.kept.stamp_ns
+    stamps: NDArray[np.int64] = growth.points.stamp_ns
     return [stamps[:count].tolist() for count in range(growth.first, len(stamps) + 1)]
 
 
-def walked(lengths: list[float], limits: TrailLimits) -> list[list[int]]:
+def walked(lengths: list[float], limits: PathLimits) -> list[list[int]]:
     """The same, row by row: the first pose of each cell, and from doubled cells on when there would be too many."""
     step, travelled, last, kept, states = limits.step_m, 0.0, -1.0, [], []
     for row, length in enumerate(lengths):
@@ -63,19 +65,19 @@ def entered(before: float, now: float, step: float) -> bool:
 def test_a_trail_is_what_a_plain_walk_keeps_however_the_rows_come(
     lengths: list[float], poses: int, parts: list[int]
 ) -> None:
-    limits = TrailLimits(step_m=1.0, poses=poses)
+    limits = PathLimits(step_m=1.0, poses=poses)
     states, trail = trails(lengths, limits, sorted(parts))
     assert states == walked(lengths, limits)
     assert max(map(len, states)) <= poses
-    assert len(trail.kept.stamp_ns) <= poses
+    assert len(trail.points.stamp_ns) <= poses
 
 
 def test_a_long_way_is_seen_whole_with_few_poses_and_ever_fewer_messages() -> None:
     lengths = [0.0, *[0.25] * 40_000]
-    states, trail = trails(lengths, TrailLimits(step_m=1.0, poses=1000), [100, 5000])
+    states, trail = trails(lengths, PathLimits(step_m=1.0, poses=1000), [100, 5000])
     assert len(states) == 1000 + 3 * 500 + 126  # 10 km: doubled after 1, 2, 4 and 8 km, and then each 16 m
     assert states[-1][:2] == [0, 16 * 4]
-    assert len(trail.kept.stamp_ns) == 626
+    assert len(trail.points.stamp_ns) == 626
 
 
 def test_who_stands_leaves_no_trail_but_the_start() -> None:
@@ -86,4 +88,4 @@ def test_who_stands_leaves_no_trail_but_the_start() -> None:
 @pytest.mark.parametrize(("step_m", "poses"), [(0.0, 10), (-1.0, 10), (1.0, 1), (float("nan"), 10)])
 def test_limits_that_bound_nothing_are_refused(step_m: float, poses: int) -> None:
     with pytest.raises(ValueError, match="expected a step"):
-        TrailLimits(step_m=step_m, poses=poses)
+        PathLimits(step_m=step_m, poses=poses)

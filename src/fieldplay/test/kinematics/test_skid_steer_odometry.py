@@ -13,7 +13,7 @@ from fieldplay.kinematics.skid_steer_odometry import (
     SkidSteerErrors,
     SkidSteerState,
     covariances_from_wheel_rates,
-    held_rates,
+    hold_rates,
     skid_steer_from_settings,
     skid_steer_odometry_from_wheels,
     twists_from_wheel_rates,
@@ -90,9 +90,9 @@ def test_the_covariance_of_a_twist_is_that_of_many_noisy_rows() -> None:
 def test_sides_are_held_until_they_are_told_again_or_too_old() -> None:
     seconds = [0.0, 0.1, 0.2, 0.6, 0.7, 0.8]
     rates = [[1, NAN], [NAN, 2], [3, NAN], [NAN, NAN], [NAN, 4], [5, NAN]]
-    found, last = held_rates(None, stamps_of(seconds), rates, longest_hold_s=0.5)
+    found, last = hold_rates(None, stamps_of(seconds), rates, longest_hold_s=0.5)
     np.testing.assert_array_equal(found, [[1, NAN], [1, 2], [3, 2], [3, 2], [3, 4], [5, 4]])
-    later, _ = held_rates(last, stamps_of([1.2, 1.21]), [[NAN, 6], [NAN, NAN]], longest_hold_s=0.4)
+    later, _ = hold_rates(last, stamps_of([1.2, 1.21]), [[NAN, 6], [NAN, NAN]], longest_hold_s=0.4)
     np.testing.assert_array_equal(later, [[5, 6], [NAN, 6]])
 
 

@@ -9,8 +9,8 @@ from fieldplay.kinematics.steered_wheels import (
     covariance_from_errors,
     symmetric_base,
     twist_from_wheels,
-    wheel_places_from_steering,
     wheel_poses_from_angles,
+    wheel_positions_from_steering,
     wheels_from_twist,
 )
 
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
     ],
 )
 def test_wheels_stand_where_the_facts_say(steering_deg: float, places: object) -> None:
-    found = wheel_places_from_steering(AMEDS, np.full(4, np.radians(steering_deg)))
+    found = wheel_positions_from_steering(AMEDS, np.full(4, np.radians(steering_deg)))
     np.testing.assert_allclose(found, places, atol=1e-6)
 
 
@@ -47,7 +47,7 @@ def test_the_axle_stays_level_and_points_outwards_however_far_the_wheel_turns() 
     steering, drive = DRAW.uniform(-1, 1, (100, 4)), DRAW.uniform(-9, 9, (100, 4))
     axle = wheel_poses_from_angles(AMEDS, steering, drive)[..., :3, 0]
     np.testing.assert_allclose(axle[..., 2], 0, atol=1e-12)
-    outwards = wheel_places_from_steering(AMEDS, steering) - AMEDS.pivots_m
+    outwards = wheel_positions_from_steering(AMEDS, steering) - AMEDS.pivots_m
     np.testing.assert_allclose(axle[..., :2] * AMEDS.swivel_m, outwards, atol=1e-12)
 
 
@@ -74,8 +74,8 @@ def test_the_rim_speed_is_the_velocity_of_the_wheel_s_centre_also_while_it_steer
     step = 1e-6
     for twist, rate in zip(DRAW.uniform(-1, 1, (50, 3)), DRAW.uniform(-1, 1, 50), strict=True):
         steering, speed = wheels_from_twist(AMEDS, twist, rate)
-        before = wheel_places_from_steering(AMEDS, steering - rate * step / 2)
-        after = wheel_places_from_steering(AMEDS, steering + rate * step / 2)
+        before = wheel_positions_from_steering(AMEDS, steering - rate * step / 2)
+        after = wheel_positions_from_steering(AMEDS, steering + rate * step / 2)
         turn = twist[2] * step
         world = after @ Rotation.from_euler("z", turn).as_matrix()[:2, :2].T + twist[:2] * step
         velocity = (world - before) / step
@@ -88,7 +88,7 @@ def test_the_twist_agrees_with_a_solver_and_the_covariance_grows_with_what_does_
     twists, covariances = twist_from_wheels(AMEDS, steering, speed)
     for angles, speeds, twist, covariance in zip(steering, speed, twists, covariances, strict=True):
         rows, requested = [], []
-        for (x, y), angle, rim in zip(wheel_places_from_steering(AMEDS, angles), angles, speeds, strict=True):
+        for (x, y), angle, rim in zip(wheel_positions_from_steering(AMEDS, angles), angles, speeds, strict=True):
             cos, sin = np.cos(angle), np.sin(angle)
             rows += [[cos, sin, x * sin - y * cos], [-sin, cos, x * cos + y * sin]]
             requested += [rim, 0]
@@ -137,7 +137,7 @@ def test_the_covariance_is_that_of_noisy_speeds() -> None:
     only = SteeredErrors(speed_std_m_s=0.02, slip_share=0, slide_share=0, steering_std_deg=0)
     steering, _ = wheels_from_twist(AMEDS, [0.6, 0.0, 0.1])
     rows = []
-    for (x, y), angle in zip(wheel_places_from_steering(AMEDS, steering), steering, strict=True):
+    for (x, y), angle in zip(wheel_positions_from_steering(AMEDS, steering), steering, strict=True):
         cos, sin = np.cos(angle), np.sin(angle)
         rows += [[cos, sin, x * sin - y * cos], [-sin, cos, x * cos + y * sin]]
     found = np.linalg.lstsq(np.array(rows), 0.02 * DRAW.normal(size=(8, 40_000)), rcond=None)[0]

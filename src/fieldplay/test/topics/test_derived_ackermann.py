@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.datasets.spec import DerivedSpec
-from fieldplay.kinematics.pose_records import TrailLimits, grown, paths_record
+from fieldplay.kinematics.pose_records import PathLimits, extend_path, paths_record
 from fieldplay.messages import records
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Span
@@ -73,21 +73,23 @@ def path_feed() -> TopicStream:
 def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
     rows: NDArray[np.int64] = np.arange(40, dtype=np.int64) * 1_700_000_000
     poses = np.random.default_rng(4).normal(size=(40, 3))
-    growths, _ = grown(None, TrailLimits(step_m=1.0, poses=7), stamp_ns=rows, poses=poses, lengths_m=np.full(40, 1.3))
+    growths, _ = extend_path(
+        None, PathLimits(step_m=1.0, poses=7), stamp_ns=rows, poses=poses, lengths_m=np.full(40, 1.3)
+    )
     record = paths_record(growths)
     stamps = record.stamp_ns
     spec = StreamSpec(id="path", topic="path", type=PATH, frame=frame)
     payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
     assert kept.all() and len(stamps) > 10
-    states = [(g, count) for g in growths for count in range(g.first, len(g.kept.stamp_ns) + 1)]
+    states = [(g, count) for g in growths for count in range(g.first, len(g.points.stamp_ns) + 1)]
     for data, stamp, (growth, count) in zip(bytes_of_payloads(payloads), stamps, states, strict=True):
         path = STORE.deserialize_cdr(data, PATH)
         assert STORE.serialize_cdr(path, PATH).tobytes() == data
-        assert ns_of(path.header) == stamp == growth.kept.stamp_ns[count - 1]
+        assert ns_of(path.header) == stamp == growth.points.stamp_ns[count - 1]
         assert {path.header.frame_id, *(pose.header.frame_id for pose in path.poses)} == {frame}
-        assert [ns_of(pose.header) for pose in path.poses] == growth.kept.stamp_ns[:count].tolist()
+        assert [ns_of(pose.header) for pose in path.poses] == growth.points.stamp_ns[:count].tolist()
         found = [[p.pose.position.x, p.pose.position.y, yaw_of(p.pose)] for p in path.poses]
-        np.testing.assert_allclose(found, growth.kept.poses[:count], atol=1e-12)
+        np.testing.assert_allclose(found, growth.points.poses[:count], atol=1e-12)
 
 
 def ns_of(header: Any) -> int:

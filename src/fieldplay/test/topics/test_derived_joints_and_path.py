@@ -12,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.kinematics.odometry_path import path_from_poses
-from fieldplay.kinematics.pose_records import TrailLimits
+from fieldplay.kinematics.pose_records import PathLimits
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
@@ -138,9 +138,9 @@ def test_the_path_has_the_poses_of_the_odometry_as_they_are_whatever_the_spans(c
     found = messages(PATH_SPEC, stream, place())
     whole: Any = odometry().load(0)
     poses = np.concatenate([whole.position_m, whole.orientation_xyzw], axis=1)
-    growths, _ = path_from_poses(TrailLimits(step_m=0.5, poses=8), None, STAMPS, poses)
-    expected = [growth.kept.poses[:count] for growth in growths
-                for count in range(growth.first, len(growth.kept.stamp_ns) + 1)]  # fmt: skip
+    growths, _ = path_from_poses(PathLimits(step_m=0.5, poses=8), None, STAMPS, poses)
+    expected = [growth.points.poses[:count] for growth in growths
+                for count in range(growth.first, len(growth.points.stamp_ns) + 1)]  # fmt: skip
     assert len(found) == len(expected) > 8
     for (stamp, message), trail in zip(found, expected, strict=True):
         assert message.header.frame_id == "a/odom"

@@ -90,7 +90,7 @@ class AmedsConversions:
         linear, angular, twist_variances = self._twist(rows.stamp_ns, velocities, rates)
         return records.Odometry(
             stamp_ns=rows.stamp_ns,
-            position_m=ins + axes.rotated(orientation, self.base_in_ins_m),
+            position_m=ins + axes.rotate_vectors(orientation, self.base_in_ins_m),
             orientation_xyzw=orientation,
             pose_covariance=axes.diagonal(variances),
             linear_velocity_m_s=linear,

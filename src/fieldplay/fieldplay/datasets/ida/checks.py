@@ -115,7 +115,7 @@ def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> Ar
     reading = ArmReading(settings)
     for name, state in reading.states.items():
         for index in range(len(streams[name].spans) if name in streams else 0):
-            state.hear(streams[name].load(index))
+            state.update(streams[name].load(index))
     return reading
 
 
@@ -140,7 +140,7 @@ def _of_span(
     rows, poses = reading.rows(streams[0].load(index)), streams[1].load(index)
     if not isinstance(poses, records.Pose):
         raise TypeError(f"expected poses, got {type(poses).__name__}")
-    computed = reading.computed(rows, compute)
+    computed = reading.compute_rows(rows, compute)
     _, ours, theirs = np.intersect1d(rows.stamp_ns, poses.stamp_ns, return_indices=True)
     known = np.isfinite(computed[ours]).all(axis=(1, 2))
     ours, theirs = ours[known], theirs[known]

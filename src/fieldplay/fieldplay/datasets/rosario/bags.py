@@ -231,7 +231,7 @@ def _odometry(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
 def _odometry_of_global(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
     """The speed along the base instead of a velocity in odom: its length, signed by its way along the heading."""
     odometry = _odometry(stamp_ns, columns)
-    forward = axes.rotated(odometry.orientation_xyzw, np.array([1.0, 0.0, 0.0]))
+    forward = axes.rotate_vectors(odometry.orientation_xyzw, np.array([1.0, 0.0, 0.0]))
     along = np.sign((odometry.linear_velocity_m_s * forward).sum(axis=1))
     speed = along * np.hypot(odometry.linear_velocity_m_s[:, 0], odometry.linear_velocity_m_s[:, 1])
     zero = np.zeros_like(speed)

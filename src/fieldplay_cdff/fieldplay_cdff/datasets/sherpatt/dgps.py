@@ -47,7 +47,7 @@ def in_enu(convert: Convert, name: str) -> Convert:
 
 def rotate_odometry(record: records.Odometry, turn: tuple[float, float, float, float]) -> records.Odometry:
     """Odometry in a parent that is turned: a vector of the old one, turned so, is the same in the new one."""
-    rotation = np.stack([axes.rotated(turn, axis) for axis in np.eye(3)], axis=-1)
+    rotation = np.stack([axes.rotate_vectors(turn, axis) for axis in np.eye(3)], axis=-1)
     whole = np.kron(np.eye(2), rotation)
     return replace(
         record,
@@ -186,7 +186,7 @@ def _by_up(archive: Archive, unit: LogStream) -> Axes | None:
     turn = turn[np.isfinite(turn).all(axis=1)]
     if not len(turn):
         return None
-    up = float(axes.rotated(turn, axes.rotated(row.rotation, (0.0, 0.0, 1.0)))[:, 2].mean())
+    up = float(axes.rotate_vectors(turn, axes.rotate_vectors(row.rotation, (0.0, 0.0, 1.0)))[:, 2].mean())
     if abs(up) < LEAST_UP:
         return None
     return Axes(

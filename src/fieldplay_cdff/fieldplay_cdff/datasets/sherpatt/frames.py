@@ -9,7 +9,7 @@ import numpy as np
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Extrinsic
-from fieldplay.geometry.axes import rotated
+from fieldplay.geometry.axes import rotate_vectors
 from fieldplay_cdff.logs.topics.topic_builder import frame_name
 from fieldplay_cdff.logs.types.rows import field, flat
 
@@ -206,7 +206,7 @@ def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[
 def _describe_difference(row: Extrinsic, back: Extrinsic) -> str:
     """How far a transform and that in the other direction are from each other's inverse; "" where they are that."""
     turn, turn_back = np.array(row.rotation), np.array(back.rotation)
-    distance_m = float(np.linalg.norm(np.array(row.translation) + rotated(turn, np.array(back.translation))))
+    distance_m = float(np.linalg.norm(np.array(row.translation) + rotate_vectors(turn, np.array(back.translation))))
     cosine = abs(float(turn @ (turn_back * CONJUGATE)) / float(np.linalg.norm(turn) * np.linalg.norm(turn_back)))
     angle_deg = float(np.degrees(2 * np.arccos(min(cosine, 1.0))))
     if distance_m <= NEAR_M and angle_deg <= NEAR_DEG:

@@ -11,7 +11,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import robot_file
 from fieldplay.geometry import axes
 from fieldplay.geometry.urdf_model import MOVING, model_from_text
-from fieldplay.kinematics.joint_transforms import renamed, renaming_from_text
+from fieldplay.kinematics.joint_transforms import rename_joints, renaming_from_text
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 from fieldplay_cdff.logs.index.file_index import NO_TIME
@@ -46,7 +46,7 @@ def check_joint_names(archive: Archive) -> None:
             raise UsageError(str(error)) from None
         names = _names(archive.streams[derived.streams[0]])
         moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
-        known = renamed(names, renaming)
+        known = rename_joints(names, renaming)
         strange = [name for name, own in zip(names, known, strict=True) if own not in {joint.name for joint in moving}]
         missing = [joint.name for joint in moving if joint.mimic is None and joint.name not in known]
         for text in _texts(archive.spec.robot, strange, missing):
@@ -152,4 +152,4 @@ def _upright(streams: list[LogStream]) -> bool | None:
 
 
 def _up(turn: Floats) -> float:
-    return float(axes.rotated(turn, (0.0, 0.0, 1.0))[:, 2].mean())
+    return float(axes.rotate_vectors(turn, (0.0, 0.0, 1.0))[:, 2].mean())

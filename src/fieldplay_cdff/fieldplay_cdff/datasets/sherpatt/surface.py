@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.geometry.axes import rotated
+from fieldplay.geometry.axes import rotate_vectors
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.geotiff import (
@@ -251,8 +251,8 @@ def check_heading(archive: Archive, known_deg: float) -> None:
     unit, wheels = _row_near(satellites, start), _row_near(odometry, start)
     if unit is None or wheels is None:
         return
-    by_unit = rotated(unit.orientation_xyzw[0], rotated(_body_in_unit(archive)[1], AHEAD))
-    by_wheels = rotated(wheels.orientation_xyzw[0], AHEAD)
+    by_unit = rotate_vectors(unit.orientation_xyzw[0], rotate_vectors(_body_in_unit(archive)[1], AHEAD))
+    by_wheels = rotate_vectors(wheels.orientation_xyzw[0], AHEAD)
     measured_deg = float(np.degrees(np.arctan2(by_unit[1], by_unit[0]) - np.arctan2(by_wheels[1], by_wheels[0])))
     difference = (measured_deg - known_deg + 180) % 360 - 180
     doubt = ": the satellite unit's axes are taken wrongly, see dgps_frame" if abs(difference) > FAR_DEG else ""
@@ -264,7 +264,7 @@ def check_heading(archive: Archive, known_deg: float) -> None:
 
 def _bodies(archive: Archive, record: records.Odometry) -> Numbers:
     """Places (n, 3) of the body from poses of the unit, whose place in it the description has."""
-    return np.asarray(record.position_m + rotated(record.orientation_xyzw, _body_in_unit(archive)[0]), float)
+    return np.asarray(record.position_m + rotate_vectors(record.orientation_xyzw, _body_in_unit(archive)[0]), float)
 
 
 def _body_in_unit(archive: Archive) -> tuple[Numbers, Numbers]:

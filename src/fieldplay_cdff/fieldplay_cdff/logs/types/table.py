@@ -365,7 +365,7 @@ def _require_unit(rows: SampleRows, turn: Floats, requested: NDArray[np.bool_]) 
 
 def _matrices(turn: Floats) -> Floats:
     """Rotations (n, 3, 3) of quaternions."""
-    return np.stack([axes.rotated(turn, axis) for axis in np.eye(3)], axis=-1)
+    return np.stack([axes.rotate_vectors(turn, axis) for axis in np.eye(3)], axis=-1)
 
 
 def _covariance(rows: SampleRows, name: str, unknown: NDArray[np.bool_], turn: Floats | None = None) -> Floats:
