@@ -21,13 +21,13 @@ def message(stamp_s: float) -> bytes:
     return b"\0\1\0\0" + struct.pack("<iI", seconds, round((stamp_s - seconds) * 1e9)) + b"rest"
 
 
-def test_the_time_of_a_message_is_found_where_its_type_has_it() -> None:
+def test_stamp_is_read_from_header_or_from_first_transform() -> None:
     assert stamp_of(ODOMETRY, message(1656931512.25)) == 1656931512_250000000
     in_a_sequence = message(7.5)[:4] + struct.pack("<I", 1) + message(7.5)[4:]
     assert stamp_of(TRANSFORMS, in_a_sequence) == 7_500000000
 
 
-def test_a_message_without_a_header_has_no_lag() -> None:
+def test_message_without_header_has_no_lag() -> None:
     assert stamp_of("std_msgs/msg/UInt8", b"\0\1\0\0\7") is None
     topic = ReceivedTopic("std_msgs/msg/UInt8")
     for step in range(3):
@@ -36,7 +36,7 @@ def test_a_message_without_a_header_has_no_lag() -> None:
     assert line.split()[:4] == ["/fix_type", "1.0", "3", "-"]
 
 
-def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
+def test_rate_covers_last_two_seconds_and_mean_rate_everything() -> None:
     received = ReceivedTopic(ODOMETRY)
     for step in range(101):
         received.add(message(step / 10), 50 + step / 10)
@@ -45,7 +45,7 @@ def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
     assert received.mean_rate_hz() == pytest.approx(10)
 
 
-def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
+def test_lag_is_relative_to_fastest_topic() -> None:
     soon, late = ReceivedTopic(ODOMETRY), ReceivedTopic(ODOMETRY)
     for step in range(3):
         soon.add(message(100.0 + step), 5.0 + step)
@@ -58,12 +58,12 @@ def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
     assert [line.split()[3] for line in lines] == ["0.0", "250.0", "-", "-"]
 
 
-def test_what_the_wire_adds_to_a_message_makes_no_difference() -> None:
+def test_digest_ignores_padding_of_transport() -> None:
     assert digest(b"\0\1\0\0abcde") == digest(b"\0\1\0\3abcde\0\0\0")
     assert digest(b"\0\1\0\0abcde") != digest(b"\0\1\0\0abcdf\0\0\0")
 
 
-def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None:
+def test_differences_compare_bytes_and_count_computed_messages() -> None:
     one, two = digest(b"one"), digest(b"two")
     written = {"/same": [one, two], "/fewer": [one, two], "/other": [one, two], "/computed": [one]}
     received = {"/same": [one, two], "/fewer": [one], "/other": [one, one], "/computed": [two]}
@@ -76,7 +76,7 @@ def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None
     ]
 
 
-def test_a_file_gets_the_table_once_and_no_control_characters() -> None:
+def test_table_in_file_is_written_once_without_control_characters() -> None:
     out = io.StringIO()
     table = LiveTable(out)
     received = {"/a": ReceivedTopic(ODOMETRY)}

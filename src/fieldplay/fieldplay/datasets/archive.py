@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fieldplay.datasets.origins import Origin
 
 SHOWN = 20  # defects that are told in short
-LISTED_PER_PLACE_AND_KIND = 1000
+LISTED_PER_KIND = 1000
 OTHERS_SHOWN = 5
 MOST_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
 NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
@@ -58,16 +58,16 @@ class DefectLog:
         self._lock = threading.Lock()
 
     def __call__(self, defect: Defect) -> None:
-        key = (place_of(defect), defect.kind)
+        key = (defect_scope(defect), defect.kind)
         with self._lock:
             self.counts[key] += 1
-            if self.counts[key] <= LISTED_PER_PLACE_AND_KIND:
+            if self.counts[key] <= LISTED_PER_KIND:
                 self.listed.append(defect)
 
     def join(self, listed: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
         """Take over what another process found of the same archive; what both found is one."""
         known = set(self.listed)
-        more = counts - Counter((place_of(defect), defect.kind) for defect in listed)
+        more = counts - Counter((defect_scope(defect), defect.kind) for defect in listed)
         for defect in listed:
             if defect not in known:
                 self(defect)
@@ -80,7 +80,7 @@ class DefectLog:
     @property
     def dropped(self) -> Counter[tuple[str, str]]:
         """How many of a kind in a place are counted only."""
-        return self.counts - Counter((place_of(defect), defect.kind) for defect in self.listed)
+        return self.counts - Counter((defect_scope(defect), defect.kind) for defect in self.listed)
 
     def in_short(self) -> list[str]:
         """How many of each kind there are, and the first of each file; nothing where there are none."""
@@ -117,8 +117,8 @@ def file_of_span(archive: "Archive", stream: str, index: int) -> str:
     )
 
 
-def place_of(defect: Defect) -> str:
-    """What its defects are counted by."""
+def defect_scope(defect: Defect) -> str:
+    """The file or stream that a defect is counted for."""
     is_of_many = defect.row is not None or defect.sample is not None
     return defect.file if is_of_many or defect.stream is None else defect.stream
 

@@ -1,4 +1,4 @@
-"""How playing stands, and what the player tells of it: lines of text, diagnostics, and when it falls behind."""
+"""The state of playback, and what the player reports of it: lines of text, diagnostics, and when it falls behind."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -77,9 +77,9 @@ def play_plan(
 
     @lru_cache(maxsize=4)
     def static_tf_at(stamp_ns: int) -> Run:
-        found = static_feed(archive, chosen, window.first_ns, stamp_ns)
+        static = static_feed(archive, chosen, window.first_ns, stamp_ns)
         numbers = [number for number, feed in enumerate(feeds) if feed.static]
-        return _all(found, numbers[0]) if found is not None and numbers else []
+        return _all(static, numbers[0]) if static is not None and numbers else []
 
     plan = PlayPlan(
         static_messages=[message for number, feed in enumerate(feeds) if feed.static for message in _all(feed, number)],

@@ -12,7 +12,7 @@ from fieldplay.core.errors import (
     UserError,
 )
 from fieldplay.datasets.archive import (
-    LISTED_PER_PLACE_AND_KIND,
+    LISTED_PER_KIND,
     Archive,
     DefectLog,
     chosen_parameters,
@@ -155,23 +155,23 @@ def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: p
 
 def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> None:
     log = DefectLog()
-    for k in range(LISTED_PER_PLACE_AND_KIND + 5):
+    for k in range(LISTED_PER_KIND + 5):
         log(Defect(file="a", kind="short_row", message="", row=k))
     log(Defect(file="b", kind="short_row", message=""))
-    assert (log.total, len(log.listed)) == (LISTED_PER_PLACE_AND_KIND + 6, LISTED_PER_PLACE_AND_KIND + 1)
-    assert log.counts["a", "short_row"] == LISTED_PER_PLACE_AND_KIND + 5
+    assert (log.total, len(log.listed)) == (LISTED_PER_KIND + 6, LISTED_PER_KIND + 1)
+    assert log.counts["a", "short_row"] == LISTED_PER_KIND + 5
     assert log.dropped == {("a", "short_row"): 5}
 
 
 def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defective() -> None:
     log = DefectLog()
-    for k in range(LISTED_PER_PLACE_AND_KIND + 7):
+    for k in range(LISTED_PER_KIND + 7):
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
-    assert (log.total, len(log.listed)) == (LISTED_PER_PLACE_AND_KIND + 7, LISTED_PER_PLACE_AND_KIND)
+    assert (log.total, len(log.listed)) == (LISTED_PER_KIND + 7, LISTED_PER_KIND)
     assert log.dropped == {("cam", "picture_size"): 7}
     first, second, *_, last = lines = log.in_short()
     assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
-    assert last == "  and 7 more: fieldplay check lists them" and len(lines) == LISTED_PER_PLACE_AND_KIND + 2
+    assert last == "  and 7 more: fieldplay check lists them" and len(lines) == LISTED_PER_KIND + 2
 
 
 def test_each_file_has_a_line_however_many_defects_another_has() -> None:

@@ -250,13 +250,13 @@ class Target:
 class Sight:
     """In which share of the scans something lies at a target, and where in the median."""
 
-    share: float
+    fraction: float
     bearing_deg: float
     range_m: float
 
     @property
     def is_seen(self) -> bool:
-        return self.share >= SEEN_FRACTION
+        return self.fraction >= SEEN_FRACTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,8 +306,8 @@ def sight_of(scans: list[Floats], rotation: Floats, target: Target, *, mirrored:
         ranges.append(range_m[near])
     bearing, range_m = np.concatenate(bearings), np.concatenate(ranges)
     if not len(bearing):
-        return Sight(share=0.0, bearing_deg=np.nan, range_m=np.nan)
-    return Sight(share=seen / len(scans), bearing_deg=float(np.median(bearing)), range_m=float(np.median(range_m)))
+        return Sight(fraction=0.0, bearing_deg=np.nan, range_m=np.nan)
+    return Sight(fraction=seen / len(scans), bearing_deg=float(np.median(bearing)), range_m=float(np.median(range_m)))
 
 
 def body_from_sensor(archive: Archive, sensor: str) -> Floats | None:

@@ -186,7 +186,7 @@ class Curve:
     y: Array
     low: Array | None = None
     high: Array | None = None
-    piece: NDArray[np.intp] | None = None
+    segment: NDArray[np.intp] | None = None
     is_held: bool = False
     colour: int | None = None
 
@@ -209,9 +209,9 @@ def runs(curve: Curve, x_axis: Axis) -> list[NDArray[np.intp]]:
     if len(there) < 2:
         return [there] if len(there) else []
     steps, leaps = np.diff(curve.x[there]), np.diff(x_axis.segment_indices(curve.x[there])) != 0
-    if curve.piece is not None:
-        leaps |= np.diff(curve.piece[there]) != 0
-    if curve.is_held or curve.piece is not None:
+    if curve.segment is not None:
+        leaps |= np.diff(curve.segment[there]) != 0
+    if curve.is_held or curve.segment is not None:
         return np.split(there, np.flatnonzero(leaps) + 1)
     usual = float(np.median(steps[~leaps])) if not leaps.all() else 0.0
     return np.split(there, np.flatnonzero(leaps | (steps > FAR * usual)) + 1)

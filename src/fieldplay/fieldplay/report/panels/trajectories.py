@@ -74,7 +74,7 @@ class Route:
     tf_ns: NDArray[np.int64] | None = None
     is_fix: bool = False
     own_frame: str = ""
-    piece: NDArray[np.intp] | None = None  # of the recording, by point: what lies between two pieces is not known
+    segment: NDArray[np.intp] | None = None  # of the recording, by point: what lies between two pieces is not known
 
     @property
     def breaks(self) -> list[int]:
@@ -111,8 +111,8 @@ def distance_m(one: Route) -> Array:
     coarse = np.unique(np.r_[coarse, len(seconds) - 1]) if len(coarse) > 2 else np.arange(len(seconds))
     positions = one.points[coarse]
     steps = np.linalg.norm(np.diff(positions, axis=0, prepend=positions[:1]), axis=1)
-    if one.piece is not None:
-        steps[np.diff(one.piece[coarse], prepend=one.piece[0]) != 0] = 0.0
+    if one.segment is not None:
+        steps[np.diff(one.segment[coarse], prepend=one.segment[0]) != 0] = 0.0
     distances: Array = np.interp(seconds, seconds[coarse], np.cumsum(steps))
     return distances
 
@@ -121,7 +121,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
     """Height along the way and speed over time, of those that have any."""
     charts = []
     heights = [
-        Curve(one.label, distance_m(one), one.points[:, 2], piece=one.piece, colour=index)
+        Curve(one.label, distance_m(one), one.points[:, 2], segment=one.segment, colour=index)
         for index, one in enumerate(routes)
         if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > LEAST_LENGTH_M
     ]
@@ -207,7 +207,7 @@ def _still_table(routes: list[Route]) -> Html:
 def _with_intervals(one: Route, overview: Overview) -> Route:
     if one.stamp_ns is None:
         return one
-    return replace(one, piece=np.searchsorted(overview.intervals_ns[:, 0], one.stamp_ns, side="right"))
+    return replace(one, segment=np.searchsorted(overview.intervals_ns[:, 0], one.stamp_ns, side="right"))
 
 
 def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: list[Html]) -> Html:
