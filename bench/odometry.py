@@ -18,7 +18,7 @@ from convert import scratch
 
 import fieldplay
 from fieldplay.cli.main import main as main_of_fieldplay
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.offline.elevation import frame_t_root
 from fieldplay_samples.sample import SampleOptions, write_sample
@@ -51,7 +51,7 @@ def row_of(name: str, sample: Path, folder: Path) -> tuple[str, ...]:
         camera_t_base = frame_t_root(data.tf_static, camera)
     estimate = trajectory_from_rows(poses["stamp_ns"], poses["position_m"], poses["orientation_xyzw"])
     settings = EvaluationSettings(lengths_m=LENGTHS_M, step_m=0.0)
-    evaluation = evaluated(settings, estimate.of_frame(camera_t_base), truth_of(sample))
+    evaluation = evaluate(settings, estimate.of_frame(camera_t_base), truth_of(sample))
     medians = [f"{100 * np.median(each.errors.translation):.2f} %" for each in evaluation.over_lengths]
     pairs, cpu_s = result["sets"], result["cpu_s"]
     travelled = f"{evaluation.travelled_m[-1]:.0f} m"

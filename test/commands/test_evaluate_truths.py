@@ -20,7 +20,7 @@ from fieldplay.evaluation.trajectory_pair import TrajectoryPair, compare
 from fieldplay.geometry.frames import Frames
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
-from fieldplay.trajectories.time_offset import found_offset
+from fieldplay.trajectories.time_offset import find_time_offset
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 from fieldplay_testing.walks import headings, transforms
 from support.sampled import Sampled
@@ -66,19 +66,19 @@ def written(path: Path, trajectory: Trajectory) -> Path:
 @pytest.mark.parametrize("late_s", [0.2, 0.0, -0.137])
 def test_offset_of_times_is_found(late_s: float, rates_hz: tuple[float, float]) -> None:
     """As KISS-ICP's, whose poses are of the scan's end and stamped with its begin."""
-    actual = found_offset(drive(30, rates_hz[0], late_s), drive(30, rates_hz[1]), within_s=0.25)
+    actual = find_time_offset(drive(30, rates_hz[0], late_s), drive(30, rates_hz[1]), within_s=0.25)
     assert actual == pytest.approx(late_s, abs=0.005)
 
 
 def test_without_orientation_speeds_give_offset() -> None:
     truth = replace(drive(30, 50), has_orientation=False)
-    assert found_offset(drive(30, 10, 0.2), truth, within_s=0.25) == pytest.approx(0.2, abs=0.005)
+    assert find_time_offset(drive(30, 10, 0.2), truth, within_s=0.25) == pytest.approx(0.2, abs=0.005)
 
 
 def test_what_stands_still_gives_no_offset() -> None:
     still = Trajectory(stamp_ns=np.arange(200) * 10**8, poses=np.tile(np.eye(4), (200, 1, 1)))
     with pytest.raises(FusionError, match="no offset within 1 s fits better than the others; give --offset S"):
-        found_offset(still, still, within_s=0.25)
+        find_time_offset(still, still, within_s=0.25)
 
 
 def test_offset_is_reported_and_too_much_of_it_warned_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Float32
 from tf2_msgs.msg import TFMessage
 
-from fieldplay.dust.classify import filtered_ranges, integrity_from_scans
+from fieldplay.dust.classify import filter_ranges, integrity_from_scans
 from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay.dust.scans import IntegritySettings, Scans, scans_from_messages
 from fieldplay.dust.sensor_integrity import SensorIntegrity
@@ -142,7 +142,7 @@ def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
             ranges_m=seen[name].ranges_m, limits_m=(limits[0], limits[1]),
         )  # fmt: skip
         batch = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(laser, RADAR))
-        filtered = filtered_ranges(seen[name].ranges_m, batch.outcomes).astype(np.float32)
+        filtered = filter_ranges(seen[name].ranges_m, batch.outcomes).astype(np.float32)
         assert np.isnan(filtered).sum() > np.isnan(seen[name].ranges_m).sum() + 1000
         received = stage.heard[f"{name}/scan_filtered"]
         for row, message in enumerate(received):
@@ -150,7 +150,7 @@ def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
             assert message.header.frame_id == f"robot/{name}"
             assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == scans.stamp_ns[row]
         fractions = [message.data for message in stage.heard[f"{name}/suspect_ratio"]]
-        assert fractions == pytest.approx(batch.shares.suspect, abs=1e-6)
+        assert fractions == pytest.approx(batch.rates.suspect, abs=1e-6)
         told = [message.status[0] for message in stage.heard[f"{name}/integrity"]]
         assert [(status.name, status.message) for status in told] == [(name, each.verdict) for each in batch.reports]
         assert told[-1].message == "dust or smoke" and told[-1].level == b"\x01"

@@ -16,7 +16,7 @@ from fieldplay.dust.radar import (
     RadarCoverage,
     RadarViews,
     nearest_at,
-    seen_by_radar,
+    project_to_radar,
 )
 from fieldplay.dust.scans import (
     IN_FRONT,
@@ -29,9 +29,9 @@ from fieldplay.dust.scans import (
     IntegritySettings,
     Outcomes,
     Scans,
-    before,
-    beside,
-    joined,
+    concatenate_scans,
+    previous_scan_values,
+    shift_beams,
 )
 from fieldplay.geometry.transforms import Array
 
@@ -62,7 +62,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FlagRates:
-    """Over the window that ends with each scan (n,): shares of returns, NaN where there were none to count.
+    """Over the window that ends with each scan (n,): fractions of returns, NaN where there were none to count.
 
     `suspect` are those in front or isolated of all returns, `in_front` those of the returns that the radar could judge,
     `isolated` and `unknown` those of all; `no_return` are the beams that met nothing, of all that were sent.
@@ -81,7 +81,7 @@ class FlagRates:
 
 @dataclass(frozen=True, kw_only=True)
 class AirReport:
-    """The shares at a time, and what they say."""
+    """The rates at a time, and the verdict from them."""
 
     stamp_ns: int
     verdict: str
@@ -101,14 +101,14 @@ class AirReport:
     def values(self) -> tuple[tuple[str, str], ...]:
         """Names and numbers, as a diagnostic status has them."""
         fractions = ("suspect", "in_front", "isolated", "unknown", "no_return")
-        told = tuple((f"{name}_share", f"{getattr(self, name):.4f}") for name in fractions)
-        return (*told, ("judged_returns", str(self.judged)))
+        values = tuple((f"{name}_share", f"{getattr(self, name):.4f}") for name in fractions)
+        return (*values, ("judged_returns", str(self.judged)))
 
 
-def shares_of_counts(
+def update_rates(
     settings: IntegritySettings, before: Counted | None, stamp_ns: NDArray[np.int64], *, counts: Counts
 ) -> tuple[FlagRates, list[AirReport], Counted]:
-    """The shares at scans with counts (n, OUTCOMES) that follow those before; a report for each report_s that began."""
+    """The rates at further scans with counts (n, OUTCOMES), and a report for each report_s that started."""
     first_ns = int(stamp_ns[0]) if before is None else before.first_ns
     old = np.zeros(0, np.int64) if before is None else before.stamp_ns
     times = np.concatenate([old, stamp_ns])
@@ -116,16 +116,16 @@ def shares_of_counts(
     window_ns = round(settings.window_s * NS_PER_S)
     start = np.searchsorted(times, stamp_ns - window_ns, side="right")
     sums = np.concatenate([np.zeros((1, all_counts.shape[1]), np.int64), np.cumsum(all_counts, axis=0)])
-    fractions = _shares(sums[len(old) + 1 :] - sums[start])
+    fractions = _flag_rates(sums[len(old) + 1 :] - sums[start])
     number = (np.concatenate([old[-1:], stamp_ns]) - first_ns) // round(settings.report_s * NS_PER_S)
     due = np.diff(number, prepend=number[:1])[len(old[-1:]) :] > 0
     reports = [_report(settings, fractions, row, int(stamp_ns[row])) for row in np.flatnonzero(due).tolist()]
-    kept = times > times[-1] - window_ns
-    return fractions, reports, Counted(first_ns=first_ns, stamp_ns=times[kept], counts=all_counts[kept])
+    in_window = times > times[-1] - window_ns
+    return fractions, reports, Counted(first_ns=first_ns, stamp_ns=times[in_window], counts=all_counts[in_window])
 
 
-def verdict_of_shares(settings: IntegritySettings, in_front: float, isolated: float, *, judged: int) -> str:
-    """What the shares say of the air; NaN says nothing."""
+def air_verdict(settings: IntegritySettings, in_front: float, isolated: float, *, judged: int) -> str:
+    """Classify the air by the rates; NaN does not count."""
     if judged >= settings.least_judged and in_front >= settings.dust_share:
         return DUST_OR_SMOKE
     if isolated >= settings.rain_share:
@@ -134,20 +134,20 @@ def verdict_of_shares(settings: IntegritySettings, in_front: float, isolated: fl
     return CLEAR if judged >= settings.least_judged else NOT_JUDGED
 
 
-def _shares(sums: Counts) -> FlagRates:
+def _flag_rates(sums: Counts) -> FlagRates:
     returns = sums[:, OK] + sums[:, IN_FRONT] + sums[:, ISOLATED] + sums[:, UNKNOWN]
     judged = sums[:, OK] + sums[:, IN_FRONT]
     return FlagRates(
-        suspect=_share(sums[:, IN_FRONT] + sums[:, ISOLATED], returns),
-        in_front=_share(sums[:, IN_FRONT], judged),
-        isolated=_share(sums[:, ISOLATED], returns),
-        unknown=_share(sums[:, UNKNOWN], returns),
-        no_return=_share(sums[:, NO_RETURN], returns + sums[:, NO_RETURN]),
+        suspect=_ratio(sums[:, IN_FRONT] + sums[:, ISOLATED], returns),
+        in_front=_ratio(sums[:, IN_FRONT], judged),
+        isolated=_ratio(sums[:, ISOLATED], returns),
+        unknown=_ratio(sums[:, UNKNOWN], returns),
+        no_return=_ratio(sums[:, NO_RETURN], returns + sums[:, NO_RETURN]),
         judged=judged,
     )
 
 
-def _share(part: Counts, whole: Counts) -> Array:
+def _ratio(part: Counts, whole: Counts) -> Array:
     fraction: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
     return fraction
 
@@ -156,7 +156,7 @@ def _report(settings: IntegritySettings, fractions: FlagRates, row: int, stamp_n
     names = ("suspect", "in_front", "isolated", "unknown", "no_return")
     values = {name: float(getattr(fractions, name)[row]) for name in names}
     judged = int(fractions.judged[row])
-    verdict = verdict_of_shares(settings, values["in_front"], values["isolated"], judged=judged)
+    verdict = air_verdict(settings, values["in_front"], values["isolated"], judged=judged)
     return AirReport(stamp_ns=stamp_ns, verdict=verdict, judged=judged, **values)
 
 
@@ -170,10 +170,10 @@ def steadiness(settings: IntegritySettings, scans: Scans, requested: Flags) -> N
     range, which may differ by steady_m. A step may find nothing, but no two in a row. So a thing may move, and the
     vehicle too.
     """
-    found = np.full(requested.shape, NOT_ASKED, np.uint8)
+    result = np.full(requested.shape, NOT_ASKED, np.uint8)
     for rows, beams in _parts(requested):
-        found[rows, beams] = _traced(settings, scans, rows + len(scans) - len(requested), beams)
-    return found
+        result[rows, beams] = _trace_back(settings, scans, rows + len(scans) - len(requested), beams)
+    return result
 
 
 def often_there(settings: IntegritySettings, scans: Scans, requested: Flags) -> Flags:
@@ -182,16 +182,16 @@ def often_there(settings: IntegritySettings, scans: Scans, requested: Flags) -> 
     A post thinner than the step of the beams is missed by most scans, and cannot be traced. Where too few scans were
     before, all may have been there.
     """
-    found = np.zeros(requested.shape, bool)
+    result = np.zeros(requested.shape, bool)
     steps = np.arange(1, settings.trace_scans + 1)
     for rows, beams in _parts(requested, at_once=AT_ONCE // settings.trace_scans + 1):
         own = rows + len(scans) - len(requested)
         earlier = (own[:, None] - steps).ravel()
-        place, range_m = _directions(scans, own, beams), scans.ranges_m[own, beams]
-        repeated = (np.repeat(values, len(steps)) for values in (place, range_m))
+        direction, range_m = _directions(scans, own, beams), scans.ranges_m[own, beams]
+        repeated = (np.repeat(values, len(steps)) for values in (direction, range_m))
         near = _nearest(scans, np.maximum(earlier, 0), *repeated, within_m=settings.steady_m)[0] & (earlier >= 0)
-        found[rows, beams] = (near.reshape(-1, len(steps)).sum(axis=1) >= LEAST_OFTEN) | (own < len(steps))
-    return found
+        result[rows, beams] = (near.reshape(-1, len(steps)).sum(axis=1) >= LEAST_OFTEN) | (own < len(steps))
+    return result
 
 
 def _parts(requested: Flags, at_once: int = AT_ONCE) -> Iterator[tuple[Indices, Indices]]:
@@ -200,21 +200,28 @@ def _parts(requested: Flags, at_once: int = AT_ONCE) -> Iterator[tuple[Indices, 
         yield rows[start : start + at_once], beams[start : start + at_once]
 
 
-def _traced(settings: IntegritySettings, scans: Scans, rows: Indices, beams: Indices) -> NDArray[np.uint8]:
-    """What becomes of returns (c,), all of them a step further back at a time."""
+def _trace_back(settings: IntegritySettings, scans: Scans, rows: Indices, beams: Indices) -> NDArray[np.uint8]:
+    """Trace returns (c,) back, all of them one scan at a time."""
     result = np.full(len(rows), STEADY, np.uint8)
     follows = np.r_[False, np.diff(scans.stamp_ns) <= LONGEST_STEP_NS]
-    place = _directions(scans, rows, beams)
+    direction = _directions(scans, rows, beams)
     range_m, missed, number = scans.ranges_m[rows, beams], np.zeros(len(rows), bool), np.arange(len(rows))
     for step in range(1, settings.trace_scans + 1):
         row = rows[number] - step
         known = (row >= 0) & follows[row + 1]
         result[number[~known]] = NO_HISTORY
-        there, near_place, near_m = _nearest(scans, np.maximum(row, 0), place, range_m, within_m=settings.steady_m)
+        there, near_direction, near_m = _nearest(
+            scans, np.maximum(row, 0), direction, range_m, within_m=settings.steady_m
+        )
         lost = known & ~there & missed
         result[number[lost]] = UNSTEADY
-        kept = known & ~lost
-        number, place, range_m, missed = number[kept], near_place[kept], near_m[kept], ~there[kept]
+        keep_mask = known & ~lost
+        number, direction, range_m, missed = (
+            number[keep_mask],
+            near_direction[keep_mask],
+            near_m[keep_mask],
+            ~there[keep_mask],
+        )
         if not len(number):
             break
     return result
@@ -226,14 +233,14 @@ def _directions(scans: Scans, rows: Indices, beams: Indices) -> Array:
 
 
 def _nearest(
-    scans: Scans, row: Indices, place: Array, range_m: Array, *, within_m: float
+    scans: Scans, row: Indices, direction: Array, range_m: Array, *, within_m: float
 ) -> tuple[Flags, Array, Array]:
-    """The nearest in range of the beams within a step of each place (c,): if it is near enough; its place and range.
+    """The nearest in range of the beams within a step of each direction (c,): whether near enough; direction; range.
 
-    Where it is not, the place and the range stay.
+    Where it is not near enough, direction and range stay.
     """
     start = scans.angle_min_rad[row] / scans.angle_increment_rad[row]
-    local = place - start
+    local = direction - start
     beams = np.rint(local).astype(np.intp)[:, None] + np.arange(-1, 2)
     inside = (beams >= 0) & (beams < scans.ranges_m.shape[1]) & (np.abs(beams - local[:, None]) <= ONE_STEP)
     ranges = scans.ranges_m[row[:, None], np.where(inside, beams, 0)]
@@ -242,7 +249,7 @@ def _nearest(
     each = np.arange(len(row))
     best = np.argmin(off_m, axis=1)
     there = off_m[each, best] <= within_m
-    return there, np.where(there, beams[each, best] + start, place), np.where(there, ranges[each, best], range_m)
+    return there, np.where(there, beams[each, best] + start, direction), np.where(there, ranges[each, best], range_m)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,20 +273,20 @@ class IntegrityState:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Integrity:
-    """Scans judged: what became of each return (n, k), the shares at each scan, the reports that were due."""
+    """The result for scans: the outcome of each return (n, k), the rates at each scan, the reports that were due."""
 
     outcomes: Outcomes
-    shares: FlagRates
+    rates: FlagRates
     reports: list[AirReport]
     last: IntegrityState
 
 
 @dataclass(frozen=True, eq=False)
 class _Suspicion:
-    """Of returns (n, k): nearer than all that the radar sees there, though it could; and not nearer."""
+    """Which returns (n, k) are nearer than all that the radar sees there, though it could; and which are not nearer."""
 
     in_front: Flags
-    behind: Flags
+    not_nearer: Flags
 
 
 def integrity_from_scans(
@@ -294,28 +301,28 @@ def integrity_from_scans(
     suspect = np.where(met, radar.in_front, np.nan).astype(np.float64)
     in_cloud = _in_cloud(scans, suspect, state)
     alone = met & ~in_cloud & _alone(settings, scans, state)
-    whole = scans if state is None else joined(state.past, scans)
+    whole = scans if state is None else concatenate_scans(state.past, scans)
     steady = steadiness(settings, whole, radar.in_front | alone)
     alone &= ~often_there(settings, whole, alone)
     outcomes = _outcomes(met, radar, alone, steady=steady, in_cloud=in_cloud)
     counts = np.stack([(outcomes == kind).sum(axis=1) for kind in range(OUTCOMES)], axis=1)
     counts[:, NO_RETURN] = np.isposinf(scans.ranges_m).sum(axis=1)
-    fractions, reports, counted = shares_of_counts(
+    fractions, reports, counted = update_rates(
         settings, None if state is None else state.counted, scans.stamp_ns, counts=counts
     )
     past = whole.only(slice(-settings.trace_scans, None))
     after = IntegrityState(past=past, suspect=suspect[-1:], counted=counted)
-    return Integrity(outcomes=outcomes, shares=fractions, reports=reports, last=after)
+    return Integrity(outcomes=outcomes, rates=fractions, reports=reports, last=after)
 
 
-def filtered_ranges(ranges_m: Array, outcomes: Outcomes) -> Array:
-    """The ranges (n, k) without those that are in front or isolated: NaN, which says neither free nor occupied."""
+def filter_ranges(ranges_m: Array, outcomes: Outcomes) -> Array:
+    """Replace the ranges (n, k) that are in front or isolated by NaN, which means neither free nor occupied."""
     return np.where((outcomes == IN_FRONT) | (outcomes == ISOLATED), np.nan, ranges_m)
 
 
 def _suspicion(settings: IntegritySettings, scans: Scans, nearest_m: Array, *, mounting: Mounting) -> _Suspicion:
     met = np.isfinite(scans.ranges_m)
-    seen = seen_by_radar(mounting, scans.angles_rad, np.where(met, scans.ranges_m, 0.0))
+    seen = project_to_radar(mounting, scans.angles_rad, np.where(met, scans.ranges_m, 0.0))
     radar_m = np.take_along_axis(nearest_m, seen.bin, axis=1)
     there = met & np.isfinite(radar_m)
     nearer = seen.range_m * (1.0 + settings.tolerance_share) + settings.tolerance_m < radar_m
@@ -331,9 +338,9 @@ def _alone(settings: IntegritySettings, scans: Scans, state: IntegrityState | No
     """Returns nearer by isolated_m than their neighbours in the scan and in the one before; NaN tells nothing."""
     ranges = scans.ranges_m
     last = None if state is None else state.last
-    earlier = before(scans, last, ranges, None if last is None else last.ranges_m)
+    earlier = previous_scan_values(scans, last, ranges, None if last is None else last.ranges_m)
     farther = ranges <= settings.isolated_within_m
-    for pair in ((beside(ranges, -1), beside(ranges, 1)), earlier):
+    for pair in ((shift_beams(ranges, -1), shift_beams(ranges, 1)), earlier):
         limits = np.fmin(*pair)  # the nearer of those that are there
         with np.errstate(invalid="ignore"):
             farther &= ranges + settings.isolated_m < limits
@@ -342,15 +349,17 @@ def _alone(settings: IntegritySettings, scans: Scans, state: IntegrityState | No
 
 def _in_cloud(scans: Scans, suspect: Array, state: IntegrityState | None) -> Flags:
     """Returns of whose neighbours, four in the scan and two in the one before, several are suspect."""
-    earlier = before(scans, *((None, suspect, None) if state is None else (state.last, suspect, state.suspect)))
-    around = [*(beside(suspect, steps) for steps in (-2, -1, 1, 2)), *earlier]
+    earlier = previous_scan_values(
+        scans, *((None, suspect, None) if state is None else (state.last, suspect, state.suspect))
+    )
+    around = [*(shift_beams(suspect, steps) for steps in (-2, -1, 1, 2)), *earlier]
     count = sum((np.nan_to_num(values) for values in around), np.zeros(suspect.shape))
     return np.asarray(count >= CLOUD_NEIGHBOURS, bool)
 
 
 def _outcomes(met: Flags, radar: _Suspicion, alone: Flags, *, steady: NDArray[np.uint8], in_cloud: Flags) -> Outcomes:
     """What each return is. Suspects of which nothing more is known, and those out of the beam, are UNKNOWN."""
-    solid = radar.behind | (radar.in_front & (steady == STEADY))
+    solid = radar.not_nearer | (radar.in_front & (steady == STEADY))
     cloud = radar.in_front & in_cloud & (steady == UNSTEADY)
     drop = alone & (steady == UNSTEADY)
     kinds = np.select([~met, drop, cloud, solid], [NO_RETURN, ISOLATED, IN_FRONT, OK], UNKNOWN)

@@ -12,7 +12,7 @@ from fieldplay.geometry.transforms import Array, inverse_from_transform
 BINS = 360  # bearings of one degree about the radar's own z axis
 NS_PER_S = 1_000_000_000
 MOST_REVOLUTIONS = 16  # that one look takes in
-KEPT = 128  # revolutions before those that come
+HISTORY_REVOLUTIONS = 128  # revolutions before those that come
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +45,7 @@ class RadarViews:
         if not len(stamp_ns):
             return self
         end = int(np.searchsorted(self.stamp_ns, stamp_ns[0]))
-        start = max(0, end + 1 - KEPT)
+        start = max(0, end + 1 - HISTORY_REVOLUTIONS)
         nearest = [nearest_from_returns(settings, turn)[None] for turn in points]
         return RadarViews(
             stamp_ns=np.concatenate([self.stamp_ns[start:end], stamp_ns]),
@@ -74,12 +74,12 @@ def nearest_from_returns(settings: IntegritySettings, points: Array) -> Array:
     A return stands for all bearings within cell_deg of it.
     """
     range_m = np.sqrt((points * points).sum(axis=-1))
-    kept = range_m >= settings.radar_nearest_m
-    place = _bins(points[kept, 0], points[kept, 1])
+    keep_mask = range_m >= settings.radar_nearest_m
+    bins = _bins(points[keep_mask, 0], points[keep_mask, 1])
     reach = round(settings.cell_deg)
-    around = (place[:, None] + np.arange(-reach, reach + 1)) % BINS
+    around = (bins[:, None] + np.arange(-reach, reach + 1)) % BINS
     nearest = np.full(BINS, np.inf)
-    np.minimum.at(nearest, around, range_m[kept, None])
+    np.minimum.at(nearest, around, range_m[keep_mask, None])
     return nearest
 
 
@@ -105,11 +105,11 @@ def nearest_at(settings: IntegritySettings, views: RadarViews, stamp_ns: NDArray
     return nearest
 
 
-def seen_by_radar(mounting: Mounting, angles_rad: Array, range_m: Array) -> RadarCoverage:
-    """Laser returns (n, k) at their angles in the laser's frame, as the radar has them."""
-    turn, place = mounting.radar_t_laser[:3, :3], mounting.radar_t_laser[:3, 3]
+def project_to_radar(mounting: Mounting, angles_rad: Array, range_m: Array) -> RadarCoverage:
+    """Transform laser returns (n, k) at their angles in the laser's frame to the radar's bins and ranges."""
+    rotation, translation = mounting.radar_t_laser[:3, :3], mounting.radar_t_laser[:3, 3]
     ahead, aside = range_m * np.cos(angles_rad), range_m * np.sin(angles_rad)
-    x, y, z = (turn[axis, 0] * ahead + turn[axis, 1] * aside + place[axis] for axis in range(3))
+    x, y, z = (rotation[axis, 0] * ahead + rotation[axis, 1] * aside + translation[axis] for axis in range(3))
     level = np.hypot(x, y)
     return RadarCoverage(bin=_bins(x, y), range_m=np.hypot(level, z), above_m=mounting.up * z)
 

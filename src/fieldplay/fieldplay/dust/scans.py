@@ -109,8 +109,8 @@ def scans_from_messages(
     )
 
 
-def joined(first: Scans, then: Scans) -> Scans:
-    """Scans after each other, the shorter ones filled up with NaN."""
+def concatenate_scans(first: Scans, then: Scans) -> Scans:
+    """Concatenate scans, the shorter ones padded with NaN."""
     parts = (first, then)
     ranges = np.full((len(first) + len(then), max(part.ranges_m.shape[1] for part in parts)), np.nan)
     for part, rows in zip(parts, (slice(None, len(first)), slice(len(first), None)), strict=True):
@@ -123,18 +123,20 @@ def joined(first: Scans, then: Scans) -> Scans:
     )
 
 
-def beside(values: Array, steps: int) -> Array:
-    """The values (n, k) of the beams so many steps further on, NaN beyond the ends."""
+def shift_beams(values: Array, steps: int) -> Array:
+    """The values (n, k) shifted by so many beams, NaN beyond the ends."""
     moved = np.full(values.shape, np.nan)
     if abs(steps) < values.shape[1]:
-        kept, target = (
+        source, target = (
             (slice(steps, None), slice(None, -steps)) if steps > 0 else (slice(None, steps), slice(-steps, None))
         )
-        moved[:, target] = values[:, kept]
+        moved[:, target] = values[:, source]
     return moved
 
 
-def before(scans: Scans, previous: Scans | None, values: Array, previous_values: Array | None) -> tuple[Array, Array]:
+def previous_scan_values(
+    scans: Scans, previous: Scans | None, values: Array, previous_values: Array | None
+) -> tuple[Array, Array]:
     """The values (n, k) at the two beams of the scan before that enclose each beam, NaN where there is none.
 
     The first scan comes after `previous`, which is one scan with values (1, k'), or after nothing.
@@ -154,8 +156,8 @@ def before(scans: Scans, previous: Scans | None, values: Array, previous_values:
     return first, second
 
 
-def _at(values: Array, place: NDArray[np.intp]) -> Array:
-    """Values (n, k) at places (n, k), NaN where there is no such place."""
-    inside = (place >= 0) & (place < values.shape[1])
-    found = np.take_along_axis(values, np.where(inside, place, 0), axis=1)
-    return np.where(inside, found, np.nan)
+def _at(values: Array, index: NDArray[np.intp]) -> Array:
+    """Values (n, k) at indices (n, k), NaN where the index is out of range."""
+    inside = (index >= 0) & (index < values.shape[1])
+    result = np.take_along_axis(values, np.where(inside, index, 0), axis=1)
+    return np.where(inside, result, np.nan)

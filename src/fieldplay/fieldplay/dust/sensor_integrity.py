@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UserError
-from fieldplay.dust.classify import AirReport, IntegrityState, filtered_ranges, integrity_from_scans
+from fieldplay.dust.classify import AirReport, IntegrityState, filter_ranges, integrity_from_scans
 from fieldplay.dust.radar import (
     Mounting,
     mounting_from_base,
@@ -71,8 +71,8 @@ class SensorIntegrity(Computation):
         )
         self._filtered = Output(topic=f"{self._laser}/scan_filtered", type=scan, frame_of=SCAN)
         self._reports = Output(topic=f"{self._laser}/integrity", type="diagnostic_msgs/msg/DiagnosticArray")
-        self._shares = Output(topic=f"{self._laser}/suspect_ratio", type=fraction)
-        self.outputs = (self._filtered, self._reports, self._shares)
+        self._suspect_ratio = Output(topic=f"{self._laser}/suspect_ratio", type=fraction)
+        self.outputs = (self._filtered, self._reports, self._suspect_ratio)
         self._mounting: Mounting | None = None
         self._waiting: deque[LaserScans] = deque(maxlen=MOST_WAITING)
         self._state: IntegrityState | None = None
@@ -91,16 +91,16 @@ class SensorIntegrity(Computation):
         else:
             raise TypeError(f"expected scans of a laser or clouds of a radar, got {type(record).__name__}")
         if self._mounting is None and self._waiting and RADAR in self.frames:
-            self._mounting = self._found_mounting()
+            self._mounting = self._find_mounting()
         while self._mounting is not None and self._waiting:
-            yield from self._judged(self._waiting.popleft(), self._mounting)
+            yield from self._judge(self._waiting.popleft(), self._mounting)
 
     def _see(self, clouds: Clouds) -> None:
-        """Further revolutions; of a damaged one the messages of the clouds tell."""
+        """Add revolutions; a damaged one is reported by `_points`."""
         points = [(row, self._points(clouds, row)) for row in range(len(clouds))]
-        seen = [(row, found) for row, found in points if found is not None]
+        seen = [(row, xyz) for row, xyz in points if xyz is not None]
         stamp_ns = clouds.stamp_ns[[row for row, _ in seen]]
-        self._views = self._views.with_revolutions(self._settings, stamp_ns, [found for _, found in seen])
+        self._views = self._views.with_revolutions(self._settings, stamp_ns, [xyz for _, xyz in seen])
 
     def _points(self, clouds: Clouds, row: int) -> Array | None:
         try:
@@ -122,13 +122,13 @@ class SensorIntegrity(Computation):
         self.warn(f"a message is left out: expected a scan of beams with a step between them, got {beams}")
         return scans.only(good)
 
-    def _found_mounting(self) -> Mounting | None:
-        """Where the laser and the radar are, as soon as it is known."""
+    def _find_mounting(self) -> Mounting | None:
+        """The mountings of the laser and the radar, as soon as they are known."""
         base = self.frame_of("frame")
         laser, radar = (self.link(base, self.frames[name].frame) for name in (SCAN, RADAR))
         return None if laser is None or radar is None else mounting_from_base(laser, radar)
 
-    def _judged(self, record: LaserScans, mounting: Mounting) -> OutputRecords:
+    def _judge(self, record: LaserScans, mounting: Mounting) -> OutputRecords:
         if not len(record):
             return
         first_ns, last_ns = int(record.stamp_ns[0]), int(record.stamp_ns[-1])
@@ -140,12 +140,15 @@ class SensorIntegrity(Computation):
             limits_m=(record.range_min_m, record.range_max_m),
         )  # fmt: skip
         views = self._views.between(first_ns - reach_ns(self._settings), last_ns)
-        found = integrity_from_scans(self._settings, self._state, scans, views=views, mounting=mounting)
-        self._state = found.last
-        yield self._filtered, replace(record, ranges_m=filtered_ranges(record.ranges_m, found.outcomes), order_ns=None)
-        if found.reports:
-            yield self._reports, self._diagnostics(found.reports)
-        yield self._shares, Scalars(stamp_ns=record.stamp_ns, values=np.nan_to_num(found.shares.suspect))
+        integrity = integrity_from_scans(self._settings, self._state, scans, views=views, mounting=mounting)
+        self._state = integrity.last
+        yield (
+            self._filtered,
+            replace(record, ranges_m=filter_ranges(record.ranges_m, integrity.outcomes), order_ns=None),
+        )
+        if integrity.reports:
+            yield self._reports, self._diagnostics(integrity.reports)
+        yield self._suspect_ratio, Scalars(stamp_ns=record.stamp_ns, values=np.nan_to_num(integrity.rates.suspect))
 
     def _diagnostics(self, reports: list[AirReport]) -> Diagnostics:
         levels = [FINE if report.is_fine else WARNING for report in reports]

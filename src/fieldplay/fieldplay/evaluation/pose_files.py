@@ -13,7 +13,7 @@ from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.timestamps import NS_PER_S, ns_from_texts
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
 from fieldplay.trajectories.pose_topics import TopicTrajectory
-from fieldplay.trajectories.trajectory import Stamps, tells_rotation, trajectory_from_rows
+from fieldplay.trajectories.trajectory import Stamps, is_valid_rotation, trajectory_from_rows
 
 ENDINGS = (".tum", ".txt", ".csv", ".kitti", ".dat")
 TIMES_FILE = "times.txt"  # beside a file of KITTI, which has none
@@ -202,7 +202,7 @@ def _rejected_rows(table: _Table, times: Stamps, rows: Array, *, are_turned: boo
     """What is told of rows that hold no pose, no rotation where others do, and of those whose time another one has."""
     is_pose = np.isfinite(rows).all(axis=1)
     if are_turned:
-        is_pose &= tells_rotation(rows[:, 3:])
+        is_pose &= is_valid_rotation(rows[:, 3:])
     bad = np.flatnonzero(~is_pose)
     if len(bad):
         verb = "is" if len(bad) == 1 else "are"

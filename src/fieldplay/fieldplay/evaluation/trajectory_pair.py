@@ -18,9 +18,9 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import PATH, FramedRecord
 from fieldplay.recording.record_source import TF, FrameReader, RecordBatch, RecordSource
 from fieldplay.trajectories.alignment import NONE
-from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
-from fieldplay.trajectories.time_offset import found_offset
+from fieldplay.trajectories.time_offset import find_time_offset
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
 LEAST_POSES = 2  # of the truth
@@ -234,7 +234,7 @@ def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
 
 
 def _topic_trajectory(rows: dict[str, PoseRows], name: str) -> TopicTrajectory:
-    trajectory = rows[name].way() if name in rows else None
+    trajectory = rows[name].trajectory() if name in rows else None
     if trajectory is None or not len(trajectory.trajectory):
         raise UsageError(f"{name}: no pose in it")
     return trajectory
@@ -353,12 +353,12 @@ def compare(
     """
     placed = _in_truth_frame(pair, settings, lever_arm=lever_arm, offset_s=settings.offset_s, report=report)
     if finds_offset:
-        offset_s = found_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
+        offset_s = find_time_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
         if placed.is_moving:  # tf was asked about other times: once more
             placed = _in_truth_frame(pair, settings, lever_arm=lever_arm, offset_s=offset_s, report=lambda text: None)
-            offset_s = found_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
+            offset_s = find_time_offset(placed.trajectory, pair.truth.trajectory, within_s=settings.within_s)
         settings = replace(settings, offset_s=offset_s)
-    evaluation = evaluated(settings, placed.trajectory, pair.truth.trajectory)
+    evaluation = evaluate(settings, placed.trajectory, pair.truth.trajectory)
     return Comparison(
         pair=pair,
         lever_arm=placed.lever_arm,

@@ -27,7 +27,7 @@ def _write(feeds: ExportedFeeds, topic: str, path: Path) -> tuple[int, tuple[str
 
         def flush() -> None:
             nonlocal count, last_ns
-            trajectory = rows.way().trajectory
+            trajectory = rows.trajectory().trajectory
             trajectory = trajectory if last_ns is None else trajectory.between(last_ns + 1, None)
             out.writelines(tum_lines(trajectory))
             count += len(trajectory)

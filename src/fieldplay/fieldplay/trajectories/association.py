@@ -15,7 +15,7 @@ from fieldplay.trajectories.trajectory import (
 
 INTERPOLATE, NEAREST = "interpolate", "nearest"
 ASSOCIATIONS = (INTERPOLATE, NEAREST)
-NO_WAY = 1e-12  # m2: a way of less tells no heading
+LEAST_MOTION_M2 = 1e-12  # m2: less motion gives no heading
 UPRIGHT = 0.7  # of the z axis: less is no slope that a robot stands on
 
 
@@ -50,7 +50,7 @@ def no_pairs() -> PosePairs:
     return PosePairs(stamp_ns=np.zeros(0, np.int64), estimate=np.zeros((0, 4, 4)), truth=np.zeros((0, 4, 4)))
 
 
-def associated(
+def associate(
     estimate: Trajectory, truth: Trajectory, *, within_s: float, method: str = INTERPOLATE, offset_s: float = 0.0
 ) -> PosePairs:
     """Pairs at the times of the trajectory that has fewer poses; the truth's where they have as many.
@@ -83,20 +83,20 @@ def _nearest(trajectory: Trajectory, stamp_ns: Stamps, within_ns: float) -> tupl
 
 
 def relative_yaw(estimate_xy: Array, truth_xy: Array) -> float:
-    """The angle about z that lays one way (n, 2) the best upon the other, in rad; 0 where nothing moved."""
+    """The angle about z that best aligns one path (n, 2) with the other, in rad; 0 where nothing moved."""
     one, other = (points - points.mean(axis=0) for points in (estimate_xy, truth_xy))
     along, across = (one * other).sum(), (one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]).sum()
-    return float(np.arctan2(across, along)) if np.hypot(along, across) > NO_WAY else 0.0
+    return float(np.arctan2(across, along)) if np.hypot(along, across) > LEAST_MOTION_M2 else 0.0
 
 
-def levelled(pairs: PosePairs) -> Array:
-    """What turns the estimate so that its z axis points up (4, 4): nothing where it nearly does.
+def leveling_transform(pairs: PosePairs) -> Array:
+    """The transform (4, 4) that levels the estimate: its z axis then points up; identity where it nearly does already.
 
     A camera's odometry is in the frame of its first picture, which looks ahead. Up is where the robot's own z axis
-    points on average, and then where the heights of both ways fit best.
+    points on average, and then where the heights of both trajectories fit best.
     """
     up = pairs.estimate[:, :3, 2].mean(axis=0)
-    if not np.linalg.norm(up) > NO_WAY or abs(up[2]) > UPRIGHT * np.linalg.norm(up):
+    if not np.linalg.norm(up) > LEAST_MOTION_M2 or abs(up[2]) > UPRIGHT * np.linalg.norm(up):
         return np.eye(4)
     turn = _turn_up(up, pairs.estimate[0, :3, 0])
     x, y, z = (pairs.estimate[:, :3, 3] @ turn.T).T
@@ -128,7 +128,7 @@ def with_headings(pairs: PosePairs, travelled_m: Array, *, reach_m: float) -> Po
     crossed = sums_one[:, 0] * sums_other[:, 1] - sums_one[:, 1] * sums_other[:, 0]
     of_means = np.stack([(sums_one * sums_other).sum(axis=1), crossed], axis=1) / count
     along, across = (_window_sums(products, first, last) - of_means).T
-    yaw = np.where(np.hypot(along, across) > NO_WAY, np.arctan2(across, along), relative_yaw(one, other))
+    yaw = np.where(np.hypot(along, across) > LEAST_MOTION_M2, np.arctan2(across, along), relative_yaw(one, other))
     truth = pairs.truth.copy()
     truth[:, :3, :3] = rotation_about_axis(2, yaw) @ pairs.estimate[:, :3, :3]
     return replace(pairs, truth=truth)

@@ -19,8 +19,8 @@ from fieldplay.trajectories.association import (
     ASSOCIATIONS,
     INTERPOLATE,
     PosePairs,
-    associated,
-    levelled,
+    associate,
+    leveling_transform,
     with_headings,
 )
 from fieldplay.trajectories.pose_errors import Errors, LengthErrors, Statistics, statistics_of
@@ -28,7 +28,7 @@ from fieldplay.trajectories.trajectory import FusionError, Trajectory, travelled
 
 ROUND = (1.0, 2.0, 5.0)
 LEAST_LENGTH_M = 0.5
-SHARES = (1 / 500, 1 / 2)  # of the way, between which lengths are chosen where none are given
+FRACTIONS = (1 / 500, 1 / 2)  # of the way, between which lengths are chosen where none are given
 STEPS_PER_LENGTH, LEAST_STEP_M = 10, 0.1  # by which the way is measured: more than satellites tremble
 ATE, RPE, LENGTH = "ATE", "RPE", "relative error"
 PERCENT = 100.0
@@ -60,10 +60,10 @@ class EvaluationSettings:
 
 def evaluation_from_settings(settings: Mapping[str, Any]) -> EvaluationSettings:
     """The settings from a mapping by name; other names are left alone, as the node has some of its own."""
-    given = {entry.name: settings[entry.name] for entry in fields(EvaluationSettings) if entry.name in settings}
-    if "lengths_m" in given:
-        given["lengths_m"] = tuple(float(length) for length in given["lengths_m"])
-    return EvaluationSettings(**given)
+    values = {entry.name: settings[entry.name] for entry in fields(EvaluationSettings) if entry.name in settings}
+    if "lengths_m" in values:
+        values["lengths_m"] = tuple(float(length) for length in values["lengths_m"])
+    return EvaluationSettings(**values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,12 +127,12 @@ class Evaluation:
         return float(travelled[-1])
 
 
-def evaluated(settings: EvaluationSettings, estimate: Trajectory, truth: Trajectory) -> Evaluation:
+def evaluate(settings: EvaluationSettings, estimate: Trajectory, truth: Trajectory) -> Evaluation:
     """Compare an estimate with the truth; both of one frame, each in its own frame of reference."""
     method, offset_s = settings.association, settings.offset_s
-    pairs = associated(estimate, truth, within_s=settings.within_s, method=method, offset_s=offset_s)
+    pairs = associate(estimate, truth, within_s=settings.within_s, method=method, offset_s=offset_s)
     if len(pairs) < 2:
-        raise FusionError(f"expected poses of both at the same times, {_times_apart(estimate, truth, settings)}")
+        raise FusionError(f"expected poses of both at the same times, {_describe_times(estimate, truth, settings)}")
     return evaluation_of_pairs(settings, pairs)
 
 
@@ -144,13 +144,13 @@ def evaluation_of_pairs(
     Then relative errors are divided by the way between two pairs, which may be longer than the length.
     """
     positions = pairs.truth[:, :3, 3]
-    lengths = settings.lengths_m or lengths_for_way(float(travelled_from_positions(positions, LEAST_LENGTH_M)[-1]))
+    lengths = settings.lengths_m or segment_lengths(float(travelled_from_positions(positions, LEAST_LENGTH_M)[-1]))
     travelled = thinned_m
     if travelled is None:
         travelled = travelled_from_positions(positions, step_of(settings, lengths))
     turn = np.eye(4)
     if not pairs.has_orientation:
-        turn = levelled(pairs)
+        turn = leveling_transform(pairs)
         pairs = with_headings(replace(pairs, estimate=turn @ pairs.estimate), travelled, reach_m=min(lengths))
     alignment = alignment_of_pairs(settings.alignment, pairs)
     whole = replace(alignment, transform=alignment.transform @ turn)
@@ -165,13 +165,13 @@ def evaluation_of_pairs(
 
 
 def step_of(settings: EvaluationSettings, lengths_m: tuple[float, ...]) -> float:
-    """The step by which ways are measured."""
+    """The minimum distance between poses when measuring path length."""
     return settings.step_m if settings.step_m >= 0 else max(min(lengths_m) / STEPS_PER_LENGTH, LEAST_STEP_M)
 
 
-def lengths_for_way(way_m: float) -> tuple[float, ...]:
-    """Round lengths that a way holds often enough to judge by, and at least one."""
-    low, high = max(way_m * SHARES[0], min(LEAST_LENGTH_M, way_m / 4)), way_m * SHARES[1]
+def segment_lengths(path_length_m: float) -> tuple[float, ...]:
+    """Round lengths that fit often enough into a path to compute statistics over them; at least one."""
+    low, high = max(path_length_m * FRACTIONS[0], min(LEAST_LENGTH_M, path_length_m / 4)), path_length_m * FRACTIONS[1]
     if not high > 0:
         return (LEAST_LENGTH_M,)
     powers = 10.0 ** np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
@@ -179,8 +179,8 @@ def lengths_for_way(way_m: float) -> tuple[float, ...]:
     return tuple(length for length in every if length >= low) or (max(every),)
 
 
-def _times_apart(estimate: Trajectory, truth: Trajectory, settings: EvaluationSettings) -> str:
-    """In words, why there are no pairs."""
+def _describe_times(estimate: Trajectory, truth: Trajectory, settings: EvaluationSettings) -> str:
+    """Describe why there are no pairs."""
     for name, one in (("estimate", estimate), ("truth", truth)):
         if not len(one):
             return f"there is no pose of the {name}"
@@ -209,20 +209,20 @@ class ErrorSummary:
     def summary(self) -> str:
         """In short."""
         units = UNITS[self.kind]
-        words = f"rmse {self.translation.rmse:.4g} {units[0]}, median {self.translation.median:.4g} {units[0]}"
+        text = f"rmse {self.translation.rmse:.4g} {units[0]}, median {self.translation.median:.4g} {units[0]}"
         turned = "" if self.rotation is None else f", rotation {self.rotation.rmse:.3g} {units[1]}"
-        return f"{words}{turned}, of {self.translation.count}"
+        return f"{text}{turned}, of {self.translation.count}"
 
     @property
     def values(self) -> tuple[tuple[str, float], ...]:
         """All numbers by name, the unit last."""
-        found: list[tuple[str, float]] = [("count", self.translation.count)]
+        values: list[tuple[str, float]] = [("count", self.translation.count)]
         parts = (("translation", self.translation), ("rotation", self.rotation))
         for (part, statistics), unit in zip(parts, UNITS[self.kind], strict=True):
             if statistics is not None:
                 named = ("rmse", "mean", "median", "std", "least", "most")
-                found += [(f"{part}_{name}_{unit}", getattr(statistics, name)) for name in named]
-        return tuple(found)
+                values += [(f"{part}_{name}_{unit}", getattr(statistics, name)) for name in named]
+        return tuple(values)
 
 
 def states_of_evaluation(name: str, evaluation: Evaluation) -> list[tuple[str, str, tuple[tuple[str, str], ...]]]:
@@ -239,18 +239,22 @@ def evaluation_summary(evaluation: Evaluation) -> Iterator[ErrorSummary]:
     count, which = evaluation.settings.frames, "kept pose" if evaluation.per_travelled else "pose"
     over = f"over {count} {which}{'' if count == 1 else 's'}"
     turned = evaluation.has_orientation
-    yield _told(
+    yield _error_summary(
         ATE, "", absolute.translation, rotation=absolute.rotation, factors=(1.0, np.degrees(1.0)), turned=turned
     )
-    yield _told(RPE, over, frames.translation, rotation=frames.rotation, factors=(1.0, np.degrees(1.0)), turned=turned)
+    yield _error_summary(
+        RPE, over, frames.translation, rotation=frames.rotation, factors=(1.0, np.degrees(1.0)), turned=turned
+    )
     for one in evaluation.over_lengths:
         if len(one.errors):
             errors, over = one.errors, f"over {one.length_m:g} m"
             factors = (PERCENT, np.degrees(1.0))
-            yield _told(LENGTH, over, errors.translation, rotation=errors.rotation, factors=factors, turned=turned)
+            yield _error_summary(
+                LENGTH, over, errors.translation, rotation=errors.rotation, factors=factors, turned=turned
+            )
 
 
-def _told(
+def _error_summary(
     kind: str, over: str, translation: Array, *, rotation: Array, factors: tuple[float, float], turned: bool
 ) -> ErrorSummary:
     return ErrorSummary(

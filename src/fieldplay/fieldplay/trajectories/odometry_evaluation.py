@@ -31,7 +31,7 @@ from fieldplay.messages.records import (
     State,
 )
 from fieldplay.trajectories.alignment import FIRST, NONE
-from fieldplay.trajectories.association import PosePairs, associated, no_pairs
+from fieldplay.trajectories.association import PosePairs, associate, no_pairs
 from fieldplay.trajectories.evaluation import (
     Evaluation,
     EvaluationSettings,
@@ -41,7 +41,7 @@ from fieldplay.trajectories.evaluation import (
     step_of,
 )
 from fieldplay.trajectories.pose_topics import ROTATIONS, UNKNOWN_VARIANCE
-from fieldplay.trajectories.trajectory import FusionError, Trajectory, places_along, trajectory_from_rows
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, step_indices, trajectory_from_rows
 
 LENGTHS_M = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # where none are given: the way is not known before its end
 MOST_PAIRS = 6000
@@ -59,15 +59,15 @@ FINE = 0
 OWN = EvaluationSettings()
 
 
-# An estimate against the truth while both go on: what is kept of them is bounded however long the way is.
+# An estimate against the truth while both go on: what is kept of them is bounded however long the path is.
 #
 # Time is cut into periods. A period is taken in once both have gone beyond its end, so what is found depends on the
 # poses alone, not on which of the two comes first, nor on how many of them come at a time.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KeptPairs:
-    """Pairs (k,) that lie a step apart, how far the truth had gone at each (k,), and the newest pair of all."""
+class PairHistory:
+    """Pairs (k,) at a distance of one step, the truth's path length at each (k,), and the newest pair of all."""
 
     step_m: float
     pairs: PosePairs
@@ -82,33 +82,35 @@ class KeptPairs:
         return self.pairs.and_then(self.newest), np.append(self.travelled_m, self.newest_travelled_m)
 
 
-def kept_of_pairs(before: KeptPairs, fresh: PosePairs, *, most: int = MOST_PAIRS) -> KeptPairs:
-    """What is kept after further pairs (n,): each that lies a step from the last; where they are too many, fewer."""
+def extend_history(before: PairHistory, fresh: PosePairs, *, most: int = MOST_PAIRS) -> PairHistory:
+    """Add those of the pairs (n,) that lie a step from the last one kept; decimate where there are too many."""
     if not len(fresh):
         return before
     last = before.pairs.only(slice(-1, None))
     joined = last.and_then(fresh)
     positions = joined.truth[:, :3, 3]
-    places = places_along(positions, before.step_m)
-    lengths = np.linalg.norm(np.diff(positions[places], axis=0), axis=1)
+    indices = step_indices(positions, before.step_m)
+    lengths = np.linalg.norm(np.diff(positions[indices], axis=0), axis=1)
     start_m = before.travelled_m[-1] if len(last) else 0.0
     travelled = start_m + np.concatenate([np.zeros(1), np.cumsum(lengths)])
     new = slice(len(last), None)
-    kept = replace(
+    history = replace(
         before,
-        pairs=before.pairs.and_then(joined.only(places[new])),
+        pairs=before.pairs.and_then(joined.only(indices[new])),
         travelled_m=np.concatenate([before.travelled_m, travelled[new]]),
         newest=fresh.only(slice(-1, None)),
-        newest_travelled_m=float(travelled[-1] + np.linalg.norm(positions[-1] - positions[places[-1]])),
+        newest_travelled_m=float(travelled[-1] + np.linalg.norm(positions[-1] - positions[indices[-1]])),
     )
-    return kept if len(kept.pairs) <= most else _thinned(kept)
+    return history if len(history.pairs) <= most else _decimate(history)
 
 
-def _thinned(kept: KeptPairs) -> KeptPairs:
-    """Every other step."""
-    cell = np.floor(kept.travelled_m / (2 * kept.step_m) + 1e-9)
+def _decimate(history: PairHistory) -> PairHistory:
+    """Keep every other step."""
+    cell = np.floor(history.travelled_m / (2 * history.step_m) + 1e-9)
     first = np.concatenate([np.ones(1, bool), np.diff(cell) > 0])
-    return replace(kept, step_m=2 * kept.step_m, pairs=kept.pairs.only(first), travelled_m=kept.travelled_m[first])
+    return replace(
+        history, step_m=2 * history.step_m, pairs=history.pairs.only(first), travelled_m=history.travelled_m[first]
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -177,7 +179,7 @@ class RunningEvaluation:
         self._done_ns = BEFORE_ALL_NS
         self.estimate, self.truth = PoseBuffer(), PoseBuffer()
         step_m = step_of(self._settings, self._settings.lengths_m) or min(self._settings.lengths_m) / 100
-        self.kept = KeptPairs(step_m=step_m, pairs=no_pairs(), travelled_m=np.zeros(0), newest=no_pairs())
+        self.history = PairHistory(step_m=step_m, pairs=no_pairs(), travelled_m=np.zeros(0), newest=no_pairs())
 
     def add_estimate(self, stamp_ns: int, pose: Array) -> None:
         """A pose (4, 4) of the frame that the truth has, too."""
@@ -197,14 +199,14 @@ class RunningEvaluation:
 
     def reports(self) -> list[PeriodReport]:
         """What there is to say of the periods that are complete."""
-        found = []
+        reports = []
         while (end_ns := self._complete()) is not None:
             pairs = self._take(end_ns)
             self._done_ns = end_ns
             if len(pairs):
-                self.kept = kept_of_pairs(self.kept, pairs, most=self._most)
-                found.append(self._report())
-        return found
+                self.history = extend_history(self.history, pairs, most=self._most)
+                reports.append(self._report())
+        return reports
 
     def _complete(self) -> int | None:
         """The end of the next period in which both have poses, if both have gone beyond it."""
@@ -227,14 +229,14 @@ class RunningEvaluation:
         ]
         for one, (_, end) in zip(self._both, ranges, strict=True):
             one.drop(max(end - 1, 0))
-        return associated(parts[0], parts[1], within_s=self._settings.within_s, method=self._settings.association)
+        return associate(parts[0], parts[1], within_s=self._settings.within_s, method=self._settings.association)
 
     @property
     def _both(self) -> tuple[PoseBuffer, PoseBuffer]:
         return self.estimate, self.truth
 
     def _report(self) -> PeriodReport:
-        pairs, travelled = self.kept.with_newest()
+        pairs, travelled = self.history.with_newest()
         try:
             evaluation = evaluation_of_pairs(self._settings, pairs, thinned_m=travelled)
         except FusionError:
@@ -309,7 +311,7 @@ class OdometryEvaluation(Computation):
         yield from self._go_on()
 
     def reduce_rows(self, record: Record) -> Pose:
-        """Places with quaternions, which are 0 where no rotation is known."""
+        """Positions with quaternions, which are 0 where no rotation is known."""
         if not isinstance(record, Odometry | Pose):
             raise TypeError(f"expected odometry or poses, got {type(record).__name__}")
         covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
@@ -322,7 +324,7 @@ class OdometryEvaluation(Computation):
 
     def _go_on(self) -> OutputRecords:
         if self._links is None and TRUTH in self.frames and self._waiting:
-            self._links = self._found_links(self.frames[ESTIMATE], self.frames[TRUTH])
+            self._links = self._find_links(self.frames[ESTIMATE], self.frames[TRUTH])
         if self._links is None:
             return
         parent, child = self._links
@@ -332,18 +334,18 @@ class OdometryEvaluation(Computation):
             self._running.extend_estimate(Trajectory(stamp_ns=trajectory.stamp_ns, poses=poses))
         reports = self._running.reports()
         if reports:
-            yield from self._told(reports)
+            yield from self._report_records(reports)
 
-    def _found_links(self, estimate: FrameNames, truth: FrameNames) -> tuple[Array, Array] | None:
-        """The estimate's frame of reference in the truth's, where that is wanted, and the truth's child in its own."""
-        child = self._joined(estimate.child, truth.child)
-        parent = self._joined(truth.frame, estimate.frame) if self._settings.alignment == NONE else np.eye(4)
+    def _find_links(self, estimate: FrameNames, truth: FrameNames) -> tuple[Array, Array] | None:
+        """The estimate's frame in the truth's, unless they are aligned, and the truth's child in its own."""
+        child = self._link_or_identity(estimate.child, truth.child)
+        parent = self._link_or_identity(truth.frame, estimate.frame) if self._settings.alignment == NONE else np.eye(4)
         return None if parent is None or child is None else (parent, child)
 
-    def _joined(self, parent: str, child: str) -> Array | None:
+    def _link_or_identity(self, parent: str, child: str) -> Array | None:
         return self.link(parent, child) if parent and child and parent != child else np.eye(4)
 
-    def _told(self, reports: Sequence[PeriodReport]) -> OutputRecords:
+    def _report_records(self, reports: Sequence[PeriodReport]) -> OutputRecords:
         stamp_ns = np.array([report.stamp_ns for report in reports], np.int64)
         errors = np.array([report.position_error_m for report in reports])
         yield self._error, Scalars(stamp_ns=stamp_ns, values=errors)
@@ -354,21 +356,23 @@ class OdometryEvaluation(Computation):
         yield self._truth_path, _paths([(one.stamp_ns, one.truth) for one in pairs])
 
     def _states(self, report: PeriodReport) -> tuple[State, ...]:
-        told = states_of_evaluation(self.setting_values[ESTIMATE], report.evaluation)
-        return tuple(State(name, FINE, message, values) for name, message, values in told)
+        summaries = states_of_evaluation(self.setting_values[ESTIMATE], report.evaluation)
+        return tuple(State(name, FINE, message, values) for name, message, values in summaries)
 
 
 def _trajectory(record: Pose) -> Trajectory:
     return trajectory_from_rows(record.stamp_ns, record.position_m, record.orientation_xyzw)
 
 
-def _paths(ways: Sequence[tuple[NDArray[np.int64], Array]]) -> Paths:
-    """Ways as they are after each report: poses (n, 4, 4) at times (n,), evenly thinned, the last among them."""
-    chosen = [np.arange(len(poses) - 1, -1, len(poses) // -MOST_POSES)[::-1] for _, poses in ways]
-    made = [pose_record(stamp_ns[rows], poses[rows]) for (stamp_ns, poses), rows in zip(ways, chosen, strict=True)]
+def _paths(trajectories: Sequence[tuple[NDArray[np.int64], Array]]) -> Paths:
+    """Paths after each report: poses (n, 4, 4) at times (n,), evenly decimated, the last among them."""
+    chosen = [np.arange(len(poses) - 1, -1, len(poses) // -MOST_POSES)[::-1] for _, poses in trajectories]
+    paths = [
+        pose_record(stamp_ns[rows], poses[rows]) for (stamp_ns, poses), rows in zip(trajectories, chosen, strict=True)
+    ]
     return Paths(
-        stamp_ns=np.array([way.stamp_ns[-1] for way in made], np.int64),
-        paths=tuple(made),
-        path_index=np.arange(len(made)),
-        count=np.array([len(way) for way in made], np.int64),
+        stamp_ns=np.array([path.stamp_ns[-1] for path in paths], np.int64),
+        paths=tuple(paths),
+        path_index=np.arange(len(paths)),
+        count=np.array([len(path) for path in paths], np.int64),
     )

@@ -117,9 +117,9 @@ def errors_over_length(
     last = np.searchsorted(travelled_m, travelled_m + (length_m - ROUNDING_M))
     starts = np.flatnonzero(last < len(travelled_m))
     ends = last[starts]
-    found = _errors(_relative(pairs, starts, ends), pairs.has_orientation)
-    way = travelled_m[ends] - travelled_m[starts] if per_travelled else np.full(len(starts), length_m)
-    errors = Errors(translation=found.translation / way, rotation=found.rotation / way)
+    differences = _errors(_relative(pairs, starts, ends), pairs.has_orientation)
+    distance_m = travelled_m[ends] - travelled_m[starts] if per_travelled else np.full(len(starts), length_m)
+    errors = Errors(translation=differences.translation / distance_m, rotation=differences.rotation / distance_m)
     return LengthErrors(length_m=length_m, starts=starts, errors=errors)
 
 
@@ -134,8 +134,8 @@ def angle_from_rotation(rotation: Array) -> Array:
 def motion_between(first: Array, last: Array) -> Array:
     """first^-1 last of poses (n, 4, 4); exact also far from the origin, as where positions are those of a map."""
     turned_back = np.swapaxes(first[:, :3, :3], -1, -2)
-    apart = last[:, :3, 3:] - first[:, :3, 3:]
-    return transform_from_rotation(turned_back @ last[:, :3, :3], (turned_back @ apart)[..., 0])
+    difference = last[:, :3, 3:] - first[:, :3, 3:]
+    return transform_from_rotation(turned_back @ last[:, :3, :3], (turned_back @ difference)[..., 0])
 
 
 def _relative(pairs: PosePairs, first: Indices, last: Indices) -> Array:

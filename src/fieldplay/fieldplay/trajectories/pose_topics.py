@@ -57,12 +57,12 @@ class PoseRows:
     origin: Array | None = None
 
     def add(self, record: Record, frame: str, child_frame: str) -> None:
-        """Further rows; of paths, which tell all of it each time, the last is enough. A fix is about its own frame."""
+        """Add rows; of paths, each of which is complete, the last is enough. A fix is about its own frame."""
         frame, child_frame = frame.lstrip("/"), child_frame.lstrip("/")
         if isinstance(record, Paths):
-            way = record.last()
-            poses = np.concatenate([way.position_m, way.orientation_xyzw], axis=1)
-            self.rows = [(way.stamp_ns, poses, np.full(len(poses), np.nan))]
+            path = record.last()
+            poses = np.concatenate([path.position_m, path.orientation_xyzw], axis=1)
+            self.rows = [(path.stamp_ns, poses, np.full(len(poses), np.nan))]
             self.frames = frame, ""
         elif isinstance(record, Fix):
             self.rows.append((record.stamp_ns, self._fixes(record), position_std_of_record(record)))
@@ -71,8 +71,8 @@ class PoseRows:
             self.rows.append((record.stamp_ns, poses_of_record(record), position_std_of_record(record)))
             self.frames = frame, child_frame
 
-    def way(self) -> TopicTrajectory:
-        """All of it."""
+    def trajectory(self) -> TopicTrajectory:
+        """The trajectory of all rows."""
         stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _, _ in self.rows)])
         rows = np.concatenate([np.zeros((0, 7)), *(values for _, values, _ in self.rows)])
         std_m = np.concatenate([np.zeros(0), *(std_m for _, _, std_m in self.rows)])
@@ -104,14 +104,14 @@ def poses_of_record(record: Odometry | Pose) -> Array:
 
 
 def position_std_of_record(record: Odometry | Pose | Fix) -> Array:
-    """The standard deviation of each position along its worst axis (n,), in m; NaN where none is told."""
+    """The standard deviation of each position along its worst axis (n,), in m; NaN where none is reported."""
     if isinstance(record, Fix):
-        covariance, places = record.covariance_m2, [0, 4, 8]
+        covariance, indices = record.covariance_m2, [0, 4, 8]
     else:
         covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
-        places = POSITIONS
+        indices = POSITIONS
     if covariance is None:
         return np.full(len(record), np.nan)
-    variances = covariance.reshape(len(record), -1)[:, places]
-    is_told = (variances >= 0).all(axis=1) & (variances > 0).any(axis=1) & (variances < UNKNOWN_VARIANCE).all(axis=1)
-    return np.where(is_told, np.sqrt(np.maximum(variances.max(axis=1), 0.0)), np.nan)
+    variances = covariance.reshape(len(record), -1)[:, indices]
+    is_known = (variances >= 0).all(axis=1) & (variances > 0).any(axis=1) & (variances < UNKNOWN_VARIANCE).all(axis=1)
+    return np.where(is_known, np.sqrt(np.maximum(variances.max(axis=1), 0.0)), np.nan)

@@ -40,18 +40,18 @@ def poses_of_scans(scans: Iterable[Array]) -> Array:
                 np.asarray(points, np.float64), downsampling_resolution=VOXEL_M, num_neighbors=NEIGHBOURS, num_threads=1
             )
         if before is not None and ready is not None:
-            found = small_gicp.align(
+            result = small_gicp.align(
                 before[0], ready[0], before[1], init_T_target_source=step, registration_type="GICP",
                 max_correspondence_distance=FARTHEST_PAIR_M, num_threads=1,
             )  # fmt: skip
-            step = np.asarray(found.T_target_source, np.float64)
+            step = np.asarray(result.T_target_source, np.float64)
         if before is not None:
             poses.append(poses[-1] @ step)
         before = ready or before
     return np.array(poses)
 
 
-def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:
+def find_time_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:
     """The seconds to be added to the estimate's times that make its motions the truth's; both of one frame.
 
     Motions over two seconds are compared, so neither an alignment nor drift matters: lengths of the ways, and where
@@ -72,9 +72,9 @@ def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, re
         there = is_low & is_high
         if there.sum() < max(LEAST_STEPS, len(starts) / 3):
             return np.inf
-        apart = np.abs(_motions(low, high) - known)[there].mean(axis=0)
-        way, angle = np.log(apart + np.array([LEAST_WAY_M, LEAST_ANGLE_RAD]))
-        return float(way + angle if turned else way)
+        difference = np.abs(_motions(low, high) - known)[there].mean(axis=0)
+        distance, angle = np.log(difference + np.array([LEAST_WAY_M, LEAST_ANGLE_RAD]))
+        return float(distance + angle if turned else distance)
 
     coarse = np.linspace(-reach_s, reach_s, 2 * COARSE + 1)
     costs = np.array([cost(float(offset)) for offset in coarse])

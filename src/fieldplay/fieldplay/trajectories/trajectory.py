@@ -78,60 +78,60 @@ def trajectory_from_rows(
     Left out are rows that are not numbers, and all but the first of one time. Where no row has a rotation the whole
     trajectory has none; where some have, only those count.
     """
-    kept = np.isfinite(position_m).all(axis=1)
+    is_valid = np.isfinite(position_m).all(axis=1)
     turned: Flags = np.zeros(len(stamp_ns), bool)
     if quaternion is not None:
-        turned = tells_rotation(quaternion)
-    has_orientation = bool((turned & kept).any())
+        turned = is_valid_rotation(quaternion)
+    has_orientation = bool((turned & is_valid).any())
     if has_orientation:
-        kept &= turned
-    stamps, first = np.unique(stamp_ns[kept], return_index=True)
+        is_valid &= turned
+    stamps, first = np.unique(stamp_ns[is_valid], return_index=True)
     rotation = np.eye(3)
     if quaternion is not None and has_orientation:
-        rotation = rotation_from_quaternion(quaternion[kept][first])
-    poses = transform_from_rotation(rotation, position_m[kept][first])
-    claims = None if std_m is None else std_m[kept][first]
+        rotation = rotation_from_quaternion(quaternion[is_valid][first])
+    poses = transform_from_rotation(rotation, position_m[is_valid][first])
+    claims = None if std_m is None else std_m[is_valid][first]
     return Trajectory(stamp_ns=stamps.astype(np.int64), poses=poses, has_orientation=has_orientation, std_m=claims)
 
 
-def tells_rotation(quaternion: Array) -> Flags:
-    """Which quaternions (n, 4) are long enough, and of numbers, and not too long to be brought to length 1."""
+def is_valid_rotation(quaternion: Array) -> Flags:
+    """Which quaternions (n, 4) are finite and can be normalised."""
     with np.errstate(over="ignore"):
         length = np.linalg.norm(np.nan_to_num(quaternion), axis=1)
-    told: Flags = (length >= SHORTEST_QUATERNION) & np.isfinite(length) & np.isfinite(quaternion).all(axis=1)
-    return told
+    is_valid: Flags = (length >= SHORTEST_QUATERNION) & np.isfinite(length) & np.isfinite(quaternion).all(axis=1)
+    return is_valid
 
 
-def places_along(positions_m: Array, step_m: float) -> NDArray[np.intp]:
-    """Indices of the first of positions (n, 3), and of each that is the first so far from the last place."""
-    places, start, reach = [0], 0, FIRST_REACH
+def step_indices(positions_m: Array, step_m: float) -> NDArray[np.intp]:
+    """Indices of positions (n, 3) by distance: the first, and each first one `step_m` from the last."""
+    indices, start, reach = [0], 0, FIRST_REACH
     while start + 1 < len(positions_m):
         away = np.linalg.norm(positions_m[start : start + reach] - positions_m[start], axis=1)
         beyond = np.flatnonzero(away >= step_m)
         if len(beyond):
             start += int(beyond[0])
-            places.append(start)
+            indices.append(start)
             reach = FIRST_REACH
         elif start + reach >= len(positions_m):
             break
         else:
             reach *= 2
-    return np.array(places if len(positions_m) else [], np.intp)
+    return np.array(indices if len(positions_m) else [], np.intp)
 
 
 def travelled_from_positions(positions_m: Array, step_m: float = 0.0) -> Array:
-    """How far it was to each of the positions (n, 3), as (n,) metres that never fall.
+    """The path length up to each of the positions (n, 3), as (n,) metres that never decrease.
 
-    With a step, only places that lie so far from the last place count, and the way between them is straight: what
-    trembles while it stands, or is measured often and with noise, does not make the way longer.
+    With a step, only positions that far from the last one count, with straight lines between them: what
+    trembles while it stands, or is measured often and with noise, does not make the path longer.
     """
     if not step_m > 0:
         steps = np.linalg.norm(np.diff(positions_m, axis=0), axis=1)
         return np.concatenate([np.zeros(min(1, len(positions_m))), np.cumsum(steps)])
-    places = places_along(positions_m, step_m)
-    number = np.searchsorted(places, np.arange(len(positions_m)), side="right") - 1
-    before = travelled_from_positions(positions_m[places])[number]
-    away = np.linalg.norm(positions_m - positions_m[places][number], axis=1)
+    indices = step_indices(positions_m, step_m)
+    number = np.searchsorted(indices, np.arange(len(positions_m)), side="right") - 1
+    before = travelled_from_positions(positions_m[indices])[number]
+    away = np.linalg.norm(positions_m - positions_m[indices][number], axis=1)
     return np.asarray(np.maximum.accumulate(before + away), np.float64)
 
 
@@ -151,12 +151,12 @@ def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: f
     low, high = trajectory.poses[before], trajectory.poses[after]
     position = low[:, :3, 3] + fraction[:, None] * (high[:, :3, 3] - low[:, :3, 3])
     turns = quaternion_from_rotation(low[:, :3, :3]), quaternion_from_rotation(high[:, :3, :3])
-    quaternion = mixed_quaternions(turns[0], turns[1], fraction)
+    quaternion = slerp(turns[0], turns[1], fraction)
     return transform_from_rotation(rotation_from_quaternion(quaternion), position), inside & (gap_ns <= longest_gap_ns)
 
 
-def mixed_quaternions(low: Array, high: Array, fraction: Array) -> Array:
-    """Unit quaternions on the shorter way between two (n, 4), at shares (n,) of it from 0 to 1."""
+def slerp(low: Array, high: Array, fraction: Array) -> Array:
+    """Interpolate between unit quaternions (n, 4) along the shorter arc, at fractions (n,) from 0 to 1."""
     cosine = (low * high).sum(axis=1)
     high = np.where(cosine[:, None] < 0, -high, high)
     angle = np.arctan2(np.linalg.norm(high - low, axis=1) / 2, np.linalg.norm(high + low, axis=1) / 2) * 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fieldplay.dust.classify import Integrity, filtered_ranges, integrity_from_scans
+from fieldplay.dust.classify import Integrity, filter_ranges, integrity_from_scans
 from fieldplay.dust.radar import (
     RadarViews,
     mounting_from_base,
@@ -149,14 +149,14 @@ def test_scans_may_come_in_any_pieces(cuts: tuple[int, ...]) -> None:
     assert np.array_equal(np.concatenate([part.outcomes for part in parts]), whole.outcomes)
     assert [report for part in parts for report in part.reports] == whole.reports
     for name in ("suspect", "in_front", "isolated", "unknown", "no_return"):
-        joined = np.concatenate([getattr(part.shares, name) for part in parts])
-        assert np.array_equal(joined, getattr(whole.shares, name), equal_nan=True)
+        joined = np.concatenate([getattr(part.rates, name) for part in parts])
+        assert np.array_equal(joined, getattr(whole.rates, name), equal_nan=True)
 
 
 def test_a_flagged_range_is_no_number_and_all_others_are_as_they_were() -> None:
     ranges = np.array([[1.0, 2.0, np.inf, np.nan, 3.0]])
     outcomes = np.array([[OK, IN_FRONT, NO_RETURN, NO_RETURN, ISOLATED]], np.uint8)
-    assert np.array_equal(filtered_ranges(ranges, outcomes), [[1, np.nan, np.inf, np.nan, np.nan]], equal_nan=True)
+    assert np.array_equal(filter_ranges(ranges, outcomes), [[1, np.nan, np.inf, np.nan, np.nan]], equal_nan=True)
 
 
 def test_settings_come_by_their_names_and_are_checked() -> None:

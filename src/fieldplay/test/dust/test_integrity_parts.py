@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.dust.classify import NO_HISTORY as UNKNOWN
-from fieldplay.dust.classify import STEADY, UNSTEADY, often_there, shares_of_counts, steadiness, verdict_of_shares
+from fieldplay.dust.classify import STEADY, UNSTEADY, air_verdict, often_there, steadiness, update_rates
 from fieldplay.dust.radar import (
     BINS,
     RadarViews,
@@ -12,16 +12,16 @@ from fieldplay.dust.radar import (
     nearest_at,
     nearest_from_returns,
     no_views,
-    seen_by_radar,
+    project_to_radar,
 )
 from fieldplay.dust.scans import (
     OUTCOMES,
     IntegritySettings,
     Scans,
-    before,
-    beside,
-    joined,
+    concatenate_scans,
+    previous_scan_values,
     scans_from_messages,
+    shift_beams,
 )
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Array
 
@@ -68,7 +68,7 @@ def test_what_comes_one_by_one_is_kept_in_order_and_what_lies_ahead_is_forgotten
 def test_the_lasers_lie_where_they_do_for_the_radar(laser: Array, height_m: float) -> None:
     """Straight ahead at 2.5 m: below the radar's plane, which looks down more steeply. By hand for the tilts alone."""
     ahead = np.array([[-np.arctan2(laser[1, 0], laser[0, 0])]])
-    seen = seen_by_radar(mounting_from_base(laser, RADAR), ahead, np.array([[2.5]]))
+    seen = project_to_radar(mounting_from_base(laser, RADAR), ahead, np.array([[2.5]]))
     down, radar_down = np.arcsin(laser[2, 0]), -np.radians(11.161703)
     level, height = laser[0, 3] + 0.025753 + 2.5 * np.cos(down), laser[2, 3] + 2.5 * np.sin(down) - 1.399104
     by_hand = -level * np.sin(radar_down) + height * np.cos(radar_down)
@@ -82,7 +82,7 @@ def test_points_ahead_to_the_left_have_the_bearing_of_the_radar_s_own_returns() 
     angles, ranges = np.radians([[-60.0, -10.0, 25.0, 70.0]]), np.array([[3.0, 6.0, 9.0, 12.0]])
     local = np.stack([ranges * np.cos(angles), ranges * np.sin(angles), 0 * angles], axis=-1)[0]
     points = (np.linalg.inv(RADAR) @ LASER @ np.c_[local, np.ones(4)].T).T[:, :3]
-    seen = seen_by_radar(mounting, angles, ranges)
+    seen = project_to_radar(mounting, angles, ranges)
     for point, place, distance in zip(points, seen.bin[0], seen.range_m[0], strict=True):
         nearest = nearest_from_returns(SETTINGS, point[None])
         assert nearest[place] == pytest.approx(np.linalg.norm(point)) == pytest.approx(distance)
@@ -90,16 +90,18 @@ def test_points_ahead_to_the_left_have_the_bearing_of_the_radar_s_own_returns() 
 
 def test_neighbours_in_the_scan_before_are_those_at_the_same_angles() -> None:
     rows = scans([0, 1, 2, 3, 4], [-90, -89.75, -89.5, -89.25, -90], [[10, 11, 12, 13]] * 5)
-    first, second = before(rows, None, rows.ranges_m, None)
+    first, second = previous_scan_values(rows, None, rows.ranges_m, None)
     assert np.isnan(first[0]).all()
     assert first[1].tolist() == [10, 11, 12, 13]  # a quarter of a step on: between beam i and i + 1 of the scan before
     assert np.array_equal(second[1], [11, 12, 13, np.nan], equal_nan=True)
     assert np.array_equal(first[4], [np.nan, 10, 11, 12], equal_nan=True)  # three quarters back: between i - 1 and i
     assert second[4].tolist() == [10, 11, 12, 13]
-    later = before(rows.only(slice(1, None)), rows.only(slice(0, 1)), rows.ranges_m[1:], rows.ranges_m[:1])
+    later = previous_scan_values(
+        rows.only(slice(1, None)), rows.only(slice(0, 1)), rows.ranges_m[1:], rows.ranges_m[:1]
+    )
     assert np.array_equal(later[0], first[1:], equal_nan=True)
-    assert np.array_equal(beside(rows.ranges_m[:1], 1)[0], [11, 12, 13, np.nan], equal_nan=True)
-    assert np.array_equal(beside(rows.ranges_m[:1], -2)[0], [np.nan, np.nan, 10, 11], equal_nan=True)
+    assert np.array_equal(shift_beams(rows.ranges_m[:1], 1)[0], [11, 12, 13, np.nan], equal_nan=True)
+    assert np.array_equal(shift_beams(rows.ranges_m[:1], -2)[0], [np.nan, np.nan, 10, 11], equal_nan=True)
 
 
 SCAN_NS = 13_333_333
@@ -148,7 +150,7 @@ def test_nothing_is_traced_through_a_pause() -> None:
 def test_what_was_before_may_be_told_apart_and_may_be_shorter() -> None:
     before_them = scans([row * SCAN_NS for row in range(25)], [-90.0] * 25, [[5.0, 8.0]] * 25)
     then = scans([25 * SCAN_NS], [-90.0], [[5.1, 8.0, 9.0]])
-    assert steadiness(SETTINGS, joined(before_them, then), np.ones((1, 3), bool)).tolist() == [
+    assert steadiness(SETTINGS, concatenate_scans(before_them, then), np.ones((1, 3), bool)).tolist() == [
         [STEADY, STEADY, UNSTEADY]
     ]
 
@@ -178,7 +180,7 @@ def test_shares_are_those_of_the_last_seconds() -> None:
     counts = np.zeros((5, OUTCOMES), np.int64)
     counts[:] = [10, 80, 10, 5, 5]  # none, ok, in front, isolated, unknown
     counts[0] = [0, 100, 0, 0, 0]
-    fractions, reports, counted = shares_of_counts(SETTINGS, None, stamps, counts=counts)
+    fractions, reports, counted = update_rates(SETTINGS, None, stamps, counts=counts)
     assert fractions.in_front.tolist() == pytest.approx([0, 10 / 190, 20 / 180, 20 / 180, 20 / 180])
     assert fractions.isolated[1:3].tolist() == pytest.approx([5 / 200, 10 / 200])
     assert fractions.suspect[2] == pytest.approx(0.15)
@@ -186,7 +188,7 @@ def test_shares_are_those_of_the_last_seconds() -> None:
     assert [report.stamp_ns for report in reports] == stamps[1:].tolist()
     assert reports[0].values[0] == ("suspect_share", "0.0750")
     assert counted.stamp_ns.tolist() == [3 * SECOND, 4 * SECOND]
-    nothing, _, _ = shares_of_counts(SETTINGS, None, stamps[:1], counts=np.zeros((1, OUTCOMES), np.int64))
+    nothing, _, _ = update_rates(SETTINGS, None, stamps[:1], counts=np.zeros((1, OUTCOMES), np.int64))
     assert np.isnan(nothing.suspect).all()
 
 
@@ -204,4 +206,4 @@ def test_shares_are_those_of_the_last_seconds() -> None:
     ],
 )
 def test_the_verdict(in_front: float, isolated: float, judged: int, verdict: str) -> None:
-    assert verdict_of_shares(SETTINGS, in_front, isolated, judged=judged) == verdict
+    assert air_verdict(SETTINGS, in_front, isolated, judged=judged) == verdict

@@ -124,7 +124,7 @@ def test_each_scan_has_its_filtered_one_and_a_share(whole: dict[str, list[tuple[
         assert (stamp_of(message), message.header.frame_id) == (stamp, "robot/laser")
         expected = np.where(flagged[row], np.nan, SCANS.ranges_m[row]).astype(np.float32)[:count]
         assert np.array_equal(message.ranges, expected, equal_nan=True)
-    assert [m.data for _, m in whole[SHARE]] == pytest.approx(found.shares.suspect.tolist(), abs=1e-6)
+    assert [m.data for _, m in whole[SHARE]] == pytest.approx(found.rates.suspect.tolist(), abs=1e-6)
     told = [(stamp, m.status[0].message, m.status[0].name, m.status[0].level) for stamp, m in whole[REPORT]]
     assert told == [(r.stamp_ns, r.verdict, "laser", 0 if r.is_fine else 1) for r in found.reports]
     assert told[-1][1] == "dust or smoke"

@@ -26,7 +26,7 @@ def way_of(messages: list[Any], *more: list[Any]) -> TopicTrajectory:
         for framed in records_of_poses(made):
             rows.add(*framed)
     assert Topic("/topic", msgtype).msgtype in TYPES
-    return rows.way()
+    return rows.trajectory()
 
 
 def turned(path: str, place: tuple[float, ...] = (1.0, 2.0, 3.0)) -> dict[str, float]:

@@ -6,8 +6,8 @@ from evo.core import metrics, sync
 from evo.core.trajectory import PoseTrajectory3D
 
 from fieldplay.trajectories.alignment import alignment_of_pairs
-from fieldplay.trajectories.association import NEAREST, PosePairs, associated
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.association import NEAREST, PosePairs, associate
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_errors import (
     Errors,
     absolute_errors,
@@ -96,7 +96,7 @@ def test_the_nearest_in_time_are_those_that_evo_takes() -> None:
     seldom = np.sort(random.choice(20_000_000_000, 200, replace=False)) + START_S * 1_000_000_000
     estimate, truth = ESTIMATE[:380], TRUTH[:200]
     theirs = sync.associate_trajectories(evos(truth, seldom), evos(estimate, often), max_diff=0.02)
-    ours = associated(
+    ours = associate(
         Trajectory(stamp_ns=often, poses=estimate),
         Trajectory(stamp_ns=seldom, poses=truth),
         within_s=0.02,
@@ -115,7 +115,7 @@ def test_between_poses_evo_comes_to_the_same_errors() -> None:
     )
     theirs[1].align(theirs[0])
     expected = evo_errors(metrics.APE(TRANSLATION), theirs[1], theirs[0])
-    found = evaluated(
+    found = evaluate(
         EvaluationSettings(alignment="se3"),
         Trajectory(stamp_ns=STAMPS, poses=ESTIMATE),
         Trajectory(stamp_ns=seldom, poses=seldom_truth),

@@ -14,9 +14,9 @@ from fieldplay.trajectories.association import PosePairs
 from fieldplay.trajectories.evaluation import (
     Evaluation,
     EvaluationSettings,
-    evaluated,
+    evaluate,
     evaluation_from_settings,
-    lengths_for_way,
+    segment_lengths,
 )
 from fieldplay.trajectories.pose_errors import angle_from_rotation
 from fieldplay.trajectories.trajectory import (
@@ -39,7 +39,7 @@ def trajectory(poses: Array, step_ns: int = SECOND // 20, **options: bool) -> Tr
 
 
 def compared(estimate: Array, truth: Array, **settings: object) -> Evaluation:
-    return evaluated(EvaluationSettings(**settings), trajectory(estimate), trajectory(truth))
+    return evaluate(EvaluationSettings(**settings), trajectory(estimate), trajectory(truth))
 
 
 def test_a_wheel_that_is_one_percent_too_small_gives_one_percent_at_every_length() -> None:
@@ -89,7 +89,7 @@ def test_an_offset_of_time_is_taken_back() -> None:
     """At 1 m/s half a second is half a metre, and none once the estimate's times are put right."""
     truth = trajectory(transforms(UPRIGHT, STRAIGHT), SECOND // 100)
     late = Trajectory(stamp_ns=truth.stamp_ns + SECOND // 2, poses=truth.poses)
-    wrong, right = (evaluated(EvaluationSettings(alignment="none", offset_s=s), late, truth) for s in (0.0, -0.5))
+    wrong, right = (evaluate(EvaluationSettings(alignment="none", offset_s=s), late, truth) for s in (0.0, -0.5))
     assert wrong.absolute.translation == pytest.approx(0.5)
     assert right.absolute.translation == pytest.approx(0.0, abs=1e-9)
     assert len(right.pairs) == 2001
@@ -120,9 +120,9 @@ def test_where_two_never_meet_it_is_said_when_each_was() -> None:
     truth = trajectory(transforms(UPRIGHT, STRAIGHT))
     other = Trajectory(stamp_ns=truth.stamp_ns + 1000 * SECOND, poses=truth.poses)
     with pytest.raises(FusionError, match=r"estimate from 1000.000 to 1100.000 s and the truth from 0.000 to 100"):
-        evaluated(EvaluationSettings(), other, truth)
+        evaluate(EvaluationSettings(), other, truth)
     with pytest.raises(FusionError, match="no pose of the truth"):
-        evaluated(EvaluationSettings(), other, truth.only(slice(0)))
+        evaluate(EvaluationSettings(), other, truth.only(slice(0)))
 
 
 def test_a_unit_beside_the_middle_of_the_robot_has_no_error_of_its_own() -> None:
@@ -132,7 +132,7 @@ def test_a_unit_beside_the_middle_of_the_robot_has_no_error_of_its_own() -> None
     units = np.linalg.inv(body[0]) @ body @ body_t_unit
     apart = compared(body, units)
     assert apart.absolute.translation.max() > 0.1
-    moved = evaluated(EvaluationSettings(), trajectory(body).of_frame(body_t_unit), trajectory(units))
+    moved = evaluate(EvaluationSettings(), trajectory(body).of_frame(body_t_unit), trajectory(units))
     assert moved.absolute.translation == pytest.approx(0.0, abs=1e-9)
     assert moved.absolute.rotation == pytest.approx(0.0, abs=1e-7)
 
@@ -146,7 +146,7 @@ def test_a_truth_without_orientation_tells_errors_of_translation_alone(alignment
     estimate[:, :3, 3] *= 1.01
     world = transforms(headings(np.array([2.0])), np.array([[5.0, 6.0, 7.0]]))[0]
     truth = trajectory(transforms(headings(np.zeros(1500)), (world @ drive)[:, :3, 3]), has_orientation=False)
-    found = evaluated(EvaluationSettings(alignment=alignment, lengths_m=(1.0, 5.0)), trajectory(estimate), truth)
+    found = evaluate(EvaluationSettings(alignment=alignment, lengths_m=(1.0, 5.0)), trajectory(estimate), truth)
     known = compared(estimate, world @ drive, alignment=alignment, lengths_m=(1.0, 5.0))
     assert not found.has_orientation and np.isnan(found.absolute.rotation).all()
     for ours, theirs in zip(found.over_lengths, known.over_lengths, strict=True):
@@ -233,7 +233,7 @@ def test_a_file_for_evo_holds_every_nanosecond() -> None:
     [(650.0, (2, 5, 10, 20, 50, 100, 200)), (6.0, (0.5, 1, 2)), (0.3, (0.1,)), (0.0, (0.5,)), (1.1, (0.5,))],
 )
 def test_lengths_fit_the_way(way_m: float, expected: tuple[float, ...]) -> None:
-    assert lengths_for_way(way_m) == pytest.approx(expected)
+    assert segment_lengths(way_m) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_an_estimate_in_a_camera_s_frame_is_laid_upright_before_a_truth_without_
     first = transform_from_rotation(rotation_from_fixed_xyz([-np.radians(110), 0, -np.pi / 2]), np.array([0.0, 0, 1]))
     estimate = Trajectory(stamp_ns=np.arange(241) * 10**8, poses=np.linalg.inv(body[0] @ first) @ body)
     truth = Trajectory(stamp_ns=estimate.stamp_ns, poses=transform_from_rotation(np.eye(3), places))
-    found = evaluated(EvaluationSettings(lengths_m=(5.0,)), estimate, replace(truth, has_orientation=False))
+    found = evaluate(EvaluationSettings(lengths_m=(5.0,)), estimate, replace(truth, has_orientation=False))
     assert found.absolute.translation.max() < 0.05
     assert np.median(found.over_lengths[0].errors.translation) < 0.01
     assert np.allclose(found.alignment.of_poses(estimate.poses)[:, :3, 3], found.pairs.estimate[:, :3, 3])

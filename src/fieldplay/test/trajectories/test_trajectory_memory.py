@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated, states_of_evaluation
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate, states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import (
     MOST_WAITING,
     PeriodReport,
@@ -61,7 +61,7 @@ def test_what_is_found_does_not_depend_on_how_the_poses_come(at_once: int, truth
 def test_its_errors_are_those_of_the_whole() -> None:
     last = reports_of(100)[-1].evaluation
     until = int(np.searchsorted(STAMPS, last.pairs.stamp_ns[-1], side="right"))
-    known = evaluated(
+    known = evaluate(
         SETTINGS,
         Trajectory(stamp_ns=STAMPS[:until], poses=ESTIMATE[:until]),
         Trajectory(stamp_ns=STAMPS[:until:5], poses=TRUTH[:until:5]),
@@ -84,7 +84,7 @@ def test_a_scale_error_stays_what_it_is_however_far_it_goes() -> None:
         state.add_estimate(int(row * SECOND // 100), transforms(headings(np.zeros(1)), 1.01 * way[row : row + 1])[0])
         found += state.reports()
     evaluation = found[-1].evaluation
-    assert len(evaluation.pairs) <= 51 and state.kept.step_m > 1
+    assert len(evaluation.pairs) <= 51 and state.history.step_m > 1
     assert evaluation.travelled_m[-1] == pytest.approx(98.99, abs=0.05)
     assert found[-1].position_error_m == pytest.approx(0.9899, abs=1e-3)
     for one in evaluation.over_lengths:
@@ -99,7 +99,7 @@ def test_a_rover_that_stands_fills_no_memory() -> None:
         state.add_truth(int(row * SECOND // 20), place)
         state.add_estimate(int(row * SECOND // 20), np.eye(4))
         state.reports()
-    assert len(state.kept.pairs) == 1
+    assert len(state.history.pairs) == 1
     assert len(state.estimate.stamps) < 50
 
 

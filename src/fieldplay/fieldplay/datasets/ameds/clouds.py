@@ -22,7 +22,7 @@ from fieldplay.io.containers import Files
 from fieldplay.io.pcd import cloud_from_pcd
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
-from fieldplay.trajectories.time_offset import found_offset, poses_of_scans
+from fieldplay.trajectories.time_offset import find_time_offset, poses_of_scans
 from fieldplay.trajectories.trajectory import FusionError, Trajectory
 
 WINDOW_S = 16  # of clouds that are put onto each other
@@ -73,7 +73,7 @@ def check_cloud_stamp(archive: Archive) -> None:
     poses = base_T_lidar @ poses_of_scans(clouds) @ inverse_from_transform(base_T_lidar)
     estimate = Trajectory(stamp_ns=stamp_ns, poses=poses)
     try:
-        offset_s = found_offset(estimate, truth, within_s=WITHIN_S, reach_s=REACH_S)
+        offset_s = find_time_offset(estimate, truth, within_s=WITHIN_S, reach_s=REACH_S)
     except FusionError:
         archive.notes.append("the clouds' times against the INS: not measured, as no shift fits better than others")
         return

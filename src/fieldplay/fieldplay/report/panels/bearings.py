@@ -18,7 +18,7 @@ from fieldplay.core.number_text import (
     number_text,
 )
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.dust.radar import mounting_from_base, seen_by_radar
+from fieldplay.dust.radar import mounting_from_base, project_to_radar
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.decoders import MARKERS
@@ -355,7 +355,7 @@ def _differences(frames: Frames, seen: LaserSeen, radar: RadarSeen) -> Array:
     angles = values[near, :1] + seen.step_rad * np.arange(values.shape[1] - 1)
     ranges = values[near, 1:]
     met = np.isfinite(ranges)
-    placed = seen_by_radar(mounting_from_base(transform[0][0], np.eye(4)), angles, np.where(met, ranges, 0.0))
+    placed = project_to_radar(mounting_from_base(transform[0][0], np.eye(4)), angles, np.where(met, ranges, 0.0))
     radar_m = np.take_along_axis(sectors[nearest[near]], placed.bin, axis=1)
     difference = placed.range_m - radar_m
     return np.asarray(difference[met & np.isfinite(radar_m)], np.float64)

@@ -18,7 +18,7 @@ from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text, plain_table
 from fieldplay.report.html.trajectory_figures import Named, error_figures
 from fieldplay.report.panels.overview import Overview
-from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_topics import poses_of_record
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
@@ -105,7 +105,7 @@ class OdometryErrorPanel:
 def _evaluate(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:
     within_s = max(0.25, *(2e-9 * _usual_ns(one.stamp_ns) for one in (estimate, truth)))
     try:
-        evaluation = evaluated(EvaluationSettings(within_s=within_s), estimate, truth)
+        evaluation = evaluate(EvaluationSettings(within_s=within_s), estimate, truth)
     except FusionError:
         return None
     return evaluation if evaluation.travelled_m[-1] >= LEAST_LENGTH_M else None

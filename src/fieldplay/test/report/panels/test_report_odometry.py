@@ -15,7 +15,7 @@ from fieldplay.report.html.trajectory_figures import lengthwise
 from fieldplay.report.panels.odometry_errors import MAX_POSES, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
 from fieldplay_testing.walks import Array, drift_trajectory, headings, wander
@@ -141,7 +141,7 @@ def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
 def test_percentiles_over_a_length_are_those_of_its_errors() -> None:
     truth = wander(800)
     stamps = np.arange(800) * STEP_NS
-    found = evaluated(
+    found = evaluate(
         EvaluationSettings(),
         Trajectory(stamp_ns=stamps, poses=drift_trajectory(truth)),
         Trajectory(stamp_ns=stamps, poses=truth),
