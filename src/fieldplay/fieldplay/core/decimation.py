@@ -82,6 +82,6 @@ class Decimator(Generic[Item]):
 
 
 def middle_of(stamp_ns: Sequence[int]) -> int:
-    """The place of the time that is the nearest to the middle between the first and the last."""
+    """The index of the time nearest to the middle between the first and the last."""
     middle = (stamp_ns[0] + stamp_ns[-1]) // 2
     return min(range(len(stamp_ns)), key=lambda index: abs(stamp_ns[index] - middle))

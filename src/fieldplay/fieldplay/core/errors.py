@@ -11,12 +11,12 @@ STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069
 
 
 def escape_control_chars(text: str, *, allowed: str = "") -> str:
-    """A text that steers no terminal, though it hold names of files; of such signs some may be kept."""
+    """Replace the control characters of a text, except those that are allowed, so that it cannot steer a terminal."""
     return STEERING.sub(lambda match: match[0] if match[0] in allowed else "\ufffd", text)
 
 
 def pluralize(count: int, noun: str) -> str:
-    """A count with its noun, which gets an s where it is not one."""
+    """A count with its noun, which gets an s unless the count is 1."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -55,9 +55,9 @@ class BagError(UserError):
 
 
 class DefectLocation(str):
-    """Where a row is that is one of many in its file, for people as a text, for programs its parts.
+    """The location of a row in its file: a text for people, with its parts as attributes for programs.
 
-    `what` says it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
+    `what` names it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
     """
 
     file: str
@@ -80,7 +80,7 @@ class DefectLocation(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """One fault of an archive: its place and what is wrong there, as expected and got.
+    """One defect of an archive: its location and what is wrong there, as expected and got.
 
     `row` is the line of a text file, counted from 1; `sample` and `byte` are of a log.
     """

@@ -43,7 +43,7 @@ class GapFinder:
 
 
 def split_at_gaps(intervals: Intervals, *, skip_gaps_ns: int, usual_ns: float) -> Intervals:
-    """The pieces (k, 2), first to last time, between the gaps that an axis of time passes over.
+    """The spans (k, 2), first to last time, between the gaps that a time axis leaves out.
 
     Intervals (n, 2) are where the topics have messages, in any order. Gaps longer than `skip_gaps_ns` are passed over;
     where that is 0, those longer than a minute and ten usual steps, if they make up a fifth of the whole or more.
@@ -60,7 +60,7 @@ def split_at_gaps(intervals: Intervals, *, skip_gaps_ns: int, usual_ns: float) -
 
 
 def merge_intervals(intervals: Intervals, longest_ns: float) -> Intervals:
-    """Intervals (n, 2) in order (k, 2), those in one that overlap or are not farther apart than that."""
+    """Sort intervals (n, 2) and merge those that overlap or whose gap is not longer than `longest_ns`: (k, 2)."""
     if not len(intervals):
         return intervals
     ordered = intervals[np.argsort(intervals[:, 0], kind="stable")]
@@ -70,7 +70,7 @@ def merge_intervals(intervals: Intervals, longest_ns: float) -> Intervals:
 
 
 def clip_intervals(intervals: Intervals, first: int, last: int) -> Intervals:
-    """What of the intervals (n, 2) lies between two times."""
+    """Clip intervals (n, 2) to two times and drop those outside."""
     within = np.clip(intervals, first, last)
     return within[(intervals[:, 0] <= last) & (intervals[:, 1] >= first)]
 

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Break:
-    """A stretch of numbers that an axis passes over, what its mark says, and the shares between which the mark is."""
+    """An interval that an axis leaves out, the label of its mark, and the axis fractions between which the mark is."""
 
     start: float
     end: float
@@ -26,7 +26,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of numbers, the labels at some of them, and what is passed over, in order."""
+    """An interval of numbers, the labels at some of them, and the breaks, in order."""
 
     low: float
     high: float
@@ -34,11 +34,11 @@ class Axis:
     breaks: tuple[Break, ...] = ()
 
     def fraction(self, value: float) -> float:
-        """Where a number lies, from 0 at the low end to 1 at the high one."""
+        """The position of a number, from 0 at the low end to 1 at the high one."""
         return float(self.fractions(np.array([value]))[0])
 
     def fractions(self, values: Array) -> Array:
-        """Where numbers lie; those within a break at its begin."""
+        """The positions of numbers; those within a break are at its start."""
         if not self.breaks:
             return np.asarray((values - self.low) / (self.high - self.low), np.float64)
         starts = np.array([each.start for each in self.breaks])
@@ -48,7 +48,7 @@ class Axis:
         return np.asarray(np.interp(np.minimum(values, reached), numbers, fractions), np.float64)
 
     def values(self, fractions: Array) -> Array:
-        """The numbers at shares of the axis; within the mark of a break NaN."""
+        """The numbers at fractions of the axis; NaN within the mark of a break."""
         if not self.breaks:
             return np.asarray(self.low + fractions * (self.high - self.low), np.float64)
         numbers, known = self._knots()
@@ -59,16 +59,16 @@ class Axis:
         return result
 
     def segment_indices(self, values: Array) -> NDArray[np.intp]:
-        """How many breaks lie before each number: lines do not go from one piece to another."""
+        """The number of breaks before each value: lines do not cross from one segment to the next."""
         return np.asarray(np.searchsorted([each.end for each in self.breaks], values, side="right"), np.intp)
 
     def flip(self) -> "Axis":
-        """The same from the high end to the low one."""
+        """The same axis from the high end to the low one."""
         breaks = (Break(each.start, each.end, each.label, _flip_fractions(each.fractions)) for each in self.breaks)
         return Axis(self.high, self.low, self.ticks, tuple(breaks))
 
     def _knots(self) -> tuple[Array, Array]:
-        """Numbers in order, and their shares, between which all others lie evenly."""
+        """Numbers in order and their fractions, between which all others are interpolated."""
         ends = ((0.0, self.low), (1.0, self.high))
         inner = [knot for each in self.breaks for knot in zip(each.fractions, (each.start, each.end), strict=True)]
         knots = sorted([*ends, *inner], key=lambda knot: knot[1])

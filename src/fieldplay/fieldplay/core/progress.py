@@ -10,12 +10,12 @@ _opening: ContextVar[Progress | None] = ContextVar("opening", default=None)
 
 
 def no_progress(fraction: float, count: int) -> None:
-    """The progress of work for which nobody waits."""
+    """Ignore progress reports."""
 
 
 @contextmanager
 def track_opening(progress: Progress) -> Iterator[None]:
-    """Within it, what is opened tells how far it is, with a count of megabytes."""
+    """Report the progress of everything that is opened inside, with a count of megabytes."""
     token = _opening.set(progress)
     try:
         yield
@@ -24,7 +24,7 @@ def track_opening(progress: Progress) -> Iterator[None]:
 
 
 def report_opening(fraction: float, megabytes: int) -> None:
-    """Tell whoever watches how far it is."""
+    """Report progress to the current `track_opening`, if any."""
     progress = _opening.get()
     if progress is not None:
         progress(fraction, megabytes)

@@ -59,7 +59,7 @@ def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def require_shallow(text: str | bytes, *, sure: int = SURELY_SHALLOW) -> None:
-    """yaml.YAMLError where values lie too deep in each other, if a text has so many signs of that."""
+    """Raise yaml.YAMLError where values are nested too deeply; texts with few brackets are not looked through."""
     if isinstance(text, str):
         bracket_count = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
     else:

@@ -36,7 +36,7 @@ BMP_BITS = (1, 2, 4, 8, 16, 24, 32)
 
 @dataclass(frozen=True, kw_only=True)
 class ImageHeader:
-    """What the header of a picture says; a palette counts as the colours it holds."""
+    """The header of an image file; a palette counts as the colours it holds."""
 
     format: Literal["jpeg", "png", "bmp"]
     width: int  # pixels
@@ -162,7 +162,7 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _jpeg_marker(data: bytes, offset: int) -> tuple[int, int]:
-    """The marker at a place and the place after it; any number of 0xFF may precede it."""
+    """The marker at an offset and the offset after it; any number of 0xFF may precede it."""
     start = offset
     while data[offset : offset + 1] == b"\xff":
         offset += 1
@@ -174,7 +174,7 @@ def _jpeg_marker(data: bytes, offset: int) -> tuple[int, int]:
 
 
 def _markers_after_pixels(data: bytes, start: int) -> NDArray[np.intp]:
-    """The places of all markers that end a run of pixels: not a stuffed 0xFF00, a restart or a fill byte."""
+    """The offsets of all markers that end a run of pixels: not a stuffed 0xFF00, a restart or a fill byte."""
     codes = np.frombuffer(data, np.uint8)
     offsets = np.flatnonzero(codes[start:-1] == 0xFF) + start
     code = codes[offsets + 1]

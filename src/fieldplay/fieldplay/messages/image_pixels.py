@@ -78,7 +78,7 @@ def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
 
 
 def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
-    """The pixels of a file as OpenCV reads them; None where it does not, or where memory would not hold them."""
+    """Decode an image file with OpenCV; None where it does not decode, or where memory would not hold the pixels."""
     try:
         header = image_from_bytes(bytes(data[:HEAD]))
         if header.width * header.height > LARGEST_PIXELS:
@@ -95,7 +95,7 @@ def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> N
 
 
 def bgr_image(values: NDArray[Any]) -> Pixels:
-    """Any picture as BGR of 8 bits: (h, w), (h, w, 1), (h, w, 3) or (h, w, 4)."""
+    """Convert any image, (h, w), (h, w, 1), (h, w, 3) or (h, w, 4), to BGR of 8 bits."""
     if values.ndim == 2:
         values = values[:, :, None]
     if values.shape[2] == 1:

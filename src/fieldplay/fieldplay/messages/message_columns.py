@@ -165,7 +165,7 @@ def _none() -> NDArray[np.float64]:
 
 
 def _missing_field(layout: Layout, decoder: Decoder, paths: Sequence[str]) -> str:
-    """What is wrong with messages that lack a number, if they do."""
+    """Describe the first number that the messages do not have; empty where they have all."""
     missing = next((path for path in paths if path not in (layout.dtype.fields or {})), "")
     return f"expected {decoder.kind.msgtype} with {missing}, got none" if missing else ""
 

@@ -340,7 +340,7 @@ class Markers(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Images(Record):
-    """Pictures as the archive holds them, each read when it is asked for.
+    """Images as the archive holds them, each read on request.
 
     `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places. Pixels
     that no PNG can hold, such as floats, are not `packable`: they are sent as they are, whatever is asked for.
@@ -390,7 +390,7 @@ class Clouds(Record):
 
 
 def concatenate(parts: Sequence[Kind]) -> Kind:
-    """Records of one kind, and of the same names where they have such, as one after the other."""
+    """Concatenate records of one kind, which have the same names where they have names."""
     first = parts[0]
     if len(parts) == 1:
         return first

@@ -38,12 +38,12 @@ def starts_with_header(msgtype: str, definitions: Fields | None = None) -> bool:
 
 
 def shift_header(message: Message, delta_ns: int) -> bytes:
-    """The message with another time in its first eight bytes."""
+    """Shift the time in the message's first eight bytes."""
     return b"".join((message[:BODY], _shift_time(message, BODY, delta_ns), message[BODY + TIME.size :]))
 
 
 def shift_transforms(message: Message, delta_ns: int) -> bytes:
-    """A TFMessage with the times of all its transforms moved."""
+    """Shift the times of all transforms of a TFMessage."""
     data = np.frombuffer(message, np.uint8)[None].copy()
     for _, layout in _transforms().groups(data):
         if isinstance(layout, ArchiveError):

@@ -40,7 +40,7 @@ ImageTransport = Literal["raw", "compressed", "both"]
 
 @dataclass(frozen=True)
 class _Shared:
-    """The pictures of one stream, each read and checked once though several topics want it."""
+    """The images of one stream, each read and checked once for all topics that publish it."""
 
     report: Report
     stream: str
@@ -51,7 +51,7 @@ class _Shared:
     most: int = CACHED_IMAGES
 
     def load(self, record: Images, row: int) -> bytes | Pixels:
-        """A picture's file, or its pixels; ArchiveError where it is defective, which is reported once."""
+        """An image's file, or its pixels; ArchiveError where it is defective, which is reported once."""
         key = (int(record.stamp_ns[row]), record.names[row])
         with self.lock:
             if key not in self.cache:
@@ -254,7 +254,7 @@ def compressed_message(data: bytes, stamp_ns: int, frame: str, kind: str) -> tup
 
 
 def _encode_png(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
-    """Pixels as a PNG, without loss; those that no PNG holds are reported."""
+    """Encode pixels as PNG, without loss; report those that PNG cannot hold."""
     try:
         return png_of_pixels(pixels)
     except ArchiveError as error:

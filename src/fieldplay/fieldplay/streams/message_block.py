@@ -191,7 +191,7 @@ def messages_of_channel(channel: int, stamp_ns: NDArray[np.int64], payloads: Pay
 
 
 def merge_messages(batches: Sequence[Messages]) -> Messages:
-    """Batches interleaved by time; at equal times in the order of the batches."""
+    """Merge batches by time; at equal times in the order of the batches."""
     if len(batches) == 1:
         return batches[0]
     stamp_ns = np.concatenate([np.zeros(0, np.int64), *(batch.stamp_ns for batch in batches)])

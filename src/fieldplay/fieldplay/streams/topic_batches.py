@@ -34,7 +34,7 @@ class TimelineSource(Generic[Loaded]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanSlice(Generic[Loaded]):
-    """Rows of one span that belong to a stretch of the timeline: rows[k] comes at position[k] of the stretch."""
+    """Rows of one span that belong to a slice of the timeline: rows[k] comes at positions[k] of the slice."""
 
     source: int
     loaded: Loaded
@@ -44,13 +44,13 @@ class SpanSlice(Generic[Loaded]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MergedSlice(Generic[Loaded]):
-    """Consecutive events in the order of time: their times (n,), and the pieces that they come from."""
+    """Consecutive events in the order of time: their times (n,), and the slices of spans that they come from."""
 
     stamp_ns: NDArray[np.int64]
     slices: list[SpanSlice[Loaded]]
 
     def part(self, start: int, end: int) -> "MergedSlice[Loaded]":
-        """The events begin <= i < end."""
+        """The events start <= i < end."""
         if (start, end) == (0, len(self.stamp_ns)):
             return self
         slices = []
@@ -97,7 +97,7 @@ class Timeline(Generic[Loaded]):
         return max(span.last_ns for source in self.sources for span in source.spans)
 
     def slices(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[MergedSlice[Loaded]]:
-        """All events with first_ns <= time <= last_ns, stretch by stretch; starts at once, wherever that is."""
+        """All events with first_ns <= time <= last_ns, slice by slice; starts at once, wherever that is."""
         first = self._order[0][0] if first_ns is None and self._order else first_ns or 0
         carried = self._carried(first)
         pending = [entry for entry in self._order if self._span(entry).last_ns >= first or entry in carried]
@@ -133,7 +133,7 @@ def _with_row_at(stamp_ns: NDArray[np.int64], row: int, time_ns: int) -> NDArray
 
 
 def _merge_open(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[MergedSlice[Loaded]]:
-    """What the open spans hold before the limit (nothing that is not open can come before it), up to last_ns."""
+    """Merge the rows of the open spans before the limit, up to last_ns; no other span has rows before the limit."""
     taken: list[tuple[_Open[Loaded], int, int]] = []
     for item in sorted(opened, key=lambda item: item.source):
         end = len(item.stamp_ns) if limit is None else int(np.searchsorted(item.stamp_ns, limit))
@@ -186,7 +186,7 @@ def batches(
 def message_slices(
     feeds: Sequence[TopicStream], first_ns: int, last_ns: int | None, *, before_span: Callable[[], None] = lambda: None
 ) -> Iterator[MergedSlice[SpanMessages]]:
-    """The messages of the feeds, by their places; `before_span` is called before each span is read: it may raise."""
+    """The messages of the feeds, merged by time; `before_span` is called before each span is read: it may raise."""
 
     def source_of(feed: TopicStream) -> TimelineSource[SpanMessages]:
         def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
@@ -201,7 +201,7 @@ def message_slices(
 def record_slices(
     feeds: Sequence[TopicStream], first_ns: int | None = None, last_ns: int | None = None
 ) -> Iterator[MergedSlice[Record]]:
-    """The rows of the feeds, by their places: no message is made."""
+    """The rows of the feeds, merged by time: no message is made."""
 
     def source_of(feed: TopicStream) -> TimelineSource[Record]:
         def load(index: int) -> tuple[NDArray[np.int64], Record]:
@@ -216,9 +216,9 @@ def record_slices(
 def encode_messages(
     merged: MergedSlice[SpanMessages], slices: Sequence[SpanSlice[SpanMessages]]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Payloads]:
-    """Of some pieces of a stretch: whose each event is (n,), -1 of another piece; which have a message; the messages.
+    """Encode some slices of a merged slice: the source of each event (n,), -1 if of another slice; mask; messages.
 
-    A row that proves defective has none.
+    The mask (n,) tells which events have a message; a row that proves defective has none.
     """
     source = np.full(len(merged.stamp_ns), -1, np.int64)
     good = np.zeros(len(merged.stamp_ns), bool)
@@ -232,7 +232,7 @@ def encode_messages(
 
 
 def _cuts(merged: MergedSlice[SpanMessages]) -> Iterator[tuple[int, int]]:
-    """Parts of a stretch that hold only so many messages that are read on their own."""
+    """Split a merged slice so that each part has only so many messages that are read one by one."""
     heavy = [span_slice.positions for span_slice in merged.slices if span_slice.loaded.heavy]
     inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)
     yield from pairwise([0, *inner.tolist(), len(merged.stamp_ns)])
