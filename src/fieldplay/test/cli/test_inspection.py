@@ -19,16 +19,14 @@ def summary(topic: str, identity: str, *, gap_s: float = 0.1, length_ns: int = 2
     )  # fmt: skip
 
 
-def lines(*found: StreamSummary, skip_gaps_s: float = 0.0) -> list[str]:
+def lines(*summaries: StreamSummary, skip_gaps_s: float = 0.0) -> list[str]:
     spec = SimpleNamespace(title="A title", skip_gaps_s=skip_gaps_s)
     archive: Any = SimpleNamespace(root="place", spec=spec, notes=[])
-    return list(as_lines(archive, found))
+    return list(as_lines(archive, summaries))
 
 
 @pytest.mark.parametrize(("longest_ns", "rate_hz"), [(None, 0.0), (10 * SECOND, 10.0)])
-def test_the_rate_is_that_between_the_gaps_which_the_dataset_passes_over(
-    longest_ns: int | None, rate_hz: float
-) -> None:
+def test_rate_excludes_gaps_skipped_by_dataset(longest_ns: int | None, rate_hz: float) -> None:
     times = _Times(longest_ns)
     for start in (0, 190 * DAY, 400 * DAY):
         times.add(start + np.arange(200) * SECOND // 10)
@@ -36,15 +34,15 @@ def test_the_rate_is_that_between_the_gaps_which_the_dataset_passes_over(
     assert times.max_gap_ns == 210 * DAY - 199 * SECOND // 10
 
 
-def test_dates_are_told_and_gaps_of_days_in_days() -> None:
-    told = lines(summary("/imu", "imu", gap_s=190 * 86_400.0, length_ns=400 * DAY), skip_gaps_s=10.0)
-    assert told[1] == "  34560000.000 s (400.0 d), from 1545220800.000 to 1579780800.000 (unix time)"
-    assert told[2] == "  in UTC from 2018-12-19 12:00:00 to 2020-01-23 12:00:00"
-    assert told[3] == "  Hz are those between gaps of more than 10 s"
-    assert told[-1].split() == ["/imu", "200", "10.00", "190.0", "d", "pkg/msg/Type"]
+def test_dates_are_shown_and_long_gaps_are_in_days() -> None:
+    text = lines(summary("/imu", "imu", gap_s=190 * 86_400.0, length_ns=400 * DAY), skip_gaps_s=10.0)
+    assert text[1] == "  34560000.000 s (400.0 d), from 1545220800.000 to 1579780800.000 (unix time)"
+    assert text[2] == "  in UTC from 2018-12-19 12:00:00 to 2020-01-23 12:00:00"
+    assert text[3] == "  Hz are those between gaps of more than 10 s"
+    assert text[-1].split() == ["/imu", "200", "10.00", "190.0", "d", "pkg/msg/Type"]
 
 
-def test_a_topic_of_several_streams_tells_which() -> None:
-    told = lines(summary("/tf", "wheel_odom.tf"), summary("/tf", "body_joint.tf"), summary("/imu", "imu"))
-    assert [line.rpartition("Type")[2] for line in told[-3:]] == [" (with wheel_odom)", " (with body_joint)", ""]
-    assert told[-1].split() == ["/imu", "200", "10.00", "0.100", "pkg/msg/Type"]
+def test_topic_of_several_streams_names_them() -> None:
+    text = lines(summary("/tf", "wheel_odom.tf"), summary("/tf", "body_joint.tf"), summary("/imu", "imu"))
+    assert [line.rpartition("Type")[2] for line in text[-3:]] == [" (with wheel_odom)", " (with body_joint)", ""]
+    assert text[-1].split() == ["/imu", "200", "10.00", "0.100", "pkg/msg/Type"]

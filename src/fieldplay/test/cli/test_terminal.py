@@ -5,7 +5,7 @@ import pytest
 from fieldplay.cli import terminal
 
 
-def test_lines_keep_their_ends_and_tabs_and_steer_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped_except_newline_and_tab(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.print_line("a\tb\nc \x1b[31md\r\x9b2Je")
     terminal.note("\x1b]0;title\x07")
     out, err = capsys.readouterr()

@@ -53,7 +53,7 @@ SPEC = DatasetSpec(
 )
 
 
-class Opened:
+class ArchiveFolder:
     """An archive in a folder of the test."""
 
     def __init__(self, root: Path) -> None:
@@ -67,13 +67,13 @@ class Opened:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
-    made = Opened(tmp_path)
-    with made.archive:
-        yield made
+def archive_folder(tmp_path: Path) -> Iterator[ArchiveFolder]:
+    instance = ArchiveFolder(tmp_path)
+    with instance.archive:
+        yield instance
 
 
-def found(archive: Archive) -> list[tuple[str, int | None, str]]:
+def defect_keys(archive: Archive) -> list[tuple[str, int | None, str]]:
     return [(defect.file, defect.row, defect.kind) for defect in archive.defects.listed]
 
 
@@ -81,64 +81,67 @@ def rows(count: int, code: int = 1, delimiter: str = ",") -> str:
     return "".join(f"{START + k}{delimiter}{k}{delimiter}{code}\n" for k in range(count))
 
 
-def test_tables_of_one_kind_are_one_whatever_the_order_of_their_columns(opened: Opened) -> None:
-    files = opened.write(imu_1__csv=rows(3), imu_2__csv=f"code,x,t\n5,10,{START + 10}\n5,11,{START + 11}\n")
-    tables = open_tables(opened.archive, files)["imu"]
-    assert found(opened.archive) == []
+def test_tables_of_one_kind_are_joined_for_any_column_order(archive_folder: ArchiveFolder) -> None:
+    files = archive_folder.write(imu_1__csv=rows(3), imu_2__csv=f"code,x,t\n5,10,{START + 10}\n5,11,{START + 11}\n")
+    tables = open_tables(archive_folder.archive, files)["imu"]
+    assert defect_keys(archive_folder.archive) == []
     all_rows = tables.rows_between(0, 2**62)
     assert all_rows.columns("x", "code").tolist() == [[0, 1], [1, 1], [2, 1], [10, 5], [11, 5]]
-    assert opened.archive.notes[-2:] == ["columns by header: imu_2.csv", "columns by position: imu_1.csv"]
+    assert archive_folder.archive.notes[-2:] == ["columns by header: imu_2.csv", "columns by position: imu_1.csv"]
 
 
-def test_a_table_that_cannot_be_read_is_reported_and_the_others_serve(opened: Opened) -> None:
-    files = opened.write(imu_1__csv="1,2\n", imu_2__csv=rows(3))
-    (opened.root / "imu_3.csv").symlink_to("gone")
-    files = open_files(opened.root, opened.archive.defects)
-    assert open_tables(opened.archive, files)["imu"].count == 3
-    assert found(opened.archive) == [("imu_1.csv", None, "unreadable_table"), ("imu_3.csv", None, "unreadable_table")]
-    assert opened.archive.defects.listed[1].message == "cannot be read: No such file or directory"
+def test_unreadable_table_is_reported_and_others_are_used(archive_folder: ArchiveFolder) -> None:
+    files = archive_folder.write(imu_1__csv="1,2\n", imu_2__csv=rows(3))
+    (archive_folder.root / "imu_3.csv").symlink_to("gone")
+    files = open_files(archive_folder.root, archive_folder.archive.defects)
+    assert open_tables(archive_folder.archive, files)["imu"].count == 3
+    assert defect_keys(archive_folder.archive) == [
+        ("imu_1.csv", None, "unreadable_table"),
+        ("imu_3.csv", None, "unreadable_table"),
+    ]
+    assert archive_folder.archive.defects.listed[1].message == "cannot be read: No such file or directory"
 
 
-def test_a_table_that_is_missing_is_noted_and_no_defect(opened: Opened) -> None:
-    assert open_tables(opened.archive, opened.write()) == {}
-    assert found(opened.archive) == []
-    assert [(each.file, each.kind) for each in opened.archive.missing] == [("imu*.csv", "missing_file")]
+def test_missing_table_is_note_and_no_defect(archive_folder: ArchiveFolder) -> None:
+    assert open_tables(archive_folder.archive, archive_folder.write()) == {}
+    assert defect_keys(archive_folder.archive) == []
+    assert [(each.file, each.kind) for each in archive_folder.archive.missing] == [("imu*.csv", "missing_file")]
     noted = ["imu*.csv: expected files for 'imu' of this name, got none; the rest plays", "no file for 'spare'"]
-    assert sorted(opened.archive.notes) == noted
+    assert sorted(archive_folder.archive.notes) == noted
 
 
-def test_numbers_out_of_their_range_are_reported_and_kept(opened: Opened) -> None:
-    files = opened.write(imu__csv=rows(2) + f"{START + 2},2,9\n")
-    assert open_tables(opened.archive, files)["imu"].count == 3
-    (defect,) = opened.archive.defects.listed
+def test_out_of_range_numbers_are_reported_and_not_removed(archive_folder: ArchiveFolder) -> None:
+    files = archive_folder.write(imu__csv=rows(2) + f"{START + 2},2,9\n")
+    assert open_tables(archive_folder.archive, files)["imu"].count == 3
+    (defect,) = archive_folder.archive.defects.listed
     assert str(defect) == "imu.csv:3: column code: expected 0 to 7, got 9; the row is kept"
 
 
-def test_a_gap_is_reported_at_the_row_behind_it(opened: Opened) -> None:
+def test_gap_is_reported_at_row_after_it(archive_folder: ArchiveFolder) -> None:
     later = "".join(f"{START + 100 + k},0,0\n" for k in range(3))
-    open_tables(opened.archive, opened.write(imu__csv=rows(30) + later))
-    (defect,) = opened.archive.defects.listed
+    open_tables(archive_folder.archive, archive_folder.write(imu__csv=rows(30) + later))
+    (defect,) = archive_folder.archive.defects.listed
     assert str(defect) == f"imu.csv:31: no row for 71.000 s before this one, at {START + 100} s"
 
 
-def test_files_that_are_left_aside_are_named(opened: Opened) -> None:
-    files = opened.write(imu__csv=rows(1), feed__mp4="", **{f"other{k}__txt": "" for k in range(7)})
-    note_leftovers(opened.archive, files)
+def test_ignored_files_are_noted(archive_folder: ArchiveFolder) -> None:
+    files = archive_folder.write(imu__csv=rows(1), feed__mp4="", **{f"other{k}__txt": "" for k in range(7)})
+    note_leftovers(archive_folder.archive, files)
     others = "other0.txt, other1.txt, other2.txt, other3.txt, other4.txt, ..."
-    assert opened.archive.notes == [
+    assert archive_folder.archive.notes == [
         "feed.mp4: not played",
         f"files of other names, which are not read: 7 ({others})",
     ]
 
 
-def test_a_pipe_is_never_waited_for(opened: Opened) -> None:
-    os.mkfifo(opened.root / "imu.csv")
-    assert open_tables(opened.archive, opened.write()) == {}
-    assert "got a pipe, a socket or a device" in opened.archive.defects.listed[0].message
+def test_pipe_does_not_block_opening(archive_folder: ArchiveFolder) -> None:
+    os.mkfifo(archive_folder.root / "imu.csv")
+    assert open_tables(archive_folder.archive, archive_folder.write()) == {}
+    assert "got a pipe, a socket or a device" in archive_folder.archive.defects.listed[0].message
 
 
-def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    (opened.root / "locked").mkdir()
+def test_unreadable_folder_is_reported(archive_folder: ArchiveFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    (archive_folder.root / "locked").mkdir()
     scandir = os.scandir
 
     def refuse(path: Path) -> Any:
@@ -147,13 +150,13 @@ def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: p
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert opened.write(imu__csv=rows(1)).names == ["imu.csv"]
-    assert [str(defect) for defect in opened.archive.defects.listed] == [
+    assert archive_folder.write(imu__csv=rows(1)).names == ["imu.csv"]
+    assert [str(defect) for defect in archive_folder.archive.defects.listed] == [
         "locked: the folder cannot be read: Permission denied"
     ]
 
 
-def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> None:
+def test_all_defects_are_counted_and_first_of_each_kind_listed() -> None:
     log = DefectLog()
     for k in range(LISTED_PER_KIND + 5):
         log(Defect(file="a", kind="short_row", message="", row=k))
@@ -163,7 +166,7 @@ def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> N
     assert log.dropped == {("a", "short_row"): 5}
 
 
-def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defective() -> None:
+def test_defects_of_row_files_share_one_limit_per_stream() -> None:
     log = DefectLog()
     for k in range(LISTED_PER_KIND + 7):
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
@@ -174,7 +177,7 @@ def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defect
     assert last == "  and 7 more: fieldplay check lists them" and len(lines) == LISTED_PER_KIND + 2
 
 
-def test_each_file_has_a_line_however_many_defects_another_has() -> None:
+def test_summary_has_line_for_each_file() -> None:
     log = DefectLog()
     for k in range(300):
         log(Defect(file="a.csv", kind="short_row", message="", row=k))
@@ -185,9 +188,9 @@ def test_each_file_has_a_line_however_many_defects_another_has() -> None:
     assert lines[-1] == "  and 299 more: fieldplay check lists them"
 
 
-def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
-    place = DefectLocation("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
-    defect = Defect.at(place, kind="damaged_picture", message="cut", stream="cam")
+def test_parts_of_location_become_fields_of_defect() -> None:
+    location = DefectLocation("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
+    defect = Defect.at(location, kind="damaged_picture", message="cut", stream="cam")
     assert (defect.file, defect.stream, defect.sample, defect.byte, defect.row) == ("a.msg", "cam", 1, 4988, None)
     assert str(defect) == "a.msg: sample 1 of /cam.frame at byte 4988: cut"
     assert Defect.at("a.jpg", kind="damaged_picture", message="cut") == Defect(
@@ -200,7 +203,7 @@ def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
     [("sign", -1, -1), ("sign", -1.0, -1), ("std", 2, 2.0), ("std", "1e-3", 0.001), ("count", 5, 5), ("word", "b", "b"),
      ("flag", True, True)],
 )  # fmt: skip
-def test_a_parameter_takes_what_its_default_is_like(name: str, value: Any, taken: Any) -> None:
+def test_parameter_accepts_values_like_its_default(name: str, value: Any, taken: Any) -> None:
     chosen = chosen_parameters(SPEC, {name: value})[name]
     assert chosen == taken
     assert type(chosen) is type(taken)
@@ -214,7 +217,7 @@ def test_a_parameter_takes_what_its_default_is_like(name: str, value: Any, taken
      ("std", None, "got None"), ("std", True, "got True"), ("std", 10**400, "got 1000"), ("count", 2.5, "got 2.5"),
      ("flag", 1, "got 1"), ("word", 7, "got 7")],
 )  # fmt: skip
-def test_a_parameter_refuses_what_is_not(name: str, value: Any, message: str) -> None:
+def test_parameter_rejects_values_of_other_type(name: str, value: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         chosen_parameters(SPEC, {name: value})
     assert issubclass(UsageError, UserError)

@@ -36,7 +36,7 @@ def archive(tmp_path: Path) -> Archive:
 
 
 @pytest.fixture
-def timed(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tuple[str, str]]]]:
+def file_times(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tuple[str, str]]]]:
     """The names and times of files, and the defects: their files and kinds."""
 
     def of(*names: str) -> tuple[list[str], list[int], list[tuple[str, str]]]:
@@ -44,8 +44,8 @@ def timed(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tu
             (archive.root / name).parent.mkdir(exist_ok=True)
             (archive.root / name).write_bytes(b"picture")
         with open_files(archive.root, archive.defects) as files:
-            found, stamps = timed_files(archive, files, "cam")
-        return found, stamps.tolist(), [(defect.file, defect.kind) for defect in archive.defects.listed]
+            names_, stamps = timed_files(archive, files, "cam")
+        return names_, stamps.tolist(), [(defect.file, defect.kind) for defect in archive.defects.listed]
 
     return of
 
@@ -53,48 +53,48 @@ def timed(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tu
 Timed = Callable[..., tuple[list[str], list[int], list[tuple[str, str]]]]
 
 
-def test_times_are_exact_nanoseconds_of_the_names(timed: Timed) -> None:
+def test_file_names_give_exact_nanoseconds(file_times: Timed) -> None:
     names = [f"a/cam_{START}.000000001.jpg", f"a/cam_{START}.5.jpg"]
-    assert timed(*names) == (names, [START * S + 1, START * S + S // 2], [])
+    assert file_times(*names) == (names, [START * S + 1, START * S + S // 2], [])
 
 
-def test_names_without_a_time_that_can_be_are_reported(timed: Timed) -> None:
+def test_names_without_plausible_time_are_reported(file_times: Timed) -> None:
     good = f"cam_{START}.jpg"
-    names, stamps, defects = timed(good, "cam_x.jpg", "cam_0000000007.jpg")
+    names, stamps, defects = file_times(good, "cam_x.jpg", "cam_0000000007.jpg")
     assert (names, stamps) == ([good], [START * S])
     assert sorted(defects) == [("cam_0000000007.jpg", "no_time_in_name"), ("cam_x.jpg", "no_time_in_name")]
 
 
-def test_a_time_that_no_message_can_hold_is_none(timed: Timed) -> None:
+def test_time_beyond_message_range_is_rejected(file_times: Timed) -> None:
     last, beyond = f"cam_{2**31 - 1}.jpg", f"cam_{2**31}.jpg"
-    assert timed(last, beyond) == ([last], [(2**31 - 1) * S], [(beyond, "no_time_in_name")])
+    assert file_times(last, beyond) == ([last], [(2**31 - 1) * S], [(beyond, "no_time_in_name")])
 
 
-def test_a_name_that_is_no_text_is_reported_like_any_other(timed: Timed) -> None:
+def test_undecodable_name_is_reported(file_times: Timed) -> None:
     name = b"cam_\xff.jpg".decode("utf-8", "surrogateescape")
-    assert timed(name) == ([], [], [(name, "no_time_in_name")])
+    assert file_times(name) == ([], [], [(name, "no_time_in_name")])
 
 
-def test_one_whole_second_for_two_files_is_no_time_for_either(timed: Timed) -> None:
+def test_ambiguous_whole_second_gives_no_time(file_times: Timed) -> None:
     names = [f"a/cam_{START}.jpg", f"b/cam_{START}.jpg"]
-    assert timed(*names) == ([], [], [(name, "time_not_unique") for name in names])
+    assert file_times(*names) == ([], [], [(name, "time_not_unique") for name in names])
 
 
-def test_the_same_time_twice_in_a_folder_is_reported_and_both_serve(timed: Timed) -> None:
+def test_duplicate_time_is_reported_and_both_files_are_used(file_times: Timed) -> None:
     names = [f"a/cam_{START}.5.jpg", f"a/cam_{START}.50.jpg", f"b/cam_{START}.500.jpg"]
-    found, _, defects = timed(*names)
-    assert sorted(found) == sorted(names)
+    names_, _, defects = file_times(*names)
+    assert sorted(names_) == sorted(names)
     assert [kind for _, kind in defects] == ["duplicate_time"]
 
 
-def test_a_gap_is_reported_within_a_folder_but_not_between_two(timed: Timed) -> None:
+def test_gap_is_reported_within_folder_only(file_times: Timed) -> None:
     first = [f"a/cam_{START}.{k:02}.jpg" for k in range(30)]
     second = [f"b/cam_{START + 900}.{k:02}.jpg" for k in range(30)]
     late = f"b/cam_{START + 905}.00.jpg"
-    assert timed(*first, *second, late)[2] == [(late, "gap")]
+    assert file_times(*first, *second, late)[2] == [(late, "gap")]
 
 
-def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archive) -> None:
+def test_stream_loads_files_in_time_order(archive: Archive) -> None:
     names = [f"cam_{START + k}.0.jpg" for k in (2, 0, 1)]
     for name in names:
         (archive.root / name).write_bytes(name.encode())
@@ -109,7 +109,7 @@ def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archi
             images.load(2)
 
 
-def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:
+def test_clouds_are_decoded_lazily(archive: Archive) -> None:
     (archive.root / "a.pcd").write_bytes(b"\x01\x02")
     with open_files(archive.root, archive.defects) as files:
         clouds = cloud_stream(
@@ -119,7 +119,7 @@ def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:
         assert clouds.load(0)["x"].tolist() == [1, 2]
 
 
-def test_spans_cover_all_files_and_overlap_in_nothing() -> None:
+def test_spans_cover_all_files_without_overlap() -> None:
     count = 2 * FileStream.SPAN + 5
     stamps = np.random.default_rng(1).permutation(count)
     stream = FileStream([str(stamp) for stamp in stamps], stamps, lambda names, ns: Images(
@@ -160,7 +160,7 @@ def stamp_of(name: str, fraction: Fraction = "auto") -> int | None:
         ("Caméra1656931512.jpg", 1656931512_000000000),
     ],
 )
-def test_the_time_is_the_numeric_tail_of_the_name_to_the_nanosecond(name: str, ns: int) -> None:
+def test_time_is_numeric_suffix_of_name_in_nanoseconds(name: str, ns: int) -> None:
     assert stamp_of(name) == ns
 
 
@@ -184,7 +184,7 @@ def test_the_time_is_the_numeric_tail_of_the_name_to_the_nanosecond(name: str, n
         "١٦٥٦٩٣١٥١٢.jpg",
     ],
 )
-def test_a_name_without_a_time_is_marked_and_the_others_are_read(name: str) -> None:
+def test_name_without_time_is_marked_and_others_are_read(name: str) -> None:
     stamp_ns, good = stamps_from_names(["a_1656931512.25.jpg", name])
     assert stamp_ns.tolist() == [1656931512_250000000, 0]
     assert good.tolist() == [True, False]
@@ -202,7 +202,7 @@ def test_a_name_without_a_time_is_marked_and_the_others_are_read(name: str) -> N
         ("1656931512123.jpg", "nanoseconds", 1656931512_123000000),
     ],
 )
-def test_what_the_fraction_is_can_be_said(name: str, fraction: Fraction, ns: int | None) -> None:
+def test_meaning_of_fraction_can_be_chosen(name: str, fraction: Fraction, ns: int | None) -> None:
     assert stamp_of(name, fraction) == ns
 
 
@@ -216,14 +216,14 @@ def test_what_the_fraction_is_can_be_said(name: str, fraction: Fraction, ns: int
         (["0", "123456789"], [0, 123456789]),
     ],
 )
-def test_the_names_of_a_stream_tell_what_follows_the_line(digits: list[str], ns: list[int]) -> None:
+def test_fraction_is_detected_from_all_names(digits: list[str], ns: list[int]) -> None:
     names = [f"Cam_1656931512_{text}.jpg" for text in digits]
     stamp_ns, good = stamps_from_names([*names, "Cam_1656931512.jpg", "Cam.jpg"])
     assert good.tolist() == [True] * (len(names) + 1) + [False]
     assert (stamp_ns[: len(names)] - 1656931512_000000000).tolist() == ns
 
 
-def test_digits_after_the_line_that_tell_nothing_are_an_error() -> None:
+def test_ambiguous_fraction_is_an_error() -> None:
     names = ["a_1656931512_25.jpg", "a_1656931512_5.jpg"]
     with pytest.raises(ArchiveError, match="got '_5' and '_25': say whether they are decimal or nanoseconds"):
         stamps_from_names(names)
@@ -232,7 +232,7 @@ def test_digits_after_the_line_that_tell_nothing_are_an_error() -> None:
     assert stamp_ns.tolist() == [1656931512_250000000, 1656931512_500000000]
 
 
-def test_an_unknown_fraction_is_refused() -> None:
+def test_unknown_fraction_is_rejected() -> None:
     with pytest.raises(ValueError, match=re.escape("expected fraction to be one of auto, decimal, nanoseconds, got")):
         stamps_from_names([], fraction="float")
 
@@ -241,14 +241,14 @@ TIMES = st.lists(st.integers(10**17, 9_223_372_035 * 10**9), min_size=1, max_siz
 
 
 @given(TIMES, st.sampled_from("._"))
-def test_padded_times_come_back_exactly(times: list[int], mark: str) -> None:
+def test_padded_times_round_trip(times: list[int], mark: str) -> None:
     stamp_ns, good = stamps_from_names([f"Cam2_{ns // 10**9}{mark}{ns % 10**9:09d}.jpg" for ns in times])
     assert good.all()
     assert stamp_ns.tolist() == times
 
 
 @given(TIMES)
-def test_counts_of_nanoseconds_come_back_exactly(times: list[int]) -> None:
+def test_nanosecond_counts_round_trip(times: list[int]) -> None:
     times = [*times, 1656931512_123456789, 1656931512_000000007]
     stamp_ns, good = stamps_from_names([f"{ns // 10**9}_{ns % 10**9}.pcd" for ns in times])
     assert good.all()
@@ -256,14 +256,14 @@ def test_counts_of_nanoseconds_come_back_exactly(times: list[int]) -> None:
 
 
 @given(st.lists(st.text(max_size=30), max_size=10))
-def test_any_names_have_times_or_none_and_never_a_crash(names: list[str]) -> None:
+def test_arbitrary_names_never_crash(names: list[str]) -> None:
     stamp_ns, good = stamps_from_names(names, fraction="decimal")
     assert stamp_ns.dtype == np.int64
     assert len(stamp_ns) == len(good) == len(names)
     assert not stamp_ns[~good].any()
 
 
-def test_whole_seconds_that_names_share_are_found() -> None:
+def test_equal_whole_seconds_are_detected() -> None:
     names = ["a_1656931512.jpg", "a_1656931513.jpg", "b_1656931512.jpg", "a_1656931513.5.jpg", "a_1656931513_5.jpg"]
     names += ["a_1656931514.25.jpg", "b_1656931514.25.jpg", "1656931515000.jpg", "a.jpg", "b.jpg"]
     assert have_equal_seconds(names).tolist() == [True, False, True] + 7 * [False]

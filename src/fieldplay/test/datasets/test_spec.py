@@ -30,14 +30,14 @@ GOOD: dict[str, Any] = {
 }
 
 
-def written(folder: Path, **changes: Any) -> Path:
+def write_description(folder: Path, **changes: Any) -> Path:
     path = folder / "rover.yaml"
     path.write_text(yaml.safe_dump({**GOOD, **changes}))
     return path
 
 
-def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
-    spec = spec_from_file(written(tmp_path))
+def test_description_is_read_with_defaults(tmp_path: Path) -> None:
+    spec = spec_from_file(write_description(tmp_path))
     assert (spec.name, spec.plausible_years, spec.streams[0].frame) == ("rover", (2000, 2100), "imu_link")
     assert spec.streams[0].child_frame == ""
     assert spec.tables["imu"].rows_spec().ranges == {"x": (0.0, 7.0)}
@@ -65,16 +65,14 @@ def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
         ({"parameters": {"unit": {"default": "gon", "choices": ["deg"], "help": ""}}}, "'gon' is not among"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_description_is_said_with_its_place(
-    changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_error_in_description_names_its_location(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=message):
-        spec_from_file(written(tmp_path, **changes))
+        spec_from_file(write_description(tmp_path, **changes))
 
 
-def test_old_names_of_entries_are_read_with_a_warning_that_has_the_new_one(tmp_path: Path) -> None:
+def test_old_entry_name_is_read_with_warning_naming_new_one(tmp_path: Path) -> None:
     table = {"files": r"imu.*\.csv", "layouts": [["time", "x"]], "blanks": True, "called": "the IMU's log"}
-    path = written(tmp_path, tables={"imu": table}, reader="fieldplay_archive.readers.ameds")
+    path = write_description(tmp_path, tables={"imu": table}, reader="fieldplay_archive.readers.ameds")
     with pytest.warns(FutureWarning) as warned:
         spec = spec_from_file(path)
     assert spec.reader == "fieldplay.datasets.ameds"
@@ -86,23 +84,21 @@ def test_old_names_of_entries_are_read_with_a_warning_that_has_the_new_one(tmp_p
 
 
 @pytest.mark.parametrize("shipped", dataset_files().values(), ids=lambda path: path.stem)
-def test_shipped_descriptions_have_the_names_of_today(shipped: Path) -> None:
+def test_shipped_descriptions_use_current_names(shipped: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert build(DatasetSpec, yaml.safe_load(shipped.read_text("utf-8")), shipped.name).name == shipped.stem
 
 
 @pytest.mark.parametrize("data", [b"name: [", b"\xff\xfe\x00", b"- a list\n", b""])
-def test_a_file_that_is_no_description_is_an_error_with_its_path(data: bytes, tmp_path: Path) -> None:
+def test_invalid_description_file_is_error_with_path(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "rover.yaml"
     path.write_bytes(data)
     with pytest.raises(ArchiveError, match=r"rover\.yaml"):
         spec_from_file(path)
 
 
-def test_the_user_s_own_descriptions_come_before_those_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_descriptions_override_installed_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = tmp_path / "prefix" / "share" / "fieldplay_bringup" / "config" / "datasets"
     own = tmp_path / "own"
     for folder, names in ((installed, ("rover", "boat")), (own, ("rover",))):
@@ -111,9 +107,9 @@ def test_the_user_s_own_descriptions_come_before_those_installed(
             (folder / f"{name}.yaml").write_text("")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
     monkeypatch.setenv("FIELDPLAY_DATASETS", str(own))
-    found = dataset_files()
-    assert (found["rover"], found["boat"]) == (own / "rover.yaml", installed / "boat.yaml")
-    assert "ameds" in found
+    files = dataset_files()
+    assert (files["rover"], files["boat"]) == (own / "rover.yaml", installed / "boat.yaml")
+    assert "ameds" in files
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -121,7 +117,7 @@ TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dicti
 
 
 @given(TREES)
-def test_any_data_are_a_description_or_refused_with_their_place(data: object) -> None:
+def test_arbitrary_data_is_read_or_rejected_with_location(data: object) -> None:
     with pytest.raises(ArchiveError, match=r"^here"):
         build(DatasetSpec, data, "here")
 
@@ -139,5 +135,5 @@ def test_any_data_are_a_description_or_refused_with_their_place(data: object) ->
          "LaserHorizontal/RangeBearingQAsciiData.txt"),
     ],
 )  # fmt: skip
-def test_a_pattern_is_shown_as_the_first_name_that_it_stands_for(files: str, folder: str, name: str) -> None:
+def test_pattern_is_shown_as_its_first_matching_name(files: str, folder: str, name: str) -> None:
     assert name_from_patterns(files, folder) == name

@@ -16,24 +16,24 @@ def stage_on_the_truth(**options: Any) -> Stage:
     )
 
 
-def test_what_stands_at_the_place_of_a_jump_leaves_before_what_moves_there() -> None:
+def test_static_tf_is_published_first_after_seek() -> None:
     stage = stage_on_the_truth()
     for at, to in ((50, 200), (160, 300), (170, 100)):  # forward, forward, and back
         stage.at(at, stage.playback.seek, ARCHIVE + to * MS)
     stage.run()
-    jumps = [place for place, each in enumerate(stage.sink.order) if isinstance(each, tuple)]
-    following = [stage.sink.order[place + 1 : place + 3] for place in jumps]
+    jumps = [index for index, each in enumerate(stage.sink.order) if isinstance(each, tuple)]
+    following = [stage.sink.order[index + 1 : index + 3] for index in jumps]
     assert following == [[b"at 200", b"2"], [b"at 300", b"3"], [b"at 100", b"1"]]
 
 
-def test_what_stands_alike_at_the_place_of_a_jump_is_not_sent_again() -> None:
+def test_unchanged_static_tf_is_not_republished_after_seek() -> None:
     stage = stage_on_the_truth()
     stage.at(250, stage.playback.seek, ARCHIVE)
     stage.run()
     assert stage.sink.order[4:6] == [("jump", 0), b"0"] and stage.sink.order.count(b"static") == 1
 
 
-def test_a_further_round_is_a_jump_to_the_begin() -> None:
+def test_loop_restart_is_jump_to_start() -> None:
     stage = stage_on_the_truth(loop=True, messages=[DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in (0, 2)])
     stage.at(50, stage.playback.seek, ARCHIVE + 100 * MS)
     stage.at(350, stage.playback.stop)
@@ -41,7 +41,7 @@ def test_a_further_round_is_a_jump_to_the_begin() -> None:
     assert stage.sink.order == [b"static", b"0", ("jump", 100), b"at 100", b"2", ("jump", 0), b"static", b"0"]
 
 
-def test_while_paused_a_jump_is_told_at_once_and_before_a_step() -> None:
+def test_jump_while_paused_is_published_before_step() -> None:
     stage = stage_on_the_truth(paused=True)
     stage.at(50, stage.playback.seek, ARCHIVE + 200 * MS)
     stage.at(60, lambda: list(stage.sink.order))

@@ -15,14 +15,14 @@ class Monotonic:
         return self.ns
 
 
-def test_it_stands_until_it_is_told_to_run() -> None:
+def test_clock_stands_until_started() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START)
     now.ns += 1_000
     assert (clock.runs, clock.position_ns) == (False, START)
 
 
-def test_it_runs_at_its_rate_from_where_it_is_told() -> None:
+def test_clock_runs_at_rate_from_given_position() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START, rate=2.5)
     clock.run_from(START + 100)
@@ -30,7 +30,7 @@ def test_it_runs_at_its_rate_from_where_it_is_told() -> None:
     assert clock.position_ns == START + 100 + 2_500
 
 
-def test_a_deadline_is_when_the_position_will_be_there() -> None:
+def test_deadline_is_time_when_position_is_reached() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START, rate=0.5)
     clock.run_from(START)
@@ -40,7 +40,7 @@ def test_a_deadline_is_when_the_position_will_be_there() -> None:
     assert clock.position_ns == START + 700
 
 
-def test_deadlines_do_not_drift_however_late_they_are_asked_for() -> None:
+def test_late_queries_do_not_shift_deadlines() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START, rate=3.0)
     clock.run_from(START)
@@ -51,7 +51,7 @@ def test_deadlines_do_not_drift_however_late_they_are_asked_for() -> None:
         assert clock.deadline_ns(START + hour) == expected == 5_000 + hour // 3
 
 
-def test_another_rate_goes_on_from_the_given_position() -> None:
+def test_new_rate_continues_from_given_position() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START)
     clock.run_from(START)
@@ -63,7 +63,7 @@ def test_another_rate_goes_on_from_the_given_position() -> None:
     assert clock.deadline_ns(START + 3_000) == now.ns + 100
 
 
-def test_a_rate_set_while_it_stands_holds_when_it_runs() -> None:
+def test_rate_set_while_stopped_applies_after_start() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START)
     clock.set_rate(4.0, START)
@@ -74,7 +74,7 @@ def test_a_rate_set_while_it_stands_holds_when_it_runs() -> None:
     assert clock.position_ns == START + 40
 
 
-def test_stopped_it_keeps_its_place() -> None:
+def test_stopped_clock_keeps_position() -> None:
     now = Monotonic()
     clock = PlayerClock(now, START)
     clock.run_from(START)
@@ -84,7 +84,7 @@ def test_stopped_it_keeps_its_place() -> None:
     assert clock.position_ns == START + 500
 
 
-def test_a_wait_ends_at_its_time_and_not_before_or_with_a_notification() -> None:
+def test_wait_ends_on_time_or_with_notification() -> None:
     system, changed = SystemTime(), Condition()
     with changed:
         for wait_ns in (-1_000_000, 0, 30_000, 3_000_000):
@@ -109,7 +109,7 @@ class Passing(Condition):
         return False
 
 
-def test_a_wait_of_centuries_is_taken_in_parts_as_no_thread_can_wait_for_so_long() -> None:
+def test_wait_of_centuries_is_split() -> None:
     system, changed = SystemTime(), Passing()
     system.wait(changed, system.now() + 10**20)
     assert changed.waited == [MOST_WAITED_S] and MOST_WAITED_S < TIMEOUT_MAX

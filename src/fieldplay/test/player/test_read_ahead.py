@@ -51,29 +51,29 @@ def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | ReadState:
 
 
 def all_messages(workers: Workers, reader: ReadAhead) -> list[DueMessage]:
-    found = []
+    messages = []
     while isinstance(message := next_message(workers, reader), DueMessage):
-        found.append(message)
-    return found
+        messages.append(message)
+    return messages
 
 
-def opener(*made: Task) -> Callable[[Check], Iterator[Task]]:
-    return lambda check: iter(made)
+def opener(*tasks: Task) -> Callable[[Check], Iterator[Task]]:
+    return lambda check: iter(tasks)
 
 
 def light(stamp: int, size: int = 10) -> list[DueMessage]:
     return [DueMessage(0, stamp, bytes(size))]
 
 
-def test_messages_come_in_order_though_the_first_is_made_last() -> None:
-    last_is_made = Event()
+def test_messages_stay_in_order_when_first_is_ready_last() -> None:
+    last_is_ready = Event()
 
     def slow() -> bytes:
-        assert last_is_made.wait(PATIENCE_S)
+        assert last_is_ready.wait(PATIENCE_S)
         return b"slow"
 
     def quick() -> bytes:
-        last_is_made.set()
+        last_is_ready.set()
         return b"quick"
 
     with Workers(limit=10**6, makers=2) as workers:
@@ -81,14 +81,14 @@ def test_messages_come_in_order_though_the_first_is_made_last() -> None:
         assert [message.data for message in all_messages(workers, reader)] == [b"slow", bytes(10), b"quick"]
 
 
-def test_a_row_that_gives_nothing_is_a_message_without_data() -> None:
+def test_row_without_payload_is_message_without_data() -> None:
     with Workers(limit=10**6) as workers:
         reader = workers.open(opener(LazyMessage(1, 1, lambda: None)))
         assert all_messages(workers, reader) == [DueMessage(1, 1, None)]
 
 
 @pytest.mark.parametrize("heavy", [False, True])
-def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
+def test_read_ahead_is_bounded_by_bytes(heavy: bool) -> None:
     size, limit = 1_000, 10_000
     most = 0
 
@@ -108,10 +108,10 @@ def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
     assert reader.held == 0
 
 
-def test_what_lies_ready_up_to_a_time_is_taken_together_to_a_large_message() -> None:
-    made = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [DueMessage(0, 4, None)]]
+def test_ready_messages_are_taken_together_up_to_a_large_one() -> None:
+    tasks = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [DueMessage(0, 4, None)]]
     with Workers(limit=10**6) as workers:
-        reader = workers.open(opener(*made))
+        reader = workers.open(opener(*tasks))
         reader._reading.result(PATIENCE_S)
         taken = []
         with workers.changed:
@@ -125,7 +125,7 @@ def test_what_lies_ready_up_to_a_time_is_taken_together_to_a_large_message() -> 
     assert reader.held == 0
 
 
-def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
+def test_one_second_is_read_ahead_at_any_rate() -> None:
     stamps = range(0, 10 * AHEAD_NS, AHEAD_NS // 10)
     read: list[int] = []
 
@@ -149,15 +149,15 @@ def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
         assert len(all_messages(workers, reader)) == len(stamps)
 
 
-def test_a_message_larger_than_the_limit_passes() -> None:
+def test_message_larger_than_limit_passes() -> None:
     with Workers(limit=1_000) as workers:
-        made: list[Task] = [light(1), LazyMessage(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
-        reader = workers.open(opener(*made))
+        tasks: list[Task] = [light(1), LazyMessage(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
+        reader = workers.open(opener(*tasks))
         sizes = [len(message.data or b"") for message in all_messages(workers, reader)]
     assert sizes == [10, 50_000, 70_000, 10]
 
 
-def test_a_fault_comes_after_all_that_was_read_before_it() -> None:
+def test_read_error_is_raised_after_earlier_messages() -> None:
     def produce(check: Check) -> Iterator[Task]:
         yield light(1)
         raise OSError("the disk is gone")
@@ -169,7 +169,7 @@ def test_a_fault_comes_after_all_that_was_read_before_it() -> None:
             next_message(workers, reader)
 
 
-def test_a_fault_of_a_worker_comes_in_its_place() -> None:
+def test_worker_error_is_raised_in_order() -> None:
     def broken() -> bytes:
         raise ValueError("no picture")
 
@@ -181,7 +181,7 @@ def test_a_fault_of_a_worker_comes_in_its_place() -> None:
         reader.close()
 
 
-def test_closing_ends_a_reading_that_waits_for_room() -> None:
+def test_close_stops_reader_waiting_for_room() -> None:
     is_full = Event()
 
     def produce(check: Check) -> Iterator[Task]:
@@ -197,14 +197,14 @@ def test_closing_ends_a_reading_that_waits_for_room() -> None:
         reader._reading.result(PATIENCE_S)
 
 
-def test_leaving_the_workers_ends_a_reading_that_waits_for_room() -> None:
+def test_workers_exit_stops_reader_waiting_for_room() -> None:
     with Workers(limit=1_000) as workers:
         reader = workers.open(opener(light(1, 900), light(2, 900), light(3, 900)))
         assert isinstance(next_message(workers, reader), DueMessage)
     assert reader._reading.done()
 
 
-def test_closing_ends_a_reading_before_its_next_span() -> None:
+def test_close_stops_reader_before_next_span() -> None:
     has_started, is_closed = Event(), Event()
 
     def produce(check: Check) -> Iterator[Task]:
@@ -222,7 +222,7 @@ def test_closing_ends_a_reading_before_its_next_span() -> None:
         reader._reading.result(PATIENCE_S)
 
 
-def test_another_reading_begins_while_a_worker_of_the_last_is_at_it() -> None:
+def test_new_reader_starts_while_old_worker_runs() -> None:
     go_on = Event()
 
     def slow() -> bytes:
@@ -237,13 +237,13 @@ def test_another_reading_begins_while_a_worker_of_the_last_is_at_it() -> None:
         go_on.set()
 
 
-def test_many_changes_of_place_end_in_time() -> None:
+def test_many_seeks_finish_in_time() -> None:
     def produce(check: Check) -> Iterator[Task]:
         for stamp in range(1_000):
             check()
             yield LazyMessage(0, stamp, lambda: bytes(100)) if stamp % 3 else light(stamp, 100)
 
-    def change_place() -> int:
+    def seek_often() -> int:
         count = 0
         with Workers(limit=5_000, makers=2) as workers:
             for taken in range(50):
@@ -254,7 +254,7 @@ def test_many_changes_of_place_end_in_time() -> None:
         return count
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(change_place).result(PATIENCE_S) == sum(range(50))
+        assert pool.submit(seek_often).result(PATIENCE_S) == sum(range(50))
 
 
 def feed_of(
@@ -262,18 +262,18 @@ def feed_of(
 ) -> TopicStream:
     """A feed by the times of its spans and their messages."""
     rows = {index: load(index) for index in range(len(spans))}
-    made = {id(stamps): messages for stamps, messages in rows.values()}
+    messages_by_stamps = {id(stamps): messages for stamps, messages in rows.values()}
     return TopicStream(
         topic=topic,
         msgtype="",
         spans=spans,
         records=lambda index: Record(stamp_ns=rows[index][0]),
-        messages=lambda record: made[id(record.stamp_ns)],
+        messages=lambda record: messages_by_stamps[id(record.stamp_ns)],
         **more,
     )
 
 
-def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> TopicStream:
+def rows_feed(topic: str, spans: list[list[int]], *, static: bool = False) -> TopicStream:
     """Light messages: the stamp as text, padded to a width of its own."""
     width = 4 + len(topic)
 
@@ -281,8 +281,8 @@ def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> 
         texts = b"".join(b"%0*d" % (width, stamp) for stamp in spans[index])
         return np.array(spans[index], np.int64), RowMessages(np.frombuffer(texts, np.uint8).reshape(-1, width))
 
-    made = [Span(part[0], part[-1], len(part)) for part in spans]
-    return feed_of(topic, made, load, latched=standing, standing=standing)
+    feed_spans = [Span(part[0], part[-1], len(part)) for part in spans]
+    return feed_of(topic, feed_spans, load, latched=static, static=static)
 
 
 def single_feed(topic: str, stamps: list[int], bad: set[int]) -> TopicStream:
@@ -296,9 +296,9 @@ def single_feed(topic: str, stamps: list[int], bad: set[int]) -> TopicStream:
 
 
 @pytest.mark.parametrize("first", [0, 7, 2_500])
-def test_feeds_become_messages_in_the_order_of_time_then_of_feeds_clouds_last(first: int) -> None:
+def test_messages_are_ordered_by_time_then_feed_with_clouds_last(first: int) -> None:
     feeds = [
-        rows_feed("/static", [[0]], standing=True),
+        rows_feed("/static", [[0]], static=True),
         replace(single_feed("/b", list(range(5, 3_000, 100)), {105, 2_705}), msgtype=CLOUD),
         rows_feed("/a", [list(range(0, 1_500)), list(range(1_500, 3_000))]),
         rows_feed("/cc", [list(range(0, 3_000, 5))]),
@@ -310,24 +310,24 @@ def test_feeds_become_messages_in_the_order_of_time_then_of_feeds_clouds_last(fi
         key=lambda each: (each[0], each[1] == 1, each[1]),
     )
     with Workers(limit=10**6, makers=2) as workers:
-        found = all_messages(workers, workers.open(lambda check: message_tasks(feeds, first, 2_900, check)))
-    assert [(message.stamp_ns, message.feed, message.data) for message in found] == expected
+        result = all_messages(workers, workers.open(lambda check: message_tasks(feeds, first, 2_900, check)))
+    assert [(message.stamp_ns, message.feed, message.data) for message in result] == expected
 
 
-def test_a_defective_light_row_is_a_message_without_data() -> None:
+def test_defective_light_row_is_message_without_data() -> None:
     class Holed:
         heavy = False
 
         def payloads(self, rows: NDArray[np.intp]) -> tuple[PiecePayloads, NDArray[np.bool_]]:
-            kept = rows != 1
-            return PiecePayloads([b"%d" % row for row in rows[kept]]), kept
+            is_valid = rows != 1
+            return PiecePayloads([b"%d" % row for row in rows[is_valid]]), is_valid
 
     feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), Holed()))
     (run,) = message_tasks([feed], 0, 2, lambda: None)
     assert run == [DueMessage(0, 0, b"0"), DueMessage(0, 1, None), DueMessage(0, 2, b"2")]
 
 
-def test_what_is_taken_is_let_go_at_once_without_a_search_for_rings() -> None:
+def test_taken_messages_are_freed_without_garbage_collection() -> None:
     marks = [f"picture {number}".encode() * 50 for number in range(20)]
     gc.collect()
     gc.disable()
@@ -338,7 +338,7 @@ def test_what_is_taken_is_let_go_at_once_without_a_search_for_rings() -> None:
             )
             for _ in marks:
                 next_message(workers, reader)
-            kept = [item for item in gc.get_objects() if isinstance(item, _Pending)]
-            assert kept == []
+            alive = [item for item in gc.get_objects() if isinstance(item, _Pending)]
+            assert alive == []
     finally:
         gc.enable()

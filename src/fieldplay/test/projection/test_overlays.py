@@ -9,7 +9,7 @@ def pairs() -> NearestPairs[str, str]:
     return NearestPairs(100 * MS)
 
 
-def test_an_image_waits_until_no_scan_can_be_nearer() -> None:
+def test_image_waits_until_no_scan_can_be_nearer() -> None:
     waiting = pairs()
     waiting.add_scan(0, "before")
     waiting.add_image(40 * MS, "picture")
@@ -20,7 +20,7 @@ def test_an_image_waits_until_no_scan_can_be_nearer() -> None:
     assert waiting.first() is None
 
 
-def test_a_scan_before_may_be_the_nearest() -> None:
+def test_earlier_scan_may_be_nearest() -> None:
     waiting = pairs()
     for stamp_ns, name in ((0, "old"), (30 * MS, "near"), (90 * MS, "far")):
         waiting.add_scan(stamp_ns, name)
@@ -28,7 +28,7 @@ def test_a_scan_before_may_be_the_nearest() -> None:
     assert waiting.first() == ImageAndScan("picture", "near")
 
 
-def test_an_image_without_a_scan_near_it_has_none() -> None:
+def test_image_without_near_scan_has_no_pair() -> None:
     waiting = pairs()
     waiting.add_scan(0, "old")
     waiting.add_scan(400 * MS, "late")
@@ -36,7 +36,7 @@ def test_an_image_without_a_scan_near_it_has_none() -> None:
     assert waiting.first() == ImageAndScan("picture", None)
 
 
-def test_an_image_is_not_held_for_scans_that_do_not_come() -> None:
+def test_image_is_not_held_for_missing_scans() -> None:
     now_s = [0.0]
     waiting: NearestPairs[str, str] = NearestPairs(100 * MS, lambda: now_s[0])
     waiting.add_scan(0, "last")
@@ -70,7 +70,7 @@ def test_image_that_arrives_before_the_scans_after_a_jump_back_waits_for_them() 
     assert waiting.first() == ImageAndScan("picture", "near")
 
 
-def test_images_in_quick_succession_press_and_the_oldest_are_given_up() -> None:
+def test_burst_of_images_drops_oldest() -> None:
     waiting = pairs()
     for number in range(20):
         waiting.add_image(number * MS, f"picture {number}")
@@ -78,7 +78,7 @@ def test_images_in_quick_succession_press_and_the_oldest_are_given_up() -> None:
     assert waiting.first() == ImageAndScan(f"picture {20 - MOST_WAITING}", None)
 
 
-def test_times_that_run_back_start_anew() -> None:
+def test_backward_time_resets_pairing() -> None:
     waiting = pairs()
     waiting.add_scan(900 * MS, "of the round before")
     waiting.add_image(910 * MS, "of the round before")

@@ -16,38 +16,38 @@ from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform
 from fieldplay.projection.projection import nearest_rows, overlay_parameters
 from fieldplay.streams.stream import Span
 
-BEGIN_NS = 1_224_050_945_437_000_000
+START_NS = 1_224_050_945_437_000_000
 STILL = [0.0, 0, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("text", "expected_ns"),
     [
-        ("0", BEGIN_NS),
-        ("12.000000001", BEGIN_NS + 12_000_000_001),
-        ("-1.5", BEGIN_NS - 1_500_000_000),
-        ("1224050945.437", BEGIN_NS),
-        ("2008-10-15T06:09:05.437Z", BEGIN_NS),
-        ("2008-10-15 06:09:05,437", BEGIN_NS),
-        ("2008-10-15t06:09:05.437000000+00:00", BEGIN_NS),
-        ("2008-10-15T06:09", BEGIN_NS - 5_437_000_000),
+        ("0", START_NS),
+        ("12.000000001", START_NS + 12_000_000_001),
+        ("-1.5", START_NS - 1_500_000_000),
+        ("1224050945.437", START_NS),
+        ("2008-10-15T06:09:05.437Z", START_NS),
+        ("2008-10-15 06:09:05,437", START_NS),
+        ("2008-10-15t06:09:05.437000000+00:00", START_NS),
+        ("2008-10-15T06:09", START_NS - 5_437_000_000),
     ],
 )
-def test_times_are_exact_in_every_form(text: str, expected_ns: int) -> None:
-    assert time_of_text(text, BEGIN_NS) == expected_ns
+def test_times_are_parsed_exactly_in_every_form(text: str, expected_ns: int) -> None:
+    assert time_of_text(text, START_NS) == expected_ns
 
 
 @pytest.mark.parametrize(
     "text", ["noon", "", "2008-10-15", "2008-10-15T06:09:05+11:00", "2008-02-30T00:00:00", "nan", "1e99"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(UsageError):
-        time_of_text(text, BEGIN_NS)
+        time_of_text(text, START_NS)
 
 
-def test_times_are_told_exactly() -> None:
+def test_times_are_formatted_exactly() -> None:
     seconds = datetime(2008, 10, 15, 6, 9, 5, tzinfo=timezone.utc).timestamp()
-    assert time_text(BEGIN_NS) == f"2008-10-15T06:09:05.437000000Z ({seconds:.0f}.437000000)"
+    assert time_text(START_NS) == f"2008-10-15T06:09:05.437000000Z ({seconds:.0f}.437000000)"
     assert distance_text(3_000_000, 1_000_000, "it") == "0.002000 s after it"
     assert distance_text(0, 1_500_000_000, "it") == "1.500000 s before it"
     assert distance_text(7, 7, "it") == "at it"
@@ -67,7 +67,7 @@ class Spans:
         return Temperature(stamp_ns=stamp_ns, temperature_deg_c=np.zeros(len(stamp_ns)))
 
 
-def test_the_nearest_rows_come_from_all_spans_and_no_more_is_loaded_than_it_takes() -> None:
+def test_nearest_rows_come_from_all_spans_with_few_loads() -> None:
     stream = Spans([[0, 10, 20], [100, 110, 125], [15, 40, 95], [500, 600]])
     stamps = [row.stamp_ns for row in nearest_rows(stream, 97, 3)]
     assert stamps == [95, 100, 110]
@@ -89,7 +89,7 @@ def tree() -> Frames:
     return frames
 
 
-def test_motion_is_followed_in_the_root_unless_none_is_wanted() -> None:
+def test_motion_is_compensated_in_root_frame_unless_disabled() -> None:
     frames, then_ns = tree(), np.array([1_000_000_000, 1_250_000_000])
     motion = motion_of_sensor(frames, "laser", 1_500_000_000, then_ns=then_ns, fixed="auto")
     np.testing.assert_allclose(motion.now_t_then[:, 0, 3], [-0.5, -0.25])
@@ -99,7 +99,7 @@ def test_motion_is_followed_in_the_root_unless_none_is_wanted() -> None:
     assert fixed_frame(frames, "camera", "auto") == ""  # which does not move in its root
 
 
-def test_motion_that_is_not_known_is_left_out_or_refused_if_it_was_asked_for() -> None:
+def test_unknown_motion_is_ignored_or_rejected_if_requested() -> None:
     then_ns = np.array([9_000_000_000])
     assert motion_of_sensor(tree(), "laser", 9_100_000_000, then_ns=then_ns, fixed="auto").frame == ""
     with pytest.raises(ArchiveError, match="where laser was in odom is not known"):
@@ -108,17 +108,17 @@ def test_motion_that_is_not_known_is_left_out_or_refused_if_it_was_asked_for() -
         fixed_frame(tree(), "laser", "moon")
 
 
-def test_frames_that_nothing_joins_are_named() -> None:
+def test_disconnected_frames_are_named_in_error() -> None:
     with pytest.raises(ArchiveError, match=r"nothing joins laser \(below odom\) and camera \(below hand\)"):
         transform_at(tree(), "camera", "laser", 0)
 
 
-def test_the_live_node_is_told_the_topics_and_the_dataset_s_own_row() -> None:
+def test_node_parameters_have_topics_and_extrinsics_of_dataset() -> None:
     acfr, ameds = (spec_from_file(dataset_files()[name]) for name in ("acfr", "ameds"))
-    told = overlay_parameters(acfr, "laser_port, visual_camera", image_format="raw")
-    assert (told["scan"], told["image"]) == ("laser_port/scan", "visual_camera/image_raw")
-    assert len(told["camera_t_sensor"]) == 16
-    told = overlay_parameters(ameds, "lidar,main_cam", image_format="compressed")
-    assert told == {"cloud": "lidar/points", "image": "main_cam/image_raw/compressed"}
+    parameters = overlay_parameters(acfr, "laser_port, visual_camera", image_format="raw")
+    assert (parameters["scan"], parameters["image"]) == ("laser_port/scan", "visual_camera/image_raw")
+    assert len(parameters["camera_t_sensor"]) == 16
+    parameters = overlay_parameters(ameds, "lidar,main_cam", image_format="compressed")
+    assert parameters == {"cloud": "lidar/points", "image": "main_cam/image_raw/compressed"}
     with pytest.raises(UsageError, match="expected LASER,CAMERA, got 'lidar'"):
         overlay_parameters(ameds, "lidar", image_format="raw")

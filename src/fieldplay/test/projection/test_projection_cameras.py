@@ -28,11 +28,11 @@ def main_cam(distortion: ArrayLike = MAIN_CAM_D, model: str = "plumb_bob") -> Ca
     return camera_from_numbers(MAIN_CAM, distortion, model, width=1920, height=1080)
 
 
-def pose(angles: ArrayLike, place: ArrayLike) -> Array:
+def pose(angles: ArrayLike, position: ArrayLike) -> Array:
     """camera_T_sensor from angles about fixed axes in degrees."""
     transform = np.eye(4)
     transform[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
-    transform[:3, 3] = place
+    transform[:3, 3] = position
     return transform
 
 
@@ -53,53 +53,53 @@ def points_in_front(count: int = 400) -> Array:
         ("rational", RATIONAL_D[:5]),
     ],
 )
-def test_pixels_of_a_pinhole_are_opencv_s(model: str, distortion: list[float]) -> None:
+def test_pinhole_pixels_match_opencv(model: str, distortion: list[float]) -> None:
     camera, transform = main_cam(distortion, model), pose((20, -10, 5), (0.1, -0.2, 0.3))
     seen = points_in_front()
     sensor = (np.linalg.inv(transform) @ np.c_[seen, np.ones(len(seen))].T).T[:, :3]
-    found = projection_from_points(camera, transform, sensor)
+    result = projection_from_points(camera, transform, sensor)
     turn, _ = cv2.Rodrigues(transform[:3, :3])
     expected, _ = cv2.projectPoints(sensor, turn, transform[:3, 3], camera.matrix, np.array(distortion))
-    np.testing.assert_allclose(found.pixels, expected[:, 0], atol=1e-6)
-    np.testing.assert_allclose(found.depths, seen[:, 2])
+    np.testing.assert_allclose(result.pixels, expected[:, 0], atol=1e-6)
+    np.testing.assert_allclose(result.depths, seen[:, 2])
     inside = (expected[:, 0] > -0.5).all(axis=1) & (expected[:, 0] < [1919.5, 1079.5]).all(axis=1)
-    np.testing.assert_array_equal(found.is_visible, inside)
+    np.testing.assert_array_equal(result.is_visible, inside)
     assert 0 < inside.sum() < len(seen)
 
 
 @pytest.mark.parametrize("model", ["fisheye", "equidistant"])
 @pytest.mark.parametrize("distortion", [FISHEYE_D, []])
-def test_pixels_of_a_fisheye_are_opencv_s(model: str, distortion: list[float]) -> None:
+def test_fisheye_pixels_match_opencv(model: str, distortion: list[float]) -> None:
     points = points_in_front() * [3, 3, 1]
-    found = projection_from_points(main_cam(distortion, model), np.eye(4), points)
+    result = projection_from_points(main_cam(distortion, model), np.eye(4), points)
     d = np.array(distortion or [0.0] * 4)
     expected, _ = cv2.fisheye.projectPoints(points[:, None], STILL, STILL, main_cam().matrix, d)
-    np.testing.assert_allclose(found.pixels, expected[:, 0], atol=1e-6)
+    np.testing.assert_allclose(result.pixels, expected[:, 0], atol=1e-6)
 
 
-def test_a_fisheye_of_more_than_a_half_space_sees_what_is_beside_it() -> None:
+def test_wide_fisheye_sees_points_beside_camera() -> None:
     camera = camera_from_numbers([300, 0, 500, 0, 300, 500, 0, 0, 1], [], "equidistant", width=1000, height=1000)
     angle = np.radians(95)
     points = [[np.sin(angle), 0, np.cos(angle)], [0, 0, -1]]
-    found = projection_from_points(camera, np.eye(4), points)
-    np.testing.assert_allclose(found.pixels[0], [500 + 300 * angle, 500])
-    assert found.is_visible.tolist() == [True, False]
+    result = projection_from_points(camera, np.eye(4), points)
+    np.testing.assert_allclose(result.pixels[0], [500 + 300 * angle, 500])
+    assert result.is_visible.tolist() == [True, False]
 
 
-def test_pixels_by_hand() -> None:
+def test_pixels_match_literal_values() -> None:
     """A laser that looks where the camera does: its x is the camera's z, its y to the left, its z up."""
     camera = camera_from_numbers(
         [100, 0, 320, 0, 200, 240, 0, 0, 1], [0, 0, 0, 0, 0], "plumb_bob", width=640, height=480
     )
     camera_t_laser = np.array([[0, -1, 0, 0.5], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1.0]])
-    found = projection_from_points(camera, camera_t_laser, [[2, 0.5, 0], [4, 0.5, 1], [-2, 0.5, 0]])
-    np.testing.assert_allclose(found.pixels[:2], [[320, 240], [320, 190]])
-    np.testing.assert_allclose(found.depths, [2, 4, -2])
-    assert found.is_visible.tolist() == [True, True, False]
-    assert np.isnan(found.pixels[2]).all()
+    result = projection_from_points(camera, camera_t_laser, [[2, 0.5, 0], [4, 0.5, 1], [-2, 0.5, 0]])
+    np.testing.assert_allclose(result.pixels[:2], [[320, 240], [320, 190]])
+    np.testing.assert_allclose(result.depths, [2, 4, -2])
+    assert result.is_visible.tolist() == [True, True, False]
+    assert np.isnan(result.pixels[2]).all()
 
 
-def test_each_point_may_have_a_transform_of_its_own() -> None:
+def test_each_point_may_have_own_transform() -> None:
     camera, points = main_cam(), points_in_front(5)
     transforms = np.stack([pose((0, 0, turn), (0, turn / 100, 0)) for turn in range(5)])
     together = projection_from_points(camera, transforms, points)
@@ -109,19 +109,19 @@ def test_each_point_may_have_a_transform_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("model", ["plumb_bob", "rational_polynomial"])
-def test_nothing_is_seen_behind_a_pinhole(model: str) -> None:
+def test_pinhole_sees_nothing_behind_camera(model: str) -> None:
     points = points_in_front() * [1, 1, -1]
-    found = projection_from_points(main_cam([], model), np.eye(4), [*points, [0.1, 0.1, 0.0], [0, 0, 0]])
-    assert not found.is_visible.any()
-    assert np.isnan(found.pixels).all()
+    result = projection_from_points(main_cam([], model), np.eye(4), [*points, [0.1, 0.1, 0.0], [0, 0, 0]])
+    assert not result.is_visible.any()
+    assert np.isnan(result.pixels).all()
 
 
-def test_points_that_are_no_numbers_are_not_seen() -> None:
-    found = projection_from_points(main_cam(), np.eye(4), [[np.nan, 0, 1], [0, 0, np.inf], [0, 0, 1]])
-    assert found.is_visible.tolist() == [False, False, True]
+def test_non_finite_points_are_not_visible() -> None:
+    result = projection_from_points(main_cam(), np.eye(4), [[np.nan, 0, 1], [0, 0, np.inf], [0, 0, 1]])
+    assert result.is_visible.tolist() == [False, False, True]
 
 
-def test_the_image_ends_half_a_pixel_beyond_the_centres_of_its_outer_pixels() -> None:
+def test_image_border_is_half_pixel_beyond_outer_pixel_centres() -> None:
     camera = camera_from_numbers([1, 0, 0, 0, 1, 0, 0, 0, 1], [], "plumb_bob", width=4, height=3)
     columns, rows = [-0.6, -0.4, 3.4, 3.6], [-0.6, -0.4, 2.4, 2.6]
     across = projection_from_points(camera, np.eye(4), [[u, 1, 1] for u in columns])
@@ -129,23 +129,23 @@ def test_the_image_ends_half_a_pixel_beyond_the_centres_of_its_outer_pixels() ->
     assert across.is_visible.tolist() == down.is_visible.tolist() == [False, True, True, False]
 
 
-def test_what_lies_beyond_the_fold_of_the_lens_is_not_in_the_image() -> None:
+def test_points_beyond_distortion_fold_are_not_visible() -> None:
     """MainCam's polynomial turns back 918 px from the centre: OpenCV puts what is further out back into the picture."""
     camera = main_cam()
     angles = np.radians(np.arange(0.5, 89.5, 0.25))
     points = np.stack([np.sin(angles), 0 * angles, np.cos(angles)], axis=1)
-    found = projection_from_points(camera, np.eye(4), points)
-    has_pixel = ~np.isnan(found.pixels[:, 0])
+    result = projection_from_points(camera, np.eye(4), points)
+    has_pixel = ~np.isnan(result.pixels[:, 0])
     edge = int(np.argmin(has_pixel))
     assert has_pixel[:edge].all() and not has_pixel[edge:].any()
     assert np.degrees(np.arctan(camera.fold)) == pytest.approx(np.degrees(angles[edge]), abs=0.5)
-    radius = found.pixels[:edge, 0] - 955.893
+    radius = result.pixels[:edge, 0] - 955.893
     assert (np.diff(radius) > 0).all()
     assert radius[-1] == pytest.approx(MAIN_CAM_FOLD_PX, abs=2)
     wrapped, _ = cv2.projectPoints(points[edge:], STILL, STILL, camera.matrix, np.array(MAIN_CAM_D))
     back = (np.abs(wrapped[:, 0] - [960, 540]) < [960, 540]).all(axis=1)
     assert back.sum() > 20  # they would lie in the picture
-    assert not found.is_visible[edge:].any()
+    assert not result.is_visible[edge:].any()
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,12 @@ def test_what_lies_beyond_the_fold_of_the_lens_is_not_in_the_image() -> None:
     [("plumb_bob", [-0.4669, 0.2461, 0, 0, 0]), ("rational_polynomial", [0.1, -0.2, 0, 0, 0.01, 0.3, 0.02, 0.001]),
      ("rational_polynomial", [0.2, 0.0, 0, 0, 0.0, -0.3, 0.0, 0.0]), ("equidistant", [0.1, -0.3, 0.05, -0.01])],
 )  # fmt: skip
-def test_the_fold_is_where_a_scan_of_the_polynomial_first_falls(model: str, distortion: list[float]) -> None:
+def test_fold_matches_scan_of_distortion_polynomial(model: str, distortion: list[float]) -> None:
     camera = main_cam(distortion, model)
     x = np.linspace(1e-4, 3, 300_001)
     square = x * x
     if model == "equidistant":
-        radius = x * (1 + sum(k * square ** (place + 1) for place, k in enumerate(distortion)))
+        radius = x * (1 + sum(k * square ** (index + 1) for index, k in enumerate(distortion)))
     else:
         k1, k2, _, _, k3, k4, k5, k6 = [*distortion, 0, 0, 0][:8]
         with np.errstate(divide="ignore"):
@@ -172,13 +172,13 @@ def test_the_fold_is_where_a_scan_of_the_polynomial_first_falls(model: str, dist
     assert min(camera.fold, 3.0) == pytest.approx(min(first, 3.0), abs=1e-4)
 
 
-def test_a_lens_that_never_folds_sees_to_the_edge_of_its_half_space() -> None:
+def test_distortion_without_fold_sees_whole_half_space() -> None:
     assert main_cam([0.1, 0.02, 0, 0, 0.001]).fold == np.inf
     assert main_cam([]).fold == np.inf
     assert main_cam([], "fisheye").fold == pytest.approx(np.pi)
 
 
-def test_a_smaller_image_shows_the_same_at_the_same_share_of_its_sides() -> None:
+def test_scaled_image_shows_points_at_same_relative_positions() -> None:
     half = camera_of_size(main_cam(), 960, 540)
     assert half is not None
     points = points_in_front()
@@ -187,7 +187,7 @@ def test_a_smaller_image_shows_the_same_at_the_same_share_of_its_sides() -> None
     np.testing.assert_array_equal(large.is_visible, small.is_visible)
 
 
-def test_an_image_of_another_shape_has_no_camera() -> None:
+def test_image_of_other_aspect_ratio_has_no_camera() -> None:
     assert camera_of_size(main_cam(), 1920, 1200) is None
     assert camera_of_size(main_cam(), 511, 398) is None
 
@@ -204,6 +204,6 @@ def test_an_image_of_another_shape_has_no_camera() -> None:
         (MAIN_CAM, [np.nan] * 5, "plumb_bob", "focal lengths above 0"),
     ],
 )
-def test_a_camera_that_is_none_is_refused(matrix: ArrayLike, distortion: ArrayLike, model: str, message: str) -> None:
+def test_invalid_camera_is_rejected(matrix: ArrayLike, distortion: ArrayLike, model: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         camera_from_numbers(matrix, distortion, model, width=1920, height=1080)

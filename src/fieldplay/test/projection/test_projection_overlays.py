@@ -20,24 +20,24 @@ GREY = np.full((100, 160, 3), 100, np.uint8)
 RED, BLUE = (0, 0, 255), (255, 0, 0)
 
 
-def drawn(places: list[list[float]], depths: list[float], colours: list[tuple[int, int, int]]) -> np.ndarray:
+def draw(pixels: list[list[float]], depths: list[float], colours: list[tuple[int, int, int]]) -> np.ndarray:
     return with_points(
-        GREY, np.array(places, float), np.array(depths), colours=np.array(colours, np.uint8), size_px=9.0
+        GREY, np.array(pixels, float), np.array(depths), colours=np.array(colours, np.uint8), size_px=9.0
     )
 
 
-def test_the_nearest_point_lies_on_the_others_whichever_comes_first() -> None:
-    for places, depths, colours in (
+def test_nearest_point_is_drawn_on_top_in_any_order() -> None:
+    for pixels, depths, colours in (
         ([[50, 40], [52, 40]], [9.0, 3.0], [BLUE, RED]),
         ([[52, 40], [50, 40]], [3.0, 9.0], [RED, BLUE]),
     ):
-        image = drawn(places, depths, colours)
+        image = draw(pixels, depths, colours)
         assert image[40, 50].tolist() == list(RED)
         assert image[40, 46].tolist() == list(BLUE)
 
 
-def test_a_point_is_a_disc_of_its_size_with_a_dark_rim_and_nothing_else_changes() -> None:
-    image = drawn([[50, 40]], [1.0], [RED])
+def test_point_is_disc_with_dark_rim_and_rest_is_unchanged() -> None:
+    image = draw([[50, 40]], [1.0], [RED])
     red = (image == RED).all(axis=2)
     assert red.sum() == pytest.approx(np.pi * 4.5**2, rel=0.3)
     rows, columns = np.nonzero((image != 100).any(axis=2))
@@ -46,18 +46,18 @@ def test_a_point_is_a_disc_of_its_size_with_a_dark_rim_and_nothing_else_changes(
     np.testing.assert_array_equal(GREY, 100)
 
 
-def test_points_at_the_edge_and_beside_the_image_are_cut() -> None:
-    image = drawn([[0, 0], [159, 99], [300, 40], [50, -400]], [1.0, 2.0, 3.0, 4.0], [RED] * 4)
+def test_points_at_edge_and_outside_of_image_are_clipped() -> None:
+    image = draw([[0, 0], [159, 99], [300, 40], [50, -400]], [1.0, 2.0, 3.0, 4.0], [RED] * 4)
     assert (image[0, 0].tolist(), image[99, 159].tolist()) == (list(RED), list(RED))
     assert (image != 100).any(axis=2).sum() < 90
 
 
-def test_no_points_are_no_change() -> None:
+def test_no_points_leave_image_unchanged() -> None:
     none = with_points(GREY, np.zeros((0, 2)), np.zeros(0), colours=np.zeros((0, 3), np.uint8), size_px=5)
     np.testing.assert_array_equal(none, GREY)
 
 
-def test_colours_run_from_bright_and_near_to_dark_and_far_in_steps_that_look_alike() -> None:
+def test_colours_are_perceptually_uniform_from_near_to_far() -> None:
     colours = colours_from_fractions(np.linspace(0, 1, 33))
     lightness = cv2.cvtColor(colours[:, None].astype(np.float32) / 255, cv2.COLOR_BGR2LAB)[:, 0, 0]
     steps = np.diff(lightness)
@@ -66,7 +66,7 @@ def test_colours_run_from_bright_and_near_to_dark_and_far_in_steps_that_look_ali
     assert steps.min() > 2.5 * steps.mean()
 
 
-def test_ranges_beyond_the_ends_have_the_colours_of_the_ends() -> None:
+def test_ranges_beyond_scale_are_clamped() -> None:
     scale = ColourScale(2.0, 10.0)
     np.testing.assert_allclose(scale.fractions(np.array([1.0, 2.0, 6.0, 10.0, 80.0])), [0, 0, 0.5, 1, 1])
 
@@ -76,13 +76,13 @@ def test_a_wide_scale_follows_the_logarithm() -> None:
     np.testing.assert_allclose(ColourScale(0.0, 100.0).fractions(np.array([25.0])), [0.25])  # which 0 m cannot
 
 
-@pytest.mark.parametrize("ends", [(5.0, 5.0), (9.0, 3.0), (-1.0, 3.0), (0.0, np.inf), (np.nan, 1.0)])
-def test_a_scale_that_is_none_is_refused(ends: tuple[float, float]) -> None:
+@pytest.mark.parametrize("stops", [(5.0, 5.0), (9.0, 3.0), (-1.0, 3.0), (0.0, np.inf), (np.nan, 1.0)])
+def test_invalid_scale_is_rejected(stops: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="expected ranges from 0 on, the second larger"):
-        ColourScale(*ends)
+        ColourScale(*stops)
 
 
-def test_a_scale_fits_most_ranges_and_is_there_without_any() -> None:
+def test_default_scale_fits_most_ranges() -> None:
     scale = scale_of_ranges(np.append(np.linspace(4, 8, 1000), [0.1, 900.0]))
     assert 3.9 < scale.low_m < 4.2 and 7.8 < scale.high_m < 8.1
     assert scale_of_ranges(np.full(5, 3.0)) == ColourScale(2.5, 3.5)
@@ -103,7 +103,7 @@ def test_ticks_are_round_and_few(scale: ColourScale, ticks: list[float]) -> None
     assert ticks_of_scale(scale) == pytest.approx(ticks)
 
 
-def test_the_legend_shows_all_colours_and_leaves_most_of_the_image_alone() -> None:
+def test_legend_shows_all_colours_in_small_part_of_image() -> None:
     image = np.full((540, 960, 3), 100, np.uint8)
     with_bar = with_legend(image, ColourScale(1, 5), "lidar in main_cam")
     changed = (with_bar != 100).any(axis=2)
@@ -124,7 +124,7 @@ def test_images_of_any_shape_have_a_legend(shape: tuple[int, int]) -> None:
     )
 
 
-def test_an_overlay_has_the_visible_points_in_the_colours_of_their_ranges() -> None:
+def test_overlay_draws_visible_points_in_colours_of_ranges() -> None:
     pixels = np.array([[20.0, 20.0], [60.0, 50.0], [40.0, 80.0]])
     projection = Projection(pixels, np.array([1.0, 2.0, 3.0]), np.array([True, True, False]))
     ranges_m, scale = np.array([2.0, 10.0, 5.0]), ColourScale(2.0, 10.0)

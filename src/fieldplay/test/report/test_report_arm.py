@@ -32,7 +32,7 @@ def force(stamp_ns: int, xyz: tuple[float, float, float], frame: str = "tool_cyl
     return stamp_ns, stamped_message(WRENCH, stamp_ns, frame, **values)
 
 
-def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:
+def feed_arm_panel(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     moved = [(int(t), arm_at(int(t), 0.1 * k, prefix)) for k, t in enumerate(times)]
     TransformPanel(overview.frames).add(batch("/tf", moved))
@@ -42,9 +42,9 @@ def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tup
     return overview, panel
 
 
-def lines(figure: str, place: str) -> list[np.ndarray]:
-    found = re.findall(rf'<path d="M([^"]*)" class="line {place}">', figure)
-    return [np.array(path.split(), float).reshape(-1, 2) for path in found]
+def lines(figure: str, css_class: str) -> list[np.ndarray]:
+    summaries = re.findall(rf'<path d="M([^"]*)" class="line {css_class}">', figure)
+    return [np.array(path.split(), float).reshape(-1, 2) for path in summaries]
 
 
 def figures(body: str) -> list[str]:
@@ -54,26 +54,26 @@ def figures(body: str) -> list[str]:
 TENTHS = START_NS + np.arange(11) * SECOND // 10
 
 
-def test_the_postures_stand_upright_from_the_side_and_turn_from_above() -> None:
-    overview, panel = heard(TENTHS)
+def test_postures_are_upright_from_side_and_rotate_from_above() -> None:
+    overview, panel = feed_arm_panel(TENTHS)
     (section,) = panel.sections(overview)
     side, above = figures(section.body)
-    postures = [line for place in range(6) for line in lines(side, f"s{place}")]
+    postures = [line for index in range(6) for line in lines(side, f"s{index}")]
     assert len(postures) == 6
     for posture in postures:  # in its own plane it looks the same whichever way it is turned
         np.testing.assert_allclose(posture, postures[0], atol=1)
         steps = np.diff(posture, axis=0) / 1000
         unit = -steps[1, 1]  # 1 m up
         np.testing.assert_allclose(steps / unit, [[0, -0.1], [0, -1], [1, 0], [0, 0.5]], atol=0.01)
-    seen = [line[-1] - line[0] for place in range(6) for line in lines(above, f"s{place}")]
+    seen = [line[-1] - line[0] for index in range(6) for line in lines(above, f"s{index}")]
     angles = [np.arctan2(y, x) for x, y in seen]  # a drawing's y is down, as payload's y is on the right
     np.testing.assert_allclose(angles, 0.1 * np.array([0, 2, 4, 6, 8, 10]), atol=0.01)
     assert len(lines(above, "s7")) == 1  # the way of the tool
 
 
-def test_forces_are_drawn_at_the_tool_along_the_frame_s_axes() -> None:
+def test_forces_are_drawn_at_tool_along_frame_axes() -> None:
     forces = [force(int(t), (5.0, 0.0, -20.0)) for t in TENTHS]
-    overview, panel = heard(TENTHS, forces=[*forces, force(START_NS, (9e9, 0, 0), "elsewhere")])
+    overview, panel = feed_arm_panel(TENTHS, forces=[*forces, force(START_NS, (9e9, 0, 0), "elsewhere")])
     (section,) = panel.sections(overview)
     side, above = figures(section.body)
     assert "the longest force is 20.6 N" in side
@@ -88,9 +88,9 @@ def test_forces_are_drawn_at_the_tool_along_the_frame_s_axes() -> None:
     np.testing.assert_allclose(angles, 0.1 * np.arange(11), atol=0.05)
 
 
-def test_after_a_long_pause_it_is_another_motion_and_the_longest_ones_are_shown() -> None:
+def test_long_pause_splits_motions_and_longest_are_shown() -> None:
     times = np.concatenate([TENTHS[: 3 + k] + k * 86400 * SECOND for k in range(6)])
-    overview, panel = heard(times)
+    overview, panel = feed_arm_panel(times)
     (section,) = panel.sections(overview)
     assert len(figures(section.body)) == 8
     assert "2 shorter motions are not shown" in section.body
@@ -98,8 +98,8 @@ def test_after_a_long_pause_it_is_another_motion_and_the_longest_ones_are_shown(
     assert days == sorted(days) and len(set(days)) == 4
 
 
-def test_frames_may_have_a_prefix_and_other_trees_have_no_such_view() -> None:
-    overview, panel = heard(TENTHS, prefix="nsyt/")
+def test_frames_may_have_prefix_and_other_trees_have_no_arm_view() -> None:
+    overview, panel = feed_arm_panel(TENTHS, prefix="nsyt/")
     (section,) = panel.sections(overview)
     assert "in nsyt/payload" in section.body
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))

@@ -32,10 +32,15 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
     return [
-        (("/pose", "/value")[k % 2], START_NS + k * SECOND // 10,
-         make(FLOAT, data=float(k)) if k % 2 else stamped_message(POSE, START_NS + k, "map", pose__position__x=float(k)))
+        ("/value", START_NS + k * SECOND // 10, make(FLOAT, data=float(k)))
+        if k % 2
+        else (
+            "/pose",
+            START_NS + k * SECOND // 10,
+            stamped_message(POSE, START_NS + k, "map", pose__position__x=float(k)),
+        )
         for k in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def read(path: Path) -> Overview:
@@ -48,7 +53,7 @@ def counts(overview: Overview) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
-def test_a_bag_is_read_whole_with_its_silent_topics(plugin: str, tmp_path: Path) -> None:
+def test_bag_is_read_completely_with_empty_topics(plugin: str, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(), plugin=plugin, never="std_msgs/msg/String")
     assert is_bag(bag)
     overview = read(bag)
@@ -60,7 +65,7 @@ def test_a_bag_is_read_whole_with_its_silent_topics(plugin: str, tmp_path: Path)
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 @pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE, CompressionMode.STORAGE])
-def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
+def test_every_compression_is_read(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
     if (plugin, mode) == (StoragePlugin.SQLITE3, CompressionMode.STORAGE):
         mode = CompressionMode.NONE  # which it does not have
     writer = Writer(tmp_path / "bag", version=9, storage_plugin=plugin)
@@ -75,7 +80,7 @@ def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: Compre
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
+def test_converted_bags_are_read(compression: Any, tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag", compression=compression, chunk_size=2000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
         stamp_ns = START_NS + np.arange(500)
@@ -85,15 +90,15 @@ def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
     assert (counts(overview), overview.issues.total) == ({"/value": 500}, 0)
 
 
-def test_an_empty_bag_and_one_of_one_message_give_pages(tmp_path: Path) -> None:
-    for name, messages, told in (("none", [], "it holds no message at all"), ("one", some_messages(1), "/pose")):
+def test_empty_bag_and_bag_of_one_message_give_pages(tmp_path: Path) -> None:
+    for name, messages, expected in (("none", [], "it holds no message at all"), ("one", some_messages(1), "/pose")):
         bag = write_bag(tmp_path / name, messages, silent="std_msgs/msg/String")
         page = page_of(BagSource(bag), lambda fraction, count: None)
-        assert told in page.replace("<wbr>", "")
+        assert expected in page.replace("<wbr>", "")
         assert page.endswith("</html>\n")
 
 
-def test_topics_of_types_that_nobody_knows_have_their_times(tmp_path: Path) -> None:
+def test_topics_of_unknown_types_have_times(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
@@ -106,7 +111,7 @@ def test_topics_of_types_that_nobody_knows_have_their_times(tmp_path: Path) -> N
     assert overview.streams[Topic("/value", "my_robots/msg/Wheels")].count == 3
 
 
-def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> None:
+def test_messages_that_do_not_match_their_type_are_reported(tmp_path: Path) -> None:
     with Writer(tmp_path / "bag", version=9) as writer:
         connection = writer.add_connection("/pose", POSE, typestore=STORE)
         for k, data in enumerate([serialize(stamped_message(POSE, START_NS, "map")), b"\0\1\0\0rubbish", b""]):
@@ -119,9 +124,7 @@ def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("fraction", [0.001, 0.1, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(
-    fraction: float, compression: Any, tmp_path: Path
-) -> None:
+def test_truncated_mcap_is_read_up_to_its_end(fraction: float, compression: Any, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag, compression=compression, chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
@@ -131,16 +134,16 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(
     content = storage.read_bytes()
     storage.write_bytes(content[: int(fraction * len(content))])
     overview = read(bag)
-    kept = counts(overview)["/value"]
+    count = counts(overview)["/value"]
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
-        assert kept >= min(fraction, 0.9) * 1000 * 0.55 - 20
-    assert kept <= 1000
+        assert count >= min(fraction, 0.9) * 1000 * 0.55 - 20
+    assert count <= 1000
     messages = [issue.message for issue in overview.issues.listed["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
-    assert (kept == 1000) == ("message_count" not in overview.issues.counts)
+    assert (count == 1000) == ("message_count" not in overview.issues.counts)
 
 
-def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None:
+def test_bag_without_metadata_is_read_from_storage(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages())
     (bag / "metadata.yaml").unlink()
     assert is_bag(bag)
@@ -156,13 +159,13 @@ def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None
     "text",
     ["", "[", "rosbag2_bagfile_information: 3", "rosbag2_bagfile_information: {topics_with_message_count: 3}", "\0"],
 )
-def test_metadata_that_say_nothing_do_not_keep_a_bag_from_being_read(text: str, tmp_path: Path) -> None:
+def test_empty_metadata_does_not_prevent_reading(text: str, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages())
     (bag / "metadata.yaml").write_text(text)
     assert counts(read(bag)) == {"/pose": 150, "/value": 150}
 
 
-def test_a_bag_that_lacks_its_storage_is_an_error(tmp_path: Path) -> None:
+def test_bag_without_storage_is_an_error(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(3))
     (storage,) = bag.glob("*.mcap")
     storage.unlink()
@@ -170,7 +173,7 @@ def test_a_bag_that_lacks_its_storage_is_an_error(tmp_path: Path) -> None:
         BagSource(bag)
 
 
-def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) -> None:
+def test_damaged_mcap_chunk_loses_only_its_messages(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag, compression="zstd", chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
@@ -178,8 +181,8 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
         writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
     (storage,) = bag.glob("*.mcap")
     content = bytearray(storage.read_bytes())
-    place = content.index(ZSTD_MAGIC, content.index(ZSTD_MAGIC) + 1)  # the second chunk
-    content[place + 9 : place + 40] = b"\xaa" * 31
+    offset = content.index(ZSTD_MAGIC, content.index(ZSTD_MAGIC) + 1)  # the second chunk
+    content[offset + 9 : offset + 40] = b"\xaa" * 31
     storage.write_bytes(content)
     overview = read(bag)
     assert 700 < counts(overview)["/value"] < 1000
@@ -187,7 +190,7 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("fraction", [0.3, 0.7, 0.99])
-def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(fraction: float, tmp_path: Path) -> None:
+def test_truncated_database_is_read_as_far_as_possible(fraction: float, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(2000), plugin="sqlite3")
     (storage,) = bag.glob("*.db3")
     content = storage.read_bytes()
@@ -198,7 +201,7 @@ def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(fraction: float
     assert sum(counts(overview).values()) < 2000
 
 
-def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
+def test_reading_writes_no_files_next_to_database(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(), plugin="sqlite3")
     (storage,) = bag.glob("*.db3")
     with sqlite3.connect(storage) as connection:
@@ -209,7 +212,7 @@ def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in bag.iterdir()} == before
 
 
-def test_several_files_follow_each_other(tmp_path: Path) -> None:
+def test_split_files_are_read_in_order(tmp_path: Path) -> None:
     one, two = (write_bag(tmp_path / name, some_messages(n)) for name, n in (("one", 10), ("two", 20)))
     (two / "two.mcap").rename(one / "zwei.mcap")
     text = (one / "metadata.yaml").read_text()
@@ -223,7 +226,7 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     assert dict(overview.subject.facts)["files"] == "2"
 
 
-def test_names_that_look_like_markup_stay_names(tmp_path: Path) -> None:
+def test_names_that_look_like_markup_are_escaped(tmp_path: Path) -> None:
     topic = "/<script>alert(1)</script>\"'&"
     bag = write_bag(tmp_path / "<img src=x>", [(topic, START_NS, make(FLOAT, data=1.0))])
     page = page_of(BagSource(bag), lambda fraction, count: None)
@@ -232,7 +235,7 @@ def test_names_that_look_like_markup_stay_names(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;/<wbr>script&gt;&quot;&#x27;&amp;" in page
 
 
-def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
+def test_truncated_zstd_file_is_read_up_to_its_end(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(3000))
     (storage,) = bag.glob("*.mcap")
     packed = zstd.compress(storage.read_bytes())
@@ -243,7 +246,7 @@ def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
     assert any("its compression ends early" in issue.message for issue in overview.issues.listed["damaged_bag"])
 
 
-def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
+def test_times_beyond_64_bits_are_clamped(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(2))
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
@@ -253,7 +256,7 @@ def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
     assert page.endswith("</html>\n")
 
 
-def test_messages_from_before_the_recorder_had_a_clock_are_put_to_the_start(tmp_path: Path) -> None:
+def test_messages_logged_before_clock_was_set_are_put_to_start(tmp_path: Path) -> None:
     late = [("/value", 0, make(FLOAT)), ("/value", 0, make(FLOAT)), *some_messages(10)]
     overview = read(write_bag(tmp_path / "late", late))
     assert (overview.start_ns, overview.duration_s) == (START_NS, pytest.approx(0.9))

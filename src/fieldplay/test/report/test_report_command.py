@@ -64,59 +64,59 @@ class Loaded(HTMLParser):
         self.links += [value or "" for name, value in attrs if name.rpartition(":")[2] in LOADING]
 
 
-def shown(page: str) -> str:
+def page_text(page: str) -> str:
     """The texts of a page, one space between them."""
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))))
 
 
-def test_the_page_of_an_archive_has_all_that_a_user_would_get_on_topics(page: str) -> None:
-    told = shown(page)
-    assert "ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact" in told
+def test_page_of_archive_shows_all_published_topics(page: str) -> None:
+    text = page_text(page)
+    assert "ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact" in text
     for row in (
         "/ameds/imu/data_raw sensor_msgs/msg/Imu 200 100 Hz 0.01 s",
         "/ameds/main_cam/image_raw/compressed sensor_msgs/msg/CompressedImage 60 30 Hz",
         "/ameds/wheels/odom nav_msgs/msg/Odometry 100 50 Hz",
         "/tf tf2_msgs/msg/TFMessage 206 104 Hz",
     ):
-        assert row in told, re.findall("/tf tf2_msgs/msg/TFMessage [^A-Z]*", told)
+        assert row in text, re.findall("/tf tf2_msgs/msg/TFMessage [^A-Z]*", text)
     for key in ("map", "pictures", "clouds", "timeline", "streams", "joints", "signals", "tf", "problems", "notes"):
         assert f'<section id="{key}">' in page
-    assert "30 frames, 21 of them moving" in told
-    assert "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296" in told
-    assert "none problems" in told
+    assert "30 frames, 21 of them moving" in text
+    assert "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296" in text
+    assert "none problems" in text
 
 
-def test_the_page_is_small_and_needs_nothing_else(page: str) -> None:
+def test_page_is_small_and_self_contained(page: str) -> None:
     assert len(page) < 2_000_000
     assert "http" not in re.sub(r'http-equiv="Content-Security-Policy"', "", page)
     assert "<script" not in page
 
 
-def test_the_page_loads_nothing_from_elsewhere(page: str) -> None:
-    found = Loaded()
-    found.feed(page)
-    links = found.links + re.findall(r"url\(['\"]?([^)]*)", page)
+def test_page_loads_no_external_resources(page: str) -> None:
+    loaded = Loaded()
+    loaded.feed(page)
+    links = loaded.links + re.findall(r"url\(['\"]?([^)]*)", page)
     assert len(links) > 10 and [link for link in links if not link.startswith(("#", "data:"))] == []
-    assert found.tags.isdisjoint({"base", "iframe", "object", "embed", "form"}) and "@import" not in page
+    assert loaded.tags.isdisjoint({"base", "iframe", "object", "embed", "form"}) and "@import" not in page
     assert "Content-Security-Policy\" content=\"default-src 'none'; " in page
 
 
-def test_the_bag_of_an_archive_gives_the_same_streams(archive: Path, page: str, tmp_path: Path, call: Call) -> None:
+def test_converted_bag_gives_same_streams(archive: Path, page: str, tmp_path: Path, call: Call) -> None:
     assert call("convert", archive, tmp_path / "bag", "--derived")[0] == 0
     code, out, _ = call("report", tmp_path / "bag", tmp_path / "bag.html")
     assert code == 0
     assert re.fullmatch(rf"{tmp_path}/bag.html: \d+ topics, no problems, [\d.]+ kB\n", out)
-    of_bag, of_archive = shown((tmp_path / "bag.html").read_text()), shown(page)
+    of_bag, of_archive = page_text((tmp_path / "bag.html").read_text()), page_text(page)
     start, end = "Topic Messages Rate Largest gap Rate over time", "Joints"
 
-    def rows(told: str) -> list[str]:
-        return sorted(re.split(r" (?=/)", told.split(start)[1].split(end)[0].strip()))
+    def rows(text: str) -> list[str]:
+        return sorted(re.split(r" (?=/)", text.split(start)[1].split(end)[0].strip()))
 
     assert len(rows(of_archive)) > 30
     assert rows(of_bag) == rows(of_archive)
 
 
-def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) -> None:
+def test_defects_are_listed_by_kind_with_file_and_row(tmp_path: Path, call: Call) -> None:
     archive = TinyAmeds(tmp_path / "archive")
     archive.write_all()
     table, image = archive.root / "GnssImu.csv", archive.root / "AuxCam_1656931512.000000.jpg"
@@ -125,11 +125,11 @@ def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) 
     code, out, _ = call("report", archive.root, tmp_path / "page.html")
     assert code == 0
     assert "11 problems" in out
-    told = shown((tmp_path / "page.html").read_text())
-    assert "Short row 10" in told
-    assert f"{table.name}, row 201 : expected 13 columns, got 2: '1656931514,1'" in told
-    assert "and 4 more" in told
-    assert f"{image.name} : expected a JPEG, PNG or BMP picture, got an empty file" in told
+    text = page_text((tmp_path / "page.html").read_text())
+    assert "Short row 10" in text
+    assert f"{table.name}, row 201 : expected 13 columns, got 2: '1656931514,1'" in text
+    assert "and 4 more" in text
+    assert f"{image.name} : expected a JPEG, PNG or BMP picture, got an empty file" in text
 
 
 @pytest.mark.parametrize(
@@ -145,26 +145,26 @@ def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) 
         (["report", "ARCHIVE", "FOLDER"], "exists and is no page of fieldplay: it is not replaced"),
     ],
 )  # fmt: skip
-def test_wrong_usage_ends_with_2_and_leaves_everything_as_it_is(
+def test_wrong_usage_exits_with_2_and_changes_nothing(
     arguments: list[str], message: str, archive: Path, tmp_path: Path, call: Call
 ) -> None:
     letter, folder = tmp_path / "letter.html", tmp_path / "folder.html"
     letter.write_text("<p>dear")
     folder.mkdir()
     bag = write_bag(tmp_path / "bag", [("/x", START_NS, make("std_msgs/msg/Float64"))])
-    places = {"ARCHIVE": archive, "BAG": bag, "LETTER": letter, "FOLDER": folder, "OUT": tmp_path / "out"}
+    paths = {"ARCHIVE": archive, "BAG": bag, "LETTER": letter, "FOLDER": folder, "OUT": tmp_path / "out"}
     before = {path.name for path in tmp_path.iterdir()}
-    given = [
-        re.sub("^(ARCHIVE|BAG|LETTER|FOLDER|OUT)", lambda found: str(places[found[0]]), each) for each in arguments
+    resolved = [
+        re.sub("^(ARCHIVE|BAG|LETTER|FOLDER|OUT)", lambda match: str(paths[match[0]]), each) for each in arguments
     ]
-    code, out, err = call(*given)
+    code, out, err = call(*resolved)
     assert (code, out) == (2, "")
     assert message in err
     assert {path.name for path in tmp_path.iterdir()} == before
     assert letter.read_text() == "<p>dear"
 
 
-def test_what_is_neither_archive_nor_bag_ends_with_1(tmp_path: Path, call: Call) -> None:
+def test_unknown_input_exits_with_1(tmp_path: Path, call: Call) -> None:
     (tmp_path / "other").mkdir()
     code, out, err = call("report", tmp_path / "other", tmp_path / "page.html")
     assert (code, out) == (1, "")
@@ -176,17 +176,17 @@ def test_what_is_neither_archive_nor_bag_ends_with_1(tmp_path: Path, call: Call)
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
-def test_an_earlier_page_is_replaced(tmp_path: Path, call: Call) -> None:
+def test_earlier_page_is_replaced(tmp_path: Path, call: Call) -> None:
     bags = [write_bag(tmp_path / f"bag{k}", [(f"/x{k}", START_NS, make("std_msgs/msg/Float64"))]) for k in range(2)]
     out = tmp_path / "new" / "page.html"
     for k, bag in enumerate(bags):
         assert call("report", bag, out)[0] == 0
-        assert f"/x{k}" in shown(out.read_text())
+        assert f"/x{k}" in page_text(out.read_text())
     assert is_report(out)
     assert [path.name for path in out.parent.iterdir()] == ["page.html"]
 
 
-def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -196,7 +196,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path, call: Call) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path, call: Call) -> None:
     bag = write_bag(tmp_path / "bag", [("/x", START_NS, make("std_msgs/msg/Float64"))])
     (tmp_path / "file").write_text("")
     code, _, err = call("report", bag, tmp_path / "file" / "page.html")
@@ -204,7 +204,7 @@ def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path, call: Call) -
     assert f"cannot write {tmp_path / 'file' / 'page.html'}" in err
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_interrupt_leaves_no_files(tmp_path: Path) -> None:
     archive = TinyAmeds(tmp_path / "archive", seconds=2)
     archive.write_all()
     script = (

@@ -22,8 +22,8 @@ def one_of_each(now: int, k: int) -> Iterator[tuple[str, Any]]:
         "/tf",
         transforms(transform(now, "odom", "base_link", (k, 0, 0)), transform(now, "base_link", "eye", (0, 0, 1))),
     )
-    place = {"pose__pose__position__x": k * 1.0, "pose__pose__orientation__w": 1.0}
-    yield "/odom", stamped_message("nav_msgs/msg/Odometry", now, "odom", child_frame_id="base_link", **place)
+    pose = {"pose__pose__position__x": k * 1.0, "pose__pose__orientation__w": 1.0}
+    yield "/odom", stamped_message("nav_msgs/msg/Odometry", now, "odom", child_frame_id="base_link", **pose)
     poses = [
         stamped_message("geometry_msgs/msg/PoseStamped", now, "odom", pose__position__x=n * 1.0) for n in range(k + 1)
     ]
@@ -61,11 +61,11 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_whatever_bytes_are_changed_a_page_is_made(seed: int, content: bytes, tmp_path: Path) -> None:
+def test_page_is_written_for_any_corrupted_bytes(seed: int, content: bytes, tmp_path: Path) -> None:
     changed, numbers = bytearray(content), random.Random(seed)
     for _ in range(numbers.choice([5, 50, 500])):
-        place = numbers.randrange(4096, len(changed))  # the first page holds what the database is
-        changed[place] = numbers.choice([0, 255, numbers.randrange(256)])
+        offset = numbers.randrange(4096, len(changed))  # the first page holds what the database is
+        changed[offset] = numbers.choice([0, 255, numbers.randrange(256)])
     (tmp_path / "bag.db3").write_bytes(changed)
     page = page_of(BagSource(tmp_path / "bag.db3"), lambda fraction, count: None)
     assert page.endswith("</html>\n")

@@ -51,26 +51,26 @@ class Joints:
         return records.Joints(stamp_ns=STAMPS[part], names=NAMES, position=position[part], velocity=velocity[part])
 
 
-def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int, bytes]]]:
+def derived_messages(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int, bytes]]]:
     """The messages by topic, as a conversion would write them."""
-    place = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
-    feeds = feeds_of_computation(SPEC, [FedStream(Joints(cuts))], place)
-    found: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
+    options = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
+    feeds = feeds_of_computation(SPEC, [FedStream(Joints(cuts))], options)
+    messages: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
     for batch in batches(feeds, range(len(feeds)), window):
         for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
-            found[feeds[channel].topic].append((int(stamp), data))
-    return found
+            messages[feeds[channel].topic].append((int(stamp), data))
+    return messages
 
 
 def path_feed() -> TopicStream:
-    place = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
-    (feed,) = (feed for feed in feeds_of_computation(SPEC, [FedStream(Joints([]))], place) if feed.msgtype == PATH)
+    options = DerivedOptions(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
+    (feed,) = (feed for feed in feeds_of_computation(SPEC, [FedStream(Joints([]))], options) if feed.msgtype == PATH)
     return feed
 
 
 @pytest.mark.parametrize("frame", ["odom", "robot/odom", "o", "odometry", "farm_1/odom_frame"])
-def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
+def test_encoded_path_matches_reference_encoder(frame: str) -> None:
     rows: NDArray[np.int64] = np.arange(40, dtype=np.int64) * 1_700_000_000
     poses = np.random.default_rng(4).normal(size=(40, 3))
     growths, _ = extend_path(
@@ -79,8 +79,8 @@ def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
     record = paths_record(growths)
     stamps = record.stamp_ns
     spec = StreamSpec(id="path", topic="path", type=PATH, frame=frame)
-    payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
-    assert kept.all() and len(stamps) > 10
+    payloads, is_valid = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
+    assert is_valid.all() and len(stamps) > 10
     states = [(g, count) for g in growths for count in range(g.first, len(g.points.stamp_ns) + 1)]
     for data, stamp, (growth, count) in zip(bytes_of_payloads(payloads), stamps, states, strict=True):
         path = STORE.deserialize_cdr(data, PATH)
@@ -88,8 +88,8 @@ def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
         assert ns_of(path.header) == stamp == growth.points.stamp_ns[count - 1]
         assert {path.header.frame_id, *(pose.header.frame_id for pose in path.poses)} == {frame}
         assert [ns_of(pose.header) for pose in path.poses] == growth.points.stamp_ns[:count].tolist()
-        found = [[p.pose.position.x, p.pose.position.y, yaw_of(p.pose)] for p in path.poses]
-        np.testing.assert_allclose(found, growth.points.poses[:count], atol=1e-12)
+        actual = [[p.pose.position.x, p.pose.position.y, yaw_of(p.pose)] for p in path.poses]
+        np.testing.assert_allclose(actual, growth.points.poses[:count], atol=1e-12)
 
 
 def ns_of(header: Any) -> int:
@@ -100,8 +100,8 @@ def yaw_of(pose: Any) -> float:
     return float(2 * np.arctan2(pose.orientation.z, pose.orientation.w))
 
 
-def test_the_spans_of_a_stream_are_gone_through_as_one() -> None:
-    whole, parts = derived([]), derived([1, 2, 150, 399])
+def test_result_does_not_depend_on_spans_of_stream() -> None:
+    whole, parts = derived_messages([]), derived_messages([1, 2, 150, 399])
     assert {topic: len(messages) for topic, messages in whole.items()}["/farm/odom"] == ROWS
     for topic, messages in whole.items():
         assert [stamp for stamp, _ in parts[topic]] == [stamp for stamp, _ in messages]
@@ -110,16 +110,16 @@ def test_the_spans_of_a_stream_are_gone_through_as_one() -> None:
         assert (poses[0].x, poses[0].y) == pytest.approx((poses[1].x, poses[1].y), abs=1e-9)
 
 
-def test_what_begins_later_starts_at_zero_there() -> None:
-    found = derived([100, 200], first_ns=int(STAMPS[250]))
-    assert [len(found[f"/farm/{name}"]) for name in ("odom",)] == [150]
-    first = STORE.deserialize_cdr(found["/farm/odom"][0][1], "nav_msgs/msg/Odometry")
+def test_later_start_begins_at_zero() -> None:
+    result = derived_messages([100, 200], first_ns=int(STAMPS[250]))
+    assert [len(result[f"/farm/{name}"]) for name in ("odom",)] == [150]
+    first = STORE.deserialize_cdr(result["/farm/odom"][0][1], "nav_msgs/msg/Odometry")
     assert (first.pose.pose.position.x, first.pose.pose.orientation.w) == (0, 1)
-    path = STORE.deserialize_cdr(found["/farm/path"][0][1], PATH)
-    assert (found["/farm/path"][0][0], len(path.poses)) == (STAMPS[250], 1)
+    path = STORE.deserialize_cdr(result["/farm/path"][0][1], PATH)
+    assert (result["/farm/path"][0][0], len(path.poses)) == (STAMPS[250], 1)
 
 
-def test_a_path_is_short_and_kept_for_who_comes_late() -> None:
+def test_path_is_decimated_and_latched() -> None:
     feed = path_feed()
     assert (channel_of_feed(feed).qos.durability, channel_of_feed(feed).qos.depth) == ("transient_local", 1)
     lengths = [len(STORE.deserialize_cdr(data, PATH).poses) for _, data in messages_of_span(feed, 0)]

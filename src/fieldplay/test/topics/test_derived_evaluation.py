@@ -61,55 +61,55 @@ class Poses:
 def messages(
     cuts: tuple[Sequence[int], Sequence[int]], *, first_ns: int = START_NS, variance: float = 0.0, edges: Any = EDGES
 ) -> dict[str, list[tuple[int, Any]]]:
-    place = DerivedOptions(
+    options = DerivedOptions(
         topic=lambda name: f"/rover/{name}", frame_prefix="", tf_rank=2, rank=4, first_ns=first_ns, static=edges
     )
     estimate = FedStream(Poses(ESTIMATE, cuts[0]), FrameNames("odom", "base_link"))
     truth = FedStream(Poses(TRUTH, cuts[1], variance), FrameNames("map", "dgps"))
-    feeds = feeds_of_computation(SPEC, [estimate, truth], place)
-    found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
-    for made in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):
-        ends = np.cumsum(made.payloads.size)
-        buffer = np.zeros(int(ends[-1]), np.uint8)
-        made.payloads.copy_to(buffer, ends - made.payloads.size)
-        for channel, stamp_ns, data in zip(made.channel, made.stamp_ns, np.split(buffer, ends[:-1]), strict=True):
+    feeds = feeds_of_computation(SPEC, [estimate, truth], options)
+    messages_by_topic: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
+    for batch in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):
+        stops = np.cumsum(batch.payloads.size)
+        buffer = np.zeros(int(stops[-1]), np.uint8)
+        batch.payloads.copy_to(buffer, stops - batch.payloads.size)
+        for channel, stamp_ns, data in zip(batch.channel, batch.stamp_ns, np.split(buffer, stops[:-1]), strict=True):
             feed = feeds[int(channel)]
-            found[feed.topic].append((int(stamp_ns), STORE.deserialize_cdr(data.tobytes(), feed.msgtype)))
-    return found
+            messages_by_topic[feed.topic].append((int(stamp_ns), STORE.deserialize_cdr(data.tobytes(), feed.msgtype)))
+    return messages_by_topic
 
 
 @pytest.mark.parametrize("cuts", [([], []), ([50, 300], [7, 8, 250]), ([399], [1])])
-def test_each_period_tells_what_the_functions_find(cuts: tuple[list[int], list[int]]) -> None:
+def test_each_period_reports_results_of_evaluation(cuts: tuple[list[int], list[int]]) -> None:
     state = RunningEvaluation(EvaluationSettings(lengths_m=(1.0, 2.0)), period_s=2.0)
     for stamp_ns, estimate, truth in zip(STAMPS.tolist(), ESTIMATE, TRUTH, strict=True):
         state.add_estimate(stamp_ns, estimate @ BODY_T_UNIT)
         state.add_truth(stamp_ns, truth)
-    known, found = state.reports(), messages(cuts)
-    assert [stamp_ns for stamp_ns, _ in found[ERROR]] == [report.stamp_ns for report in known]
-    errors = [message.data for _, message in found[ERROR]]
+    known, result = state.reports(), messages(cuts)
+    assert [stamp_ns for stamp_ns, _ in result[ERROR]] == [report.stamp_ns for report in known]
+    errors = [message.data for _, message in result[ERROR]]
     assert errors == pytest.approx([report.position_error_m for report in known]) and len(errors) == 9
     assert errors[-1] > errors[0] > 0
-    for (stamp_ns, message), report in zip(found[STATISTICS], known, strict=True):
+    for (stamp_ns, message), report in zip(result[STATISTICS], known, strict=True):
         assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == stamp_ns == report.stamp_ns
-        told = states_of_evaluation("wheel_odom", report.evaluation)
-        assert [status.name for status in message.status] == [name for name, _, _ in told]
-        for status, (_, _, values) in zip(message.status, told, strict=True):
+        states = states_of_evaluation("wheel_odom", report.evaluation)
+        assert [status.name for status in message.status] == [name for name, _, _ in states]
+        for status, (_, _, values) in zip(message.status, states, strict=True):
             numbers = [float(value.value) for value in status.values]
             assert numbers == pytest.approx([float(value) for _, value in values], abs=1e-6)
 
 
-def test_poses_before_the_begin_are_not_there() -> None:
-    found = messages(([], []), first_ns=int(STAMPS[110]))
-    assert [stamp_ns for stamp_ns, _ in found[ERROR]][:1] == [int(STAMPS[119])]
-    assert found[STATISTICS][0][1].status[0].values[0].key == "count"
+def test_poses_before_start_are_ignored() -> None:
+    result = messages(([], []), first_ns=int(STAMPS[110]))
+    assert [stamp_ns for stamp_ns, _ in result[ERROR]][:1] == [int(STAMPS[119])]
+    assert result[STATISTICS][0][1].status[0].values[0].key == "count"
 
 
-def test_a_truth_without_orientation_tells_of_translation_alone() -> None:
-    found = messages(([], []), variance=1e6)
-    keys = [value.key for _, message in found[STATISTICS] for status in message.status for value in status.values]
+def test_truth_without_orientation_yields_translation_errors_only() -> None:
+    result = messages(([], []), variance=1e6)
+    keys = [value.key for _, message in result[STATISTICS] for status in message.status for value in status.values]
     assert keys and not any(key.startswith("rotation") for key in keys)
 
 
-def test_frames_that_nothing_joins_are_refused() -> None:
+def test_disconnected_frames_are_rejected() -> None:
     with pytest.raises(ArchiveError, match="expected base_link and dgps to be joined"):
         messages(([], []), edges=[])

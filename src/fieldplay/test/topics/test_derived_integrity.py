@@ -80,22 +80,22 @@ def sources(
     ]
 
 
-def derived(
+def derived_messages(
     laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), *, first_ns: int = 0, damaged: int | None = None
 ) -> dict[str, list[tuple[int, Any]]]:
     """The messages by topic, as a conversion would write them."""
-    place = DerivedOptions(
+    options = DerivedOptions(
         topic=lambda name: f"/yard/{name}", frame_prefix="robot/", tf_rank=0, rank=1, first_ns=first_ns, static=EDGES
     )
-    feeds = feeds_of_computation(SPEC, sources(laser_cuts, radar_cuts, damaged), place)
+    feeds = feeds_of_computation(SPEC, sources(laser_cuts, radar_cuts, damaged), options)
     types = {feed.topic: feed.msgtype for feed in feeds}
-    found: dict[str, list[tuple[int, Any]]] = {topic: [] for topic in types}
+    messages: dict[str, list[tuple[int, Any]]] = {topic: [] for topic in types}
     for batch in batches(feeds, range(len(feeds)), Window(START_NS, max(first_ns, START_NS), None)):
         for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
             topic = feeds[channel].topic
             message = STORE.deserialize_cdr(data, types[topic])
-            found[topic].append((int(stamp), message))
-    return found
+            messages[topic].append((int(stamp), message))
+    return messages
 
 
 def stamp_of(message: Any) -> int:
@@ -104,18 +104,18 @@ def stamp_of(message: Any) -> int:
 
 @pytest.fixture(scope="module")
 def whole() -> dict[str, list[tuple[int, Any]]]:
-    return derived()
+    return derived_messages()
 
 
-def test_each_scan_has_its_filtered_one_and_a_share(whole: dict[str, list[tuple[int, Any]]]) -> None:
+def test_each_scan_has_filtered_scan_and_suspect_fraction(whole: dict[str, list[tuple[int, Any]]]) -> None:
     single: list[Array] = [turn.astype(np.float32).astype(np.float64) for turn in TURNS]
     views = RadarViews(stamp_ns=STAMPS, nearest_m=np.stack([nearest_from_returns(SETTINGS, turn) for turn in single]))
     limits = (np.full(len(SCANS), 0.05), np.full(len(SCANS), 81.0))
     scans = scans_from_messages(
         SCANS.stamp_ns, SCANS.angle_min_rad, SCANS.angle_increment_rad, ranges_m=SCANS.ranges_m, limits_m=limits
     )
-    found = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(LASER, RADAR))
-    flagged = (found.outcomes == IN_FRONT) | (found.outcomes == ISOLATED)
+    result = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(LASER, RADAR))
+    flagged = (result.outcomes == IN_FRONT) | (result.outcomes == ISOLATED)
     assert flagged[AIRBORNE].mean() > 0.6
     assert [stamp for stamp, _ in whole[SCAN]] == [stamp for stamp, _ in whole[SHARE]] == SCANS.stamp_ns.tolist()
     for row, (stamp, message) in enumerate(whole[SCAN]):
@@ -124,20 +124,20 @@ def test_each_scan_has_its_filtered_one_and_a_share(whole: dict[str, list[tuple[
         assert (stamp_of(message), message.header.frame_id) == (stamp, "robot/laser")
         expected = np.where(flagged[row], np.nan, SCANS.ranges_m[row]).astype(np.float32)[:count]
         assert np.array_equal(message.ranges, expected, equal_nan=True)
-    assert [m.data for _, m in whole[SHARE]] == pytest.approx(found.rates.suspect.tolist(), abs=1e-6)
-    told = [(stamp, m.status[0].message, m.status[0].name, m.status[0].level) for stamp, m in whole[REPORT]]
-    assert told == [(r.stamp_ns, r.verdict, "laser", 0 if r.is_fine else 1) for r in found.reports]
-    assert told[-1][1] == "dust or smoke"
+    assert [m.data for _, m in whole[SHARE]] == pytest.approx(result.rates.suspect.tolist(), abs=1e-6)
+    states = [(stamp, m.status[0].message, m.status[0].name, m.status[0].level) for stamp, m in whole[REPORT]]
+    assert states == [(r.stamp_ns, r.verdict, "laser", 0 if r.is_fine else 1) for r in result.reports]
+    assert states[-1][1] == "dust or smoke"
     assert [[(v.key, v.value) for v in m.status[0].values] for _, m in whole[REPORT]] == [
-        list(report.values) for report in found.reports
+        list(report.values) for report in result.reports
     ]
 
 
 @pytest.mark.parametrize("cuts", [((1, 40, 41, 120), (3, 9)), ((75,), tuple(range(1, 16)))])
-def test_the_spans_of_the_streams_are_gone_through_as_one(
+def test_result_does_not_depend_on_spans_of_streams(
     whole: dict[str, list[tuple[int, Any]]], cuts: tuple[Sequence[int], Sequence[int]]
 ) -> None:
-    parts = derived(*cuts)
+    parts = derived_messages(*cuts)
     for topic, messages in whole.items():
         assert [stamp for stamp, _ in parts[topic]] == [stamp for stamp, _ in messages]
     for (_, one), (_, other) in zip(parts[SCAN], whole[SCAN], strict=True):
@@ -146,23 +146,23 @@ def test_the_spans_of_the_streams_are_gone_through_as_one(
     assert [m.status for _, m in parts[REPORT]] == [m.status for _, m in whole[REPORT]]
 
 
-def test_what_begins_later_knows_nothing_of_what_was_before(whole: dict[str, list[tuple[int, Any]]]) -> None:
-    found = derived((70,), first_ns=int(SCANS.stamp_ns[90]))
-    assert [stamp for stamp, _ in found[SCAN]] == SCANS.stamp_ns[90:].tolist()
-    first, later = found[SCAN][0][1], whole[SCAN][90][1]
+def test_later_start_ignores_earlier_data(whole: dict[str, list[tuple[int, Any]]]) -> None:
+    result = derived_messages((70,), first_ns=int(SCANS.stamp_ns[90]))
+    assert [stamp for stamp, _ in result[SCAN]] == SCANS.stamp_ns[90:].tolist()
+    first, later = result[SCAN][0][1], whole[SCAN][90][1]
     assert np.isnan(first.ranges).sum() < np.isnan(later.ranges).sum()
-    assert found[SHARE][0][1].data == 0 < whole[SHARE][90][1].data
+    assert result[SHARE][0][1].data == 0 < whole[SHARE][90][1].data
 
 
-def test_a_damaged_revolution_is_left_out() -> None:
-    found = derived(damaged=4)
-    assert len(found[SCAN]) == len(SCANS)
-    assert found[REPORT][-1][1].status[0].message == "dust or smoke"
+def test_damaged_revolution_is_skipped() -> None:
+    result = derived_messages(damaged=4)
+    assert len(result[SCAN]) == len(SCANS)
+    assert result[REPORT][-1][1].status[0].message == "dust or smoke"
 
 
-def test_a_sensor_without_a_static_frame_is_an_error_with_its_name() -> None:
-    place = DerivedOptions(topic=str, frame_prefix="", tf_rank=0, rank=1, first_ns=0, static=EDGES[:1])
-    (feed, *_) = feeds_of_computation(SPEC, sources(), place)
+def test_sensor_without_static_frame_raises_error_with_its_name() -> None:
+    options = DerivedOptions(topic=str, frame_prefix="", tf_rank=0, rank=1, first_ns=0, static=EDGES[:1])
+    (feed, *_) = feeds_of_computation(SPEC, sources(), options)
     expected = "expected base_link and radar to be joined by static frames, there are base_link, laser"
     with pytest.raises(ArchiveError, match=expected):
         feed.records(0)

@@ -53,7 +53,7 @@ class Cut:
         return self._kind(stamp_ns=STAMPS[part], **{name: v[part] for name, v in self._columns.items()}, **self._more)
 
 
-def place(tmp_path: Path | None = None, *, first_ns: int = 0) -> DerivedOptions:
+def derived_options(tmp_path: Path | None = None, *, first_ns: int = 0) -> DerivedOptions:
     urdf = None
     if tmp_path is not None:
         urdf = tmp_path / "toy.urdf"
@@ -67,11 +67,11 @@ def messages(spec: DerivedSpec, stream: Cut, where: DerivedOptions) -> list[tupl
     (feed,) = feeds_of_computation(spec, [FedStream(stream)], where)
     assert feed.topic == ("/tf" if spec is TF_SPEC else "/r/path")
     assert feed.latched == (spec is PATH_SPEC)
-    found = []
+    messages_by_topic = []
     for index in range(len(stream.spans)):
         for stamp_ns, data in messages_of_span(feed, index):
-            found.append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
-    return found
+            messages_by_topic.append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
+    return messages_by_topic
 
 
 def joints(cuts: Sequence[int] = ()) -> Cut:
@@ -82,17 +82,17 @@ def joints(cuts: Sequence[int] = ()) -> Cut:
 
 
 @pytest.mark.parametrize("cuts", [(), (5, 10, 11, 40)])
-def test_each_row_has_the_links_whose_joints_it_tells(tmp_path: Path, cuts: Sequence[int]) -> None:
-    found = messages(TF_SPEC, joints(cuts), place(tmp_path))
-    assert [stamp for stamp, _ in found] == np.delete(STAMPS, 10).tolist()
-    edges = [[(t.header.frame_id, t.child_frame_id) for t in message.transforms] for _, message in found]
+def test_each_row_moves_links_of_its_joints(tmp_path: Path, cuts: Sequence[int]) -> None:
+    result = messages(TF_SPEC, joints(cuts), derived_options(tmp_path))
+    assert [stamp for stamp, _ in result] == np.delete(STAMPS, 10).tolist()
+    edges = [[(t.header.frame_id, t.child_frame_id) for t in message.transforms] for _, message in result]
     arm = [("a/base", "a/arm"), ("a/arm", "a/hand")]
     assert all(sorted(row) == sorted(arm) for row in edges[:10])
     assert all(sorted(row) == sorted([*arm, ("a/base", "a/wheel")]) for row in edges[10:])
 
 
-def test_transforms_are_turns_by_the_positions_and_the_mimic_turns_back(tmp_path: Path) -> None:
-    (_, message) = messages(TF_SPEC, joints((5, 11)), place(tmp_path))[-1]
+def test_joint_positions_rotate_links_and_mimic_joint_rotates_back(tmp_path: Path) -> None:
+    (_, message) = messages(TF_SPEC, joints((5, 11)), derived_options(tmp_path))[-1]
     turns = {t.child_frame_id: t.transform.rotation for t in message.transforms}
     assert (turns["a/arm"].z, turns["a/arm"].w) == pytest.approx((np.sin(0.5), np.cos(0.5)))
     assert (turns["a/hand"].z, turns["a/hand"].w) == pytest.approx((-np.sin(0.5), np.cos(0.5)))
@@ -100,20 +100,20 @@ def test_transforms_are_turns_by_the_positions_and_the_mimic_turns_back(tmp_path
     assert {(t.header.stamp.sec, t.header.stamp.nanosec) for t in message.transforms} == {(1543311001, 180_000_000)}
 
 
-def test_speeds_alone_move_nothing(tmp_path: Path) -> None:
+def test_velocities_alone_do_not_move_links(tmp_path: Path) -> None:
     still = Cut(records.Joints, {"velocity": np.ones((ROWS, 3))}, (), names=NAMES)
-    assert messages(TF_SPEC, still, place(tmp_path)) == []
+    assert messages(TF_SPEC, still, derived_options(tmp_path)) == []
 
 
-def test_joints_that_two_names_of_the_log_claim_are_left_out(tmp_path: Path) -> None:
+def test_joints_claimed_by_two_names_are_skipped(tmp_path: Path) -> None:
     twice = Cut(records.Joints, {"position": np.ones((ROWS, 2))}, (), names=("log_shoulder", "shoulder"))
-    assert messages(TF_SPEC, twice, place(tmp_path)) == []
+    assert messages(TF_SPEC, twice, derived_options(tmp_path)) == []
 
 
-def test_without_a_model_it_is_told_what_is_missing(tmp_path: Path) -> None:
+def test_missing_robot_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="expected the model of a robot"):
-        messages(TF_SPEC, joints(), place())
-    where = place(tmp_path)
+        messages(TF_SPEC, joints(), derived_options())
+    where = derived_options(tmp_path)
     assert where.urdf is not None
     where.urdf.write_text("<robot name='toy'>")
     with pytest.raises(ArchiveError, match=r"toy\.urdf: this is no XML"):
@@ -133,24 +133,24 @@ def odometry(cuts: Sequence[int] = ()) -> Cut:
 
 
 @pytest.mark.parametrize("cuts", [(), (1, 7, 33)])
-def test_the_path_has_the_poses_of_the_odometry_as_they_are_whatever_the_spans(cuts: Sequence[int]) -> None:
+def test_path_has_odometry_poses_for_any_spans(cuts: Sequence[int]) -> None:
     stream = odometry(cuts)
-    found = messages(PATH_SPEC, stream, place())
+    result = messages(PATH_SPEC, stream, derived_options())
     whole: Any = odometry().load(0)
     poses = np.concatenate([whole.position_m, whole.orientation_xyzw], axis=1)
     growths, _ = path_from_poses(PathLimits(step_m=0.5, poses=8), None, STAMPS, poses)
     expected = [growth.points.poses[:count] for growth in growths
                 for count in range(growth.first, len(growth.points.stamp_ns) + 1)]  # fmt: skip
-    assert len(found) == len(expected) > 8
-    for (stamp, message), trail in zip(found, expected, strict=True):
+    assert len(result) == len(expected) > 8
+    for (stamp, message), path_poses in zip(result, expected, strict=True):
         assert message.header.frame_id == "a/odom"
         assert stamp == message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
         seen = [[p.pose.position.x, p.pose.position.y, p.pose.position.z,
                  *(getattr(p.pose.orientation, axis) for axis in "xyzw")] for p in message.poses]  # fmt: skip
-        np.testing.assert_array_equal(seen, trail)
+        np.testing.assert_array_equal(seen, path_poses)
 
 
-def test_the_path_begins_where_the_conversion_does() -> None:
-    found = messages(PATH_SPEC, odometry((20,)), place(first_ns=int(STAMPS[30])))
-    assert found[0][0] == STAMPS[30]
-    assert found[0][1].poses[0].pose.position.x == pytest.approx(0.08 * 30)
+def test_path_starts_with_conversion() -> None:
+    result = messages(PATH_SPEC, odometry((20,)), derived_options(first_ns=int(STAMPS[30])))
+    assert result[0][0] == STAMPS[30]
+    assert result[0][1].poses[0].pose.position.x == pytest.approx(0.08 * 30)

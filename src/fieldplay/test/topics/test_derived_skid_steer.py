@@ -48,41 +48,47 @@ class Wheels:
         return records.Joints(stamp_ns=STAMPS[part], names=("left_wheel", "right_wheel"), velocity=rates()[part])
 
 
-def derived(cuts: Sequence[int], *, first_ns: int = 0, odom_tf: bool = False) -> dict[str, list[tuple[int, Any]]]:
+def derived_messages(
+    cuts: Sequence[int], *, first_ns: int = 0, odom_tf: bool = False
+) -> dict[str, list[tuple[int, Any]]]:
     """The messages by topic, each with its time."""
-    place = DerivedOptions(
+    options = DerivedOptions(
         topic=lambda name: f"/argo/{name}", frame_prefix="a/", tf_rank=0, rank=1, first_ns=first_ns, odom_tf=odom_tf
     )
-    feeds = feeds_of_computation(SPEC, [FedStream(Wheels(cuts))], place)
-    found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
+    feeds = feeds_of_computation(SPEC, [FedStream(Wheels(cuts))], options)
+    messages: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for index in range(len(cuts) + 1):
         for feed in feeds:
             for stamp_ns, data in messages_of_span(feed, index):
-                found[feed.topic].append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
-    return found
+                messages[feed.topic].append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
+    return messages
 
 
-def test_the_messages_are_the_odometry_of_all_rows_whatever_the_spans() -> None:
+def test_odometry_does_not_depend_on_spans() -> None:
     batch = skid_steer_odometry_from_wheels(skid_steer_from_settings(SPEC.settings), None, STAMPS, rates())
     assert len(batch.stamp_ns) == ROWS - 11  # the right side is told in row 11 first
     for cuts in ([], [5, 10, 12, 150, 299]):
-        found = derived(cuts, odom_tf=True)
-        assert [stamp for stamp, _ in found["/argo/wheels/odom"]] == batch.stamp_ns.tolist()
-        assert [stamp for stamp, _ in found["/tf"]] == batch.stamp_ns.tolist()
-        for row, ((_, odometry), (_, message)) in enumerate(zip(found["/argo/wheels/odom"], found["/tf"], strict=True)):
-            place, (sent,) = odometry.pose.pose.position, message.transforms
-            assert [place.x, place.y, place.z] == pytest.approx([*batch.poses[row, :2], 0.0], abs=1e-9)
+        result = derived_messages(cuts, odom_tf=True)
+        assert [stamp for stamp, _ in result["/argo/wheels/odom"]] == batch.stamp_ns.tolist()
+        assert [stamp for stamp, _ in result["/tf"]] == batch.stamp_ns.tolist()
+        for row, ((_, odometry), (_, message)) in enumerate(
+            zip(result["/argo/wheels/odom"], result["/tf"], strict=True)
+        ):
+            position, (sent,) = odometry.pose.pose.position, message.transforms
+            assert [position.x, position.y, position.z] == pytest.approx([*batch.poses[row, :2], 0.0], abs=1e-9)
             assert odometry.twist.twist.angular.z == pytest.approx(batch.twists[row, 2])
             frames = (sent.header.frame_id, sent.child_frame_id)
             assert frames == (odometry.header.frame_id, odometry.child_frame_id) == ("a/odom", "a/base_link")
-            assert (sent.transform.translation.x, sent.transform.translation.y) == pytest.approx((place.x, place.y))
+            assert (sent.transform.translation.x, sent.transform.translation.y) == pytest.approx(
+                (position.x, position.y)
+            )
 
 
-def test_nothing_is_on_tf_where_nobody_asks() -> None:
-    assert set(derived([])) == {"/argo/wheels/odom"}
+def test_tf_is_empty_without_odom_tf() -> None:
+    assert set(derived_messages([])) == {"/argo/wheels/odom"}
 
 
-def test_what_begins_later_starts_at_zero_there_and_does_not_know_what_was_told_before() -> None:
-    found = derived([100, 200], first_ns=int(STAMPS[150]))["/argo/wheels/odom"]
-    assert found[0][0] == STAMPS[151]
-    assert (found[0][1].pose.pose.position.x, found[0][1].pose.pose.orientation.w) == (0, 1)
+def test_later_start_begins_at_zero_without_earlier_messages() -> None:
+    result = derived_messages([100, 200], first_ns=int(STAMPS[150]))["/argo/wheels/odom"]
+    assert result[0][0] == STAMPS[151]
+    assert (result[0][1].pose.pose.position.x, result[0][1].pose.pose.orientation.w) == (0, 1)

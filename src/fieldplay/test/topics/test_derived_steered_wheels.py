@@ -30,31 +30,29 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
         kind="wheel_odometry", streams=("wheel_joints", "wheel_speeds"), topic="wheels/odom", frame="odom",
         child_frames=("base_link",), settings=LENGTHS | EXACT | settings,
     )  # fmt: skip
-    place = DerivedOptions(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
+    options = DerivedOptions(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
     sources = [FedStream(HeldStream(joints)), FedStream(HeldStream(speeds))]
-    feeds = [feed for feed in feeds_of_computation(spec, sources, place) if feed.rank]
-    found = []
+    feeds = [feed for feed in feeds_of_computation(spec, sources, options) if feed.rank]
+    messages = []
     for batch in batches(feeds, [0], Window(START_NS, START_NS, None)):
         for data in bytes_of_payloads(batch.payloads):
             message = STORE.deserialize_cdr(data, "nav_msgs/msg/Odometry")
-            found.append((message.pose.pose.position.x, message.pose.covariance[0] ** 0.5))
-    return found
+            messages.append((message.pose.pose.position.x, message.pose.covariance[0] ** 0.5))
+    return messages
 
 
 @pytest.mark.parametrize(("settings", "longest_s"), [({}, 1.0), ({"longest_step_s": 0.5}, 0.5)])
-def test_a_gap_is_driven_for_the_longest_step_and_its_rest_is_uncertain(
-    settings: dict[str, float], longest_s: float
-) -> None:
-    found = driven(settings)
-    assert len(found) == 100
+def test_gap_is_integrated_for_longest_step_and_adds_uncertainty(settings: dict[str, float], longest_s: float) -> None:
+    result = driven(settings)
+    assert len(result) == 100
     before = 49 * STEP_NS / 1e9 * SPEED_M_S
-    assert found[49] == pytest.approx((before, 1e-3), abs=1e-9)  # the floor
-    assert found[50][0] == pytest.approx(before + longest_s * SPEED_M_S)
-    assert found[50][1] == pytest.approx((3600.02 - longest_s) * SPEED_M_S)
-    assert found[99][0] - found[50][0] == pytest.approx(before)
+    assert result[49] == pytest.approx((before, 1e-3), abs=1e-9)  # the floor
+    assert result[50][0] == pytest.approx(before + longest_s * SPEED_M_S)
+    assert result[50][1] == pytest.approx((3600.02 - longest_s) * SPEED_M_S)
+    assert result[99][0] - result[50][0] == pytest.approx(before)
 
 
-def test_slip_and_noise_grow_with_the_way() -> None:
-    found = driven({"speed_std_m_s": 0.01, "slip_share": 0.1})
+def test_slip_and_noise_grow_with_distance() -> None:
+    result = driven({"speed_std_m_s": 0.01, "slip_share": 0.1})
     step_std = STEP_NS / 1e9 * np.hypot(0.01 / 2, 0.1 * SPEED_M_S)
-    assert found[49][1] == pytest.approx(step_std * np.sqrt(49), rel=1e-6)
+    assert result[49][1] == pytest.approx(step_std * np.sqrt(49), rel=1e-6)

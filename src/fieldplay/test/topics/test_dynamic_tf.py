@@ -81,11 +81,11 @@ class Joints:
 
 
 def pose() -> records.Pose:
-    made = odometry()
-    return records.Pose(stamp_ns=STAMPS, position_m=made.position_m, orientation_xyzw=made.orientation_xyzw)
+    record = odometry()
+    return records.Pose(stamp_ns=STAMPS, position_m=record.position_m, orientation_xyzw=record.orientation_xyzw)
 
 
-def archive_of(streams: Sequence[StreamSpec], *, without: Sequence[str] = (), **given: Any) -> Archive:
+def archive_of(streams: Sequence[StreamSpec], *, without: Sequence[str] = (), **arguments: Any) -> Archive:
     """An archive of these streams, with a laser on its base."""
     spec = DatasetSpec(
         name="made", title="Made here", status="", reader="none", namespace="made", detect=(),
@@ -96,10 +96,12 @@ def archive_of(streams: Sequence[StreamSpec], *, without: Sequence[str] = (), **
                 rotation=(0.0, 0.0, 0.0, 1.0),
             ),
         ),
-        **given,
+        **arguments,
     )  # fmt: skip
-    made = {"wheels": Joints(), "fix": Rows(pose())}
-    there = {stream.id: made.get(stream.id) or Rows(odometry()) for stream in streams if stream.id not in without}
+    streams_by_id = {"wheels": Joints(), "fix": Rows(pose())}
+    there = {
+        stream.id: streams_by_id.get(stream.id) or Rows(odometry()) for stream in streams if stream.id not in without
+    }
     return Archive(root=Path("made"), spec=spec, parameters={}, streams=there)
 
 
@@ -112,61 +114,61 @@ def argo(without: Sequence[str] = ()) -> Archive:
 def messages_of(archive: Archive, selection: Selection) -> list[tuple[TopicStream, int, bytes]]:
     """All messages in their order, each with its feed and its time."""
     feeds = archive_topic_streams(archive, selection)
-    found = []
+    messages = []
     for batch in batches(feeds, range(len(feeds)), window_of(archive, selection)):
         for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
-            found.append((feeds[channel], int(stamp), data))
-    return found
+            messages.append((feeds[channel], int(stamp), data))
+    return messages
 
 
 def edges_of(archive: Archive, selection: Selection) -> set[tuple[str, str]]:
     """All edges of /tf and /tf_static; a frame with two parents is a failure."""
-    found = set()
+    edges = set()
     for feed, _, data in messages_of(archive, selection):
         if feed.msgtype == TF:
             sent = STORE.deserialize_cdr(data, TF).transforms
-            found |= {(each.header.frame_id, each.child_frame_id) for each in sent}
-    children = [child for _, child in found]
-    assert len(children) == len(set(children)), f"a frame has two parents: {sorted(found)}"
-    return found
+            edges |= {(each.header.frame_id, each.child_frame_id) for each in sent}
+    children = [child for _, child in edges]
+    assert len(children) == len(set(children)), f"a frame has two parents: {sorted(edges)}"
+    return edges
 
 
 def ns_of(stamp: Any) -> int:
     return int(stamp.sec * 10**9 + stamp.nanosec)
 
 
-def test_each_odometry_of_the_stream_is_a_transform_with_its_numbers_and_time() -> None:
-    found = messages_of(argo(), Selection(frame_prefix="robot/"))
-    sent = [STORE.deserialize_cdr(data, TF) for feed, _, data in found if feed.topic == "/tf"]
+def test_each_odometry_becomes_transform_with_its_pose_and_stamp() -> None:
+    messages = messages_of(argo(), Selection(frame_prefix="robot/"))
+    sent = [STORE.deserialize_cdr(data, TF) for feed, _, data in messages if feed.topic == "/tf"]
     truth = odometry()
     assert len(sent) == ROWS
     for row, message in enumerate(sent):
         (each,) = message.transforms
         assert (each.header.frame_id, each.child_frame_id) == ("robot/map", "robot/base_link")
         assert ns_of(each.header.stamp) == STAMPS[row]
-        place, turn = each.transform.translation, each.transform.rotation
-        assert [place.x, place.y, place.z] == truth.position_m[row].tolist()
+        position, turn = each.transform.translation, each.transform.rotation
+        assert [position.x, position.y, position.z] == truth.position_m[row].tolist()
         assert [turn.x, turn.y, turn.z, turn.w] == truth.orientation_xyzw[row].tolist()
 
 
-def test_the_bytes_are_those_of_a_known_encoder() -> None:
+def test_encoded_bytes_match_reference_encoder() -> None:
     for feed, _, data in messages_of(argo(), Selection()):
         if feed.topic == "/tf":
             assert STORE.serialize_cdr(STORE.deserialize_cdr(data, TF), TF).tobytes() == data
 
 
-def test_at_equal_times_it_goes_before_the_data_and_after_what_is_static() -> None:
+def test_tf_is_sent_after_static_tf_and_before_data_of_same_time() -> None:
     order = [feed.topic for feed, stamp, _ in messages_of(argo(), Selection()) if stamp == STAMPS[0]]
     assert order == ["/tf_static", "/tf", "/made/nav/pose", "/made/nav/odom", "/made/payload/wheels"]
 
 
-def test_it_begins_where_the_selection_begins_and_has_the_stamp_of_its_row() -> None:
-    found = messages_of(argo(), Selection(start_s=2.05, duration_s=1.0))
-    stamps = [stamp for feed, stamp, _ in found if feed.topic == "/tf"]
+def test_tf_starts_with_selection_and_keeps_stamps_of_rows() -> None:
+    messages = messages_of(argo(), Selection(start_s=2.05, duration_s=1.0))
+    stamps = [stamp for feed, stamp, _ in messages if feed.topic == "/tf"]
     assert stamps == STAMPS[21:31].tolist()
 
 
-def test_played_again_its_times_can_be_moved() -> None:
+def test_stamps_of_tf_can_be_shifted_for_looping() -> None:
     program, feeds = play_plan(argo(), Selection())
     (number,) = (number for number, feed in enumerate(feeds) if feed.topic == "/tf")
     assert program.restamps[number] is shift_transforms
@@ -189,28 +191,28 @@ COMBINATIONS: list[tuple[dict[str, Any], set[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("options", "expected"), COMBINATIONS)
-def test_the_tree_of_each_combination(options: Mapping[str, Any], expected: set[tuple[str, str]]) -> None:
+def test_tf_tree_of_each_combination_of_switches(options: Mapping[str, Any], expected: set[tuple[str, str]]) -> None:
     assert edges_of(argo(), Selection(**options)) == expected
 
 
 @pytest.mark.parametrize("options", [options for options, _ in COMBINATIONS])
-def test_without_wheels_there_is_no_odometry_that_takes_the_base(options: dict[str, Any]) -> None:
+def test_archive_without_wheels_has_no_computed_odometry_on_base(options: dict[str, Any]) -> None:
     """A static dataset has no payload: the node is silent, whatever it was told."""
     is_off = options.get("tf", {}).get("nav_tf") is False
     assert edges_of(argo(without=["wheels"]), Selection(**options)) == {LASER_EDGE} | (set() if is_off else {NAV_EDGE})
 
 
-def test_no_combination_gives_a_frame_two_parents_nor_the_base_none_while_something_may_place_it() -> None:
+def test_every_combination_gives_each_frame_at_most_one_parent() -> None:
     states = (None, True, False)
     for derived, map_tf, nav, odom in product((True, False), (True, False), states, states):
         tf = {name: value for name, value in (("nav_tf", nav), ("odom_tf", odom)) if value is not None}
-        found = edges_of(argo(), Selection(derived=derived, map_tf=map_tf, tf=tf))
+        edges = edges_of(argo(), Selection(derived=derived, map_tf=map_tf, tf=tf))
         by_node = {ODOM_EDGE} if odom and not derived else set()  # live, the node sends it
-        parents = [parent for parent, child in found | by_node if child == "base_link"]
+        parents = [parent for parent, child in edges | by_node if child == "base_link"]
         assert parents == (["odom"] if odom else [] if nav is False else ["map"])
 
 
-def test_an_archived_odometry_and_a_frame_that_nobody_switches() -> None:
+def test_archived_odometry_with_frame_without_switch() -> None:
     archive = archive_of([ODOM, JOINT])
     joint, odom = ("base_link", "head"), ("odom", "base_link")
     assert edges_of(archive, Selection()) == {LASER_EDGE, joint, odom}
@@ -218,37 +220,37 @@ def test_an_archived_odometry_and_a_frame_that_nobody_switches() -> None:
     assert live_switches(archive.spec) == switches(archive.spec) == {"odom_tf": True}
 
 
-def test_of_two_streams_that_place_one_frame_the_first_that_is_there_and_on_does() -> None:
+def test_first_available_stream_provides_a_shared_frame() -> None:
     archive = archive_of([ODOM, NAV])
     assert edges_of(archive, Selection()) == {LASER_EDGE, ODOM_EDGE}
     assert edges_of(archive, Selection(tf={"odom_tf": False})) == {LASER_EDGE, NAV_EDGE}
     assert edges_of(archive_of([ODOM, NAV], without=["odom"]), Selection()) == {LASER_EDGE, NAV_EDGE}
 
 
-def test_a_frame_of_the_static_tree_is_not_moved() -> None:
+def test_static_frame_gets_no_dynamic_transform() -> None:
     spec = StreamSpec(id="odom", topic="o", type=ODOMETRY, frame="map", child_frame="laser", tf="always")
     assert edges_of(archive_of([spec]), Selection()) == {LASER_EDGE}
 
 
-def test_a_switch_that_is_not_there_is_wrong_usage() -> None:
+def test_unknown_switch_is_usage_error() -> None:
     with pytest.raises(UsageError, match="made has no switch 'odom'; there are: nav_tf, odom_tf"):
         archive_topic_streams(argo(), Selection(tf={"odom": True}))
 
 
-def test_the_switches_stand_as_the_dataset_says_and_live_nothing_is_computed_unless_told() -> None:
+def test_switch_defaults_of_dataset_and_of_live_player() -> None:
     spec = argo().spec
     assert switches(spec) == live_switches(spec) == {"nav_tf": True, "odom_tf": False}
     usual = archive_of([NAV, WHEELS], derived=(COMPUTED,)).spec
     assert (switches(usual)["odom_tf"], live_switches(usual)["odom_tf"]) == (True, False)
 
 
-def test_the_summary_of_an_archive_names_it_beside_its_stream() -> None:
-    found = {summary.id: (summary.topic, summary.count) for summary in summaries(argo(), Selection())}
-    assert (found["nav"], found["nav.tf"]) == (("/made/nav/odom", ROWS), ("/tf", ROWS))
-    assert list(found) == ["fix", "nav.tf", "nav", "wheels"]
+def test_archive_summary_lists_tf_with_its_stream() -> None:
+    by_id = {summary.id: (summary.topic, summary.count) for summary in summaries(argo(), Selection())}
+    assert (by_id["nav"], by_id["nav.tf"]) == (("/made/nav/odom", ROWS), ("/tf", ROWS))
+    assert list(by_id) == ["fix", "nav.tf", "nav", "wheels"]
 
 
-def test_the_derived_odometry_drives_the_circle_of_its_settings() -> None:
+def test_derived_odometry_drives_circle_of_its_settings() -> None:
     """Radius 0.28 m, track 1.32 m, 4 and 5 rad/s for 3.9 s: a circle of 5.94 m."""
     sent = [
         data for feed, _, data in messages_of(argo(), Selection(derived=True)) if feed.topic.endswith("wheels/odom")
@@ -256,19 +258,19 @@ def test_the_derived_odometry_drives_the_circle_of_its_settings() -> None:
     assert len(sent) == ROWS
     last = STORE.deserialize_cdr(sent[-1], ODOMETRY)
     turned = 3.9 * 0.28 / 1.32
-    place = last.pose.pose.position
-    assert (place.x, place.y) == pytest.approx((5.94 * np.sin(turned), 5.94 * (1 - np.cos(turned))))
+    position = last.pose.pose.position
+    assert (position.x, position.y) == pytest.approx((5.94 * np.sin(turned), 5.94 * (1 - np.cos(turned))))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"tf": "map_tf"}, "expected 'always' or"),
         ({"tf": "NAV"}, "expected 'always' or"),
         ({"child_frame": ""}, "frame"),
     ],
 )
-def test_descriptions_that_make_no_sense_are_refused(given: dict[str, str], message: str) -> None:
+def test_inconsistent_descriptions_are_rejected(arguments: dict[str, str], message: str) -> None:
     usual = {"id": "nav", "topic": "nav", "type": ODOMETRY, "frame": "map", "child_frame": "base_link", "tf": "nav_tf"}
     with pytest.raises(ValueError, match=message):
-        StreamSpec(**{**usual, **given})
+        StreamSpec(**{**usual, **arguments})

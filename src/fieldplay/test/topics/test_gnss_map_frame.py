@@ -93,25 +93,25 @@ def archive_of(fix: records.Fix, joints: records.Joints) -> Archive:
 
 
 @pytest.mark.parametrize("start_s", [0.0, 3.3, 12.5, 20.0, 33.0, 38.5])
-def test_the_odometry_stands_where_the_robot_truly_is_wherever_it_begins(start_s: float) -> None:
+def test_odometry_is_at_true_pose_whatever_its_start(start_s: float) -> None:
     (edge,) = map_edges(archive_of(fixes(), wheels()), START_NS + round(start_s * 1e9))
     assert (edge.parent, edge.child) == ("map", "odom")
     start = np.ceil(start_s * WHEELS_HZ) / WHEELS_HZ
     x, y, heading = true_poses(np.array([start]))[0]
     east, north, up = antenna_at(np.array([0.13 + 2 / FIX_HZ]))[0]  # the first good fix is the map's origin
-    found = edge.parent_t_child
-    turned = np.arctan2(found[1, 0], found[0, 0]) - heading
+    result = edge.parent_t_child
+    turned = np.arctan2(result[1, 0], result[0, 0]) - heading
     assert np.degrees(abs((turned + np.pi) % (2 * np.pi) - np.pi)) < 0.2
-    np.testing.assert_allclose(found[:3, 3], [x - east, y - north, -up], atol=0.01)
-    np.testing.assert_allclose(found[2, :3], [0, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(result[:3, 3], [x - east, y - north, -up], atol=0.01)
+    np.testing.assert_allclose(result[2, :3], [0, 0, 1], atol=1e-12)
 
 
-def test_a_wheel_of_another_size_turns_nothing() -> None:
+def test_wheel_scale_does_not_change_heading() -> None:
     exact, slow = (map_edges(archive_of(fixes(), wheels(fraction)), START_NS)[0] for fraction in (1.0, 0.9))
     np.testing.assert_allclose(slow.parent_t_child, exact.parent_t_child, atol=0.03)
 
 
-def test_a_fix_in_the_plane_is_at_the_height_of_the_first() -> None:
+def test_fix_without_altitude_takes_height_of_first_fix() -> None:
     fix = fixes()
     height = fix.altitude_m.copy()
     height[3:] = np.nan
@@ -127,7 +127,9 @@ def test_a_fix_in_the_plane_is_at_the_height_of_the_first() -> None:
         (fixes(), wheels(0.0), "expected a way of 1.0 m on gps/fix and the wheels, got 0.00 m"),
     ],
 )
-def test_without_a_way_nothing_is_sent_and_it_is_said(fix: records.Fix, joints: records.Joints, reason: str) -> None:
+def test_standing_robot_sends_no_map_frame_and_reports_it(
+    fix: records.Fix, joints: records.Joints, reason: str
+) -> None:
     archive = archive_of(fix, joints)
     assert map_edges(archive, START_NS) == []
     assert missing_outputs(archive, Selection(derived=True)) == [f"map -> odom: not sent: {reason}"]
@@ -135,7 +137,7 @@ def test_without_a_way_nothing_is_sent_and_it_is_said(fix: records.Fix, joints: 
     assert missing_outputs(archive, Selection()) == []
 
 
-def test_without_fixes_it_is_said_and_without_wheels_nobody_expects_it() -> None:
+def test_missing_fixes_are_reported_unless_odometry_is_missing() -> None:
     archive = archive_of(fixes(), wheels())
     del archive.streams["fix"]
     assert missing_outputs(archive, Selection(derived=True)) == ["map -> odom: not sent: there is no gps/fix"]
@@ -148,8 +150,8 @@ def test_without_fixes_it_is_said_and_without_wheels_nobody_expects_it() -> None
 TRUTH_TURN = -0.8  # of the ground truth's axes against east and north
 
 
-def archived_odometry() -> records.Odometry:
-    """The robot's true way from where it starts, as odometry that the archive holds: x ahead at first."""
+def true_odometry() -> records.Odometry:
+    """The robot's true trajectory from its start, as archived odometry: x ahead at first."""
     times = np.arange(0, LENGTH_S, 1 / WHEELS_HZ)
     x, y, heading = true_poses(times).T
     cos, sin = np.cos(HEADING), np.sin(HEADING)
@@ -174,16 +176,18 @@ def odometry_record(times: Array, position_m: Array, orientation_xyzw: Array) ->
 def ground_truth() -> records.Odometry:
     """The antenna's positions from its first good fix, in axes of their own."""
     times = np.arange(0.13 + 2 / FIX_HZ, LENGTH_S - 1, 1 / FIX_HZ)
-    places = antenna_at(times) - antenna_at(times[:1])
+    positions = antenna_at(times) - antenna_at(times[:1])
     cos, sin = np.cos(TRUTH_TURN), np.sin(TRUTH_TURN)
-    turned = np.column_stack([cos * places[:, 0] + sin * places[:, 1], cos * places[:, 1] - sin * places[:, 0]])
-    return odometry_record(times, np.column_stack([turned, places[:, 2]]), np.tile([0.0, 0, 0, 1], (len(times), 1)))
+    turned = np.column_stack(
+        [cos * positions[:, 0] + sin * positions[:, 1], cos * positions[:, 1] - sin * positions[:, 0]]
+    )
+    return odometry_record(times, np.column_stack([turned, positions[:, 2]]), np.tile([0.0, 0, 0, 1], (len(times), 1)))
 
 
 @pytest.mark.parametrize("start_s", [0.0, 20.0])
-def test_the_archive_s_own_odometry_stands_in_the_map_too_wherever_it_is_played_from(start_s: float) -> None:
+def test_archived_odometry_is_placed_in_map_for_any_start(start_s: float) -> None:
     archive = archive_of(fixes(), wheels())
-    archive.streams = {"fix": archive.streams["fix"], "odom_archived": HeldStream(archived_odometry())}
+    archive.streams = {"fix": archive.streams["fix"], "odom_archived": HeldStream(true_odometry())}
     (edge,) = map_edges(archive, START_NS + round(start_s * 1e9))
     assert (edge.parent, edge.child) == ("map", "odom")
     east, north, up = antenna_at(np.array([0.13 + 2 / FIX_HZ]))[0]
@@ -191,7 +195,7 @@ def test_the_archive_s_own_odometry_stands_in_the_map_too_wherever_it_is_played_
     assert np.arctan2(edge.parent_t_child[1, 0], edge.parent_t_child[0, 0]) == pytest.approx(HEADING, abs=0.003)
 
 
-def test_the_ground_truth_lies_where_tf_puts_the_antenna() -> None:
+def test_ground_truth_matches_antenna_position_by_tf() -> None:
     archive = archive_of(fixes(), wheels())
     archive.streams["ground_truth"] = HeldStream(ground_truth())
     odom, truth = map_edges(archive, START_NS)
@@ -210,7 +214,7 @@ def test_the_ground_truth_lies_where_tf_puts_the_antenna() -> None:
     np.testing.assert_allclose(by_file, by_tf, atol=0.05)
 
 
-def test_a_ground_truth_of_another_drive_is_not_put_into_the_map() -> None:
+def test_ground_truth_of_another_drive_gets_no_map_frame() -> None:
     archive = archive_of(fixes(), wheels())
     rows = ground_truth()
     archive.streams["ground_truth"] = HeldStream(replace(rows, position_m=rows.position_m[::-1] * [1, -4, 1]))

@@ -16,33 +16,33 @@ from fieldplay.io.csv_dialect import COUNT, Dialect
 from fieldplay.io.row_cache import TableRows
 
 Floats = NDArray[np.float64]
-TURNING = RotatingScanner(column="bearing", turn=360.0)
+SCANNER = RotatingScanner(column="bearing", turn=360.0)
 MS = 10**6
 
 
-def rows(bearing: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TableRows:
+def rows(angle_deg: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TableRows:
     columns = ("time", "bearing") if count is None else ("time", "bearing", COUNT)
-    times = np.arange(len(bearing)) if stamp_ms is None else stamp_ms
+    times = np.arange(len(angle_deg)) if stamp_ms is None else stamp_ms
     return TableRows(
         dialect=Dialect(columns, " "),
         stamp_ns=times.astype(np.int64) * MS,
-        clock_ns=np.zeros((len(bearing), 0), np.int64),
-        values=np.stack([bearing] if count is None else [bearing, count], axis=1),
-        line=np.arange(len(bearing)) + 1,
-        lists=np.zeros((len(bearing), 0)),
+        clock_ns=np.zeros((len(angle_deg), 0), np.int64),
+        values=np.stack([angle_deg] if count is None else [angle_deg, count], axis=1),
+        line=np.arange(len(angle_deg)) + 1,
+        lists=np.zeros((len(angle_deg), 0)),
     )
 
 
-def begins(whole: TableRows, cuts: list[int]) -> list[int]:
+def revolution_starts(whole: TableRows, cuts: list[int]) -> list[int]:
     """The row of the whole at which each turn begins, when it comes in blocks."""
-    finder = RevolutionFinder(TURNING, "table", lambda defect: None)
+    finder = RevolutionFinder(SCANNER, "table", lambda defect: None)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(whole)}), len(whole)]
     for start, end in pairwise(borders):
         finder.add(whole.only(np.arange(start, end)))
-    found = [borders[turn.block] + turn.row for turn in finder.revolutions]
-    ends = [finder.end_of(turn) for turn in finder.revolutions]
-    assert [borders[block] + row for block, row in ends] == [*found[1:], len(whole)]
-    return found
+    starts = [borders[turn.block] + turn.row for turn in finder.revolutions]
+    stops = [finder.end_of(turn) for turn in finder.revolutions]
+    assert [borders[block] + row for block, row in stops] == [*starts[1:], len(whole)]
+    return starts
 
 
 @given(
@@ -50,32 +50,32 @@ def begins(whole: TableRows, cuts: list[int]) -> list[int]:
     step_deg=st.floats(-20, 20).filter(lambda step: abs(step) > 0.5),
     first_deg=st.sampled_from([0.0, -180.0]),
 )
-def test_turns_do_not_depend_on_where_blocks_end(cuts: list[int], step_deg: float, first_deg: float) -> None:
-    bearing = (7.3 + step_deg * np.arange(1000)) % 360 + first_deg
-    wraps = np.flatnonzero(np.abs(np.diff(bearing)) > 180) + 1
-    assert begins(rows(bearing), cuts) == [0, *wraps.tolist()]
+def test_revolutions_do_not_depend_on_block_borders(cuts: list[int], step_deg: float, first_deg: float) -> None:
+    angle_deg = (7.3 + step_deg * np.arange(1000)) % 360 + first_deg
+    wraps = np.flatnonzero(np.abs(np.diff(angle_deg)) > 180) + 1
+    assert revolution_starts(rows(angle_deg), cuts) == [0, *wraps.tolist()]
 
 
 @given(cuts=st.lists(st.integers(1, 9999), max_size=5))
-def test_a_scanner_that_stands_still_is_cut_by_its_rows(cuts: list[int]) -> None:
-    assert begins(rows(np.full(10_000, 12.0)), cuts) == [0, MOST_ROWS, 2 * MOST_ROWS]
+def test_revolution_of_stopped_scanner_is_split_by_row_count(cuts: list[int]) -> None:
+    assert revolution_starts(rows(np.full(10_000, 12.0)), cuts) == [0, MOST_ROWS, 2 * MOST_ROWS]
 
 
 @given(cuts=st.lists(st.integers(1, 99), max_size=5))
-def test_a_turn_ends_at_a_pause_and_where_time_runs_back(cuts: list[int]) -> None:
+def test_revolution_ends_at_pause_and_at_backward_time(cuts: list[int]) -> None:
     stamp_ms = np.arange(100.0)
     stamp_ms[30:] += 501
     stamp_ms[60:] -= 700
-    assert begins(rows(np.linspace(10, 20, 100), stamp_ms=stamp_ms), cuts) == [0, 30, 60]
+    assert revolution_starts(rows(np.linspace(10, 20, 100), stamp_ms=stamp_ms), cuts) == [0, 30, 60]
 
 
-def test_a_bearing_that_grows_beyond_a_turn_ends_its_turns_there() -> None:
-    assert begins(rows(np.arange(0.5, 1000)), []) == [0, 360, 720]
+def test_unwrapped_angle_ends_revolutions_at_full_turns() -> None:
+    assert revolution_starts(rows(np.arange(0.5, 1000)), []) == [0, 360, 720]
 
 
-def test_rows_with_a_list_of_another_length_than_most_belong_to_no_turn() -> None:
+def test_rows_of_unusual_length_belong_to_no_revolution() -> None:
     defects: list[Defect] = []
-    finder = RevolutionFinder(TURNING, "table", defects.append)
+    finder = RevolutionFinder(SCANNER, "table", defects.append)
     count = np.full(10, 512.0)
     count[[2, 7]] = 511, 513
     block = rows(np.arange(10.0), count=count)
@@ -86,6 +86,6 @@ def test_rows_with_a_list_of_another_length_than_most_belong_to_no_turn() -> Non
 
 
 @pytest.mark.parametrize("turn", [0.0, -1.0, math.nan])
-def test_a_turn_has_a_size(turn: float) -> None:
+def test_revolution_size_must_be_positive(turn: float) -> None:
     with pytest.raises(ValueError, match="turn: expected a number above 0"):
         RotatingScanner(column="bearing", turn=turn)

@@ -27,18 +27,18 @@ def sweep(groups: int = 500, *, start_deg: float = 0, turns: float = 1.0, spread
     return points_at(azimuth, np.broadcast_to(np.array(ELEVATIONS_DEG, float), azimuth.shape))
 
 
-def fired_at(groups: int = 500, turns: float = 1.0) -> NDArray[np.float64]:
+def firing_times_s(groups: int = 500, turns: float = 1.0) -> NDArray[np.float64]:
     return np.repeat(turns * TURN_S * np.arange(groups) / groups, LASERS)
 
 
-def test_the_ring_is_the_rank_of_the_laser_by_elevation() -> None:
+def test_ring_is_rank_of_laser_by_elevation() -> None:
     ring, far = ring_from_elevation(sweep().reshape(-1, 3), ELEVATIONS_DEG)
     assert ring.dtype == np.uint16
     np.testing.assert_array_equal(ring.reshape(-1, LASERS), np.broadcast_to(RANK, (500, LASERS)))
     assert not far.any()
 
 
-def test_points_between_lasers_go_to_the_nearest_one_and_are_marked() -> None:
+def test_points_between_lasers_get_nearest_ring_and_are_flagged() -> None:
     elevation = np.array([-40, -1.667, -1.58, -1.5, -1.4, -1.09, 0.15, 0.18, 15.09, 15.11, 60])
     ring, far = ring_from_elevation(points_at(np.zeros(11), elevation), ELEVATIONS_DEG)
     assert ring.tolist() == [0, 1, 1, 1, 1, 2, 4, 5, 7, 7, 7]
@@ -46,7 +46,7 @@ def test_points_between_lasers_go_to_the_nearest_one_and_are_marked() -> None:
 
 
 @pytest.mark.parametrize("elevations", [[], [1.0, float("nan")]])
-def test_a_table_without_elevations_is_refused(elevations: list[float]) -> None:
+def test_empty_elevation_table_is_rejected(elevations: list[float]) -> None:
     with pytest.raises(ValueError, match="expected the elevations of one laser or more in degrees"):
         ring_from_elevation(sweep().reshape(-1, 3), elevations)
 
@@ -58,34 +58,34 @@ def test_a_single_laser_has_ring_zero() -> None:
 
 
 @pytest.mark.parametrize("start_deg", [0, 90, 179.9, -179.9, 3])
-def test_without_offsets_the_time_is_the_share_of_the_turn(start_deg: float) -> None:
+def test_without_offsets_time_is_fraction_of_revolution(start_deg: float) -> None:
     time = times_from_azimuth(sweep(start_deg=start_deg, spread=0).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.dtype == np.float32
-    np.testing.assert_allclose(time, fired_at(), atol=1e-6)
+    np.testing.assert_allclose(time, firing_times_s(), atol=1e-6)
 
 
 @pytest.mark.parametrize("turns", [0.01, 0.3, 1.0, 1.03])
 @pytest.mark.parametrize("start_deg", [0, 178, -178])
-def test_the_offsets_of_the_lasers_do_not_move_the_times_within_a_sweep(start_deg: float, turns: float) -> None:
+def test_laser_offsets_do_not_change_times_within_sweep(start_deg: float, turns: float) -> None:
     time = times_from_azimuth(sweep(start_deg=start_deg, turns=turns).reshape(-1, 3), TURN_S)
     assert time is not None
     assert time.min() == 0
     assert time.max() < 1.1 * TURN_S
     assert (np.diff(time) >= 0).all()
     spread_s = 2 * max(OFFSETS_DEG) / 360 * TURN_S
-    assert np.abs(time - fired_at(turns=turns)).max() < spread_s
+    assert np.abs(time - firing_times_s(turns=turns)).max() < spread_s
     if turns >= 0.3:
         inner = slice(50 * LASERS, -50 * LASERS)
-        assert np.ptp((time - fired_at(turns=turns))[inner]) < 0.0005
+        assert np.ptp((time - firing_times_s(turns=turns))[inner]) < 0.0005
 
 
-def test_missing_points_and_a_half_without_any_change_nothing() -> None:
-    kept = np.random.default_rng(1).random(500 * LASERS) < 0.4
-    kept[120 * LASERS : 420 * LASERS] = False  # 216 deg of sky
-    time = times_from_azimuth(sweep().reshape(-1, 3)[kept], TURN_S)
+def test_missing_points_do_not_change_times() -> None:
+    keep_mask = np.random.default_rng(1).random(500 * LASERS) < 0.4
+    keep_mask[120 * LASERS : 420 * LASERS] = False  # 216 deg of sky
+    time = times_from_azimuth(sweep().reshape(-1, 3)[keep_mask], TURN_S)
     assert time is not None
-    assert np.abs(time - (fired_at()[kept] - fired_at()[kept][0])).max() < 0.005
+    assert np.abs(time - (firing_times_s()[keep_mask] - firing_times_s()[keep_mask][0])).max() < 0.005
 
 
 @pytest.mark.parametrize(
@@ -101,24 +101,24 @@ def test_missing_points_and_a_half_without_any_change_nothing() -> None:
     ],
     ids=["rings", "rings_reversed", "reversed", "mirrored", "shuffled", "two_turns", "repeated"],
 )
-def test_points_in_another_order_have_no_times(order: object) -> None:
+def test_unordered_points_have_no_times(order: object) -> None:
     assert callable(order)
     assert times_from_azimuth(order(sweep()).reshape(-1, 3), TURN_S) is None
 
 
-def test_a_point_that_is_not_finite_gives_no_times() -> None:
+def test_non_finite_point_gives_no_times() -> None:
     cloud = sweep().reshape(-1, 3).copy()
     cloud[77] = np.nan
     assert times_from_azimuth(cloud, TURN_S) is None
 
 
-def test_the_time_grows_with_the_revolution() -> None:
+def test_times_scale_with_revolution_period() -> None:
     slow, fast = (times_from_azimuth(sweep().reshape(-1, 3), turn) for turn in (0.2, 0.1))
     assert slow is not None and fast is not None
     np.testing.assert_allclose(slow, 2 * fast, rtol=1e-6)
 
 
-def test_points_of_one_time_stay_in_their_order() -> None:
+def test_points_of_equal_time_keep_their_order() -> None:
     order = time_order(np.array([0.2, 0.1, 0.2, 0.0, 0.1], np.float32))
     assert order.tolist() == [3, 1, 4, 0, 2]
 

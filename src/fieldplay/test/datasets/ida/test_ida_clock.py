@@ -39,11 +39,11 @@ def ns_of(reading: str) -> int:
 
 @pytest.mark.parametrize(("reading", "utc", "local"), VECTORS)
 def test_readings_become_utc_and_local_mean_time(spec: DatasetSpec, reading: str, utc: str, local: str) -> None:
-    (found,) = clock_of(spec).unix_ns_from_reading(np.array([ns_of(reading)], np.int64)).tolist()
+    (result,) = clock_of(spec).unix_ns_from_reading(np.array([ns_of(reading)], np.int64)).tolist()
     expected = datetime.fromisoformat(utc).replace(tzinfo=timezone.utc)
-    assert abs(found - (int(expected.timestamp()) * 10**9 + expected.microsecond * 1000)) <= 500
+    assert abs(result - (int(expected.timestamp()) * 10**9 + expected.microsecond * 1000)) <= 500
     if local:  # one of the facts lies half-way between two seconds
-        day, seconds = np.divmod(float(local_time_of(spec).days(found)), 1)
+        day, seconds = np.divmod(float(local_time_of(spec).days(result)), 1)
         sol, clock = local.split()
         hours, minutes, rest = map(int, clock.split(":"))
         assert int(day) == int(sol)
@@ -59,12 +59,12 @@ def test_local_mean_time_is_rounded_to_seconds(seconds: float, expected: str) ->
     assert local.text(round((1000 + seconds) * 1e9)) == expected
 
 
-def test_all_rows_of_the_table_meet_their_own_times_exactly(spec: DatasetSpec) -> None:
+def test_clock_table_rows_convert_exactly(spec: DatasetSpec) -> None:
     rows = yaml.safe_load(FILE.read_text())["constants"]["sclk"]
     assert len(rows) == 36
-    found = clock_of(spec).unix_ns_from_reading(np.array([row[0] * 10**9 for row in rows], np.int64))
+    result = clock_of(spec).unix_ns_from_reading(np.array([row[0] * 10**9 for row in rows], np.int64))
     expected = [round(row[1] * 1000) * 10**6 + 946727930_816_000_000 for row in rows]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
 
 
 def test_neighbouring_rows_agree_to_milliseconds(spec: DatasetSpec) -> None:
@@ -74,12 +74,12 @@ def test_neighbouring_rows_agree_to_milliseconds(spec: DatasetSpec) -> None:
     assert np.median(np.abs(before - clock.unix_ns[1:])) < 120_000_000
 
 
-def test_outside_the_table_the_nearest_rate_goes_on() -> None:
+def test_times_outside_table_use_nearest_rate() -> None:
     clock = clock_from_rows([[100, 200.5, 1.5], [200, 350.5, 1.25]], epoch_unix_s="1000")
     readings = np.array([90, 100, 190, 200, 208], np.int64) * 10**9
     assert (clock.unix_ns_from_reading(readings) / 1e9).tolist() == [1185.5, 1200.5, 1335.5, 1350.5, 1360.5]
 
 
-def test_nanoseconds_are_kept(spec: DatasetSpec) -> None:
+def test_conversion_preserves_nanoseconds(spec: DatasetSpec) -> None:
     readings = 615088547_000000000 + np.arange(0, 1000, dtype=np.int64)
     assert np.diff(clock_of(spec).unix_ns_from_reading(readings)).tolist() == [1] * 999

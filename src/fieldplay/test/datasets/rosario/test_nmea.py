@@ -13,7 +13,7 @@ from fieldplay.datasets.rosario.nmea import (
 )
 from fieldplay.io.row_cache import ParsedRows
 
-PLACE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
+GGA_SENTENCE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
 SPEED = "$GPRMC,152545.20,A,3301.8000000,S,06052.8000000,W,1.943845,090.0,261217,,,A*6F"
 
 
@@ -30,8 +30,8 @@ def row(rows: ParsedRows, index: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", " \r\n"])
-def test_the_sentences_of_the_dataset_s_authors_become_numbers(end: str) -> None:
-    rows = rows_from_log(log(PLACE, SPEED, end=end))
+def test_sentences_of_dataset_paper_are_parsed(end: str) -> None:
+    rows = rows_from_log(log(GGA_SENTENCE, SPEED, end=end))
     assert rows.bad == ()
     assert rows.stamp_ns.tolist() == [1514301945_025000000, 1514301945_125000000]
     fix, velocity = row(rows, 0), row(rows, 1)
@@ -44,13 +44,13 @@ def test_the_sentences_of_the_dataset_s_authors_become_numbers(end: str) -> None
     assert np.isnan([fix["speed"], fix["utc"], velocity["latitude"], velocity["quality"]]).all()
 
 
-def test_zero_bytes_behind_a_time_are_no_end_of_it() -> None:
-    rows = rows_from_log(f"1514301945.1\0\0 gps: {PLACE}\n1514301945.2 gps: {PLACE}\n".encode())
+def test_zero_bytes_after_time_make_sentence_invalid() -> None:
+    rows = rows_from_log(f"1514301945.1\0\0 gps: {GGA_SENTENCE}\n1514301945.2 gps: {GGA_SENTENCE}\n".encode())
     assert rows.line.tolist() == [1]
     assert [(bad.line, bad.kind) for bad in rows.bad] == [(0, "not_a_number")]
 
 
-def test_hemispheres_and_talkers_are_all_understood() -> None:
+def test_all_hemispheres_and_talkers_are_parsed() -> None:
     bodies = [f"{talker}GGA,0,3301.8,{ns},06052.8,{ew},1,4,1.0,0,M,0,M,," for talker, ns, ew in
               (("GP", "N", "E"), ("GN", "S", "E"), ("GL", "N", "W"))]  # fmt: skip
     rows = rows_from_log(log(*map(sentence, bodies)))
@@ -58,30 +58,34 @@ def test_hemispheres_and_talkers_are_all_understood() -> None:
     assert signs.tolist() == [[1, 1], [-1, 1], [1, -1]]
 
 
-def test_other_sentences_and_empty_lines_are_no_rows_and_no_faults() -> None:
-    block = log(sentence("GPGSA,A,3,1.5"), PLACE, sentence("GPVTG,,T,,M,0.1,N")) + b"\n\r\n"
+def test_other_sentences_and_empty_lines_are_ignored() -> None:
+    block = log(sentence("GPGSA,A,3,1.5"), GGA_SENTENCE, sentence("GPVTG,,T,,M,0.1,N")) + b"\n\r\n"
     rows = rows_from_log(block)
     assert (len(rows.stamp_ns), rows.line.tolist(), rows.bad) == (1, [1], ())
 
 
-def test_no_fix_is_a_row_without_a_place() -> None:
+def test_sentence_without_fix_gives_row_without_position() -> None:
     rows = rows_from_log(log(sentence("GPGGA,152545.20,,,,,0,00,99.99,,,,,,")))
-    found = row(rows, 0)
-    assert found["quality"] == 0
-    assert np.isnan([found[name] for name in ("latitude", "longitude", "altitude")]).all()
+    result = row(rows, 0)
+    assert result["quality"] == 0
+    assert np.isnan([result[name] for name in ("latitude", "longitude", "altitude")]).all()
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        (PLACE.replace("*76", "*77"), "wrong_checksum", "expected the checksum 76, got 77: '$GPGGA,152545.20"),
-        (PLACE.replace("*76", "*7g"), "not_nmea", "expected a time, a label and an NMEA sentence with its checksum"),
+        (GGA_SENTENCE.replace("*76", "*77"), "wrong_checksum", "expected the checksum 76, got 77: '$GPGGA,152545.20"),
         (
-            sentence(PLACE[1:-3].replace("18.000", "18.0 ")),
+            GGA_SENTENCE.replace("*76", "*7g"),
+            "not_nmea",
+            "expected a time, a label and an NMEA sentence with its checksum",
+        ),
+        (
+            sentence(GGA_SENTENCE[1:-3].replace("18.000", "18.0 ")),
             "not_a_number",
             "column separation: expected a number, got '18.0 '",
         ),
-        (PLACE.replace("*76", ""), "not_nmea", "got '1514301945.125 gps: $GPGGA"),
+        (GGA_SENTENCE.replace("*76", ""), "not_nmea", "got '1514301945.125 gps: $GPGGA"),
         ("nothing", "not_nmea", "got '1514301945.125 gps: nothing'"),
         ("$GP\u00e9GGA*00", "wrong_checksum", "got 00"),
         (sentence("GPGGA,1,2,S"), "short_row", "expected more fields of GGA, got 4"),
@@ -99,31 +103,31 @@ def test_no_fix_is_a_row_without_a_place() -> None:
         (sentence("GPRMC,1,A,,,,,fast,90.0,261217,,,A"), "not_a_number", "column speed: expected a number, got 'fast'"),
     ],
 )
-def test_a_line_that_is_no_sound_sentence_is_told_and_the_others_are_kept(text: str, kind: str, message: str) -> None:
-    rows = rows_from_log(log(PLACE, text, SPEED))
-    ((line, found, said),) = rows.bad
-    assert (line, found) == (1, kind)
-    assert message in said
+def test_invalid_sentence_is_reported_and_others_are_read(text: str, kind: str, message: str) -> None:
+    rows = rows_from_log(log(GGA_SENTENCE, text, SPEED))
+    ((line, actual_kind, actual_message),) = rows.bad
+    assert (line, actual_kind) == (1, kind)
+    assert message in actual_message
     assert rows.line.tolist() == [0, 2]
 
 
-def test_a_time_that_is_none_is_told() -> None:
-    rows = rows_from_log(f"noon gps: {PLACE}\n".encode())
+def test_invalid_time_is_reported() -> None:
+    rows = rows_from_log(f"noon gps: {GGA_SENTENCE}\n".encode())
     assert [(bad.kind, bad.message) for bad in rows.bad] == [
         ("not_a_number", "column time: expected a time in seconds, got 'noon'")]  # fmt: skip
 
 
 @pytest.mark.parametrize("block", [b"", b"\n", b"\xff\xfe\n\x00"])
-def test_a_block_without_sentences_gives_no_rows(block: bytes) -> None:
+def test_block_without_sentences_gives_no_rows(block: bytes) -> None:
     assert len(rows_from_log(block).stamp_ns) == 0
 
 
-def test_a_file_without_any_sentence_is_refused() -> None:
+def test_file_without_sentences_is_rejected() -> None:
     with pytest.raises(ArchiveError, match="expected lines of a time, a label and an NMEA sentence"):
         NmeaSpec().format_from_head(b"1514301945.1 imu: 1 2 3\n")
 
 
-def test_a_byte_order_mark_costs_no_line() -> None:
-    text = b"\xef\xbb\xbf" + log(PLACE)
-    found = NmeaSpec().format_from_head(text)
-    assert found.rows_of([text[found.first_byte :]])[0].stamp_ns.tolist() == [1514301945_025000000]
+def test_byte_order_mark_loses_no_line() -> None:
+    text = b"\xef\xbb\xbf" + log(GGA_SENTENCE)
+    result = NmeaSpec().format_from_head(text)
+    assert result.rows_of([text[result.first_byte :]])[0].stamp_ns.tolist() == [1514301945_025000000]

@@ -40,39 +40,39 @@ def read(markup: str) -> Reader:
 
 
 @given(st.text())
-def test_no_text_becomes_markup(name: str) -> None:
-    found = read(element("p", element("b", name), path_text(name), title=name))
-    assert set(found.tags) <= {"p", "b", "wbr"}
-    assert [key for key, _ in found.attributes] == ["title"]
+def test_text_is_always_escaped(name: str) -> None:
+    parsed = read(element("p", element("b", name), path_text(name), title=name))
+    assert set(parsed.tags) <= {"p", "b", "wbr"}
+    assert [key for key, _ in parsed.attributes] == ["title"]
 
 
-def test_what_files_hold_is_shown_as_it_is() -> None:
-    found = read(element("b", "<script>alert('x')</script> & \"co\""))
-    assert found.tags == ["b"]
-    assert "".join(found.texts) == "<script>alert('x')</script> & \"co\""
+def test_special_characters_are_shown_unchanged() -> None:
+    parsed = read(element("b", "<script>alert('x')</script> & \"co\""))
+    assert parsed.tags == ["b"]
+    assert "".join(parsed.texts) == "<script>alert('x')</script> & \"co\""
 
 
-def test_what_no_page_can_hold_is_replaced_and_what_is_endless_is_cut() -> None:
+def test_unprintable_characters_are_replaced_and_long_text_is_cut() -> None:
     assert text("a\x00b\udcff\x1bc") == "a\ufffdb\ufffd\ufffdc"
     assert len(text("x" * 10_000)) < 1100
 
 
-def test_names_may_break_after_a_slash_only() -> None:
+def test_names_break_only_after_slashes() -> None:
     assert path_text("/stereo/left<1>") == "/stereo/<wbr>left&lt;1&gt;"
 
 
-def test_an_attribute_that_is_none_is_left_out() -> None:
+def test_attribute_of_none_is_omitted() -> None:
     assert element("a", "x", class_="k", href=None, aria_label="y") == '<a class="k" aria-label="y">x</a>'
     assert void("meta", name="viewport") == '<meta name="viewport">'
 
 
-def test_a_page_asks_for_nothing_and_runs_nothing() -> None:
+def test_page_loads_no_resources_and_runs_no_scripts() -> None:
     page = page_of_sections("a <b>", element("h1", "t"), [Section("one", "One", element("p", "x"), "lead")])
-    found = read(page)
-    assert "script" not in found.tags
-    assert ("content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in found.attributes
-    assert ("href", "#one") in found.attributes and ("id", "one") in found.attributes
-    addresses = [value for key, value in found.attributes if key in ("href", "src")]
+    parsed = read(page)
+    assert "script" not in parsed.tags
+    assert ("content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in parsed.attributes
+    assert ("href", "#one") in parsed.attributes and ("id", "one") in parsed.attributes
+    addresses = [value for key, value in parsed.attributes if key in ("href", "src")]
     assert all(value is not None and value.startswith(("#", "data:")) for value in addresses)
 
 
@@ -93,7 +93,7 @@ def test_axes_have_round_numbers_with_the_decimals_they_need(low: float, high: f
 
 
 @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12))
-def test_every_axis_has_a_few_labels_that_differ_and_lie_on_it(low: float, length: float) -> None:
+def test_every_axis_has_few_distinct_labels_within_its_range(low: float, length: float) -> None:
     axis = number_axis(low, low + length)
     assert 1 <= len(axis.ticks) <= 6
     assert all(-1e-9 <= axis.fraction(value) <= 1 + 1e-9 for value, _ in axis.ticks)
@@ -112,9 +112,9 @@ def test_every_axis_has_a_few_labels_that_differ_and_lie_on_it(low: float, lengt
     ],
 )
 def test_times_along_an_axis_are_round_in_their_own_unit(seconds: float, labels: list[str]) -> None:
-    found = [label for _, label in time_axis(seconds).ticks]
-    assert found[: len(labels)] == labels
-    assert len(found) <= 6
+    tick_labels = [label for _, label in time_axis(seconds).ticks]
+    assert tick_labels[: len(labels)] == labels
+    assert len(tick_labels) <= 6
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_numbers_are_short(value: float, shown: str) -> None:
     assert number_text.number_text(value) == shown
 
 
-def test_counts_sizes_and_times_are_written_as_one_says_them() -> None:
+def test_counts_sizes_and_durations_are_human_readable() -> None:
     assert number_text.count_text(1234567) == "1\u202f234\u202f567"
     assert [number_text.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
     assert [number_text.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
@@ -149,13 +149,13 @@ def test_counts_sizes_and_times_are_written_as_one_says_them() -> None:
     assert utc_text(10**30) == f"{10**30} ns"
 
 
-def test_a_curve_breaks_where_it_has_no_values_for_long() -> None:
+def test_curve_breaks_at_long_gaps() -> None:
     x = np.r_[0.0:1.0:0.1, 5.0:6.0:0.1]
     chart = line_chart("c", [Curve("", x, np.sin(x))], unit="m", x_axis=time_axis(6.0))
     assert chart.count('class="line s0"') == 2
 
 
-def test_more_curves_than_one_can_tell_apart_are_told_and_not_drawn() -> None:
+def test_excess_curves_are_reported_and_not_drawn() -> None:
     x = np.arange(3.0)
     curves = [Curve(f"joint_{k}", x, x * k) for k in range(11)]
     chart = line_chart("c", curves, unit="rad", x_axis=time_axis(2.0))
@@ -166,7 +166,7 @@ def test_more_curves_than_one_can_tell_apart_are_told_and_not_drawn() -> None:
 @pytest.mark.parametrize(
     "points", [[[0.0, 0.0]], [[0.0, 0.0], [100.0, 0.0]], [[0.0, 0.0], [0.0, 80.0]], [[1.0, 2.0], [3.0, 9.0]]]
 )
-def test_a_plane_holds_its_points_and_is_neither_a_line_nor_a_tower(points: list[list[float]]) -> None:
+def test_plane_contains_points_with_bounded_aspect_ratio(points: list[list[float]]) -> None:
     plane = plane_of_points(np.array(points))
     assert all(plane.holds(x, y) for x, y in points)
     assert 0.7 < plane.ratio < 2.0

@@ -46,23 +46,23 @@ def text_of(body: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
 
 
-def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
+def test_each_interval_has_axis_share_of_its_duration() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
-    starts, ends = axis.fractions(SESSIONS[:, 0]), axis.fractions(SESSIONS[:, 1])
-    assert (starts[0], ends[-1]) == (0.0, 1.0)
-    lengths = ends - starts
+    starts, stops = axis.fractions(SESSIONS[:, 0]), axis.fractions(SESSIONS[:, 1])
+    assert (starts[0], stops[-1]) == (0.0, 1.0)
+    lengths = stops - starts
     assert lengths / lengths[0] == pytest.approx([1.0, 1.0, 2.0])
     assert 0.9 < lengths.sum() < 1.0  # the marks take the rest
     assert axis.fraction(10.0) == pytest.approx(lengths[0] / 2)
 
 
-def test_the_marks_of_gaps_say_how_long_they_are() -> None:
+def test_gap_marks_show_length_of_gap() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     assert [each.label for each in axis.breaks] == ["190 d", "210 d"]
     assert [gap_text(s) for s in (45.0, 738.0, 19_440.0, 1_062_720.0)] == ["45 s", "12.3 min", "5.4 h", "12.3 d"]
 
 
-def test_labels_are_dates_and_times_of_day_and_the_lines_between_are_round() -> None:
+def test_labels_are_dates_and_times_and_grid_lines_are_round() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS + SECOND // 4, most=8)
     labels = [label for _, label in axis.ticks if label]
     assert labels[:2] == ["2018-12-19\n12:00:00", "2019-06-27\n12:00:00"]
@@ -70,21 +70,21 @@ def test_labels_are_dates_and_times_of_day_and_the_lines_between_are_round() -> 
     assert np.minimum(seconds, 10.0 - np.array(seconds)) == pytest.approx(0.0, abs=1e-5)
 
 
-def test_a_time_of_the_same_day_has_no_second_date() -> None:
-    pieces = np.array([[0.0, 3600.0], [6 * 3600.0, 7 * 3600.0]])
-    labels = [label for _, label in time_axis_with_gaps(pieces, start_ns=NOON_NS, most=5).ticks if label]
+def test_date_is_shown_once_per_day() -> None:
+    intervals = np.array([[0.0, 3600.0], [6 * 3600.0, 7 * 3600.0]])
+    labels = [label for _, label in time_axis_with_gaps(intervals, start_ns=NOON_NS, most=5).ticks if label]
     assert labels[0] == "2018-12-19\n12:00" and "18:00" in labels
     assert not any("\n" in label for label in labels[1:])
 
 
 @pytest.mark.parametrize("start_ns", [NOON_NS, 0])
-def test_a_short_recording_has_seconds_since_its_start(start_ns: int) -> None:
-    pieces = np.array([[0.0, 20.0], [1830.0, 1850.0]])
-    labels = [label for _, label in time_axis_with_gaps(pieces, start_ns=start_ns).ticks if label]
+def test_short_recording_has_seconds_since_start(start_ns: int) -> None:
+    intervals = np.array([[0.0, 20.0], [1830.0, 1850.0]])
+    labels = [label for _, label in time_axis_with_gaps(intervals, start_ns=start_ns).ticks if label]
     assert labels == ["0 s", "1830 s"]
 
 
-def test_a_clock_that_was_never_set_has_no_dates() -> None:
+def test_unset_clock_has_no_dates() -> None:
     labels = [label for _, label in time_axis_with_gaps(SESSIONS, start_ns=0).ticks if label]
     assert labels and not any("1970" in label for label in labels)
 
@@ -93,9 +93,9 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 10**14), st.integers(SECOND, 10**17)
 
 
 @given(LENGTHS, st.integers(0, 2 * 10**18))
-def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tuple[int, int]], start: int) -> None:
-    ends = np.cumsum([part / SECOND for pair in lengths for part in pair])
-    borders = np.append(0.0, ends)[:-1].reshape(-1, 2)
+def test_every_axis_with_gaps_is_monotonic_with_room_for_labels(lengths: list[tuple[int, int]], start: int) -> None:
+    stops = np.cumsum([part / SECOND for pair in lengths for part in pair])
+    borders = np.append(0.0, stops)[:-1].reshape(-1, 2)
     axis = time_axis_with_gaps(borders, start_ns=start, most=4)
     fractions = axis.fractions(np.sort(borders.reshape(-1)))
     assert (np.diff(fractions) >= -1e-12).all() and fractions[0] >= 0 and fractions[-1] <= 1 + 1e-9
@@ -105,11 +105,11 @@ def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tup
     values = axis.values(inner)
     there = np.isfinite(values)
     assert np.diff(values[there]).min(initial=0.0) >= 0
-    if ends[-1] < 1e6 and (borders[:, 1] - borders[:, 0]).min() > 1:
+    if stops[-1] < 1e6 and (borders[:, 1] - borders[:, 0]).min() > 1:
         assert axis.fractions(values[there]) == pytest.approx(inner[there], abs=1e-6)
 
 
-def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
+def test_flipped_axis_has_marks_in_same_gaps() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     times = np.array([0.0, 5.0, 190 * DAY_S, 400 * DAY_S + 40])
     assert axis.flip().fractions(times) == pytest.approx(1.0 - axis.fractions(times))
@@ -117,17 +117,17 @@ def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
     assert np.isnan(axis.flip().values(np.array([1.0 - middle, 0.5]))).tolist() == [True, False]
 
 
-def test_times_within_a_gap_are_put_at_its_begin() -> None:
+def test_times_within_gap_map_to_its_start() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
     assert axis.fraction(100 * DAY_S) == axis.fraction(20.0)
     assert axis.segment_indices(np.array([20.0, 100 * DAY_S, 190 * DAY_S])).tolist() == [0, 0, 1]
 
 
-def test_of_many_gaps_the_longest_are_told() -> None:
-    pieces = np.cumsum(np.tile([5.0, DAY_S], 30)).reshape(-1, 2)
-    pieces = np.stack([np.append(0.0, pieces[:-1, 1]), pieces[:, 0]], axis=-1)
-    pieces[20:] += 9 * DAY_S
-    axis = time_axis_with_gaps(pieces, start_ns=NOON_NS)
+def test_only_longest_of_many_gaps_are_labelled() -> None:
+    intervals = np.cumsum(np.tile([5.0, DAY_S], 30)).reshape(-1, 2)
+    intervals = np.stack([np.append(0.0, intervals[:-1, 1]), intervals[:, 0]], axis=-1)
+    intervals[20:] += 9 * DAY_S
+    axis = time_axis_with_gaps(intervals, start_ns=NOON_NS)
     labels = re.findall(r">([\d.]+ \w+)</span>", break_labels(axis))
     assert len(axis.breaks) == 29 and "10 d" in labels and len(labels) < 8
 
@@ -142,37 +142,37 @@ def test_no_line_crosses_a_gap() -> None:
     assert chart.count('class="break"') == 1 and "190 d" in chart
 
 
-def test_few_far_values_of_other_pieces_do_not_hide_where_a_curve_breaks() -> None:
+def test_outliers_of_other_intervals_do_not_hide_breaks_of_curve() -> None:
     """Pieces of one value each are points, which can be seen."""
     curve = Curve("", SESSIONS[:, 0], np.arange(3.0))
     chart = line_chart("c", [curve], unit="", x_axis=time_axis_with_gaps(SESSIONS, start_ns=NOON_NS))
     assert chart.count('class="point s0"') == 3
 
 
-def test_a_state_holds_until_the_next_message_and_in_all_pieces() -> None:
+def test_state_holds_until_next_message_across_intervals() -> None:
     axis = time_axis_with_gaps(SESSIONS, start_ns=NOON_NS)
-    found = as_steps(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
-    rows = [(round(axis.fraction(x), 3), y) for x, y in zip(found.x.tolist(), found.y.tolist(), strict=True)]
+    result = as_steps(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
+    rows = [(round(axis.fraction(x), 3), y) for x, y in zip(result.x.tolist(), result.y.tolist(), strict=True)]
     change = round(axis.fraction(190 * DAY_S + 8), 3)
     assert rows[0] == (round(axis.fraction(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
     assert (round(axis.fraction(20.0), 3), 2.0) in rows and (round(axis.fraction(190 * DAY_S), 3), 2.0) in rows
     assert [y for fraction, y in rows if fraction == change] == [2.0, 7.0]
 
 
-def test_intervals_are_joined_where_they_overlap_or_lie_near() -> None:
+def test_overlapping_or_near_intervals_are_joined() -> None:
     intervals = np.array([[50, 60], [0, 10], [12, 20], [5, 14], [61, 61]])
     assert merge_intervals(intervals, 5).tolist() == [[0, 20], [50, 61]]
     assert length_within(np.array([[0, 20], [50, 61]]), 15, 55) == 10
 
 
-def test_gaps_are_passed_over_from_the_length_on_that_the_dataset_says() -> None:
+def test_gaps_longer_than_dataset_limit_are_skipped() -> None:
     intervals = np.array([[0, 20], [32, 52], [57, 77]]) * SECOND
     assert len(split_at_gaps(intervals, skip_gaps_ns=10 * SECOND, usual_ns=SECOND / 10)) == 2
     assert len(split_at_gaps(intervals, skip_gaps_ns=15 * SECOND, usual_ns=SECOND / 10)) == 1
 
 
 @pytest.mark.parametrize(
-    ("gap_s", "recorded_s", "pieces"),
+    ("gap_s", "recorded_s", "interval_count"),
     [
         (40.0, 20.0, 1),  # shorter than a minute
         (90.0, 20.0, 2),
@@ -180,55 +180,53 @@ def test_gaps_are_passed_over_from_the_length_on_that_the_dataset_says() -> None
         (400.0, 600.0, 2),
     ],
 )
-def test_where_nothing_is_said_only_gaps_that_make_up_much_are_passed_over(
-    gap_s: float, recorded_s: float, pieces: int
-) -> None:
+def test_without_limit_only_dominating_gaps_are_skipped(gap_s: float, recorded_s: float, interval_count: int) -> None:
     intervals = np.array([[0.0, recorded_s / 2], [recorded_s / 2 + gap_s, recorded_s + gap_s]]) * SECOND
-    found = split_at_gaps(intervals.astype(np.int64), skip_gaps_ns=0, usual_ns=SECOND / 10)
-    assert len(found) == pieces
+    result = split_at_gaps(intervals.astype(np.int64), skip_gaps_ns=0, usual_ns=SECOND / 10)
+    assert len(result) == interval_count
 
 
-def test_rare_messages_at_even_times_are_no_gaps() -> None:
+def test_regular_slow_messages_are_no_gaps() -> None:
     overview = recording_of({"/pressure": np.arange(60) * 600 * SECOND})
     assert len(overview.intervals_ns) == 1
     assert not overview.time_axis().breaks
 
 
-def test_gaps_that_do_not_show_are_left_in() -> None:
+def test_invisible_gaps_are_not_skipped() -> None:
     """A day of driving with a pause of two minutes, and a week without anything."""
     long = sessions(0.0, 8 * 3600 + 120.0, 7 * DAY_S, seconds=8 * 3600.0, rate_hz=1.0)
     overview = recording_of({"/imu": long}, skip_gaps_s=10.0)
     assert [each.label for each in overview.time_axis().breaks] == ["6.33 d"]
 
 
-def test_a_recording_without_gaps_has_the_axis_that_it_always_had() -> None:
+def test_recording_without_gaps_has_plain_axis() -> None:
     overview = recording_of({"/imu": sessions(0.0, seconds=20.0)})
     assert overview.time_axis() == time_axis(overview.duration_s)
 
 
-def test_a_topic_of_few_messages_does_not_fill_the_gap() -> None:
+def test_sparse_topic_does_not_fill_gap() -> None:
     overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S), "/tool": np.array([0, 190 * DAY])})
     assert np.diff(overview.intervals_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
     assert overview.recorded_s == pytest.approx(39.8)
 
 
-def test_rates_and_pauses_are_those_of_the_time_that_was_recorded() -> None:
+def test_rates_and_pauses_count_recorded_time_only() -> None:
     imu = sessions(0.0, 190 * DAY_S)
     late = np.delete(imu, np.arange(50, 90))
     overview = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
-    told = {topic.name: stream_numbers(overview, times) for topic, times in overview.streams.items()}
-    assert told["/imu"].rate_hz == pytest.approx(10.0)
-    assert (told["/imu"].pauses, told["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
-    assert (told["/late"].pauses, told["/late"].longest_gap_s) == (1, pytest.approx(4.1))
+    numbers_by_topic = {topic.name: stream_numbers(overview, times) for topic, times in overview.streams.items()}
+    assert numbers_by_topic["/imu"].rate_hz == pytest.approx(10.0)
+    assert (numbers_by_topic["/imu"].pauses, numbers_by_topic["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
+    assert (numbers_by_topic["/late"].pauses, numbers_by_topic["/late"].longest_gap_s) == (1, pytest.approx(4.1))
     # by exact times: 8 s to the second message, the rest of that session to the third
-    assert told["/tool"].longest_gap_s == pytest.approx(19.9 - 8)
+    assert numbers_by_topic["/tool"].longest_gap_s == pytest.approx(19.9 - 8)
 
 
-def test_the_time_line_has_the_gaps_lengths_and_dates_and_no_pause_for_them() -> None:
+def test_time_line_shows_gaps_with_length_and_date_but_not_as_pauses() -> None:
     overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
     line, table = stream_sections(overview)
-    told = text_of(line.body)
-    assert "190 d" in told and "2018-12-19 12:00:00" in told and "2019-06-27 12:00:00" in told
+    text = text_of(line.body)
+    assert "190 d" in text and "2018-12-19 12:00:00" in text and "2019-06-27 12:00:00" in text
     assert "No topic pauses." in line.lead and "pass over 1 stretch" in line.lead
     assert 'class="pause"' not in line.body
     assert "/imu std_msgs/msg/Float64 400 10 Hz 0.1 s" in text_of(table.body)
@@ -238,7 +236,7 @@ def numbers(*values: float) -> list[tuple[int, Any]]:
     return [(START_NS + k * 30 * SECOND, make("std_msgs/msg/UInt8", data=int(v))) for k, v in enumerate(values)]
 
 
-def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> None:
+def test_slow_integers_are_drawn_as_states_with_their_notes() -> None:
     panel = SignalPanel()
     received = batch("/tool", numbers(1, 4, 2))
     overview = recording_of({}, **{"/tool": "the archive's own number"})
@@ -253,7 +251,7 @@ def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> 
     assert all(np.diff(points, axis=0).min(axis=1) * np.diff(points, axis=0).max(axis=1) == 0)  # across or upright
 
 
-def test_a_moment_is_told_as_its_axis_tells_times() -> None:
+def test_moment_is_formatted_like_its_axis() -> None:
     far = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
     assert far.moment_text(NOON_NS + 190 * DAY) == "2019-06-27 12:00:00 UTC"
     near = recording_of({"/imu": sessions(0.0)})

@@ -38,8 +38,8 @@ def scans(ranges: Ranges, count: int = 20, beams: int = 181) -> list[tuple[int, 
 def clouds(points: np.ndarray, count: int = 20) -> list[tuple[int, Any]]:
     """Revolutions of a radar, all alike."""
     fields = [
-        make("sensor_msgs/msg/PointField", name=axis, offset=4 * place, datatype=7, count=1)
-        for place, axis in enumerate("xyz")
+        make("sensor_msgs/msg/PointField", name=axis, offset=4 * index, datatype=7, count=1)
+        for index, axis in enumerate("xyz")
     ]
     size = {"height": 1, "width": len(points), "point_step": 12, "row_step": 12 * len(points)}
     data = np.frombuffer(points.astype("<f4").tobytes(), np.uint8)
@@ -94,48 +94,48 @@ def text_of(body: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
 
 
-def left_and_right(_: int, bearings: np.ndarray) -> np.ndarray:
+def scene_ranges(_: int, bearings: np.ndarray) -> np.ndarray:
     """Something at 4 m to the left, a wall at 8 m ahead and to the right, nothing between."""
     return np.where(bearings > 45, 4.1, np.where(bearings < 20, 8.1, np.inf))
 
 
-def test_returns_are_drawn_at_their_bearing_and_range_the_left_on_the_left() -> None:
-    body = section_of(batch("/laser/scan", scans(left_and_right)))
+def test_returns_are_drawn_by_angle_and_range_with_left_on_left() -> None:
+    body = section_of(batch("/laser/scan", scans(scene_ranges)))
     pixels = figure(body, "/laser/scan, 3")
-    places = {
+    cells = {
         "left near": (0.1, 0.415),
         "left far": (0.1, 0.815),
         "right near": (0.9, 0.415),
         "right far": (0.9, 0.815),
     }
-    assert [name for name, place in places.items() if at(pixels, *place)[3] > 200] == ["left near", "right far"]
+    assert [name for name, cell in cells.items() if at(pixels, *cell)[3] > 200] == ["left near", "right far"]
     assert at(pixels, 0.32, 0.415)[3] == at(pixels, 0.32, 0.815)[3] == 0
     assert "3 100 returns" in text_of(body).replace("\u202f", " ")
 
 
 def marker(name: str, x: float, y: float, *, alpha: float = 1.0) -> Any:
-    places = {"pose__position__x": x, "pose__position__y": y, "pose__orientation__w": 1.0, "color__a": alpha}
-    return stamped_message("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **places)
+    fields = {"pose__position__x": x, "pose__position__y": y, "pose__orientation__w": 1.0, "color__a": alpha}
+    return stamped_message("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **fields)
 
 
-def test_reference_objects_are_numbered_at_their_bearing_and_range_with_a_legend() -> None:
+def test_reference_objects_are_numbered_by_angle_and_range_with_legend() -> None:
     """The laser stands at (1, 0) in the map and looks along its x."""
     markers = [marker("tree", 6.0, 0.0), marker("gone", 3.0, 0.0, alpha=0.2), marker("far pole", 100.0, 0.0)]
     markers.append(marker("pole", 1.0, 4.0))
     array = make("visualization_msgs/msg/MarkerArray", markers=markers)
     laser = transform(START_NS, "map", "laser", (1.0, 0.0, 0.0))
     named = batch("/acfr/reference_objects", [(START_NS, array)])
-    body = section_of(named, batch("/laser/scan", scans(left_and_right)), tf=(laser,))
-    found = re.findall(r'class="object" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
-    assert [number for *_, number in found] == ["1", "3"]
-    (ahead, five_m), (left, four_m) = ((float(x), float(y)) for x, y, _ in found)
+    body = section_of(named, batch("/laser/scan", scans(scene_ranges)), tf=(laser,))
+    result = re.findall(r'class="object" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
+    assert [number for *_, number in result] == ["1", "3"]
+    (ahead, five_m), (left, four_m) = ((float(x), float(y)) for x, y, _ in result)
     assert ahead == pytest.approx(50, abs=1) and left == pytest.approx(0.3, abs=1)
     assert five_m == pytest.approx(100 * (1 - 5 / 10)) and four_m == pytest.approx(100 * (1 - 4 / 10))
     assert "1 tree" in text_of(body) and "3 pole" in text_of(body)
     assert "gone" not in body and "far pole" not in body
 
 
-def test_over_time_the_colours_follow_the_ranges_from_the_top_down() -> None:
+def test_waterfall_colours_follow_ranges_from_top_down() -> None:
     """A wall at 20 m, before which something comes at half of the time, on the left alone."""
 
     def ranges(row: int, bearings: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ def test_over_time_the_colours_follow_the_ranges_from_the_top_down() -> None:
     assert early[:3].sum() > late[:3].sum() + 100  # dark is near
 
 
-def test_over_time_a_gap_of_days_is_a_strip_and_no_empty_field() -> None:
+def test_waterfall_draws_gap_of_days_as_strip() -> None:
     """Two sessions of 20 scans: above and below the strip, what is 3 m and what is 20 m away."""
     after = 5 * 86_400 * 10**9
 
@@ -165,23 +165,23 @@ def test_over_time_a_gap_of_days_is_a_strip_and_no_empty_field() -> None:
     assert (pixels[..., 3] > 0).mean() > 0.9
 
 
-def test_what_a_filter_took_out_stands_out() -> None:
-    def filtered(row: int, bearings: np.ndarray) -> np.ndarray:
-        return np.where(bearings > 45, np.nan, left_and_right(row, bearings))
+def test_filtered_returns_are_highlighted() -> None:
+    def filtered_ranges(row: int, bearings: np.ndarray) -> np.ndarray:
+        return np.where(bearings > 45, np.nan, scene_ranges(row, bearings))
 
-    body = section_of(batch("/laser/scan", scans(left_and_right)), batch("/laser/scan_filtered", scans(filtered)))
+    body = section_of(batch("/laser/scan", scans(scene_ranges)), batch("/laser/scan_filtered", scans(filtered_ranges)))
     pixels = figure(body, "/laser/scan, 3")
     assert at(pixels, 0.1, 0.415)[:3].tolist() == list(FLAGGED_RGB)
     assert at(pixels, 0.9, 0.815)[:3].tolist() != list(FLAGGED_RGB)
     assert "taken out" in body and "scan_filtered" not in body
 
 
-def test_a_radar_that_hangs_upside_down_has_the_bearings_of_the_lasers() -> None:
+def test_upside_down_radar_has_angles_of_lasers() -> None:
     """It meets something at 4 m to the left of the base, which is to the right of its own."""
     own = np.where(np.arange(120) * 3 > 180, 4.1, 8.1)
     hung = transform(START_NS, "base", "radar", (0, 0, 1), UPSIDE_DOWN)
     level = transform(START_NS, "base", "laser", (0, 0, 1))
-    messages = batch("/laser/scan", scans(left_and_right)), batch("/radar/points", clouds(around(own)))
+    messages = batch("/laser/scan", scans(scene_ranges)), batch("/radar/points", clouds(around(own)))
     pixels = figure(section_of(*messages, tf=(level, hung)), "/radar/points, 2\u202f")
     near, far = (pixels[int((1 - up) * len(pixels)), :, 3] > 0 for up in (0.415, 0.815))
     half = len(near) // 2
@@ -190,16 +190,16 @@ def test_a_radar_that_hangs_upside_down_has_the_bearings_of_the_lasers() -> None
     assert "radar: median" in section_of(*messages, tf=(level, hung))
 
 
-def test_a_laser_on_its_edge_has_angles_of_its_own_and_no_radar_over_it() -> None:
+def test_vertical_laser_has_own_angles_without_radar_curves() -> None:
     upright = transform(START_NS, "base", "laser", (0, 0, 1), ON_ITS_EDGE)
     level = transform(START_NS, "base", "radar", (0, 0, 1))
     radar = batch("/radar/points", clouds(around(np.full(120, 6.0))))
-    body = section_of(batch("/laser/scan", scans(left_and_right)), radar, tf=(upright, level))
+    body = section_of(batch("/laser/scan", scans(scene_ranges)), radar, tf=(upright, level))
     assert "in its own plane" in body
     assert "radar: median" not in body
 
 
-def test_the_distance_of_a_laser_before_the_radar_is_drawn_where_tf_is_known() -> None:
+def test_laser_radar_difference_is_drawn_when_tf_is_known() -> None:
     def near(_: int, bearings: np.ndarray) -> np.ndarray:
         return np.where(bearings > 0, 4.0, 10.0)
 
@@ -214,13 +214,13 @@ def test_the_distance_of_a_laser_before_the_radar_is_drawn_where_tf_is_known() -
     assert "laser minus radar" not in section_of(*messages)
 
 
-def test_shares_and_reports_are_told_for_each_sensor() -> None:
+def test_suspect_fractions_and_reports_are_shown_for_each_sensor() -> None:
     fractions = [(START_NS + k * STEP_NS, make("std_msgs/msg/Float32", data=0.1 * k)) for k in range(5)]
     status = make("diagnostic_msgs/msg/DiagnosticStatus", name="front", message="dust or smoke", level=1)
     report = stamped_message("diagnostic_msgs/msg/DiagnosticArray", START_NS, "", status=[status])
     other = make("std_msgs/msg/Float32", data=5.0)
     body = section_of(
-        batch("/front/scan", scans(left_and_right)),
+        batch("/front/scan", scans(scene_ranges)),
         batch("/front/suspect_ratio", fractions),
         batch("/front/integrity", [(START_NS, report), (START_NS + STEP_NS, report)]),
         batch("/temperature", [(START_NS, other)]),
@@ -231,18 +231,18 @@ def test_shares_and_reports_are_told_for_each_sensor() -> None:
     assert "temperature" not in body
 
 
-def test_clouds_that_are_not_flat_or_large_are_no_radar_s() -> None:
+def test_non_planar_or_large_clouds_are_not_treated_as_radar() -> None:
     bent = around(np.full(60, 5.0)) + np.array([0, 0, 0.5])
     large = around(np.full(20_000, 5.0))
     assert section_of(batch("/lidar/points", clouds(bent)), batch("/other/points", clouds(large, 2))) == ""
     assert section_of(batch("/radar/points", clouds(around(np.full(60, 5.0)))))
 
 
-def test_what_is_kept_does_not_grow_with_the_length() -> None:
+def test_memory_does_not_grow_with_length() -> None:
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = BearingPanel(overview.frames)
     for start in range(0, 2000, 100):
-        part = [(s + start * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + start % 200 // 100)]
+        part = [(s + start * STEP_NS, message) for s, message in scans(scene_ranges, 100, 180 + start % 200 // 100)]
         panel.add(batch("/laser/scan", part))
     (seen,) = panel.__dict__["_lasers"].values()
     assert isinstance(seen, LaserSeen) and seen.rows is not None
@@ -251,7 +251,7 @@ def test_what_is_kept_does_not_grow_with_the_length() -> None:
     assert seen.grid.counts[int((180 + 60) * PER_DEG), int(4.1 / CELL_M)] > 0
 
 
-def test_scans_of_nonsense_are_no_obstacle() -> None:
+def test_invalid_scans_are_tolerated() -> None:
     def wild(row: int, bearings: np.ndarray) -> np.ndarray:
         return np.where(bearings > 0, np.nan, [-5.0, 1e30, 5.0][row % 3])
 

@@ -15,7 +15,7 @@ DAY = 86_400 * SECOND
     st.lists(st.lists(st.integers(0, 10**12), min_size=1, max_size=20), min_size=1, max_size=8),
     st.integers(0, 2 * 10**18),
 )
-def test_buckets_hold_what_a_histogram_of_all_at_once_holds(batches: list[list[int]], start: int) -> None:
+def test_incremental_buckets_equal_histogram(batches: list[list[int]], start: int) -> None:
     buckets = Buckets(1, limit=16)
     for stamps in batches:
         stamp_ns = np.array(stamps, np.int64) + start
@@ -32,7 +32,7 @@ def test_buckets_hold_what_a_histogram_of_all_at_once_holds(batches: list[list[i
         assert buckets.mean[row, 0] == pytest.approx(values.mean())
 
 
-def test_months_without_rows_cost_no_buckets() -> None:
+def test_empty_months_use_no_buckets() -> None:
     """Three sessions of 20 s at 10 Hz, months apart, are as finely divided as one of a minute would be."""
     buckets = Buckets(1)
     for start in (0, 190 * DAY, 400 * DAY):
@@ -43,19 +43,19 @@ def test_months_without_rows_cost_no_buckets() -> None:
     assert np.ptp(buckets.span_ns, axis=1).max() < SECOND
 
 
-def test_buckets_are_as_wide_as_an_image_of_all_pieces_asks_for() -> None:
+def test_bucket_width_fits_drawing_of_all_intervals() -> None:
     buckets = Buckets(1)
     stamp_ns = np.concatenate([np.arange(20) * SECOND, 100 * DAY + np.arange(20) * SECOND])
     buckets.add(stamp_ns, np.ones((40, 1)))
-    pieces = np.array([[0, 19 * SECOND], [100 * DAY, 100 * DAY + 19 * SECOND]])
-    width = drawing_width_ns(buckets, pieces, 256)
+    intervals = np.array([[0, 19 * SECOND], [100 * DAY, 100 * DAY + 19 * SECOND]])
+    width = drawing_width_ns(buckets, intervals, 256)
     assert width == 256_000_000  # of 38 s in at most 256 parts, the first power of two of milliseconds
     assert drawing_width_ns(buckets, np.array([[0, 200 * DAY]]), 256) > 100 * DAY // 256
     wider = buckets.widen(64_000_000_000)
     assert (wider.count.tolist(), len(buckets.count)) == ([20, 20], 40)
 
 
-def test_what_is_not_finite_is_left_out_of_a_bucket() -> None:
+def test_non_finite_values_are_excluded_from_buckets() -> None:
     buckets = Buckets(2)
     buckets.add(np.array([5, 6, 7]), np.array([[1.0, np.nan], [np.inf, np.nan], [3.0, np.nan]]))
     assert buckets.count.tolist() == [3]
@@ -63,7 +63,7 @@ def test_what_is_not_finite_is_left_out_of_a_bucket() -> None:
     assert np.isnan(buckets.mean[0, 1])
 
 
-def test_times_of_a_topic_know_its_rate_and_its_pauses() -> None:
+def test_stream_times_give_rate_and_pauses() -> None:
     times = StreamTimes()
     before, after = np.arange(0, 10 * SECOND, SECOND // 10), np.arange(14 * SECOND, 20 * SECOND, SECOND // 10)
     for part in (before[:33], before[33:], after):
@@ -76,7 +76,7 @@ def test_times_of_a_topic_know_its_rate_and_its_pauses() -> None:
     assert times.stamps is None
 
 
-def test_few_times_are_known_one_by_one() -> None:
+def test_few_times_are_stored_individually() -> None:
     times = StreamTimes()
     assert times.rate_hz is None
     times.add(np.array([3, 5]))

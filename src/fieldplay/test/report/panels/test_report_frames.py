@@ -25,43 +25,43 @@ def recording_of(frames: Frames) -> Overview:
     return Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0), frames=frames)
 
 
-def test_a_moving_frame_is_between_its_two_transforms_as_scipy_has_it() -> None:
+def test_moving_frame_is_interpolated_like_scipy_slerp() -> None:
     turns = Rotation.from_euler("zyx", [[0.1, 0.2, 0.3], [0.5, 0.1, -0.2]])
-    places = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 3.5]])
-    rows = [(k * SECOND, [*places[k], *turns.as_quat()[k]]) for k in range(2)]
-    rows[1] = (rows[1][0], [*places[1], *(-turns.as_quat()[1])])  # the same turn, told by the other quaternion
+    positions = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 3.5]])
+    rows = [(k * SECOND, [*positions[k], *turns.as_quat()[k]]) for k in range(2)]
+    rows[1] = (rows[1][0], [*positions[1], *(-turns.as_quat()[1])])  # the same turn, told by the other quaternion
     frames = Frames()
     add(frames, "odom", "base", rows=rows, is_static=False)
-    found = frames.transform("odom", "base", np.array([SECOND // 4]))
-    assert found is not None
-    transforms_found, known = found
+    result = frames.transform("odom", "base", np.array([SECOND // 4]))
+    assert result is not None
+    transform_result, known = result
     assert known.all()
-    assert transforms_found[0, :3, 3] == pytest.approx([1.25, 2.5, 3.125])
+    assert transform_result[0, :3, 3] == pytest.approx([1.25, 2.5, 3.125])
     expected = Slerp([0, 1], turns)([0.25]).as_matrix()[0]
-    assert transforms_found[0, :3, :3] == pytest.approx(expected, abs=2e-3)  # a normalised mean of near quaternions
+    assert transform_result[0, :3, :3] == pytest.approx(expected, abs=2e-3)  # a normalised mean of near quaternions
 
 
-def test_a_chain_up_and_down_the_tree_is_the_product_of_its_transforms() -> None:
+def test_chain_through_tree_is_product_of_transforms() -> None:
     turn = Rotation.from_euler("z", 90, degrees=True).as_quat().tolist()
     frames = Frames()
     add(frames, "base", "mast", rows=[(0, [0.0, 0.0, 2.0, *turn])])
     add(frames, "base", "arm", rows=[(0, [1.0, 0.0, 0.0, *LEVEL])])
-    found = frames.transform("mast", "arm", np.array([5]))
-    assert found is not None
+    result = frames.transform("mast", "arm", np.array([5]))
+    assert result is not None
     # the arm lies 1 m before the base and 2 m below the mast, which is turned to the left: so to its right
-    assert found[0][0, :3, 3] == pytest.approx([0.0, -1.0, -2.0])
+    assert result[0][0, :3, 3] == pytest.approx([0.0, -1.0, -2.0])
 
 
-def test_a_moving_frame_is_unknown_long_before_and_after_its_transforms() -> None:
+def test_moving_frame_is_unknown_far_outside_its_transforms() -> None:
     frames = Frames()
     add(frames, "odom", "base", rows=[(k * SECOND // 10, [k, 0.0, 0.0, *LEVEL]) for k in range(11)], is_static=False)
-    found = frames.transform("odom", "base", np.array([-5 * SECOND, 0, SECOND + SECOND // 2, 9 * SECOND]))
-    assert found is not None
-    assert found[1].tolist() == [False, True, True, False]
+    result = frames.transform("odom", "base", np.array([-5 * SECOND, 0, SECOND + SECOND // 2, 9 * SECOND]))
+    assert result is not None
+    assert result[1].tolist() == [False, True, True, False]
     assert frames.transform("odom", "moon", np.array([0])) is None
 
 
-def test_frames_that_hang_on_each_other_in_a_ring_do_not_end_in_a_loop() -> None:
+def test_cyclic_frames_do_not_loop_forever() -> None:
     frames = Frames()
     for parent, child in (("a", "b"), ("b", "c"), ("c", "a")):
         add(frames, parent, child, rows=[(0, [0.0, 0.0, 0.0, *LEVEL])])
@@ -70,7 +70,7 @@ def test_frames_that_hang_on_each_other_in_a_ring_do_not_end_in_a_loop() -> None
     assert all(f"<b>{name}</b>" in section.body for name in "abc")
 
 
-def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
+def test_frame_with_two_parents_is_reported_and_drawn_once() -> None:
     frames, issues = Frames(), Issues()
     panel = TransformPanel(frames)
     panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "body", "eye", (0, 0, 1))))]))
@@ -88,7 +88,7 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
     assert section.body.count("<b>eye</b>") == 1
 
 
-def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
+def test_transforms_with_zero_quaternion_or_nan_are_reported_and_skipped() -> None:
     frames, issues = Frames(), Issues()
     panel = TransformPanel(frames)
     bad = [
@@ -102,7 +102,7 @@ def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
     assert frames.edges["map", "odom"].rows.seen == 1
 
 
-def test_the_tree_says_what_moves_and_what_does_not() -> None:
+def test_tree_marks_moving_and_fixed_frames() -> None:
     frames = Frames()
     panel = TransformPanel(frames)
     panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "base_link", "imu", (0.1, 0, 0.25))))]))

@@ -13,18 +13,19 @@ ARRAY = "geometry_msgs/msg/PoseArray"
 LAP = [(3 * np.sin(turn), 0.1 * turn, 3 * np.cos(turn)) for turn in np.linspace(0, 6, 30)]
 
 
-def poses(places: list[tuple[float, float, float]]) -> list[tuple[int, Any]]:
+def poses(positions: list[tuple[float, float, float]]) -> list[tuple[int, Any]]:
     names = ("position__x", "position__y", "position__z")
-    made = [
-        make("geometry_msgs/msg/Pose", orientation__w=1.0, **dict(zip(names, place, strict=True))) for place in places
+    messages = [
+        make("geometry_msgs/msg/Pose", orientation__w=1.0, **dict(zip(names, position, strict=True)))
+        for position in positions
     ]
-    return [(START_NS, stamped_message(ARRAY, START_NS, "slam/scene", poses=made))]
+    return [(START_NS, stamped_message(ARRAY, START_NS, "slam/scene", poses=messages))]
 
 
-def shown(**topics: list[tuple[float, float, float]]) -> str:
+def page_text(**topics: list[tuple[float, float, float]]) -> str:
     panel = KeyframePanel()
-    for name, places in topics.items():
-        panel.add(batch(f"/rig/stereo_slam/{name}", poses(places)))
+    for name, positions in topics.items():
+        panel.add(batch(f"/rig/stereo_slam/{name}", poses(positions)))
     issues = Issues()
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel.report_issues(issues)
@@ -32,13 +33,13 @@ def shown(**topics: list[tuple[float, float, float]]) -> str:
     return "".join(str(section.body) for section in panel.sections(overview))
 
 
-def test_a_map_is_drawn_from_above_with_its_closures() -> None:
-    text = shown(keyframes=LAP, closures=[LAP[0], LAP[28], LAP[1], LAP[29]])
+def test_map_is_drawn_from_above_with_loop_closures() -> None:
+    text = page_text(keyframes=LAP, closures=[LAP[0], LAP[28], LAP[1], LAP[29]])
     assert "30 keyframes, 2 closures; x to the right, z up" in text
     assert text.count('class="line s1"') == 1 and text.split('class="line s1"')[0].count("M") >= 3
-    assert "0 closures" in shown(keyframes=LAP)
+    assert "0 closures" in page_text(keyframes=LAP)
 
 
-def test_other_arrays_of_poses_are_no_map() -> None:
-    assert shown(wheels=LAP) == "" and shown(closures=LAP[:2]) == "" and shown(keyframes=LAP[:1]) == ""
-    assert shown(keyframes=[(np.nan, 0.0, 0.0), *LAP]) == ""
+def test_other_pose_arrays_are_ignored() -> None:
+    assert page_text(wheels=LAP) == "" and page_text(closures=LAP[:2]) == "" and page_text(keyframes=LAP[:1]) == ""
+    assert page_text(keyframes=[(np.nan, 0.0, 0.0), *LAP]) == ""

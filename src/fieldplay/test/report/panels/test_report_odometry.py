@@ -15,7 +15,7 @@ from fieldplay.report.html.trajectory_figures import lengthwise
 from fieldplay.report.panels.odometry_errors import MAX_POSES, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
 from fieldplay_testing.walks import Array, drift_trajectory, headings, wander
@@ -50,10 +50,10 @@ def sections(topics: dict[str, list[tuple[int, Any]]], tf: Any = None) -> list[S
     if tf is not None:
         TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, tf)]))
     for name, messages in topics.items():
-        made = batch(name, messages)
-        overview.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(made.stamp_ns)
-        overview.streams[made.topic].take_in()
-        panel.add(made)
+        batch_ = batch(name, messages)
+        overview.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(batch_.stamp_ns)
+        overview.streams[batch_.topic].take_in()
+        panel.add(batch_)
     panel.report_issues(overview.issues)
     return panel.sections(overview)
 
@@ -63,22 +63,22 @@ def text_of(body: str) -> str:
 
 
 def longer(poses: Array, fraction: float) -> Array:
-    made = poses.copy()
-    made[:, :3, 3] *= 1 + fraction
-    return made
+    stretched = poses.copy()
+    stretched[:, :3, 3] *= 1 + fraction
+    return stretched
 
 
-def test_an_odometry_is_told_by_its_error_over_each_length() -> None:
+def test_odometry_error_is_shown_for_each_length() -> None:
     (section,) = sections({"/wheels/odom": odometry(longer(STRAIGHT, 0.02)), "/gnss/odom": odometry(STRAIGHT)})
     assert section.lead.startswith("Against /gnss/odom.")
     text = text_of(section.body)
-    for told in ("/wheels/odom", "over 1 m, % 2 2", "over 5 m, % 2 2", "over 1 m, rotation, deg/m 0 0"):
-        assert told in text
+    for expected in ("/wheels/odom", "over 1 m, % 2 2", "over 5 m, % 2 2", "over 1 m, rotation, deg/m 0 0"):
+        assert expected in text
     assert section.body.count("<figure") == 4
     assert "Translation error" in text and "Rotation error" in text and "Distance from the truth" in text
 
 
-def test_several_odometries_are_drawn_together_and_the_truth_not_at_all() -> None:
+def test_odometries_are_drawn_together_without_truth() -> None:
     (section,) = sections(
         {
             "/ground_truth/odom": odometry(STRAIGHT),
@@ -91,7 +91,7 @@ def test_several_odometries_are_drawn_together_and_the_truth_not_at_all() -> Non
     assert "over 2 m, % 3 3" in text_of(section.body) and "over 2 m, % 0.1 0.1" in text_of(section.body)
 
 
-def test_the_lever_arm_comes_from_tf_and_what_moves_in_the_base_is_no_odometry() -> None:
+def test_lever_arm_comes_from_tf_and_frames_moving_in_base_are_ignored() -> None:
     base_t_unit = poses_of(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.5]]))[0]
     body = wander(600)
     turn = Rotation.from_matrix(base_t_unit[:3, :3]).as_quat()
@@ -105,7 +105,7 @@ def test_the_lever_arm_comes_from_tf_and_what_moves_in_the_base_is_no_odometry()
     assert sections(topics) == []
 
 
-def test_a_truth_without_orientation_has_no_figure_of_rotation() -> None:
+def test_truth_without_orientation_has_no_rotation_figure() -> None:
     truth = odometry(STRAIGHT, pose__covariance=UNKNOWN)
     (section,) = sections({"/odom": odometry(longer(STRAIGHT, 0.02)), "/ground_truth/odom": truth})
     assert "Rotation" not in section.body and "over 1 m, % 2 2" in text_of(section.body)
@@ -120,16 +120,16 @@ def test_a_truth_without_orientation_has_no_figure_of_rotation() -> None:
         {"/odom": odometry(STRAIGHT[:1]), "/gnss/odom": odometry(STRAIGHT[:1])},
     ],
 )
-def test_where_nothing_can_be_compared_nothing_is_drawn(topics: dict[str, list[tuple[int, Any]]]) -> None:
+def test_nothing_is_drawn_without_comparable_odometry(topics: dict[str, list[tuple[int, Any]]]) -> None:
     assert sections(topics) == []
 
 
-def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
+def test_long_recording_is_compared_by_decimated_poses() -> None:
     count = 2 * MAX_POSES + 1000
-    way = poses_of(headings(np.zeros(count)), np.c_[np.arange(count) * 0.005, np.zeros((count, 2))])
+    positions = poses_of(headings(np.zeros(count)), np.c_[np.arange(count) * 0.005, np.zeros((count, 2))])
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = OdometryErrorPanel(overview.frames)
-    for name, poses in (("/gnss/odom", way), ("/odom", longer(way, 0.02))):
+    for name, poses in (("/gnss/odom", positions), ("/odom", longer(positions, 0.02))):
         messages = odometry(poses)
         for start in range(0, count, 1000):
             panel.add(batch(name, messages[start : start + 1000]))
@@ -138,18 +138,18 @@ def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
     assert all(len(received.trajectory()) < 0.6 * count for received in panel._received.values())
 
 
-def test_percentiles_over_a_length_are_those_of_its_errors() -> None:
+def test_percentiles_over_length_match_errors() -> None:
     truth = wander(800)
     stamps = np.arange(800) * STEP_NS
-    found = evaluate(
+    result = evaluate(
         EvaluationSettings(),
         Trajectory(stamp_ns=stamps, poses=drift_trajectory(truth)),
         Trajectory(stamp_ns=stamps, poses=truth),
     )
     for is_rotation, factor in ((False, 100.0), (True, np.degrees(1.0))):
-        rows = lengthwise(found, is_rotation=is_rotation)
+        rows = lengthwise(result, is_rotation=is_rotation)
         assert len(rows) > 10 and (np.diff(rows[:, 1:], axis=1) >= 0).all()
-        errors = found.over_length(float(rows[4, 0])).errors
+        errors = result.over_length(float(rows[4, 0])).errors
         values = np.sort(errors.rotation if is_rotation else errors.translation) * factor
         assert rows[4, 2] == pytest.approx(np.median(values))
         assert (values <= rows[4, 4]).mean() == pytest.approx(0.95, abs=0.01)
@@ -166,5 +166,5 @@ def test_percentiles_over_a_length_are_those_of_its_errors() -> None:
         ([], None),
     ],
 )
-def test_a_truth_is_known_by_its_name(names: list[str], truth: str | None) -> None:
+def test_truth_is_recognised_by_name(names: list[str], truth: str | None) -> None:
     assert truth_of_names(names) == truth

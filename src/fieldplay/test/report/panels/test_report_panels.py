@@ -25,7 +25,7 @@ ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", 
 CLOUD, FIELD = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/PointField"
 
 
-def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview, Issues]:
+def feed_panel(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview, Issues]:
     """What is known once a panel has heard its messages, and the tree has heard its own."""
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     for each in batches:
@@ -41,8 +41,14 @@ def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview
 
 def odometry(xyz: np.ndarray, frame: str, **more: Any) -> list[tuple[int, Any]]:
     return [
-        (START_NS + k * SECOND, stamped_message(ODOMETRY, START_NS + k * SECOND, frame, pose__pose__position__x=float(x),
-                                        pose__pose__position__y=float(y), pose__pose__position__z=float(z), **more))
+        (
+            START_NS + k * SECOND,
+            stamped_message(
+                ODOMETRY, START_NS + k * SECOND, frame,
+                pose__pose__position__x=float(x), pose__pose__position__y=float(y), pose__pose__position__z=float(z),
+                **more,
+            ),
+        )
         for k, (x, y, z) in enumerate(xyz)
     ]  # fmt: skip
 
@@ -51,76 +57,78 @@ def text_of(body: str) -> str:
     return re.sub(r"<[^>]*>", " ", body.replace("<wbr>", ""))
 
 
-def test_a_route_in_odom_is_drawn_in_the_map_where_tf_joins_them() -> None:
-    way = np.array([[k, 0.0, 0.1 * k] for k in range(11)])
+def test_trajectory_in_odom_is_drawn_in_map_connected_by_tf() -> None:
+    positions = np.array([[k, 0.0, 0.1 * k] for k in range(11)])
     panel = TrajectoryPanel(Frames())
     turned = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
     tf = [("/tf_static", [(START_NS, transforms(transform(START_NS, "map", "odom", (5, 0, 0), turned)))])]
-    truth = odometry(way + np.array([5, 0, 0]), "map")
-    overview, issues = heard(panel, batch("/odom", odometry(way, "odom")), batch("/truth", truth), tf=tf)
+    truth = odometry(positions + np.array([5, 0, 0]), "map")
+    overview, issues = feed_panel(panel, batch("/odom", odometry(positions, "odom")), batch("/truth", truth), tf=tf)
     (section,) = panel.sections(overview)
-    told = text_of(section.body)
-    assert "in map" in told and "in odom" not in told
-    assert "/odom 10 m 0 to 1 m odom" in re.sub(r" +", " ", told)
+    text = text_of(section.body)
+    assert "in map" in text and "in odom" not in text
+    assert "/odom 10 m 0 to 1 m odom" in re.sub(r" +", " ", text)
     paths = re.findall(r'<path d="M([^"]*)" class="line s0">', section.body)
     points = np.array(paths[0].split(), float).reshape(-1, 2)
     assert np.ptp(points[:, 0]) <= 1 < 100 < np.ptp(points[:, 1])  # turned to the left, it runs north on the map
     assert issues.total == 0
 
 
-def test_tf_is_asked_by_the_times_of_headers_which_may_be_of_another_clock() -> None:
+def test_tf_lookup_uses_header_stamps_of_another_clock() -> None:
     """As when a simulation was recorded: its headers begin at 0, the log tells the time of day."""
-    way = odometry(np.array([[k, 0.0, 0.0] for k in range(11)]), "odom")
-    for k, (_, message) in enumerate(way):
+    positions = odometry(np.array([[k, 0.0, 0.0] for k in range(11)]), "odom")
+    for k, (_, message) in enumerate(positions):
         message.header.stamp.sec, message.header.stamp.nanosec = 50 + k, 0
     moves = [(START_NS, transforms(transform((50 + k) * SECOND, "map", "odom", (0, 3 * k, 0)))) for k in range(11)]
     moves.append((START_NS, transforms(transform(50 * SECOND, "odom", "base_link", (0, 0, 0)))))
     panel = TrajectoryPanel(Frames())
-    overview, _ = heard(panel, batch("/odom", way), tf=[("/tf", moves)])
-    told = re.sub(r" +", " ", text_of(panel.sections(overview)[0].body))
-    assert "in map" in told
-    assert "/odom 31.6 m" in told  # ten steps of one metre ahead and three to the left
+    overview, _ = feed_panel(panel, batch("/odom", positions), tf=[("/tf", moves)])
+    text = re.sub(r" +", " ", text_of(panel.sections(overview)[0].body))
+    assert "in map" in text
+    assert "/odom 31.6 m" in text  # ten steps of one metre ahead and three to the left
 
 
-def test_routes_in_frames_that_nothing_joins_have_maps_of_their_own() -> None:
-    way = np.array([[k, k % 3, 0.0] for k in range(9)])
+def test_trajectories_in_disconnected_frames_have_separate_maps() -> None:
+    positions = np.array([[k, k % 3, 0.0] for k in range(9)])
     panel = TrajectoryPanel(Frames())
-    overview, _ = heard(panel, batch("/one", odometry(way, "odom")), batch("/two", odometry(way, "mars")))
+    overview, _ = feed_panel(
+        panel, batch("/one", odometry(positions, "odom")), batch("/two", odometry(positions, "mars"))
+    )
     (section,) = panel.sections(overview)
     assert section.body.count('class="plane"') == 2
     assert "in mars" in section.body
 
 
-def test_what_stands_still_is_told_in_numbers() -> None:
+def test_still_poses_are_listed_as_numbers() -> None:
     panel = TrajectoryPanel(Frames())
-    overview, _ = heard(panel, batch("/tool", odometry(np.tile([1.25, -2.0, 0.5], (4, 1)), "arm")))
+    overview, _ = feed_panel(panel, batch("/tool", odometry(np.tile([1.25, -2.0, 0.5], (4, 1)), "arm")))
     (section,) = panel.sections(overview)
     assert 'class="plane"' not in section.body
     assert "Standing still" in section.body and "1.25 \u22122 0.5" in section.body
 
 
-def test_positions_that_are_none_are_told_and_left_out() -> None:
-    way = np.array([[0.0, 0, 0], [np.nan, 0, 0], [2, 1e30, 0], [3, 0, 0]])
+def test_invalid_positions_are_reported_and_skipped() -> None:
+    positions = np.array([[0.0, 0, 0], [np.nan, 0, 0], [2, 1e30, 0], [3, 0, 0]])
     panel = TrajectoryPanel(Frames())
-    overview, issues = heard(panel, batch("/odom", odometry(way, "odom")))
+    overview, issues = feed_panel(panel, batch("/odom", odometry(positions, "odom")))
     assert [f.message for f in issues.listed["position_left_out"]] == ["2 messages with a position that is none"]
     assert "3 m" in text_of(panel.sections(overview)[0].body)
 
 
-def test_the_speed_is_the_one_told_unless_it_is_unknown() -> None:
-    way = np.array([[2.0 * k, 0.0, 0.0] for k in range(30)])
+def test_speed_is_from_twist_unless_unknown() -> None:
+    positions = np.array([[2.0 * k, 0.0, 0.0] for k in range(30)])
     covariance = np.zeros(36)
-    told = odometry(way, "odom", twist__twist__linear__x=0.5, twist__covariance=covariance)
-    unknown = odometry(way, "odom", twist__covariance=np.full(36, 1e6))
-    for messages, labels in ((told, ["0.48", "0.50", "0.52"]), (unknown, ["2.0"])):
+    reported = odometry(positions, "odom", twist__twist__linear__x=0.5, twist__covariance=covariance)
+    unknown = odometry(positions, "odom", twist__covariance=np.full(36, 1e6))
+    for messages, labels in ((reported, ["0.48", "0.50", "0.52"]), (unknown, ["2.0"])):
         panel = TrajectoryPanel(Frames())
-        overview, _ = heard(panel, batch("/odom", messages))
+        overview, _ = feed_panel(panel, batch("/odom", messages))
         body = panel.sections(overview)[0].body
         assert "Speed" in body
         assert all(f">{label}</span>" in body for label in labels)
 
 
-def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none() -> None:
+def test_valid_fixes_are_drawn_east_and_north_of_first() -> None:
     rows = [(0, 45.0, 7.0, 2), (1, 45.0009, 7.0, 2), (2, np.nan, np.nan, -1), (3, 45.0009, 7.00127, 2)]
     messages = [
         (
@@ -130,30 +138,30 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
         for k, a, o, s in rows
     ]
     panel = TrajectoryPanel(Frames())
-    overview, issues = heard(panel, batch("/fix", messages))
-    told = text_of(panel.sections(overview)[0].body)
-    assert "45.000000°, 7.000000°, 100.0\u00a0m" in told and "east to the right" in told
+    overview, issues = feed_panel(panel, batch("/fix", messages))
+    text = text_of(panel.sections(overview)[0].body)
+    assert "45.000000°, 7.000000°, 100.0\u00a0m" in text and "east to the right" in text
     assert issues.counts == {"position_left_out": 1}
     # 0.0009 degrees of latitude are 100.0 m, 0.00127 degrees of longitude 100.2 m at 45 degrees
-    assert re.search(r"/fix +200 m", told)
+    assert re.search(r"/fix +200 m", text)
 
 
-def test_of_a_path_the_last_message_is_drawn() -> None:
+def test_last_message_of_path_is_drawn() -> None:
     def path(count: int) -> Any:
         poses = [stamped_message(POSE, START_NS, "map", pose__position__x=float(k)) for k in range(count)]
         return stamped_message("nav_msgs/msg/Path", START_NS, "map", poses=poses)
 
     panel = TrajectoryPanel(Frames())
-    overview, _ = heard(panel, batch("/path", [(START_NS + k, path(k * 3)) for k in (1, 2, 4)]))
+    overview, _ = feed_panel(panel, batch("/path", [(START_NS + k, path(k * 3)) for k in (1, 2, 4)]))
     assert re.search(r"/path +11 m", text_of(panel.sections(overview)[0].body))
 
 
-def test_where_nothing_else_tells_the_way_tf_does() -> None:
+def test_trajectory_falls_back_to_tf() -> None:
     panel = TrajectoryPanel(Frames())
     times = [START_NS + k * SECOND for k in range(5)]
     moves = [(time, transforms(transform(time, "odom", "base_link", (k, 0, 0)))) for k, time in enumerate(times)]
     tf = [("/tf", moves)]
-    overview, _ = heard(panel, tf=tf)
+    overview, _ = feed_panel(panel, tf=tf)
     assert re.search(r"tf: base_link +4 m", text_of(panel.sections(overview)[0].body))
 
 
@@ -175,12 +183,12 @@ def cloud(points: np.ndarray, *, frame: str = "lidar", kind: int = 7, height: in
 
 
 @pytest.mark.parametrize("message", [{}, {"kind": 8}, {"height": 2}, {"height": 2, "padding": 12}])
-def test_points_are_read_wherever_their_fields_stand(message: dict[str, int]) -> None:
+def test_points_are_read_for_any_field_layout(message: dict[str, int]) -> None:
     points = np.arange(18.0).reshape(6, 3) + 1
     assert points_from_cloud(cloud(points, **message)).tolist() == points.tolist()
 
 
-def test_points_that_are_none_are_left_out() -> None:
+def test_invalid_points_are_skipped() -> None:
     points = np.array([[1.0, 2, 3], [np.nan, 0, 0], [0, 0, 0], [4, 5, np.inf]])
     assert points_from_cloud(cloud(points)).tolist() == [[1.0, 2.0, 3.0]]
 
@@ -194,7 +202,7 @@ def test_points_that_are_none_are_left_out() -> None:
         ({"row_step": 3}, "expected 1 x 6 points"),
     ],
 )
-def test_a_cloud_that_cannot_be_read_says_why(change: dict[str, Any], issue: str) -> None:
+def test_unreadable_cloud_gives_reason(change: dict[str, Any], issue: str) -> None:
     message = cloud(np.ones((6, 3)))
     for name, value in change.items():
         setattr(message, name, value)
@@ -202,7 +210,7 @@ def test_a_cloud_that_cannot_be_read_says_why(change: dict[str, Any], issue: str
         points_from_cloud(message)
 
 
-def test_a_relief_has_its_heights_where_they_are_and_nothing_elsewhere() -> None:
+def test_relief_has_heights_only_where_points_are() -> None:
     grid = np.stack(np.meshgrid(np.arange(0, 10, 0.02), np.arange(0, 5, 0.02)), -1).reshape(-1, 2)
     points = np.column_stack([grid, grid[:, 0]])  # it rises to the east
     relief = relief_of_points(points, Plane(0.0, 20.0, 0.0, 10.0))
@@ -217,7 +225,7 @@ def test_a_relief_has_its_heights_where_they_are_and_nothing_elsewhere() -> None
     assert relief_of_points(points, Plane(50.0, 60.0, 50.0, 60.0)) is None
 
 
-def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cannot_be_read() -> None:
+def test_clouds_are_merged_by_tf_and_unreadable_ones_reported() -> None:
     wall = np.stack(np.meshgrid([3.0], np.linspace(-1, 1, 40), np.linspace(0, 1, 10)), -1).reshape(-1, 3)
     times = [START_NS + k * SECOND for k in range(5)]
     clouds = []
@@ -230,23 +238,23 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
     mounted = [(START_NS, transforms(transform(START_NS, "base_link", "lidar", (0, 0, 1))))]
     panel = CloudPanel()
     everything = batch("/points", [*clouds, (times[-1] + SECOND, broken)])
-    overview, issues = heard(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
+    overview, issues = feed_panel(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
     (section,) = panel.sections(overview)
-    told = text_of(section.body)
-    assert "5 of 6 clouds in odom by tf" in told and "one cloud at 0 s, in lidar" in told
+    text = text_of(section.body)
+    assert "5 of 6 clouds in odom by tf" in text and "one cloud at 0 s, in lidar" in text
     assert section.body.count("<img") == 2
     assert [f.message for f in issues.listed["unreadable_cloud"]] == ["expected the fields x y z, got none"]
     alone = CloudPanel()
-    overview, _ = heard(alone, everything)
+    overview, _ = feed_panel(alone, everything)
     assert alone.sections(overview)[0].body.count("<img") == 1
 
 
-def test_a_scan_shows_its_echoes_as_points() -> None:
+def test_scan_shows_echoes_as_points() -> None:
     ranges = np.array([1.0, np.inf, np.nan, 0.05, 2.0, 50.0], np.float32)
     message = stamped_message("sensor_msgs/msg/LaserScan", START_NS, "laser", angle_min=0.0, angle_increment=np.pi / 2,
                       range_min=0.1, range_max=30.0, ranges=ranges)  # fmt: skip
     panel = ScanPanel()
-    overview, _ = heard(panel, batch("/scan", [(START_NS, message)]))
+    overview, _ = feed_panel(panel, batch("/scan", [(START_NS, message)]))
     (section,) = panel.sections(overview)
     assert "2 of 6 beams at 0 s, in laser" in text_of(section.body)
     (path,) = re.findall(r'<path d="([^"]*)" class="dots s0">', section.body)
@@ -256,7 +264,7 @@ def test_a_scan_shows_its_echoes_as_points() -> None:
     assert y1 == y2 and x2 > x1
 
 
-def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
+def test_joints_are_drawn_by_name_and_nan_is_missing() -> None:
     names = [f"joint_{k}" for k in range(10)]
     values = np.arange(10.0)
     values[3] = np.nan
@@ -264,24 +272,24 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     other = stamped_message("sensor_msgs/msg/JointState", START_NS, "", name=["gripper"], position=np.array([np.inf]),
                     effort=np.array([2.0]))  # fmt: skip
     panel = JointPanel()
-    overview, issues = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
-    told = text_of(panel.sections(overview)[0].body)
-    assert all((name in told) == (name not in ("joint_3",)) for name in names)
-    assert "effort, N m or N" in told and "velocity" not in told
+    overview, issues = feed_panel(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
+    text = text_of(panel.sections(overview)[0].body)
+    assert all((name in text) == (name not in ("joint_3",)) for name in names)
+    assert "effort, N m or N" in text and "velocity" not in text
     assert [f.message for f in issues.listed["not_finite"]] == ["1 infinite number as position of gripper"]
 
 
-def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -> None:
+def test_joint_units_follow_description_of_dataset() -> None:
     held = {"velocity": np.array([24.0]), "effort": np.array([0.5])}
     message = stamped_message("sensor_msgs/msg/JointState", START_NS, "", name=["elbow"], **held)
     panel = JointPanel()
-    overview, _ = heard(panel, batch("/motors", [(START_NS, message)]))
+    overview, _ = feed_panel(panel, batch("/motors", [(START_NS, message)]))
     overview.subject = replace(overview.subject, units={"/motors": {"effort": "A"}})
-    told = text_of(panel.sections(overview)[0].body)
-    assert "effort, A" in told and "velocity, rad/s or m/s" in told
+    text = text_of(panel.sections(overview)[0].body)
+    assert "effort, A" in text and "velocity, rad/s or m/s" in text
 
 
-def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
+def test_measurements_have_charts_and_constant_zero_is_listed() -> None:
     imu = "sensor_msgs/msg/Imu"
     messages = [
         (
@@ -292,44 +300,49 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
     ]
     messages[2][1].linear_acceleration.x = np.nan
     panel = SignalPanel()
-    overview, issues = heard(panel, batch("/imu", messages))
+    overview, issues = feed_panel(panel, batch("/imu", messages))
     (section,) = panel.sections(overview)
-    told = text_of(section.body)
-    assert "acceleration, m/s²" in told and "attitude" not in told
-    assert "Zero throughout: /imu (turn rate)." in told
+    text = text_of(section.body)
+    assert "acceleration, m/s²" in text and "attitude" not in text
+    assert "Zero throughout: /imu (turn rate)." in text
     assert [f.message for f in issues.listed["not_finite"]] == ["1 number of its acceleration"]
 
 
-def test_an_attitude_goes_on_over_half_a_turn() -> None:
+def test_attitude_is_unwrapped_beyond_half_turn() -> None:
     yaws = np.radians(np.arange(0, 720, 30))
     messages = [
-        (START_NS + k * SECOND, stamped_message("sensor_msgs/msg/Imu", START_NS, "imu", orientation__z=float(np.sin(yaw / 2)),
-                                        orientation__w=float(np.cos(yaw / 2))))
+        (
+            START_NS + k * SECOND,
+            stamped_message(
+                "sensor_msgs/msg/Imu", START_NS, "imu",
+                orientation__z=float(np.sin(yaw / 2)), orientation__w=float(np.cos(yaw / 2)),
+            ),
+        )
         for k, yaw in enumerate(yaws)
     ]  # fmt: skip
     panel = SignalPanel()
     for part in (messages[:10], messages[10:]):
         panel.add(batch("/imu", part))
-    overview, _ = heard(panel)
+    overview, _ = feed_panel(panel)
     assert ">600</span>" in panel.sections(overview)[0].body
 
 
-def test_a_battery_may_lack_numbers() -> None:
+def test_battery_may_have_missing_numbers() -> None:
     battery = stamped_message(
         "sensor_msgs/msg/BatteryState", START_NS, "", voltage=24.5, current=np.nan, percentage=np.nan
     )
     panel = SignalPanel()
-    overview, issues = heard(panel, batch("/battery", [(START_NS, battery)]))
+    overview, issues = feed_panel(panel, batch("/battery", [(START_NS, battery)]))
     assert "voltage, V" in text_of(panel.sections(overview)[0].body)
     assert issues.total == 0
 
 
-def test_the_shares_of_codes_are_told_with_their_names() -> None:
+def test_code_fractions_are_shown_with_names() -> None:
     """As the kind of a satellite fix, of which RTK's share is the coverage."""
     panel, kind = SignalPanel(), "std_msgs/msg/UInt8"
     codes = [7] * 17 + [6] * 2 + [0]
     messages = [(START_NS + row * SECOND // 10, make(kind, data=code)) for row, code in enumerate(codes)]
-    overview, _ = heard(panel, batch("/gnss/fix_type", messages))
+    overview, _ = feed_panel(panel, batch("/gnss/fix_type", messages))
     note = "the device's own number: 0 no fix, 6 RTK float, 7 RTK fixed"
     overview.subject = replace(overview.subject, notes={"/gnss/fix_type": note})
     (section,) = panel.sections(overview)

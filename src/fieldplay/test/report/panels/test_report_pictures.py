@@ -61,26 +61,26 @@ def image(values: np.ndarray, encoding: str, *, padding: int = 0, big: bool = Fa
         (image((BGR.astype(np.uint16) << 8).byteswap(), "bgr16", big=True), BGR),
     ],
 )
-def test_colours_come_out_as_they_went_in(message: Any, expected: np.ndarray) -> None:
+def test_colour_encodings_round_trip(message: Any, expected: np.ndarray) -> None:
     assert pixels_from_image(message).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("pattern", ["rggb", "bggr", "gbrg", "grbg"])
-def test_a_bayer_pattern_of_one_colour_is_that_colour(pattern: str) -> None:
+def test_bayer_pattern_of_one_colour_is_decoded(pattern: str) -> None:
     levels = {"r": 200, "g": 120, "b": 40}
     tile = np.array([levels[letter] for letter in pattern], np.uint8).reshape(2, 2)
     pixels = pixels_from_image(image(np.tile(tile, (4, 4)), f"bayer_{pattern}8"))
     assert pixels[2:-2, 2:-2].reshape(-1, 3).tolist() == [[40, 120, 200]] * 16
 
 
-def test_yuv_is_decoded_as_opencv_would() -> None:
+def test_yuv_matches_opencv() -> None:
     grey = np.full((2, 4, 2), 128, np.uint8)
     assert np.abs(pixels_from_image(image(grey, "yuv422_yuy2")).astype(int) - 130).max() <= 2
     with pytest.raises(ArchiveError, match="expected an even width of uyvy, got 3"):
         pixels_from_image(image(grey[:, :3], "uyvy"))
 
 
-def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() -> None:
+def test_depth_is_coloured_by_distance_and_black_without_value() -> None:
     depth = np.linspace(1, 5, 24, dtype=np.float32).reshape(4, 6)
     depth[0, 0] = np.nan
     pixels = pixels_from_image(image(depth, "32FC1"))
@@ -98,12 +98,12 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
         (make(IMAGE, height=2**31, width=2**31, encoding="mono8", step=9), "expected 2147483648 x"),
     ],
 )  # fmt: skip
-def test_an_image_that_cannot_be_shown_says_why(message: Any, issue: str) -> None:
+def test_undecodable_image_gives_reason(message: Any, issue: str) -> None:
     with pytest.raises(ArchiveError, match=issue):
         pixels_from_image(message)
 
 
-def test_compressed_images_are_decoded_depth_too() -> None:
+def test_compressed_images_and_depth_are_decoded() -> None:
     good, png = cv2.imencode(".png", BGR)
     assert good
     assert pixels_from_compressed(make(COMPRESSED, format="png", data=png)).tolist() == BGR.tolist()
@@ -133,13 +133,13 @@ def frames_before_a_camera() -> Frames:
     return frames
 
 
-def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInImage | None:
-    lens = intrinsics_from_camera(camera_of_info(info), is_rectified=is_rectified)
-    return frames_in_image(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
+def frames_seen_by(info: Any, *, is_rectified: bool = False) -> FramesInImage | None:
+    intrinsics = intrinsics_from_camera(camera_of_info(info), is_rectified=is_rectified)
+    return frames_in_image(intrinsics, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
 
-def test_a_frame_before_the_camera_is_where_the_pinhole_puts_it() -> None:
-    seen = seen_by(camera())
+def test_frame_in_front_of_camera_matches_pinhole_projection() -> None:
+    seen = frames_seen_by(camera())
     assert seen is not None
     assert seen.names == ["ahead"]
     u, v = 320 + 400 * 0.5 / 2, 240.0
@@ -151,37 +151,37 @@ def test_a_frame_before_the_camera_is_where_the_pinhole_puts_it() -> None:
     assert z == pytest.approx([0.0, -length / 2 * 410 / 480])  # z up
 
 
-def test_a_lens_moves_it_as_its_distortion_says() -> None:
+def test_distortion_is_applied_to_frame() -> None:
     info = camera(d=np.array([0.2, 0, 0, 0, 0]))
-    seen = seen_by(info)
+    seen = frames_seen_by(info)
     assert seen is not None
     radius = 0.25
     assert seen.origins[0, 0] * 640 == pytest.approx(320 + 400 * radius * (1 + 0.2 * radius**2))
     fisheye = camera(d=np.array([0.1, 0.0, 0.0, 0.0]), distortion_model="equidistant")
-    seen = seen_by(fisheye)
+    seen = frames_seen_by(fisheye)
     assert seen is not None
     angle = np.arctan(radius)
     assert seen.origins[0, 0] * 640 == pytest.approx(320 + 400 * (angle + 0.1 * angle**3))
 
 
-def test_on_a_rectified_image_the_new_matrix_holds() -> None:
+def test_rectified_image_uses_projection_matrix() -> None:
     info = camera(d=np.array([0.2, 0, 0, 0, 0]), p=np.array([300.0, 0, 310, 0, 0, 300, 240, 0, 0, 0, 1, 0]))
-    seen = seen_by(info, is_rectified=True)
+    seen = frames_seen_by(info, is_rectified=True)
     assert seen is not None
     assert seen.origins[0, 0] * 640 == pytest.approx(310 + 300 * 0.25)
 
 
 @pytest.mark.parametrize("k", [np.zeros(9), np.full(9, np.nan)])
-def test_a_camera_without_numbers_sees_no_frame(k: np.ndarray) -> None:
-    assert seen_by(camera(k=k)) is None
+def test_uncalibrated_camera_sees_no_frame(k: np.ndarray) -> None:
+    assert frames_seen_by(camera(k=k)) is None
 
 
-def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
-    places = np.array([[0.5, 0.5], [0.5005, 0.5], [0.52, 0.5], [0.9, 0.1]])
+def test_coincident_frames_share_label_and_labels_do_not_overlap() -> None:
+    positions = np.array([[0.5, 0.5], [0.5005, 0.5], [0.52, 0.5], [0.9, 0.1]])
     seen = SimpleNamespace(
         names=["a", "b", "c_with_a_long_name", "d<e>"],
-        origins=places,
-        tips=places[:, None] + np.eye(3)[None, :, :2] / 20,
+        origins=positions,
+        tips=positions[:, None] + np.eye(3)[None, :, :2] / 20,
     )
     drawn = overlay(seen, 4 / 3)
     assert "a +1" in drawn and ">b<" not in drawn
@@ -189,7 +189,7 @@ def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
     assert drawn.count("<span") == 3
 
 
-def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
+def test_panel_shows_first_middle_and_last_image_and_reports_errors() -> None:
     panel, issues = CameraPanel(), Issues()
     times = [START_NS + k * 10**9 for k in range(21)]
     panel.add(
@@ -234,7 +234,7 @@ def series(make_image: Callable[[int], np.ndarray], encoding: str, count: int = 
     return [(START_NS + row * 100_000_000, image(make_image(row), encoding)) for row in range(count)]
 
 
-def coloured(row: int) -> np.ndarray:
+def three_colour_image(row: int) -> np.ndarray:
     """Blue above and below; the line in the middle is red on its left, and green on its right from the half on."""
     values = np.zeros((7, 40, 3), np.uint8)
     values[..., 0] = 255
@@ -243,8 +243,8 @@ def coloured(row: int) -> np.ndarray:
     return values
 
 
-def test_the_middle_line_of_a_camera_is_drawn_over_time_with_its_means() -> None:
-    body = lines_section(batch("/camera/image_raw", series(coloured, "bgr8")))
+def test_middle_line_is_drawn_over_time_with_means() -> None:
+    body = lines_section(batch("/camera/image_raw", series(three_colour_image, "bgr8")))
     (data,) = re.findall(r'src="data:image/webp;base64,([^"]*)" alt="/camera/image_raw, the middle line', body)
     pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
     rows, columns = pixels.shape[:2]
@@ -255,7 +255,7 @@ def test_the_middle_line_of_a_camera_is_drawn_over_time_with_its_means() -> None
     assert "of 200 images" in body and all(name in body for name in ("red", "green", "blue"))
 
 
-def test_greys_have_one_curve_files_are_read_and_what_is_no_image_is_left_out() -> None:
+def test_grey_images_have_one_curve_and_invalid_images_are_skipped() -> None:
     grey = series(lambda row: np.full((5, 6), row, np.uint8), "mono8", count=20)
     body = lines_section(batch("/ir/image_raw", grey))
     assert "brightness" in body and "green" not in body
