@@ -15,7 +15,7 @@ from fieldplay.report.html.trajectory_figures import lengthwise
 from fieldplay.report.panels.odometry_errors import MAX_POSES, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.trajectories.evaluation import EvaluationSettings
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
 from fieldplay_testing.walks import Array, drift_trajectory, headings, wander
