@@ -46,8 +46,8 @@ class Stage(NodeStage):
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
-        given = {**SETTINGS, "child_frames": FRAMES, **parameters}
-        node: ComputationNode = self.add(ackermann_odometry.node, given)
+        settings = {**SETTINGS, "child_frames": FRAMES, **parameters}
+        node: ComputationNode = self.add(ackermann_odometry.node, settings)
         self.wait(lambda: self.joints.get_subscription_count() and self.listener.count_publishers("/farm/path"))
         return node
 
@@ -62,7 +62,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_each_joint_state_becomes_one_odometry_as_in_a_batch(stage: Stage) -> None:
+def test_each_joint_state_becomes_one_odometry_as_in_batch(stage: Stage) -> None:
     stage.start(frame_prefix="robot/")
     tenths = np.arange(40)
     for tenth in tenths.tolist():
@@ -85,7 +85,7 @@ def test_each_joint_state_becomes_one_odometry_as_in_a_batch(stage: Stage) -> No
         assert stamps == {(START + row // 10, row % 10 * 100_000_000)}
 
 
-def test_the_path_stays_short_reaches_back_to_the_start_and_is_there_for_who_comes_late(stage: Stage) -> None:
+def test_path_is_short_reaches_start_and_is_latched(stage: Stage) -> None:
     stage.start()
     for tenth in range(100):
         stage.drive(tenth)
@@ -103,19 +103,19 @@ def test_the_path_stays_short_reaches_back_to_the_start_and_is_there_for_who_com
         assert pose.pose == integrate_odometry[pose.header.stamp.sec, pose.header.stamp.nanosec]
 
 
-def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
+def test_backward_stamp_jump_resets_node(stage: Stage) -> None:
     stage.start()
     for tenth in (*range(30), *range(10, 20)):
         stage.drive(tenth)
     stage.wait(lambda: len(stage.odometry) == 40)
-    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
-    assert places[29] > 2
-    assert places[30] == 0
-    assert places[30:] == pytest.approx(places[:10])
+    positions = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert positions[29] > 2
+    assert positions[30] == 0
+    assert positions[30:] == pytest.approx(positions[:10])
     stage.wait(lambda: [len(path.poses) for path in stage.paths].count(1) == 2)
 
 
-def test_a_clock_that_jumps_back_starts_it_anew_though_the_next_stamp_is_later(stage: Stage) -> None:
+def test_backward_clock_jump_resets_node_though_next_stamp_is_later(stage: Stage) -> None:
     node = stage.start(use_sim_time=True)
     for tenth in range(30):
         stage.drive(tenth)
@@ -130,7 +130,7 @@ def test_a_clock_that_jumps_back_starts_it_anew_though_the_next_stamp_is_later(s
     assert stage.odometry[-1].pose.pose.position.x == 0
 
 
-def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+def test_player_jump_resets_node_forward_too(stage: Stage) -> None:
     stage.start()
     jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
@@ -141,28 +141,28 @@ def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage:
     for tenth in range(20, 40):  # without a gap: nothing but the player's word tells of the jump
         stage.drive(tenth)
     stage.wait(lambda: len(stage.odometry) == 40)
-    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
-    assert places[19] > 1 and places[20] == 0
-    assert places[20:] == pytest.approx(places[:20])
+    positions = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert positions[19] > 1 and positions[20] == 0
+    assert positions[20:] == pytest.approx(positions[:20])
     stage.wait(lambda: [len(path.poses) for path in stage.paths].count(1) == 2)
     assert stage.paths[-1].poses[0].header.stamp.sec == START + 2
 
 
-def test_with_another_owner_of_the_odometry_s_frame_only_the_joints_are_on_tf(stage: Stage) -> None:
+def test_only_joints_are_on_tf_if_odometry_frame_has_other_owner(stage: Stage) -> None:
     stage.start(odom_tf=False)
     stage.drive(0)
     stage.wait(lambda: stage.transforms and stage.odometry)
     assert [tf.child_frame_id for tf in stage.transforms[0].transforms] == NAMES
 
 
-def test_the_base_may_be_the_only_frame(stage: Stage) -> None:
+def test_base_only_frame_tree_works(stage: Stage) -> None:
     stage.start(child_frames=["base_link"])
     stage.drive(0)
     stage.wait(lambda: stage.transforms)
     assert [tf.child_frame_id for tf in stage.transforms[0].transforms] == ["base_link"]
 
 
-def test_a_message_that_makes_no_sense_is_left_out(stage: Stage) -> None:
+def test_invalid_message_is_skipped(stage: Stage) -> None:
     stage.start()
     stage.drive(0, rate=NAN)
     stage.joints.publish(JointState(name=["drive_1"], position=[1.0], velocity=[1.0]))
@@ -175,7 +175,7 @@ def test_a_message_that_makes_no_sense_is_left_out(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("child_frames", ["base_link", "wheel"]), ("wheelbase_m", 0.0), ("integration", "best")]
 )
-def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: Any) -> None:
-    given = {**SETTINGS, "child_frames": FRAMES, name: value}
+def test_invalid_parameters_are_rejected(ros: None, name: str, value: Any) -> None:
+    settings = {**SETTINGS, "child_frames": FRAMES, name: value}
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        ackermann_odometry.node(parameter_overrides=overrides_from(given))
+        ackermann_odometry.node(parameter_overrides=overrides_from(settings))

@@ -12,13 +12,13 @@ SECONDS = 1.0
 AIR = Yard(air=Air(dust_per_m=0.3))
 
 
-def made() -> SensorIntegrity:
+def make_computation() -> SensorIntegrity:
     """It knows where its sensors are, and has seen all revolutions of the radar."""
-    found = SensorIntegrity({"lasers": ["laser"]})
+    computation = SensorIntegrity({"lasers": ["laser"]})
     mounted: dict[str, Array] = {"laser": LASER, "radar": RADAR}
-    found.link = lambda parent, child: mounted[child]
-    found.frames = {"scan": FrameNames("laser"), "radar": FrameNames("radar")}
-    return found
+    computation.link = lambda parent, child: mounted[child]
+    computation.frames = {"scan": FrameNames("laser"), "radar": FrameNames("radar")}
+    return computation
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +46,26 @@ def clouds() -> Clouds:
 
 
 def ranges_of(computation: SensorIntegrity, name: str, record: Record) -> list[Array]:
-    return [made.ranges_m for _, made in computation.step(name, record) if isinstance(made, LaserScans)]
+    return [output.ranges_m for _, output in computation.step(name, record) if isinstance(output, LaserScans)]
 
 
 def row(scans: LaserScans, number: int) -> LaserScans:
     return scans.only(np.array([number]))
 
 
-def test_one_by_one_they_are_judged_as_all_at_once(scans: LaserScans, clouds: Clouds) -> None:
-    whole, single = made(), made()
+def test_online_integrity_equals_batch(scans: LaserScans, clouds: Clouds) -> None:
+    whole, single = make_computation(), make_computation()
     warnings: list[str] = []
     single.warn = warnings.append
     assert ranges_of(whole, "radar", clouds) == ranges_of(single, "radar", clouds) == []
     (batch,) = ranges_of(whole, "scan", scans)
-    found = [ranges_of(single, "scan", row(scans, number))[0][0] for number in range(len(scans))]
+    ranges = [ranges_of(single, "scan", row(scans, number))[0][0] for number in range(len(scans))]
     assert np.isnan(batch).sum() > np.isnan(scans.ranges_m).sum() + 100
-    assert np.array_equal(np.stack(found), batch, equal_nan=True) and warnings == []
+    assert np.array_equal(np.stack(ranges), batch, equal_nan=True) and warnings == []
 
 
-def test_a_scan_of_an_earlier_time_is_judged_as_if_it_were_the_first(scans: LaserScans, clouds: Clouds) -> None:
-    ahead, fresh = made(), made()
+def test_scan_of_earlier_time_is_classified_as_first(scans: LaserScans, clouds: Clouds) -> None:
+    ahead, fresh = make_computation(), make_computation()
     warnings: list[str] = []
     ahead.warn = warnings.append
     for computation in (ahead, fresh):
@@ -77,8 +77,8 @@ def test_a_scan_of_an_earlier_time_is_judged_as_if_it_were_the_first(scans: Lase
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_what_is_known_of_a_later_time_is_forgotten(scans: LaserScans, clouds: Clouds, is_later: bool) -> None:
-    known, fresh = made(), made()
+def test_state_of_later_time_is_discarded(scans: LaserScans, clouds: Clouds, is_later: bool) -> None:
+    known, fresh = make_computation(), make_computation()
     last = len(scans) - 1
     for computation in (known, fresh):
         ranges_of(computation, "radar", clouds)

@@ -47,8 +47,8 @@ class Stage(NodeStage):
 
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until it hears."""
-        given = {"robot_description": TOY, **parameters}
-        self.add(joint_transforms.node, given)
+        settings = {"robot_description": TOY, **parameters}
+        self.add(joint_transforms.node, settings)
         self.wait(self.joints.get_subscription_count)
 
     def move(self, sec: int, names: list[str], position: list[float], **others: list[float]) -> None:
@@ -78,13 +78,13 @@ def test_each_joint_state_becomes_one_message_with_its_stamp(stage: Stage) -> No
     }  # fmt: skip
     expected = transforms_from_positions(model_from_text(TOY), list(positions), list(positions.values()))
     for tf in stage.moving[0].transforms:
-        place, turn = tf.transform.translation, tf.transform.rotation
+        translation, turn = tf.transform.translation, tf.transform.rotation
         transform = expected[tf.child_frame_id]
-        np.testing.assert_allclose([place.x, place.y, place.z], transform[:3, 3])
+        np.testing.assert_allclose([translation.x, translation.y, translation.z], transform[:3, 3])
         np.testing.assert_allclose([turn.x, turn.y, turn.z, turn.w], quaternion_from_rotation(transform[:3, :3]))
 
 
-def test_the_description_and_the_standing_joints_are_there_for_who_comes_later(stage: Stage) -> None:
+def test_description_and_static_joints_are_latched(stage: Stage) -> None:
     stage.start()
     late: list[TFMessage] = []
     stage.wait(lambda: stage.static and stage.descriptions)
@@ -109,7 +109,7 @@ def test_messages_of_several_devices_each_move_their_own_joints(stage: Stage) ->
     ]
 
 
-def test_what_is_no_position_is_not_published_and_does_not_end_the_node(stage: Stage) -> None:
+def test_invalid_position_is_not_published_and_node_survives(stage: Stage) -> None:
     stage.start()
     stage.move(1, ["shoulder", "slide"], [0.1])
     stage.move(2, ["shoulder", "shoulder"], [0.1, 0.2])
@@ -120,7 +120,7 @@ def test_what_is_no_position_is_not_published_and_does_not_end_the_node(stage: S
     assert [list(edges(message)) for message in stage.moving] == [["hand", "finger"], ["arm"]]
 
 
-def test_frames_take_a_prefix_and_the_frames_of_others_are_left_to_them(stage: Stage) -> None:
+def test_frames_get_prefix_and_foreign_frames_are_skipped(stage: Stage) -> None:
     stage.start(frame_prefix="toy/", ignore_links=["camera", "hand"])
     stage.move(1, ["shoulder", "slide"], [0.1, 0.2])
     stage.wait(lambda: stage.moving)
@@ -136,7 +136,7 @@ def test_frames_take_a_prefix_and_the_frames_of_others_are_left_to_them(stage: S
         ({"robot_description": TOY, "ignore_links": ["tail"]}, "ignore_links: the model 'toy' has no link 'tail'"),
     ],
 )
-def test_a_node_with_bad_parameters_says_why_and_is_not_started(
+def test_invalid_parameters_are_reported_and_node_does_not_start(
     parameters: dict[str, Any], complaint: str, tmp_path: Path
 ) -> None:
     ended = subprocess.run(
@@ -155,7 +155,7 @@ def command(folder: Path, parameters: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["while it starts", "while it waits", "while it works"])
-def test_a_signal_ends_the_program_well(stage: Stage, tmp_path: Path, number: signal.Signals, moment: str) -> None:
+def test_signal_exits_program_cleanly(stage: Stage, tmp_path: Path, number: signal.Signals, moment: str) -> None:
     program = subprocess.Popen(
         command(tmp_path, {"robot_description": TOY}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -46,9 +46,9 @@ class Stage(NodeStage):
         self.add(lander_arm_tcp.node, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
-        self.wait(lambda: all(self.listener.count_publishers(self.resolved(topic)) for topic in self.heard))
+        self.wait(lambda: all(self.listener.count_publishers(self.resolve(topic)) for topic in self.heard))
 
-    def resolved(self, topic: str) -> str:
+    def resolve(self, topic: str) -> str:
         return topic if topic.startswith("/") else f"/mars/{topic}"
 
     def describe(self) -> object:
@@ -60,9 +60,9 @@ class Stage(NodeStage):
         message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
         (publisher or self.joints).publish(message)
 
-    def places(self, topic: str) -> list[list[float]]:
+    def positions(self, topic: str) -> list[list[float]]:
         poses = [message.pose.position for message in self.heard[topic]]
-        return [[place.x, place.y, place.z] for place in poses]
+        return [[position.x, position.y, position.z] for position in poses]
 
 
 def _floats(value: Any) -> Any:
@@ -73,7 +73,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_each_row_has_the_tool_that_was_active_when_it_was_sent_however_late_it_is_read(stage: Stage) -> None:
+def test_row_has_tool_active_at_its_stamp_even_if_read_late(stage: Stage) -> None:
     stage.start()
     tools = [GRAPPLE, BLADE, BLADE, IDC, GRAPPLE, BLADE]
     for tenth, tool in enumerate(tools):
@@ -83,10 +83,10 @@ def test_each_row_has_the_tool_that_was_active_when_it_was_sent_however_late_it_
     stage.wait(lambda: len(stage.heard["tcp"]) == len(tools))
     names = [MODEL.arm.numbering[tool] for tool in tools]
     expected = [pose_of_tool(MODEL.arm, name, [*REACHING[:3], 0.1 * tenth])[:3, 3] for tenth, name in enumerate(names)]
-    np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
+    np.testing.assert_allclose(stage.positions("tcp"), expected, atol=1e-12)
 
 
-def test_before_a_tool_is_known_there_are_frames_and_no_pose(stage: Stage) -> None:
+def test_unknown_tool_gives_frames_but_no_pose(stage: Stage) -> None:
     stage.start()
     stage.move(0, REACHING)
     stage.wait(lambda: len(stage.heard["/tf"]) == 1)
@@ -100,7 +100,7 @@ def test_before_a_tool_is_known_there_are_frames_and_no_pose(stage: Stage) -> No
     assert [edge.child_frame_id for edge in stage.heard["/tf"][0].transforms] == list(FRAMES)
 
 
-def test_the_bent_arm_carries_what_the_grapple_holds_and_the_pots_have_a_pose_of_their_own(stage: Stage) -> None:
+def test_deflection_includes_payload_and_pots_have_own_pose(stage: Stage) -> None:
     stage.start(dh_set="naif")
     stage.tool.publish(UInt8(data=GRAPPLE))
     stage.phase.publish(UInt8(data=3))
@@ -108,21 +108,23 @@ def test_the_bent_arm_carries_what_the_grapple_holds_and_the_pots_have_a_pose_of
     stage.move(0, straight)
     stage.move(0, REACHING, stage.pots)
     stage.wait(lambda: stage.heard["tcp_deflected"] and stage.heard["tcp_pot"])
-    (straight_place,), (bent_place,) = stage.places("tcp"), stage.places("tcp_deflected")
-    moved = (np.array(bent_place) - straight_place) * 1e3
+    (straight_position,), (bent_position,) = stage.positions("tcp"), stage.positions("tcp_deflected")
+    moved = (np.array(bent_position) - straight_position) * 1e3
     np.testing.assert_allclose(moved, (-11.015274, -9.387336, 21.164884), atol=2e-5)
     np.testing.assert_allclose(
-        stage.places("tcp_pot")[0], pose_of_tool(MODEL.arm, "grapple", REACHING)[:3, 3], atol=1e-12
+        stage.positions("tcp_pot")[0], pose_of_tool(MODEL.arm, "grapple", REACHING)[:3, 3], atol=1e-12
     )
 
 
-def test_the_error_is_ours_less_the_archive_s_where_the_archive_has_that_time(stage: Stage) -> None:
+def test_error_is_own_minus_archive_pose_at_same_time(stage: Stage) -> None:
     stage.start()
     stage.tool.publish(UInt8(data=BLADE))
     archived = PoseStamped()
     archived.header.stamp.sec, archived.header.stamp.nanosec = START, 100_000_000
-    place = pose_of_tool(MODEL.arm, "blade_1", REACHING)[:3, 3]
-    archived.pose.position.x, archived.pose.position.y, archived.pose.position.z = (place - [0.001, 0, 0.002]).tolist()
+    position = pose_of_tool(MODEL.arm, "blade_1", REACHING)[:3, 3]
+    archived.pose.position.x, archived.pose.position.y, archived.pose.position.z = (
+        position - [0.001, 0, 0.002]
+    ).tolist()
     stage.archived.publish(archived)
     stage.move(0, REACHING)
     stage.move(1, REACHING)
@@ -132,7 +134,7 @@ def test_the_error_is_ours_less_the_archive_s_where_the_archive_has_that_time(st
     assert error.header.frame_id == "payload"
 
 
-def test_the_archive_s_own_numbers_hold_from_when_they_are_told(stage: Stage) -> None:
+def test_reported_values_apply_from_their_stamp(stage: Stage) -> None:
     stage.start()
     stage.tool.publish(UInt8(data=GRAPPLE))
     stage.move(0, REACHING)
@@ -141,30 +143,30 @@ def test_the_archive_s_own_numbers_hold_from_when_they_are_told(stage: Stage) ->
     stage.geometry.publish(Float64MultiArray(data=own.tolist()))
     stage.move(1, REACHING)
     stage.wait(lambda: len(stage.heard["tcp"]) == 2)
-    first, second = np.array(stage.places("tcp"))
+    first, second = np.array(stage.positions("tcp"))
     np.testing.assert_allclose(second - first, (0.35 - 0.2993) * MODEL.arm.down, atol=1e-12)
 
 
-def test_settings_without_sense_are_refused_at_once(stage: Stage) -> None:
+def test_invalid_settings_are_rejected_at_once(stage: Stage) -> None:
     with pytest.raises(ValueError, match="dh_set: expected one of auto, naif, sis, got 'moon'"):
         stage.start(dh_set="moon")
 
 
-def test_the_place_of_the_play_head_is_all_one_to_it(stage: Stage) -> None:
+def test_play_head_position_does_not_matter(stage: Stage) -> None:
     """It remembers no row: what a jump is told for, the frames and poses at the new place, it has at once."""
     stage.start()
     stage.tool.publish(UInt8(data=BLADE))
     for tenth in (0, 1, 600, 0):  # on, a jump forward, and one back
-        stage.archived.publish(archived_at(tenth))
+        stage.archived.publish(archived_pose(tenth))
         stage.move(tenth, [*REACHING[:3], 0.001 * tenth])
     stage.wait(lambda: len(stage.heard["tcp_error"]) == len(stage.heard["/tf"]) == 4)
     angles = [[*REACHING[:3], 0.001 * tenth] for tenth in (0, 1, 600, 0)]
     expected = [pose_of_tool(MODEL.arm, MODEL.arm.numbering[BLADE], row)[:3, 3] for row in angles]
-    np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
+    np.testing.assert_allclose(stage.positions("tcp"), expected, atol=1e-12)
     assert stage.listener.count_subscribers("/mars/player/jump") == 0
 
 
-def archived_at(tenth: int) -> PoseStamped:
+def archived_pose(tenth: int) -> PoseStamped:
     message = PoseStamped()
     message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
     return message

@@ -14,7 +14,7 @@ from fieldplay_testing.nodes.node_stage import TopicRecorder
 TOPIC = "/large"
 
 
-def test_messages_go_out_as_they_are_and_by_rclpy_where_rcl_has_no_such_function(
+def test_messages_are_published_unchanged_and_by_rclpy_without_rcl_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listener = TopicRecorder()

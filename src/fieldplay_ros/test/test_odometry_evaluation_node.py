@@ -53,9 +53,9 @@ class Stage(NodeStage):
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
-        given = {"estimate": "wheel_odom", "truth": "dgps/odom", "lengths_m": LENGTHS, **parameters}
-        node: ComputationNode = self.add(odometry_evaluation.node, given)
-        truth = self.pose if given["truth"] == "dgps/pose" else self.truth
+        settings = {"estimate": "wheel_odom", "truth": "dgps/odom", "lengths_m": LENGTHS, **parameters}
+        node: ComputationNode = self.add(odometry_evaluation.node, settings)
+        truth = self.pose if settings["truth"] == "dgps/pose" else self.truth
         self.wait(lambda: self.estimate.get_subscription_count() and truth.get_subscription_count())
         self.wait(lambda: self.listener.count_publishers("/rover/evaluation/truth_path"))
         return node
@@ -85,16 +85,16 @@ def stamp_of(stamp_ns: int) -> Time:
 
 
 def pose_message(transform: Array) -> Pose:
-    place, turn = transform[:3, 3].tolist(), quaternion_from_rotation(transform[:3, :3]).tolist()
-    at, as_turned = (dict(zip(names, values, strict=True)) for names, values in (("xyz", place), ("xyzw", turn)))
+    position, turn = transform[:3, 3].tolist(), quaternion_from_rotation(transform[:3, :3]).tolist()
+    at, as_turned = (dict(zip(names, values, strict=True)) for names, values in (("xyz", position), ("xyzw", turn)))
     return Pose(position=Point(**at), orientation=Quaternion(**as_turned))
 
 
 def transform_message(parent: str, child: str, transform: Array, stamp: Time) -> TransformStamped:
     message, pose = TransformStamped(child_frame_id=child), pose_message(transform)
     message.header.frame_id, message.header.stamp = parent, stamp
-    place = message.transform.translation
-    place.x, place.y, place.z = pose.position.x, pose.position.y, pose.position.z
+    translation = message.transform.translation
+    translation.x, translation.y, translation.z = pose.position.x, pose.position.y, pose.position.z
     message.transform.rotation = pose.orientation
     return message
 
@@ -110,7 +110,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def known_reports(truth: Array = TRUTH) -> list[Any]:
+def finite_reports(truth: Array = TRUTH) -> list[Any]:
     state = RunningEvaluation(EvaluationSettings(lengths_m=tuple(LENGTHS)))
     for row in range(200):
         state.add_estimate(START + row * STEP, ESTIMATE[row])
@@ -118,11 +118,11 @@ def known_reports(truth: Array = TRUTH) -> list[Any]:
     return state.reports()
 
 
-def test_each_second_it_tells_what_the_functions_find(stage: Stage) -> None:
+def test_status_each_second_matches_evaluation_functions(stage: Stage) -> None:
     stage.start()
     stage.drive(range(200))
     stage.wait(lambda: len(stage.errors) == len(stage.statistics) == len(stage.paths) == 9)
-    known = known_reports()
+    known = finite_reports()
     assert [error.data for error in stage.errors] == pytest.approx([one.position_error_m for one in known])
     for message, report in zip(stage.statistics, known, strict=True):
         assert message.header.stamp == stamp_of(report.stamp_ns)
@@ -131,8 +131,8 @@ def test_each_second_it_tells_what_the_functions_find(stage: Stage) -> None:
         ):
             assert status.name == name and status.message.startswith("rmse ")
             assert [value.key for value in status.values] == [key for key, _ in values]
-            told = [float(value.value) for value in status.values]
-            assert told == pytest.approx([float(value) for _, value in values], abs=1e-9)
+            reported = [float(value.value) for value in status.values]
+            assert reported == pytest.approx([float(value) for _, value in values], abs=1e-9)
     assert [status.name for status in stage.statistics[-1].status] == [
         "wheel_odom: ATE",
         "wheel_odom: RPE over 1 kept pose",
@@ -141,21 +141,21 @@ def test_each_second_it_tells_what_the_functions_find(stage: Stage) -> None:
     ]
 
 
-def test_the_path_is_the_estimate_laid_upon_the_truth(stage: Stage) -> None:
+def test_path_is_estimate_aligned_to_truth(stage: Stage) -> None:
     stage.start()
     stage.drive(range(200))
     stage.wait(lambda: len(stage.paths) == len(stage.truths) == 9)
-    pairs = known_reports()[-1].evaluation.pairs
+    pairs = finite_reports()[-1].evaluation.pairs
     for path, poses in ((stage.paths[-1], pairs.estimate), (stage.truths[-1], pairs.truth)):
         assert path.header.frame_id == "map"
-        places = [(one.pose.position.x, one.pose.position.y, one.pose.position.z) for one in path.poses]
-        assert np.array(places) == pytest.approx(poses[:, :3, 3])
+        positions = [(one.pose.position.x, one.pose.position.y, one.pose.position.z) for one in path.poses]
+        assert np.array(positions) == pytest.approx(poses[:, :3, 3])
         assert [one.header.stamp for one in path.poses] == [stamp_of(stamp) for stamp in pairs.stamp_ns.tolist()]
     first = stage.paths[-1].poses[0].pose, stage.truths[-1].poses[0].pose
     assert first[0].position.x == pytest.approx(first[1].position.x)
 
 
-def test_the_lever_arm_comes_from_tf_and_until_then_the_poses_wait(stage: Stage) -> None:
+def test_lever_arm_comes_from_tf_and_poses_wait_for_it(stage: Stage) -> None:
     node = stage.start()
     stage.drive(range(200), truth=TRUTH @ BODY_T_UNIT, child="dgps")
     stage.wait(lambda: set(last_of(node).values()) == {START + 199 * STEP})
@@ -165,11 +165,11 @@ def test_the_lever_arm_comes_from_tf_and_until_then_the_poses_wait(stage: Stage)
     stage.estimate.publish(odometry(ESTIMATE[199], START + 199 * STEP, ("odom", "base_link")))
     stage.wait(lambda: len(stage.errors) == 9)
     estimate = TRUTH[0] @ np.linalg.inv(ESTIMATE[0]) @ ESTIMATE @ BODY_T_UNIT
-    apart = np.linalg.norm(estimate[:, :3, 3] - (TRUTH @ BODY_T_UNIT)[:, :3, 3], axis=1)
-    assert [error.data for error in stage.errors] == pytest.approx(apart[19:199:20])
+    distances = np.linalg.norm(estimate[:, :3, 3] - (TRUTH @ BODY_T_UNIT)[:, :3, 3], axis=1)
+    assert [error.data for error in stage.errors] == pytest.approx(distances[19:199:20])
 
 
-def test_a_truth_that_comes_late_is_told_of_at_once(stage: Stage) -> None:
+def test_late_truth_is_reported_at_once(stage: Stage) -> None:
     node = stage.start()
     for row in range(200):
         stage.estimate.publish(odometry(ESTIMATE[row], START + row * STEP, ("odom", "base_link")))
@@ -177,10 +177,10 @@ def test_a_truth_that_comes_late_is_told_of_at_once(stage: Stage) -> None:
     for row in range(200):
         stage.truth.publish(odometry(TRUTH[row], START + row * STEP, ("map", "base_link")))
     stage.wait(lambda: len(stage.errors) == 9)
-    assert [error.data for error in stage.errors] == pytest.approx([one.position_error_m for one in known_reports()])
+    assert [error.data for error in stage.errors] == pytest.approx([one.position_error_m for one in finite_reports()])
 
 
-def test_times_that_jump_back_start_it_anew(stage: Stage) -> None:
+def test_backward_time_jump_resets_node(stage: Stage) -> None:
     stage.start()
     stage.drive(range(200))
     stage.wait(lambda: len(stage.errors) == 9)
@@ -190,15 +190,15 @@ def test_times_that_jump_back_start_it_anew(stage: Stage) -> None:
     assert errors[9:] == pytest.approx(errors[:4])
 
 
-def test_a_truth_may_be_poses_and_one_without_rotation_tells_none(stage: Stage) -> None:
+def test_truth_may_be_poses_and_without_rotation_gives_no_rotation_error(stage: Stage) -> None:
     stage.start(truth="dgps/pose", truth_type="pose")
     for row in range(200):
         stamp = stamp_of(START + row * STEP)
         stage.estimate.publish(odometry(ESTIMATE[row], START + row * STEP, ("odom", "base_link")))
-        made = PoseStamped(pose=pose_message(TRUTH[row]))
-        made.pose.orientation.w = made.pose.orientation.x = made.pose.orientation.y = made.pose.orientation.z = 0.0
-        made.header.stamp = stamp
-        stage.pose.publish(made)
+        truth = PoseStamped(pose=pose_message(TRUTH[row]))
+        truth.pose.orientation.w = truth.pose.orientation.x = truth.pose.orientation.y = truth.pose.orientation.z = 0.0
+        truth.header.stamp = stamp
+        stage.pose.publish(truth)
     stage.wait(lambda: len(stage.statistics) == 9)
     keys = {value.key for status in stage.statistics[-1].status for value in status.values}
     assert "translation_rmse_m" in keys and not any(key.startswith("rotation") for key in keys)
@@ -207,6 +207,6 @@ def test_a_truth_may_be_poses_and_one_without_rotation_tells_none(stage: Stage) 
 @pytest.mark.parametrize(
     ("name", "value"), [("alignment", "best"), ("lengths_m", [-1.0]), ("truth_type", "speed"), ("period_s", 0.0)]
 )
-def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: Any) -> None:
+def test_invalid_parameters_are_rejected(ros: None, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name.replace('truth_type', 'types')}: expected"):
         odometry_evaluation.node(parameter_overrides=[Parameter(name, value=value)])

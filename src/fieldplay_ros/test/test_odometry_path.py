@@ -24,16 +24,16 @@ def climb(count: int = 200) -> tuple[np.ndarray, np.ndarray]:
     return START * 1_000_000_000 + steps * 100_000_000, poses
 
 
-def test_ways_are_measured_up_the_slope_and_poses_stay_as_they_are() -> None:
+def test_path_length_is_measured_along_slope_and_poses_are_unchanged() -> None:
     stamps, poses = climb(51)  # 5 m in steps of 0.1 m
     growths, _ = path_from_poses(PathLimits(step_m=0.99, poses=20), None, stamps, poses)
-    kept = growths[-1].points
-    assert kept.poses[:, 0] == pytest.approx([0.0, 0.8, 1.6, 2.4, 3.2, 4.0])
-    np.testing.assert_array_equal(kept.poses, poses[::10])
-    np.testing.assert_array_equal(kept.stamp_ns, stamps[::10])
+    kept_rows = growths[-1].points
+    assert kept_rows.poses[:, 0] == pytest.approx([0.0, 0.8, 1.6, 2.4, 3.2, 4.0])
+    np.testing.assert_array_equal(kept_rows.poses, poses[::10])
+    np.testing.assert_array_equal(kept_rows.stamp_ns, stamps[::10])
 
 
-def test_row_by_row_it_is_the_same_trail() -> None:
+def test_row_by_row_gives_same_path() -> None:
     stamps, poses = climb()
     whole, _ = path_from_poses(LIMITS, None, stamps, poses)
     state, single = None, []
@@ -46,7 +46,7 @@ def test_row_by_row_it_is_the_same_trail() -> None:
     assert len(single[-1]) <= 20 < len(single)
 
 
-def test_a_place_that_is_no_number_is_refused() -> None:
+def test_non_finite_position_is_rejected() -> None:
     stamps, poses = climb(3)
     poses[1, 2] = np.nan
     with pytest.raises(ValueError, match="expected finite poses, got"):
@@ -63,15 +63,20 @@ class Stage(NodeStage):
         self.odometry = self.listener.create_publisher(Odometry, "wheel_odom", 500)
 
     def start(self) -> None:
-        given: dict[str, Any] = {"odometry": "wheel_odom", "path_step_m": 0.5, "path_poses": 20, "frame_prefix": "a/"}
-        self.add(odometry_path.node, given)
+        settings: dict[str, Any] = {
+            "odometry": "wheel_odom",
+            "path_step_m": 0.5,
+            "path_poses": 20,
+            "frame_prefix": "a/",
+        }
+        self.add(odometry_path.node, settings)
         self.wait(lambda: self.odometry.get_subscription_count() and self.listener.count_publishers("/rover/path"))
 
     def send(self, stamp_ns: int, pose: list[float]) -> None:
         message = Odometry()
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 1_000_000_000)
-        place, turn = message.pose.pose.position, message.pose.pose.orientation
-        place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = pose
+        position, turn = message.pose.pose.position, message.pose.pose.orientation
+        position.x, position.y, position.z, turn.x, turn.y, turn.z, turn.w = pose
         self.odometry.publish(message)
 
 
@@ -79,7 +84,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_the_node_sends_the_poses_as_they_came_in_its_frame_and_starts_anew_in_the_past(stage: Stage) -> None:
+def test_node_publishes_poses_unchanged_and_resets_on_backward_jump(stage: Stage) -> None:
     stamps, poses = climb(20)
     stage.start()
     for stamp, pose in zip(stamps.tolist(), poses.tolist(), strict=True):

@@ -23,7 +23,7 @@ GREY = 90
 # The camera looks where the laser does, 0.5 m to its right: optical axes of a frame that is forward left up.
 CAMERA_T_LASER = [0.0, -1.0, 0.0, -0.5, 0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 LASER_T_CAMERA_QUATERNION = (-0.5, 0.5, -0.5, 0.5)
-LASER_T_CAMERA_PLACE = (0.0, -0.5, 0.0)
+LASER_T_CAMERA_XYZ = (0.0, -0.5, 0.0)
 
 
 def at(milliseconds: int, frame: str) -> Header:
@@ -53,24 +53,24 @@ class Stage(NodeStage):
         self.moving = self.listener.create_publisher(TFMessage, "/tf", 50)
 
     def start(self, **parameters: Any) -> Overlay:
-        given = {"image": "camera/image_raw", "scan": "laser/scan", "size_px": 8.0, **parameters}
-        node = self.add(Overlay, given)
-        sources = [self.infos, self.packed if given["image"].endswith("compressed") else self.images, self.static]
-        sources += [self.moving, self.scans if given["scan"] else self.clouds]
+        settings = {"image": "camera/image_raw", "scan": "laser/scan", "size_px": 8.0, **parameters}
+        node = self.add(Overlay, settings)
+        sources = [self.infos, self.packed if settings["image"].endswith("compressed") else self.images, self.static]
+        sources += [self.moving, self.scans if settings["scan"] else self.clouds]
         self.wait(lambda: all(source.get_subscription_count() for source in sources))
         self.wait(lambda: self.listener.count_publishers("/argo/camera/overlay"))
         return node
 
-    def tell_place(self, publisher: Any, milliseconds: int = 0, forward_m: float = 0.0) -> None:
+    def publish_transform(self, publisher: Any, milliseconds: int = 0, forward_m: float = 0.0) -> None:
         """The camera in the laser's frame on tf."""
         edge = TransformStamped(header=at(milliseconds, "laser"), child_frame_id="camera")
-        place, turn = edge.transform.translation, edge.transform.rotation
-        place.x, place.y, place.z = LASER_T_CAMERA_PLACE
-        place.x += forward_m
+        translation, turn = edge.transform.translation, edge.transform.rotation
+        translation.x, translation.y, translation.z = LASER_T_CAMERA_XYZ
+        translation.x += forward_m
         turn.x, turn.y, turn.z, turn.w = LASER_T_CAMERA_QUATERNION
         publisher.publish(TFMessage(transforms=[edge]))
 
-    def tell_camera(self) -> None:
+    def publish_camera_info(self) -> None:
         k = [FOCAL, 0.0, WIDTH / 2, 0.0, FOCAL, HEIGHT / 2, 0.0, 0.0, 1.0]
         info = CameraInfo(header=at(0, "camera"), width=WIDTH, height=HEIGHT, k=k, d=[0.0] * 5)
         info.distortion_model = "plumb_bob"
@@ -107,10 +107,10 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_the_point_of_the_nearest_scan_is_marked_in_each_image(stage: Stage) -> None:
+def test_nearest_scan_is_drawn_in_each_image(stage: Stage) -> None:
     stage.start()
-    stage.tell_place(stage.static)
-    stage.tell_camera()
+    stage.publish_transform(stage.static)
+    stage.publish_camera_info()
     for milliseconds, forward_m in ((0, 2.0), (60, 4.0), (100, 8.0)):
         stage.scan(milliseconds, forward_m)
     stage.show(50)
@@ -122,10 +122,10 @@ def test_the_point_of_the_nearest_scan_is_marked_in_each_image(stage: Stage) -> 
     assert pixels_of(stage.heard[0])[20, 20].tolist() == [GREY] * 3
 
 
-def test_clouds_and_compressed_images_do_as_well(stage: Stage) -> None:
+def test_clouds_and_compressed_images_work_too(stage: Stage) -> None:
     stage.start(image="camera/image_raw/compressed", scan="", cloud="lidar/points", range_m=[1.0, 5.0])
-    stage.tell_place(stage.static)
-    stage.tell_camera()
+    stage.publish_transform(stage.static)
+    stage.publish_camera_info()
     stage.clouds.publish(create_cloud_xyz32(at(0, "laser"), [[3.0, 0.0, 0.6], [-3.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]))
     _, packed = cv2.imencode(".png", np.full((HEIGHT, WIDTH, 3), GREY, np.uint8))
     data = array("B", packed.tobytes())
@@ -134,34 +134,34 @@ def test_clouds_and_compressed_images_do_as_well(stage: Stage) -> None:
     assert is_marked(stage.heard[0], column_of(0, 3), HEIGHT / 2 - FOCAL * 0.6 / 3)
 
 
-def test_a_row_of_its_own_is_used_in_place_of_tf(stage: Stage) -> None:
+def test_camera_t_sensor_parameter_replaces_tf(stage: Stage) -> None:
     stage.start(camera_t_sensor=CAMERA_T_LASER)
-    stage.tell_camera()
+    stage.publish_camera_info()
     stage.scan(0, 4.0)
     stage.show(0)
     stage.wait(lambda: stage.heard)
     assert is_marked(stage.heard[0], column_of(0, 4))
 
 
-def test_an_image_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
+def test_image_waits_for_camera_info_and_tf_of_its_time(stage: Stage) -> None:
     node = stage.start()
     stage.scan(0, 4.0)
     stage.show(0)
     stage.scan(500, 4.0)
-    stage.tell_camera()
-    stage.tell_place(stage.moving, -100, forward_m=-2.0)
+    stage.publish_camera_info()
+    stage.publish_transform(stage.moving, -100, forward_m=-2.0)
     stage.wait(lambda: node._places.buffer.can_transform("camera", "laser", rclpy.time.Time()))
     assert stage.heard == []
-    stage.tell_place(stage.moving, 100, forward_m=2.0)
+    stage.publish_transform(stage.moving, 100, forward_m=2.0)
     stage.wait(lambda: stage.heard)
     assert is_marked(stage.heard[0], column_of(0, 4))
 
 
-def test_the_motion_between_scan_and_image_is_made_up_for_in_a_fixed_frame(stage: Stage) -> None:
+def test_motion_between_scan_and_image_is_compensated_in_fixed_frame(stage: Stage) -> None:
     """The laser is the root of the camera here; the floor lies under both, and they move forward by 1 m in 0.1 s."""
     stage.start(fixed_frame="floor")
-    stage.tell_place(stage.static)
-    stage.tell_camera()
+    stage.publish_transform(stage.static)
+    stage.publish_camera_info()
     for milliseconds, x in ((0, 0.0), (100, 1.0), (200, 2.0)):
         edge = TransformStamped(header=at(milliseconds, "floor"), child_frame_id="laser")
         edge.transform.translation.x = x
@@ -184,7 +184,7 @@ def test_the_motion_between_scan_and_image_is_made_up_for_in_a_fixed_frame(stage
         ({"range_m": [5.0]}, "range_m: expected two numbers"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(ros: None, parameters: dict[str, Any], message: str) -> None:
-    given = {"scan": "laser/scan", **parameters}
+def test_invalid_parameters_are_rejected(ros: None, parameters: dict[str, Any], message: str) -> None:
+    settings = {"scan": "laser/scan", **parameters}
     with pytest.raises(ValueError, match=message):
-        Overlay(parameter_overrides=overrides_from(given))
+        Overlay(parameter_overrides=overrides_from(settings))

@@ -31,7 +31,7 @@ ros = ros_fixture()
 stage = stage_fixture(lambda: NodeStage("watch"))
 
 
-def test_a_step_that_hangs_is_named_and_its_pipeline_stopped(
+def test_hanging_step_is_reported_and_its_pipeline_stopped(
     stage: NodeStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "watch.yaml").write_text(CHAIN)
@@ -42,37 +42,37 @@ def test_a_step_that_hangs_is_named_and_its_pipeline_stopped(
         return process(self, **inputs)
 
     monkeypatch.setattr(Either, "process", waiting)
-    told: list[DiagnosticArray] = []
+    diagnostics: list[DiagnosticArray] = []
     received: list[Odometry] = []
-    stage.listener.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
+    stage.listener.create_subscription(DiagnosticArray, "/diagnostics", diagnostics.append, 10)
     stage.listener.create_subscription(Odometry, "watch/same", received.append, 10)
     sender = stage.listener.create_publisher(PoseStamped, "pose", 10)
     node = stage.add(PipelineNode, {
         "dfpc": str(tmp_path / "watch.yaml"), "inputs": ["pose=pose"], "step_timeout": 0.2, "stats_hz": 50.0,
     })  # fmt: skip
     stage.wait(lambda: sender.get_subscription_count() and node.count_subscribers("watch/same"))
-    stage.wait(lambda: told)
-    sender.publish(stamped(1))
-    stage.wait(lambda: any(message.status[0].level == b"\2" for message in told))
-    last = next(message.status[0] for message in told if message.status[0].level == b"\2")
+    stage.wait(lambda: diagnostics)
+    sender.publish(stamped_pose(1))
+    stage.wait(lambda: any(message.status[0].level == b"\2" for message in diagnostics))
+    last = next(message.status[0] for message in diagnostics if message.status[0].level == b"\2")
     assert last.message.startswith("hangs: sleeper for 0.") and last.name == "pipeline: Watch"
     stage.wait(lambda: not sender.get_subscription_count())
     assert node.trigger_activate() != DONE, "while it hangs still"
     gate.set()
     stage.wait(lambda: node.trigger_activate() == DONE)
     stage.wait(sender.get_subscription_count)
-    sender.publish(stamped(2))
+    sender.publish(stamped_pose(2))
     stage.wait(lambda: received)
     assert [message.header.stamp.sec for message in received] == [2], "what came of the first is not sent any more"
 
 
-def stamped(seconds: int) -> PoseStamped:
+def stamped_pose(seconds: int) -> PoseStamped:
     message = PoseStamped()
     message.header.stamp.sec, message.pose.orientation.w = seconds, 1.0
     return message
 
 
-def test_what_cannot_be_configured_is_refused_and_can_be_mended(stage: NodeStage, tmp_path: Path) -> None:
+def test_invalid_configuration_is_rejected_and_can_be_corrected(stage: NodeStage, tmp_path: Path) -> None:
     (tmp_path / "watch.yaml").write_text(CHAIN.replace("Either", "Neither"))
     parameters = {"dfpc": str(tmp_path / "watch.yaml"), "inputs": ["pose=pose"], "autostart": False}
     node = stage.add(PipelineNode, parameters)

@@ -32,12 +32,12 @@ DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
         ({"selection": Selection(topics="[")}, "topics: expected a regular expression"),
     ],
 )
-def test_options_without_sense_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         PlayOptions(**options)
 
 
-def test_the_defaults_of_the_node_are_those_of_playing_but_raw_images_and_a_wait_that_ends() -> None:
+def test_node_defaults_equal_play_defaults_except_images_and_wait() -> None:
     options = options_of_parameters(DEFAULTS, None)
     assert options == PlayOptions(selection=Selection(images="raw", joints_tf=True), wait_timeout_s=30.0)
 
@@ -74,7 +74,7 @@ def test_values_of_parameters_become_options() -> None:
         ({"dataset_parameters": "gyro_unit:=["}, "dataset_parameters: gyro_unit: "),
     ],
 )
-def test_values_of_parameters_without_sense_are_refused(values: dict[str, Any], message: str) -> None:
+def test_invalid_parameter_values_are_rejected(values: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         options_of_parameters(DEFAULTS | values, None)
 
@@ -85,7 +85,7 @@ def test_switches_are_on_or_off() -> None:
         switches_of_parameters({"nav_tf": "no"})
 
 
-def test_an_override_replaces_what_it_names(tmp_path: Path) -> None:
+def test_override_replaces_what_it_names(tmp_path: Path) -> None:
     path = tmp_path / "qos.yaml"
     path.write_text(
         "/a:\n  reliability: best_effort\n  depth: 5\n  deadline: {sec: 1, nsec: 500}\n"
@@ -114,13 +114,13 @@ def test_an_override_replaces_what_it_names(tmp_path: Path) -> None:
         ("/a: {dept: 1}", "/a.dept: there is no such policy; there are reliability"),
     ],
 )
-def test_a_file_of_overrides_is_refused_with_the_place(tmp_path: Path, text: str, message: str) -> None:
+def test_overrides_file_is_rejected_with_its_location(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "qos.yaml"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
         overrides_from_file(path)
 
 
-def test_a_file_of_overrides_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_overrides_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"qos_overrides: .*nowhere\.yaml"):
         overrides_from_file(tmp_path / "nowhere.yaml")

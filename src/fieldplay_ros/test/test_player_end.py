@@ -22,7 +22,7 @@ sys.exit(node.main(["--ros-args", "-p", "archive:=ARCHIVE", "-p", "loop:=true", 
 """
 
 
-def test_a_signal_whose_exception_is_lost_ends_the_player_all_the_same(tmp_path: Path) -> None:
+def test_signal_with_swallowed_exception_still_ends_player(tmp_path: Path) -> None:
     archive = TinyAmeds(tmp_path / "Traverse_5")
     archive.write_all()
     program = LOST.replace("ARCHIVE", str(archive.root))
@@ -38,7 +38,7 @@ sys.exit(node.main([]))
 """
 
 
-def test_a_signal_before_there_is_a_node_ends_the_player_without_a_traceback() -> None:
+def test_signal_before_node_exists_ends_player_without_traceback() -> None:
     ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
 
@@ -55,7 +55,7 @@ class Waited(Event):
         return super().wait(timeout)
 
 
-def test_a_signal_that_another_thread_takes_is_heard() -> None:
+def test_signal_in_another_thread_is_received() -> None:
     """The system chooses a thread of the process for it; handlers of Python run in the main thread alone."""
     done = Waited()
     before = signal.signal(signal.SIGUSR1, lambda *_: done.set())

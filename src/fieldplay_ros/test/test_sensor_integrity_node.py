@@ -24,13 +24,13 @@ from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fix
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SETTINGS = IntegritySettings(window_s=0.5, report_s=0.4, least_judged=50)
-GIVEN = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}
+PARAMETERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}
 DUSTY = Yard(air=Air(dust_per_m=0.3))
 SECONDS = 1.5
 LIMITS_M = (0.05, 81.0)
 
 
-def stamped(message: Any, stamp_ns: int, frame: str) -> Any:
+def stamped_scan(message: Any, stamp_ns: int, frame: str) -> Any:
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 10**9)
     message.header.frame_id = frame
     return message
@@ -48,7 +48,7 @@ def scan_messages(scans: Scans, frame: str) -> list[LaserScan]:
             range_max=LIMITS_M[1],
             ranges=scans.ranges_m[row, :count].astype(np.float32),
         )
-        messages.append(stamped(message, stamp_ns, frame))
+        messages.append(stamped_scan(message, stamp_ns, frame))
     return messages
 
 
@@ -59,21 +59,21 @@ def cloud_messages(stamps: np.ndarray, turns: list[Array], frame: str) -> list[P
         data = points.astype("<f4").tobytes()
         size = {"height": 1, "width": len(points), "point_step": 12, "row_step": len(data)}
         message = PointCloud2(fields=fields, data=data, is_dense=True, **size)
-        messages.append(stamped(message, stamp_ns, frame))
+        messages.append(stamped_scan(message, stamp_ns, frame))
     return messages
 
 
 def tree(**frames: Array) -> TFMessage:
-    found = TFMessage()
+    message = TFMessage()
     for child, pose in frames.items():
         edge = TransformStamped(child_frame_id=f"robot/{child}")
         edge.header.frame_id = "robot/base_link"
-        place = edge.transform.translation
-        place.x, place.y, place.z = pose[:3, 3].tolist()
+        translation = edge.transform.translation
+        translation.x, translation.y, translation.z = pose[:3, 3].tolist()
         x, y, z, w = quaternion_from_rotation(pose[:3, :3]).tolist()
         edge.transform.rotation = Quaternion(x=x, y=y, z=z, w=w)
-        found.transforms.append(edge)
-    return found
+        message.transforms.append(edge)
+    return message
 
 
 class Stage(NodeStage):
@@ -94,10 +94,10 @@ class Stage(NodeStage):
 
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
-        given = {"lasers": ["front", "left"], "frame_prefix": "robot/", **GIVEN, **parameters}
-        node: ComputationNode = self.add(sensor_integrity.node, given)
+        settings = {"lasers": ["front", "left"], "frame_prefix": "robot/", **PARAMETERS, **parameters}
+        node: ComputationNode = self.add(sensor_integrity.node, settings)
         self.wait(lambda: self.radar.get_subscription_count())
-        for name in given["lasers"]:
+        for name in settings["lasers"]:
             self.wait(lambda name=name: self.lasers[name].get_subscription_count())
             self.wait(lambda name=name: self.listener.count_publishers(f"/yard/{name}/integrity"))
         return node
@@ -123,7 +123,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
+def test_each_scan_comes_back_filtered_as_in_batch(stage: Stage) -> None:
     stage.start()
     stage.tf.publish(tree(front=LASER, left=PORT, radar=RADAR))
     mounted = {"front": LASER, "left": PORT}
@@ -151,13 +151,15 @@ def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:
             assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == scans.stamp_ns[row]
         fractions = [message.data for message in stage.heard[f"{name}/suspect_ratio"]]
         assert fractions == pytest.approx(batch.rates.suspect, abs=1e-6)
-        told = [message.status[0] for message in stage.heard[f"{name}/integrity"]]
-        assert [(status.name, status.message) for status in told] == [(name, each.verdict) for each in batch.reports]
-        assert told[-1].message == "dust or smoke" and told[-1].level == b"\x01"
-        assert [[(v.key, v.value) for v in s.values] for s in told] == [list(each.values) for each in batch.reports]
+        statuses = [message.status[0] for message in stage.heard[f"{name}/integrity"]]
+        assert [(status.name, status.message) for status in statuses] == [
+            (name, each.verdict) for each in batch.reports
+        ]
+        assert statuses[-1].message == "dust or smoke" and statuses[-1].level == b"\x01"
+        assert [[(v.key, v.value) for v in s.values] for s in statuses] == [list(each.values) for each in batch.reports]
 
 
-def test_scans_wait_until_it_is_known_where_the_sensors_are(stage: Stage) -> None:
+def test_scans_wait_for_sensor_transforms(stage: Stage) -> None:
     node = stage.start(lasers=["front"])
     scans = scan_messages(scans_of(DUSTY, 0.2)[0], "robot/front")
     clouds = cloud_messages(*turns_of(DUSTY, 0.2), "robot/radar")
@@ -179,7 +181,7 @@ def test_scans_wait_until_it_is_known_where_the_sensors_are(stage: Stage) -> Non
     assert stamps == [message.header.stamp.nanosec for message in scans]
 
 
-def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
+def test_backward_stamp_jump_resets_node(stage: Stage) -> None:
     stage.start(lasers=["front"])
     stage.tf.publish(tree(front=LASER, radar=RADAR))
     scans = scan_messages(scans_of(DUSTY, SECONDS)[0], "robot/front")
@@ -190,7 +192,7 @@ def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
     assert first.max() > 0.2
 
 
-def test_a_scan_that_makes_no_sense_is_left_out(stage: Stage) -> None:
+def test_invalid_scan_is_skipped(stage: Stage) -> None:
     stage.start(lasers=["front"])
     stage.tf.publish(tree(front=LASER, radar=RADAR))
     scans = scan_messages(scans_of(DUSTY, 0.2)[0], "robot/front")
@@ -204,6 +206,6 @@ def test_a_scan_that_makes_no_sense_is_left_out(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("window_s", 0.0), ("tolerance_m", -0.1)])
-def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: float) -> None:
+def test_invalid_parameters_are_rejected(ros: None, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected"):
         sensor_integrity.node(parameter_overrides=[Parameter(name, value=value)])

@@ -51,7 +51,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_each_message_becomes_one_odometry_as_in_a_batch_and_tf_where_it_is_asked_for(stage: Stage) -> None:
+def test_each_message_gives_one_odometry_as_in_batch_and_tf_on_request(stage: Stage) -> None:
     stage.start(frame_prefix="robot/", odom_tf=True)
     for tenth in range(40):
         stage.drive(tenth, left=4.0 + 0.1 * tenth, right=5.0)
@@ -76,7 +76,7 @@ def test_each_message_becomes_one_odometry_as_in_a_batch_and_tf_where_it_is_aske
         assert (odometry.header.stamp.sec, odometry.header.stamp.nanosec) == (START + row // 10, row % 10 * 10**8)
 
 
-def test_a_message_of_one_side_goes_with_the_latest_of_the_other(stage: Stage) -> None:
+def test_message_of_one_side_is_paired_with_latest_of_other(stage: Stage) -> None:
     stage.start()
     stage.drive(0, left=8.0)
     stage.drive(1, right=12.0, left=NAN)
@@ -89,25 +89,25 @@ def test_a_message_of_one_side_goes_with_the_latest_of_the_other(stage: Stage) -
     assert [odometry.twist.twist.angular.z for odometry in stage.odometry] == pytest.approx([0.5, 0.0, 0.5])
 
 
-def test_nothing_is_on_tf_where_nobody_asks(stage: Stage) -> None:
+def test_tf_is_not_published_by_default(stage: Stage) -> None:
     stage.start()
     stage.drive(0, left=8.0, right=8.0)
     stage.wait(lambda: stage.odometry)
     assert stage.listener.count_publishers("/tf") == 0
 
 
-def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
+def test_backward_stamp_jump_resets_node(stage: Stage) -> None:
     stage.start()
     for tenth in (*range(30), *range(10, 20)):
         stage.drive(tenth, left=8.0, right=8.0)
     stage.wait(lambda: len(stage.odometry) == 40)
-    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
-    assert places[29] == pytest.approx(5.8)
-    assert places[30] == 0
-    assert places[30:] == pytest.approx(places[:10])
+    positions = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert positions[29] == pytest.approx(5.8)
+    assert positions[30] == 0
+    assert positions[30:] == pytest.approx(positions[:10])
 
 
-def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+def test_player_jump_resets_node_forward_too(stage: Stage) -> None:
     stage.start()
     jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
@@ -119,12 +119,12 @@ def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage:
     for tenth in range(21, 31):
         stage.drive(tenth, left=8.0, right=8.0)
     stage.wait(lambda: len(stage.odometry) == 30)
-    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
-    assert places[19] > 3 and places[20] == 0
-    assert places[20:] == pytest.approx(places[:10])
+    positions = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert positions[19] > 3 and positions[20] == 0
+    assert positions[20:] == pytest.approx(positions[:10])
 
 
-def test_messages_that_make_no_sense_are_left_out(stage: Stage) -> None:
+def test_invalid_messages_are_skipped(stage: Stage) -> None:
     stage.start()
     stage.wheels.publish(JointState(name=["engine"], velocity=[1.0]))
     stage.wheels.publish(JointState(name=["left_wheel", "right_wheel"], velocity=[1.0]))
@@ -134,7 +134,7 @@ def test_messages_that_make_no_sense_are_left_out(stage: Stage) -> None:
     assert stage.odometry[0].header.stamp.nanosec == 100_000_000
 
 
-def test_parameters_that_make_no_sense_are_refused(ros: None) -> None:
-    given = {**SETTINGS, "track_m": -1.0}
+def test_invalid_parameters_are_rejected(ros: None) -> None:
+    settings = {**SETTINGS, "track_m": -1.0}
     with pytest.raises(ValueError, match="track_m: expected more than 0"):
-        skid_steer_odometry.node(parameter_overrides=overrides_from(given))
+        skid_steer_odometry.node(parameter_overrides=overrides_from(settings))

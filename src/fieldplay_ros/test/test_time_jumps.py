@@ -38,20 +38,20 @@ def counter() -> Iterator[Counter]:
     rclpy.try_shutdown()
 
 
-def test_a_node_is_reset_when_time_goes_back_and_not_when_it_goes_on(counter: Counter) -> None:
+def test_node_is_reset_on_backward_time_jump_only(counter: Counter) -> None:
     assert counter.show(10, 10, 10.5, 1000) == 0
     assert counter.show(999.9) == 1
     assert counter.show(1000, 1001) == 1
     assert counter.show(0) == 2
 
 
-def test_a_node_is_reset_when_its_clock_becomes_another(counter: Counter) -> None:
+def test_node_is_reset_on_clock_change(counter: Counter) -> None:
     counter.show(10)
     counter.set_parameters([Parameter("use_sim_time", value=False)])
     assert counter.resets == 1
 
 
-def test_nothing_is_reset_any_more_after_the_end(counter: Counter) -> None:
+def test_nothing_is_reset_after_shutdown(counter: Counter) -> None:
     counter.show(10)
     counter.jumps.unregister()
     assert counter.show(5) == 0

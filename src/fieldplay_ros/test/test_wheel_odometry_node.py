@@ -33,9 +33,9 @@ class Stage(NodeStage):
     def start(self) -> None:
         """Make the node under test, and wait until both hear each other."""
         self.add(wheel_odometry.node, SETTINGS)
-        self.wait(self._is_heard)
+        self.wait(self._is_connected)
 
-    def _is_heard(self) -> bool:
+    def _is_connected(self) -> bool:
         received = all(sender.get_subscription_count() for sender in (self.joints, self.speeds))
         return received and self.listener.count_publishers("/rover/wheels/odom") > 0
 
@@ -53,7 +53,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_a_gap_is_driven_for_the_longest_step_as_in_a_batch(stage: Stage) -> None:
+def test_gap_is_integrated_for_longest_step_as_in_batch(stage: Stage) -> None:
     stage.start()
     seconds = [0, 3600, 3601]
     for second in seconds:
@@ -72,7 +72,7 @@ def test_a_gap_is_driven_for_the_longest_step_as_in_a_batch(stage: Stage) -> Non
     assert stage.odometry[1].pose.covariance[0] > 1700**2
 
 
-def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+def test_player_jump_resets_node_forward_too(stage: Stage) -> None:
     stage.start()
     jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
@@ -83,11 +83,11 @@ def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage:
     for second in (2, 3):
         stage.drive(second)
     stage.wait(lambda: len(stage.odometry) == 4)
-    ways = [np.hypot(found.pose.pose.position.x, found.pose.pose.position.y) for found in stage.odometry]
-    assert ways[0] == ways[2] == 0 and ways[1] == pytest.approx(ways[3]) and ways[1] > 0.2
+    distances = [np.hypot(odometry.pose.pose.position.x, odometry.pose.pose.position.y) for odometry in stage.odometry]
+    assert distances[0] == distances[2] == 0 and distances[1] == pytest.approx(distances[3]) and distances[1] > 0.2
 
 
-def test_what_was_sent_before_a_jump_counts_though_one_topic_lags_behind_another(stage: Stage) -> None:
+def test_messages_before_jump_count_though_one_topic_lags(stage: Stage) -> None:
     stage.start()
     jumps = stage.listener.create_publisher(Time, "player/jump", 10)
     stage.wait(jumps.get_subscription_count)
@@ -97,5 +97,5 @@ def test_what_was_sent_before_a_jump_counts_though_one_topic_lags_behind_another
     jumps.publish(Time(sec=START_S + 100))
     stage.drive(100)
     stage.wait(lambda: len(stage.odometry) == 51)
-    way = [np.hypot(found.pose.pose.position.x, found.pose.pose.position.y) for found in stage.odometry]
-    assert way[49] > 1 and way[50] == 0
+    distances = [np.hypot(odometry.pose.pose.position.x, odometry.pose.pose.position.y) for odometry in stage.odometry]
+    assert distances[49] > 1 and distances[50] == 0

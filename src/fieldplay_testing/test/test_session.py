@@ -24,14 +24,14 @@ def in_background() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("in_background")
-def test_what_a_run_in_the_background_starts_can_be_interrupted() -> None:
+def test_background_run_can_be_interrupted() -> None:
     assert subprocess.run([sys.executable, "-Sc", INTERRUPTED], capture_output=True, check=True).stdout == b"went on\n"
     restore_interrupts()
     ended = subprocess.run([sys.executable, "-Sc", INTERRUPTED], capture_output=True, check=False)
     assert (ended.returncode, ended.stdout) == (-signal.SIGINT, b"")
 
 
-def test_who_hears_already_is_left_alone() -> None:
+def test_foreign_listener_is_left_alone() -> None:
     before = signal.getsignal(signal.SIGINT)
     restore_interrupts()
     assert signal.getsignal(signal.SIGINT) is before
@@ -41,7 +41,7 @@ def test_who_hears_already_is_left_alone() -> None:
     ("package", "name"),
     [("fastrtps", "FASTRTPS_DEFAULT_PROFILES_FILE"), ("fastdds", "FASTDDS_DEFAULT_PROFILES_FILE")],
 )
-def test_each_fast_dds_has_its_own_name_for_the_settings(
+def test_each_fast_dds_has_its_own_name_for_settings(
     package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "share" / package).mkdir(parents=True)
@@ -49,7 +49,7 @@ def test_each_fast_dds_has_its_own_name_for_the_settings(
     assert profiles_variable() == name
 
 
-def said_by_a_node(**environment: str) -> str:
+def output_of_node(**environment: str) -> str:
     """All that a program prints that makes a node and ends."""
     program = "import rclpy; rclpy.init(); rclpy.create_node('quick').destroy_node(); rclpy.shutdown()"
     command = [sys.executable, "-c", program]
@@ -58,18 +58,18 @@ def said_by_a_node(**environment: str) -> str:
     return ended.stdout + ended.stderr
 
 
-def test_fast_dds_takes_the_settings_without_a_word() -> None:
+def test_fast_dds_accepts_settings_silently() -> None:
     assert Path(os.environ[profiles_variable()]).name == "quick_discovery.xml"
-    assert said_by_a_node() == ""
+    assert output_of_node() == ""
 
 
-def test_fast_dds_looks_at_the_settings(tmp_path: Path) -> None:
+def test_fast_dds_reads_settings(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.xml"
     damaged.write_text("<nothing/>")
-    assert str(damaged) in said_by_a_node(**{profiles_variable(): str(damaged)})
+    assert str(damaged) in output_of_node(**{profiles_variable(): str(damaged)})
 
 
-def test_a_domain_in_which_programs_were_killed_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_domain_with_killed_programs_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SHARED_MEMORY", tmp_path)
     monkeypatch.setattr(session, "LOCK_PORT", 31_400)
     first, lock = session.reserve_domain()
@@ -85,6 +85,6 @@ def test_a_domain_in_which_programs_were_killed_comes_last(tmp_path: Path, monke
     assert third not in (first, second)
 
 
-def test_the_ports_of_a_domain_are_250() -> None:
+def test_ports_of_domain_are_250() -> None:
     names = ["fastrtps_port7400", "fastrtps_port7649", "fastrtps_port7650_el", "fastdds_port32650", "fastdds_1a2b"]
     assert session.domains_with_remains(names) == {0, 101}

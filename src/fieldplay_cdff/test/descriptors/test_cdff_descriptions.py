@@ -12,7 +12,7 @@ from fieldplay_cdff.descriptors.reader import description_of_text
 from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
 
 FAULTY = "faulty.yaml"
-FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())
+CASES = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())
 
 
 def read(text: str) -> tuple[Description, list[Defect]]:
@@ -23,7 +23,7 @@ def read(text: str) -> tuple[Description, list[Defect]]:
     return description, issues
 
 
-def told(text: str) -> list[tuple[int | None, str]]:
+def issues_of(text: str) -> list[tuple[int | None, str]]:
     return [(issue.row, issue.message) for issue in read(text)[1]]
 
 
@@ -31,14 +31,14 @@ def line_of(text: str, part: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
 
 
-def replaced(text: str, *pairs: str) -> str:
+def replace_line(text: str, *pairs: str) -> str:
     for old, new in zip(pairs[::2], pairs[1::2], strict=True):
         assert old in text
         text = text.replace(old, new, 1)
     return text
 
 
-def test_form_1_has_its_connections_beside_the_ports() -> None:
+def test_form_1_has_connections_with_its_ports() -> None:
     description, issues = read(FORM_1)
     assert issues == []
     assert (description.kind, description.form, description.name) == ("DFPC", 1, "TerrainFromStereo")
@@ -51,7 +51,7 @@ def test_form_1_has_its_connections_beside_the_ports() -> None:
         ]
 
 
-def test_form_2_has_its_connections_in_the_implementations() -> None:
+def test_form_2_has_its_connections_in_implementations() -> None:
     description, issues = read(FORM_2)
     assert issues == []
     (chain,) = description.chains
@@ -67,7 +67,7 @@ def test_form_2_has_its_connections_in_the_implementations() -> None:
     assert (operation.output_type, operation.inputs[0].name) == ("void", "maxPoints")
 
 
-def test_without_implementations_there_is_one_of_the_own_name() -> None:
+def test_missing_implementations_default_to_one_of_same_name() -> None:
     description, issues = read(DFN)
     assert (issues, description.kind) == ([], "DFN")
     assert [chain.name for chain in description.chains] == ["EdgeFinder"]
@@ -77,22 +77,24 @@ def test_without_implementations_there_is_one_of_the_own_name() -> None:
 @pytest.mark.parametrize("field", ["name", "doc"])
 def test_name_and_doc_are_mandatory_for_descriptions_ports_and_operations(field: str) -> None:
     top = {"name": "name: TerrainFromStereo\n", "doc": "doc: Terrain cloud from a stereo pair & more <all of it>\n"}
-    assert (1, f"the description has no {field}, which it must have") in told(FORM_2.replace(top[field], "", 1))
+    assert (1, f"the description has no {field}, which it must have") in issues_of(FORM_2.replace(top[field], "", 1))
     port = {"name": "name: leftImage, ", "doc": ", doc: left"}
-    assert (4, f"an input port has no {field}, which it must have") in told(replaced(FORM_2, port[field], ""))
+    assert (4, f"an input port has no {field}, which it must have") in issues_of(replace_line(FORM_2, port[field], ""))
     operation = {"name": "name: getCloud, ", "doc": "doc: the last cloud, "}
-    assert (9, f"an operation has no {field}, which it must have") in told(replaced(FORM_2, operation[field], ""))
+    assert (9, f"an operation has no {field}, which it must have") in issues_of(
+        replace_line(FORM_2, operation[field], "")
+    )
 
 
-@pytest.mark.parametrize("case", FAULTS, ids=lambda case: case["new"].strip()[:40])
-def test_a_fault_is_told_with_its_line_and_what_was_expected(case: dict[str, str]) -> None:
-    text = replaced(FORM_2, case["old"], case["new"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["new"].strip()[:40])
+def test_issue_is_reported_with_its_line_and_expectation(case: dict[str, str]) -> None:
+    text = replace_line(FORM_2, case["old"], case["new"])
     line = text[: text.index(case["place"])].count("\n") + 1
-    assert (line, case["message"]) in told(text)
+    assert (line, case["message"]) in issues_of(text)
 
 
-def test_names_of_the_paper_are_known_as_other_names() -> None:
-    text = replaced(
+def test_names_of_paper_are_accepted_as_aliases() -> None:
+    text = replace_line(
         FORM_1,
         "name: ImageFiltering}",
         "name: FeatureExtraction2D}",
@@ -101,30 +103,30 @@ def test_names_of_the_paper_are_known_as_other_names() -> None:
         "port: image}",
         "port: frame}",
     )
-    assert told(text) == [(3, "FeatureExtraction2D is no published DFN: did you mean FeaturesExtraction2D?")]
+    assert issues_of(text) == [(3, "FeatureExtraction2D is no published DFN: did you mean FeaturesExtraction2D?")]
     assert published_catalogue().meant("PerspectiveNPoint") is published_catalogue().dfns["PerspectiveNPointSolving"]
 
 
-def test_tabs_are_taken_as_spaces_and_told_line_by_line() -> None:
+def test_tabs_are_read_as_spaces_and_reported_line_by_line() -> None:
     text = DFN.replace("  - {name: image", "\t- {name: image")
     description, issues = read(text)
     assert [(issue.row, issue.kind) for issue in issues] == [(4, "tab")]
     assert [port.name for port in description.inputs] == ["image"]
 
 
-def test_tabs_that_yaml_allows_are_no_fault() -> None:
-    assert told(DFN.replace("doc: finds edges in a picture", 'doc: "finds edges\n\t in a picture"')) == []
+def test_tabs_that_yaml_allows_are_no_issue() -> None:
+    assert issues_of(DFN.replace("doc: finds edges in a picture", 'doc: "finds edges\n\t in a picture"')) == []
 
 
-def test_a_description_of_both_forms_is_told_and_read_as_the_second() -> None:
-    text = replaced(FORM_2, "doc: left}", "doc: left, connections: [{dfn: NoDfn, port: noPort}]}")
+def test_description_of_both_forms_is_reported_and_read_as_second() -> None:
+    text = replace_line(FORM_2, "doc: left}", "doc: left, connections: [{dfn: NoDfn, port: noPort}]}")
     description, issues = read(text)
     assert [issue.kind for issue in issues] == ["mixed_forms"]
     assert (description.form, len(description.chains[0].connections)) == (2, 6)
 
 
-def test_a_dfn_that_is_connected_but_not_listed_is_told_and_kept() -> None:
-    text = replaced(FORM_1, ", {name: StereoReconstruction}", "")
+def test_connected_but_unlisted_dfn_is_reported_and_kept() -> None:
+    text = replace_line(FORM_1, ", {name: StereoReconstruction}", "")
     description, issues = read(text)
     assert [(issue.row, issue.kind) for issue in issues] == [(7, "unlisted_dfn")]
     assert [(step.id, step.is_listed) for step in description.chains[0].steps] == [
@@ -133,30 +135,30 @@ def test_a_dfn_that_is_connected_but_not_listed_is_told_and_kept() -> None:
     ]
 
 
-def test_a_connection_to_nodfn_is_told_and_left_out() -> None:
-    text = replaced(FORM_1, "{dfn: ImageFiltering, port: image}", "{dfn: NoDfn, port: noPort}")
+def test_connection_to_unknown_dfn_is_reported_and_dropped() -> None:
+    text = replace_line(FORM_1, "{dfn: ImageFiltering, port: image}", "{dfn: NoDfn, port: noPort}")
     description, issues = read(text)
     assert [issue.kind for issue in issues] == ["no_connection", "unconnected_port"]
     assert len(description.chains[0].connections) == 1
 
 
-def test_a_connection_that_is_there_twice_is_told() -> None:
+def test_duplicate_connection_is_reported() -> None:
     line = "      - {dfpc_input: leftImage, dfn_id: undistort, port: image}\n"
-    text = replaced(FORM_2, line, line + line)
-    assert told(text) == [(line_of(text, line.strip()) + 1, "leftImage is connected to undistort.image 2 times")]
+    text = replace_line(FORM_2, line, line + line)
+    assert issues_of(text) == [(line_of(text, line.strip()) + 1, "leftImage is connected to undistort.image 2 times")]
 
 
-def test_own_dfns_join_the_catalogue() -> None:
+def test_own_dfns_join_catalogue() -> None:
     own, _ = read(DFN)
-    text = replaced(FORM_1, "name: ImageFiltering}", "name: EdgeFinder}", "dfn: ImageFiltering", "dfn: EdgeFinder")
+    text = replace_line(FORM_1, "name: ImageFiltering}", "name: EdgeFinder}", "dfn: ImageFiltering", "dfn: EdgeFinder")
     description, issues = read(text)
     assert [issue.kind for issue in issues] == ["unknown_dfn"]
-    found: list[Defect] = []
-    check_description(FAULTY, description, with_own(published_catalogue(), [own]), report=found.append)
-    assert found == []
+    defects: list[Defect] = []
+    check_description(FAULTY, description, with_own(published_catalogue(), [own]), report=defects.append)
+    assert defects == []
 
 
-def test_the_catalogue_is_complete() -> None:
+def test_catalogue_is_complete() -> None:
     dfns = published_catalogue().dfns
     assert len(dfns) == 39
     assert dfns["Registration3D"].implementations == ("Icp3D", "IcpCC", "IcpMatcher")
@@ -180,12 +182,12 @@ def test_the_catalogue_is_complete() -> None:
         ("name: \x00", "expected YAML"),
     ],
 )  # fmt: skip
-def test_what_is_no_description_is_an_error_that_says_so(text: str, message: str) -> None:
+def test_file_without_description_raises_clear_error(text: str, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         read(text)
 
 
-def test_a_value_that_is_none_of_its_type_is_told_and_the_rest_is_read() -> None:
+def test_value_of_wrong_type_is_reported_and_rest_is_read() -> None:
     text = "name: x\ndoc: y\nimplementations:\n- name: z\n  dfns:\n"
     text += "  - {dfn_id: a, name: b, parameters: {g: {when: !!float then}}}\n"
     description, defects = read(text)

@@ -27,7 +27,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         yield
 
 
-def opened(path: Path, data: bytes | None = None) -> tuple[Log, list[Defect]]:
+def open_with_issues(path: Path, data: bytes | None = None) -> tuple[Log, list[Defect]]:
     if data is not None:
         path.write_bytes(data)
     defects: list[Defect] = []
@@ -36,10 +36,10 @@ def opened(path: Path, data: bytes | None = None) -> tuple[Log, list[Defect]]:
 
 @pytest.mark.parametrize("step", [1, 3])  # bytes of a time that are there of the first that is cut
 @pytest.mark.parametrize("whole", [0, 1, 4])
-def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp_path: Path) -> None:
+def test_times_before_truncation_apply_to_as_many_samples(whole: int, step: int, tmp_path: Path) -> None:
     data = tiny.pack(tiny.log_of({A: ("int32_t", [7, 300, -1, 4, 5])}))
     cut = data.index(b"timestamps") + len(b"timestamps") + 1 + 9 * whole + step
-    logs, defects = opened(tmp_path / "x.msg", data[:cut])
+    logs, defects = open_with_issues(tmp_path / "x.msg", data[:cut])
     expected = [(tiny.times()[row] + tiny.LATE_US) * 1000 for row in range(whole)]
     assert logs.streams[A].logged_ns().tolist() == expected + [NO_TIME] * (5 - whole)
     assert logs.streams[A].samples(0, 5) == [7, 300, -1, 4, 5]
@@ -47,9 +47,9 @@ def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp
 
 
 @pytest.mark.parametrize(("value", "kind"), [(7, table.LONG), (0.5, table.NUMBER), (True, table.TRUTH_VALUE)])
-def test_plain_values_play_although_their_type_is_cut_off(value: Any, kind: str, tmp_path: Path) -> None:
+def test_plain_values_play_although_their_type_is_truncated(value: Any, kind: str, tmp_path: Path) -> None:
     data = tiny.pack(tiny.log_of({A: ("double_or_other", [value] * 3)}))
-    logs, defects = opened(tmp_path / "x.msg", data[:-3])
+    logs, defects = open_with_issues(tmp_path / "x.msg", data[:-3])
     assert (logs.streams[A].kind, logs.streams[A].type) == (kind, "")
     assert (logs.streams[A].logged_ns() > 0).all() and len(defects) == 1
 
@@ -69,43 +69,45 @@ def gap_in_last(name: str, *, side: int) -> tuple[bytes, int, int]:
 
 
 @pytest.mark.parametrize("side", [6, 2048])
-def test_a_gap_in_the_last_sample_is_told_at_its_place(side: int, tmp_path: Path) -> None:
-    data, place, whole = gap_in_last("image", side=side)
-    logs, (defect,) = opened(tmp_path / "x.msg", data)
+def test_gap_in_last_sample_is_reported_at_its_offset(side: int, tmp_path: Path) -> None:
+    data, offset, whole = gap_in_last("image", side=side)
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg", data)
     assert len(logs.streams[A]) == whole
-    assert defect.message.startswith(f"corrupt near byte {place}: sample 3 of {A}: expected the name of a field, got")
+    assert defect.message.startswith(f"corrupt near byte {offset}: sample 3 of {A}: expected the name of a field, got")
     assert ("perhaps image had more than 1,000,000 items" in defect.message) == (side == 2048)
     assert "strict_map_key" not in defect.message
 
 
-def test_a_sample_that_ends_with_the_name_of_its_times_is_left_out(tmp_path: Path) -> None:
-    data, place, whole = gap_in_last("frame_status", side=6)
-    logs, (defect,) = opened(tmp_path / "x.msg", data)
+def test_sample_that_ends_with_name_of_its_times_is_dropped(tmp_path: Path) -> None:
+    data, offset, whole = gap_in_last("frame_status", side=6)
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg", data)
     assert len(logs.streams[A]) == whole
     assert logs.streams[A].sample(whole - 1) == tiny.rock_frame(tiny.times()[whole - 1]) | {
         "size": {"width": 6, "height": 6}
     }
-    assert defect.message.startswith(f"corrupt near byte {place}: sample 3 of {A}: it holds the name of what follows")
+    assert defect.message.startswith(f"corrupt near byte {offset}: sample 3 of {A}: it holds the name of what follows")
     assert "1,000,000" not in defect.message
 
 
-def test_damage_of_samples_without_long_lists_is_not_laid_on_the_converter(tmp_path: Path) -> None:
+def test_damage_without_long_lists_is_not_attributed_to_converter(tmp_path: Path) -> None:
     data = bytearray(tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
     start = data.index(tiny.pack(tiny.state(tiny.times()[2])))
     data[start] += 1  # a map of one entry more
-    logs, (defect,) = opened(tmp_path / "x.msg", bytes(data))
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg", bytes(data))
     assert len(logs.streams[A]) == 2
     assert defect.message.startswith(f"corrupt near byte {start}: sample 2 of {A}: ")
     assert "1,000,000" not in defect.message
 
 
-@pytest.mark.parametrize("place", [0, 2, 9])
+@pytest.mark.parametrize("lost_row", [0, 2, 9])
 @pytest.mark.parametrize(("name", "value"), [(5, 1), (None, 1), (True, [1]), (0.5, {"a": 1})])
-def test_a_name_that_is_none_costs_its_sample_alone(name: Any, value: Any, place: int, tmp_path: Path) -> None:
+def test_invalid_name_loses_only_its_sample(name: Any, value: Any, lost_row: int, tmp_path: Path) -> None:
     samples: list[dict[Any, Any]] = [tiny.state(time) for time in tiny.times()]
     fields = list(samples[2].items())
-    samples[2] = dict([*fields[:place], (name, value), *fields[place:]])
-    logs, defects = opened(tmp_path / "x.msg", tiny.pack(tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})))
+    samples[2] = dict([*fields[:lost_row], (name, value), *fields[lost_row:]])
+    logs, defects = open_with_issues(
+        tmp_path / "x.msg", tiny.pack(tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)}))
+    )
     assert not defects
     for stream in (logs.streams[A], logs.streams[B]):
         assert (stream.own_ns() == [time * 1000 for time in tiny.times()]).all()
@@ -117,42 +119,42 @@ def test_a_name_that_is_none_costs_its_sample_alone(name: Any, value: Any, place
 
 @pytest.mark.parametrize("row", [1, 4])  # the next sample takes a value's place, or the name of the times does
 @pytest.mark.parametrize("name", ["b", "d"])  # whose value is missing
-def test_names_that_are_none_tell_of_a_missing_value(name: str, row: int, tmp_path: Path) -> None:
+def test_invalid_names_indicate_missing_value(name: str, row: int, tmp_path: Path) -> None:
     samples = [{"time": time, "c": {"d": 3, "e": 4}, "a": 1, "b": 2, "f": 5, "g": 6} for time in tiny.times()]
     whole = tiny.pack(samples[row])
     broken = whole.replace(tiny.pack({name: {"b": 2, "d": 3}[name]})[1:], tiny.pack(name))
     log = tiny.pack(tiny.log_of({A: ("Pose", samples)}))
     assert len(broken) == len(whole) - 1
-    logs, (defect,) = opened(tmp_path / "x.msg", log.replace(whole, broken))
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg", log.replace(whole, broken))
     assert len(logs.streams[A]) == row
     assert f"sample {row} of {A}: expected the name of a field, got int; " in defect.message
 
 
 @pytest.mark.parametrize("times", [None, 5, "none", {"a": 1}])
 @pytest.mark.parametrize("kind", ["Pose", list(range(100))])
-def test_times_that_are_no_list_concern_their_stream_alone(kind: Any, times: Any, tmp_path: Path) -> None:
+def test_times_that_are_not_a_list_affect_only_their_stream(kind: Any, times: Any, tmp_path: Path) -> None:
     samples = [tiny.state(time) for time in tiny.times()]
     log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
     log[f"{A}.meta"] = {"timestamps": times, "type": kind}
-    logs, (defect,) = opened(tmp_path / "x.msg", tiny.pack(log))
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg", tiny.pack(log))
     assert (defect.kind, defect.message.partition(":")[0]) == ("length_mismatch", A)
     assert [tiny.pack(stream.samples(0, 5)) for stream in logs.streams.values()] == [tiny.pack(samples)] * 2
     assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()]
     assert logs.streams[A].type == ("Pose" if kind == "Pose" else "")
 
 
-def test_among_times_what_is_none_is_passed_over(tmp_path: Path) -> None:
+def test_invalid_entries_among_times_are_skipped(tmp_path: Path) -> None:
     odd: list[Any] = [None, "x" * 300, [1] * 100, {5: 1}, 0.5, -1, 1 << 63, {"a": {"b": 1}}, False, b"12"]
     times = [time for index in range(200) for time in (odd[index % len(odd)], tiny.START_US + index)]
     log = {A: [1] * len(times), f"{A}.meta": {"timestamps": times, "type": "int32_t"}}
-    logs, defects = opened(tmp_path / "x.msg", tiny.pack(log))
+    logs, defects = open_with_issues(tmp_path / "x.msg", tiny.pack(log))
     expected = [NO_TIME if index % 2 == 0 else 1000 * times[index] for index in range(len(times))]
     assert not defects
     assert logs.streams[A].logged_ns().tolist() == expected
     assert logs.streams[A].logged_ns(31, 77).tolist() == expected[31:77]
 
 
-def test_what_is_nested_too_deep_is_told_as_that(tmp_path: Path) -> None:
+def test_too_deep_nesting_is_reported_as_such(tmp_path: Path) -> None:
     defects: list[Defect] = []
     (tmp_path / "x.msg").write_bytes(b"\x81\xa2/a\x91" + b"\x81\xa1a" * 50_000 + b"\x01")
     with pytest.raises(ArchiveError):
@@ -160,78 +162,78 @@ def test_what_is_nested_too_deep_is_told_as_that(tmp_path: Path) -> None:
     assert "nested too deep" in defects[0].message and "1,000,000" not in defects[0].message
 
 
-def test_a_wrong_checksum_of_a_packed_log_is_named(tmp_path: Path) -> None:
+def test_wrong_checksum_of_packed_log_is_reported(tmp_path: Path) -> None:
     data = bytearray(tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])})))
     checksum = zlib.compress(bytes(data))[-4:]
     data[data.index(tiny.pack(tiny.state(tiny.times()[2])))] += 1
-    logs, (defect,) = opened(tmp_path / "x.msg.zz", zlib.compress(bytes(data))[:-4] + checksum)
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg.zz", zlib.compress(bytes(data))[:-4] + checksum)
     assert len(logs.streams[A]) == 2
     assert "zlib's checksum" in defect.message and "1,000,000" not in defect.message
 
 
-def test_of_a_packed_log_whose_checksum_alone_is_wrong_all_is_read(tmp_path: Path) -> None:
+def test_packed_log_with_only_wrong_checksum_is_read_completely(tmp_path: Path) -> None:
     data = tiny.pack(tiny.log_of({A: ("RigidBodyState", [tiny.state(t) for t in tiny.times()])}))
-    logs, (defect,) = opened(tmp_path / "x.msg.zz", zlib.compress(data)[:-4] + b"none")
+    logs, (defect,) = open_with_issues(tmp_path / "x.msg.zz", zlib.compress(data)[:-4] + b"none")
     assert len(logs.streams[A]) == tiny.COUNT and logs.streams[A].type == "RigidBodyState"
     assert logs.streams[A].sample(tiny.COUNT - 1)["pos"] == [0.4, 0.5, -0.25]
     assert "damaged: zlib's checksum" in defect.message and f"behind {len(data)} plain bytes" in defect.message
 
 
-def test_a_stream_that_stands_twice_in_a_map_loses_nothing(tmp_path: Path) -> None:
+def test_duplicate_stream_in_map_loses_nothing(tmp_path: Path) -> None:
     first = {A: [1], f"{A}.meta": {"timestamps": tiny.times()[:1], "type": "int32_t"}}
     second = {A: [2, 3], f"{A}.meta": {"timestamps": tiny.times()[1:3], "type": "int32_t"}}
     data = b"\x84" + tiny.pack(first)[1:] + tiny.pack(second)[1:]
-    logs, defects = opened(tmp_path / "x.msg", data)
+    logs, defects = open_with_issues(tmp_path / "x.msg", data)
     assert logs.streams[A].samples(0, 3) == [1, 2, 3]
     assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()[:3]]
     assert [defect.kind for defect in defects] == ["repeated_stream"]
 
 
 @pytest.mark.parametrize("is_plain_first", [True, False])
-def test_a_stream_that_stands_as_samples_and_as_columns_loses_neither(tmp_path: Path, is_plain_first: bool) -> None:
+def test_stream_with_samples_and_columns_keeps_both(tmp_path: Path, is_plain_first: bool) -> None:
     both = [(A, [{"x": 1}]), (f"{A}/x", [2, 3])]
-    logs, defects = opened(tmp_path / "x.msg", tiny.pack(dict(both if is_plain_first else reversed(both))))
+    logs, defects = open_with_issues(tmp_path / "x.msg", tiny.pack(dict(both if is_plain_first else reversed(both))))
     assert sorted(sample["x"] for sample in logs.streams[A].samples(0, 3)) == [1, 2, 3]
     assert [defect.kind for defect in defects] == ["repeated_stream"]
 
 
 @pytest.mark.parametrize(
-    ("names", "is_told"),
+    ("names", "is_noted"),
     [
         (("a_Logger_InFuse.msg", "b_Logger_InFuse.msg"), True),
         (("a_000000000.msg", "a_000001000.msg"), False),
         (("recording_20181202_0_1.msg", "recording_20181202_1_0.msg.zz"), False),
     ],
 )
-def test_recordings_of_other_names_with_the_same_stream_are_noted(
-    names: tuple[str, str], is_told: bool, tmp_path: Path
+def test_recordings_of_other_names_with_same_stream_are_noted(
+    names: tuple[str, str], is_noted: bool, tmp_path: Path
 ) -> None:
     for index, name in enumerate(names):
         samples = [tiny.state(time + index * 1_000_000) for time in tiny.times()]
         log = tiny.log_of({A: ("RigidBodyState", samples)})
         log[f"{A}.meta"]["timestamps"] = [time + index * 1_000_000 for time in tiny.times()]
         tiny.write(tmp_path / name, log, zipped=name.endswith("zz"))
-    logs, defects = opened(tmp_path)
+    logs, defects = open_with_issues(tmp_path)
     assert not defects and len(logs.streams[A]) == 2 * tiny.COUNT
     gap_s = 1 - (tiny.COUNT - 1) * tiny.STEP_US / 1e6
     expected = (
         f"{A} lies in {names[0]} and in {names[1]}, by their names two recordings: played as one, "
         f"the second {gap_s:.3f} s after the end of the first"
     )
-    assert logs.notes == ([expected] if is_told else [])
+    assert logs.notes == ([expected] if is_noted else [])
 
 
 @pytest.mark.parametrize("other", [b"\x05", b"\xc0", b"\x82\xa1a\x01\xa1b\x02"])
 @pytest.mark.parametrize("samples", [[0.5, 1.5], [tiny.state(time) for time in tiny.times()]])
-def test_a_name_that_is_damaged_costs_no_sample_before_it(samples: list[Any], other: bytes, tmp_path: Path) -> None:
+def test_damaged_name_loses_no_earlier_sample(samples: list[Any], other: bytes, tmp_path: Path) -> None:
     log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
-    logs, defects = opened(tmp_path / "x.msg", tiny.pack(log).replace(tiny.pack(f"{A}.meta"), other))
+    logs, defects = open_with_issues(tmp_path / "x.msg", tiny.pack(log).replace(tiny.pack(f"{A}.meta"), other))
     assert tiny.pack(logs.streams[A].samples(0, len(samples))) == tiny.pack(samples)
     assert [defect.kind for defect in defects] == ["corrupt_log"]
     assert "a stream's name: expected a text, got" in defects[0].message
 
 
-def test_a_log_that_is_gone_is_told_by_its_name(tmp_path: Path) -> None:
+def test_missing_log_is_reported_by_name(tmp_path: Path) -> None:
     (tmp_path / "x.msg").write_bytes(b"some bytes")
     logs = LogFiles(FolderFiles(tmp_path, pytest.fail))
     assert logs.read("x.msg", 5, 5, reader=1) == b"bytes"

@@ -23,23 +23,23 @@ def ascii_ply(points: np.ndarray) -> str:
     return HEAD.format("ascii", len(points)) + XYZ + END + rows
 
 
-def written(path: Path, content: str | bytes) -> Path:
+def write_model(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
-def test_a_cloud_is_read_however_it_is_written(tmp_path: Path) -> None:
+def test_cloud_is_read_in_every_encoding(tmp_path: Path) -> None:
     big = HEAD.format("binary_big_endian", 1) + "property uchar red\n" + XYZ.replace("float", "double") + END
-    own = written(tmp_path / "own.ply", ply_bytes(Cloud(points=POINTS)))
-    text = written(tmp_path / "text.PLY", ascii_ply(POINTS))
-    other = written(tmp_path / "big.ply", big.encode() + struct.pack(">B3d", 7, 1.5, -2.0, 3.0))
+    own = write_model(tmp_path / "own.ply", ply_bytes(Cloud(points=POINTS)))
+    text = write_model(tmp_path / "text.PLY", ascii_ply(POINTS))
+    other = write_model(tmp_path / "big.ply", big.encode() + struct.pack(">B3d", 7, 1.5, -2.0, 3.0))
     np.testing.assert_allclose(cloud_of_model(own).points, POINTS, atol=1e-7)
     np.testing.assert_allclose(cloud_of_model(text).points, POINTS, atol=1e-12)
     np.testing.assert_array_equal(cloud_of_model(other).points, [[1.5, -2.0, 3.0]])
 
 
-def test_points_of_a_mesh_lie_on_its_faces_by_their_areas(tmp_path: Path) -> None:
-    points = cloud_of_model(written(tmp_path / "body.obj", TETRAHEDRON)).points
+def test_points_of_mesh_lie_on_its_faces_by_their_areas(tmp_path: Path) -> None:
+    points = cloud_of_model(write_model(tmp_path / "body.obj", TETRAHEDRON)).points
     on_face = [np.abs(points[:, axis]) < 1e-9 for axis in range(3)]
     slope = np.abs(points.sum(axis=1) - 1) < 1e-9
     assert (np.any(on_face, axis=0) | slope).all()
@@ -47,7 +47,7 @@ def test_points_of_a_mesh_lie_on_its_faces_by_their_areas(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("empty.ply", b"", "expected a PLY file with its head, got b''"),
         ("none.ply", HEAD.format("ascii", 0) + XYZ + END, "got none of 0 points"),
@@ -62,9 +62,9 @@ def test_points_of_a_mesh_lie_on_its_faces_by_their_areas(tmp_path: Path) -> Non
         ("empty.obj", "", "expected a body of faces, got 0 corners and 0 faces"),
     ],
 )
-def test_a_model_that_is_none_is_told_with_its_file(tmp_path: Path, name: str, content: str | bytes, told: str) -> None:
-    path = written(tmp_path / name, content)
-    with pytest.raises(UsageError, match=f"{name}: .*{told}"):
+def test_invalid_model_is_reported_with_its_file(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    path = write_model(tmp_path / name, content)
+    with pytest.raises(UsageError, match=f"{name}: .*{message}"):
         cloud_of_model(path)
     with pytest.raises(UsageError, match="there is no such file"):
         cloud_of_model(path.with_name("another.ply"))

@@ -60,7 +60,7 @@ class Pipelines:
         return sum(own.plan.threads for own in self.orchestration.pipelines.values() if own.has_threads)
 
 
-def test_those_that_begin_are_configured_and_activated_together() -> None:
+def test_starting_pipelines_are_configured_and_activated_together() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
     assert pipelines.active == {"odometry", "mapping"}
@@ -69,7 +69,7 @@ def test_those_that_begin_are_configured_and_activated_together() -> None:
     ]  # fmt: skip
 
 
-def test_one_that_answers_too_late_is_asked_for_no_more_than_it_needs() -> None:
+def test_late_pipeline_is_asked_for_required_transitions_only() -> None:
     orchestration = Pipelines().orchestration
     (first, _) = orchestration.needed_transitions(101.0)
     orchestration.start_transition(first)
@@ -79,7 +79,7 @@ def test_one_that_answers_too_late_is_asked_for_no_more_than_it_needs() -> None:
     assert NeededTransition(first.pipeline, "activate") in orchestration.needed_transitions(103.0)
 
 
-def test_another_stands_in_while_quality_is_low_and_goes_when_it_is_good_again() -> None:
+def test_fallback_runs_while_quality_is_low() -> None:
     pipelines = Pipelines()
     pipelines.turn(10.0, odometry=0.9)
     pipelines.turn(1.8, odometry=0.2)
@@ -97,17 +97,17 @@ def test_another_stands_in_while_quality_is_low_and_goes_when_it_is_good_again()
     assert pipelines.orchestration.news[1:] == ["odometry was at 0.3 and above for 2 s: it takes over again"]
 
 
-@pytest.mark.parametrize("told", [{}, {"odometry": math.nan}])
-def test_who_says_nothing_has_no_quality(told: dict[str, float]) -> None:
+@pytest.mark.parametrize("qualities", [{}, {"odometry": math.nan}])
+def test_pipeline_without_reports_has_no_quality(qualities: dict[str, float]) -> None:
     pipelines = Pipelines()
     pipelines.turn(2.0, odometry=0.9)
-    pipelines.turn(2.2, **told)
+    pipelines.turn(2.2, **qualities)
     assert "localisation" in pipelines.active
     pipelines.turn(1.0, odometry=0.9)
     assert "localisation" in pipelines.active, "one word is not enough"
 
 
-def test_one_that_is_not_kept_rests_and_is_tried_again() -> None:
+def test_released_pipeline_rests_and_is_retried() -> None:
     policy = {**VALUES["policies"][0], "keep": False, "retry_s": 5.0}
     pipelines = Pipelines(policies=[policy], threads=2)
     pipelines.turn(1.0, odometry=0.9)
@@ -123,7 +123,7 @@ def test_one_that_is_not_kept_rests_and_is_tried_again() -> None:
                      "activate localisation"]  # fmt: skip
 
 
-def test_one_whose_step_hangs_is_replaced_and_the_others_go_on() -> None:
+def test_pipeline_with_hanging_step_is_replaced_and_others_continue() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
     pipelines.orchestration.receive_failure("odometry", "hangs: tracker for 60.2 s; the pipeline is stopped")
@@ -136,7 +136,7 @@ def test_one_whose_step_hangs_is_replaced_and_the_others_go_on() -> None:
     ]
 
 
-def test_one_that_is_gone_is_replaced_and_taken_up_when_it_comes_again() -> None:
+def test_vanished_pipeline_is_replaced_and_resumed_when_it_returns() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
     pipelines.orchestration.receive_state("odometry", GONE)
@@ -147,7 +147,7 @@ def test_one_that_is_gone_is_replaced_and_taken_up_when_it_comes_again() -> None
     assert pipelines.active == {"odometry", "mapping"}
 
 
-def test_one_that_refuses_is_told_asked_once_and_replaced() -> None:
+def test_refusing_pipeline_is_reported_once_and_replaced() -> None:
     pipelines = Pipelines()
     pipelines.refused.add(NeededTransition("odometry", "configure"))
     pipelines.turn(5.0)
@@ -156,7 +156,7 @@ def test_one_that_refuses_is_told_asked_once_and_replaced() -> None:
     assert pipelines.orchestration.news[0] == "odometry: it refuses to configure"
 
 
-def test_by_hand_what_is_there_already_or_has_no_threads_is_refused() -> None:
+def test_manual_activation_without_need_or_threads_is_rejected() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
     orchestration = pipelines.orchestration
@@ -201,12 +201,12 @@ def test_by_hand_what_is_there_already_or_has_no_threads_is_refused() -> None:
         ({"threads": 2, "policies": [{**VALUES["policies"][0], "fallback": "heavy"}]}, "need 3 threads.* keep: false"),
     ],
 )
-def test_a_plan_that_cannot_be_is_told(changes: dict[str, Any], message: str) -> None:
+def test_impossible_plan_is_reported(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         plan_of_values({**VALUES, **changes})
 
 
-def test_a_file_that_is_no_plan_is_told(tmp_path: Path) -> None:
+def test_file_without_plan_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         plan_of_file(tmp_path / "plan.yaml")
     (tmp_path / "plan.yaml").write_text("pipelines: [")

@@ -7,62 +7,62 @@ PAIR = {"left": InputPort(type="Frame"), "right": InputPort(type="Frame")}
 HOUR_NS = 3600 * 10**9
 
 
-def taken(queue: LiveQueue) -> list[dict[str, str]]:
+def take_all(queue: LiveQueue) -> list[dict[str, str]]:
     """All that waits, oldest first."""
     return [dict(each.values) for each in iter(lambda: queue.take(0.0), None) if not each.refused]
 
 
 def put_pairs(queue: LiveQueue, stamps: range, *, right_is_late: int = 0) -> None:
     """Left and right of each stamp; the right ones come so many pairs later."""
-    for place in range(len(stamps) + right_is_late):
-        if place < len(stamps):
-            queue.put("left", stamps[place], f"l{stamps[place]}")
-        if place >= right_is_late:
-            queue.put("right", stamps[place - right_is_late], f"r{stamps[place - right_is_late]}")
+    for index in range(len(stamps) + right_is_late):
+        if index < len(stamps):
+            queue.put("left", stamps[index], f"l{stamps[index]}")
+        if index >= right_is_late:
+            queue.put("right", stamps[index - right_is_late], f"r{stamps[index - right_is_late]}")
 
 
-def test_a_slow_reader_gets_the_last_whole_pairs_and_the_others_are_counted_on_both_sides() -> None:
+def test_slow_reader_gets_latest_complete_pairs_and_drops_are_counted() -> None:
     for late in (0, 1, 3):
         queue = LiveQueue(PAIR, 2)
         put_pairs(queue, range(10, 20), right_is_late=late)
-        assert taken(queue) == [{"left": "l18", "right": "r18"}, {"left": "l19", "right": "r19"}]
+        assert take_all(queue) == [{"left": "l18", "right": "r18"}, {"left": "l19", "right": "r19"}]
         assert (queue.heard["left"], queue.dropped) == (10, {"left": 8, "right": 8})
 
 
-def test_no_pair_is_torn_where_one_is_taken_between_its_halves() -> None:
+def test_pair_taken_between_its_halves_is_not_split() -> None:
     queue = LiveQueue(PAIR, 1)
-    found = []
+    taken_sets = []
     for stamp in range(1, 7):
         queue.put("left", stamp, stamp)
-        found += taken(queue)
+        taken_sets += take_all(queue)
         queue.put("right", stamp, stamp)
-    found += taken(queue)
-    assert found == [{"left": stamp, "right": stamp} for stamp in range(1, 7)]
+    taken_sets += take_all(queue)
+    assert taken_sets == [{"left": stamp, "right": stamp} for stamp in range(1, 7)]
 
 
-def test_what_never_gets_its_other_half_is_dropped_and_nothing_piles_up() -> None:
+def test_unpaired_inputs_are_dropped_and_do_not_accumulate() -> None:
     queue = LiveQueue(PAIR, 2)
     for stamp in range(1000):
         queue.put("left", stamp, stamp)
-    assert taken(queue) == [] and 980 <= queue.dropped["left"] < 1000
+    assert take_all(queue) == [] and 980 <= queue.dropped["left"] < 1000
     queue.put("right", 999, 999)
-    assert taken(queue) == [{"left": 999, "right": 999}]
+    assert take_all(queue) == [{"left": 999, "right": 999}]
 
 
-def test_sets_without_a_partner_are_refused_and_only_the_last_ones_wait() -> None:
+def test_unpaired_sets_are_rejected_and_only_latest_wait() -> None:
     queue = LiveQueue(PAIR, 2)
     put_pairs(queue, range(0, 100, 10))
-    taken(queue)
+    take_all(queue)
     queue.put("left", 100, "torn from its partner")
     put_pairs(queue, range(110, 130, 10))
-    found = [(each.stamp_ns, each.refused) for each in iter(lambda: queue.take(0.0), None)]
-    assert found == [(100, "unpaired"), (110, ""), (120, "")]
+    sets = [(each.stamp_ns, each.refused) for each in iter(lambda: queue.take(0.0), None)]
+    assert sets == [(100, "unpaired"), (110, ""), (120, "")]
     for stamp in range(130, 10_000, 10):
         queue.put("left", stamp, stamp)
     assert len([*iter(lambda: queue.take(0.0), None)]) == 16
 
 
-def test_what_is_held_is_never_dropped_and_a_jump_is_told_with_the_first_set_that_is_left() -> None:
+def test_held_inputs_are_never_dropped_and_jump_is_reported_with_next_set() -> None:
     queue = LiveQueue(
         {"scene": InputPort(type="Pointcloud", policy=EACH), "model": InputPort(type="Pointcloud", policy=HOLD)}, 1
     )

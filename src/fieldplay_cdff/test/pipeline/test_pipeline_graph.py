@@ -42,15 +42,15 @@ implementations:
 MOVE = "dfn_id: move, name: PointCloudTransformation, implementation: CartesianSystemTransform"
 
 
-def written(folder: Path, text: str, name: str = "two.yaml") -> Path:
+def write_chain(folder: Path, text: str, name: str = "two.yaml") -> Path:
     file = folder / name
     file.write_text(text)
     return file
 
 
-def told(folder: Path, text: str) -> str:
+def error_of(folder: Path, text: str) -> str:
     with pytest.raises(UserError) as caught:
-        load_pipeline(written(folder, text))
+        load_pipeline(write_chain(folder, text))
     return str(caught.value)
 
 
@@ -80,21 +80,21 @@ def told(folder: Path, text: str) -> str:
         ("name: Previous}", "name: Either}", "two.yaml:20: Either (last) has no input value"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_run_is_told_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_unusable_chain_is_reported_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in TEXT
-    assert message in told(tmp_path, TEXT.replace(old, new, 1))
+    assert message in error_of(tmp_path, TEXT.replace(old, new, 1))
 
 
-def test_a_circle_needs_a_step_that_gives_what_was_before(tmp_path: Path) -> None:
+def test_cycle_needs_a_step_previous(tmp_path: Path) -> None:
     back = "dfn_id: map, port: assembledCloud}, to: {dfn_id: last, port: value}"
     text = TEXT.replace("dfn_id: move, port: transformedPointCloud}, to: {dfn_id: last, port: value}", back)
-    load_pipeline(written(tmp_path, text))
-    message = told(tmp_path, text.replace("name: Previous}", "name: Either}").replace("{dfn_id: last, port: value}}",
-                   "{dfn_id: last, port: first}}"))  # fmt: skip
+    load_pipeline(write_chain(tmp_path, text))
+    text = text.replace("name: Previous}", "name: Either}")
+    message = error_of(tmp_path, text.replace("{dfn_id: last, port: value}}", "{dfn_id: last, port: first}}"))
     assert "two.yaml:14: map -> last -> map" in message and "a circle of connections without a step Previous" in message
 
 
-def test_a_description_of_form_1_is_refused_with_the_form_2_that_it_would_need(tmp_path: Path) -> None:
+def test_form_1_description_is_rejected_with_hint_to_form_2(tmp_path: Path) -> None:
     text = """\
 name: Old
 doc: a
@@ -104,49 +104,47 @@ input_ports:
 output_ports: []
 implementations: [{name: Plain}]
 """
-    message = told(tmp_path, text)
+    message = error_of(tmp_path, text)
     assert "form 1 does not say how its DFNs are connected" in message
     assert "{dfpc_input: c, dfn_id: PointCloudTransformation, port: pointCloud}" in message
     assert "from: {dfn_id: TODO, port: TODO}" in message and "port: pose}" in message
 
 
-def test_a_dfn_or_no_file_or_no_name_is_told(tmp_path: Path) -> None:
+def test_dfn_or_missing_file_or_unknown_name_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no DFPC Reconstruction3d: did you mean Reconstruction3D"):
         load_pipeline("Reconstruction3d")
     with pytest.raises(UserError, match=r"nothing\.yaml: there is no such file"):
         load_pipeline(tmp_path / "nothing.yaml")
     dfn = "name: X\ndoc: y\ninput_ports: [{name: a, type: asn1SccFrame, doc: b}]\n"
-    assert "X is a DFN: expected a DFPC" in told(tmp_path, dfn)
+    assert "X is a DFN: expected a DFPC" in error_of(tmp_path, dfn)
 
 
-def test_a_chain_may_stand_in_a_chain_and_an_optional_step_lets_through(tmp_path: Path) -> None:
-    outer = written(tmp_path, INNER.replace("FILE", str(written(tmp_path, TEXT))), "outer.yaml")
+def test_nested_chain_runs_and_optional_step_passes_through(tmp_path: Path) -> None:
+    outer = write_chain(tmp_path, INNER.replace("FILE", str(write_chain(tmp_path, TEXT))), "outer.yaml")
     assert list(load_pipeline(outer).steps) == ["two.move", "two.last", "two.map"]
-    words = settings_of_arguments(["filter.GeneralParameters.NumberOfNearestNeighbours=7", "two.map=VoxelBinning"])
-    found = load_pipeline(outer, settings=words)
-    assert found.steps["filter"].general["NumberOfNearestNeighbours"] == 7
-    assert found.statistics.steps["two.map"].implementation == "VoxelBinning"
+    settings = settings_of_arguments(["filter.GeneralParameters.NumberOfNearestNeighbours=7", "two.map=VoxelBinning"])
+    pipeline = load_pipeline(outer, settings=settings)
+    assert pipeline.steps["filter"].general["NumberOfNearestNeighbours"] == 7
+    assert pipeline.statistics.steps["two.map"].implementation == "VoxelBinning"
     itself = INNER.replace("FILE", "two.yaml")
-    assert "does one hold itself?" in told(tmp_path, itself)
+    assert "does one hold itself?" in error_of(tmp_path, itself)
 
 
-def test_a_chain_in_a_chain_stands_beside_it_or_comes_with_the_workspace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inner_chain_comes_from_same_folder_or_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "inner").mkdir()
-    written(tmp_path / "inner", TEXT)
-    outer = written(tmp_path, INNER.replace("FILE", "inner/two.yaml"), "outer.yaml")
-    outermost = written(tmp_path / "inner", INNER.replace("FILE", "../outer.yaml"), "outermost.yaml")
+    write_chain(tmp_path / "inner", TEXT)
+    outer = write_chain(tmp_path, INNER.replace("FILE", "inner/two.yaml"), "outer.yaml")
+    outermost = write_chain(tmp_path / "inner", INNER.replace("FILE", "../outer.yaml"), "outermost.yaml")
     monkeypatch.chdir("/")
     assert list(load_pipeline(outer).steps) == ["two.move", "two.last", "two.map"]
     assert list(load_pipeline(outermost).steps) == ["two.two.move", "two.two.last", "two.two.map"]
     with pytest.raises(UserError, match=r"outer\.yaml names nought\.yaml: there is no such file in .*dfpc"):
-        load_pipeline(written(tmp_path, INNER.replace("FILE", "nought.yaml"), "outer.yaml"))
+        load_pipeline(write_chain(tmp_path, INNER.replace("FILE", "nought.yaml"), "outer.yaml"))
     known = INNER.replace("FILE", "ElevationMapping.yaml")
-    assert "Outer" not in told(tmp_path, known) and "ElevationMapping" in told(tmp_path, known)
+    assert "Outer" not in error_of(tmp_path, known) and "ElevationMapping" in error_of(tmp_path, known)
 
 
-def test_what_is_set_reaches_its_step_and_what_is_not_known_is_told(tmp_path: Path) -> None:
+def test_settings_reach_their_step_and_unknown_ones_are_reported(tmp_path: Path) -> None:
     settings = {"map": {"GeneralParameters": {"VoxelResolution": 0.25}}}
     assert load_pipeline(FILE, settings=settings).steps["map"].general["VoxelResolution"] == 0.25
     of_chain = settings_of_arguments(["Two.GeneralParameters.Size=0.75", "Two.GeneralParameters.Old=1"])
@@ -165,8 +163,8 @@ def test_what_is_set_reaches_its_step_and_what_is_not_known_is_told(tmp_path: Pa
             load_pipeline(FILE, settings=settings_of_arguments([word]))
 
 
-def test_files_of_the_authors_are_read_as_they_are(tmp_path: Path) -> None:
-    file = written(tmp_path, """\
+def test_author_files_are_read_unchanged(tmp_path: Path) -> None:
+    file = write_chain(tmp_path, """\
 - Name: DFNsChain
   Parameters: [{Name: GeneralParameters, Size: 0.125}]
 - Name: map
@@ -175,10 +173,10 @@ def test_files_of_the_authors_are_read_as_they_are(tmp_path: Path) -> None:
   Parameters:
     - {Name: GeneralParameters, MinimumObservations: 2}
 """, "authors.yaml")  # fmt: skip
-    found = configuration_of_file(file)
-    step = load_pipeline(FILE, settings=found).steps["map"]
+    configuration = configuration_of_file(file)
+    step = load_pipeline(FILE, settings=configuration).steps["map"]
     assert (step.general["VoxelResolution"], step.general["MinimumObservations"]) == (0.125, 2)
-    more = found.and_then(settings_of_arguments(["map.GeneralParameters.VoxelResolution=2"]))
+    more = configuration.and_then(settings_of_arguments(["map.GeneralParameters.VoxelResolution=2"]))
     assert load_pipeline(FILE, settings=more).steps["map"].general["VoxelResolution"] == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["authors.yaml"], "nothing is written beside it"
 
@@ -199,29 +197,29 @@ def test_files_of_the_authors_are_read_as_they_are(tmp_path: Path) -> None:
         ("- {", "expected YAML"),
     ],
 )
-def test_a_faulty_file_of_settings_is_told_with_the_item(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_settings_file_is_reported_with_item(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
-        configuration_of_file(written(tmp_path, text))
+        configuration_of_file(write_chain(tmp_path, text))
 
 
-def test_all_that_come_with_the_workspace_can_be_read() -> None:
-    found = {each.name: each for each in pipelines()}
-    assert found["Reconstruction3D"].implementations == (
+def test_all_descriptions_of_workspace_are_readable() -> None:
+    known = {each.name: each for each in pipelines()}
+    assert known["Reconstruction3D"].implementations == (
         "ReconstructionFromStereo", "DenseRegistrationFromStereo", "SparseRegistrationFromStereo",
         "RegistrationFromStereo", "EstimationFromStereo", "AdjustmentFromStereo",
     )  # fmt: skip
-    for name, each in found.items():
+    for name, each in known.items():
         assert name == each.file.stem == source_of(each.file).description.name
         assert each.topic and each.doc and each.inputs and each.outputs
         assert set(each.as_dict()) == {"name", "doc", "topic", "implementations", "inputs", "outputs", "file"}
 
 
-def test_a_step_that_needs_a_camera_says_which() -> None:
+def test_step_without_camera_is_named_in_error() -> None:
     with pytest.raises(UserError, match=r"rightCamera takes a baseline above 0 m, got 0"):
         load_pipeline("Reconstruction3D", "ReconstructionFromStereo", Configuration())
 
 
-def test_the_schema_has_the_fields_that_are_read() -> None:
+def test_schema_has_fields_of_reader() -> None:
     schema = json.loads((pipeline_files()["Reconstruction3D"].parent / "schema.json").read_text())
     parts = schema["$defs"]
     assert set(schema["properties"]) == {*reader.TOP, *reader.FURTHER} - {"dfns"}, "those are of form 1"
@@ -269,9 +267,9 @@ AUTHORS = """\
 """
 
 
-def test_the_settings_of_the_authors_for_their_camera_run(tmp_path: Path) -> None:
+def test_author_camera_settings_run(tmp_path: Path) -> None:
     camera = camera_from_numbers([867.4, 0, 516, 0, 867.4, 386, 0, 0, 1], [], "", width=1032, height=772)
-    configuration = configuration_of_file(written(tmp_path, AUTHORS, "authors.yaml"))
+    configuration = configuration_of_file(write_chain(tmp_path, AUTHORS, "authors.yaml"))
     steps = load_pipeline(
         "Reconstruction3D", "ReconstructionFromStereo", configuration, {"left": camera, "right": camera}, 0.09
     ).steps
@@ -282,4 +280,4 @@ def test_the_settings_of_the_authors_for_their_camera_run(tmp_path: Path) -> Non
     assert steps["reconstructor3dfrom2dmatches"].settings["FirstCameraMatrix"]["FocalLengthX"] == 867.4
     wrong = AUTHORS.replace("SmoothnessParameter1", "SmoothnesParameter1")
     with pytest.raises(UserError, match=r"authors.yaml: reconstructor3D: .* did you mean SmoothnessParameter1"):
-        load_pipeline("Reconstruction3D", settings=configuration_of_file(written(tmp_path, wrong, "authors.yaml")))
+        load_pipeline("Reconstruction3D", settings=configuration_of_file(write_chain(tmp_path, wrong, "authors.yaml")))

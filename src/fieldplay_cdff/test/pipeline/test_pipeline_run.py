@@ -11,7 +11,7 @@ from fieldplay_cdff.pipeline import Pipeline, PipelineStopped, load_pipeline
 from fieldplay_cdff.steps.values import Array, Cloud
 
 TWO = Path(__file__).with_name("two.yaml").read_text()
-WAY = """\
+CHAIN = """\
 name: Way
 doc: a way of steps
 input_ports:
@@ -33,7 +33,7 @@ implementations:
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def write_chain(folder: Path, text: str) -> Path:
     file = folder / "Two.yaml"
     file.write_text(text)
     return file
@@ -49,20 +49,22 @@ def shift(x: float) -> Array:
     return pose
 
 
-def fed(pipeline: Pipeline, stamp_ns: int, x: float, *, after_ns: int = 0) -> list[tuple[str, list[Any], int]]:
+def feed_cloud(pipeline: Pipeline, stamp_ns: int, x: float, *, after_ns: int = 0) -> list[tuple[str, list[Any], int]]:
     """What comes out of a cloud of one point, in words."""
-    found = pipeline.feed("cloud", cloud((x, 0, 0)), stamp_ns) + pipeline.feed("pose", np.eye(4), stamp_ns + after_ns)
-    return [(each.port, each.value.points.tolist(), each.stamp_ns) for each in found]
+    outputs = pipeline.feed("cloud", cloud((x, 0, 0)), stamp_ns) + pipeline.feed("pose", np.eye(4), stamp_ns + after_ns)
+    return [(each.port, each.value.points.tolist(), each.stamp_ns) for each in outputs]
 
 
-def test_a_chain_gives_what_its_steps_make_with_the_stamp_of_the_inputs(tmp_path: Path) -> None:
-    pipeline = load_pipeline(written(tmp_path, TWO))
+def test_chain_outputs_have_stamp_of_inputs(tmp_path: Path) -> None:
+    pipeline = load_pipeline(write_chain(tmp_path, TWO))
     assert (pipeline.name, pipeline.topic, pipeline.implementation) == ("Two", "two", "Plain")
     assert pipeline.inputs == {"cloud": "Pointcloud", "pose": "Pose"}
-    assert fed(pipeline, 1, 0.1) == [("moved", [[0.1, 0, 0]], 1)]
-    assert fed(pipeline, 2, 0.9) == [("moved", [[0.1, 0, 0], [0.9, 0, 0]], 2)], "what was before is merged once more"
+    assert feed_cloud(pipeline, 1, 0.1) == [("moved", [[0.1, 0, 0]], 1)]
+    assert feed_cloud(pipeline, 2, 0.9) == [("moved", [[0.1, 0, 0], [0.9, 0, 0]], 2)], (
+        "what was before is merged once more"
+    )
     pipeline.reset()
-    assert fed(pipeline, 1, 0.3) == [("moved", [[0.3, 0, 0]], 1)]
+    assert feed_cloud(pipeline, 1, 0.3) == [("moved", [[0.3, 0, 0]], 1)]
     steps = pipeline.statistics.steps
     assert (steps["map"].calls, steps["map"].bytes["assembledCloud"]) == (3, 4 * (24 + 8) + 3 * 8)
     assert pipeline.statistics.as_dict()["given"] == {"cloud": 3, "pose": 3}
@@ -74,11 +76,11 @@ def test_a_chain_gives_what_its_steps_make_with_the_stamp_of_the_inputs(tmp_path
     assert age.startswith("output moved: 3 times, age mean 0.")
 
 
-def test_what_belongs_together_has_the_nearest_stamps_and_the_rest_is_dropped(tmp_path: Path) -> None:
-    pipeline = load_pipeline(written(tmp_path, TWO))
+def test_inputs_are_paired_by_nearest_stamps_and_rest_is_dropped(tmp_path: Path) -> None:
+    pipeline = load_pipeline(write_chain(tmp_path, TWO))
     pipeline.statistics.drop("cloud", 2)  # as a queue before it does
     for stamp in (100, 200, 300):
-        fed(pipeline, stamp, 0.1, after_ns=7)
+        feed_cloud(pipeline, stamp, 0.1, after_ns=7)
     assert pipeline.feed("cloud", cloud((0, 0, 0)), 400) == []
     assert [each.stamp_ns for each in pipeline.feed("pose", np.eye(4), 493)] == [], "nearer to that of 500"
     assert [each.stamp_ns for each in pipeline.feed("cloud", cloud((0, 0, 0)), 500)] == []
@@ -87,41 +89,41 @@ def test_what_belongs_together_has_the_nearest_stamps_and_the_rest_is_dropped(tm
     assert (counts.waves, counts.unequal, counts.dropped) == (4, 4, {"cloud": 3})
 
 
-def test_stamps_that_cannot_be_are_skipped_and_told_and_a_new_time_is_believed_when_it_goes_on(tmp_path: Path) -> None:
-    pipeline = load_pipeline(written(tmp_path, TWO))
+def test_invalid_stamps_are_skipped_and_reported_until_new_time_continues(tmp_path: Path) -> None:
+    pipeline = load_pipeline(write_chain(tmp_path, TWO))
     hour = 3600 * 10**9
     for stamp in (10, 20):
-        assert len(fed(pipeline, stamp, 0.1)) == 1
-    assert fed(pipeline, 20, 0.1) == []
-    assert fed(pipeline, 15, 0.1) == []
-    assert fed(pipeline, 20 + 2 * hour, 0.1) == []
-    assert len(fed(pipeline, 30, 0.1)) == 1, "after a single leap all is as before"
+        assert len(feed_cloud(pipeline, stamp, 0.1)) == 1
+    assert feed_cloud(pipeline, 20, 0.1) == []
+    assert feed_cloud(pipeline, 15, 0.1) == []
+    assert feed_cloud(pipeline, 20 + 2 * hour, 0.1) == []
+    assert len(feed_cloud(pipeline, 30, 0.1)) == 1, "after a single leap all is as before"
     assert [str(each) for each in pipeline.failures][:2] == [
         "cloud: stamp 20 repeats (cloud 20)",
         "pose: stamp 20 repeats (pose 20)",
     ]
     assert "goes back by 0.000 s" in pipeline.failures[2].message
     assert "jumps by 7200.000 s" in pipeline.failures[4].message
-    assert fed(pipeline, 40 + 5 * hour, 0.1) == []
-    assert len(fed(pipeline, 50 + 5 * hour, 0.1)) == 1
+    assert feed_cloud(pipeline, 40 + 5 * hour, 0.1) == []
+    assert len(feed_cloud(pipeline, 50 + 5 * hour, 0.1)) == 1
     assert pipeline.statistics.skipped == {"cloud": 4, "pose": 4}
 
 
-def test_a_step_that_fails_is_told_with_its_stamps_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_failing_step_is_reported_with_its_stamps_and_others_continue(tmp_path: Path) -> None:
     bad = Cloud(points=np.zeros((2, 2)))
-    pipeline = load_pipeline(written(tmp_path, TWO))
+    pipeline = load_pipeline(write_chain(tmp_path, TWO))
     pipeline.feed("cloud", bad, 5)
     assert pipeline.feed("pose", np.eye(4), 5) == []
     (failure,) = pipeline.failures
     assert (failure.step, failure.stamps, failure.in_a_row) == ("move", {"cloud": 5, "pose": 5}, 1)
-    assert len(fed(pipeline, 6, 0.1)) == 1
+    assert len(feed_cloud(pipeline, 6, 0.1)) == 1
     assert (pipeline.statistics.steps["move"].failures, pipeline.statistics.steps["map"].calls) == (1, 1)
 
 
-def test_after_some_failures_in_a_row_it_says_so_or_stops(tmp_path: Path) -> None:
+def test_repeated_failures_are_reported_or_stop_run(tmp_path: Path) -> None:
     bad = Cloud(points=np.zeros((2, 2)))
     for most, stop_after in ((10, 0), (2, 2)):
-        pipeline = load_pipeline(written(tmp_path, TWO), stop_after=stop_after)
+        pipeline = load_pipeline(write_chain(tmp_path, TWO), stop_after=stop_after)
         for stamp in range(1, most):
             pipeline.feed("cloud", bad, stamp)
             pipeline.feed("pose", np.eye(4), stamp)
@@ -134,13 +136,13 @@ def test_after_some_failures_in_a_row_it_says_so_or_stops(tmp_path: Path) -> Non
             pipeline.feed("pose", np.eye(4), most)
             assert pipeline.failing == ["move"]
             assert pipeline.statistics.steps["move"].most_in_a_row == 10
-            fed(pipeline, most + 1, 0.1)
+            feed_cloud(pipeline, most + 1, 0.1)
             assert (pipeline.failing, pipeline.statistics.steps["move"].most_in_a_row) == ([], 10)
 
 
-def test_a_pair_that_fails_has_no_pose_and_success_is_false(tmp_path: Path) -> None:
-    way = load_pipeline(written(tmp_path, WAY))
-    outputs = [way.feed("step", shift(x), stamp) for stamp, x in enumerate([5.0, 0.5, 3.0, 1.5, np.nan, 0.25])]
+def test_failing_pair_has_no_pose_and_success_is_false(tmp_path: Path) -> None:
+    pipeline = load_pipeline(write_chain(tmp_path, CHAIN))
+    outputs = [pipeline.feed("step", shift(x), stamp) for stamp, x in enumerate([5.0, 0.5, 3.0, 1.5, np.nan, 0.25])]
     assert [
         [(each.port, each.value if each.port == "success" else each.value[0, 3]) for each in own] for own in outputs
     ] == [
@@ -151,50 +153,50 @@ def test_a_pair_that_fails_has_no_pose_and_success_is_false(tmp_path: Path) -> N
         [("success", False)],
         [("pose", 2.25), ("success", True)],
     ]
-    assert way.statistics.accepted == 4
+    assert pipeline.statistics.accepted == 4
 
 
-def test_ports_and_periods_trigger_on_the_time_of_the_data(tmp_path: Path) -> None:
+def test_ports_and_periods_trigger_on_time_of_data(tmp_path: Path) -> None:
     text = TWO.replace("type: asn1SccPose, doc: where it is}", "type: asn1SccPose, doc: where it is, policy: each}")
     text = text.replace("doc: a cloud}", "doc: a cloud, policy: each}")
     step = "implementation: CartesianSystemTransform"
     on_port = text.replace(step, f"{step}, activation: {{type: input_triggered, value: pointCloud}}")
-    pipeline = load_pipeline(written(tmp_path, on_port))
+    pipeline = load_pipeline(write_chain(tmp_path, on_port))
     assert pipeline.feed("cloud", cloud((1, 0, 0)), 1) == [], "there is no pose yet"
     assert pipeline.feed("pose", shift(1), 2) == []
-    (found,) = pipeline.feed("cloud", cloud((1, 0, 0)), 3)
-    assert (found.stamp_ns, found.value.points[0, 0]) == (3, 2)
+    (output,) = pipeline.feed("cloud", cloud((1, 0, 0)), 3)
+    assert (output.stamp_ns, output.value.points[0, 0]) == (3, 2)
     timed = text.replace(step, f"{step}, activation: {{type: frequency, value: 2}}")
-    pipeline = load_pipeline(written(tmp_path, timed))
+    pipeline = load_pipeline(write_chain(tmp_path, timed))
     tenth = 10**8
     stamps = []
-    for place in range(14):
-        stamps += [each.stamp_ns for each in pipeline.feed("cloud", cloud((place, 0, 0)), 2 * place * tenth)]
-        stamps += [each.stamp_ns for each in pipeline.feed("pose", shift(1), 2 * place * tenth + 1)]
+    for index in range(14):
+        stamps += [each.stamp_ns for each in pipeline.feed("cloud", cloud((index, 0, 0)), 2 * index * tenth)]
+        stamps += [each.stamp_ns for each in pipeline.feed("pose", shift(1), 2 * index * tenth + 1)]
     assert stamps == [5 * tenth, 10 * tenth, 15 * tenth, 20 * tenth, 25 * tenth]
 
 
-def test_what_is_held_stays_and_triggers_nothing(tmp_path: Path) -> None:
+def test_held_input_stays_and_triggers_nothing(tmp_path: Path) -> None:
     text = TWO.replace("doc: where it is}", "doc: where it is, policy: hold}")
-    pipeline = load_pipeline(written(tmp_path, text))
+    pipeline = load_pipeline(write_chain(tmp_path, text))
     assert pipeline.feed("pose", shift(2), 0) == []
     assert [each.value.points[0, 0] for each in pipeline.feed("cloud", cloud((1, 0, 0)), 1)] == [3]
     assert [each.stamp_ns for each in pipeline.feed("cloud", cloud((1.1, 0, 0)), 2)] == [2]
 
 
-def test_a_port_that_is_not_there_is_told_with_the_near_one(tmp_path: Path) -> None:
-    pipeline = load_pipeline(written(tmp_path, TWO))
+def test_unknown_port_is_reported_with_nearest_name(tmp_path: Path) -> None:
+    pipeline = load_pipeline(write_chain(tmp_path, TWO))
     with pytest.raises(UsageError, match="Two has no input clout: did you mean cloud"):
         pipeline.feed("clout", None, 0)
 
 
-def test_a_step_may_forget_all_when_time_jumps(tmp_path: Path) -> None:
+def test_step_is_reset_on_time_jump_if_declared(tmp_path: Path) -> None:
     forgets = ", state: {reset: jump}}"
     text = TWO.replace("name: Previous}", f"name: Previous{forgets}").replace("0.5}}", f"0.5}}{forgets}")
     hour = 3600 * 10**9
     for own, points in ((TWO, 2), (text, 1)):
-        pipeline = load_pipeline(written(tmp_path, own))
-        fed(pipeline, 1, 0.1)
-        fed(pipeline, 5 * hour, 0.9)
-        ((_, found, stamp_ns),) = fed(pipeline, 5 * hour + 1, 0.9)
-        assert (len(found), stamp_ns) == (points, 5 * hour + 1)
+        pipeline = load_pipeline(write_chain(tmp_path, own))
+        feed_cloud(pipeline, 1, 0.1)
+        feed_cloud(pipeline, 5 * hour, 0.9)
+        ((_, output, stamp_ns),) = feed_cloud(pipeline, 5 * hour + 1, 0.9)
+        assert (len(output), stamp_ns) == (points, 5 * hour + 1)

@@ -50,7 +50,7 @@ def product_of(row: int, kind: str = "cloud", size: int = 8) -> tuple[Product, l
     ), messages  # fmt: skip
 
 
-def filled(folder: Path, count: int, **options: int) -> Path:
+def fill_store(folder: Path, count: int, **options: int) -> Path:
     with ProductStore(folder, is_written=True, **options) as store:
         for row in range(count):
             store.add(*product_of(row, "pose" if row % 5 == 4 else "cloud"))
@@ -62,11 +62,11 @@ def ids(store: ProductStore, **requested: Any) -> list[int]:
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def reports() -> Iterator[list[str]]:
     yield []
 
 
-def test_a_record_comes_back_from_its_text_and_another_form_does_not() -> None:
+def test_record_round_trips_and_other_form_is_rejected() -> None:
     product, _ = product_of(1)
     assert product_of_text(replace(product, id=7).text()) == replace(product, id=7)
     with pytest.raises(StoreError, match="expected a record of form 1"):
@@ -75,8 +75,8 @@ def test_a_record_comes_back_from_its_text_and_another_form_does_not() -> None:
         product_of_text("{}")
 
 
-def test_products_are_found_by_number_kind_time_place_and_age(tmp_path: Path) -> None:
-    with ProductStore(filled(tmp_path / "store", 10)) as store:
+def test_products_are_queried_by_number_kind_time_position_and_age(tmp_path: Path) -> None:
+    with ProductStore(fill_store(tmp_path / "store", 10)) as store:
         assert ids(store) == list(range(1, 11)) and store.kinds == {"cloud": 8, "pose": 2}
         assert ids(store, kinds=("pose",)) == [5, 10]
         assert ids(store, start_ns=START_NS + 10**9, end_ns=START_NS + 3 * 10**9) == [2, 3, 4]
@@ -102,13 +102,13 @@ def test_products_are_found_by_number_kind_time_place_and_age(tmp_path: Path) ->
         ({"radius_m": -1.0}, "a radius from 0"),
     ],
 )
-def test_a_query_that_cannot_be_is_refused(requested: dict[str, Any], message: str) -> None:
+def test_impossible_query_is_rejected(requested: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ProductQuery(**requested)
 
 
-def test_a_start_goes_on_in_a_new_part_and_each_part_is_a_bag(tmp_path: Path) -> None:
-    store = filled(filled(tmp_path / "store", 3), 2)
+def test_restart_continues_in_new_part_and_each_part_is_a_bag(tmp_path: Path) -> None:
+    store = fill_store(fill_store(tmp_path / "store", 3), 2)
     assert parts.part_names(store) == ["part_000001", "part_000002"]
     with ProductStore(store) as again:
         assert ids(again) == [1, 4, 2, 5, 3], "by their stamps"
@@ -133,22 +133,22 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_a_killed_writer_loses_nothing_that_was_kept(tmp_path: Path, told: list[str]) -> None:
+def test_killed_writer_loses_no_stored_product(tmp_path: Path, reports: list[str]) -> None:
     folder = tmp_path / "store"
-    words = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
-    assert subprocess.run(words, check=False).returncode == -9
+    command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
+    assert subprocess.run(command, check=False).returncode == -9
     part = parts.part_file(folder, "part_000001")
-    with ProductStore(folder, report=told.append) as reader:
-        assert ids(reader) == [1, 2, 3, 4, 5, 6] and "6 products in it are whole" in told[0]
+    with ProductStore(folder, report=reports.append) as reader:
+        assert ids(reader) == [1, 2, 3, 4, 5, 6] and "6 products in it are whole" in reports[0]
     part.write_bytes(part.read_bytes()[:-50_000])  # as a machine that crashed
     (folder / FILE).unlink()
-    with ProductStore(folder, is_written=True, report=told.append) as store:
-        assert ids(store) == [1, 2, 3, 4, 5] and told[-1] == f"{part} was cut off: 5 products in it are whole"
+    with ProductStore(folder, is_written=True, report=reports.append) as store:
+        assert ids(store) == [1, 2, 3, 4, 5] and reports[-1] == f"{part} was cut off: 5 products in it are whole"
         assert store.messages(5) == product_of(4, size=100_000)[1]
         assert store.add(*product_of(9)).id == 6
-    del told[:]
-    with ProductStore(folder, is_written=True, report=told.append) as store:
-        assert ids(store) == [1, 2, 3, 4, 5, 6] and told == [], "the part was made whole"
+    del reports[:]
+    with ProductStore(folder, is_written=True, report=reports.append) as store:
+        assert ids(store) == [1, 2, 3, 4, 5, 6] and reports == [], "the part was made whole"
     assert (part.parent / "metadata.yaml").is_file()
 
 
@@ -169,24 +169,24 @@ def torn(index: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "told_of_it"),
+    ("harm", "expected"),
     [(rubbish, "file is not a database"), (other_version, "expected an index of version 1, got 7"), (torn, "damaged")],
 )
-def test_an_index_that_does_not_serve_is_made_anew(
-    tmp_path: Path, harm: Callable[[Path], None], told_of_it: str, told: list[str]
+def test_unusable_index_is_rebuilt(
+    tmp_path: Path, harm: Callable[[Path], None], expected: str, reports: list[str]
 ) -> None:
-    folder = filled(tmp_path / "store", 10, part_products=4)
+    folder = fill_store(tmp_path / "store", 10, part_products=4)
     before = list(ProductStore(folder).query())
     harm(folder / FILE)
-    with ProductStore(folder, report=told.append) as store:
+    with ProductStore(folder, report=reports.append) as store:
         assert list(store.query()) == before
-    assert len(told) == 1 and told_of_it in told[0] and told[0].endswith("it is made anew of the bags")
-    with ProductStore(folder, report=told.append) as store:
-        assert list(store.query()) == before and len(told) == 1
+    assert len(reports) == 1 and expected in reports[0] and reports[0].endswith("it is made anew of the bags")
+    with ProductStore(folder, report=reports.append) as store:
+        assert list(store.query()) == before and len(reports) == 1
 
 
-def test_what_is_forgotten_gives_its_bytes_back_and_its_number_is_not_given_again(tmp_path: Path) -> None:
-    folder = filled(tmp_path / "store", 10, part_products=4)
+def test_deleted_product_frees_its_bytes_and_its_number_is_not_reused(tmp_path: Path) -> None:
+    folder = fill_store(tmp_path / "store", 10, part_products=4)
     size = sum(file.stat().st_size for file in folder.rglob("*.mcap"))
     with ProductStore(folder, is_written=True) as store:
         assert store.forget(ProductQuery(ids=(2, 3))) == 2
@@ -203,7 +203,7 @@ def test_what_is_forgotten_gives_its_bytes_back_and_its_number_is_not_given_agai
         assert ids(store) == [1, 4, 5, 6, 7, 8]
 
 
-def test_two_write_at_once_and_what_one_forgets_of_the_other_is_gone_at_its_end(tmp_path: Path) -> None:
+def test_product_of_other_writer_can_be_deleted(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     with ProductStore(folder, is_written=True) as first:
         for row in range(3):
@@ -217,7 +217,7 @@ def test_two_write_at_once_and_what_one_forgets_of_the_other_is_gone_at_its_end(
         assert ids(store) == [1, 3, 4]
 
 
-def test_a_damaged_product_is_told_and_the_others_are_read(tmp_path: Path, told: list[str]) -> None:
+def test_damaged_product_is_reported_and_others_are_read(tmp_path: Path, reports: list[str]) -> None:
     with ProductStore(tmp_path / "store", is_written=True) as store:
         for row in range(3):
             store.add(*product_of(row, size=100_000))
@@ -225,7 +225,7 @@ def test_a_damaged_product_is_told_and_the_others_are_read(tmp_path: Path, told:
     data = bytearray(part.read_bytes())
     data[150_000] ^= 255
     part.write_bytes(data)
-    with ProductStore(tmp_path / "store", is_written=True, report=told.append) as store:
+    with ProductStore(tmp_path / "store", is_written=True, report=reports.append) as store:
         with pytest.raises(StoreError, match=r"product 2 in .* is damaged: expected SHA-256"):
             store.messages(2)
         assert store.messages(3) == product_of(2, size=100_000)[1]
@@ -234,12 +234,12 @@ def test_a_damaged_product_is_told_and_the_others_are_read(tmp_path: Path, told:
             store.messages(2)
     part.write_bytes(b"else" + part.read_bytes()[4:])
     (tmp_path / "store" / FILE).unlink()
-    with ProductStore(tmp_path / "store", is_written=True, report=told.append) as store:
-        assert ids(store) == [] and told == [f"{part}: expected an MCAP file, got other first bytes"]
+    with ProductStore(tmp_path / "store", is_written=True, report=reports.append) as store:
+        assert ids(store) == [] and reports == [f"{part}: expected an MCAP file, got other first bytes"]
     assert part.is_file(), "what cannot be read is not deleted"
 
 
-def test_a_full_disk_is_told_and_what_was_kept_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_stored_products_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -256,16 +256,14 @@ def test_a_full_disk_is_told_and_what_was_kept_stays(tmp_path: Path, monkeypatch
         assert ids(store) == [1, 2]
 
 
-def test_a_store_that_cannot_be_written_to_is_read_and_refuses_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = filled(tmp_path / "store", 3)
+def test_read_only_store_is_read_and_rejects_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = fill_store(tmp_path / "store", 3)
     connect = sqlite3.connect
 
     def read_only(name: str, **options: Any) -> sqlite3.Connection:
         """As a file system that is mounted so: a superuser, who may run this, is stopped by nothing else."""
-        place = name if ":memory:" in name else f"{name.partition('?')[0]}?mode=ro"
-        opened: sqlite3.Connection = connect(place, **options)
+        path = name if ":memory:" in name else f"{name.partition('?')[0]}?mode=ro"
+        opened: sqlite3.Connection = connect(path, **options)
         return opened
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
@@ -280,8 +278,8 @@ def test_a_store_that_cannot_be_written_to_is_read_and_refuses_in_a_sentence(
         assert ids(store) == [1, 2, 3], "of an index in memory"
 
 
-def test_who_only_reads_does_not_mind_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = filled(tmp_path / "store", 3)
+def test_reader_works_on_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = fill_store(tmp_path / "store", 3)
     before = (folder / FILE).read_bytes()
     with ProductStore(folder, is_written=True) as store:
         for row in range(3, 43):
@@ -303,7 +301,7 @@ def test_who_only_reads_does_not_mind_a_full_disk(tmp_path: Path, monkeypatch: p
         assert store.messages(43) == product_of(42)[1]
 
 
-def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+def test_folder_without_store_is_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for path, message in (
         (tmp_path / "none", "there is no such store"),
@@ -317,7 +315,7 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_memory_does_not_grow_with_the_products(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_number_of_products(tmp_path: Path) -> None:
     with ProductStore(tmp_path / "store", is_written=True, part_products=50) as store:
         for row in range(100):
             store.add(*product_of(row, size=2000))
@@ -326,14 +324,14 @@ def test_memory_does_not_grow_with_the_products(tmp_path: Path) -> None:
             store.add(*product_of(row, size=2000))
         gc.collect()
         grown, _ = tracemalloc.get_traced_memory()
-        found = sum(1 for _ in store.query())
+        count = sum(1 for _ in store.query())
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert found == 600 and grown < 150_000 and most < 2_000_000
+    assert count == 600 and grown < 150_000 and most < 2_000_000
 
 
-def test_the_index_and_the_bags_say_the_same_to_another_program(tmp_path: Path) -> None:
-    folder = filled(tmp_path / "store", 2)
+def test_index_and_bags_agree_for_another_program(tmp_path: Path) -> None:
+    folder = fill_store(tmp_path / "store", 2)
     database = sqlite3.connect(folder / FILE)
     rows = database.execute("SELECT id, part, kind, stamp_ns, x_min, x_max, record FROM products").fetchall()
     database.close()

@@ -23,7 +23,7 @@ def assembly(name: str, **general: Any) -> Step:
     return step_of("PointCloudAssembly", name)({GENERAL: general})
 
 
-def merged(step: Step, first: Array, second: Array | None = None, **more: Any) -> Array:
+def merge(step: Step, first: Array, second: Array | None = None, **more: Any) -> Array:
     clouds = {"firstPointCloud": Cloud(points=first)}
     if second is not None:
         clouds["secondPointCloud"] = Cloud(points=second)
@@ -31,37 +31,37 @@ def merged(step: Step, first: Array, second: Array | None = None, **more: Any) -
     return points
 
 
-def test_points_of_a_cell_become_their_mean_in_the_order_of_cells() -> None:
+def test_cell_points_become_their_mean_in_cell_order() -> None:
     expected = [
         [-0.04, -0.01, 0.07], [-0.01, 0.02, 0.03], [0.033, 0.026333333, 0.033], [0.06, 0.02, 0.03],
         [0.115, 0.135, 0.125],
     ]  # fmt: skip
-    found = merged(assembly("VoxelBinning", VoxelResolution=0.05), CELLS[:3], CELLS[3:])
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    points = merge(assembly("VoxelBinning", VoxelResolution=0.05), CELLS[:3], CELLS[3:])
+    np.testing.assert_allclose(points, expected, atol=1e-9)
 
 
-def test_what_is_known_of_points_is_averaged_with_them() -> None:
+def test_point_attributes_are_averaged_too() -> None:
     cloud = Cloud(
         points=np.array([[0.1, 0, 0], [0.2, 0, 0]]), normals=np.array([[1.0, 0, 0], [0, 1, 0]]),
         intensity=np.array([1, 2], np.float32), colors=np.array([[0, 255, 10], [11, 254, 10]], np.uint8),
     )  # fmt: skip
-    found = voxel_means(cloud, 1.0)
-    assert found.normals is not None and found.intensity is not None and found.colors is not None
-    np.testing.assert_allclose(found.normals, [[0.5**0.5, 0.5**0.5, 0]])
-    assert (found.intensity.tolist(), found.colors.tolist()) == ([1.5], [[6, 254, 10]])
+    means = voxel_means(cloud, 1.0)
+    assert means.normals is not None and means.intensity is not None and means.colors is not None
+    np.testing.assert_allclose(means.normals, [[0.5**0.5, 0.5**0.5, 0]])
+    assert (means.intensity.tolist(), means.colors.tolist()) == ([1.5], [[6, 254, 10]])
 
 
 def test_points_far_from_all_others_are_outliers() -> None:
     points = np.array([
         [0, 0, 0], [0.1, 0, 0], [0, 0.1, 0], [0.1, 0.1, 0], [0.05, 0.05, 0.1], [0.2, 0, 0], [1, 1, 1], [0, 0.2, 0.05],
     ])  # fmt: skip
-    kept = np.delete(np.arange(8), 6)
-    for only, expected in ((False, points[kept]), (True, points[[6]])):
+    inliers = np.delete(np.arange(8), 6)
+    for only, expected in ((False, points[inliers]), (True, points[[6]])):
         step = step_of("PointCloudFiltering", "StatisticalOutlierRemoval")(
             {GENERAL: {"NumberOfNearestNeighbours": 3, "TakeOutliersOnly": only}}
         )
-        found = step.process(pointCloud=Cloud(points=np.concatenate([points, [[np.nan, 0, 0]]])))
-        assert found["filteredPointCloud"].points.tolist() == expected.tolist()
+        outputs = step.process(pointCloud=Cloud(points=np.concatenate([points, [[np.nan, 0, 0]]])))
+        assert outputs["filteredPointCloud"].points.tolist() == expected.tolist()
     # mean 0.304607256, deviation 0.527761561: (1 1 1) with 1.610086480 lies 2.47362 deviations away
     for multiplier, count in ((2.4736, 7), (2.4737, 8)):
         strict = step_of("PointCloudFiltering", "StatisticalOutlierRemoval")(
@@ -72,70 +72,70 @@ def test_points_far_from_all_others_are_outliers() -> None:
         strict.process(pointCloud=Cloud(points=np.full((1, 3), np.nan)))
 
 
-def test_stored_points_move_half_way_to_new_ones_and_take_the_others_with_them() -> None:
+def test_stored_points_move_half_way_to_new_ones_and_move_neighbours() -> None:
     expected = [
         [0.0015, 0.001, 1.0005], [0.1015, 0.001, 1], [0.2015, 0.001, 1], [1.0015, 0.001, 1], [0.1485, -0.001, 1.01],
         [0.5985, -0.001, 1],
     ]  # fmt: skip
-    np.testing.assert_allclose(merged(assembly("NeighbourPointAverage"), STORED, NEW), expected, atol=1e-9)
+    np.testing.assert_allclose(merge(assembly("NeighbourPointAverage"), STORED, NEW), expected, atol=1e-9)
 
 
-def test_points_far_from_the_matched_ones_can_stay() -> None:
-    found = merged(assembly("NeighbourPointAverage", ShiftedWithinRadii=15.0), STORED, NEW)
+def test_points_far_from_matched_ones_can_stay() -> None:
+    points = merge(assembly("NeighbourPointAverage", ShiftedWithinRadii=15.0), STORED, NEW)
     expected = [[0.2015, 0.001, 1], [1, 0, 1], [0.1485, -0.001, 1.01], [0.6, 0, 1]]
-    np.testing.assert_allclose(found[2:], expected, atol=1e-9)
+    np.testing.assert_allclose(points[2:], expected, atol=1e-9)
 
 
-def test_pairs_of_single_points_are_found_within_the_distance_not_its_root() -> None:
+def test_pairs_of_single_points_are_within_distance_not_its_root() -> None:
     """The original compares a squared distance with 0.01, so that 0.05 m would be near."""
-    found = merged(assembly("NeighbourSinglePointAverage"), STORED, NEW)
+    points = merge(assembly("NeighbourSinglePointAverage"), STORED, NEW)
     expected = [
         [0.001, 0.002, 1], [0.1015, 0.001, 1], [0.2, 0, 1], [1, 0, 1], [0.004, 0, 1.002], [0.15, 0, 1.01], [0.6, 0, 1],
     ]  # fmt: skip
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(points, expected, atol=1e-9)
     alone = assembly(
         "NeighbourSinglePointAverage", IgnoreUnmatchedPointsOnFirstCloud=True, IgnoreUnmatchedPointsOnSecondCloud=True
     )
-    np.testing.assert_allclose(merged(alone, STORED, NEW), expected[:2], atol=1e-9)
+    np.testing.assert_allclose(merge(alone, STORED, NEW), expected[:2], atol=1e-9)
 
 
-def test_clouds_that_do_not_meet_are_joined() -> None:
+def test_disjoint_clouds_are_concatenated() -> None:
     for name in ("NeighbourPointAverage", "NeighbourSinglePointAverage"):
-        assert len(merged(assembly(name), STORED, NEW + 5)) == 9
+        assert len(merge(assembly(name), STORED, NEW + 5)) == 9
 
 
-def test_a_dense_cloud_is_thinned_to_the_density_wanted_the_same_each_time() -> None:
+def test_dense_cloud_is_downsampled_to_requested_density_deterministically() -> None:
     points = np.random.default_rng(1).uniform(size=(4000, 3))
-    found = [merged(assembly("MatcherAssembly", MaximumSamplingDensity=400.0), points[:1], points[1:]) for _ in "ab"]
-    assert 0.06 < len(found[0]) / 4000 < 0.2
-    assert found[0].tobytes() == found[1].tobytes()
+    results = [merge(assembly("MatcherAssembly", MaximumSamplingDensity=400.0), points[:1], points[1:]) for _ in "ab"]
+    assert 0.06 < len(results[0]) / 4000 < 0.2
+    assert results[0].tobytes() == results[1].tobytes()
     sparse = assembly("MatcherAssembly", MaximumSamplingDensity=1e6)
-    assert len(merged(sparse, points[:5], points[5:])) == 4000
+    assert len(merge(sparse, points[:5], points[5:])) == 4000
 
 
-def test_clouds_are_merged_into_what_is_stored_until_reset_and_the_view_limits_only_what_is_shown() -> None:
+def test_clouds_accumulate_until_reset_and_view_limits_only_output() -> None:
     step = assembly("VoxelBinning", UseIncrementalMode=True, UseDistanceFilter=True, VoxelResolution=0.05)
     center = np.eye(4)
     center[:3, 3] = 5
-    assert len(merged(step, CELLS[:3])) == 2
-    assert len(merged(step, CELLS[3:], viewCenter=center, viewRadius=1.0)) == 0
-    assert len(merged(step, np.zeros((0, 3)), viewRadius=0.1)) == 4
+    assert len(merge(step, CELLS[:3])) == 2
+    assert len(merge(step, CELLS[3:], viewCenter=center, viewRadius=1.0)) == 0
+    assert len(merge(step, np.zeros((0, 3)), viewRadius=0.1)) == 4
     step.reset()
-    assert len(merged(step, CELLS[:1])) == 1
+    assert len(merge(step, CELLS[:1])) == 1
     with pytest.raises(ValueError, match="secondPointCloud: expected a cloud, got none"):
-        merged(assembly("VoxelBinning"), CELLS)
+        merge(assembly("VoxelBinning"), CELLS)
 
 
 def test_empty_and_broken_clouds_change_nothing() -> None:
     none, broken = np.zeros((0, 3)), np.full((2, 3), np.inf)
     for name in ("VoxelBinning", "NeighbourPointAverage", "NeighbourSinglePointAverage", "MatcherAssembly"):
-        assert len(merged(assembly(name), none, broken)) == 0
-        assert len(merged(assembly(name), broken, STORED[:1])) == 1
+        assert len(merge(assembly(name), none, broken)) == 0
+        assert len(merge(assembly(name), broken, STORED[:1])) == 1
     with pytest.raises(ValueError, match=r"expected points nearer to each other, got .* cells"):
         voxel_means(Cloud(points=np.array([[0, 0, 0], [1e7, 1e7, 1e7]])), 0.001)
 
 
-def test_a_normal_is_turned_to_the_sensor_and_comes_with_its_curvature() -> None:
+def test_normal_points_to_sensor_and_has_curvature() -> None:
     points = np.array(
         [[0, 0, 1], [0.1, 0, 1.01], [0, 0.1, 0.99], [0.1, 0.1, 1.02], [0.05, 0.05, 1], [-0.1, 0.05, 0.985]]
     )
@@ -148,8 +148,8 @@ def test_a_normal_is_turned_to_the_sensor_and_comes_with_its_curvature() -> None
     assert np.isnan(surfaces_of(points, radius=0.01)[0]).all(), "no surface without neighbours"
 
 
-def test_edges_are_all_points_within_the_radius() -> None:
+def test_edges_are_all_pairs_within_radius() -> None:
     points = np.array([[0.0, 0, 0], [3, 4, 0], [0, 0, 5.1]])
-    found = edges_within(cKDTree(points), points[:2], 5.0)
-    assert (found.of.tolist(), found.to.tolist()) == ([0, 0, 1, 1], [0, 1, 0, 1])
-    assert found.distances.tolist() == [0, 5, 5, 0]
+    edges = edges_within(cKDTree(points), points[:2], 5.0)
+    assert (edges.of.tolist(), edges.to.tolist()) == ([0, 0, 1, 1], [0, 1, 0, 1])
+    assert edges.distances.tolist() == [0, 5, 5, 0]

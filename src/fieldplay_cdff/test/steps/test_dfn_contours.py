@@ -32,8 +32,8 @@ f 3 4 8 7
 f 1 3 7 5
 f 2 6 8 4
 """
-LENS = np.array([[680.0, 0, 262], [0, 680, 200], [0, 0, 1]])
-CAMERA = CameraModel(matrix=LENS, distortion=np.zeros(0), model="", width=528, height=406)
+CAMERA_MATRIX = np.array([[680.0, 0, 262], [0, 680, 200], [0, 0, 1]])
+CAMERA = CameraModel(matrix=CAMERA_MATRIX, distortion=np.zeros(0), model="", width=528, height=406)
 BASELINE_M, STEP_NS, BEGIN_NS = 0.3, 333_000_000, 1_000_000_000
 TURN_RAD = np.radians([1.0, 1.2, -0.5])  # from one picture to the next
 GREYS = (60, 90, 120, 150, 180, 210)
@@ -50,12 +50,12 @@ def pose_at(number: int) -> Array:
     start = transform_of_step(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
     turned = transform_of_step(number * TURN_RAD, np.zeros(3))
     turned[:3, 3] = [0.004 * number, -0.003 * number, 0.005 * number]
-    found: Array = turned @ np.block([[start[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
-    found[:3, 3] += start[:3, 3]
-    return found
+    pose: Array = turned @ np.block([[start[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+    pose[:3, 3] += start[:3, 3]
+    return pose
 
 
-def picture(body: Body, pose: Array, shift_m: float) -> Array:
+def draw_body(body: Body, pose: Array, shift_m: float) -> Array:
     """The body's faces, drawn by OpenCV; each grey of its own."""
     image = np.full((4 * CAMERA.height, 4 * CAMERA.width), 20, np.uint8)
     points = transform_points(pose, body.corners) - [shift_m, 0, 0]
@@ -91,35 +91,35 @@ class Chase:
         settings = {"tracker": {"Model": {"File": str(box)}}}
         cameras = {"left": CAMERA, "right": CAMERA}
         self.pipeline: Pipeline = load_pipeline(name, None, settings, cameras, BASELINE_M, threads=1)
-        self.begin(0)
+        self.start_tracking(0)
 
-    def begin(self, number: int) -> None:
+    def start_tracking(self, number: int) -> None:
         stamp_ns = BEGIN_NS + number * STEP_NS
-        self.pipeline.feed("init", state_of(self.seen_at(number), stamp_ns), stamp_ns)
+        self.pipeline.feed("init", state_of(self.pose_in_camera(number), stamp_ns), stamp_ns)
 
-    def seen_at(self, number: int) -> Array:
+    def pose_in_camera(self, number: int) -> Array:
         """Where the body is in the left camera."""
-        found: Array = np.linalg.inv(shaken(number)) @ pose_at(number) if self.is_shaken else pose_at(number)
-        return found
+        pose: Array = np.linalg.inv(shaken(number)) @ pose_at(number) if self.is_shaken else pose_at(number)
+        return pose
 
     def see(self, number: int, *, is_covered: bool = False) -> dict[str, object]:
-        found: list[PipelineOutput] = []
+        outputs: list[PipelineOutput] = []
         stamp_ns = BEGIN_NS + number * STEP_NS
         for port in (port for port in ("imageLeft", "imageRight") if port in self.pipeline.inputs):
             shift_m = BASELINE_M if port == "imageRight" else 0.0
-            image = picture(self.body, self.seen_at(number), shift_m)
+            image = draw_body(self.body, self.pose_in_camera(number), shift_m)
             image = np.full_like(image, 20) if is_covered else image
             frame = Frame(image=image, stamp_ns=stamp_ns, camera=CAMERA, baseline_m=shift_m)
-            found += self.pipeline.feed(port, frame, stamp_ns)
+            outputs += self.pipeline.feed(port, frame, stamp_ns)
         if "egoMotion" in self.pipeline.inputs:
-            found += self.pipeline.feed("egoMotion", state_of(shaken(number), stamp_ns), stamp_ns)
-        return {each.port: each.value for each in found}
+            outputs += self.pipeline.feed("egoMotion", state_of(shaken(number), stamp_ns), stamp_ns)
+        return {each.port: each.value for each in outputs}
 
     def errors(self, number: int, **options: bool) -> tuple[float, float]:
         """How far the found pose is off, in m and degrees."""
-        found = self.see(number, **options)
-        assert found["success"] is True, (number, found)
-        state, true = found["state"], pose_at(number)
+        outputs = self.see(number, **options)
+        assert outputs["success"] is True, (number, outputs)
+        state, true = outputs["state"], pose_at(number)
         assert isinstance(state, State)
         pose = transform_of_step(state.values[:3], state.values[3:6])
         turn = vector_from_rotation(pose[:3, :3].T @ true[:3, :3])
@@ -128,12 +128,12 @@ class Chase:
 
 @pytest.fixture(params=["ModelBasedVisualTracking", "ModelBasedVisualTrackingMono"])
 def chase(box: Path, request: pytest.FixtureRequest) -> Iterator[Chase]:
-    found = Chase(box, request.param)
-    yield found
-    found.pipeline.close()
+    case = Chase(box, request.param)
+    yield case
+    case.pipeline.close()
 
 
-def test_a_box_that_turns_is_followed(chase: Chase) -> None:
+def test_rotating_box_is_tracked(chase: Chase) -> None:
     errors = np.array([chase.errors(number) for number in range(12)])
     distance_m = pose_at(0)[2, 3]
     assert np.median(errors[:, 0]) < 0.002 * distance_m
@@ -141,7 +141,7 @@ def test_a_box_that_turns_is_followed(chase: Chase) -> None:
     assert errors[:, 1].max() < 0.3
 
 
-def test_from_a_camera_that_is_shaken_it_is_followed_where_that_is_told(box: Path) -> None:
+def test_body_is_tracked_from_shaken_camera_given_its_motion(box: Path) -> None:
     chase = Chase(box, "ModelBasedVisualTrackingInBase", is_shaken=True)
     errors = np.array([chase.errors(number) for number in range(8)])
     assert errors[:, 0].max() < 0.005 * pose_at(0)[2, 3]
@@ -150,19 +150,19 @@ def test_from_a_camera_that_is_shaken_it_is_followed_where_that_is_told(box: Pat
     assert [untold.see(number)["success"] for number in range(2)] == [True, False]
 
 
-def test_a_body_that_is_lost_is_told_at_once_and_begun_with_anew(chase: Chase) -> None:
+def test_lost_body_is_reported_at_once_and_reinitialised(chase: Chase) -> None:
     for number in range(4):
         chase.errors(number)
     for number in range(4, 7):
-        found = chase.see(number, is_covered=True)
-        assert found == {"success": False, "quality": 0.0}
-    chase.begin(40)
+        outputs = chase.see(number, is_covered=True)
+        assert outputs == {"success": False, "quality": 0.0}
+    chase.start_tracking(40)
     position_m, turn_deg = chase.errors(40)
     assert position_m < 0.01
     assert turn_deg < 0.3
 
 
-def test_a_short_cover_is_passed_over_by_what_was_expected(chase: Chase) -> None:
+def test_short_occlusion_is_bridged_by_prediction(chase: Chase) -> None:
     for number in range(6):
         chase.errors(number)
     chase.see(6, is_covered=True)
@@ -171,21 +171,21 @@ def test_a_short_cover_is_passed_over_by_what_was_expected(chase: Chase) -> None
     assert turn_deg < 0.3
 
 
-def test_another_body_in_its_place_is_not_taken_for_it(box: Path) -> None:
+def test_other_body_at_same_position_is_rejected(box: Path) -> None:
     chase = Chase(box, "ModelBasedVisualTracking")
     chase.errors(0)
     chase.body = Body(chase.body.corners * [0.3, 1.6, 1.5], chase.body.triangles)
     assert [chase.see(number)["success"] for number in range(1, 4)] == [False] * 3
 
 
-def test_the_published_row_of_the_jacobian() -> None:
+def test_jacobian_row_matches_paper() -> None:
     matrix = np.array([[700.0, 0, 320], [0, 700, 240], [0, 0, 1]])
     row = jacobian(matrix, np.array([[0.2, -0.1, 1.5]]), np.zeros(3), np.array([[0.6, 0.8]]))
     expected = [-558.755555556, 422.488888889, 102.666666667, 280, 373.333333333, -12.444444444]
     np.testing.assert_allclose(row[0], expected, atol=1e-6)
 
 
-def test_of_a_box_nine_edges_are_seen_from_a_corner_and_four_from_the_front(box: Path) -> None:
+def test_nine_box_edges_are_visible_from_corner_and_four_from_front(box: Path) -> None:
     body = read_body(box)
     assert body.size_m == pytest.approx(np.sqrt(0.8**2 + 0.6**2 + 0.4**2))
     assert (np.einsum("ij,ij->i", body.normals, body.corners[body.triangles[:, 0]]) > 0).all()
@@ -199,7 +199,7 @@ def test_of_a_box_nine_edges_are_seen_from_a_corner_and_four_from_the_front(box:
     np.testing.assert_array_equal(body.is_hidden(points.points, eye), ~is_seen)
 
 
-@pytest.mark.parametrize(("change", "told"), [
+@pytest.mark.parametrize(("change", "message"), [
     (lambda text: "", "expected a body of faces, got 0 corners and 0 faces"),
     (lambda text: text.replace("f 2 6 8 4\n", ""), "with 4 open edges: Model.MayBeOpen true"),
     (lambda text: text.replace("0.", "400."), "is it in millimetres"),
@@ -208,14 +208,14 @@ def test_of_a_box_nine_edges_are_seen_from_a_corner_and_four_from_the_front(box:
     (lambda text: text.replace("v 0.4 0.3 0.2", "v 0.4 0.3 nan"), "expected three numbers of each corner"),
     (lambda text: text.replace("f 2 6 8 4", "f 2 6"), "expected three corners of each face"),
 ])  # fmt: skip
-def test_a_model_that_is_none_is_told(box: Path, change: object, told: str) -> None:
+def test_invalid_model_is_reported(box: Path, change: object, message: str) -> None:
     assert callable(change)
     box.write_text(change(BOX))
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         read_body(box)
 
 
-def test_a_model_in_millimetres_is_scaled_and_an_inverted_one_turned(box: Path) -> None:
+def test_millimetre_model_is_scaled_and_inverted_model_is_flipped(box: Path) -> None:
     box.write_text(BOX.replace("0.", "400.").replace("f 1 2 4 3", "f 3 4 2 1"))
     assert read_body(box, scale=0.001, may_be_open=True).size_m > 0
     inside_out = "\n".join(

@@ -35,30 +35,30 @@ def roof(step: float = 0.05) -> Array:
     return np.stack([x, y, 3 + np.abs(y)], axis=1)
 
 
-def found(name: str, points: Array, **general: Any) -> Features3D:
+def detect(name: str, points: Array, **general: Any) -> Features3D:
     step = step_of("FeaturesExtraction3D", name)({GENERAL: general})
     features: Features3D = step.process(pointcloud=Cloud(points=points))["features"]
     return features
 
 
 @pytest.mark.parametrize("method", ["Harris", "Noble", "Lowe", "Tomasi"])
-def test_the_corner_of_a_box_stands_out_most(method: str) -> None:
+def test_box_corner_is_strongest_keypoint(method: str) -> None:
     general = {"Radius": 0.12, "SearchRadius": 0.2, "HarrisMethod": method}
-    features = found("HarrisDetector3D", box(), **general, OutputFormat="References")
+    features = detect("HarrisDetector3D", box(), **general, OutputFormat="References")
     assert features.references is not None
     distances = np.linalg.norm(features.points - [0, 0, 2], axis=1)
     assert distances.min() < 0.1, method
     np.testing.assert_array_equal(box()[features.references], features.points)
-    apart = [np.linalg.norm(one - other) for one, other in combinations(features.points, 2)]
-    assert min(apart, default=1) > 0.2, "neighbours are suppressed"
-    every = found("HarrisDetector3D", box(), **general, NonMaxSuppression=False)
+    gaps = [np.linalg.norm(one - other) for one, other in combinations(features.points, 2)]
+    assert min(gaps, default=1) > 0.2, "neighbours are suppressed"
+    every = detect("HarrisDetector3D", box(), **general, NonMaxSuppression=False)
     assert len(every) > len(features) and every.references is None
 
 
-def test_a_corner_is_refined_to_where_its_planes_meet() -> None:
+def test_corner_is_refined_to_plane_intersection() -> None:
     cut = box()[np.linalg.norm(box() - [0, 0, 2], axis=1) > 0.06]
     rough, fine = (
-        found("HarrisDetector3D", cut, Radius=0.1, SearchRadius=0.3, DetectionThreshold=0.01, EnableRefinement=refined)
+        detect("HarrisDetector3D", cut, Radius=0.1, SearchRadius=0.3, DetectionThreshold=0.01, EnableRefinement=refined)
         for refined in (False, True)
     )
     errors = [np.linalg.norm(features.points - [0, 0, 2], axis=1).min() for features in (rough, fine)]
@@ -68,84 +68,84 @@ def test_a_corner_is_refined_to_where_its_planes_meet() -> None:
 def test_flat_ground_has_no_corners() -> None:
     floor = roof() * [1, 1, 0] + np.array([0, 0, 3.0])
     for method in ("Harris", "Noble", "Lowe", "Tomasi", "Curvature"):
-        assert len(found("HarrisDetector3D", floor, Radius=0.12, SearchRadius=0.2, HarrisMethod=method)) == 0
-    assert len(found("IssDetector3D", floor, SalientRadius=0.2, NonMaximaSupressionRadius=0.2)) == 0
-    assert len(found("CornerDetector3D", floor, NumberOfNeighboursNormalEstimation=10)) == 0
-    assert len(found("HarrisDetector3D", floor)) == 0, "the published radius of 1 cm holds no neighbours here"
+        assert len(detect("HarrisDetector3D", floor, Radius=0.12, SearchRadius=0.2, HarrisMethod=method)) == 0
+    assert len(detect("IssDetector3D", floor, SalientRadius=0.2, NonMaximaSupressionRadius=0.2)) == 0
+    assert len(detect("CornerDetector3D", floor, NumberOfNeighboursNormalEstimation=10)) == 0
+    assert len(detect("HarrisDetector3D", floor)) == 0, "the published radius of 1 cm holds no neighbours here"
 
 
 def test_curvature_is_largest_along_edges() -> None:
-    features = found("HarrisDetector3D", roof(), Radius=0.12, SearchRadius=0.3, HarrisMethod="Curvature")
+    features = detect("HarrisDetector3D", roof(), Radius=0.12, SearchRadius=0.3, HarrisMethod="Curvature")
     assert len(features) > 2 and np.abs(features.points[:, 1]).max() <= 0.11
 
 
-def test_shapes_are_salient_where_their_neighbours_spread_differently_in_three_directions() -> None:
-    points, radius, apart = np.random.default_rng(0).normal(size=(300, 3)) * [1, 0.6, 0.3], 0.5, 0.4
+def test_points_are_salient_where_eigenvalues_differ() -> None:
+    points, radius, distance = np.random.default_rng(0).normal(size=(300, 3)) * [1, 0.6, 0.3], 0.5, 0.4
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     saliency = np.zeros(len(points))
-    for place, point in enumerate(points):
-        near = points[(distances[place] <= radius) & (distances[place] > 0)] - point
+    for index, point in enumerate(points):
+        near = points[(distances[index] <= radius) & (distances[index] > 0)] - point
         if len(near) >= 5:
             lengths = np.linalg.eigvalsh(near.T @ near / (len(near) + 1))
             if lengths[1] < 0.9 * lengths[2] and lengths[0] < 0.8 * lengths[1]:
-                saliency[place] = lengths[0]
+                saliency[index] = lengths[0]
     expected = [
-        place for place in np.flatnonzero(saliency) if saliency[place] >= saliency[distances[place] <= apart].max()
+        index for index in np.flatnonzero(saliency) if saliency[index] >= saliency[distances[index] <= distance].max()
     ]
-    features = found(
-        "IssDetector3D", points, SalientRadius=radius, NonMaximaSupressionRadius=apart, FirstThreshold=0.9,
+    features = detect(
+        "IssDetector3D", points, SalientRadius=radius, NonMaximaSupressionRadius=distance, FirstThreshold=0.9,
         SecondThreshold=0.8, OutputFormat="References",
     )  # fmt: skip
     assert features.references is not None
     assert sorted(features.references.tolist()) == expected
 
 
-def test_points_of_the_rim_are_left_out_where_asked() -> None:
+def test_rim_points_are_excluded_on_request() -> None:
     x, y = (axis.ravel() for axis in np.meshgrid(np.arange(0, 2.01, 0.05), np.arange(0, 2.01, 0.05)))
     hills = np.stack([x, y, np.random.default_rng(0).normal(0, 0.02, x.shape)], axis=1)
     general = {"SalientRadius": 0.2, "FirstThreshold": 1.0, "SecondThreshold": 1.0}
     is_on_rim = [
         ((features.points[:, :2] < 0.01) | (features.points[:, :2] > 1.99)).any()
-        for features in (found("IssDetector3D", hills, **general, NormalRadius=radius) for radius in (0.0, 0.15))
+        for features in (detect("IssDetector3D", hills, **general, NormalRadius=radius) for radius in (0.0, 0.15))
     ]
     assert is_on_rim == [True, False]
 
 
-def test_corners_are_where_smooth_regions_meet_not_on_the_rim() -> None:
-    features = found("CornerDetector3D", roof(), NumberOfNeighboursNormalEstimation=9)
+def test_corners_are_where_smooth_regions_meet_not_on_rim() -> None:
+    features = detect("CornerDetector3D", roof(), NumberOfNeighboursNormalEstimation=9)
     assert len(features) > 20
     assert np.abs(features.points[:, 1]).max() < 0.2, "at the ridge"
     assert features.points[:, 0].min() > 0 and features.points[:, 0].max() < 2
-    assert len(found("CornerDetector3D", roof(), NumberOfNeighboursNormalEstimation=9, MinimumClusterSize=1500)) == 0
+    assert len(detect("CornerDetector3D", roof(), NumberOfNeighboursNormalEstimation=9, MinimumClusterSize=1500)) == 0
 
 
 @pytest.mark.parametrize("name", ["HarrisDetector3D", "IssDetector3D", "CornerDetector3D"])
-def test_places_are_those_of_the_cloud_as_it_came_and_too_few_points_are_told(name: str) -> None:
+def test_indices_refer_to_original_cloud_and_too_few_points_are_reported(name: str) -> None:
     radii = {"Radius": 0.1, "SearchRadius": 0.2} if name == "HarrisDetector3D" else {}
     radii = {"SalientRadius": 0.2, "NonMaximaSupressionRadius": 0.2} if name == "IssDetector3D" else radii
     holes = np.concatenate([np.full((7, 3), np.nan), box()])
-    features = found(name, holes, **radii, OutputFormat="References")
+    features = detect(name, holes, **radii, OutputFormat="References")
     assert features.references is not None and len(features)
     np.testing.assert_array_equal(holes[features.references], features.points)
     for few in (np.zeros((0, 3)), np.full((9, 3), np.nan)):
         with pytest.raises(ValueError, match="pointcloud: expected 3 or more points, got 0 of"):
-            found(name, few)
+            detect(name, few)
 
 
-def test_features_of_a_pair_are_those_worked_out() -> None:
+def test_pair_features_match_reference() -> None:
     one, other = np.array([[0.1, 0.2, 1]]), np.array([[0.15, 0.18, 1.02]])
     down, tilted = np.array([[0, 0, -1.0]]), np.array([[0.6, 0, -0.8]])
     expected = [[0.608277160, 0.222834406, -0.348155312]]
-    for ends in ((one, down, other, tilted), (other, tilted, one, down)):
-        features, is_known = pair_features(*ends)
+    for pair in ((one, down, other, tilted), (other, tilted, one, down)):
+        features, is_known = pair_features(*pair)
         np.testing.assert_allclose(features, expected, atol=1e-9)
         assert is_known.all()
     assert not pair_features(one, down, one, tilted)[1].any()
 
 
-def described(name: str, cloud: Cloud, features: Features3D, radius: float, **normals: Any) -> Features3D:
-    given = {GENERAL: {"SearchRadius": radius, "ForceNormalsEstimation": not normals}}
-    step = step_of("FeaturesDescription3D", name)(given)
+def describe(name: str, cloud: Cloud, features: Features3D, radius: float, **normals: Any) -> Features3D:
+    parameters = {GENERAL: {"SearchRadius": radius, "ForceNormalsEstimation": not normals}}
+    step = step_of("FeaturesDescription3D", name)(parameters)
     out: Features3D = step.process(pointcloud=cloud, features=features, **normals)["features"]
     return out
 
@@ -156,41 +156,41 @@ def brute_bins(points: Array, normals: Array, one: int, other: int, count: int) 
     return np.minimum((fractions * count).astype(int), count - 1).tolist() if is_known[0] else None
 
 
-def test_histograms_are_those_of_all_pairs() -> None:
+def test_histograms_match_all_pairs() -> None:
     points = np.random.default_rng(2).uniform(size=(30, 3))
     normals, _ = surfaces_of(points, nearest=10)
     distances, radius = np.linalg.norm(points[:, None] - points[None], axis=2), 0.5
     near = [np.flatnonzero((row <= radius) & (row > 0)) for row in distances]
     simple, whole = np.zeros((30, 3, 11)), np.zeros((8, 125))
-    for place in range(30):
-        for other in near[place]:
-            for third, slot in enumerate(brute_bins(points, normals, place, other, 11) or []):
-                simple[place, third, slot] += 100 / len(near[place])
-    for place in range(8):
-        for one, other in combinations(sorted([place, *near[place]]), 2):
+    for index in range(30):
+        for other in near[index]:
+            for third, slot in enumerate(brute_bins(points, normals, index, other, 11) or []):
+                simple[index, third, slot] += 100 / len(near[index])
+    for index in range(8):
+        for one, other in combinations(sorted([index, *near[index]]), 2):
             bins = brute_bins(points, normals, one, other, 5)
-            whole[place, np.dot(bins, [1, 5, 25])] += 1
+            whole[index, np.dot(bins, [1, 5, 25])] += 1
     fast = np.array([
-        simple[place] + sum(simple[other] / distances[place, other] for other in near[place]) for place in range(30)
+        simple[index] + sum(simple[other] / distances[index, other] for other in near[index]) for index in range(30)
     ])  # fmt: skip
     fast *= 100 / fast.sum(axis=2, keepdims=True)
     whole *= 100 / whole.sum(axis=1, keepdims=True)
     cloud, features = Cloud(points=points), Features3D(points=points[:8])
     for name, expected in (("FpfhDescriptor3D", fast.reshape(30, 33)[:8]), ("PfhDescriptor3D", whole)):
-        for given in ({}, {"normals": Cloud(points=points, normals=normals)}):
-            out = described(name, cloud, features, radius, **given)
+        for options in ({}, {"normals": Cloud(points=points, normals=normals)}):
+            out = describe(name, cloud, features, radius, **options)
             np.testing.assert_allclose(out.descriptors, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_a_point_without_neighbours_is_described_by_what_stands_for_no_number() -> None:
+def test_point_without_neighbours_has_placeholder_descriptor() -> None:
     points = np.concatenate([box(), [[9.0, 9, 9]]])
     for name in ("FpfhDescriptor3D", "PfhDescriptor3D"):
-        out = described(name, Cloud(points=points), Features3D(points=points[-1:]), 0.2)
+        out = describe(name, Cloud(points=points), Features3D(points=points[-1:]), 0.2)
         assert (out.descriptors == 1000).all()
-        assert len(described(name, Cloud(points=points), Features3D(points=points[:0]), 0.2)) == 0
+        assert len(describe(name, Cloud(points=points), Features3D(points=points[:0]), 0.2)) == 0
 
 
-def test_radii_and_normals_that_do_not_fit_are_told() -> None:
+def test_inconsistent_radii_and_normals_are_reported() -> None:
     step = step_of("FeaturesDescription3D", "FpfhDescriptor3D")
     for radius, count in ((0.1, 10), (0.0, 0)):
         with pytest.raises(UsageError, match=f"or a NeighboursSetSize above 0, got {radius:g} and {count}"):
@@ -209,10 +209,10 @@ def scene_and_model() -> tuple[Features3D, Features3D]:
     """Features of a bent surface, and of half of it elsewhere."""
     x, y = np.random.default_rng(0).uniform(0, 2, (2, 3000))
     points = np.stack([x, y, 3 + 0.3 * np.sin(3 * x) * np.cos(2 * y) + 0.1 * np.sin(9 * x + 4 * y)], axis=1)
-    scene = described("FpfhDescriptor3D", Cloud(points=points), Features3D(points=points[::12]), 0.25)
+    scene = describe("FpfhDescriptor3D", Cloud(points=points), Features3D(points=points[::12]), 0.25)
     half = points[points[:, 0] < 1.2]
     own = half[::8]
-    model = described("FpfhDescriptor3D", Cloud(points=half), Features3D(points=own), 0.25)
+    model = describe("FpfhDescriptor3D", Cloud(points=half), Features3D(points=own), 0.25)
     own = transform_points(inverse_from_transform(TRUTH), own)
     return scene, Features3D(points=own, descriptors=model.descriptors)
 
@@ -224,21 +224,21 @@ def scene_and_model() -> tuple[Features3D, Features3D]:
         ("BestDescriptorMatch", {"MaxCorrespondenceDistance": 0.3, "InlierDistance": 0.15, "MinimumInlierShare": 0.1}),
     ],
 )
-def test_a_model_is_found_in_a_scene_the_same_each_time(name: str, general: dict[str, Any]) -> None:
+def test_model_is_found_in_scene_deterministically(name: str, general: dict[str, Any]) -> None:
     scene, model = scene_and_model()
-    found = [
+    results = [
         step_of("FeaturesMatching3D", name)({GENERAL: general}).process(sourceFeatures=model, sinkFeatures=scene)
         for _ in "ab"
     ]
-    assert found[0]["success"]
-    apart = inverse_from_transform(TRUTH) @ found[0]["transform"]
-    assert np.linalg.norm(vector_from_rotation(apart[:3, :3])) < 0.1, "scene_T_model, which the original inverts"
+    assert results[0]["success"]
+    difference = inverse_from_transform(TRUTH) @ results[0]["transform"]
+    assert np.linalg.norm(vector_from_rotation(difference[:3, :3])) < 0.1, "scene_T_model, which the original inverts"
     centre = model.points.mean(axis=0)
     assert (
-        np.linalg.norm(transform_points(found[0]["transform"], centre[None]) - transform_points(TRUTH, centre[None]))
+        np.linalg.norm(transform_points(results[0]["transform"], centre[None]) - transform_points(TRUTH, centre[None]))
         < 0.1
     )
-    assert found[0]["transform"].tobytes() == found[1]["transform"].tobytes()
+    assert results[0]["transform"].tobytes() == results[1]["transform"].tobytes()
     step = step_of("FeaturesMatching3D", name)({GENERAL: general})
     empty = Features3D(points=np.zeros((0, 3)))
     assert step.process(sourceFeatures=empty, sinkFeatures=scene) == {"success": False}
@@ -260,18 +260,18 @@ def test_a_model_is_found_in_a_scene_the_same_each_time(name: str, general: dict
         for features in (model, scene)
     ]
     again = step.process(sourceFeatures=more[0], sinkFeatures=more[1])
-    np.testing.assert_array_equal(again["transform"], found[0]["transform"])
+    np.testing.assert_array_equal(again["transform"], results[0]["transform"])
 
 
-def test_a_sink_serves_one_source_and_one_outlier_spoils_nothing() -> None:
+def test_sink_is_matched_once_and_outlier_is_harmless() -> None:
     random = np.random.default_rng(0)
     points, descriptors = random.uniform(size=(12, 3)), random.uniform(size=(12, 33)).astype(np.float32)
     sink = Features3D(points=transform_points(TRUTH, points), descriptors=descriptors)
     wrong = np.concatenate([points[:10], points[[3]] + 5, points[[11]] - 3])  # one that is like another, one astray
     like = np.concatenate([descriptors[:10], descriptors[[3]] * 1.01 + random.uniform(0, 0.001, 33), descriptors[[11]]])
     step = step_of("FeaturesMatching3D", "BestDescriptorMatch")()
-    found = step.process(
+    outputs = step.process(
         sourceFeatures=Features3D(points=wrong, descriptors=like.astype(np.float32)), sinkFeatures=sink
     )
-    np.testing.assert_allclose(found["transform"], TRUTH, atol=1e-9)
-    assert found["quality"] == pytest.approx(10 / 11)
+    np.testing.assert_allclose(outputs["transform"], TRUTH, atol=1e-9)
+    assert outputs["quality"] == pytest.approx(10 / 11)

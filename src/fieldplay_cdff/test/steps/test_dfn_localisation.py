@@ -20,7 +20,7 @@ ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> ParameterGroups:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> ParameterGroups:
     """The settings of a step that knows the map of a straight way."""
     file = tmp_path_factory.mktemp("map") / "map.npz"
     drive = Drive(
@@ -37,8 +37,8 @@ def error_m(pose: Array, true: Array) -> float:
     return float(np.linalg.norm(pose[:3, 3] - own[:3, 3]))
 
 
-def test_another_drive_is_found_at_once_and_held(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given))
+def test_second_drive_is_localised_at_once_and_stays_so(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings))
     for number in range(5, STEPS - 3):
         pose = at(0.12 * number, 0.06, 0.05)
         out = drive.go(pose, light=0.7)
@@ -46,14 +46,14 @@ def test_another_drive_is_found_at_once_and_held(given: ParameterGroups) -> None
         assert np.sqrt(np.trace(out["pose"].covariance[:3, :3])) < 0.05
 
 
-def test_elsewhere_it_says_that_it_is_not_found(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given))
+def test_unknown_surroundings_report_no_localisation(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings))
     for number in range(5, 11):
         assert drive.go(ALONG[number], seed=4) == {"success": False}
 
 
-def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given), drifts=False)
+def test_localisation_is_lost_off_map_and_recovered_on_it(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings), drifts=False)
     away = [at(0.3 * number, -0.3 * number, -0.6) for number in range(2, 20)]
     outs = [drive.go(pose)["success"] for pose in [ALONG[4], ALONG[5]]]
     outs += [drive.go(pose, seed=4)["success"] for pose in away]
@@ -62,15 +62,15 @@ def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: Param
     assert back[-1]["success"] and error_m(back[-1]["pose"].pose, ALONG[12]) < 0.02
 
 
-def test_images_alone_are_enough_and_a_failing_odometry_is_bridged(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given), drifts=False)
+def test_images_suffice_and_failing_odometry_is_bridged(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings), drifts=False)
     outs = [drive.go(ALONG[number], has_odometry=number not in (8, 9, 10)) for number in range(5, 14)]
     assert all(out["success"] for out in outs)
     assert max(error_m(out["pose"].pose, ALONG[5 + row]) for row, out in enumerate(outs)) < 0.02
 
 
-def test_a_jump_of_the_odometry_does_not_stay(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given), drifts=False)
+def test_odometry_jump_is_corrected(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings), drifts=False)
     for number in range(5, STEPS - 2):
         if number == 9:
             drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.5, 0, 0]))
@@ -78,8 +78,8 @@ def test_a_jump_of_the_odometry_does_not_stay(given: ParameterGroups) -> None:
     assert out["success"] and error_m(out["pose"].pose, ALONG[STEPS - 3]) < 0.02
 
 
-def test_after_a_jump_of_time_it_is_looked_for_anew(given: ParameterGroups) -> None:
-    drive = Drive(InMapOfKeyframes(given), drifts=False)
+def test_time_jump_restarts_localisation(settings: ParameterGroups) -> None:
+    drive = Drive(InMapOfKeyframes(settings), drifts=False)
     assert drive.go(ALONG[3])["success"]
     drive.step.reset()
     drive.last = None
@@ -87,13 +87,13 @@ def test_after_a_jump_of_time_it_is_looked_for_anew(given: ParameterGroups) -> N
     assert out["success"] and error_m(out["pose"].pose, ALONG[15]) < 0.02
 
 
-def test_a_map_that_is_none_and_images_of_another_camera_are_told(given: ParameterGroups, tmp_path: Path) -> None:
+def test_invalid_map_and_other_camera_are_reported(settings: ParameterGroups, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"MapFile: expected the map in which to find the camera, got nothing \(--set"):
         load_pipeline("MapLocalisation", None, None, {"left": CAMERA, "right": CAMERA}, 0.2)
     with pytest.raises(ArchiveError, match=r"none\.npz: there is no such map"):
         InMapOfKeyframes({"GeneralParameters": {"MapFile": str(tmp_path / "none.npz")}})
     wide = pair(ALONG[0], 0)
     small = wide.left.image[:100, :100]
-    step = InMapOfKeyframes(given)
+    step = InMapOfKeyframes(settings)
     with pytest.raises(ValueError, match="expected pictures of 320 x 240 as those of the map, got 100 x 100"):
         step.process(imagePair=type(wide)(left=type(wide.left)(image=small), right=type(wide.left)(image=small)))

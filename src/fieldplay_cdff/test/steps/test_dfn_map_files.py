@@ -27,68 +27,68 @@ CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400
 
 def some_map(count: int = 4) -> KeyframeMap:
     random = np.random.default_rng(1)
-    found = KeyframeMap(camera=CAMERA, size=(1000, 800))
+    keyframe_map = KeyframeMap(camera=CAMERA, size=(1000, 800))
     for number in range(count):
         view = View(
             pixels=random.random((number, 2)).astype(np.float32), points=random.random((number, 3)).astype(np.float32),
             codes=random.integers(0, 256, (number, 32)).astype(np.uint8),
         )  # fmt: skip
         pose = transform_of_step(random.normal(size=3), random.normal(size=3))
-        found.keyframes[3 * number] = Keyframe(id=3 * number, stamp_ns=10**18 + number, pose=pose, view=view)
+        keyframe_map.keyframes[3 * number] = Keyframe(id=3 * number, stamp_ns=10**18 + number, pose=pose, view=view)
         if number:
-            found.edges.append(
+            keyframe_map.edges.append(
                 KeyframeEdge(first=3 * number - 3, second=3 * number, measured=pose, covariance=np.eye(6))
             )
-    found.edges[-1] = replace(found.edges[-1], is_closure=True)
-    found.frames.append(
+    keyframe_map.edges[-1] = replace(keyframe_map.edges[-1], is_closure=True)
+    keyframe_map.frames.append(
         RelativeFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_of_step(np.zeros(3), np.ones(3)))
     )
-    return found
+    return keyframe_map
 
 
-def test_a_map_is_the_same_again(tmp_path: Path) -> None:
-    own, file, told = some_map(), tmp_path / "map.npz", list[str]()
+def test_map_round_trips(tmp_path: Path) -> None:
+    own, file, messages = some_map(), tmp_path / "map.npz", list[str]()
     save_map(file, own)
-    found, index = load_map(file, told.append)
-    assert not told and (found.camera, found.size) == (own.camera, own.size)
-    assert list(found.keyframes) == [0, 3, 6, 9] and map_bytes(found) == map_bytes(own) == file.read_bytes()
+    loaded, index = load_map(file, messages.append)
+    assert not messages and (loaded.camera, loaded.size) == (own.camera, own.size)
+    assert list(loaded.keyframes) == [0, 3, 6, 9] and map_bytes(loaded) == map_bytes(own) == file.read_bytes()
     for number, keyframe in own.keyframes.items():
-        again = found.keyframes[number]
+        again = loaded.keyframes[number]
         assert again.stamp_ns == keyframe.stamp_ns
         for name in ("pixels", "points", "codes"):
             np.testing.assert_array_equal(getattr(again.view, name), getattr(keyframe.view, name))
-    assert [edge.is_closure for edge in found.edges] == [False, False, True]
-    assert found.frames[0].keyframe == 3 and len(found.trajectory()[0]) == 5
+    assert [edge.is_closure for edge in loaded.edges] == [False, False, True]
+    assert loaded.frames[0].keyframe == 3 and len(loaded.trajectory()[0]) == 5
     views = [(number, keyframe.view) for number, keyframe in own.keyframes.items()]
     np.testing.assert_array_equal(index.rows, PlaceIndex.of(views).rows)
 
 
-def test_a_map_of_one_keyframe_is_one(tmp_path: Path) -> None:
+def test_map_of_one_keyframe_round_trips(tmp_path: Path) -> None:
     own = some_map(2)
     own.keyframes.popitem()
     own.edges, own.frames = [], []
     save_map(tmp_path / "map.npz", own)
-    found, index = load_map(tmp_path / "map.npz", lambda text: None)
-    assert len(found) == 1 and not found.edges and index.rows.shape == (8, 0) and len(found.trajectory()[0]) == 1
+    loaded, index = load_map(tmp_path / "map.npz", lambda text: None)
+    assert len(loaded) == 1 and not loaded.edges and index.rows.shape == (8, 0) and len(loaded.trajectory()[0]) == 1
 
 
-def changed(file: Path, **arrays: Any) -> None:
+def change_map(file: Path, **arrays: Any) -> None:
     with np.load(file) as old:
-        found = {name: old[name] for name in old.files} | arrays
-    np.savez(file, **{name: array for name, array in found.items() if array is not None})
+        arrays_of_file = {name: old[name] for name in old.files} | arrays
+    np.savez(file, **{name: array for name, array in arrays_of_file.items() if array is not None})
 
 
 @pytest.mark.parametrize(
     "rows", [None, np.zeros((8, 3), np.uint64), np.arange(48, dtype=np.uint64).reshape(8, 6)[:, ::-1]]
 )
-def test_an_index_that_does_not_fit_is_made_anew_and_that_is_told(tmp_path: Path, rows: Any) -> None:
-    own, file, told = some_map(), tmp_path / "map.npz", list[str]()
+def test_mismatching_index_is_rebuilt_and_reported(tmp_path: Path, rows: Any) -> None:
+    own, file, messages = some_map(), tmp_path / "map.npz", list[str]()
     save_map(file, own)
-    changed(file, place_rows=rows)
-    found, index = load_map(file, told.append)
-    assert told == [f"{file}: expected an index of places (8, 6) in order; it is made anew"]
+    change_map(file, place_rows=rows)
+    loaded, index = load_map(file, messages.append)
+    assert messages == [f"{file}: expected an index of places (8, 6) in order; it is made anew"]
     np.testing.assert_array_equal(index.rows, PlaceIndex.of([(n, k.view) for n, k in own.keyframes.items()]).rows)
-    assert len(found) == 4
+    assert len(loaded) == 4
 
 
 def header(**changes: Any) -> np.ndarray:
@@ -113,10 +113,10 @@ def header(**changes: Any) -> np.ndarray:
         ({"frame_keyframe": np.array(["x"], object)}, "expected a map of keyframes .*, got what is none, or damaged"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_map_is_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_invalid_map_is_reported(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     file = tmp_path / "map.npz"
     save_map(file, some_map())
-    changed(file, **change)
+    change_map(file, **change)
     with pytest.raises(ArchiveError, match=f"map.npz: {message}"):
         load_map(file, lambda text: None)
 
@@ -130,7 +130,7 @@ def test_what_is_wrong_with_a_map_is_told(tmp_path: Path, change: dict[str, Any]
         lambda data: data[:2000] + bytes([data[2000] ^ 255]) + data[2001:],
     ],
 )
-def test_a_file_that_is_damaged_is_told(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_file_is_reported(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     file = tmp_path / "map.npz"
     file.write_bytes(damage(map_bytes(some_map())))
     with pytest.raises(ArchiveError, match=r"map\.npz: expected a map of keyframes"):

@@ -28,7 +28,7 @@ def random_codes(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (count, 32)).astype(np.uint8)
 
 
-def flipped(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
+def flip_bits(codes: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Codes of which a share of bits is another."""
     bits = np.random.default_rng(seed).random((len(codes), 256)) < fraction
     return codes ^ np.packbits(bits, axis=1)
@@ -39,7 +39,7 @@ def bare(codes: np.ndarray) -> View:
     return View(pixels=np.zeros((count, 2), np.float32), points=np.zeros((count, 3), np.float32), codes=codes)
 
 
-def seen_from(pose: Array, points: Array, codes: np.ndarray, noise_px: float = 0.3, seed: int = 0) -> View:
+def view_from(pose: Array, points: Array, codes: np.ndarray, noise_px: float = 0.3, seed: int = 0) -> View:
     """What a camera at a pose sees of points (n, 3)."""
     own = transform_points(inverse_from_transform(pose), points)
     pixels = own[:, :2] / own[:, 2:] * [CAMERA.focal_x, CAMERA.focal_y] + [CAMERA.center_x, CAMERA.center_y]
@@ -53,34 +53,34 @@ def scene(count: int = 150) -> Array:
     return np.column_stack([random.uniform(-0.5, 0.5, count) * depth, random.uniform(-0.4, 0.4, count) * depth, depth])
 
 
-def test_codes_of_like_descriptors_differ_in_few_bits() -> None:
+def test_codes_of_similar_descriptors_differ_in_few_bits() -> None:
     random = np.random.default_rng(3)
     descriptors = random.integers(0, 120, (50, 128)).astype(np.float32)
     like = np.clip(descriptors + random.normal(0, 8, descriptors.shape), 0, 255).astype(np.float32)
-    apart = np.unpackbits(codes_of(descriptors) ^ codes_of(like), axis=1).sum(axis=1)
+    distances = np.unpackbits(codes_of(descriptors) ^ codes_of(like), axis=1).sum(axis=1)
     others = np.unpackbits(codes_of(descriptors) ^ codes_of(like[::-1]), axis=1).sum(axis=1)
-    assert apart.max() < 60 < 90 < others.mean()
+    assert distances.max() < 60 < 90 < others.mean()
     np.testing.assert_array_equal(codes_of(np.zeros((1, 128), np.float32)), np.zeros((1, 32), np.uint8))
 
 
-def test_words_are_bits_of_codes() -> None:
+def test_code_words_are_their_bits() -> None:
     code = np.arange(32, dtype=np.uint8)[None]
     assert code_words(code)[:, 0].tolist() == [
         4 * word + 256 * (4 * word + 1) + 65536 * (4 * word + 2) for word in range(8)
     ]
 
 
-def test_the_place_that_looks_alike_has_the_highest_score() -> None:
+def test_similar_place_has_highest_score() -> None:
     views = {number: bare(random_codes(200, number)) for number in range(40)}
     index = PlaceIndex.of(list(views.items()))
     for number in (0, 17, 39):
-        scores = index.scores(bare(flipped(views[number].codes, 0.12, 99)), 40)
+        scores = index.scores(bare(flip_bits(views[number].codes, 0.12, 99)), 40)
         assert max(scores, key=scores.__getitem__) == number
         assert scores[number] > 5 * max((score for other, score in scores.items() if other != number), default=1.0)
     assert PlaceIndex().scores(views[0], 1) == {} and index.scores(bare(random_codes(0, 1)), 40) == {}
 
 
-def test_an_index_that_grows_is_that_of_all_at_once_and_forgets() -> None:
+def test_incremental_index_equals_batch_index_and_removes() -> None:
     views = {number: bare(random_codes(30, number)) for number in (5, 2, 9)}
     grown = PlaceIndex()
     for number, view in views.items():
@@ -91,28 +91,28 @@ def test_an_index_that_grows_is_that_of_all_at_once_and_forgets() -> None:
     assert 2 not in grown.scores(views[2], 3)
 
 
-def test_words_that_many_keyframes_have_tell_nothing() -> None:
+def test_words_common_to_many_keyframes_carry_no_weight() -> None:
     common = random_codes(50, 1)
     views = [(number, bare(np.concatenate([common, random_codes(5, 10 + number)]))) for number in range(20)]
     scores = PlaceIndex.of(views).scores(bare(np.concatenate([common, random_codes(5, 13)])), 20)
     assert list(scores) == [3]
 
 
-def test_a_view_tells_where_it_was_taken_among_outliers() -> None:
+def test_view_is_localised_among_outliers() -> None:
     points, codes = scene(), random_codes(150, 1)
-    first = seen_from(np.eye(4), points, codes, seed=1)
+    first = view_from(np.eye(4), points, codes, seed=1)
     shuffled = np.random.default_rng(2).permutation(150)
-    second = seen_from(POSE, points, flipped(codes, 0.1, 3), seed=2)
+    second = view_from(POSE, points, flip_bits(codes, 0.1, 3), seed=2)
     mixed = second.codes.copy()
     mixed[:40] = second.codes[40:80][::-1]
     second = View(pixels=second.pixels[shuffled], points=second.points[shuffled], codes=mixed[shuffled])
-    found = sighting(first, second, CAMERA, SIZE, LIMITS)
-    assert found is not None and found.points > 60 and found.cells >= 12
-    apart = inverse_from_transform(POSE) @ found.pose
-    errors = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+    candidate = sighting(first, second, CAMERA, SIZE, LIMITS)
+    assert candidate is not None and candidate.points > 60 and candidate.cells >= 12
+    difference = inverse_from_transform(POSE) @ candidate.pose
+    errors = np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])
     assert np.abs(errors[:3]).max() < 0.01 and np.abs(errors[3:]).max() < 0.003
-    assert errors @ np.linalg.solve(found.covariance, errors) < 30
-    assert (np.linalg.eigvalsh(found.covariance) > 0).all()
+    assert errors @ np.linalg.solve(candidate.covariance, errors) < 30
+    assert (np.linalg.eigvalsh(candidate.covariance) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_a_view_tells_where_it_was_taken_among_outliers() -> None:
         lambda view: View(pixels=view.pixels[:19], points=view.points[:19], codes=view.codes[:19]),
     ],
 )  # fmt: skip
-def test_what_does_not_agree_is_no_sighting(change: Callable[[View], View]) -> None:
+def test_inconsistent_views_give_no_candidate(change: Callable[[View], View]) -> None:
     points, codes = scene(), random_codes(150, 1)
-    first, second = seen_from(np.eye(4), points, codes), seen_from(POSE, points, codes)
+    first, second = view_from(np.eye(4), points, codes), view_from(POSE, points, codes)
     assert sighting(first, second, CAMERA, SIZE, LIMITS) is not None
     assert sighting(first, change(second), CAMERA, SIZE, LIMITS) is None
 
 
-def test_points_in_a_corner_of_the_image_are_not_believed() -> None:
+def test_points_in_one_image_corner_are_rejected() -> None:
     points, codes = scene(), random_codes(150, 1)
     points[:, :2] = points[:, :2] * 0.15 + 0.2 * points[:, 2:]
     assert (
-        sighting(seen_from(np.eye(4), points, codes), seen_from(np.eye(4), points, codes), CAMERA, SIZE, LIMITS) is None
+        sighting(view_from(np.eye(4), points, codes), view_from(np.eye(4), points, codes), CAMERA, SIZE, LIMITS) is None
     )

@@ -20,13 +20,13 @@ def pairs(source: Array, sink: Array) -> Matches3D:
     return Matches3D(source=source, sink=sink, probability=np.ones(len(source)))
 
 
-def estimated(name: str, *maps: Matches3D, **general: Any) -> dict[str, Any]:
+def estimate(name: str, *maps: Matches3D, **general: Any) -> dict[str, Any]:
     return step_of("Transform3DEstimation", name)({"GeneralParameters": general}).process(matches=maps)
 
 
-def test_a_transform_is_the_rigid_one_of_least_squares() -> None:
-    found = estimated("LeastSquaresMinimization", pairs(SOURCE, SINK), MaximumAllowedError=0.03)
-    (transform,) = found["transforms"]
+def test_transform_is_rigid_least_squares() -> None:
+    result = estimate("LeastSquaresMinimization", pairs(SOURCE, SINK), MaximumAllowedError=0.03)
+    (transform,) = result["transforms"]
     turn = [
         [0.936263339, -0.285460202, 0.204752126], [0.303506873, 0.950792639, -0.062265045],
         [-0.176902622, 0.120440156, 0.976831424],
@@ -37,35 +37,33 @@ def test_a_transform_is_the_rigid_one_of_least_squares() -> None:
     quaternion = [0.046473853, 0.097079704, 0.149812755, 0.982838670]
     np.testing.assert_allclose(quaternion_from_rotation(transform[:3, :3]), quaternion, atol=1e-9)
     assert np.sum((transform_points(transform, SOURCE) - SINK) ** 2) == pytest.approx(0.002284336, abs=1e-9)
-    assert found["error"] == pytest.approx(0.021374454, abs=1e-9), "its rms, not half its mean square 0.000228"
+    assert result["error"] == pytest.approx(0.021374454, abs=1e-9), "its rms, not half its mean square 0.000228"
 
 
-def test_half_a_turn_is_found_too() -> None:
+def test_half_rotation_is_estimated_too() -> None:
     """The original's formula for quaternions fails there."""
     truth = transform_of_step(np.array([0.0, np.pi, 0]), np.array([1.0, 2, 3]))
-    found = estimated("LeastSquaresMinimization", pairs(SOURCE, transform_points(truth, SOURCE)))
-    np.testing.assert_allclose(found["transforms"][0], truth, atol=1e-9)
+    result = estimate("LeastSquaresMinimization", pairs(SOURCE, transform_points(truth, SOURCE)))
+    np.testing.assert_allclose(result["transforms"][0], truth, atol=1e-9)
 
 
-def test_a_mirrored_cloud_is_not_turned_inside_out() -> None:
+def test_mirrored_cloud_gives_no_reflection() -> None:
     mirrored = rigid_fit(SOURCE, SOURCE * [1, 1, -1])
     assert np.linalg.det(mirrored[:3, :3]) == pytest.approx(1)
 
 
-def test_what_its_points_do_not_tell_is_nan_and_the_others_stay() -> None:
+def test_undetermined_transforms_are_nan_and_others_stay() -> None:
     line = np.outer(np.arange(5.0), [1, 2, 3])
     for name in ("LeastSquaresMinimization", "CeresEstimation"):
-        found = estimated(name, pairs(SOURCE, SINK), pairs(line, line), pairs(SOURCE, SINK), MaximumAllowedError=0.03)
-        assert np.isfinite(found["transforms"]).all(axis=(1, 2)).tolist() == [True, False, True]
+        result = estimate(name, pairs(SOURCE, SINK), pairs(line, line), pairs(SOURCE, SINK), MaximumAllowedError=0.03)
+        assert np.isfinite(result["transforms"]).all(axis=(1, 2)).tolist() == [True, False, True]
         few, broken = pairs(SOURCE[:2], SINK[:2]), pairs(SOURCE, np.full((5, 3), np.nan))
-        assert (
-            estimated(name, few) == estimated(name, broken) == estimated(name, pairs(line, line)) == {"success": False}
-        )
-        assert estimated(name, pairs(SOURCE, SINK), MaximumAllowedError=0.02) == {"success": False}
+        assert estimate(name, few) == estimate(name, broken) == estimate(name, pairs(line, line)) == {"success": False}
+        assert estimate(name, pairs(SOURCE, SINK), MaximumAllowedError=0.02) == {"success": False}
         with pytest.raises(
             ValueError, match=r"expected the matches of all pairs of frames \(1, 3, 6, 10 \.\.\), got 2"
         ):
-            estimated(name, few, few)
+            estimate(name, few, few)
 
 
 def world_in(frames: int, noise: float) -> tuple[list[Array], list[Array]]:
@@ -79,38 +77,38 @@ def world_in(frames: int, noise: float) -> tuple[list[Array], list[Array]]:
     return poses, seen
 
 
-def inconsistency(found: Array) -> float:
-    apart = inverse_from_transform(found[1]) @ found[2] @ found[0]
-    return float(np.linalg.norm(apart[:3, 3]) + np.linalg.norm(vector_from_rotation(apart[:3, :3])))
+def inconsistency(transforms: Array) -> float:
+    difference = inverse_from_transform(transforms[1]) @ transforms[2] @ transforms[0]
+    return float(np.linalg.norm(difference[:3, 3]) + np.linalg.norm(vector_from_rotation(difference[:3, :3])))
 
 
-def test_transforms_of_three_frames_agree_with_each_other_where_they_are_found_at_once() -> None:
+def test_transforms_of_three_frames_are_consistent_when_estimated_jointly() -> None:
     poses, seen = world_in(3, 0.01)
     few = slice(0, 6)  # of the last pair only: what it says is weak
     maps = (pairs(seen[0], seen[1]), pairs(seen[0][few], seen[2][few]), pairs(seen[1], seen[2]))
-    alone = estimated("LeastSquaresMinimization", *maps, MaximumAllowedError=0.1)["transforms"]
-    joint = estimated("CeresEstimation", *maps, MaximumAllowedError=0.1)["transforms"]
+    alone = estimate("LeastSquaresMinimization", *maps, MaximumAllowedError=0.1)["transforms"]
+    joint = estimate("CeresEstimation", *maps, MaximumAllowedError=0.1)["transforms"]
     truth = inverse_from_transform(poses[2]) @ poses[0]
     assert inconsistency(joint) < 0.5 * inconsistency(alone)
     assert np.abs(joint[1] - truth).max() < np.abs(alone[1] - truth).max()
 
 
-def test_outliers_are_left_out_where_asked() -> None:
+def test_outliers_are_excluded_on_request() -> None:
     poses, seen = world_in(2, 0.0)
     wrong = seen[1].copy()
     wrong[:12] = wrong[:12][::-1]
     for name in ("LeastSquaresMinimization", "CeresEstimation"):
-        found = estimated(name, pairs(seen[0], wrong), OutlierDistance=0.05)
-        np.testing.assert_allclose(found["transforms"][0], inverse_from_transform(poses[1]), atol=1e-9)
-        assert estimated(name, pairs(seen[0], wrong)) == {"success": False}
+        result = estimate(name, pairs(seen[0], wrong), OutlierDistance=0.05)
+        np.testing.assert_allclose(result["transforms"][0], inverse_from_transform(poses[1]), atol=1e-9)
+        assert estimate(name, pairs(seen[0], wrong)) == {"success": False}
 
 
-def test_fewer_pairs_that_agree_than_are_wanted_tell_nothing() -> None:
+def test_fewer_inliers_than_requested_give_no_transform() -> None:
     source = np.random.default_rng(1).uniform(-1, 1, (20, 3))
     sink = source + np.array([0.1, 0.2, 0.3])
     sink[6:] = np.random.default_rng(2).uniform(-1, 1, (14, 3))
     loose = {"MaximumAllowedError": 0.1, "OutlierDistance": 0.01}
     np.testing.assert_allclose(
-        estimated("LeastSquaresMinimization", pairs(source, sink), **loose)["transforms"][0, :3, 3], [0.1, 0.2, 0.3]
+        estimate("LeastSquaresMinimization", pairs(source, sink), **loose)["transforms"][0, :3, 3], [0.1, 0.2, 0.3]
     )
-    assert not estimated("LeastSquaresMinimization", pairs(source, sink), **loose, MinimumInliers=8)["success"]
+    assert not estimate("LeastSquaresMinimization", pairs(source, sink), **loose, MinimumInliers=8)["success"]

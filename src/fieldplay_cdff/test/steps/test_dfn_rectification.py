@@ -33,12 +33,12 @@ def ramp(camera: CameraModel = LEFT, **more: Any) -> Frame:
     return Frame(image=image, encoding="32FC1", camera=camera, **more)
 
 
-def undistorted(frame: Frame, implementation: str = "ImageUndistortion", **given: Any) -> Frame:
-    found: Frame = step_of("ImageFiltering", implementation)(given).process(image=frame)["image"]
-    return found
+def undistort(frame: Frame, implementation: str = "ImageUndistortion", **parameters: Any) -> Frame:
+    result: Frame = step_of("ImageFiltering", implementation)(parameters).process(image=frame)["image"]
+    return result
 
 
-def test_pixels_come_from_where_the_lens_put_them() -> None:
+def test_pixels_are_sampled_through_lens_distortion() -> None:
     columns, rows = maps_to(LEFT, pinhole_camera(LEFT, LEFT.matrix))
     for (u, v), (x, y) in {
         (0, 0): (17.926763515, 13.221882663),
@@ -48,39 +48,39 @@ def test_pixels_come_from_where_the_lens_put_them() -> None:
         assert (columns[v, u], rows[v, u]) == pytest.approx((x, y), rel=1e-6)
 
 
-def test_an_image_is_undistorted_by_its_own_camera_or_by_the_settings() -> None:
-    own = undistorted(ramp())
+def test_image_is_undistorted_by_its_own_camera_or_by_settings() -> None:
+    own = undistort(ramp())
     assert own.image[700, 100] == pytest.approx(116.117612166, abs=1e-4 * 255)
     assert own.camera is not None
     assert not own.camera.distortion.any()
     assert np.array_equal(own.camera.matrix, LEFT.matrix)
-    told = undistorted(replace(ramp(), camera=None), CameraMatrix=GROUP, Distortion={"K1": D1[0], "K2": D1[1]})
-    assert np.array_equal(told.image, own.image)
+    by_settings = undistort(replace(ramp(), camera=None), CameraMatrix=GROUP, Distortion={"K1": D1[0], "K2": D1[1]})
+    assert np.array_equal(by_settings.image, own.image)
     more = {"K1": 0.1, "K3": 0.3, "UseK3": True, "UseK4ToK6": True, "K6": 0.2}
-    assert not np.array_equal(undistorted(ramp(), CameraMatrix=GROUP, Distortion=more).image, own.image)
+    assert not np.array_equal(undistort(ramp(), CameraMatrix=GROUP, Distortion=more).image, own.image)
     with pytest.raises(ValueError, match="image: expected a picture of a known camera, got one without"):
-        undistorted(replace(ramp(), camera=None))
+        undistort(replace(ramp(), camera=None))
     with pytest.raises(ValueError, match="image: expected a picture of 80 x 60 pixels as its camera has, got 1032 x 7"):
-        undistorted(replace(ramp(), camera=SMALL))
+        undistort(replace(ramp(), camera=SMALL))
     with pytest.raises(UsageError, match="expected UseK3 with UseK4ToK6"):
-        undistorted(ramp(), Distortion={"UseK4ToK6": True})
+        undistort(ramp(), Distortion={"UseK4ToK6": True})
 
 
-def test_an_image_is_turned_and_resized(tmp_path: Path) -> None:
+def test_image_is_rotated_and_resized(tmp_path: Path) -> None:
     turn = rotation_from_vector([0, 0.1, 0])
     matrix = {f"Element_{row}_{column}": float(turn[row, column]) for row in range(3) for column in range(3)}
     name = "ImageUndistortionRectification"
-    found = undistorted(
+    result = undistort(
         ramp(), name, CameraMatrix=GROUP, RectificationMatrix=matrix, ImageSize={"Width": 700, "Height": 500},
         GeneralParameters={"CameraConfigurationMode": "Internal", "ConstantBorderValue": -5.0},
     )  # fmt: skip
-    assert found.image.shape == (500, 700)
+    assert result.image.shape == (500, 700)
     ray = turn.T @ [(300 - 519.775) / 868.664, (400 - 383.36) / 868.505, 1]
     pixel = pixels_from_points(replace(LEFT, distortion=np.zeros(5)), ray[None])[0][0]
-    assert found.image[400, 300] == pytest.approx(pixel[0], abs=0.03)
-    assert (found.image == -5).any()
-    own = undistorted(ramp(), name)
-    assert np.array_equal(own.image, undistorted(ramp()).image), "no file of maps: its own camera"
+    assert result.image[400, 300] == pytest.approx(pixel[0], abs=0.03)
+    assert (result.image == -5).any()
+    own = undistort(ramp(), name)
+    assert np.array_equal(own.image, undistort(ramp()).image), "no file of maps: its own camera"
 
     file = tmp_path / "maps.yml"
     columns, rows = (numbers.astype(np.float32) for numbers in np.meshgrid(np.arange(20) + 3, np.arange(10)))
@@ -88,11 +88,11 @@ def test_an_image_is_turned_and_resized(tmp_path: Path) -> None:
     storage.write("Map1", columns)
     storage.write("Map2", rows)
     storage.release()
-    by_maps = undistorted(ramp(), name, GeneralParameters={"TransformMapsFilePath": str(file)})
+    by_maps = undistort(ramp(), name, GeneralParameters={"TransformMapsFilePath": str(file)})
     assert by_maps.image.tolist() == (columns).tolist()
     for path, message in ((tmp_path / "no.yml", "there is none"), (_other(tmp_path), "expected numbers of Map1, got ")):
         with pytest.raises(UsageError, match=message):
-            undistorted(ramp(), name, GeneralParameters={"TransformMapsFilePath": str(path)})
+            undistort(ramp(), name, GeneralParameters={"TransformMapsFilePath": str(path)})
 
 
 def _other(folder: Path) -> Path:
@@ -102,37 +102,37 @@ def _other(folder: Path) -> Path:
     return folder / "other.yml"
 
 
-def rectified_alone(frame: Frame, **given: Any) -> Frame:
-    step = step_of("ImageRectification", "ImageRectification")({"ImageRectificationParams": given})
-    found: Frame = step.process(originalImage=frame)["rectifiedImage"]
-    return found
+def rectify_alone(frame: Frame, **parameters: Any) -> Frame:
+    step = step_of("ImageRectification", "ImageRectification")({"ImageRectificationParams": parameters})
+    result: Frame = step.process(originalImage=frame)["rectifiedImage"]
+    return result
 
 
-def test_an_image_is_rectified_by_its_own_camera() -> None:
-    assert np.array_equal(rectified_alone(ramp()).image, undistorted(ramp()).image)
-    half = rectified_alone(ramp(), xratio=2, yratio=2).camera
+def test_image_is_rectified_by_its_own_camera() -> None:
+    assert np.array_equal(rectify_alone(ramp()).image, undistort(ramp()).image)
+    half = rectify_alone(ramp(), xratio=2, yratio=2).camera
     assert half is not None
     assert half.matrix[[0, 0], [0, 2]] == pytest.approx([434.332, (519.775 + 0.5) / 2 - 0.5])
-    whole = rectified_alone(ramp(), scaling=1.0)
-    inside = rectified_alone(ramp(), scaling=0.0)
+    whole = rectify_alone(ramp(), scaling=1.0)
+    inside = rectify_alone(ramp(), scaling=0.0)
     assert whole.camera is not None
     assert inside.camera is not None
     assert whole.camera.matrix[0, 0] < inside.camera.matrix[0, 0]
-    centred = rectified_alone(ramp(), centerPrincipalPoint=True).camera
+    centred = rectify_alone(ramp(), centerPrincipalPoint=True).camera
     assert centred is not None
     assert centred.matrix[:2, 2].tolist() == [515.5, 385.5]
     angled = camera_from_numbers(K1, [0.05, 0.01, 0, 0], "equidistant", width=1032, height=772)
-    by_angle = rectified_alone(ramp(angled))
+    by_angle = rectify_alone(ramp(angled))
     point = np.array([[0.4, -0.3, 1.0]])
     seen = (pixels_from_points(by_angle.camera, point)[0][0]).round().astype(int)
     ray = np.array([[(seen[0] - 519.775) / 868.664, (seen[1] - 383.36) / 868.505, 1]])
     assert by_angle.image[seen[1], seen[0]] == pytest.approx(pixels_from_points(angled, ray)[0][0, 0], abs=0.03)
     flat = camera_from_numbers(K1, [0.05, 0.01, 0, 0], "plumb_bob", width=1032, height=772)
-    assert np.array_equal(rectified_alone(ramp(flat), fisheye=True).image, by_angle.image)
-    assert rectified_alone(ramp(angled), scaling=0.5).camera.matrix[0, 0] > 0
+    assert np.array_equal(rectify_alone(ramp(flat), fisheye=True).image, by_angle.image)
+    assert rectify_alone(ramp(angled), scaling=0.5).camera.matrix[0, 0] > 0
 
 
-def test_two_cameras_are_turned_to_look_the_same_way() -> None:
+def test_two_cameras_are_rotated_to_parallel_axes() -> None:
     turns, (left, right), baseline = rectify(StereoCalibration(LEFT, RIGHT, TURN, SHIFT), (1032, 772), -1)
     requested = [
         [[0.999979703, -0.005294437, 0.003544409], [0.005298000, 0.999985469, -0.000996793],
@@ -159,20 +159,20 @@ def write_calibration(file: Path, shift: Any = SHIFT) -> None:
     storage.release()
 
 
-def pair_rectified(pair: FramePair, **given: Any) -> FramePair:
-    step = step_of("StereoRectification", "StereoRectification")({"StereoRectificationParams": given})
-    found: FramePair = step.process(originalStereoPair=pair)["rectifiedStereoPair"]
-    return found
+def pair_rectified(pair: FramePair, **parameters: Any) -> FramePair:
+    step = step_of("StereoRectification", "StereoRectification")({"StereoRectificationParams": parameters})
+    result: FramePair = step.process(originalStereoPair=pair)["rectifiedStereoPair"]
+    return result
 
 
-def test_a_pair_is_rectified_by_a_file_or_by_its_own_cameras(tmp_path: Path) -> None:
+def test_pair_is_rectified_by_file_or_by_its_own_cameras(tmp_path: Path) -> None:
     pair = FramePair(left=ramp(LEFT), right=ramp(RIGHT, baseline_m=0.09))
     write_calibration(tmp_path / "a-b.yml")
     for path in (tmp_path, tmp_path / "a-b.yml"):
-        found = pair_rectified(pair, calibrationFilePath=str(path))
-        assert found.baseline_m == pytest.approx(80.623188749 / 867.8165, rel=1e-6)
-    assert found.left.camera is not None
-    assert found.left.camera.matrix[0, 0] == pytest.approx(867.8165, rel=1e-6)
+        result = pair_rectified(pair, calibrationFilePath=str(path))
+        assert result.baseline_m == pytest.approx(80.623188749 / 867.8165, rel=1e-6)
+    assert result.left.camera is not None
+    assert result.left.camera.matrix[0, 0] == pytest.approx(867.8165, rel=1e-6)
     own = pair_rectified(pair)
     assert own.baseline_m == pytest.approx(0.09)
     assert own.left.image.shape == (772, 1032)
@@ -181,7 +181,7 @@ def test_a_pair_is_rectified_by_a_file_or_by_its_own_cameras(tmp_path: Path) -> 
         pair_rectified(FramePair(left=pair.left, right=pair.left))
 
 
-def test_a_calibration_that_does_not_tell_enough_is_refused(tmp_path: Path) -> None:
+def test_incomplete_calibration_is_rejected(tmp_path: Path) -> None:
     pair = FramePair(left=ramp(LEFT), right=ramp(RIGHT, baseline_m=0.09))
     with pytest.raises(UsageError, match=r"expected one .yml in this folder, got none"):
         pair_rectified(pair, calibrationFilePath=str(tmp_path))

@@ -38,147 +38,150 @@ def hills(count: int = 3000, seed: int = 0) -> Array:
     return np.stack([x, y, 3 + 0.2 * np.sin(3 * x) + 0.15 * np.cos(4 * y + x)], axis=1)
 
 
-def registered(step: Step, source: Array, sink: Array, **more: Any) -> dict[str, Any]:
+def register(step: Step, source: Array, sink: Array, **more: Any) -> dict[str, Any]:
     return step.process(sourceCloud=Cloud(points=source), sinkCloud=Cloud(points=sink), **more)
 
 
-def errors(found: Array, truth: Array = TRUTH) -> tuple[float, float]:
-    apart = inverse_from_transform(truth) @ found
-    return float(np.linalg.norm(apart[:3, 3])), float(np.linalg.norm(vector_from_rotation(apart[:3, :3])))
+def errors(transform: Array, truth: Array = TRUTH) -> tuple[float, float]:
+    difference = inverse_from_transform(truth) @ transform
+    return float(np.linalg.norm(difference[:3, 3])), float(np.linalg.norm(vector_from_rotation(difference[:3, :3])))
 
 
-def test_one_step_to_planes_is_that_worked_out() -> None:
+def test_point_to_plane_step_matches_reference() -> None:
     sink = np.array([[1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 1, 1], [2, 1, 0.5], [0.5, 2, 1], [-1, 1, 0], [1, -1, 2]])
-    apart = np.array([
+    expected = np.array([
         [0.1, 0.05, 0.02], [-0.03, 0.04, 0.01], [0.02, -0.06, 0.05], [0.01, 0.02, -0.04], [0.03, -0.02, 0.01],
         [-0.05, 0.01, 0.02], [0, 0.03, -0.02], [0.04, 0.01, -0.01],
     ])  # fmt: skip
     normals = np.array([
         [0, 0, 1], [0, 1, 0], [1, 0, 0], [0.6, 0, 0.8], [0, 0.6, 0.8], [0.8, 0.6, 0], [0, 0, 1], [0.6, -0.8, 0],
     ])  # fmt: skip
-    turn, shift = plane_step(sink + apart, sink, normals)
+    turn, shift = plane_step(sink + expected, sink, normals)
     np.testing.assert_allclose(turn, [-0.033450879, -0.007826196, -0.018607923], atol=1e-9)
     np.testing.assert_allclose(shift, [-0.000727599, -0.034545230, 0.053416519], atol=1e-9)
-    before = np.sum(apart * normals, axis=1)
-    after = before + np.cross(sink + apart, normals) @ turn + normals @ shift
+    before = np.sum(expected * normals, axis=1)
+    after = before + np.cross(sink + expected, normals) @ turn + normals @ shift
     assert np.sum(before**2) == pytest.approx(0.004904)
     assert np.sum(after**2) == pytest.approx(0.001254010, abs=1e-9)
 
 
-def test_one_step_to_points_is_exact_where_pairs_are_right() -> None:
+def test_point_to_point_step_is_exact_for_correct_pairs() -> None:
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]], float)
     truth = transform_of_step(np.array([0.02, -0.03, 0.05]), np.array([0.05, -0.04, 0.03]))
     sink = transform_points(truth, corners)
     assert np.sqrt(np.mean(np.sum((sink - corners) ** 2, axis=1))) == pytest.approx(0.073479001, abs=1e-9)
     np.testing.assert_allclose(rigid_fit(corners, sink), truth, atol=1e-12)
     step = step_of("Registration3D", "IcpCC")({GENERAL: {"MaximumNumberOfIterations": 1}})
-    np.testing.assert_allclose(registered(step, corners, sink)["transform"], truth, atol=1e-12)
+    np.testing.assert_allclose(register(step, corners, sink)["transform"], truth, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_transform_from_source_to_sink_is_found_the_same_each_time(kind: str) -> None:
-    name, given = KINDS[kind]
-    found = [
-        registered(step_of("Registration3D", name)(given, threads=2), hills(), transform_points(TRUTH, hills()))
+def test_source_to_sink_transform_is_found_deterministically(kind: str) -> None:
+    name, parameters = KINDS[kind]
+    results = [
+        register(step_of("Registration3D", name)(parameters, threads=2), hills(), transform_points(TRUTH, hills()))
         for _ in "ab"
     ]
-    assert found[0]["success"] and found[0]["quality"] > 0.99
-    shift, turn = errors(found[0]["transform"])
+    assert results[0]["success"] and results[0]["quality"] > 0.99
+    shift, turn = errors(results[0]["transform"])
     assert shift < 2e-3 and turn < 1e-3, "not its inverse, which the original gives"
-    assert found[0]["transform"].tobytes() == found[1]["transform"].tobytes()
+    assert results[0]["transform"].tobytes() == results[1]["transform"].tobytes()
 
 
-def test_the_guess_is_where_the_search_begins() -> None:
+def test_search_starts_at_guess() -> None:
     """The original's step on PCL leaves it out."""
     far = transform_of_step(np.array([0.4, -0.3, 0.5]), np.array([2.0, 1.0, -1.0]))
     step = step_of("Registration3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
     sink = transform_points(far @ TRUTH, hills())
-    assert registered(step, hills(), sink, transformGuess=far) == {"success": False}
-    found = registered(step, hills(), sink, transformGuess=far, useGuess=True)
-    assert errors(found["transform"], far @ TRUTH)[0] < 2e-3
+    assert register(step, hills(), sink, transformGuess=far) == {"success": False}
+    result = register(step, hills(), sink, transformGuess=far, useGuess=True)
+    assert errors(result["transform"], far @ TRUTH)[0] < 2e-3
     with pytest.raises(ValueError, match="transformGuess: expected a pose, got none"):
-        registered(step, hills(), sink, useGuess=True)
+        register(step, hills(), sink, useGuess=True)
 
 
-@pytest.mark.parametrize(("name", "given"), [KINDS["plane"], KINDS["gicp"], KINDS["matcher"]])
-def test_what_a_floor_does_not_tell_stays_as_guessed(name: str, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "parameters"), [KINDS["plane"], KINDS["gicp"], KINDS["matcher"]])
+def test_directions_floor_does_not_constrain_stay_as_guessed(name: str, parameters: dict[str, Any]) -> None:
     floor = hills() * [1, 1, 0] + [0, 0, 3]
     guess = transform_of_step(np.array([0.0, 0, 0.01]), np.array([0.02, -0.01, 0.03]))
-    step = step_of("Registration3D", name)(given)
+    step = step_of("Registration3D", name)(parameters)
     other = hills(seed=7) * [1, 1, 0] + [0, 0, 3]
-    found = registered(step, floor, other, transformGuess=guess, useGuess=True)["transform"]
-    np.testing.assert_allclose(found[:3, 3], [0.02, -0.01, 0], atol=2e-3)
-    np.testing.assert_allclose(vector_from_rotation(found[:3, :3]), [0, 0, 0.01], atol=1e-3)
+    transform = register(step, floor, other, transformGuess=guess, useGuess=True)["transform"]
+    np.testing.assert_allclose(transform[:3, 3], [0.02, -0.01, 0], atol=2e-3)
+    np.testing.assert_allclose(vector_from_rotation(transform[:3, :3]), [0, 0, 0.01], atol=1e-3)
 
 
-def test_clouds_that_do_not_overlap_are_no_success_though_it_converged() -> None:
+def test_disjoint_clouds_fail_although_converged() -> None:
     for name in ("Icp3D", "IcpCC"):
         step = step_of("Registration3D", name)()
-        assert registered(step, hills(), np.random.default_rng(1).uniform(5, 40, (3000, 3))) == {"success": False}
+        assert register(step, hills(), np.random.default_rng(1).uniform(5, 40, (3000, 3))) == {"success": False}
     strict = step_of("Registration3D", "Icp3D")({GENERAL: {"EuclideanFitnessEpsilon": 1e-9, "MaximumIterations": 1}})
-    assert registered(strict, hills(), transform_points(TRUTH, hills())) == {"success": False}
+    assert register(strict, hills(), transform_points(TRUTH, hills())) == {"success": False}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_too_few_points_and_broken_ones_are_no_success(kind: str) -> None:
-    name, given = KINDS[kind]
-    step = step_of("Registration3D", name)(given)
+def test_too_few_or_invalid_points_fail(kind: str) -> None:
+    name, parameters = KINDS[kind]
+    step = step_of("Registration3D", name)(parameters)
     line, spot = np.outer(np.arange(50.0), [0.1, 0.2, 0.3]), np.ones((50, 3))
     for broken in (np.zeros((0, 3)), hills()[:2], np.full((9, 3), np.nan), line, spot):
-        assert registered(step, broken, hills()) == {"success": False}
-        assert registered(step, hills(), broken) == {"success": False}
+        assert register(step, broken, hills()) == {"success": False}
+        assert register(step, hills(), broken) == {"success": False}
     holes = np.concatenate([np.full((9, 3), np.nan), hills()])
-    assert registered(step, holes, transform_points(TRUTH, holes))["success"]
+    assert register(step, holes, transform_points(TRUTH, holes))["success"]
 
 
-def test_a_share_of_outliers_is_left_out_where_asked() -> None:
+def test_outlier_fraction_is_excluded_on_request() -> None:
     rest = np.random.default_rng(5).uniform([-1, -1, 3.5], [1, 1, 5.5], (600, 3))
-    given = {"FinalOverlapRatio": 0.8, "MinimumErrorReduction": 1e-9, "MaximumNumberOfIterations": 100}
+    parameters = {"FinalOverlapRatio": 0.8, "MinimumErrorReduction": 1e-9, "MaximumNumberOfIterations": 100}
     source, sink = np.concatenate([hills(), rest]), transform_points(TRUTH, hills())
-    found = registered(step_of("Registration3D", "IcpCC")({GENERAL: given}), source, sink)
-    assert errors(found["transform"])[0] < 2e-3
-    whole = registered(step_of("Registration3D", "IcpCC")({GENERAL: {**given, "FinalOverlapRatio": 1.0}}), source, sink)
-    assert not whole["success"] or errors(whole["transform"])[0] > 0.05
-    far = {**given, "FinalOverlapRatio": 1.0, "FarthestPointsAreFilteredOut": True, "SamplingLimit": 2000}
-    some = registered(
-        step_of("Registration3D", "IcpCC")({GENERAL: far}), np.concatenate([hills(), rest[:30] + 3]), sink
+    result = register(step_of("Registration3D", "IcpCC")({GENERAL: parameters}), source, sink)
+    assert errors(result["transform"])[0] < 2e-3
+    whole = register(
+        step_of("Registration3D", "IcpCC")({GENERAL: {**parameters, "FinalOverlapRatio": 1.0}}), source, sink
     )
+    assert not whole["success"] or errors(whole["transform"])[0] > 0.05
+    far = {**parameters, "FinalOverlapRatio": 1.0, "FarthestPointsAreFilteredOut": True, "SamplingLimit": 2000}
+    some = register(step_of("Registration3D", "IcpCC")({GENERAL: far}), np.concatenate([hills(), rest[:30] + 3]), sink)
     assert errors(some["transform"])[0] < 1e-2
 
 
-def test_points_are_taken_by_their_distance_where_asked() -> None:
+def test_points_are_filtered_by_distance_on_request() -> None:
     limit = {"UseOnSource": True, "UseOnSink": True, "ThresholdDimension": "AxisZ", "DistanceThreshold": 5.0}
-    given = {GENERAL: {"UseDefault": False}, "DistanceLimitPrefilter": {**limit, "RemovePointsWithinThreshold": False}}
+    parameters = {
+        GENERAL: {"UseDefault": False},
+        "DistanceLimitPrefilter": {**limit, "RemovePointsWithinThreshold": False},
+    }
     rest = np.random.default_rng(5).uniform([-1, -1, 8], [1, 1, 10], (3000, 3))
     source, sink = np.concatenate([hills(), rest]), np.concatenate([transform_points(TRUTH, hills()), rest + 0.4])
-    found = registered(step_of("Registration3D", "IcpMatcher")(given), source, sink)
-    assert errors(found["transform"])[0] < 2e-3
-    given["DistanceLimitPrefilter"]["RemovePointsWithinThreshold"] = True
-    given["DistanceLimitPrefilter"]["DistanceThreshold"] = 50.0
-    assert registered(step_of("Registration3D", "IcpMatcher")(given), source, sink) == {"success": False}
+    result = register(step_of("Registration3D", "IcpMatcher")(parameters), source, sink)
+    assert errors(result["transform"])[0] < 2e-3
+    parameters["DistanceLimitPrefilter"]["RemovePointsWithinThreshold"] = True
+    parameters["DistanceLimitPrefilter"]["DistanceThreshold"] = 50.0
+    assert register(step_of("Registration3D", "IcpMatcher")(parameters), source, sink) == {"success": False}
 
 
-def test_what_would_be_ignored_is_refused() -> None:
+def test_settings_without_effect_are_rejected() -> None:
     """The authors' own files say UseDefault and much more, which never held."""
-    given = {GENERAL: {"UseDefault": True}, "TrimmedDistancePostfilter": {"Ratio": 0.5}}
+    parameters = {GENERAL: {"UseDefault": True}, "TrimmedDistancePostfilter": {"Ratio": 0.5}}
     with pytest.raises(UsageError, match=r"IcpMatcher: TrimmedDistancePostfilter\.Ratio would mean nothing"):
-        step_of("Registration3D", "IcpMatcher")(given)
+        step_of("Registration3D", "IcpMatcher")(parameters)
 
 
-def test_features_are_put_onto_each_other_by_their_points() -> None:
+def test_features_are_registered_by_their_points() -> None:
     step = step_of("FeaturesMatching3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
     source, sink = hills(200), transform_points(TRUTH, hills(200))
-    found = step.process(sourceFeatures=Features3D(points=source), sinkFeatures=Features3D(points=sink))
-    assert found["success"] and errors(found["transform"])[0] < 2e-3
+    outputs = step.process(sourceFeatures=Features3D(points=source), sinkFeatures=Features3D(points=sink))
+    assert outputs["success"] and errors(outputs["transform"])[0] < 2e-3
     assert step.process(sourceFeatures=Features3D(points=source[:0]), sinkFeatures=Features3D(points=sink)) == {
         "success": False
     }
 
 
-def test_thinned_clouds_are_made_ready_once() -> None:
-    given = {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Gicp", "VoxelResolution": 0.05}}
+def test_downsampled_clouds_are_prepared_once() -> None:
+    parameters = {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Gicp", "VoxelResolution": 0.05}}
     step, clouds = (
-        step_of("Registration3D", "Icp3D")(given),
+        step_of("Registration3D", "Icp3D")(parameters),
         [Cloud(points=transform_points(TRUTH, hills())), Cloud(points=hills())],
     )
     first = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
@@ -201,26 +204,26 @@ def ground(noise_m: float, wall: bool) -> Array:
 @pytest.mark.parametrize(
     ("noise_m", "wall", "least", "most"), [(0.02, False, 0, 4), (0.01, False, 0, 4), (0.01, True, 9, 1e3)]
 )
-def test_flat_ground_tells_no_more_than_its_noise_and_a_corner_does(
+def test_relief_of_flat_ground_is_its_noise_and_of_corner_is_more(
     noise_m: float, wall: bool, least: float, most: float
 ) -> None:
-    found = step_of("ReliefMeasurement", "SurfaceRelief")().process(pointCloud=Cloud(points=ground(noise_m, wall)))
-    assert least < found["relief"] < most
-    assert found["success"] == wall
+    outputs = step_of("ReliefMeasurement", "SurfaceRelief")().process(pointCloud=Cloud(points=ground(noise_m, wall)))
+    assert least < outputs["relief"] < most
+    assert outputs["success"] == wall
 
 
-def test_hills_have_relief_and_no_points_have_none() -> None:
+def test_hills_have_relief_and_empty_cloud_has_none() -> None:
     step = step_of("ReliefMeasurement", "SurfaceRelief")()
     assert step.process(pointCloud=Cloud(points=hills()))["success"]
     assert step.process(pointCloud=Cloud(points=np.zeros((0, 3)))) == {"success": False, "relief": 0.0}
 
 
-def test_what_comes_to_rest_elsewhere_when_it_begins_elsewhere_is_no_success() -> None:
+def test_registration_that_depends_on_its_start_fails() -> None:
     step = step_of("Registration3D", "Icp3D")(
         {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane", "ReturnDistance": 0.1}}
     )
     corner = ground(0.0, wall=True)
-    found = registered(step, transform_points(inverse_from_transform(TRUTH), corner), corner)
-    assert found["success"] and max(errors(found["transform"])) < 0.002
+    result = register(step, transform_points(inverse_from_transform(TRUTH), corner), corner)
+    assert result["success"] and max(errors(result["transform"])) < 0.002
     floor = ground(0.0, wall=False)
-    assert registered(step, transform_points(inverse_from_transform(TRUTH), floor), floor) == {"success": False}
+    assert register(step, transform_points(inverse_from_transform(TRUTH), floor), floor) == {"success": False}

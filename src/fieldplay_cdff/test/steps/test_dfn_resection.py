@@ -13,13 +13,13 @@ CAMERA = {"FocalLengthX": FOCAL, "FocalLengthY": FOCAL, "PrinciplePointX": 516.0
 ASIDE = transform_from_rotation(rotation_from_vector([0.0, -0.314, 0.0]), [0.93, 0.02, 0.15])  # 18 degrees further
 
 
-def solved(name: str, points: Array, pixels: Array, **general: float) -> Ports:
+def solve(name: str, points: Array, pixels: Array, **general: float) -> Ports:
     own = {"Baseline": BASELINE_M} if name == "StereoPnpSolver" else {}
     step = step_of("PerspectiveNPointSolving", name)({"CameraMatrix": CAMERA, "GeneralParameters": {**own, **general}})
     return step.process(points=Cloud(points=points), projections=Features2D(points=pixels))
 
 
-def seen(pose: Array, count: int, *, depths: tuple[float, float], noise_px: float = 1.0) -> tuple[Array, Array]:
+def observe(pose: Array, count: int, *, depths: tuple[float, float], noise_px: float = 1.0) -> tuple[Array, Array]:
     """Points with disparities that are off by some pixels, and where the camera at a pose in their frame sees them."""
     random = np.random.default_rng(4)
     depth = random.uniform(*depths, count)
@@ -30,45 +30,45 @@ def seen(pose: Array, count: int, *, depths: tuple[float, float], noise_px: floa
     return rays * (FOCAL * BASELINE_M / disparity)[:, None], pixels
 
 
-def off_m(found: Ports, pose: Array) -> float:
-    return float(np.linalg.norm(found["camera"][:3, 3] - pose[:3, 3]))
+def off_m(outputs: Ports, pose: Array) -> float:
+    return float(np.linalg.norm(outputs["camera"][:3, 3] - pose[:3, 3]))
 
 
-def test_points_that_are_far_weigh_less_and_agree_though_their_depth_is_off() -> None:
-    points, pixels = seen(ASIDE, 60, depths=(2.0, 8.0))
-    by_rays, by_pixels = (solved(name, points, pixels) for name in ("StereoPnpSolver", "IterativePnpSolver"))
+def test_far_points_have_less_weight_and_tolerate_depth_errors() -> None:
+    points, pixels = observe(ASIDE, 60, depths=(2.0, 8.0))
+    by_rays, by_pixels = (solve(name, points, pixels) for name in ("StereoPnpSolver", "IterativePnpSolver"))
     assert off_m(by_rays, ASIDE) < 0.02
     assert by_rays["quality"] > 0.9
     assert not by_pixels["success"] or (by_pixels["quality"] < 0.6 and off_m(by_pixels, ASIDE) > 0.04)
 
 
-def test_exact_points_tell_the_pose_exactly() -> None:
-    points, _ = seen(ASIDE, 30, depths=(2.0, 8.0), noise_px=0.0)
+def test_exact_points_give_exact_pose() -> None:
+    points, _ = observe(ASIDE, 30, depths=(2.0, 8.0), noise_px=0.0)
     inside = (points - ASIDE[:3, 3]) @ ASIDE[:3, :3]
-    found = solved("StereoPnpSolver", points, inside[:, :2] / inside[:, 2:] * FOCAL + CENTRE, DisparityDeviation=0.0)
-    np.testing.assert_allclose(found["camera"], ASIDE, atol=1e-9)
-    assert found["quality"] == 1.0
+    outputs = solve("StereoPnpSolver", points, inside[:, :2] / inside[:, 2:] * FOCAL + CENTRE, DisparityDeviation=0.0)
+    np.testing.assert_allclose(outputs["camera"], ASIDE, atol=1e-9)
+    assert outputs["quality"] == 1.0
 
 
-def test_matches_of_which_half_are_wrong_are_told_apart_and_wrong_ones_alone_tell_nothing() -> None:
-    points, pixels = seen(ASIDE, 60, depths=(2.0, 8.0))
+def test_half_wrong_matches_are_separated_and_only_wrong_ones_give_no_pose() -> None:
+    points, pixels = observe(ASIDE, 60, depths=(2.0, 8.0))
     pixels[::2] = np.random.default_rng(0).uniform(0, 2 * CENTRE, (30, 2))
-    found = solved("StereoPnpSolver", points, pixels)
-    assert off_m(found, ASIDE) < 0.05
-    assert found["quality"] == pytest.approx(0.5, abs=0.08)
-    assert not solved("StereoPnpSolver", points[::2], pixels[::2])["success"]
+    outputs = solve("StereoPnpSolver", points, pixels)
+    assert off_m(outputs, ASIDE) < 0.05
+    assert outputs["quality"] == pytest.approx(0.5, abs=0.08)
+    assert not solve("StereoPnpSolver", points[::2], pixels[::2])["success"]
 
 
-def test_few_matches_tell_a_pose_only_where_hardly_one_is_wrong() -> None:
-    points, pixels = seen(ASIDE, 9, depths=(2.0, 4.0), noise_px=0.5)
-    assert off_m(solved("StereoPnpSolver", points, pixels), ASIDE) < 0.06
-    assert not solved("StereoPnpSolver", points[:5], pixels[:5])["success"]
+def test_few_matches_give_pose_only_where_hardly_one_is_wrong() -> None:
+    points, pixels = observe(ASIDE, 9, depths=(2.0, 4.0), noise_px=0.5)
+    assert off_m(solve("StereoPnpSolver", points, pixels), ASIDE) < 0.06
+    assert not solve("StereoPnpSolver", points[:5], pixels[:5])["success"]
     assert log_chance(14, 14, 0.03) < log_chance(10, 14, 0.03) < np.log(0.01) < log_chance(7, 14, 0.03)
 
 
-def test_points_that_are_all_far_leave_open_where_the_camera_is() -> None:
-    points, pixels = seen(ASIDE, 12, depths=(36.0, 40.0), noise_px=0.3)
-    assert not solved("StereoPnpSolver", points, pixels, MaximumDeviation=0.01)["success"]
-    assert not solved("StereoPnpSolver", points[:3], pixels[:3])["success"]
+def test_far_points_only_leave_position_undetermined() -> None:
+    points, pixels = observe(ASIDE, 12, depths=(36.0, 40.0), noise_px=0.3)
+    assert not solve("StereoPnpSolver", points, pixels, MaximumDeviation=0.01)["success"]
+    assert not solve("StereoPnpSolver", points[:3], pixels[:3])["success"]
     with pytest.raises(ValueError, match="a pixel of each of 12 points, got 3"):
-        solved("StereoPnpSolver", points, pixels[:3])
+        solve("StereoPnpSolver", points, pixels[:3])

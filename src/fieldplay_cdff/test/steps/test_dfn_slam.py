@@ -17,13 +17,13 @@ def lap(more: int = 5, steps: int = 44, radius: float = 1.5) -> list[Array]:
     return [at(radius * np.sin(turn), -radius * np.cos(turn), turn) for turn in turns]
 
 
-def off(found: Array, true: list[Array]) -> Array:
+def off(poses: Array, true: list[Array]) -> Array:
     """By how many m (n,) poses differ from those in the frame of the first."""
     own = inverse_from_transform(true[0]) @ np.array(true)
-    return np.linalg.norm(found[:, :3, 3] - own[:, :3, 3], axis=1)
+    return np.linalg.norm(poses[:, :3, 3] - own[:, :3, 3], axis=1)
 
 
-def test_a_lap_that_closes_is_put_right() -> None:
+def test_closed_lap_is_corrected() -> None:
     drive, true, odometry, live = Drive(KeyframeSlam(SETTINGS)), lap(), [], []
     closed, deviations = [], []
     for pose in true:
@@ -41,15 +41,15 @@ def test_a_lap_that_closes_is_put_right() -> None:
     assert (np.diff(last["path"].stamp_ns) == PERIOD_NS).all() and len(last["path"]) == len(true)
     errors = off(last["path"].poses, true)
     assert errors.max() < 0.25 * off(np.array(odometry), true).max() and errors.max() < 0.12
-    found = last["map"]
-    assert 24 < len(found) < 49 and 4 <= len(found.closures) <= 3 * (len(true) - first)
-    for edge in found.closures:
-        ends = [found.keyframes[number].stamp_ns // PERIOD_NS for number in (edge.first, edge.second)]
-        expected = inverse_from_transform(true[ends[0]]) @ true[ends[1]]
+    keyframe_map = last["map"]
+    assert 24 < len(keyframe_map) < 49 and 4 <= len(keyframe_map.closures) <= 3 * (len(true) - first)
+    for edge in keyframe_map.closures:
+        periods = [keyframe_map.keyframes[number].stamp_ns // PERIOD_NS for number in (edge.first, edge.second)]
+        expected = inverse_from_transform(true[periods[0]]) @ true[periods[1]]
         np.testing.assert_allclose(edge.measured[:3, 3], expected[:3, 3], atol=0.01)
 
 
-def test_the_same_pairs_give_the_same_map() -> None:
+def test_same_pairs_give_same_map() -> None:
     paths = []
     for _ in range(2):
         drive = Drive(KeyframeSlam(SETTINGS))
@@ -59,7 +59,7 @@ def test_the_same_pairs_give_the_same_map() -> None:
     np.testing.assert_array_equal(*paths)
 
 
-def test_other_ground_that_the_odometry_takes_for_the_same_closes_nothing() -> None:
+def test_other_ground_at_same_odometry_closes_no_loop() -> None:
     drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = lap()
     for number, pose in enumerate(true):
@@ -67,7 +67,7 @@ def test_other_ground_that_the_odometry_takes_for_the_same_closes_nothing() -> N
     assert not drive.step.finish()["map"].closures
 
 
-def test_a_place_that_is_further_off_than_any_odometry_drifts_is_refused() -> None:
+def test_loop_closure_beyond_any_odometry_drift_is_rejected() -> None:
     near = {**SETTINGS, "Places": {"DriftShift": 0.05, "DriftShare": 0.0}}
     drive = Drive(KeyframeSlam(near))
     for pose in lap():
@@ -75,7 +75,7 @@ def test_a_place_that_is_further_off_than_any_odometry_drifts_is_refused() -> No
     assert not drive.step.finish()["map"].closures
 
 
-def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
+def test_covered_camera_ends_in_failure_and_recovers_in_place() -> None:
     drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = [at(0.1 * number, 0, 0.02 * number) for number in range(16)]
     dark = [Frame(image=np.full((HEIGHT, WIDTH), 4, np.uint8), camera=CAMERA, baseline_m=BASELINE_M, stamp_ns=0)] * 2
@@ -88,18 +88,18 @@ def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
             drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.4, 0, 0.3]))
     assert [out["success"] for out in outs] == [True] * 8 + [False] * 3 + [True] * 5
     assert all("pose" not in out for out in outs[8:11])
-    found = np.array([out["pose"].pose for out in outs if "pose" in out])
-    assert off(found, [pose for number, pose in enumerate(true) if not 8 <= number < 11]).max() < 0.03
+    poses = np.array([out["pose"].pose for out in outs if "pose" in out])
+    assert off(poses, [pose for number, pose in enumerate(true) if not 8 <= number < 11]).max() < 0.03
 
 
-def test_images_alone_carry_where_the_odometry_fails() -> None:
+def test_images_bridge_failing_odometry() -> None:
     drive, true = Drive(KeyframeSlam(SETTINGS), drifts=False), lap()[:20]
     outs = [drive.go(pose, has_odometry=number < 5 or number > 14) for number, pose in enumerate(true)]
     assert all(out["success"] for out in outs)
     assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
 
 
-def test_after_a_gap_that_nothing_bridges_the_covariance_says_so() -> None:
+def test_unbridged_gap_increases_covariance() -> None:
     drive, true = Drive(KeyframeSlam(SETTINGS), drifts=False), lap()
     for pose in true[:8]:
         before = drive.go(pose)
@@ -110,7 +110,7 @@ def test_after_a_gap_that_nothing_bridges_the_covariance_says_so() -> None:
     assert deviations[0] < 0.05 and deviations[1] > 1.0
 
 
-def test_a_blank_wall_makes_no_keyframe_and_a_minute_at_rest_no_second_one() -> None:
+def test_blank_wall_gives_no_keyframe_and_rest_no_second_one() -> None:
     drive = Drive(KeyframeSlam({**SETTINGS, "Keyframes": {"MaximumFrames": 100}}), drifts=False)
     blank = [Frame(image=np.full((HEIGHT, WIDTH), 120, np.uint8), camera=CAMERA, baseline_m=BASELINE_M)] * 2
     wall = FramePair(left=blank[0], right=blank[1])
@@ -118,23 +118,23 @@ def test_a_blank_wall_makes_no_keyframe_and_a_minute_at_rest_no_second_one() -> 
     assert drive.step.finish() == {}
     outs = [drive.go(at(0, 0, 0)) for _ in range(240)]
     assert all(out["success"] for out in outs)
-    kept = drive.step.finish()["map"]
-    assert len(kept) == 1 and len(kept.frames) <= 100 and not kept.edges
+    keyframe_map = drive.step.finish()["map"]
+    assert len(keyframe_map) == 1 and len(keyframe_map.frames) <= 100 and not keyframe_map.edges
     for number in range(8):
         assert drive.go(at(0.1 * number, 0, 0), seen=wall)["success"]  # by the odometry
-    assert len(kept) == 1
+    assert len(keyframe_map) == 1
 
 
-def test_turning_on_the_spot_closes_after_a_whole_turn_where_it_stands() -> None:
+def test_rotation_in_place_closes_after_full_turn() -> None:
     drive = Drive(KeyframeSlam(SETTINGS), drifts=False)
     true = [at(0, 0, turn) for turn in np.radians(np.arange(0, 420, 10))]
     outs = [drive.go(pose) for pose in true]
     assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
-    found = drive.step.finish()["map"]
-    assert found.closures and len(found) < 24
+    keyframe_map = drive.step.finish()["map"]
+    assert keyframe_map.closures and len(keyframe_map) < 24
 
 
-def test_too_many_keyframes_are_thinned_and_the_way_stays_whole() -> None:
+def test_too_many_keyframes_are_pruned_and_trajectory_stays_complete() -> None:
     few = {**SETTINGS, "Keyframes": {**SETTINGS["Keyframes"], "MaximumKeyframes": 20, "RecentKept": 5}}
     drive, true = Drive(KeyframeSlam(few)), lap()
     for pose in true:
@@ -142,16 +142,16 @@ def test_too_many_keyframes_are_thinned_and_the_way_stays_whole() -> None:
     last = drive.step.finish()
     assert len(last["map"]) == 20 and len(last["path"]) == len(true) and last["map"].closures
     assert off(last["path"].poses, true).max() < 0.15
-    ends = {number for edge in last["map"].edges for number in (edge.first, edge.second)}
-    assert ends == set(last["map"].keyframes)
+    closed = {number for edge in last["map"].edges for number in (edge.first, edge.second)}
+    assert closed == set(last["map"].keyframes)
 
 
-def test_a_map_is_saved_only_where_it_is_said_where() -> None:
+def test_map_is_saved_only_where_requested() -> None:
     with pytest.raises(UsageError, match="SaveMap: expected a MapFile to save the map to"):
         KeyframeSlam({"GeneralParameters": {"SaveMap": True}})
 
 
-def test_forgetting_begins_anew() -> None:
+def test_reset_starts_again() -> None:
     drive = Drive(KeyframeSlam(SETTINGS))
     for pose in lap()[:5]:
         drive.go(pose)

@@ -17,16 +17,16 @@ from fieldplay_cdff.steps.step import (
 from fieldplay_cdff.steps.values import Cloud
 
 
-def test_a_cloud_is_moved_and_its_normals_turn() -> None:
+def test_cloud_is_transformed_and_normals_are_rotated() -> None:
     pose = np.array([[0.0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]])
     cloud = Cloud(points=np.array([[1.0, 0, 0]]), normals=np.array([[1.0, 0, 0]]))
-    found = step_of("PointCloudTransformation", "CartesianSystemTransform")().process(pointCloud=cloud, pose=pose)
-    assert found["transformedPointCloud"].points.tolist() == [[1, 3, 3]]
-    assert found["transformedPointCloud"].normals.tolist() == [[0, 1, 0]]
+    outputs = step_of("PointCloudTransformation", "CartesianSystemTransform")().process(pointCloud=cloud, pose=pose)
+    assert outputs["transformedPointCloud"].points.tolist() == [[1, 3, 3]]
+    assert outputs["transformedPointCloud"].normals.tolist() == [[0, 1, 0]]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("settings", "message"),
     [
         (
             {"GeneralParameter": {}},
@@ -36,12 +36,12 @@ def test_a_cloud_is_moved_and_its_normals_turn() -> None:
         ({"GeneralParameters": {"Placeholder": 1}}, "GeneralParameters.Placeholder: expected true or false, got 1"),
     ],
 )
-def test_what_cannot_be_set_is_told_with_the_near_name(given: dict[str, dict[str, int]], message: str) -> None:
+def test_unknown_setting_is_reported_with_nearest_name(settings: dict[str, dict[str, int]], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        settings_of("CartesianSystemTransform", given)
+        settings_of("CartesianSystemTransform", settings)
 
 
-def test_values_keep_to_their_limits_and_types() -> None:
+def test_values_are_checked_against_limits_and_types() -> None:
     ratio = Parameter(default=1.2, limits={"above": 1, "most": 2.5})
     assert (ratio.value(2, ""), type(ratio.value(2, ""))) == (2.0, float)
     for wrong, message in ((1, "above 1, got 1"), (2.6, "at most 2.5, got 2.6"), ("a", "a number, got 'a'")):
@@ -54,38 +54,38 @@ def test_values_keep_to_their_limits_and_types() -> None:
         size.value(4, "")
 
 
-def test_every_step_is_published_and_can_be_made_as_it_is() -> None:
+def test_every_step_is_published_and_constructible() -> None:
     catalogue = known_catalogue().dfns
     for (dfn, implementation), kind in steps().items():
         assert implementation in catalogue[dfn].implementations, (dfn, implementation)
         assert kind().settings == settings_of(implementation, {})
-    made = {implementation for _, implementation in steps()}
-    assert set(parameters()) <= made, "what can be set belongs to a step"
+    implementations = {implementation for _, implementation in steps()}
+    assert set(parameters()) <= implementations, "what can be set belongs to a step"
     for name, groups in parameters().items():
         for group, own in groups.items():
             for key, parameter in own.items():
                 parameter.value(parameter.default, f"{name}: {group}.{key}")
 
 
-def test_a_step_that_is_not_there_is_told_with_the_near_one() -> None:
+def test_unknown_step_is_reported_with_nearest_name() -> None:
     with pytest.raises(UsageError, match="no implementation CartesianSystem: did you mean CartesianS"):
         step_of("PointCloudTransformation", "CartesianSystem")
 
 
-def test_no_two_files_say_what_can_be_set_in_one_step() -> None:
+def test_no_two_files_declare_parameters_of_one_step() -> None:
     names = [name for file in FOLDER.glob("*.yaml") for name in yaml.safe_load(file.read_text())]
     assert sorted(names) == sorted(set(names))
 
 
-def test_the_authors_settings_of_the_stereo_unit_are_taken_as_they_are() -> None:
+def test_author_settings_of_stereo_unit_are_accepted() -> None:
     """Of their configurations for the HCRU: texts for numbers where they have them."""
-    given = {
+    parameters = {
         "OrbDetectorDescriptor": {"GeneralParameters": {"ScoreType": "HarrisScore", "ScaleFactor": 1.2}},
         "FlannMatcher": {"GeneralParameters": {"MatcherMethod": "LocalitySensitiveHashing", "SortedSearch": True}},
         "HirschmullerDisparityMapping": {"Disparities": {"NumberOfIntervals": 256, "SmoothnessParameter2": 2000}},
         "DisparityMapping": {"Prefilter": {"Type": "Xsobel"}},
         "WheeledRobotPoseEstimator": {"GeneralParameters": {"Robot": "SHERPA", "Visualize": True}},
     }
-    for implementation, groups in given.items():
+    for implementation, groups in parameters.items():
         settings_of(implementation, groups)
-    assert settings_of("FlannMatcher", given["FlannMatcher"])["GeneralParameters"]["MatcherMethod"] == 4
+    assert settings_of("FlannMatcher", parameters["FlannMatcher"])["GeneralParameters"]["MatcherMethod"] == 4

@@ -30,8 +30,8 @@ MATRIX = np.array([
     [1.029305707e-05, 4.366030539e-07, 1.740727614e-02],
     [-8.194814875e-03, -1.882980123e-02, 9.996103999e-01],
 ])  # fmt: skip
-PLACES = np.array([(-1, -0.6, 3), (-0.4, 0.5, 4), (0.2, -0.3, 2.5), (0.7, 0.4, 5), (1.1, -0.7, 3.5), (-0.9, 0.2, 4.5)])
-LENS = {"FocalLengthX": 867.356, "FocalLengthY": 867.356, "PrinciplePointX": 516.0, "PrinciplePointY": 386.0}
+POINTS = np.array([(-1, -0.6, 3), (-0.4, 0.5, 4), (0.2, -0.3, 2.5), (0.7, 0.4, 5), (1.1, -0.7, 3.5), (-0.9, 0.2, 4.5)])
+CAMERA_MATRIX = {"FocalLengthX": 867.356, "FocalLengthY": 867.356, "PrinciplePointX": 516.0, "PrinciplePointY": 386.0}
 EXACT = [(353.642981226, 199.474815185), (547.016875109, 440.643397902), (685.639085939, 231.877587408),
          (738.096830820, 391.814207968), (872.881994506, 144.879134150), (459.645791923, 383.574617587)]  # fmt: skip
 NOISY = [(354.043, 199.175), (546.817, 441.143), (685.939, 231.978), (737.597, 391.614), (872.982, 145.279),
@@ -55,11 +55,11 @@ def points_of(matches: Matches2D, pose: Array = ASIDE, **general: Any) -> Array:
     return cloud.points
 
 
-def solved(places: Array, pixels: Any, **general: Any) -> dict[str, Any]:
+def solve(points: Array, pixels: Any, **general: Any) -> dict[str, Any]:
     step = step_of("PerspectiveNPointSolving", "IterativePnpSolver")(
-        {"CameraMatrix": LENS, "GeneralParameters": general}
+        {"CameraMatrix": CAMERA_MATRIX, "GeneralParameters": general}
     )
-    return step.process(points=Cloud(points=places), projections=Features2D(points=np.asarray(pixels, float)))
+    return step.process(points=Cloud(points=points), projections=Features2D(points=np.asarray(pixels, float)))
 
 
 @pytest.mark.parametrize(
@@ -73,49 +73,49 @@ def solved(places: Array, pixels: Any, **general: Any) -> dict[str, Any]:
         ((791.3, 491.9), (769.8, 499.2), (1.235361676, 0.494091978, 3.952174497)),
     ],
 )
-def test_two_pixels_make_a_point(left: Any, right: Any, point: tuple[float, ...]) -> None:
+def test_two_pixels_give_one_point(left: Any, right: Any, point: tuple[float, ...]) -> None:
     assert points_of(pairs(left, right)) == pytest.approx(np.array([point]), rel=1e-6, abs=1e-8)
 
 
-def test_the_pose_is_that_of_the_second_camera_in_the_first() -> None:
+def test_pose_is_second_camera_in_first() -> None:
     matches = scene()
     points = points_of(matches, inverse_from_transform(TURNED))
     assert project(K1 @ np.eye(3, 4), points) == pytest.approx(matches.source, abs=1e-6)
     assert len(points_of(matches, TURNED)) < 10
 
 
-def test_points_off_their_pixels_behind_or_nowhere_go_or_are_nan() -> None:
+def test_points_off_their_pixels_or_behind_are_dropped_or_nan() -> None:
     left = [(577.7, 267.5), (577.7, 267.5), (577.7, 267.5), (np.nan, 1.0)]
     right = [(523.2, 274.9), (632.0, 274.9), (523.2, 279.0), (1.0, 1.0)]
     matches = pairs(left, right)
     assert len(points_of(matches)) == 1
-    kept = points_of(matches, OutputInvalidPoints=True)
-    assert np.isnan(kept).all(axis=1).tolist() == [False, True, True, True]
+    all_points = points_of(matches, OutputInvalidPoints=True)
+    assert np.isnan(all_points).all(axis=1).tolist() == [False, True, True, True]
     assert len(points_of(matches, MaximumReprojectionError=0.1264)) == 0, "its own is 0.126456062"
     assert len(points_of(matches, MaximumReprojectionError=4.0)) == 2
     assert len(points_of(pairs([], []))) == 0
 
 
-def test_distances_from_epipolar_lines_are_those_of_sampson() -> None:
+def test_epipolar_distances_match_sampson() -> None:
     source = np.array([[600.0, 300.0]] * 3)
-    found = sampson(MATRIX, source, np.array([[560, 291.5], [560, 289], [560, 290.212902472]]))
-    assert found == pytest.approx([0.795073011, 0.705860505, 0], rel=1e-6, abs=1e-6)
+    distances = sampson(MATRIX, source, np.array([[560, 291.5], [560, 289], [560, 290.212902472]]))
+    assert distances == pytest.approx([0.795073011, 0.705860505, 0], rel=1e-6, abs=1e-6)
 
 
-def test_a_fundamental_matrix_is_found_among_outliers() -> None:
+def test_fundamental_matrix_is_found_among_outliers() -> None:
     exact = scene()
     sink = exact.sink.copy()
     sink[:10] += [40, -60]
     step = step_of("FundamentalMatrixComputation", "FundamentalMatrixRansac")()
-    found = step.process(matches=pairs(exact.source, sink))
-    assert found["success"] is True
-    assert found["fundamentalMatrix"] == pytest.approx(MATRIX, rel=1e-6, abs=1e-11)
-    assert np.array_equal(found["inlierMatches"].source, exact.source[10:])
-    assert found["quality"] == pytest.approx(5 / 6)
+    outputs = step.process(matches=pairs(exact.source, sink))
+    assert outputs["success"] is True
+    assert outputs["fundamentalMatrix"] == pytest.approx(MATRIX, rel=1e-6, abs=1e-11)
+    assert np.array_equal(outputs["inlierMatches"].source, exact.source[10:])
+    assert outputs["quality"] == pytest.approx(5 / 6)
 
 
 @pytest.mark.parametrize("moved", [3.0, -3.0])
-def test_matches_off_their_line_go_on_whichever_side_they_are(moved: float) -> None:
+def test_matches_off_epipolar_line_are_dropped_on_both_sides(moved: float) -> None:
     """The original lets every negative residual pass."""
     exact = scene()
     sink = exact.sink.copy()
@@ -125,28 +125,28 @@ def test_matches_off_their_line_go_on_whichever_side_they_are(moved: float) -> N
 
 
 @pytest.mark.parametrize("count", [0, 7])
-def test_too_few_matches_fail_and_pass_only_if_told_so(count: int) -> None:
+def test_too_few_matches_fail_and_pass_only_on_request(count: int) -> None:
     few = scene().subset(np.arange(count))
     name = ("FundamentalMatrixComputation", "FundamentalMatrixRansac")
     assert step_of(*name)().process(matches=few) == {"success": False}
-    told = step_of(*name)({"GeneralParameters": {"AllPassOnFailure": True}}).process(matches=few)
-    assert (told["success"], len(told["inlierMatches"])) == (False, count)
+    passed = step_of(*name)({"GeneralParameters": {"AllPassOnFailure": True}}).process(matches=few)
+    assert (passed["success"], len(passed["inlierMatches"])) == (False, count)
     same = pairs([[5, 5]] * 20, [[6, 6]] * 20)
     assert step_of(*name)().process(matches=same) == {"success": False}
 
 
-def test_two_cameras_move_by_what_is_the_inverse_of_the_original() -> None:
+def test_camera_motion_is_inverse_of_original() -> None:
     step = step_of("CamerasTransformEstimation", "EssentialMatrixDecomposition")(CAMERAS)
-    found = step.process(fundamentalMatrix=MATRIX, matches=scene())
-    assert found["success"] is True
-    pose = found["transform"]
+    outputs = step.process(fundamentalMatrix=MATRIX, matches=scene())
+    assert outputs["success"] is True
+    pose = outputs["transform"]
     assert pose[:3, 3] == pytest.approx([0.918701035, -0.172134634, -0.355468811], rel=1e-6)
     quaternion = quaternion_from_rotation(pose[:3, :3])
     assert quaternion == pytest.approx([-0.009998750, 0.024996875, -0.004999375, 0.999625023], rel=1e-5)
-    assert found["quality"] == 1
+    assert outputs["quality"] == 1
 
 
-def test_a_strong_tilt_of_the_axis_is_no_failure() -> None:
+def test_strong_axis_tilt_succeeds() -> None:
     """The original refuses more than 8 degrees."""
     second_t_first = transform_from_rotation(rotation_from_vector([0.0, 0.35, 0.0]), [-0.5, 0.0, 0.3])
     points = np.random.default_rng(0).uniform([-1, -0.8, 4], [1, 0.8, 6], (30, 3))
@@ -161,44 +161,44 @@ def test_a_strong_tilt_of_the_axis_is_no_failure() -> None:
         step.process(fundamentalMatrix=np.full((3, 3), np.nan), matches=matches)
 
 
-def test_exact_pixels_give_the_pose_of_the_camera_in_the_frame_of_the_points() -> None:
-    found = solved(PLACES, EXACT)
-    assert (found["success"], found["quality"]) == (True, 1)
-    assert found["camera"][:3, 3] == pytest.approx([-0.091602991, 0.016198280, -0.312004019], rel=1e-6)
-    quaternion = quaternion_from_rotation(found["camera"][:3, :3])
+def test_exact_pixels_give_camera_pose_in_point_frame() -> None:
+    outputs = solve(POINTS, EXACT)
+    assert (outputs["success"], outputs["quality"]) == (True, 1)
+    assert outputs["camera"][:3, 3] == pytest.approx([-0.091602991, 0.016198280, -0.312004019], rel=1e-6)
+    quaternion = quaternion_from_rotation(outputs["camera"][:3, :3])
     assert quaternion == pytest.approx([-0.024980317, -0.049960634, 0.039968507, 0.997638430], rel=1e-6)
 
 
-def test_noisy_pixels_give_the_pose_of_least_squares() -> None:
-    camera = solved(PLACES, NOISY)["camera"]
+def test_noisy_pixels_give_least_squares_pose() -> None:
+    camera = solve(POINTS, NOISY)["camera"]
     requested = transform_from_rotation(
         rotation_from_vector([0.050383672, 0.099002423, -0.078973852]), [0.123613837, -0.039038996, 0.301038612]
     )
     assert inverse_from_transform(camera) == pytest.approx(requested, abs=1e-6)
 
 
-def test_wrong_pixels_are_left_out_and_too_few_fail() -> None:
-    places = np.random.default_rng(0).uniform([-1, -1, 3], [1, 1, 6], (40, 3))
+def test_wrong_pixels_are_excluded_and_too_few_fail() -> None:
+    points = np.random.default_rng(0).uniform([-1, -1, 3], [1, 1, 6], (40, 3))
     matrix = np.array([[867.356, 0, 516], [0, 867.356, 386], [0, 0, 1]])
-    pixels = project(matrix @ np.eye(3, 4), places)
+    pixels = project(matrix @ np.eye(3, 4), points)
     pixels[:8] += 50
     pixels[8] = np.nan
-    found = solved(places, pixels)
-    assert found["camera"] == pytest.approx(np.eye(4), abs=1e-6)
-    assert found["quality"] == pytest.approx(31 / 39)
-    assert solved(PLACES[:3], EXACT[:3]) == {"success": False}
+    outputs = solve(points, pixels)
+    assert outputs["camera"] == pytest.approx(np.eye(4), abs=1e-6)
+    assert outputs["quality"] == pytest.approx(31 / 39)
+    assert solve(POINTS[:3], EXACT[:3]) == {"success": False}
     with pytest.raises(ValueError, match="projections: expected a pixel of each of 6 points, got 5"):
-        solved(PLACES, EXACT[:5])
+        solve(POINTS, EXACT[:5])
 
 
-def test_points_of_disparities_lie_on_the_rays_of_their_first_pixels() -> None:
+def test_points_of_disparities_lie_on_rays_of_their_first_pixels() -> None:
     group = {"FocalLengthX": 200.0, "FocalLengthY": 100.0, "PrinciplePointX": 50.0, "PrinciplePointY": 40.0}
     step = step_of("PointCloudReconstruction2DTo3D", "DisparityTriangulation")({"FirstCameraMatrix": group})
     pose = np.eye(4)
     pose[0, 3] = 0.1
     source = np.array([[150.0, 60.0], [50.0, 40.0], [10.0, 10.0], [10.0, 10.0]])
     sink = source - [[10.0, 0.5], [5.0, 0.0], [-3.0, 0.0], [10.0, 1.5]]
-    found = step.process(matches=Matches2D(source=source, sink=sink, probability=np.ones(4)), pose=pose)
-    points = found["pointcloud"].points
+    outputs = step.process(matches=Matches2D(source=source, sink=sink, probability=np.ones(4)), pose=pose)
+    points = outputs["pointcloud"].points
     np.testing.assert_allclose(points[:2], [[1.0, 0.4, 2.0], [0.0, 0.0, 4.0]], atol=1e-12)
     assert np.isnan(points[2:]).all(), "behind, and in another row"

@@ -31,24 +31,24 @@ def depths(slope: float = 0.0) -> NDArray[np.float32]:
 
 def circles(middle_x: float, slope: float = 0.0, *, base: float = 0.8) -> list[Array]:
     """The two wheels of a rover whose side is on that wall, as circles."""
-    found = []
+    rows = []
     for aside in (-base / 2, base / 2):
         x = middle_x + aside / np.hypot(1, slope)
         z = AWAY_M + slope * x
-        found.append(np.array([160 + FOCAL * x / z, 120 + FOCAL * LOWER_M / z, FOCAL * 0.2 / z]))
-    return found
+        rows.append(np.array([160 + FOCAL * x / z, 120 + FOCAL * LOWER_M / z, FOCAL * 0.2 / z]))
+    return rows
 
 
-def seen(step: Step, number: int, primitives: list[Array], depth: Any = None, **more: Any) -> dict[str, Any]:
+def track(step: Step, number: int, primitives: list[Array], depth: Any = None, **more: Any) -> dict[str, Any]:
     stamp_ns = (number + 1) * SECOND // 2
     mask = Frame(image=more.pop("mask", ALL), stamp_ns=stamp_ns)
     image = Frame(image=depths() if depth is None else depth, encoding="32FC1", camera=CAMERA, stamp_ns=stamp_ns)
-    found: dict[str, Any] = step.process(image=mask, depth=image, primitives=primitives, **more)
-    return found
+    outputs: dict[str, Any] = step.process(image=mask, depth=image, primitives=primitives, **more)
+    return outputs
 
 
-def is_lost(found: dict[str, Any]) -> bool:
-    return not found["success"] and found["quality"] == 0 and "measurement" not in found
+def is_lost(outputs: dict[str, Any]) -> bool:
+    return not outputs["success"] and outputs["quality"] == 0 and "measurement" not in outputs
 
 
 def pose_of(state: State) -> tuple[Array, Array]:
@@ -56,34 +56,34 @@ def pose_of(state: State) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("forwards", [1.0, -1.0])
-def test_it_heads_to_where_it_moves_and_its_middle_is_behind_its_side(forwards: float) -> None:
+def test_pair_heads_to_its_motion_and_centre_lies_behind_its_side(forwards: float) -> None:
     step, slope = tracker(), 0.3
-    assert is_lost(seen(step, 0, circles(0.0, slope), depths(slope)))
-    found = seen(step, 1, [*circles(0.1 * forwards, slope), np.array([20.0, 20.0, 20.0])], depths(slope))
-    assert found["success"] and found["quality"] > 0.99
-    assert found["measurement"].stamp_ns == SECOND
-    turn, place = pose_of(found["measurement"])
+    assert is_lost(track(step, 0, circles(0.0, slope), depths(slope)))
+    outputs = track(step, 1, [*circles(0.1 * forwards, slope), np.array([20.0, 20.0, 20.0])], depths(slope))
+    assert outputs["success"] and outputs["quality"] > 0.99
+    assert outputs["measurement"].stamp_ns == SECOND
+    turn, position = pose_of(outputs["measurement"])
     along, out = (np.array(each) / np.hypot(1, slope) for each in ([1, 0, slope], [slope, 0, -1]))
     assert turn[:, 0] == pytest.approx(forwards * along, abs=0.01)
     assert turn[:, 2] == pytest.approx([0, -1, 0], abs=0.01)
     z = AWAY_M + slope * 0.1 * forwards
-    assert place - out * -0.3 == pytest.approx([0.1 * forwards, LOWER_M, z], abs=0.03)
+    assert position - out * -0.3 == pytest.approx([0.1 * forwards, LOWER_M, z], abs=0.03)
 
 
-def test_it_goes_backwards_where_it_was_expected_that_way_round() -> None:
+def test_pair_moves_backwards_where_expected_to() -> None:
     step = tracker()
-    seen(step, 0, circles(0.0))
-    before = seen(step, 1, circles(0.1))["measurement"]
-    found = seen(step, 2, circles(0.0), predictedState=before)
-    turn, _ = pose_of(found["measurement"])
+    track(step, 0, circles(0.0))
+    before = track(step, 1, circles(0.1))["measurement"]
+    outputs = track(step, 2, circles(0.0), predictedState=before)
+    turn, _ = pose_of(outputs["measurement"])
     assert turn[:, 0] == pytest.approx([1, 0, 0], abs=0.01)
-    assert is_lost(seen(step, 3, circles(-0.55), predictedState=before)), "it cannot be there so soon"
-    assert is_lost(seen(step, 20, circles(-0.55), predictedState=before)), "after a while it is another"
-    turn, _ = pose_of(seen(step, 21, circles(-0.65), predictedState=before)["measurement"])
+    assert is_lost(track(step, 3, circles(-0.55), predictedState=before)), "it cannot be there so soon"
+    assert is_lost(track(step, 20, circles(-0.55), predictedState=before)), "after a while it is another"
+    turn, _ = pose_of(track(step, 21, circles(-0.65), predictedState=before)["measurement"])
     assert turn[:, 0] == pytest.approx([-1, 0, 0], abs=0.01)
 
 
-def test_what_is_no_pair_of_its_wheels_is_not_taken_for_them() -> None:
+def test_circles_that_do_not_match_wheels_are_rejected() -> None:
     steps = np.where(np.arange(SIZE[1]) < 160, np.float32(2.0), np.float32(2.4))
     covered = depths()
     covered[:, 160:] = np.nan
@@ -100,21 +100,21 @@ def test_what_is_no_pair_of_its_wheels_is_not_taken_for_them() -> None:
             {},
         ),
     }
-    for name, (given, more) in cases.items():
+    for name, (parameters, more) in cases.items():
         step = tracker(SteepestSlope=20.0)
-        seen(step, 0, circles(0.0))
-        assert is_lost(seen(step, 1, given, **more)), name
-        assert seen(step, 2, circles(0.1))["success"], name
+        track(step, 0, circles(0.0))
+        assert is_lost(track(step, 1, parameters, **more)), name
+        assert track(step, 2, circles(0.1))["success"], name
 
 
-def test_a_first_way_across_the_wheels_is_none() -> None:
+def test_initial_motion_across_wheels_gives_no_heading() -> None:
     step = tracker()
-    seen(step, 0, circles(0.0))
+    track(step, 0, circles(0.0))
     lower = [each + np.array([0, 20, 0]) for each in circles(0.02)]
-    assert is_lost(seen(step, 1, lower))
-    assert seen(step, 2, [each + np.array([15, 0, 0]) for each in lower])["success"]
+    assert is_lost(track(step, 1, lower))
+    assert track(step, 2, [each + np.array([15, 0, 0]) for each in lower])["success"]
     step.reset()
-    assert is_lost(seen(step, 3, lower))
+    assert is_lost(track(step, 3, lower))
 
 
 def test_disparities_are_taken_with_their_baseline() -> None:
@@ -122,13 +122,13 @@ def test_disparities_are_taken_with_their_baseline() -> None:
     disparity = np.asarray(FOCAL * 0.1 / depths() * 16, np.float32)
     for number in range(2):
         frame = Frame(image=disparity, encoding="16SC1", camera=CAMERA, baseline_m=0.1, scale=16.0, stamp_ns=number)
-        found = step.process(image=Frame(image=ALL, stamp_ns=number), depth=frame, primitives=circles(0.1 * number))
-    assert found["measurement"].values[5] == pytest.approx(AWAY_M + MODEL["Width"] / 2, abs=1e-3)
+        outputs = step.process(image=Frame(image=ALL, stamp_ns=number), depth=frame, primitives=circles(0.1 * number))
+    assert outputs["measurement"].values[5] == pytest.approx(AWAY_M + MODEL["Width"] / 2, abs=1e-3)
 
 
-def test_what_does_not_fit_is_told() -> None:
+def test_inconsistent_inputs_are_reported() -> None:
     with pytest.raises(ValueError, match=r"depth: expected depths \(240, 320\) as the picture, got \(100, 320\)"):
-        seen(tracker(), 0, [], depths()[:100])
+        track(tracker(), 0, [], depths()[:100])
     with pytest.raises(UsageError, match=r"WheelPairs: Model.WheelBase: expected above 0, got 0"):
         step_of("WheelLocalisation", "WheelPairs")({"Model": {"WheelBase": 0.0}})
     with pytest.raises(UsageError, match=r"WheelPairs: Model has no parameter Wheelbase: did you mean WheelBase\?"):

@@ -37,7 +37,7 @@ def texture() -> Array:
     return np.clip(cv2.GaussianBlur(fine, (0, 0), 1.2) * 2 - 128 + coarse - 128, 0, 255)
 
 
-def picture(scene_t_camera: Array) -> np.ndarray[Any, Any]:
+def render(scene_t_camera: Array) -> np.ndarray[Any, Any]:
     """What a camera sees of the plane."""
     camera_t_plane = inverse_from_transform(scene_t_camera) @ SCENE_T_PLANE
     scale = np.diag([1 / PIXELS_PER_M, 1 / PIXELS_PER_M, 1])
@@ -49,33 +49,33 @@ def picture(scene_t_camera: Array) -> np.ndarray[Any, Any]:
 def pairs() -> list[tuple[int, Frame, Frame]]:
     right = np.eye(4)
     right[0, 3] = BASELINE_M
-    found = []
-    for place in range(PAIRS):
-        pose = np.linalg.matrix_power(STEP, place)
-        stamp_ns = (place + 1) * 250_000_000
+    stereo_pairs = []
+    for index in range(PAIRS):
+        pose = np.linalg.matrix_power(STEP, index)
+        stamp_ns = (index + 1) * 250_000_000
         frames = [
-            Frame(image=picture(each), stamp_ns=stamp_ns, camera=CAMERA, baseline_m=BASELINE_M)
+            Frame(image=render(each), stamp_ns=stamp_ns, camera=CAMERA, baseline_m=BASELINE_M)
             for each in (pose, pose @ right)
         ]
-        found.append((stamp_ns, *frames))
-    return found
+        stereo_pairs.append((stamp_ns, *frames))
+    return stereo_pairs
 
 
-def loaded(name: str, implementation: str, *words: str, threads: int = 2) -> Pipeline:
-    return load_pipeline(name, implementation, settings_of_arguments(words), CAMERAS, BASELINE_M, threads=threads)
+def load(name: str, implementation: str, *arguments: str, threads: int = 2) -> Pipeline:
+    return load_pipeline(name, implementation, settings_of_arguments(arguments), CAMERAS, BASELINE_M, threads=threads)
 
 
 def run(pipeline: Pipeline) -> dict[str, list[Any]]:
     """What came out of each port, by its stamps."""
-    found: dict[str, list[Any]] = {port: [] for port in pipeline.outputs}
+    values: dict[str, list[Any]] = {port: [] for port in pipeline.outputs}
     for stamp_ns, left, right in pairs():
         for each in pipeline.feed("leftImage", left, stamp_ns) + pipeline.feed("rightImage", right, stamp_ns):
             assert each.stamp_ns == stamp_ns
-            found[each.port].append(each.value)
-    return found
+            values[each.port].append(each.value)
+    return values
 
 
-def words_of(implementation: str) -> list[str]:
+def narrow_arguments(implementation: str) -> list[str]:
     step = "reconstructor3d" if implementation[:3] in ("Est", "Adj") else "reconstructor3D"
     return [word.replace("reconstructor3D", step) for word in NARROW]
 
@@ -85,65 +85,63 @@ def words_of(implementation: str) -> list[str]:
     # points are as far off as their depths are, some 3 cm here, which only pixels do not feel
     [("ReconstructionFromStereo", 0.01), ("EstimationFromStereo", 0.2), ("AdjustmentFromStereo", 0.01)],
 )
-def test_ways_by_features_end_where_the_camera_is_and_the_cloud_lies_on_the_plane(
-    implementation: str, within_m: float
-) -> None:
-    pipeline = loaded("Reconstruction3D", implementation, *words_of(implementation))
-    found = run(pipeline)
+def test_feature_pipelines_end_at_camera_with_cloud_on_plane(implementation: str, within_m: float) -> None:
+    pipeline = load("Reconstruction3D", implementation, *narrow_arguments(implementation))
+    outputs = run(pipeline)
     assert list(pipeline.failures) == []
-    assert found["success"] == [True] * PAIRS
-    assert len(found["quality"]) == PAIRS and min(found["quality"]) > 0.2
+    assert outputs["success"] == [True] * PAIRS
+    assert len(outputs["quality"]) == PAIRS and min(outputs["quality"]) > 0.2
     truth = np.linalg.matrix_power(STEP, PAIRS - 1)
-    assert np.linalg.norm(found["pose"][-1][:3, 3] - truth[:3, 3]) < within_m
+    assert np.linalg.norm(outputs["pose"][-1][:3, 3] - truth[:3, 3]) < within_m
     on_plane = inverse_from_transform(SCENE_T_PLANE)
-    heights = found["pointCloud"][-1].points @ on_plane[2, :3] + on_plane[2, 3]
+    heights = outputs["pointCloud"][-1].points @ on_plane[2, :3] + on_plane[2, 3]
     assert np.median(np.abs(heights)) < max(0.02, within_m / 2)
-    assert len(found["pointCloud"][0]) < len(found["pointCloud"][-1])
+    assert len(outputs["pointCloud"][0]) < len(outputs["pointCloud"][-1])
 
 
 @pytest.mark.parametrize(
     "implementation", ["DenseRegistrationFromStereo", "SparseRegistrationFromStereo", "RegistrationFromStereo"]
 )
-def test_ways_by_clouds_tell_of_each_pair_whether_it_was_put_into_the_scene(implementation: str) -> None:
-    pipeline = loaded("Reconstruction3D", implementation, *words_of(implementation))
-    found = run(pipeline)
+def test_cloud_pipelines_report_for_each_pair_whether_it_was_merged(implementation: str) -> None:
+    pipeline = load("Reconstruction3D", implementation, *narrow_arguments(implementation))
+    outputs = run(pipeline)
     assert list(pipeline.failures) == []
-    assert len(found["success"]) == PAIRS and found["success"][0]
-    assert len(found["pose"]) == sum(found["success"]) == len(found["pointCloud"])
-    np.testing.assert_array_equal(found["pose"][0], np.eye(4))
+    assert len(outputs["success"]) == PAIRS and outputs["success"][0]
+    assert len(outputs["pose"]) == sum(outputs["success"]) == len(outputs["pointCloud"])
+    np.testing.assert_array_equal(outputs["pose"][0], np.eye(4))
 
 
-def test_odometry_by_points_that_are_followed_is_near_the_truth() -> None:
-    found = run(loaded("VisualOdometry", "LucasKanadePnp"))
-    for place, estimate in enumerate(found["pose"]):
-        truth = np.linalg.matrix_power(STEP, place)
-        assert np.linalg.norm(estimate.pose[:3, 3] - truth[:3, 3]) < 0.005, place
+def test_odometry_of_tracked_points_is_near_truth() -> None:
+    outputs = run(load("VisualOdometry", "LucasKanadePnp"))
+    for index, estimate in enumerate(outputs["pose"]):
+        truth = np.linalg.matrix_power(STEP, index)
+        assert np.linalg.norm(estimate.pose[:3, 3] - truth[:3, 3]) < 0.005, index
 
 
-def test_any_number_of_threads_gives_the_same_bytes() -> None:
+def test_result_bytes_do_not_depend_on_threads() -> None:
     one, two = (
-        run(loaded("Reconstruction3D", "ReconstructionFromStereo", *NARROW, threads=threads)) for threads in (1, 2)
+        run(load("Reconstruction3D", "ReconstructionFromStereo", *NARROW, threads=threads)) for threads in (1, 2)
     )
     assert np.stack(one["pose"]).tobytes() == np.stack(two["pose"]).tobytes()
     assert one["pointCloud"][-1].points.tobytes() == two["pointCloud"][-1].points.tobytes()
 
 
-def test_a_black_pair_is_counted_and_the_next_one_goes_on_from_the_last() -> None:
-    pipeline = loaded("VisualOdometry", "LucasKanadePnp")
+def test_black_pair_is_counted_and_next_continues_from_last() -> None:
+    pipeline = load("VisualOdometry", "LucasKanadePnp")
     black = Frame(image=np.zeros(SIZE[::-1], np.uint8), camera=CAMERA, baseline_m=BASELINE_M)
-    found = []
-    for place, (stamp_ns, left, right) in enumerate(pairs()):
-        frames = (black, black) if place == 1 else (left, right)
+    results = []
+    for index, (stamp_ns, left, right) in enumerate(pairs()):
+        frames = (black, black) if index == 1 else (left, right)
         outputs = pipeline.feed("leftImage", frames[0], stamp_ns) + pipeline.feed("rightImage", frames[1], stamp_ns)
-        found.append({each.port: each.value for each in outputs})
-    assert [each["success"] for each in found] == [True, False, True, True]
-    assert "pose" not in found[1]
+        results.append({each.port: each.value for each in outputs})
+    assert [each["success"] for each in results] == [True, False, True, True]
+    assert "pose" not in results[1]
     truth = np.linalg.matrix_power(STEP, 3)
-    assert np.linalg.norm(found[3]["pose"].pose[:3, 3] - truth[:3, 3]) < 0.005
+    assert np.linalg.norm(results[3]["pose"].pose[:3, 3] - truth[:3, 3]) < 0.005
     assert pipeline.statistics.accepted == 3
 
 
-def test_a_model_is_looked_at_once_and_found_in_each_scene() -> None:
+def test_model_is_processed_once_and_found_in_each_scene() -> None:
     random = np.random.default_rng(5)
     blocks = [
         random.uniform(-0.5, 0.5, 3) + random.uniform(-1, 1, (400, 3)) * random.uniform(0.03, 0.2, 3) for _ in range(8)
@@ -154,30 +152,32 @@ def test_a_model_is_looked_at_once_and_found_in_each_scene() -> None:
     assert pipeline.feed("model", Cloud(points=points), 0) == []
     for stamp_ns in (1, 2):
         moved = points @ truth[:3, :3].T + truth[:3, 3]
-        found = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=moved), stamp_ns)}
-        assert found["success"]
-        assert np.linalg.norm(found["pose"][:3, 3] - truth[:3, 3]) < 0.05
+        outputs = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=moved), stamp_ns)}
+        assert outputs["success"]
+        assert np.linalg.norm(outputs["pose"][:3, 3] - truth[:3, 3]) < 0.05
     calls = {name: each.calls for name, each in pipeline.statistics.steps.items()}
     assert calls["featuresDescriptor3d"] == 2
     assert calls["featuresExtractor3dOfModel"] == calls["featuresDescriptor3dOfModel"] == 1
 
 
-def test_a_model_is_looked_for_once_in_so_many_pairs() -> None:
+def test_model_is_searched_every_nth_pair() -> None:
     matching = {"ModelPairs": 1000, "References": 10, "ScenePairs": 100, "Refined": 1}
-    words = [f"reconstruction.{word}" for word in NARROW]
-    words += ["reconstruction.reconstructor3D.GeneralParameters.PointCloudSamplingDensity=0.02"]
-    words += [f"identification.featuresMatcher3d.GeneralParameters.{name}={value}" for name, value in matching.items()]
-    words += ["gate.GeneralParameters.CloudUpdateTime=2"]
-    with loaded("ReconstructionAndIdentification", "ReconstructionAndMatching", *words) as pipeline:
+    arguments = [f"reconstruction.{word}" for word in NARROW]
+    arguments += ["reconstruction.reconstructor3D.GeneralParameters.PointCloudSamplingDensity=0.02"]
+    arguments += [
+        f"identification.featuresMatcher3d.GeneralParameters.{name}={value}" for name, value in matching.items()
+    ]
+    arguments += ["gate.GeneralParameters.CloudUpdateTime=2"]
+    with load("ReconstructionAndIdentification", "ReconstructionAndMatching", *arguments) as pipeline:
         pipeline.feed("model", Cloud(points=np.random.default_rng(1).uniform(-0.2, 0.2, (500, 3))), 1)
-        found = run(pipeline)
+        outputs = run(pipeline)
         calls = {name: step.calls for name, step in pipeline.statistics.steps.items()}
-    assert len(found["pointCloud"]) == calls["gate"] == PAIRS
+    assert len(outputs["pointCloud"]) == calls["gate"] == PAIRS
     assert calls["identification.featuresMatcher3d"] == PAIRS // 2
-    assert found["success"] == [False] * PAIRS, "a plane has no such body on it"
+    assert outputs["success"] == [False] * PAIRS, "a plane has no such body on it"
 
 
-def test_touches_become_points() -> None:
+def test_contacts_become_points() -> None:
     pipeline = load_pipeline("HapticScanning")
     outputs = []
     for stamp_ns, force in enumerate((0.1, 3.0)):
@@ -187,7 +187,7 @@ def test_touches_become_points() -> None:
     assert len(outputs[-1].value) == 1
 
 
-def test_clouds_at_two_places_become_one_grid_of_heights() -> None:
+def test_clouds_from_two_positions_become_one_elevation_grid() -> None:
     pipeline = load_pipeline("ElevationMapping")
     outputs = []
     for stamp_ns, x in enumerate((0.01, 0.21)):
@@ -201,11 +201,11 @@ def test_clouds_at_two_places_become_one_grid_of_heights() -> None:
 
 
 @pytest.mark.parametrize("implementation", ["ReconstructionFromStereo", "EstimationFromStereo", "AdjustmentFromStereo"])
-def test_a_camera_that_stands_still_stays_where_it_is(implementation: str) -> None:
-    pipeline = loaded("Reconstruction3D", implementation, *words_of(implementation))
+def test_stationary_camera_has_constant_pose(implementation: str) -> None:
+    pipeline = load("Reconstruction3D", implementation, *narrow_arguments(implementation))
     poses = []
-    for place in range(PAIRS):
-        stamp_ns = (place + 1) * 250_000_000
+    for index in range(PAIRS):
+        stamp_ns = (index + 1) * 250_000_000
         _, left, right = pairs()[0]
         outputs = pipeline.feed("leftImage", left, stamp_ns) + pipeline.feed("rightImage", right, stamp_ns)
         poses += [each.value for each in outputs if each.port == "pose"]
@@ -213,17 +213,17 @@ def test_a_camera_that_stands_still_stays_where_it_is(implementation: str) -> No
     np.testing.assert_allclose(poses[-1], np.eye(4), atol=2e-4)
 
 
-def test_a_robot_is_followed_by_its_wheels() -> None:
+def test_robot_is_tracked_by_its_wheels() -> None:
     pipeline = load_pipeline("ModelBasedTracker", "WheelTracker", settings_of_arguments([]), CAMERAS, BASELINE_M)
     poses = []
-    for place in range(3):
+    for index in range(3):
         image = np.full(SIZE[::-1], 200, np.uint8)
-        for u in (120 + 8 * place, 260 + 8 * place):
+        for u in (120 + 8 * index, 260 + 8 * index):
             cv2.circle(image, (u, 180), 25, 30, -1, cv2.LINE_AA)
         depth = np.full(SIZE[::-1], AWAY_M, np.float32)
         frames = (Frame(image=image, camera=CAMERA), Frame(image=depth, encoding="32FC1", camera=CAMERA))
         for port, frame in zip(("image", "depth"), frames, strict=True):
-            outputs = pipeline.feed(port, frame, (place + 1) * 100_000_000)
+            outputs = pipeline.feed(port, frame, (index + 1) * 100_000_000)
             poses += [each.value for each in outputs if each.port == "pose"]
     assert list(pipeline.failures) == []
     assert poses, "the wheel that both pictures show"

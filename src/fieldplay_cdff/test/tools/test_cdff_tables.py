@@ -26,11 +26,11 @@ numbers = st.one_of(
 )
 
 
-def is_as_it_was(value: Any, found: Any, dtype: pl.DataType) -> bool:
+def is_as_it_was(value: Any, result: Any, dtype: pl.DataType) -> bool:
     """What became text is that text, or JSON of the value."""
     if dtype != pl.String or isinstance(value, str):
-        return bool(found == value)
-    return float(json.loads(found)) == value if isinstance(value, float) else bool(json.loads(found) == value)
+        return bool(result == value)
+    return float(json.loads(result)) == value if isinstance(value, float) else bool(json.loads(result) == value)
 
 
 @given(st.lists(numbers, min_size=1, max_size=4), st.lists(numbers, min_size=1, max_size=4))
@@ -40,19 +40,19 @@ def test_values_of_two_blocks_stay_exact_in_one_column(first: list[Any], second:
     for values, own in zip(blocks, (first, second), strict=True):
         assert is_same_table(merge_columns(columns, columns_of(values)), columns)
         series = series_of("n", columns["n"], values["n"], count=len(own))
-        for value, found in zip(own, series.to_list(), strict=True):
-            assert is_as_it_was(value, found, series.dtype), (value, found, series.dtype)
+        for value, value_read in zip(own, series.to_list(), strict=True):
+            assert is_as_it_was(value, value_read, series.dtype), (value, value_read, series.dtype)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "a.0", "a.1", "a.1.x", "b", "b.c", "c..d"]), unique=True), max_size=4))
-def test_columns_of_a_field_stand_together_and_each_once(names: list[list[str]]) -> None:
-    found = in_order(name for own in names for name in own)
-    assert sorted(found) == sorted({name for own in names for name in own})
-    tops = [name.split(".")[0] for name in found]
+def test_columns_of_a_field_are_adjacent_and_unique(names: list[list[str]]) -> None:
+    names_in_order = in_order(name for own in names for name in own)
+    assert sorted(names_in_order) == sorted({name for own in names for name in own})
+    tops = [name.split(".")[0] for name in names_in_order]
     assert tops == sorted(tops, key=tops.index)
 
 
-def test_columns_that_come_later_stand_behind_their_neighbours() -> None:
+def test_later_columns_follow_their_neighbours() -> None:
     assert in_order(["t", "pos.0", "pos.1", "name", "pos.2", "t.x"]) == ["t", "t.x", "pos.0", "pos.1", "pos.2", "name"]
 
 
@@ -66,12 +66,12 @@ def test_columns_that_come_later_stand_behind_their_neighbours() -> None:
         (" q.r , x", {"p": "[[1, 2], [3]]", "q.r.0": 5, "n": 1}),
     ],
 )
-def test_lists_are_spread_where_they_are_named(word: str, expected: dict[str, Any]) -> None:
+def test_lists_are_expanded_where_named(word: str, expected: dict[str, Any]) -> None:
     sample = {"p": [[1, 2], [3]], "q": {"r": [5]}, "nothing": None, "empty": {}, "n": 1}
     assert cells_of(sample, lists_of_word(word)) == expected
 
 
-def test_cells_of_json_have_words_for_what_json_has_no_numbers_for() -> None:
+def test_json_cells_use_text_for_numbers_json_lacks() -> None:
     assert json_of([math.nan, -math.inf, math.inf, 1.5]) == '["NaN", "-Infinity", "Infinity", 1.5]'
     assert json_of(["NaN is a word", math.nan]) == '["NaN is a word", "NaN"]'
     assert json_of([b"\x00\xff", None, True, "é"]) == '["00ff", null, true, "é"]'

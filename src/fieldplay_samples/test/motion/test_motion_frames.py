@@ -15,7 +15,7 @@ def test_rotations_from_fixed_angles_are_yaw_after_pitch_after_roll() -> None:
     np.testing.assert_allclose(frames.fixed_angles_from_rotation(expected), angles, atol=1e-12)
 
 
-def test_quaternions_are_right_for_every_turn_up_to_half_a_circle() -> None:
+def test_quaternions_are_correct_for_rotations_up_to_half_turn() -> None:
     half_turns = Rotation.from_rotvec(np.pi * np.eye(3))
     for rotations in (ROTATIONS, half_turns):
         quaternion = frames.quaternion_from_rotation(rotations.as_matrix())
@@ -24,7 +24,7 @@ def test_quaternions_are_right_for_every_turn_up_to_half_a_circle() -> None:
         assert (rotations.inv() * Rotation.from_quat(quaternion)).magnitude().max() < 1e-12
 
 
-def test_a_transform_and_its_inverse_bring_points_back() -> None:
+def test_transform_and_inverse_give_identity() -> None:
     translations = np.random.default_rng(2).normal(size=(200, 3))
     there = frames.transform(ROTATIONS.as_matrix(), translations)
     points = np.random.default_rng(3).normal(size=(200, 3))
@@ -36,5 +36,5 @@ def test_a_transform_and_its_inverse_bring_points_back() -> None:
     )
 
 
-def test_flipping_turns_forward_left_up_into_forward_right_down() -> None:
+def test_flip_axes_converts_forward_left_up_to_forward_right_down() -> None:
     np.testing.assert_array_equal(frames.flip_axes(np.array([[1.0, 2.0, 3.0]])), [[1.0, -2.0, -3.0]])

@@ -12,7 +12,7 @@ LENGTHS = (2.0, 5.0, 10.0, 20.0, 60.0, 600.0)
 
 @pytest.mark.parametrize("seconds", LENGTHS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_drive_of_any_length_keeps_to_the_limits(seconds: float, seed: int) -> None:
+def test_drive_of_any_length_keeps_to_limits(seconds: float, seed: int) -> None:
     plan = plan_drive(seconds, np.random.default_rng(seed), LIMITS)
     time = np.linspace(0.0, seconds, round(seconds * 200) + 1)
     speed, curvature = plan.speed_m_s.at(time), plan.curvature_1_m.at(time)
@@ -23,10 +23,10 @@ def test_a_drive_of_any_length_keeps_to_the_limits(seconds: float, seed: int) ->
 
 
 @pytest.mark.parametrize("seconds", LENGTHS)
-def test_a_drive_rests_at_both_ends_and_goes_left_and_right_and_back(seconds: float) -> None:
+def test_drive_rests_at_start_and_stop_and_goes_left_right_and_back(seconds: float) -> None:
     plan = plan_drive(seconds, np.random.default_rng(7), LIMITS)
-    ends = np.array([0.0, 0.05, seconds - 0.05, seconds])
-    assert np.abs(plan.speed_m_s.at(ends)).max() < 1e-4
+    rests = np.array([0.0, 0.05, seconds - 0.05, seconds])
+    assert np.abs(plan.speed_m_s.at(rests)).max() < 1e-4
     time = np.linspace(0.0, seconds, 4000)
     speed, curvature = plan.speed_m_s.at(time), plan.curvature_1_m.at(time)
     forward = speed > 0.1
@@ -35,7 +35,7 @@ def test_a_drive_rests_at_both_ends_and_goes_left_and_right_and_back(seconds: fl
     assert curvature.min() < -0.2
 
 
-def test_the_curvature_changes_only_while_the_robot_moves() -> None:
+def test_curvature_changes_only_while_robot_moves() -> None:
     plan = plan_drive(20.0, np.random.default_rng(3), LIMITS)
     time = np.linspace(0.0, 20.0, 20001)
     changes = np.abs(np.diff(plan.curvature_1_m.at(time))) > 1e-9
@@ -43,7 +43,7 @@ def test_the_curvature_changes_only_while_the_robot_moves() -> None:
     assert np.abs(plan.speed_m_s.at(time)[:-1][changes]).min() > 0.15
 
 
-def test_a_constant_curvature_makes_a_circle() -> None:
+def test_constant_curvature_makes_circle() -> None:
     legs = [
         Leg(fraction=0.1, speed_m_s=0.0),
         Leg(fraction=1.0, speed_m_s=0.5, curvature_1_m=0.4),
@@ -57,7 +57,7 @@ def test_a_constant_curvature_makes_a_circle() -> None:
     np.testing.assert_allclose(centres, centres[:, [0]].repeat(len(settled), axis=1), atol=1e-8)
 
 
-def test_the_way_back_counts_as_travelled() -> None:
+def test_reversing_counts_as_travelled() -> None:
     legs = [Leg(fraction=1, speed_m_s=0.0), Leg(fraction=4, speed_m_s=0.5), Leg(fraction=1, speed_m_s=0.0)]
     legs += [Leg(fraction=4, speed_m_s=-0.5), Leg(fraction=1, speed_m_s=0.0)]
     path = path_of_plan(plan_from_legs(legs, 22.0), start_xy_m=(0.0, 0.0), start_heading_rad=0.0)

@@ -22,9 +22,9 @@ BENT = np.array([0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
 
 
 def assert_pose(pose: Floats, position: list[float], quaternion: list[float]) -> None:
-    found = quaternion_from_rotation(pose[None, :3, :3])[0]
+    xyzw = quaternion_from_rotation(pose[None, :3, :3])[0]
     np.testing.assert_allclose(pose[:3, 3], position, atol=1e-6)
-    np.testing.assert_allclose(found * np.sign(found @ quaternion), quaternion, atol=1e-6)
+    np.testing.assert_allclose(xyzw * np.sign(xyzw @ quaternion), quaternion, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def assert_pose(pose: Floats, position: list[float], quaternion: list[float]) ->
         ),
     ],
 )
-def test_the_arm_reaches_where_the_table_says(joints: Floats, position: list[float], quaternion: list[float]) -> None:
+def test_arm_reaches_positions_of_table(joints: Floats, position: list[float], quaternion: list[float]) -> None:
     assert_pose(base_T_end_from_joints(ROBOT.arm, joints), position, quaternion)
 
 
@@ -54,7 +54,7 @@ def test_the_arm_reaches_where_the_table_says(joints: Floats, position: list[flo
         ("end_T_aux_cam", [-0.057, 0.0, 0.218], [0.110615871, 0.110615871, 0.698401123, 0.698401123]),
     ],
 )
-def test_the_parts_stand_where_the_table_says(name: str, position: list[float], quaternion: list[float]) -> None:
+def test_parts_are_at_positions_of_table(name: str, position: list[float], quaternion: list[float]) -> None:
     assert_pose(ROBOT.transforms[name], position, quaternion)
 
 
@@ -81,13 +81,13 @@ def test_the_parts_stand_where_the_table_says(name: str, position: list[float], 
         ),
     ],
 )
-def test_the_cameras_look_from_where_the_chain_ends(
+def test_cameras_are_at_end_of_kinematic_chain(
     camera: str, joints: Floats, position: list[float], quaternion: list[float]
 ) -> None:
     assert_pose(origin_T_camera(ROBOT, camera, joints), position, quaternion)
 
 
-def test_the_main_camera_sees_front_wheels_arm_ground_and_horizon() -> None:
+def test_main_camera_sees_front_wheels_arm_ground_and_horizon() -> None:
     numbers = ROBOT.numbers["published"]["cameras"]["main_cam"]
     camera = camera_from_numbers(*numbers["size"], tuple(numbers["fx_fy_cx_cy"]), tuple(numbers["k1_k2_p1_p2_k3"]))
     main_T_base = np.linalg.inv(base_T_camera(ROBOT, "main_cam", ROBOT.main_arm_rad))
@@ -99,14 +99,14 @@ def test_the_main_camera_sees_front_wheels_arm_ground_and_horizon() -> None:
     assert (pixels[:2, 1] > 0.85 * camera.height).all()
 
 
-def test_the_arms_stay_within_their_joints() -> None:
+def test_arms_stay_within_their_joints() -> None:
     most = np.radians(ROBOT.numbers["published"]["arm"]["most_joint_deg"])
     picking = aux_arm_joints(ROBOT, np.linspace(0.0, 30.0, 301), 30.0, rock_picking=True)
     assert (np.abs(picking) < most).all()
     assert (np.abs(ROBOT.main_arm_rad) < most).all()
 
 
-def test_the_auxiliary_arm_moves_in_rock_pickings_only_and_slowly() -> None:
+def test_auxiliary_arm_moves_in_rock_pickings_only_and_slowly() -> None:
     time = np.linspace(0.0, 30.0, 3001)
     assert np.ptp(aux_arm_joints(ROBOT, time, 30.0, rock_picking=False), axis=0).max() == 0.0
     picking = aux_arm_joints(ROBOT, time, 30.0, rock_picking=True)
@@ -116,7 +116,7 @@ def test_the_auxiliary_arm_moves_in_rock_pickings_only_and_slowly() -> None:
     np.testing.assert_allclose(picking[-1], picking[0], atol=1e-12)
 
 
-def test_no_part_of_the_rover_hides_its_cameras() -> None:
+def test_no_part_of_rover_hides_its_cameras() -> None:
     rest = aux_arm_joints(ROBOT, np.zeros(1), 20.0, rock_picking=False)[0]
     still = np.zeros(4)
     limbs = parts_of(ROBOT, np.eye(4), steer_rad=still, turned_rad=still, aux_arm_rad=rest).limbs
@@ -134,7 +134,7 @@ def distance_to_limbs(points: Floats, limbs: Limbs) -> Floats:
     return distance
 
 
-def test_the_tyres_stand_on_the_ground_that_the_stance_assumes() -> None:
+def test_tyres_stand_on_ground_that_stance_assumes() -> None:
     still = np.zeros(4)
     parts = parts_of(ROBOT, np.eye(4), steer_rad=still, turned_rad=still, aux_arm_rad=STRETCHED)
     lowest = (parts.stones.centre[:, 2] - parts.stones.radii_m[:, 2])[1:]  # the first is the body

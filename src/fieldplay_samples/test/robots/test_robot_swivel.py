@@ -30,7 +30,7 @@ def drive() -> GroundDrive:
     return drive_over(plan_drive(20.0, np.random.default_rng(4), LIMITS), bumps, stance_of(ROBOT))
 
 
-def test_a_twist_gives_the_known_steering_and_speeds() -> None:
+def test_twist_gives_known_steering_and_speeds() -> None:
     twist = np.array([[0.5, 0.05, 0.2]])
     steer = steering_angles(WHEELS, twist[:, 1] / 0.5, twist[:, 2] / 0.5)
     np.testing.assert_allclose(np.degrees(steer), [[17.217473, -4.132060, -3.004480, 12.687916]], atol=1e-6)
@@ -38,22 +38,22 @@ def test_a_twist_gives_the_known_steering_and_speeds() -> None:
     np.testing.assert_allclose(speeds, [[0.411941, 0.393297, 0.608597, 0.622298]], atol=1e-6)
 
 
-def test_a_wheel_that_is_steered_in_place_rolls_about_its_pivot() -> None:
+def test_wheel_steered_in_place_rolls_about_its_pivot() -> None:
     speeds = rim_speeds(WHEELS, np.zeros((1, 3)), np.zeros((1, 4)), steer_rate_rad_s=np.full((1, 4), 0.5))
     np.testing.assert_allclose(speeds, [[-0.0715, -0.0715, 0.0715, 0.0715]])
 
 
 @pytest.mark.parametrize(
-    ("degrees", "places"),
+    ("degrees", "positions"),
     [
         (0, [[0.402, 0.539], [-0.402, 0.539], [-0.402, -0.539], [0.402, -0.539]]),
         (20, [[0.353091, 0.530376], [-0.450909, 0.530376], [-0.353091, -0.530376], [0.450909, -0.530376]]),
         (90, [[0.259, 0.396], [-0.545, 0.396], [-0.259, -0.396], [0.545, -0.396]]),
     ],
 )
-def test_wheels_swing_about_their_pivots(degrees: float, places: list[list[float]]) -> None:
+def test_wheels_swing_about_their_pivots(degrees: float, positions: list[list[float]]) -> None:
     poses = base_T_wheels(WHEELS, np.full((1, 4), np.radians(degrees)), np.zeros((1, 4)))
-    np.testing.assert_allclose(poses[0, :, :2, 3], places, atol=1e-6)
+    np.testing.assert_allclose(poses[0, :, :2, 3], positions, atol=1e-6)
     np.testing.assert_allclose(poses[0, :, 2, 3], -0.135)
 
 
@@ -66,7 +66,7 @@ def test_steered_and_turned_wheels_lie_as_known() -> None:
     np.testing.assert_allclose(quaternion_from_rotation(poses[0, :, :3, :3]), [left, left, right, right], atol=1e-6)
 
 
-def test_what_the_wheels_do_tells_the_twist_of_the_body(drive: GroundDrive) -> None:
+def test_wheel_motion_gives_body_twist(drive: GroundDrive) -> None:
     motion = wheel_motion(drive, WHEELS)
     steer, speed = motion.steer_rad.at(TIME), motion.rolled_m.at(TIME, 1)
     x = np.array([1, -1, -1, 1]) * WHEELS.half_base_m
@@ -84,13 +84,13 @@ def test_what_the_wheels_do_tells_the_twist_of_the_body(drive: GroundDrive) -> N
     np.testing.assert_allclose(twist[:, 2], rate[:, 2], atol=1e-3)
 
 
-def test_steering_stays_within_the_rack(drive: GroundDrive) -> None:
+def test_steering_stays_within_rack(drive: GroundDrive) -> None:
     steer = wheel_motion(drive, WHEELS).steer_rad.at(TIME)
     assert np.degrees(np.abs(steer)).max() < ROBOT.numbers["published"]["wheels"]["most_steer_deg"]
     assert np.degrees(np.abs(steer)).max() > 5.0
 
 
-def test_what_has_rolled_is_the_sum_of_the_speeds(drive: GroundDrive) -> None:
+def test_wheel_angle_is_integral_of_speed(drive: GroundDrive) -> None:
     motion = wheel_motion(drive, WHEELS)
     fine = np.linspace(0.0, 20.0, 20001)
     speed = motion.rolled_m.at(fine, 1)

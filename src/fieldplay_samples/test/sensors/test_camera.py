@@ -36,7 +36,7 @@ def camera_at(scene: Scene, x: float, y: float, *, above_m: float, yaw: float = 
     return pose
 
 
-def seen_from(camera: Intrinsics, world_T_camera: Array, points: Array) -> Array:
+def view_from(camera: Intrinsics, world_T_camera: Array, points: Array) -> Array:
     return pixels_from_points(camera, (points - world_T_camera[:3, 3]) @ world_T_camera[:3, :3])
 
 
@@ -53,7 +53,7 @@ def middle_of(mask: NDArray[np.bool_]) -> Array:
     return np.array([columns.mean(), rows.mean()])
 
 
-def test_an_image_has_the_cameras_full_size_whatever_it_is_shrunk_by(scene: Scene) -> None:
+def test_image_has_full_size_for_any_shrink_factor(scene: Scene) -> None:
     odd = camera_from_numbers(101, 67, (80.0, 80.0, 50.0, 33.0), CAMERA.distortion)
     for shrink in (1, 3, 4):
         image = render(scene, odd, camera_at(scene, 0, 0, above_m=1.5), shrink=shrink)
@@ -62,7 +62,7 @@ def test_an_image_has_the_cameras_full_size_whatever_it_is_shrunk_by(scene: Scen
 
 
 @pytest.mark.parametrize("shrink", [1, 2, 4])
-def test_a_thing_is_shown_where_it_is_projected_to(scene: Scene, shrink: int) -> None:
+def test_object_is_rendered_at_its_projection(scene: Scene, shrink: int) -> None:
     pose = camera_at(scene, 0, 0, above_m=3.0)
     centre = pose[:3, 3] + pose[:3, :3] @ [0.31, 0.22, 4.0]
     empty, full = (
@@ -71,10 +71,10 @@ def test_a_thing_is_shown_where_it_is_projected_to(scene: Scene, shrink: int) ->
     )
     outline = pose[:3, 3] + 4.0 * (centre - pose[:3, 3]) / np.linalg.norm(centre - pose[:3, 3])
     shown = middle_of((full[..., 0] + full[..., 2] - 2 * full[..., 1] > 60) & (np.abs(full - empty).sum(axis=2) > 30))
-    np.testing.assert_allclose(shown, seen_from(PINHOLE, pose, outline[None])[0], atol=0.5)
+    np.testing.assert_allclose(shown, view_from(PINHOLE, pose, outline[None])[0], atol=0.5)
 
 
-def test_shrinking_blurs_an_image_but_does_not_move_it(scene: Scene) -> None:
+def test_shrinking_blurs_image_but_does_not_move_it(scene: Scene) -> None:
     pose = camera_at(scene, 0, 0, above_m=1.2, down=0.5)
     sharp, coarse = (render(scene, CAMERA, pose, shrink=shrink)[..., 1].astype(np.float32) for shrink in (1, 4))
     window = cv2.createHanningWindow((640, 360), cv2.CV_32F)
@@ -82,7 +82,7 @@ def test_shrinking_blurs_an_image_but_does_not_move_it(scene: Scene) -> None:
     assert np.abs(shift).max() < 0.2
 
 
-def test_depth_is_that_of_the_pixels_own_ray(scene: Scene) -> None:
+def test_depth_is_that_of_pixels_own_ray(scene: Scene) -> None:
     pose = camera_at(scene, 0, 0, above_m=1.2, down=0.2)
     image = depth(scene, CAMERA, pose)
     assert image.shape == (360, 640)
@@ -96,7 +96,7 @@ def test_depth_is_that_of_the_pixels_own_ray(scene: Scene) -> None:
     assert np.isinf(image[pixels[~met, 1], pixels[~met, 0]]).all()
 
 
-def test_lidar_and_depth_camera_agree_to_the_centimetre(scene: Scene) -> None:
+def test_lidar_and_depth_camera_agree_to_centimetre(scene: Scene) -> None:
     pose = camera_at(scene, 0, 0, above_m=1.6, down=0.2)
     world_T_lidar = np.eye(4)
     world_T_lidar[:3, 3] = pose[:3, 3]
@@ -113,7 +113,7 @@ def test_lidar_and_depth_camera_agree_to_the_centimetre(scene: Scene) -> None:
     assert np.quantile(off, 0.8) < 0.05  # the rest stands at edges, where a pixel has two depths
 
 
-def test_a_stereo_pair_has_the_disparity_of_the_depth(scene: Scene) -> None:
+def test_stereo_pair_has_disparity_of_depth(scene: Scene) -> None:
     baseline_m = 0.12
     left = camera_at(scene, 0, 0, above_m=1.2, down=0.3)
     right = left.copy()
@@ -128,25 +128,25 @@ def test_a_stereo_pair_has_the_disparity_of_the_depth(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("shrink", [1, 4])
-def test_features_are_tracked_where_the_geometry_puts_them(scene: Scene, shrink: int) -> None:
+def test_features_are_tracked_where_geometry_puts_them(scene: Scene, shrink: int) -> None:
     before, after = (camera_at(scene, x, 0, above_m=1.0, down=0.35) for x in (0.0, 0.1))
     first, second = (
         cv2.cvtColor(render(scene, CAMERA, pose, shrink=shrink), cv2.COLOR_RGB2GRAY) for pose in (before, after)
     )
     corners = cv2.goodFeaturesToTrack(first, 800, 0.01, 6)
-    moved, found, _ = cv2.calcOpticalFlowPyrLK(first, second, corners, None, winSize=(21, 21), maxLevel=4)
-    kept = found[:, 0] == 1
-    from_px, to_px = corners[kept, 0].astype(float), moved[kept, 0].astype(float)
-    off = np.linalg.norm(seen_from(CAMERA, after, points_through(scene, before, from_px)) - to_px, axis=1)
+    moved, status, _ = cv2.calcOpticalFlowPyrLK(first, second, corners, None, winSize=(21, 21), maxLevel=4)
+    is_tracked = status[:, 0] == 1
+    from_px, to_px = corners[is_tracked, 0].astype(float), moved[is_tracked, 0].astype(float)
+    off = np.linalg.norm(view_from(CAMERA, after, points_through(scene, before, from_px)) - to_px, axis=1)
     assert (off < 1.0).sum() > 200
     assert np.median(np.linalg.norm(to_px - from_px, axis=1)) > 3
 
 
-def test_the_robots_own_parts_are_in_the_image(scene: Scene) -> None:
+def test_robot_parts_are_rendered(scene: Scene) -> None:
     pose = camera_at(scene, 0, 0, above_m=1.5, down=0.3)
     centre = pose[:3, 3] + pose[:3, :3] @ np.array([0.0, 0.2, 0.8])
     hand = box(centre, (0.1, 0.1, 0.1), albedo=(0.9, 0.5, 0.0))
     changed = (render(scene, CAMERA, pose) != render(scene.with_solids(hand), CAMERA, pose)).any(axis=2)
     assert 0.005 < changed.mean() < 0.2
-    u, v = np.round(seen_from(CAMERA, pose, centre[None])[0]).astype(int)
+    u, v = np.round(view_from(CAMERA, pose, centre[None])[0]).astype(int)
     assert changed[v, u]

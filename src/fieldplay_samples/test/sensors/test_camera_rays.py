@@ -31,7 +31,7 @@ def from_centre_px(camera: Intrinsics, pixels: Array) -> Array:
 
 
 @pytest.mark.parametrize("camera", [MAIN, AUX], ids=["main", "aux"])
-def test_points_are_projected_as_opencv_does(camera: Intrinsics) -> None:
+def test_projection_matches_opencv(camera: Intrinsics) -> None:
     points = np.random.default_rng(0).uniform([-3, -1.5, 4], [3, 1.5, 6], (500, 3))
     theirs, _ = cv2.projectPoints(
         points, np.zeros(3), np.zeros(3), np.array(camera.matrix), np.array(camera.distortion)
@@ -40,7 +40,7 @@ def test_points_are_projected_as_opencv_does(camera: Intrinsics) -> None:
 
 
 @pytest.mark.parametrize("camera", [MAIN, AUX], ids=["main", "aux"])
-def test_a_pixels_ray_is_projected_onto_that_pixel(camera: Intrinsics) -> None:
+def test_pixels_ray_is_projected_onto_that_pixel(camera: Intrinsics) -> None:
     pixels = all_pixels(camera)
     pixels = pixels[from_centre_px(camera, pixels) < FOLDS_AT_PX]
     directions = directions_from_pixels(camera, pixels)
@@ -51,13 +51,13 @@ def test_a_pixels_ray_is_projected_onto_that_pixel(camera: Intrinsics) -> None:
     np.testing.assert_allclose(theirs[:, 0], pixels, atol=1e-7)
 
 
-def test_the_lens_is_inverted_to_the_last_digits() -> None:
+def test_distortion_is_inverted_to_last_digits() -> None:
     seen = (all_pixels(MAIN) - [955.893, 533.638]) / [885.015, 887.440]
     seen = seen[np.linalg.norm(seen, axis=1) < FOLDS_AT_PX / 887.440]
     assert np.abs(distort(MAIN, undistort(MAIN, seen)) - seen).max() < 1e-9
 
 
-def test_beyond_the_fold_of_the_polynomial_pixels_still_look_further_outwards() -> None:
+def test_beyond_fold_of_polynomial_pixels_still_look_further_outwards() -> None:
     fraction = np.linspace(0.0, 1.0, 500)[:, None]
     for corner in ([0.0, 0.0], [1919.0, 0.0], [0.0, 1079.0], [1919.0, 1079.0]):
         centre = np.array([955.893, 533.638])
@@ -68,13 +68,13 @@ def test_beyond_the_fold_of_the_polynomial_pixels_still_look_further_outwards() 
         assert np.deg2rad(60) < angle[-1] < np.deg2rad(85)
 
 
-def test_without_distortion_the_rays_are_those_of_a_pinhole() -> None:
+def test_without_distortion_rays_are_those_of_pinhole() -> None:
     pinhole = camera_from_numbers(64, 48, (50.0, 40.0, 31.5, 23.5), (0.0, 0.0, 0.0, 0.0, 0.0))
     directions = directions_from_pixels(pinhole, np.array([[31.5, 23.5], [81.5, 23.5], [31.5, -16.5]]))
     np.testing.assert_allclose(directions / directions[:, 2:], [[0, 0, 1], [1, 0, 1], [0, -1, 1]], atol=1e-12)
 
 
-def test_rays_of_a_shrunk_image_look_through_the_middles_of_its_squares() -> None:
+def test_rays_of_shrunk_image_look_through_middles_of_its_squares() -> None:
     shrunk = rays(AUX, 4)
     assert shrunk.shape == (180, 320, 3)
     np.testing.assert_allclose(shrunk[10, 20], directions_from_pixels(AUX, np.array([[81.5, 41.5]]))[0])

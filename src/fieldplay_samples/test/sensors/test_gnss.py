@@ -22,15 +22,15 @@ TOPOCENTRIC = (
 TIME = np.arange(3000) / 100.0
 
 
-def test_places_within_a_kilometre_agree_with_proj_far_below_a_millimetre() -> None:
+def test_positions_within_kilometre_agree_with_proj_below_millimetre() -> None:
     points = np.random.default_rng(0).uniform(-1000.0, 1000.0, (200, 3))
     latitude, longitude, altitude = geodetic_from_enu(LANDER, points).T
     to_plane = pyproj.Transformer.from_pipeline(TOPOCENTRIC)
-    found = to_plane.transform(np.degrees(longitude), np.degrees(latitude), altitude)
-    np.testing.assert_allclose(np.transpose(found), points, atol=1e-6)
+    projected = to_plane.transform(np.degrees(longitude), np.degrees(latitude), altitude)
+    np.testing.assert_allclose(np.transpose(projected), points, atol=1e-6)
 
 
-def test_earth_centred_coordinates_agree_with_proj_all_over_the_world() -> None:
+def test_earth_centred_coordinates_agree_with_proj_all_over_world() -> None:
     rng = np.random.default_rng(1)
     geodetic = np.stack(
         [rng.uniform(-1.57, 1.57, 200), rng.uniform(-3.1, 3.1, 200), rng.uniform(-100, 9000, 200)], axis=1
@@ -43,14 +43,14 @@ def test_earth_centred_coordinates_agree_with_proj_all_over_the_world() -> None:
     )
 
 
-def test_the_local_plane_and_back_is_where_it_began() -> None:
+def test_local_plane_round_trips() -> None:
     points = np.array([[0.0, 0.0, 0.0], [300.0, -200.0, 50.0]])
     np.testing.assert_allclose(enu_from_geodetic(LANDER, geodetic_from_enu(LANDER, points)), points, atol=1e-7)
     origin = [LANDER.latitude_rad, LANDER.longitude_rad, LANDER.altitude_m]
     np.testing.assert_allclose(geodetic_from_enu(LANDER, points)[0], origin, rtol=1e-12)
 
 
-def test_with_rtk_errors_are_of_the_stated_deviations() -> None:
+def test_with_rtk_errors_are_of_stated_deviations() -> None:
     quality = FixQuality(wander_s=0.5)
     result = fixes(np.arange(100_000) / 100.0, np.random.default_rng(2), quality, outages_s=[])
     assert (result.fix_type == 7).all()
@@ -58,7 +58,7 @@ def test_with_rtk_errors_are_of_the_stated_deviations() -> None:
     np.testing.assert_allclose(result.error_m.std(axis=0), quality.rtk_std_m, rtol=0.1)
 
 
-def test_in_an_outage_the_fix_gets_worse_and_behind_it_better_again() -> None:
+def test_fix_degrades_in_outage_and_recovers_after_it() -> None:
     result = fixes(TIME, np.random.default_rng(3), FixQuality(), outages_s=[(10.0, 14.0)])
     assert set(result.fix_type[(TIME >= 10.0) & (TIME < 14.0)]) == {3}
     assert set(result.fix_type[(TIME >= 14.0) & (TIME < 16.0)]) == {6}
@@ -72,10 +72,10 @@ def test_errors_neither_jump_nor_exceed_what_is_stated() -> None:
     errors = []
     for seed in range(40):
         result = fixes(TIME, np.random.default_rng(seed), FixQuality(), outages_s=[(10.0, 14.0)])
-        errors.append(shares(result.error_m, result.std_m))
+        errors.append(fractions(result.error_m, result.std_m))
         assert np.abs(np.diff(result.error_m, axis=0)).max() < 0.06
     assert 0.8 < np.std(errors) < 1.2
 
 
-def shares(error_m: Floats, std_m: Floats) -> Floats:
+def fractions(error_m: Floats, std_m: Floats) -> Floats:
     return error_m[1300] / std_m[1300]

@@ -16,20 +16,20 @@ def motion_of(**columns: Floats) -> RigidMotion:
     return motion_through(TIME, np.stack([columns.get(name, np.zeros_like(TIME)) for name in names], axis=1))
 
 
-def test_at_rest_an_accelerometer_shows_gravity_upwards() -> None:
+def test_at_rest_accelerometer_shows_gravity_upwards() -> None:
     tilted = motion_of(roll=np.full_like(TIME, 0.1), pitch=np.full_like(TIME, -0.2))
     force = inertial.specific_force(tilted, np.array([3.0]), gravity_m_s2=9.79)[0]
     expected = 9.79 * np.array([np.sin(0.2), np.cos(0.2) * np.sin(0.1), np.cos(0.2) * np.cos(0.1)])
     np.testing.assert_allclose(force, expected, atol=1e-12)
 
 
-def test_in_free_fall_it_shows_nothing() -> None:
+def test_accelerometer_in_free_fall_shows_zero() -> None:
     falling = motion_of(z=-0.5 * 9.79 * TIME**2)
     force = inertial.specific_force(falling, np.array([1.0, 5.0]), gravity_m_s2=9.79)
     np.testing.assert_allclose(force, 0.0, atol=1e-9)
 
 
-def test_in_a_curve_it_shows_the_pull_inwards_and_the_lever_arm() -> None:
+def test_accelerometer_in_curve_shows_centripetal_force_and_lever_arm() -> None:
     rate, radius = 0.4, 2.0
     circle = motion_of(x=radius * np.sin(rate * TIME), y=-radius * np.cos(rate * TIME), yaw=rate * TIME)
     inside = np.array([4.0, 6.0])
@@ -44,7 +44,7 @@ def test_gravity_on_etna_is_less_than_at_sea_level() -> None:
     assert inertial.normal_gravity_m_s2(ETNA_RAD, 2639.838) == pytest.approx(9.7915, abs=2e-4)
 
 
-def test_the_magnetic_field_turns_with_the_body_and_keeps_its_norm() -> None:
+def test_magnetic_field_turns_with_body_and_keeps_its_norm() -> None:
     field = inertial.EarthField(norm_gauss=0.45, declination_deg=4.0, inclination_deg=50.0)
     heading_field = motion_of(yaw=np.full_like(TIME, np.radians(90.0 - 4.0)))  # towards magnetic north
     seen = inertial.in_body(heading_field, np.array([2.0]), field.in_enu())[0]
@@ -52,13 +52,13 @@ def test_the_magnetic_field_turns_with_the_body_and_keeps_its_norm() -> None:
     np.testing.assert_allclose(seen, [0.45 * np.cos(down), 0.0, -0.45 * np.sin(down)], atol=1e-12)
 
 
-def test_the_standard_atmosphere_is_known_at_some_altitudes() -> None:
+def test_standard_atmosphere_is_known_at_some_altitudes() -> None:
     altitude = np.array([0.0, 1000.0, 3000.0])
     np.testing.assert_allclose(inertial.pressure_pa(altitude), [101325.0, 89874.6, 70108.5], rtol=2e-4)
     np.testing.assert_allclose(inertial.air_temperature_c(altitude), [15.0, 8.5, -4.5])
 
 
-def test_white_noise_has_its_density_and_a_bias_stays() -> None:
+def test_white_noise_has_its_density_and_bias_stays() -> None:
     noise = inertial.InertialNoise(density=0.001, bias=0.05, wander=0.0)
     errors = inertial.noise_of(noise, np.random.default_rng(1), count=100_000, rate_hz=100.0)
     np.testing.assert_allclose(errors.std(axis=0), 0.01, rtol=0.02)
@@ -67,7 +67,7 @@ def test_white_noise_has_its_density_and_a_bias_stays() -> None:
     np.testing.assert_allclose(first, second, atol=3e-4)
 
 
-def test_what_wanders_has_deviation_one_and_is_forgotten_in_time() -> None:
+def test_wandering_noise_has_unit_deviation_and_decorrelates() -> None:
     values = inertial.wandering(np.random.default_rng(2), count=400_000, rate_hz=100.0, over_s=2.0)
     np.testing.assert_allclose(values.std(axis=0), 1.0, atol=0.06)
     later = (values[200:] * values[:-200]).mean()

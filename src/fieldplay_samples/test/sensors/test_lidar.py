@@ -9,7 +9,7 @@ from fieldplay_samples.world.solids import box, merge_solids
 Array = NDArray[np.float64]
 VLP32C = lidar_named("vlp32c")
 TURN_S = 0.2
-BESIDE = np.arange(0.0, 2 * np.pi, np.pi / 2)
+AZIMUTHS = np.arange(0.0, 2 * np.pi, np.pi / 2)
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def room(scene: Scene) -> Scene:
             (5.1 * np.cos(side), 5.1 * np.sin(side), 0.0),
             np.where(np.abs([np.cos(side), np.sin(side), 0]) > 0.5, 0.2, 40.0),
         )
-        for side in BESIDE
+        for side in AZIMUTHS
     ]
     return Scene(terrain=scene.terrain, solids=merge_solids(walls))
 
 
-def standing(height_m: float = 1.5) -> Array:
+def static_scan(height_m: float = 1.5) -> Array:
     pose = np.eye(4)
     pose[2, 3] = height_m
     return pose
@@ -38,7 +38,7 @@ def standing(height_m: float = 1.5) -> Array:
 
 def at_rest(scene: Scene, lidar: Spinning = VLP32C, *, noise_m: float = 0.0, seed: int = 0) -> Sweep:
     rng = np.random.default_rng(seed)
-    return sweep(scene, lidar, lambda times: np.tile(standing(), (len(times), 1, 1)), 0.0, noise_m=noise_m, rng=rng)
+    return sweep(scene, lidar, lambda times: np.tile(static_scan(), (len(times), 1, 1)), 0.0, noise_m=noise_m, rng=rng)
 
 
 def azimuth_without_offset(cloud: Sweep) -> Array:
@@ -46,7 +46,7 @@ def azimuth_without_offset(cloud: Sweep) -> Array:
     return np.asarray(azimuth + np.deg2rad(VLP32C.azimuth_offsets_deg)[cloud.laser])
 
 
-def test_the_vlp32c_has_the_lasers_and_the_rate_of_its_data_sheet() -> None:
+def test_vlp32c_has_lasers_and_rate_of_its_data_sheet() -> None:
     elevations = np.sort(VLP32C.elevations_deg)
     assert len(elevations) == len(VLP32C.azimuth_offsets_deg) == 32
     assert (elevations[0], elevations[-1]) == (-25, 15)
@@ -56,7 +56,7 @@ def test_the_vlp32c_has_the_lasers_and_the_rate_of_its_data_sheet() -> None:
     assert VLP32C.columns * VLP32C.firing_cycle_s == pytest.approx(TURN_S, abs=30e-6)
 
 
-def test_each_point_lies_on_the_cone_of_its_laser(scene: Scene) -> None:
+def test_each_point_lies_on_cone_of_its_laser(scene: Scene) -> None:
     cloud = at_rest(scene, noise_m=0.05)
     x, y, z = cloud.points_m.T.astype(float)
     elevation = np.rad2deg(np.arctan2(z, np.hypot(x, y)))
@@ -72,13 +72,13 @@ def test_points_come_in_firing_order_clockwise_seen_from_above(scene: Scene) -> 
     np.testing.assert_allclose(np.angle(np.exp(1j * turned)), 0.0, atol=1e-5)
 
 
-def test_lasers_fire_in_pairs_within_a_column(room: Scene) -> None:
+def test_lasers_fire_in_pairs_within_column(room: Scene) -> None:
     cloud = at_rest(room)
     column = np.floor(cloud.time_s / 55.296e-6 + 1e-6)
     np.testing.assert_allclose(cloud.time_s - column * 55.296e-6, cloud.laser // 2 * 2.304e-6, atol=1e-9)
 
 
-def test_most_rays_of_a_rover_in_a_hollow_meet_something_and_misses_are_left_out(scene: Scene) -> None:
+def test_most_rays_of_rover_in_hollow_meet_something_and_misses_are_skipped(scene: Scene) -> None:
     cloud = at_rest(scene)
     assert 60_000 < len(cloud.points_m) < 115_744
     assert np.isfinite(cloud.points_m).all()
@@ -86,7 +86,7 @@ def test_most_rays_of_a_rover_in_a_hollow_meet_something_and_misses_are_left_out
     assert np.linalg.norm(cloud.points_m, axis=1).max() <= VLP32C.farthest_m
 
 
-def test_walls_are_where_they_stand(room: Scene) -> None:
+def test_walls_are_measured_at_their_distance(room: Scene) -> None:
     points = at_rest(room).points_m
     on_wall = np.abs(np.abs(points[:, :2]).max(axis=1) - 5.0) < 1e-4
     below = points[:, 2] < 0
@@ -94,7 +94,7 @@ def test_walls_are_where_they_stand(room: Scene) -> None:
     assert on_wall.mean() > 0.7
 
 
-def test_ranges_are_scattered_by_the_noise_and_nothing_else_is(room: Scene) -> None:
+def test_ranges_are_scattered_by_noise_and_nothing_else_is(room: Scene) -> None:
     clean, noisy = at_rest(room), at_rest(room, noise_m=0.03)
     np.testing.assert_array_equal(clean.time_s, noisy.time_s)
     error = np.linalg.norm(noisy.points_m, axis=1) - np.linalg.norm(clean.points_m, axis=1)
@@ -104,9 +104,9 @@ def test_ranges_are_scattered_by_the_noise_and_nothing_else_is(room: Scene) -> N
     assert not np.array_equal(at_rest(room, noise_m=0.03, seed=1).points_m, noisy.points_m)
 
 
-def test_a_moving_lidar_records_each_point_from_where_it_is_then(room: Scene) -> None:
+def test_moving_lidar_records_each_point_from_where_it_is_then(room: Scene) -> None:
     def driving(times_s: Array) -> Array:
-        poses = np.tile(standing(), (len(times_s), 1, 1))
+        poses = np.tile(static_scan(), (len(times_s), 1, 1))
         poses[:, 0, 3] = 2.0 * (times_s - 7.0)
         return poses
 
@@ -117,7 +117,7 @@ def test_a_moving_lidar_records_each_point_from_where_it_is_then(room: Scene) ->
     assert np.ptp(cloud.points_m[ahead, 0]) > 0.3
 
 
-def test_bright_things_met_squarely_return_most(scene: Scene) -> None:
+def test_bright_perpendicular_surfaces_return_most(scene: Scene) -> None:
     dark, light = (scene.with_solids(box((3.0, 0.0, 1.5), (0.2, 2.0, 2.0), albedo=albedo)) for albedo in (0.05, 0.2))
     returned = []
     for one in (dark, light):
@@ -130,29 +130,29 @@ def test_bright_things_met_squarely_return_most(scene: Scene) -> None:
     assert np.median(returned[1]) == pytest.approx(4 * np.median(returned[0]), rel=0.1)
 
 
-def test_weak_returns_are_not_seen_as_far_as_strong_ones(room: Scene) -> None:
+def test_weak_returns_have_shorter_range(room: Scene) -> None:
     blind = Spinning(elevations_deg=(0.0,), azimuth_offsets_deg=(0.0,), firing_cycle_s=1e-4, reach_of_tenth_m=4.0)
     keen = Spinning(elevations_deg=(0.0,), azimuth_offsets_deg=(0.0,), firing_cycle_s=1e-4, reach_of_tenth_m=40.0)
     assert 0 < len(at_rest(room, blind).points_m) < 2000
     assert len(at_rest(room, keen).points_m) == keen.columns == 2000
 
 
-def test_a_planar_scanner_measures_along_its_bearings(room: Scene) -> None:
+def test_planar_scanner_measures_along_its_angles(room: Scene) -> None:
     bearings = np.deg2rad([0.0, 30.0, 90.0, 180.0])
-    ranges, intensity = scan(room, standing(), bearings)
+    ranges, intensity = scan(room, static_scan(), bearings)
     np.testing.assert_allclose(ranges, [5.0, 5.0 / np.cos(np.pi / 6), 5.0, 5.0], atol=1e-4)
     assert (intensity > 0).all()
-    turned = standing()
+    turned = static_scan()
     turned[:2, :2] = [[0.0, -1.0], [1.0, 0.0]]
     turned[0, 3] = 1.0
     np.testing.assert_allclose(scan(room, turned, bearings)[0][2:], [6.0, 5.0], atol=1e-4)
-    assert np.isinf(scan(room, standing(), bearings, farthest_m=4.0)[0]).all()
+    assert np.isinf(scan(room, static_scan(), bearings, farthest_m=4.0)[0]).all()
 
 
-def test_neighbouring_sweeps_hold_a_rover_in_all_directions(scene: Scene) -> None:
+def test_neighbouring_sweeps_hold_rover_in_all_directions(scene: Scene) -> None:
     """The normals of what a sweep meets point every way, so that it can be laid onto another one."""
     cloud = at_rest(scene)
     directions = cloud.points_m.astype(float) / np.linalg.norm(cloud.points_m, axis=1, keepdims=True)
-    hits = scene.cast(np.tile(standing()[:3, 3], (len(directions), 1)), directions)
+    hits = scene.cast(np.tile(static_scan()[:3, 3], (len(directions), 1)), directions)
     normals = hits.normal[np.isfinite(hits.distance_m)]
     assert np.linalg.eigvalsh(normals.T @ normals / len(normals))[0] > 0.02

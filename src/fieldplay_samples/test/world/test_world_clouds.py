@@ -42,19 +42,19 @@ def extinction(puffs: Puffs, points: Array, time_s: float) -> Array:
     return total
 
 
-def test_the_depth_is_the_integral_of_the_puffs_densities(puffs: Puffs) -> None:
+def test_depth_is_integral_of_puffs_densities(puffs: Puffs) -> None:
     rays, time = fan(9), 4.0
     along = np.linspace(0.0, 7.0, 4001)
     expected = [
         trapezoid(extinction(puffs, origin + along[:, None] * direction, time), along)
         for origin, direction in zip(rays.origins, rays.directions, strict=True)
     ]
-    found = optical_depth(puffs, rays, np.full(9, 7.0), time_s=np.full(9, time))
-    assert found.max() > 0.5
-    np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.01)
+    depths = optical_depth(puffs, rays, np.full(9, 7.0), time_s=np.full(9, time))
+    assert depths.max() > 0.5
+    np.testing.assert_allclose(depths, expected, rtol=0.02, atol=0.01)
 
 
-def test_a_depth_is_found_where_it_is_reached(puffs: Puffs) -> None:
+def test_distance_of_depth_is_where_it_is_reached(puffs: Puffs) -> None:
     rays, time, end = fan(200), np.full(200, 4.0), np.full(200, 9.0)
     requested = 0.4 * optical_depth(puffs, rays, end, time_s=time)
     inside = np.flatnonzero(requested > 0.01)
@@ -64,14 +64,14 @@ def test_a_depth_is_found_where_it_is_reached(puffs: Puffs) -> None:
     np.testing.assert_allclose(reached, requested[inside], atol=2e-3)
 
 
-def test_before_the_first_puff_and_after_the_last_the_air_is_clear(puffs: Puffs) -> None:
+def test_air_is_clear_before_first_and_after_last_puff(puffs: Puffs) -> None:
     rays = fan(50)
     for time_s in (0.0, 11.1):
         assert not optical_depth(puffs, rays, np.full(50, 50.0), time_s=np.full(50, time_s)).any()
     assert not optical_depth(NO_PUFFS, rays, np.full(50, 50.0), time_s=np.full(50, 4.0)).any()
 
 
-def test_the_wind_carries_a_cloud(puffs: Puffs) -> None:
+def test_wind_carries_cloud(puffs: Puffs) -> None:
     rays = fan(400)
     middles = []
     for time_s in (3.5, 5.0):

@@ -28,7 +28,7 @@ def height_above(terrain: Terrain, points: Array) -> Array:
     return np.asarray(points[..., 2] - terrain.height_m(points[..., 0], points[..., 1]))
 
 
-def test_rays_end_on_the_surface_that_wheels_stand_on(ground: Scene) -> None:
+def test_rays_hit_the_surface_that_supports_wheels(ground: Scene) -> None:
     origins, directions = random_rays(ground.terrain, 20000, 1.5)
     distance = ground.cast(origins, directions).distance_m
     met = np.isfinite(distance)
@@ -38,7 +38,7 @@ def test_rays_end_on_the_surface_that_wheels_stand_on(ground: Scene) -> None:
 
 
 @pytest.mark.parametrize("height_m", [0.05, 1.5, 15.0])
-def test_rays_meet_nothing_earlier_and_miss_nothing_that_small_steps_would_find(ground: Scene, height_m: float) -> None:
+def test_ray_hits_match_small_step_search(ground: Scene, height_m: float) -> None:
     origins, directions = random_rays(ground.terrain, 300, height_m)
     distance = ground.cast(origins, directions, farthest_m=FARTHEST_M).distance_m
     steps = np.arange(0.0, FARTHEST_M, 0.01)
@@ -50,13 +50,13 @@ def test_rays_meet_nothing_earlier_and_miss_nothing_that_small_steps_would_find(
 
 
 @pytest.mark.parametrize("nearest_m", [0.0, 0.5])
-def test_of_rays_from_one_place_few_are_followed_and_all_end_where_each_alone_does(
+def test_rays_from_one_point_agree_with_single_rays_at_less_work(
     ground: Scene, nearest_m: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     azimuth, elevation = np.meshgrid(np.linspace(0.2, 1.0, 160), np.linspace(0.15, -1.5, 120))
     directions = directions_of(azimuth.ravel(), elevation.ravel())
-    place = ground.terrain.height_m(3.0, 4.0) + 1.5
-    origins = np.tile([3.0, 4.0, float(place)], (len(directions), 1))
+    height_m = ground.terrain.height_m(3.0, 4.0) + 1.5
+    origins = np.tile([3.0, 4.0, float(height_m)], (len(directions), 1))
     requested = {"nearest_m": nearest_m, "farthest_m": FARTHEST_M}
     alone = np.concatenate(
         [
@@ -80,7 +80,7 @@ def test_of_rays_from_one_place_few_are_followed_and_all_end_where_each_alone_do
     assert (off < 1e-5 * alone[both]).mean() > 0.995
 
 
-def test_rays_from_one_place_that_begin_in_the_ground_or_far_above_it_are_met_as_each_alone(ground: Scene) -> None:
+def test_rays_from_one_point_in_or_far_above_ground_agree_with_single_rays(ground: Scene) -> None:
     _, directions = random_rays(ground.terrain, 3000, 1.0)
     for above in (0.05, 40.0):
         origins = np.tile([7.0, -3.0, float(ground.terrain.height_m(7.0, -3.0)) + above], (3000, 1))
@@ -98,14 +98,14 @@ def directions_of(azimuth: Array, elevation: Array) -> Array:
     return np.stack([across * np.cos(azimuth), across * np.sin(azimuth), np.sin(elevation)], axis=1)
 
 
-def test_a_ray_straight_down_measures_the_height(ground: Scene) -> None:
+def test_ray_straight_down_measures_height(ground: Scene) -> None:
     x, y = np.random.default_rng(1).uniform(-100, 100, (2, 500))
     origins = np.stack([x, y, np.full(500, 30.0)], axis=1)
     down = np.tile([0.0, 0.0, -1.0], (500, 1))
     np.testing.assert_allclose(30.0 - ground.cast(origins, down).distance_m, ground.terrain.height_m(x, y), atol=1e-3)
 
 
-def test_rays_to_the_sky_meet_nothing(ground: Scene) -> None:
+def test_rays_to_sky_meet_nothing(ground: Scene) -> None:
     origins, _ = random_rays(ground.terrain, 100, 50.0)
     hits = ground.cast(origins, np.tile([0.6, 0.0, 0.8], (100, 1)))
     assert np.isinf(hits.distance_m).all()
@@ -113,14 +113,14 @@ def test_rays_to_the_sky_meet_nothing(ground: Scene) -> None:
     assert not hits.albedo.any()
 
 
-def test_what_is_nearer_than_nearest_or_further_than_farthest_is_not_met(ground: Scene) -> None:
+def test_hits_outside_range_limits_are_ignored(ground: Scene) -> None:
     origins = np.array([[0.0, 0.0, 5.0]])
     down = np.array([[0.0, 0.0, -1.0]])
     assert ground.cast(origins, down, nearest_m=4.0, farthest_m=6.0).distance_m[0] == pytest.approx(5.0, abs=1e-3)
     assert np.isinf(ground.cast(origins, down, farthest_m=4.9).distance_m[0])
 
 
-def test_normals_and_albedos_are_those_of_the_terrain(ground: Scene) -> None:
+def test_normals_and_albedos_are_those_of_terrain(ground: Scene) -> None:
     origins, directions = random_rays(ground.terrain, 500, 1.5)
     hits = ground.cast(origins, directions)
     met = np.isfinite(hits.distance_m)

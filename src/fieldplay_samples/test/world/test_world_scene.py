@@ -21,25 +21,25 @@ def scene() -> Scene:
 
 
 def along(path: Array, step_m: float = 0.02) -> Array:
-    pieces = []
+    distances = []
     for start, end in pairwise(path):
         fraction = np.arange(0, 1, step_m / np.linalg.norm(end - start))
-        pieces.append(start + fraction[:, None] * (end - start))
-    return np.concatenate(pieces)
+        distances.append(start + fraction[:, None] * (end - start))
+    return np.concatenate(distances)
 
 
 def on_ground(scene: Scene, x: float, y: float, above_m: float) -> Array:
     return np.array([x, y, float(scene.terrain.height_m(x, y)) + above_m])
 
 
-def test_the_same_seed_makes_the_same_scene_and_another_one_does_not(scene: Scene) -> None:
+def test_scene_depends_on_seed_only(scene: Scene) -> None:
     again, other = (make_scene(seed, keep_out=PATH, clearance_m=CLEARANCE_M) for seed in (1, 2))
     np.testing.assert_array_equal(again.solids.stones.centre, scene.solids.stones.centre)
     np.testing.assert_array_equal(again.solids.limbs.end, scene.solids.limbs.end)
     assert not np.isin(other.solids.stones.centre, scene.solids.stones.centre).any()
 
 
-def test_nothing_stands_on_the_way(scene: Scene) -> None:
+def test_nothing_is_placed_on_path(scene: Scene) -> None:
     centres, radii = scene.solids.bounds()
     radii[len(scene.solids.stones.centre) :] = 0.04  # poles are upright: their radius counts, not half their height
     gap = np.linalg.norm(centres[:, None, :2] - along(PATH)[None], axis=2).min(axis=1) - radii
@@ -47,13 +47,13 @@ def test_nothing_stands_on_the_way(scene: Scene) -> None:
     assert np.sort(gap)[20] < 8 * CLEARANCE_M
 
 
-def test_a_callable_says_where_nothing_may_stand() -> None:
+def test_callable_defines_where_nothing_is_placed() -> None:
     half = make_scene(1, keep_out=lambda x, y: x < 0)
     assert half.solids.bounds()[0][:, 0].min() >= 0
     assert len(half.solids) > 100
 
 
-def test_rocks_and_poles_have_the_sizes_asked_for(scene: Scene) -> None:
+def test_rocks_and_poles_have_requested_sizes(scene: Scene) -> None:
     stones, limbs = scene.solids.stones, scene.solids.limbs
     longest = 2 * stones.radii_m.max(axis=1)
     assert longest.min() >= 0.1
@@ -66,14 +66,14 @@ def test_rocks_and_poles_have_the_sizes_asked_for(scene: Scene) -> None:
     assert heights.max() <= 4.0
 
 
-def test_rocks_stand_in_the_ground_and_not_above_it(scene: Scene) -> None:
+def test_rocks_are_embedded_in_ground(scene: Scene) -> None:
     centres, radii = scene.solids.stones.centre, scene.solids.stones.radii_m
     above = centres[:, 2] - scene.terrain.height_m(centres[:, 0], centres[:, 1])
     assert (above > 0).all()
     assert (above < radii[:, 2]).all()
 
 
-def test_added_solids_are_met_and_the_scene_itself_stays_as_it_was(scene: Scene) -> None:
+def test_added_solids_are_hit_and_scene_is_unchanged(scene: Scene) -> None:
     target = on_ground(scene, 3.0, 0.0, 1.0)
     origin, ahead = target[None] - [3.0, 0.0, 0.0], np.array([[1.0, 0.0, 0.0]])
     arm = scene.with_solids(sphere(target, 0.2), capsule(target, on_ground(scene, 3.0, 0.0, 2.0), 0.1))
@@ -81,22 +81,22 @@ def test_added_solids_are_met_and_the_scene_itself_stays_as_it_was(scene: Scene)
     assert scene.cast(origin, ahead).distance_m[0] > 3.0
 
 
-def test_the_scene_goes_to_another_process_without_its_grids(scene: Scene) -> None:
+def test_scene_is_pickled_without_its_grids(scene: Scene) -> None:
     data = pickle.dumps(scene)
     origins, down = np.array([[0.0, 0.0, 5.0]]), np.array([[0.0, 0.0, -1.0]])
     assert len(data) < 1_000_000
     assert pickle.loads(data).cast(origins, down).distance_m[0] == scene.cast(origins, down).distance_m[0]
 
 
-def test_a_solid_throws_its_shadow_away_from_the_sun(scene: Scene) -> None:
+def test_solid_casts_shadow_away_from_sun(scene: Scene) -> None:
     sun = Sun(azimuth_rad=0.0, height_rad=np.pi / 4)
     wall = scene.with_solids(box(on_ground(scene, 0.0, 0.0, 1.0), (0.2, 2.0, 2.2)))
-    places = np.array([on_ground(scene, x, 0.0, 0.0) for x in (-1.0, 1.0, -4.0)])
-    assert wall.in_shadow(places, sun.direction()).tolist() == [True, False, False]
-    assert not scene.in_shadow(places, sun.direction()).any()
+    positions = np.array([on_ground(scene, x, 0.0, 0.0) for x in (-1.0, 1.0, -4.0)])
+    assert wall.in_shadow(positions, sun.direction()).tolist() == [True, False, False]
+    assert not scene.in_shadow(positions, sun.direction()).any()
 
 
-def test_what_lies_in_shadow_looks_darker(scene: Scene) -> None:
+def test_shadowed_surfaces_are_darker(scene: Scene) -> None:
     sun = Sun(azimuth_rad=0.0, height_rad=np.pi / 4)
     wall = scene.with_solids(box(on_ground(scene, 0.0, 0.0, 1.0), (0.2, 2.0, 2.2)))
     rays = Rays(origins=np.array([on_ground(scene, -1.0, 0.0, 0.5)]), directions=np.array([[0.0, 0.0, -1.0]]))
@@ -104,14 +104,14 @@ def test_what_lies_in_shadow_looks_darker(scene: Scene) -> None:
     assert (dark < 0.5 * lit).all()
 
 
-def test_the_sky_is_brighter_below_than_above_and_brightest_at_the_sun() -> None:
+def test_sky_is_brighter_below_than_above_and_brightest_at_sun() -> None:
     sun = Sun()
     overhead, low = np.array([[0.0, 0.0, 1.0]]), np.array([[0.0, 0.995, 0.1]])
     brightness = [sky(direction, sun).mean() for direction in (overhead, low, sun.direction()[None])]
     assert brightness[0] < brightness[1] < brightness[2]
 
 
-def test_mountains_stand_all_around_and_are_darker_than_the_sky_above_them() -> None:
+def test_mountains_surround_scene_and_are_darker_than_sky() -> None:
     azimuth = np.linspace(-np.pi, np.pi, 200)
     height = skyline_rad(azimuth)
     assert (height > 0).all()

@@ -40,29 +40,29 @@ def lines(scenarios: dict[str, AcfrScenario], world: World) -> dict[str, LaserLi
 
 def images_alike(world: World, condition: str, camera: str) -> float:
     """How much of the contrast of a clear picture is left in another one at 4.5 s."""
-    found = []
+    differences = []
     for name in ("clear", condition):
         chosen = scenario_of(name, image_shrink=16, visual_rate_hz=2.0, ir_rate_hz=2.0)
         stage = AcfrStage(scenario=chosen, world=world, folder=Path())
-        found.append(image_of(stage, camera, 9).astype(float).ravel())
-    clear, other = (values - values.mean() for values in found)
+        differences.append(image_of(stage, camera, 9).astype(float).ravel())
+    clear, other = (values - values.mean() for values in differences)
     return float(clear @ other / (clear @ clear))
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke"])
-def test_clouds_stand_before_the_things_that_clear_air_shows(lines: dict[str, LaserLines], condition: str) -> None:
+def test_clouds_hide_things_that_clear_air_shows(lines: dict[str, LaserLines], condition: str) -> None:
     clear, cloudy = lines["clear"].range_cm, lines[condition].range_cm
     kind = lines[condition].kind
     assert set(np.unique(kind).tolist()) == {0, 1}
     assert 0.1 < (kind == 1).mean() < 0.6
     assert (cloudy[kind == 1] < clear[kind == 1] + 8).all()
     assert np.median(clear[kind == 1] - cloudy[kind == 1]) > 200
-    behind = cloudy[kind == 0]
-    assert ((behind == clear[kind == 0]) | (behind == BEYOND)).all()
+    clouds = cloudy[kind == 0]
+    assert ((clouds == clear[kind == 0]) | (clouds == BEYOND)).all()
     assert (cloudy[kind == 1] < 1500).all()
 
 
-def test_neighbouring_beams_come_back_from_different_depths_of_a_cloud(lines: dict[str, LaserLines]) -> None:
+def test_neighbouring_beams_come_back_from_different_depths_of_cloud(lines: dict[str, LaserLines]) -> None:
     kind, ranges = lines["dust"].kind, lines["dust"].range_cm
     both = (kind[:, 1:] == 1) & (kind[:, :-1] == 1)
     assert 20 < np.median(np.abs(np.diff(ranges, axis=1))[both]) < 300
@@ -80,7 +80,7 @@ def test_drops_are_few_alone_and_near(lines: dict[str, LaserLines]) -> None:
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke", "rain"])
-def test_the_air_is_clear_at_first_and_then_for_a_while_not(scenarios: dict[str, AcfrScenario], condition: str) -> None:
+def test_air_is_clear_at_start_and_dusty_later(scenarios: dict[str, AcfrScenario], condition: str) -> None:
     time = floats(np.arange(0.0, SECONDS, 0.1))
     depth = optical_depth_ahead(scenarios[condition], time)
     assert not depth[time <= 2.0].any()
@@ -89,7 +89,7 @@ def test_the_air_is_clear_at_first_and_then_for_a_while_not(scenarios: dict[str,
     assert depth[-1] < 0.5 * highest
 
 
-def test_the_wind_blows_clouds_from_the_left_to_the_right(scenarios: dict[str, AcfrScenario]) -> None:
+def test_wind_blows_clouds_from_left_to_right(scenarios: dict[str, AcfrScenario]) -> None:
     puffs = scenarios["dust"].weather.puffs
     right = -scenarios["dust"].poses_at(floats([0.0]))[0, :3, 1]
     assert (puffs.drift_m_s @ right > 0.2).all()
@@ -97,14 +97,14 @@ def test_the_wind_blows_clouds_from_the_left_to_the_right(scenarios: dict[str, A
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke"])
-def test_the_radar_does_not_see_clouds(scenarios: dict[str, AcfrScenario], world: World, condition: str) -> None:
+def test_radar_does_not_see_clouds(scenarios: dict[str, AcfrScenario], world: World, condition: str) -> None:
     rows = np.arange(4500, 4700)
     clear, cloudy = (samples(scenarios[name], world, numbers=rows) for name in ("clear", condition))
     np.testing.assert_array_equal(clear.spectrum_db, cloudy.spectrum_db)
     np.testing.assert_array_equal(clear.angle_deg, cloudy.angle_deg)
 
 
-def test_rain_weakens_the_echoes_of_the_radar_a_little(scenarios: dict[str, AcfrScenario], world: World) -> None:
+def test_rain_weakens_echoes_of_radar_little(scenarios: dict[str, AcfrScenario], world: World) -> None:
     rows = np.arange(4500, 4700)
     (near, strong), (also_near, weak) = (
         strongest(radar_of(scenarios[name]), samples(scenarios[name], world, numbers=rows).spectrum_db)
@@ -117,14 +117,14 @@ def test_rain_weakens_the_echoes_of_the_radar_a_little(scenarios: dict[str, Acfr
     assert 0.05 < np.median(loss) < 1.5
 
 
-def test_clouds_veil_the_visual_camera_far_more_than_the_infra_red_one(world: World) -> None:
+def test_clouds_veil_visual_camera_far_more_than_infra_red_one(world: World) -> None:
     assert images_alike(world, "dust", "visual") < 0.7
     assert images_alike(world, "smoke", "visual") < 0.5
     assert images_alike(world, "dust", "ir") > 0.75
     assert images_alike(world, "smoke", "ir") > 0.85
 
 
-def test_clouds_come_again_in_a_long_sample() -> None:
+def test_clouds_come_again_in_long_sample() -> None:
     scenario = make_scenario(2, 60.0, {**settings(), "condition": "dust"})
     time = floats(np.arange(0.0, 60.0, 0.25))
     inside = optical_depth_ahead(scenario, time) > 0.5

@@ -15,7 +15,7 @@ from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
 from fieldplay_samples.writers.acfr.tasks import covariance, nav_values, payload_lines, radar_of, true_values
 
 FLIP = np.array([1.0, -1.0, -1.0])
-PLACES_M = {
+POSITIONS_M = {
     "laser_horizontal": (0.108987, -0.008302, 0.919726),
     "laser_vertical": (-0.000291, 0.082272, 1.126802),
     "laser_port": (0.190857, 0.548777, 0.763776),
@@ -51,29 +51,29 @@ def radar(driving: AcfrScenario) -> Radar:
 def payload_of(scenario: AcfrScenario, kind: str) -> Floats:
     """Times since the start, and values (n, m), of the lines of a type of text."""
     rows = [line[1:].split() for line in payload_lines(scenario)]
-    found = [[float(row[0]), *map(float, row[2:])] for row in rows if row[1] == kind]
-    return floats(found) - [scenario.start_ns / 1e9, *[0.0] * (len(found[0]) - 1)]
+    values = [[float(row[0]), *map(float, row[2:])] for row in rows if row[1] == kind]
+    return floats(values) - [scenario.start_ns / 1e9, *[0.0] * (len(values[0]) - 1)]
 
 
-@pytest.mark.parametrize("sensor", sorted(PLACES_M))
-def test_sensors_are_where_the_published_rows_put_them(sensor: str) -> None:
-    np.testing.assert_allclose(load_argo().base_T_sensor[sensor][:3, 3], PLACES_M[sensor], atol=1e-9)
+@pytest.mark.parametrize("sensor", sorted(POSITIONS_M))
+def test_sensors_are_where_published_rows_put_them(sensor: str) -> None:
+    np.testing.assert_allclose(load_argo().base_T_sensor[sensor][:3, 3], POSITIONS_M[sensor], atol=1e-9)
 
 
 @pytest.mark.parametrize(("sensor", "axis", "expected"), AXES)
 def test_axes_of_sensors_point_as_published(sensor: str, axis: int, expected: tuple[float, ...]) -> None:
-    found = load_argo().base_T_sensor[sensor][:3, axis] * FLIP[axis]
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    direction = load_argo().base_T_sensor[sensor][:3, axis] * FLIP[axis]
+    np.testing.assert_allclose(direction, expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("camera", sorted(CAMERAS))
-def test_cameras_are_where_the_laser_has_them(camera: str) -> None:
-    pose, (place, xyzw) = load_argo().base_T_camera[camera], CAMERAS[camera]
-    np.testing.assert_allclose(pose[:3, 3], place, atol=1e-8)
+def test_cameras_are_where_laser_has_them(camera: str) -> None:
+    pose, (position, xyzw) = load_argo().base_T_camera[camera], CAMERAS[camera]
+    np.testing.assert_allclose(pose[:3, 3], position, atol=1e-8)
     np.testing.assert_allclose(pose[:3, :3], Rotation.from_quat(xyzw).as_matrix(), atol=1e-7)
 
 
-def test_the_clip_of_the_infra_red_image_moves_its_centre_alone(driving: AcfrScenario) -> None:
+def test_clip_of_infra_red_image_moves_its_centre_alone(driving: AcfrScenario) -> None:
     whole, stored = camera_of(load_argo(), "ir"), camera_here(driving, "ir")
     assert (stored.width, stored.height) == (511, 398)
     assert stored.distortion == whole.distortion
@@ -85,34 +85,34 @@ def test_four_lines_have_181_and_three_times_180_values() -> None:
     assert lidar.beam_counts(line).tolist() == [181, 180, 180, 180] * 2
     starts = np.degrees(lidar.start_angles_rad(line))
     np.testing.assert_allclose(starts, [-90.0, -89.75, -89.5, -89.25] * 2)
-    ends = starts + lidar.beam_counts(line) - 1
-    np.testing.assert_allclose(ends[:4], [90.0, 89.25, 89.5, 89.75])
+    stops = starts + lidar.beam_counts(line) - 1
+    np.testing.assert_allclose(stops[:4], [90.0, 89.25, 89.5, 89.75])
     np.testing.assert_allclose(np.diff(lidar.beam_delays_s(line), axis=1), 37.037e-6, atol=1e-9)
 
 
-def test_bins_of_the_radar_are_at_their_ranges(radar: Radar) -> None:
+def test_bins_of_radar_are_at_their_ranges(radar: Radar) -> None:
     assert radar.metres_per_bin == pytest.approx(0.28150254336, abs=1e-11)
     for number, expected in BINS_M.items():
         assert radar.range_m(floats([number]))[0] == pytest.approx(expected, abs=1e-8)
         assert radar.bin_at(floats([expected]))[0] == pytest.approx(number, abs=1e-6)
 
 
-def test_a_parabola_finds_an_echo_between_two_bins(radar: Radar) -> None:
+def test_parabola_finds_echo_between_two_bins(radar: Radar) -> None:
     distance = floats([[4.0], [7.13], [11.871], [25.3]])
-    found = spectra(radar, distance, np.full_like(distance, 1e7), rng=np.random.default_rng(1))
-    range_m, power_db = strongest(radar, found)
+    echoes = spectra(radar, distance, np.full_like(distance, 1e7), rng=np.random.default_rng(1))
+    range_m, power_db = strongest(radar, echoes)
     np.testing.assert_allclose(range_m, distance[:, 0], atol=0.01)
     np.testing.assert_allclose(power_db, 70.0, atol=0.2)
 
 
-def test_the_strongest_peak_is_not_beyond_40_m(radar: Radar) -> None:
+def test_strongest_peak_is_not_beyond_40_m(radar: Radar) -> None:
     distance = floats([[15.0, 60.0], [39.95, 39.95]])
     power = floats([[1e5, 1e8], [1e5, 1e5]])
     range_m, _ = strongest(radar, spectra(radar, distance, power, rng=np.random.default_rng(1)))
     np.testing.assert_allclose(range_m, [15.0, 39.95], atol=0.05)
 
 
-def test_the_outer_wheels_turn_faster() -> None:
+def test_outer_wheels_turn_faster() -> None:
     robot = load_argo()
     rates = wheel_rates(robot, floats([0.56, 0.0, 1.0]), floats([0.0, 0.4, -0.3]))
     np.testing.assert_allclose(rates[0], [2.0, 2.0])
@@ -120,7 +120,7 @@ def test_the_outer_wheels_turn_faster() -> None:
     np.testing.assert_allclose(rates.mean(axis=1) * robot.wheel_radius_m, [0.56, 0.0, 1.0])
 
 
-def test_wheels_and_nav_tell_the_same_motion(driving: AcfrScenario) -> None:
+def test_wheels_and_nav_agree_on_motion(driving: AcfrScenario) -> None:
     """Skid steer forwards from the lines of the payload, against the derivative of Nav's places."""
     sensors = payload_of(driving, "SENSOR_DATA")
     left, right = (sensors[sensors[:, 1] == number][:, [0, 2]] for number in (4, 5))
@@ -128,22 +128,22 @@ def test_wheels_and_nav_tell_the_same_motion(driving: AcfrScenario) -> None:
     speed, turn = 0.28 * 0.5 * (left[:, 1] + right[:, 1]), 0.28 / 1.3 * (right[:, 1] - left[:, 1])
     step_s = 0.02
     before, after = (true_values(driving, left[:, 0] + side * step_s) for side in (-0.5, 0.5))
-    way = np.linalg.norm(after[:, :3] - before[:, :3], axis=1) / step_s
+    nav_speed = np.linalg.norm(after[:, :3] - before[:, :3], axis=1) / step_s
     yaw_rate = np.angle(np.exp(1j * (after[:, 8] - before[:, 8]))) / step_s
     assert np.abs(speed).max() > 0.4
-    np.testing.assert_allclose(np.abs(speed), way, atol=0.06)
+    np.testing.assert_allclose(np.abs(speed), nav_speed, atol=0.06)
     np.testing.assert_allclose(turn, -yaw_rate, atol=0.06)
     assert np.abs(yaw_rate).max() > 0.05
 
 
-def test_the_turn_rate_of_the_payload_is_positive_to_starboard(driving: AcfrScenario) -> None:
-    told = payload_of(driving, "VELOCITY_TURN_RATE_DATA")
-    yaw_rate = true_values(driving, told[:, 0] - 0.002)[:, 11]
+def test_turn_rate_of_payload_is_positive_to_starboard(driving: AcfrScenario) -> None:
+    turn_rates = payload_of(driving, "VELOCITY_TURN_RATE_DATA")
+    yaw_rate = true_values(driving, turn_rates[:, 0] - 0.002)[:, 11]
     assert np.abs(yaw_rate).max() > 0.05
-    np.testing.assert_allclose(told[:, 2], yaw_rate, atol=5e-3)
+    np.testing.assert_allclose(turn_rates[:, 2], yaw_rate, atol=5e-3)
 
 
-def test_nav_looks_where_it_drives_north_east_down(driving: AcfrScenario) -> None:
+def test_nav_heading_follows_motion_in_north_east_down(driving: AcfrScenario) -> None:
     values = true_values(driving, driving.times("nav"))
     speed = np.hypot(values[:, 3], values[:, 4])
     fast = speed > 0.3
@@ -162,14 +162,14 @@ def test_rates_of_nav_are_those_of_its_angles(driving: AcfrScenario) -> None:
     np.testing.assert_allclose(true_values(driving, time)[5:-5, 9:], change[5:-5], atol=1e-5)
 
 
-def test_yaw_from_true_north_is_greater_by_the_convergence() -> None:
+def test_yaw_from_true_north_is_greater_by_convergence() -> None:
     grid, true = (make_scenario(1, 2.0, {**settings(), "yaw_reference": name}) for name in ("grid", "true"))
     time = floats([0.0, 1.0])
     difference = true_values(true, time)[:, 8] - true_values(grid, time)[:, 8]
     np.testing.assert_allclose(np.degrees(np.angle(np.exp(1j * difference))), 1.70964, atol=1e-9)
 
 
-def test_the_covariance_is_that_of_the_errors(driving: AcfrScenario) -> None:
+def test_covariance_is_that_of_errors(driving: AcfrScenario) -> None:
     matrix, time = covariance(driving), driving.times("nav")
     assert np.linalg.eigvalsh(matrix).min() > 0.0
     np.testing.assert_allclose(matrix, matrix.T)
@@ -180,6 +180,6 @@ def test_the_covariance_is_that_of_the_errors(driving: AcfrScenario) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"condition": "fog"}, {"yaw_reference": "magnetic"}])
-def test_settings_that_cannot_be_are_refused_by_name(wrong: dict[str, object]) -> None:
+def test_impossible_settings_are_rejected_by_name(wrong: dict[str, object]) -> None:
     with pytest.raises(SampleError, match=next(iter(wrong))):
         make_scenario(1, 2.0, {**settings(), **wrong})

@@ -38,7 +38,7 @@ def world(scenario: AcfrScenario) -> World:
 
 
 @pytest.fixture(scope="module")
-def picture(scenario: AcfrScenario, world: World, tmp_path_factory: pytest.TempPathFactory) -> NDArray[np.uint8]:
+def image(scenario: AcfrScenario, world: World, tmp_path_factory: pytest.TempPathFactory) -> NDArray[np.uint8]:
     stage = AcfrStage(scenario=scenario, world=world, folder=tmp_path_factory.mktemp("pictures"))
     return image_of(stage, "visual", 1)
 
@@ -55,24 +55,26 @@ def polar(points: Floats) -> tuple[Floats, Floats]:
     return np.hypot(points[:, 0], points[:, 1]), np.degrees(np.arctan2(points[:, 1], points[:, 0]))
 
 
-@pytest.mark.parametrize(("range_m", "bearing_deg", "radius_m"), SEEN_M_DEG)
-def test_the_horizontal_laser_sees_things_at_their_published_places(
-    scenario: AcfrScenario, world: World, range_m: float, bearing_deg: float, radius_m: float
+@pytest.mark.parametrize(("range_m", "azimuth_deg", "radius_m"), SEEN_M_DEG)
+def test_horizontal_laser_sees_things_at_published_positions(
+    scenario: AcfrScenario, world: World, range_m: float, azimuth_deg: float, radius_m: float
 ) -> None:
     lines = np.arange(40)
-    found = scans(scenario, world.scene, "laser_horizontal", lines=lines)
-    ranges, bearings = polar(in_body(LASER, found.range_cm.ravel() / 100.0, lidar.beam_angles_rad(lines).reshape(-1)))
+    readings = scans(scenario, world.scene, "laser_horizontal", lines=lines)
+    ranges, bearings = polar(
+        in_body(LASER, readings.range_cm.ravel() / 100.0, lidar.beam_angles_rad(lines).reshape(-1))
+    )
     width = np.degrees(np.arctan(radius_m / range_m))
-    on_it = (np.abs(ranges + radius_m - range_m) < 0.15) & (np.abs(bearings - bearing_deg) < width + 0.5)
+    on_it = (np.abs(ranges + radius_m - range_m) < 0.15) & (np.abs(bearings - azimuth_deg) < width + 0.5)
     assert on_it.sum() >= 10
-    assert 0.5 * (bearings[on_it].min() + bearings[on_it].max()) == pytest.approx(bearing_deg, abs=STEP_DEG)
+    assert 0.5 * (bearings[on_it].min() + bearings[on_it].max()) == pytest.approx(azimuth_deg, abs=STEP_DEG)
     assert np.median(ranges[on_it]) + radius_m == pytest.approx(range_m, abs=0.06)
 
 
-def test_the_radar_sees_its_reflector_where_the_report_has_it(scenario: AcfrScenario, world: World) -> None:
-    found = samples(scenario, world, numbers=np.arange(600))
-    range_m, power = strongest(radar_of(scenario), found.spectrum_db)
-    ranges, bearings = polar(in_body(RADAR, range_m, np.radians(found.angle_deg)))
+def test_radar_detects_reflector_at_published_position(scenario: AcfrScenario, world: World) -> None:
+    readings = samples(scenario, world, numbers=np.arange(600))
+    range_m, power = strongest(radar_of(scenario), readings.spectrum_db)
+    ranges, bearings = polar(in_body(RADAR, range_m, np.radians(readings.angle_deg)))
     near = np.flatnonzero((np.abs(bearings + 9.43) < 4.0) & (power > power.max() - 12.0))
     assert len(near) >= 5
     weight = 10.0 ** (0.1 * power[near])
@@ -80,19 +82,19 @@ def test_the_radar_sees_its_reflector_where_the_report_has_it(scenario: AcfrScen
     assert np.average(ranges[near], weights=weight) + 0.10 == pytest.approx(6.224, abs=0.15)
 
 
-def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: AcfrScenario, world: World) -> None:
+def test_radar_hits_ground_ahead_at_its_tilt(scenario: AcfrScenario, world: World) -> None:
     """2.33 m above the ground and 11.2 degrees down: 12 m."""
-    found = samples(scenario, world, numbers=np.arange(400))
-    range_m, power = strongest(radar_of(scenario), found.spectrum_db)
-    _, bearings = polar(in_body(RADAR, range_m, np.radians(found.angle_deg)))
+    readings = samples(scenario, world, numbers=np.arange(400))
+    range_m, power = strongest(radar_of(scenario), readings.spectrum_db)
+    _, bearings = polar(in_body(RADAR, range_m, np.radians(readings.angle_deg)))
     empty = (np.abs(bearings + 15.0) < 4.0) & (power > 30.0) & (power < 55.0)
     assert empty.sum() >= 4
     assert np.median(range_m[empty]) == pytest.approx(2.33 / np.sin(np.radians(11.16)), abs=1.0)
 
 
 @pytest.mark.parametrize(("height_m", "is_red"), [(0.75, False), (1.05, True)])
-def test_the_right_frame_pole_is_in_the_image_where_the_calibration_projects_it(
-    scenario: AcfrScenario, picture: NDArray[np.uint8], height_m: float, is_red: bool
+def test_right_frame_pole_is_rendered_at_its_projection(
+    scenario: AcfrScenario, image: NDArray[np.uint8], height_m: float, is_red: bool
 ) -> None:
     x, y, _ = transform_points(world_T_table(scenario), floats([4.31, 0.0, 0.0]))
     point = floats([x, y, float(scenario.terrain.height_m(x, y)) + height_m])
@@ -106,15 +108,15 @@ def test_the_right_frame_pole_is_in_the_image_where_the_calibration_projects_it(
         seen[None], np.zeros(3), np.zeros(3), floats(camera.matrix), floats(camera.distortion)
     )
     u, v = np.round(pixels.ravel()).astype(int).tolist()
-    red, green, blue = picture[v - 4 : v + 5, u - 3 : u + 4].reshape(-1, 3).mean(axis=0)
+    red, green, blue = image[v - 4 : v + 5, u - 3 : u + 4].reshape(-1, 3).mean(axis=0)
     assert (red > 1.6 * green) == is_red
     assert red > 170.0
     assert is_red or (green > 0.9 * red and blue > 0.8 * red)
 
 
-def test_the_sensors_stand_above_their_published_place(scenario: AcfrScenario) -> None:
+def test_sensors_are_above_their_published_position(scenario: AcfrScenario) -> None:
     pose = scenario.poses_at(floats([1.0]))[0]
     laser = transform_points(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
-    place = transform_points(world_T_table(scenario), floats([1.90, -2.93, 0.0]))
-    np.testing.assert_allclose(laser[:2], place[:2], atol=1e-9)
+    position = transform_points(world_T_table(scenario), floats([1.90, -2.93, 0.0]))
+    np.testing.assert_allclose(laser[:2], position[:2], atol=1e-9)
     assert laser[2] - float(scenario.terrain.height_m(laser[0], laser[1])) == pytest.approx(1.85, abs=0.05)

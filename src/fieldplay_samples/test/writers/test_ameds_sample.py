@@ -64,7 +64,7 @@ def names_and_digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
-def test_every_published_file_is_there_and_no_other(sample: SampleResult) -> None:
+def test_sample_has_exactly_the_published_files(sample: SampleResult) -> None:
     names = sorted(path.name for path in sample.path.iterdir())
     tables = [f"{name}.csv" for name in COLUMNS]
     feeds = ["AuxCamVideoFeed.mp4", "MainCamVideoFeed.mp4"]
@@ -78,7 +78,7 @@ def test_every_published_file_is_there_and_no_other(sample: SampleResult) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))
-def test_a_table_has_its_columns_and_its_rate(sample: SampleResult, name: str) -> None:
+def test_table_has_its_columns_and_its_rate(sample: SampleResult, name: str) -> None:
     values = rows(sample, name)
     rate = {"PlatformMotorEncoders": 50, "Platform2DVelocity": 50}.get(
         name, 1 if "Arm" in name or "Cam" in name else 100
@@ -88,26 +88,26 @@ def test_a_table_has_its_columns_and_its_rate(sample: SampleResult, name: str) -
     assert np.isfinite(values).all()
 
 
-def test_the_second_sample_has_the_same_bytes_from_two_processes(sample: SampleResult, tmp_path: Path) -> None:
+def test_second_sample_has_same_bytes_from_two_processes(sample: SampleResult, tmp_path: Path) -> None:
     parallel = SampleOptions(seconds=2.0, seed=3, settings=TINY, workers=2)
     again = write_sample("ameds", tmp_path / "tiny", parallel)
     assert names_and_digests(again.path) == names_and_digests(sample.path)
     assert again.truth.read_bytes() == sample.truth.read_bytes()
 
 
-def test_the_ins_says_where_it_is_81_mm_above_base_link(sample: SampleResult) -> None:
+def test_ins_reports_position_81_mm_above_base_link(sample: SampleResult) -> None:
     lander = LocalOrigin(latitude_rad=np.radians(37.72351), longitude_rad=np.radians(15.00668), altitude_m=2639.838)
     pose, true = rows(sample, "GnssPose"), truth(sample)
-    place = enu_from_geodetic(lander, pose[:, 2:5])
+    position = enu_from_geodetic(lander, pose[:, 2:5])
     base = np.stack([true["x_m"], true["y_m"], true["z_m"]], axis=1)
-    apart = np.linalg.norm(place - base, axis=1)
-    assert np.abs(place[:, 2] - base[:, 2] - 0.081).max() < 0.05
-    assert apart.max() < 0.081 + 0.06
+    distances = np.linalg.norm(position - base, axis=1)
+    assert np.abs(position[:, 2] - base[:, 2] - 0.081).max() < 0.05
+    assert distances.max() < 0.081 + 0.06
     np.testing.assert_allclose(pose[:, 1] - START_S, true["time_s"], atol=1e-6)
     assert set(pose[:, 11]) == {7.0}
 
 
-def test_heading_and_north_west_up_follow_the_truth(sample: SampleResult) -> None:
+def test_heading_and_north_west_up_follow_truth(sample: SampleResult) -> None:
     true, ins, platform = truth(sample), rows(sample, "GnssPose"), rows(sample, "Platform2DPoseEstimate")
     yaw = 2.0 * np.arctan2(true["qz"], true["qw"])  # up to the tilt
     np.testing.assert_allclose(np.cos(ins[:, 10] + yaw - np.pi / 2), 1.0, atol=1e-3)
@@ -127,7 +127,7 @@ def test_velocities_are_right_in_each_frame(sample: SampleResult) -> None:
     assert (np.sign(body[moving, 1]) == forward[moving]).all()
 
 
-def test_the_gyroscope_is_in_degrees_and_gravity_is_negative_down(sample: SampleResult) -> None:
+def test_gyroscope_is_in_degrees_and_gravity_is_negative_down(sample: SampleResult) -> None:
     imu, rates = rows(sample, "GnssImu"), rows(sample, "GnssBodyAngularVelocity")
     np.testing.assert_allclose(imu[:, 4:7], np.degrees(rates[:, 1:4]), atol=0.25)
     assert np.linalg.norm(imu[:10, 1:4].mean(axis=0)) == pytest.approx(9.7915, abs=0.03)
@@ -136,7 +136,7 @@ def test_the_gyroscope_is_in_degrees_and_gravity_is_negative_down(sample: Sample
     np.testing.assert_allclose(imu[:, 11], 73380.0, atol=60.0)
 
 
-def test_ticks_follow_the_true_steering_and_speeds(sample: SampleResult) -> None:
+def test_ticks_follow_true_steering_and_speeds(sample: SampleResult) -> None:
     encoders, true = rows(sample, "PlatformMotorEncoders"), truth(sample)
     for wheel, sign in enumerate((-1, 1, 1, -1)):
         steer_deg = sign * encoders[:, 13 + wheel] / 907.0875
@@ -148,7 +148,7 @@ def test_ticks_follow_the_true_steering_and_speeds(sample: SampleResult) -> None
         np.testing.assert_allclose(encoders[:, 1 + wheel], speed[::2], atol=0.01)
 
 
-def test_wheel_poses_say_the_same_as_their_angles(sample: SampleResult) -> None:
+def test_wheel_poses_agree_with_their_angles(sample: SampleResult) -> None:
     values = rows(sample, "PlatformWheelPoseEstimate")
     for wheel, side in enumerate((1, 1, -1, -1)):
         roll, pitch, yaw = values[:, 1 + 3 * wheel : 4 + 3 * wheel].T
@@ -169,7 +169,7 @@ def test_images_have_their_size_and_clouds_their_points(sample: SampleResult) ->
         assert ((points[:, 3] >= 0) & (points[:, 3] <= 255)).all()
 
 
-def test_a_zip_holds_one_folder_and_does_not_deflate_images(tmp_path: Path) -> None:
+def test_zip_holds_one_folder_and_does_not_deflate_images(tmp_path: Path) -> None:
     chosen = {**TINY, "header": False, "rock_picking": True, "cloud_stamp_at_end": True}
     options = SampleOptions(seconds=2.0, zip=True, settings=chosen, workers=1)
     result = write_sample("ameds", tmp_path / "picking", options)
@@ -190,20 +190,20 @@ def test_a_zip_holds_one_folder_and_does_not_deflate_images(tmp_path: Path) -> N
     assert first.startswith(f"{START_S}.00")
 
 
-def test_in_a_longer_sample_the_rtk_is_lost_for_a_while() -> None:
+def test_rtk_is_lost_temporarily_in_longer_sample() -> None:
     table = {column.name: column.values for column in ins_tables(make_scenario(1, 20.0, settings()))["GnssPose.csv"]}
     fix, std = table["fix_type"], table["std_north_m"]
     assert [int(fix[0]), int(fix[1100]), int(fix[1280]), int(fix[-1])] == [7, 3, 6, 7]
     assert std[fix == 3].max() > 10 * std[fix == 7].max()
 
 
-def test_a_later_sample_is_the_same_drive_some_time_after() -> None:
+def test_later_sample_is_same_drive_some_time_after() -> None:
     first, second = (make_scenario(3, 2.0, settings() | {"late_s": late_s}) for late_s in (0.0, 3600.0))
     assert second.start_ns - first.start_ns == 3600 * 10**9
     np.testing.assert_array_equal(second.times("arms"), first.times("arms"))
 
 
-def test_the_twists_may_have_the_printed_columns() -> None:
+def test_twists_may_have_printed_columns() -> None:
     usual, printed = (
         platform_tables(make_scenario(3, 2.0, settings() | TINY | {"twist_columns": count}))["Platform2DVelocity.csv"]
         for count in (7, 5)

@@ -67,107 +67,103 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     return stub
 
 
-def written(path: Path, options: SampleOptions = OPTIONS) -> SampleResult:
+def write(path: Path, options: SampleOptions = OPTIONS) -> SampleResult:
     return write_sample("ameds", path, options)
 
 
-def test_the_same_sample_is_used_again(stub: Stub, tmp_path: Path) -> None:
-    first, second = written(tmp_path / "a"), written(tmp_path / "a", replace(OPTIONS, workers=1))
+def test_same_sample_is_used_again(stub: Stub, tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a"), write(tmp_path / "a", replace(OPTIONS, workers=1))
     assert (first.reused, second.reused, stub.calls) == (False, True, 1)
     assert first.path == second.path == tmp_path / "a"
 
 
 def test_other_options_make_another_sample(stub: Stub, tmp_path: Path) -> None:
-    written(tmp_path / "a")
-    assert not written(tmp_path / "a", replace(OPTIONS, seed=2)).reused
-    assert not written(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": "2"})).reused
-    assert written(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": 2})).reused
+    write(tmp_path / "a")
+    assert not write(tmp_path / "a", replace(OPTIONS, seed=2)).reused
+    assert not write(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": "2"})).reused
+    assert write(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": 2})).reused
     assert (tmp_path / "a/data.csv").read_text() == "2 {'header': True, 'rate_hz': 2.0, 'shrink': 4}\n"
 
 
-def test_a_sample_of_other_code_is_made_anew(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written(tmp_path / "a")
+def test_sample_of_other_code_version_is_rewritten(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "a")
     monkeypatch.setattr(sampling, "source_digest", lambda: "changed")
-    assert not written(tmp_path / "a").reused
+    assert not write(tmp_path / "a").reused
 
 
 @pytest.mark.parametrize("damaged", ["a/data.csv", "a.truth.csv"])
-def test_a_damaged_sample_is_made_anew(stub: Stub, tmp_path: Path, damaged: str) -> None:
-    written(tmp_path / "a")
+def test_damaged_sample_is_rewritten(stub: Stub, tmp_path: Path, damaged: str) -> None:
+    write(tmp_path / "a")
     (tmp_path / damaged).write_text("")
-    assert not written(tmp_path / "a").reused
+    assert not write(tmp_path / "a").reused
     assert (tmp_path / "a/data.csv").read_text()
-    assert written(tmp_path / "a").reused
+    assert write(tmp_path / "a").reused
 
 
-def test_further_truth_stands_beside_the_sample_and_belongs_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_further_truth_files_belong_to_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
-    written(tmp_path / "a")
+    write(tmp_path / "a")
     with np.load(tmp_path / "a.airborne.npz") as arrays:
         assert {name: values.tolist() for name, values in arrays.items()} == {"stamp_ns": [5, 7], "kind": [0, 1]}
-    assert written(tmp_path / "a").reused
+    assert write(tmp_path / "a").reused
     (tmp_path / "a.airborne.npz").write_text("")
-    assert not written(tmp_path / "a").reused
+    assert not write(tmp_path / "a").reused
     monkeypatch.setattr(sampling, "_writer", lambda _: Stub())
-    written(tmp_path / "a", replace(OPTIONS, seed=2))
+    write(tmp_path / "a", replace(OPTIONS, seed=2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.sample.json", "a.truth.csv"]
 
 
-def test_further_truth_is_not_written_over_what_is_someone_elses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_further_truth_never_overwrites_foreign_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
     (tmp_path / "a.airborne.npz").write_text("mine")
     with pytest.raises(SampleError, match=r"a\.airborne\.npz is there already"):
-        written(tmp_path / "a")
+        write(tmp_path / "a")
     assert [path.name for path in tmp_path.iterdir()] == ["a.airborne.npz"]
 
 
 @pytest.mark.parametrize("path", ["a", "a.truth.csv", "a.sample.json"])
-def test_what_is_not_a_sample_is_never_written_over(stub: Stub, tmp_path: Path, path: str) -> None:
+def test_foreign_folder_is_never_overwritten(stub: Stub, tmp_path: Path, path: str) -> None:
     (tmp_path / path).write_text("mine")
     with pytest.raises(SampleError, match=f"{path} is there already"):
-        written(tmp_path / "a")
+        write(tmp_path / "a")
     assert (tmp_path / path).read_text() == "mine"
     assert stub.calls == 0
 
 
-def test_a_sample_with_a_file_of_someone_else_in_it_stays(stub: Stub, tmp_path: Path) -> None:
-    written(tmp_path / "a")
+def test_sample_with_foreign_file_is_kept(stub: Stub, tmp_path: Path) -> None:
+    write(tmp_path / "a")
     (tmp_path / "a/notes.txt").write_text("mine")
     with pytest.raises(SampleError, match=r"holds notes\.txt"):
-        written(tmp_path / "a", replace(OPTIONS, seed=2))
+        write(tmp_path / "a", replace(OPTIONS, seed=2))
     assert (tmp_path / "a/data.csv").exists()
 
 
-def test_a_zip_does_not_take_the_truth_of_a_folder(stub: Stub, tmp_path: Path) -> None:
-    written(tmp_path / "a")
+def test_zip_does_not_use_truth_of_folder(stub: Stub, tmp_path: Path) -> None:
+    write(tmp_path / "a")
     with pytest.raises(SampleError, match="belongs to a"):
-        written(tmp_path / "a.zip")
+        write(tmp_path / "a.zip")
 
 
-def test_a_sample_that_was_broken_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_sample_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "_writer", lambda _: Failing())
     with pytest.raises(KeyboardInterrupt):
-        written(tmp_path / "a")
+        write(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("earlier", [False, True])
 @pytest.mark.parametrize("step", range(6))
-def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
+def test_sample_killed_at_any_final_step_is_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, earlier: bool
 ) -> None:
     """What stands there is no sample that is half another one, and the next run clears it all away."""
     whole = tmp_path / "whole"
     monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
-    written(whole / "a")
+    write(whole / "a")
     requested = {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
     if earlier:
         monkeypatch.setattr(sampling, "_writer", lambda _: Stub())
-        written(tmp_path / "some/a", replace(OPTIONS, seed=9))
+        write(tmp_path / "some/a", replace(OPTIONS, seed=9))
         monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
     (tmp_path / "some").mkdir(exist_ok=True)
     if not (child := os.fork()):
@@ -175,12 +171,12 @@ def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
         real = Path.replace
         monkeypatch.setattr(Path, "replace", lambda a, b: real(a, b) if next(steps, None) is not None else os._exit(9))
         monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: os._exit(9))
-        written(tmp_path / "some/a")
+        write(tmp_path / "some/a")
         os._exit(0)
     os.waitpid(child, 0)
-    written(tmp_path / "some/a")
-    found = {path.relative_to(tmp_path / "some"): path for path in (tmp_path / "some").rglob("*") if path.is_file()}
-    assert {name: path.read_bytes() for name, path in found.items()} == requested
+    write(tmp_path / "some/a")
+    paths = {path.relative_to(tmp_path / "some"): path for path in (tmp_path / "some").rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in paths.items()} == requested
 
 
 @pytest.mark.parametrize(
@@ -197,22 +193,22 @@ def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
         (SampleOptions(settings={"shrink": 1.5}), "shrink: expected a whole number"),
     ],
 )
-def test_a_wrong_option_is_told_before_anything_is_written(
+def test_invalid_option_is_reported_before_writing(
     stub: Stub, tmp_path: Path, options: SampleOptions, message: str
 ) -> None:
     with pytest.raises(SampleError, match=message):
-        written(tmp_path / "a", options)
+        write(tmp_path / "a", options)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("dataset", datasets())
-def test_the_defaults_of_all_settings_may_be_given(dataset: str) -> None:
+def test_defaults_of_all_settings_are_accepted(dataset: str) -> None:
     known = settings_of(dataset)
-    for given in (known, {name: str(value) for name, value in known.items()}):
-        assert complete_options(dataset, SampleOptions(settings=given)).settings == known
+    for settings in (known, {name: str(value) for name, value in known.items()}):
+        assert complete_options(dataset, SampleOptions(settings=settings)).settings == known
 
 
-def test_an_unknown_dataset_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+def test_unknown_dataset_is_reported_with_known_ones(tmp_path: Path) -> None:
     with pytest.raises(SampleError, match=r"'moon'.*ameds"):
         write_sample("moon", tmp_path / "a")
     assert "ameds" in datasets()
@@ -220,13 +216,13 @@ def test_an_unknown_dataset_is_told_with_those_that_there_are(tmp_path: Path) ->
     assert issubclass(SampleError, ValueError)
 
 
-def test_progress_is_told_to_its_end(stub: Stub, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    write_sample("ameds", tmp_path / "a", OPTIONS, progress=lambda done, total: told.append((done, total)))
-    assert told == [(1, 1)]
+def test_progress_is_reported_to_its_end(stub: Stub, tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    write_sample("ameds", tmp_path / "a", OPTIONS, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 1)]
 
 
-def test_the_processes_are_spawned_by_a_program_that_has_threads(tmp_path: Path) -> None:
+def test_processes_are_spawned_from_threaded_program(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import multiprocessing, pathlib\n"
@@ -239,7 +235,7 @@ def test_the_processes_are_spawned_by_a_program_that_has_threads(tmp_path: Path)
     assert all("Spawn" in (tmp_path / name).read_text() for name in ("a.txt", "b.txt"))
 
 
-def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+def test_processes_exit_with_killed_program(tmp_path: Path) -> None:
     """They hold its output open for as long as they live; and nothing of theirs stays in the place of what passes."""
     script = tmp_path / "script.py"
     script.write_text(
@@ -257,7 +253,7 @@ def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None
     assert list(scratch.iterdir()) == []
 
 
-def test_tables_keep_times_to_the_nanosecond_and_numbers_to_their_decimals() -> None:
+def test_tables_keep_times_to_nanosecond_and_numbers_to_their_decimals() -> None:
     table = [
         time_column("time_s", np.array([1656928800_000000007, 1656928800_100000000])),
         TextColumn(name="ticks", values=np.array([12345678901, -4])),

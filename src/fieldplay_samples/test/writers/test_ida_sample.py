@@ -47,21 +47,21 @@ def arm(lengths: dict[str, list[float]]) -> SoftArm:
 
 
 @pytest.mark.parametrize(("angles", "naif", "published", "turn"), WRIST)
-def test_the_wrist_is_where_the_archive_s_sources_have_it(
+def test_wrist_pose_matches_archive_sources(
     angles: list[float], naif: list[float], published: list[float], turn: list[float]
 ) -> None:
     row = np.array([angles], float)
     for lengths, expected in ((NAIF, naif), ({}, published)):
         pose = rigid_pose(arm(lengths), row).effector[0]
         assert pose[:3, 3] == pytest.approx(expected, abs=1e-5)  # they print pi/2 as 1.570799947
-        found = quaternion_from_rotation(pose[None, :3, :3])[0]
-        assert abs(found @ turn) == pytest.approx(1.0, abs=1e-6)
+        xyzw = quaternion_from_rotation(pose[None, :3, :3])[0]
+        assert abs(xyzw @ turn) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("payload_kg", "moved_mm"), [(0.0, [-1.322685, -1.276053, 3.353218]), (8.9, [-11.015274, -9.387336, 21.164884])]
 )
-def test_the_arm_bends_as_its_compliances_say(payload_kg: float, moved_mm: list[float]) -> None:
+def test_arm_bends_by_its_compliances(payload_kg: float, moved_mm: list[float]) -> None:
     angles = np.array([[-0.12, -0.5, 1.51, 0.0]])
     rigid = rigid_pose(arm(NAIF), angles)
     attached = transform_points(rigid.effector, ATTACHED)
@@ -69,22 +69,22 @@ def test_the_arm_bends_as_its_compliances_say(payload_kg: float, moved_mm: list[
     assert (transform_points(bent.effector, ATTACHED) - attached)[0] * 1000 == pytest.approx(moved_mm, abs=1e-3)
 
 
-def test_its_own_weight_turns_the_joints() -> None:
+def test_own_weight_deflects_joints() -> None:
     angles, none = np.array([[-0.12, -0.5, 1.51, 0.0]]), np.zeros(1)
     moments = gravity_moments(arm(NAIF), rigid_pose(arm(NAIF), angles), none, np.zeros((1, 3)))
     assert moments[0] == pytest.approx([-0.522639, 9.694968, 1.410635, 0.035327], abs=5e-6)
 
 
-def test_angles_that_reach_a_place_lead_there() -> None:
+def test_inverse_kinematics_angles_reach_position() -> None:
     rng = np.random.default_rng(3)
     angles = np.column_stack([rng.uniform(low, high, 50) for low, high in ((-3, 1), (-1, 1), (0.1, 3), (0, 3))])
     offset = np.array([0.0779, 0.0, 0.1129])
     rigid = rigid_pose(arm({}), angles)
     tip = transform_points(rigid.effector, offset)
     away = np.hypot(tip[:, 0], tip[:, 1]) > 0.4  # nearer, the azimuth may be the other way round
-    found = angles_to_reach(arm({}), tip, angles[:, 1:].sum(axis=1), offset)
+    solution = angles_to_reach(arm({}), tip, angles[:, 1:].sum(axis=1), offset)
     assert away.sum() > 20
-    assert transform_points(rigid_pose(arm({}), found).effector, offset)[away] == pytest.approx(tip[away], abs=1e-9)
+    assert transform_points(rigid_pose(arm({}), solution).effector, offset)[away] == pytest.approx(tip[away], abs=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def motion(bundle: Path, pattern: str) -> np.ndarray:
     return np.loadtxt(path, delimiter=",", skiprows=1)
 
 
-def test_the_tables_are_as_their_labels_say(bundle: Path) -> None:
+def test_tables_match_their_labels(bundle: Path) -> None:
     space = {"pds": "http://pds.nasa.gov/pds4/pds/v1"}
     tables = sorted(bundle.glob("data_raw_calibrated/*_eu.csv"))
     assert len(tables) == 4
@@ -116,7 +116,7 @@ def test_the_tables_are_as_their_labels_say(bundle: Path) -> None:
         assert [re.sub(r"\(.*", "", name).strip("#") for name in heading.decode().strip().split(",")] == names
 
 
-def test_the_arm_presses_only_where_it_touches_the_ground(bundle: Path) -> None:
+def test_arm_presses_only_where_it_touches_ground(bundle: Path) -> None:
     rows = motion(bundle, "A0087_0209_*")
     z, force, tool = rows[:, 31], rows[:, 55], rows[:, 28]
     known = force > -99999
@@ -128,7 +128,7 @@ def test_the_arm_presses_only_where_it_touches_the_ground(bundle: Path) -> None:
     assert set(tool) == {0.0, 2.0}
 
 
-def test_where_it_touches_the_ground_the_bent_tool_is_truly_there(tmp_path: Path) -> None:
+def test_bent_tool_is_on_ground_at_contact(tmp_path: Path) -> None:
     settings = {"scene": "touch", "touches": 4}
     path = write_sample("ida", tmp_path / "touch", SampleOptions(seconds=25.0, settings=settings)).path
     with np.load(tmp_path / "touch.contacts.npz") as truth:
@@ -140,7 +140,7 @@ def test_where_it_touches_the_ground_the_bent_tool_is_truly_there(tmp_path: Path
     assert down.max() == pytest.approx(press.max() - 2.22, abs=0.2)
 
 
-def test_the_payload_weighs_on_the_arm(bundle: Path) -> None:
+def test_payload_weighs_on_arm(bundle: Path) -> None:
     rows = motion(bundle, "A0087_0022_*")
     sag_mm = (rows[:, 39] - rows[:, 31]) * 1000  # z of the bent arm and of the rigid one
     carries = rows[:, 57] == 3
@@ -149,7 +149,7 @@ def test_the_payload_weighs_on_the_arm(bundle: Path) -> None:
     assert rows[:, 32] == pytest.approx(1.5014, abs=5e-5)
 
 
-def test_the_history_has_three_hundred_blocks_of_which_the_last_is_the_status(bundle: Path) -> None:
+def test_history_has_300_blocks_and_ends_with_status(bundle: Path) -> None:
     (past,) = bundle.glob("data_ancillary/A0085_*_000_system_float.txt")
     (status,) = bundle.glob("data_ancillary/A0089_0420_*_006_arm_float.txt")
     blocks = re.split(r"\d+ points before latest \(index = \d+\):", past.read_text())
@@ -157,12 +157,12 @@ def test_the_history_has_three_hundred_blocks_of_which_the_last_is_the_status(bu
     assert blocks[-1].strip() in status.read_text().replace("\r", "")
 
 
-def test_the_parameter_file_has_all_sets(bundle: Path) -> None:
+def test_parameter_file_has_all_sets(bundle: Path) -> None:
     (path,) = bundle.glob("data_ancillary/A0086_*_012.txt")
     assert path.read_text().count("Parameter Set: ") == 32
 
 
-def test_the_same_seed_gives_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
+def test_same_seed_gives_same_bytes(bundle: Path, tmp_path: Path) -> None:
     again = write_sample("ida", tmp_path / "again", SampleOptions(seconds=12.0)).path
     names = sorted(path.relative_to(bundle) for path in bundle.rglob("*.*"))
     assert names == sorted(path.relative_to(again) for path in again.rglob("*.*"))

@@ -52,40 +52,40 @@ def of_topic(messages: list[Message], topic: str) -> list[Any]:
     return [message for name, _, message in messages if name == topic]
 
 
-def test_every_file_of_a_sequence_is_there_and_no_other(folder: Path) -> None:
+def test_sequence_has_exactly_the_published_files(folder: Path) -> None:
     pairs = [f"zed/{side}_{START_S + second}.020000.png" for side in ("left", "right") for second in (0, 1)]
     logs = ["gps.log", "imu.log", "odometry_raw.log", "sequence04_gt.txt"]
     assert sorted(digests(folder)) == sorted(["calibration04.yaml", *logs, *pairs])
 
 
-def test_images_have_the_published_size_and_three_channels(folder: Path) -> None:
+def test_images_have_published_size_and_three_channels(folder: Path) -> None:
     for path in (folder / "zed").iterdir():
         image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         assert image is not None and image.shape == (376, 672, 3)
 
 
-def test_lines_have_the_tokens_that_the_authors_programs_read(folder: Path) -> None:
+def test_lines_have_tokens_of_author_programs(folder: Path) -> None:
     rows = {
         name: [line.split(" ") for line in (folder / name).read_text().splitlines()]
         for name in ("imu.log", "gps.log", "odometry_raw.log")
     }
-    assert {name: len(found) for name, found in rows.items()} == {"imu.log": 280, "gps.log": 20, "odometry_raw.log": 20}
+    assert {name: len(lines) for name, lines in rows.items()} == {"imu.log": 280, "gps.log": 20, "odometry_raw.log": 20}
     assert {len(row) for row in rows["imu.log"]} == {9}
     assert all(label.endswith(":") and text[:4] in ("$GPG", "$GPR") for _, label, text in rows["gps.log"])
     fields = [row[2].split(",") for row in rows["odometry_raw.log"]]
-    assert {len(found) for found in fields} == {18}
-    assert {found[17][1:] for found in fields} == {")"}
-    assert all(len(row[0].partition(".")[2]) == 6 for found in rows.values() for row in found)
+    assert {len(lines) for lines in fields} == {18}
+    assert {lines[17][1:] for lines in fields} == {")"}
+    assert all(len(row[0].partition(".")[2]) == 6 for lines in rows.values() for row in lines)
 
 
-def test_the_calibration_has_the_keys_that_the_authors_programs_read(folder: Path) -> None:
+def test_calibration_has_keys_of_author_programs(folder: Path) -> None:
     calibration = yaml.safe_load((folder / "calibration04.yaml").read_text())
     assert sorted(calibration) == ["cam0", "cam1", "gps", "imu", "odom"]
     assert calibration["imu"]["rotation_imu_baselink"] == [0.784171987, 0.000788065, 0.620542634, -0.000716013]
     assert calibration["cam1"]["resolution"] == [672, 376]
 
 
-def test_the_ground_truth_starts_at_zero_and_goes_forward(folder: Path) -> None:
+def test_ground_truth_starts_at_zero_and_goes_forward(folder: Path) -> None:
     rows = np.loadtxt(folder / "sequence04_gt.txt")
     assert rows.shape == (10, 8)
     np.testing.assert_array_equal(rows[0, 1:], [0, 0, 0, 0, 0, 0, 1])
@@ -94,31 +94,33 @@ def test_the_ground_truth_starts_at_zero_and_goes_forward(folder: Path) -> None:
     assert abs(farthest[2]) < 0.2 * farthest[1]
 
 
-def test_the_same_options_make_the_same_bytes(folder: Path, bag: Path, tmp_path: Path) -> None:
+def test_same_options_give_same_bytes(folder: Path, bag: Path, tmp_path: Path) -> None:
     assert digests(tiny(tmp_path / "raw", workers=2).path) == digests(folder)
     assert digests(tiny(tmp_path / "bag", bag=True).path) == digests(bag.parent)
 
 
-def test_the_bag_stands_alone_with_the_authors_topics(bag: Path, messages: list[Message]) -> None:
+def test_bag_has_author_topics(bag: Path, messages: list[Message]) -> None:
     assert [path.name for path in bag.parent.iterdir()] == ["sequence04.bag"]
     cameras = {f"/stereo/{side}/{kind}": 2 for side in ("left", "right") for kind in ("image_raw", "camera_info")}
     rest = {"/imu": 280, "/gps/fix": 10, "/gps/vel": 10, "/odom": 20, "tf_static": 20}
     assert Counter(topic for topic, _, _ in messages) == {**cameras, **rest}
 
 
-def test_streams_lie_one_after_the_other_in_the_bag(tmp_path: Path) -> None:
+def test_streams_are_consecutive_in_bag(tmp_path: Path) -> None:
     plain = tiny(tmp_path / "bag", bag=True, bag_compression="none").path / "sequence04.bag"
     data = plain.read_bytes()
-    ends = {side: f"/stereo/{side}".encode() + (376).to_bytes(4, "little") for side in ("left", "right")}  # of headers
+    markers = {
+        side: f"/stereo/{side}".encode() + (376).to_bytes(4, "little") for side in ("left", "right")
+    }  # of headers
     with Reader(plain) as reader:
         topics = [link.topic for link in sorted(reader.connections, key=lambda link: link.id)]
     cameras = [f"/stereo/{side}/{kind}" for side in ("left", "right") for kind in ("image_raw", "camera_info")]
     assert topics == ["/imu", *cameras, "/gps/fix", "/gps/vel", "/odom", "tf_static"]
-    assert data.count(ends["left"]) == data.count(ends["right"]) == 2
-    assert data.rfind(ends["left"]) < data.find(ends["right"])
+    assert data.count(markers["left"]) == data.count(markers["right"]) == 2
+    assert data.rfind(markers["left"]) < data.find(markers["right"])
 
 
-def test_frames_of_the_bag_are_those_of_the_authors(messages: list[Message]) -> None:
+def test_frames_of_bag_are_those_of_authors(messages: list[Message]) -> None:
     frames = {topic: message.header.frame_id for topic, _, message in messages if hasattr(message, "header")}
     assert frames == {
         "/imu": "imu",
@@ -134,22 +136,22 @@ def test_frames_of_the_bag_are_those_of_the_authors(messages: list[Message]) -> 
     assert links == [("base_link", "imu"), ("imu", "left"), ("imu", "right"), ("base_link", "gps")]
 
 
-def test_the_bag_says_what_the_logs_say(folder: Path, messages: list[Message]) -> None:
+def test_bag_and_logs_agree(folder: Path, messages: list[Message]) -> None:
     logged = np.array([line.split()[3:] for line in (folder / "imu.log").read_text().splitlines()], float)
     offsets = yaml.safe_load((folder / "calibration04.yaml").read_text())["imu"]
     force = (logged[:, 3:] - offsets["acc_offset"]) * 9.80665e-3
     rates = np.radians(logged[:, :3] - offsets["gyro_offset"])
     own = of_topic(messages, "/imu")
-    found = [[getattr(one.linear_acceleration, axis) for axis in "xyz"] for one in own]
-    turning = [[getattr(one.angular_velocity, axis) for axis in "xyz"] for one in own]
-    np.testing.assert_allclose(found, force, atol=1e-9)
-    np.testing.assert_allclose(turning, rates, atol=1e-9)
+    accelerations = [[getattr(one.linear_acceleration, axis) for axis in "xyz"] for one in own]
+    angular_rates = [[getattr(one.angular_velocity, axis) for axis in "xyz"] for one in own]
+    np.testing.assert_allclose(accelerations, force, atol=1e-9)
+    np.testing.assert_allclose(angular_rates, rates, atol=1e-9)
     left = cv2.imread(str(folder / "zed" / f"left_{START_S}.020000.png"))
     image = of_topic(messages, "/stereo/left/image_raw")[0]
     np.testing.assert_array_equal(image.data.reshape(376, 672, 3), left)
 
 
-def test_the_twist_of_the_bag_lies_in_odom(messages: list[Message]) -> None:
+def test_twist_of_bag_lies_in_odom(messages: list[Message]) -> None:
     own = of_topic(messages, "/odom")
     heading = np.array([2 * np.arctan2(one.pose.pose.orientation.z, one.pose.pose.orientation.w) for one in own])
     x, y = (np.array([getattr(one.twist.twist.linear, axis) for one in own]) for axis in "xy")

@@ -42,28 +42,28 @@ def robot() -> Ackermann:
 
 
 @pytest.mark.parametrize("sequence", sorted(LEFT_CAMERA_M))
-def test_the_left_camera_is_where_the_calibration_puts_it(sequence: int) -> None:
+def test_left_camera_is_where_calibration_puts_it(sequence: int) -> None:
     pose = make_scenario(1, 2.0, {**settings(), "sequence": sequence}).rig.base_T_camera["left"]
     np.testing.assert_allclose(pose[:3, 3], LEFT_CAMERA_M[sequence], atol=2e-6)
     assert np.degrees(np.arcsin(-pose[2, 2])) == pytest.approx(LOOKS_DOWN_DEG[sequence], abs=0.01)
 
 
-def test_the_right_camera_is_where_the_left_one_has_it(scenario: RosarioScenario) -> None:
+def test_right_camera_is_at_baseline_of_left(scenario: RosarioScenario) -> None:
     cameras = scenario.rig.base_T_camera
     right_T_left = np.linalg.inv(cameras["right"]) @ cameras["left"]
     np.testing.assert_allclose(right_T_left[:3, 3], [-0.118718331, 0.0000521848390, -0.000269290935], atol=1e-9)
 
 
-def test_the_pair_is_rectified_as_in_the_authors_bags(scenario: RosarioScenario) -> None:
-    found = rectification(scenario.rig)
-    assert found["left"]["R"][0] == pytest.approx([0.999873448, 0.000736688, 0.015891669], abs=1e-8)
-    assert found["right"]["R"][2] == pytest.approx([-0.002268999, -0.001567742, 0.999996197], abs=1e-8)
+def test_pair_is_rectified_as_in_authors_bags(scenario: RosarioScenario) -> None:
+    matrices = rectification(scenario.rig)
+    assert matrices["left"]["R"][0] == pytest.approx([0.999873448, 0.000736688, 0.015891669], abs=1e-8)
+    assert matrices["right"]["R"][2] == pytest.approx([-0.002268999, -0.001567742, 0.999996197], abs=1e-8)
     projection = [351.0571182029654, 0, 340.7338447570801, -41.67702640441882]
-    assert found["right"]["P"][0] == pytest.approx(projection, abs=0.01)
-    assert found["left"]["P"][1] == pytest.approx([0, 351.0571182029654, 201.70985984802246, 0], abs=0.01)
+    assert matrices["right"]["P"][0] == pytest.approx(projection, abs=0.01)
+    assert matrices["left"]["P"][1] == pytest.approx([0, 351.0571182029654, 201.70985984802246, 0], abs=0.01)
 
 
-def test_the_authors_odometry_gives_the_published_numbers(robot: Ackermann) -> None:
+def test_authors_odometry_gives_published_numbers(robot: Ackermann) -> None:
     logged = floats(LOGGED)
     rows = OdometryRows(
         stamp_ns=np.arange(5) * 100_000_000,
@@ -81,12 +81,12 @@ def test_sentences_end_with_their_checksum() -> None:
     assert (sentence(gga), sentence(rmc)) == (f"${gga}*76", f"${rmc}*6F")
 
 
-def test_a_hundred_units_beyond_zero_steer_19_degrees_to_the_right(robot: Ackermann) -> None:
+def test_hundred_units_beyond_zero_steer_19_degrees_to_right(robot: Ackermann) -> None:
     assert robot.raw_from_steering(np.radians([-19.0, 0.0])) == pytest.approx([100.0 - 5.67, -5.67])
     assert robot.rpm_from_speed(floats([2.0892])) == pytest.approx([70.0], abs=0.01)
 
 
-def test_the_outer_wheels_are_faster_and_the_rear_ones_mean_the_speed(scenario: RosarioScenario) -> None:
+def test_outer_wheels_are_faster_and_rear_ones_mean_speed(scenario: RosarioScenario) -> None:
     time = scenario.times("odometry")
     speeds = wheel_speeds(scenario.robot, scenario.wheels, time)
     truth, turn = scenario.wheels.speed_m_s.at(time), scenario.wheels.turn_rad_s.at(time)
@@ -98,7 +98,7 @@ def test_the_outer_wheels_are_faster_and_the_rear_ones_mean_the_speed(scenario: 
     assert np.abs(turn).max() > 0.01
 
 
-def test_the_speed_of_the_log_follows_the_digit(scenario: RosarioScenario) -> None:
+def test_speed_of_log_follows_digit(scenario: RosarioScenario) -> None:
     time = scenario.times("odometry")
     rows = odometry_rows(scenario, wheel_speeds(scenario.robot, scenario.wheels, time))
     mean = np.minimum(rows.rpm[:, 2], rows.rpm[:, 3]) * np.where(rows.digit == 0, 1, -1) * np.pi * 0.57 / 60
@@ -107,7 +107,7 @@ def test_the_speed_of_the_log_follows_the_digit(scenario: RosarioScenario) -> No
     np.testing.assert_allclose(mean, scenario.wheels.speed_m_s.at(time), atol=0.06)
 
 
-def test_the_offsets_are_in_the_numbers_of_the_imu(scenario: RosarioScenario) -> None:
+def test_offsets_are_in_numbers_of_imu(scenario: RosarioScenario) -> None:
     rows, offsets = imu_rows(scenario), scenario.rig.calibration["imu"]
     force = rows.force_milli_g[:20].mean(axis=0) - offsets["acc_offset"]
     assert np.linalg.norm(force) == pytest.approx(1000 * 9.796 / 9.80665, abs=4.0)
@@ -115,6 +115,6 @@ def test_the_offsets_are_in_the_numbers_of_the_imu(scenario: RosarioScenario) ->
 
 
 @pytest.mark.parametrize("wrong", [{"sequence": 7}, {"bag_compression": "zip"}])
-def test_settings_that_cannot_be_are_refused_by_name(wrong: dict[str, object]) -> None:
+def test_impossible_settings_are_rejected_by_name(wrong: dict[str, object]) -> None:
     with pytest.raises(SampleError, match=next(iter(wrong))):
         make_scenario(1, 2.0, {**settings(), **wrong})

@@ -18,7 +18,7 @@ from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_worl
 
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 30, "scene": "box"}
 NUMBERS = numbers_of("sherpatt")
-LENS = NUMBERS["camera"]
+CAMERA = NUMBERS["camera"]
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
 
@@ -29,41 +29,43 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seen(out: Path) -> tuple[GroundWithBox, dict[str, np.ndarray]]:
+def world_with_truth(out: Path) -> tuple[GroundWithBox, dict[str, np.ndarray]]:
     return truth_of(out)
 
 
-def test_the_whole_box_is_in_every_image_and_all_its_sides_in_some(
-    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+def test_whole_box_is_in_every_image_and_all_its_sides_in_some(
+    world_with_truth: tuple[GroundWithBox, dict[str, np.ndarray]],
 ) -> None:
-    world, true = seen
+    world, true = world_with_truth
     assert len(true["map_T_left"]) == len(true["stamp_ns"]) == 10
     corners = world.box.world_T_box @ np.c_[CORNERS * world.box.sizes_m, np.ones(8)].T
     optical = np.linalg.inv(true["map_T_left"]) @ corners
-    u, v = LENS["f"] * optical[:, :2].swapaxes(0, 1) / optical[:, 2]
+    u, v = CAMERA["f"] * optical[:, :2].swapaxes(0, 1) / optical[:, 2]
     assert (np.abs(u) < 400).all() and (np.abs(v) < 386).all()
     assert (optical[:, 2] > 2.0).all() and (optical[:, 2] < 5.0).all()
-    places = (np.linalg.inv(world.box.world_T_box) @ true["map_T_left"])[:, :2, 3]
+    positions = (np.linalg.inv(world.box.world_T_box) @ true["map_T_left"])[:, :2, 3]
     for side in ([1, 0], [0, 1], [-1, 0], [0, -1]):
-        before = (places * side).sum(axis=1) - np.abs(np.array(side) * world.box.sizes_m[:2]).sum() / 2
-        steepest = before / np.linalg.norm(places, axis=1)
+        before = (positions * side).sum(axis=1) - np.abs(np.array(side) * world.box.sizes_m[:2]).sum() / 2
+        steepest = before / np.linalg.norm(positions, axis=1)
         assert steepest.max() > np.sin(np.radians(20))
-    turned = np.diff(np.unwrap(np.arctan2(*places.T[::-1])))
+    turned = np.diff(np.unwrap(np.arctan2(*positions.T[::-1])))
     assert np.degrees(turned) == pytest.approx(np.full(9, 18.0), abs=1.5)
 
 
-def test_the_depths_that_cameras_see_lie_on_the_surfaces_and_others_do_not(
-    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+def test_visible_depths_lie_on_surfaces_and_others_do_not(
+    world_with_truth: tuple[GroundWithBox, dict[str, np.ndarray]],
 ) -> None:
-    world, true = seen
-    lens = (LENS["f"], LENS["f"], LENS["cx"], LENS["cy"])
-    camera = camera_from_numbers(LENS["width"], LENS["height"], lens, (0.0,) * 5)
+    world, true = world_with_truth
+    intrinsics = (CAMERA["f"], CAMERA["f"], CAMERA["cx"], CAMERA["cy"])
+    camera = camera_from_numbers(CAMERA["width"], CAMERA["height"], intrinsics, (0.0,) * 5)
     scenario = make_scenario(1, 10.0, {**NUMBERS["settings"], **TINY})
     shrink = 12
     for pose in true["map_T_left"][::4]:
         deep = depth(make_world(scenario), camera, pose, shrink=shrink).astype(float)
         v, u = (np.indices(deep.shape) + 0.5) * shrink - 0.5
-        points = np.stack([(u - LENS["cx"]) / LENS["f"] * deep, (v - LENS["cy"]) / LENS["f"] * deep, deep], axis=-1)
+        points = np.stack(
+            [(u - CAMERA["cx"]) / CAMERA["f"] * deep, (v - CAMERA["cy"]) / CAMERA["f"] * deep, deep], axis=-1
+        )
         near = points[deep < 8.0] @ pose[:3, :3].T + pose[:3, 3]
         on_box = np.abs(world.box.distance_m(near)) < 1e-3
         assert 0.05 < on_box.mean() < 0.3
@@ -72,10 +74,10 @@ def test_the_depths_that_cameras_see_lie_on_the_surfaces_and_others_do_not(
         assert world.distance_m(raised).max() > 0.09
 
 
-def test_the_box_stands_on_the_ground_with_no_edge_in_the_air(
-    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+def test_box_is_on_ground_with_no_edge_in_air(
+    world_with_truth: tuple[GroundWithBox, dict[str, np.ndarray]],
 ) -> None:
-    world, _ = seen
+    world, _ = world_with_truth
     pose, sizes = world.box.world_T_box, world.box.sizes_m
     below = np.array([[x, y, -0.5] for x in np.linspace(-0.5, 0.5, 7) for y in np.linspace(-0.5, 0.5, 7)]) * sizes
     feet = below @ pose[:3, :3].T + pose[:3, 3]
@@ -85,14 +87,14 @@ def test_the_box_stands_on_the_ground_with_no_edge_in_the_air(
     assert pose[:3, :3] @ pose[:3, :3].T == pytest.approx(np.eye(3), abs=1e-12)
 
 
-def test_distances_from_a_box_by_hand() -> None:
+def test_box_distances_match_explicit_values() -> None:
     turn = Rotation.from_euler("z", 90, degrees=True).as_matrix()
     box = StandingBox(world_T_box=np.vstack([np.c_[turn, [1, 2, 3]], [0, 0, 0, 1]]), sizes_m=np.array([2.0, 1.0, 0.6]))
     points = np.array([[1, 2, 3.5], [1, 3.2, 3], [1.8, 2, 3], [1.9, 3.3, 3.3], [1, 2, 3.2], [1, 2, 3]])
     assert box.distance_m(points) == pytest.approx([0.2, 0.2, 0.3, 0.5, -0.1, -0.3])
 
 
-def test_distances_from_a_slope_are_those_along_its_normal() -> None:
+def test_distances_from_slope_are_those_along_its_normal() -> None:
     flat = (Unevenness(rms_m=1e-9, longest_m=100.0, shortest_m=50.0),)
     slope = Terrain(seed=1, layers=flat, soil=terrain_named("volcano", seed=1).soil, slope=(0.75, 0.0))
     far = StandingBox(world_T_box=np.eye(4) + np.eye(4, k=3) * 100, sizes_m=np.ones(3))
@@ -102,7 +104,7 @@ def test_distances_from_a_slope_are_those_along_its_normal() -> None:
     )
 
 
-def test_the_turned_unit_stands_in_the_settings(out: Path, seen: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
+def test_rotated_unit_is_in_settings(out: Path, world_with_truth: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
     data = (out / "recording_20181127-111500_tf.msg").read_bytes()
     frames = msgpack.unpackb(data, raw=False, strict_map_key=False, use_list=False)
     turn = Rotation.from_quat(frames["tcp_base", "tcp"]["rotation"])
@@ -111,7 +113,7 @@ def test_the_turned_unit_stands_in_the_settings(out: Path, seen: tuple[GroundWit
     assert frames["tcp", "camera_left"]["rotation"] == tuple(NUMBERS["settings_tf"][4][5:])
 
 
-def test_a_sample_without_a_box_has_no_such_truth(tmp_path: Path) -> None:
+def test_sample_without_box_has_no_box_truth(tmp_path: Path) -> None:
     with pytest.raises(SampleError, match=r"expected a sample of sherpatt around a box with out.box.npz beside it"):
         truth_of(tmp_path / "out")
 
@@ -123,13 +125,13 @@ def test_a_sample_without_a_box_has_no_such_truth(tmp_path: Path) -> None:
         ({"circle_deg_s": 91}, "expected 90 at most"),
     ],
 )
-def test_a_scene_that_does_not_exist_is_refused(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_unknown_scene_is_rejected(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(SampleError, match=message):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings=settings))
 
 
-def test_the_box_is_measured_by_the_medians_of_its_sides(seen: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
-    world, _ = seen
+def test_box_is_measured_by_medians_of_its_sides(world_with_truth: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
+    world, _ = world_with_truth
     pose, sizes = world.box.world_T_box, world.box.sizes_m
     rng = np.random.default_rng(0)
     own = rng.uniform(-0.5, 0.5, (6000, 3)) * sizes

@@ -43,7 +43,7 @@ def pixels(points: Array) -> Array:
     return np.asarray(LENS["f"] * points[..., :2] / points[..., 2:] + [LENS["cx"], LENS["cy"]])
 
 
-def test_it_comes_from_the_right_shows_both_wheels_of_its_left_side_and_goes(
+def test_other_rover_enters_from_right_shows_left_wheels_and_leaves(
     scenario: SherpattScenario, rover: PassingRover
 ) -> None:
     poses = camera_T_robot(scenario, rover)
@@ -59,7 +59,7 @@ def test_it_comes_from_the_right_shows_both_wheels_of_its_left_side_and_goes(
     assert np.degrees(np.ptp(heading)) > 5, "it bends"
 
 
-def test_its_wheels_stand_on_the_ground_and_roll(scenario: SherpattScenario, rover: PassingRover) -> None:
+def test_wheels_of_other_rover_touch_ground_and_roll(scenario: SherpattScenario, rover: PassingRover) -> None:
     poses, wheels = rover.map_T_robot(TIME), rover.wheels_m()
     below = wheels - [0.0, 0.0, OWN["wheels"]["radius"]]
     feet = below @ poses[:, :3, :3].swapaxes(1, 2) + poses[:, None, :3, 3]
@@ -70,9 +70,9 @@ def test_its_wheels_stand_on_the_ground_and_roll(scenario: SherpattScenario, rov
     assert np.linalg.norm(ahead, axis=1).sum() / OWN["seconds"] == pytest.approx(OWN["speed"], rel=0.01)
 
 
-def test_what_the_camera_sees_of_it_is_where_the_truth_has_it(scenario: SherpattScenario, rover: PassingRover) -> None:
-    lens = (LENS["f"], LENS["f"], LENS["cx"], LENS["cy"])
-    camera = camera_from_numbers(LENS["width"], LENS["height"], lens, (0.0,) * 5)
+def test_camera_view_of_other_rover_matches_truth(scenario: SherpattScenario, rover: PassingRover) -> None:
+    intrinsics = (LENS["f"], LENS["f"], LENS["cx"], LENS["cy"])
+    camera = camera_from_numbers(LENS["width"], LENS["height"], intrinsics, (0.0,) * 5)
     world = make_world(scenario)
     for time_s in (4.0, 5.5):
         pose = scenario.drive.motion.pose_at(floats([time_s]))[0] @ scenario.body_T_camera()["left"]
@@ -81,17 +81,19 @@ def test_what_the_camera_sees_of_it_is_where_the_truth_has_it(scenario: Sherpatt
         without = depth(world, camera, pose, shrink=SHRINK)
         away = floats([OWN["wheels"]["radius"] * 0.45, 0.0, 0.0])  # off the knob
         for face in rover.wheels_m()[[0, 2]]:
-            for place in (face + away, face - away):
-                point = camera_T_now[:3, :3] @ place + camera_T_now[:3, 3]
+            for corner in (face + away, face - away):
+                point = camera_T_now[:3, :3] @ corner + camera_T_now[:3, 3]
                 column, row = (round((each + 0.5) / SHRINK - 0.5) for each in pixels(point))
                 assert with_it[row, column] == pytest.approx(point[2], abs=0.03)
                 assert without[row, column] > point[2] + 0.3
         assert 0.03 < (with_it < without - np.float32(0.01)).mean() < 0.15
 
 
-def test_the_truth_of_it_lies_beside_the_archive(tmp_path: Any) -> None:
+def test_truth_is_written_next_to_archive(tmp_path: Any) -> None:
     settings = {"scene": "passing", "image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 8, "color_every": 100}
-    made = write_sample("sherpatt", tmp_path / "out", SampleOptions(seconds=2.0, seed=1, settings=settings, workers=1))
+    result = write_sample(
+        "sherpatt", tmp_path / "out", SampleOptions(seconds=2.0, seed=1, settings=settings, workers=1)
+    )
     with np.load(tmp_path / "out.passing.npz") as truth:
         assert sorted(truth.files) == ["map_T_left", "map_T_robot", "stamp_ns", "wheel_radius_m", "wheels_m"]
         assert truth["map_T_robot"].shape == truth["map_T_left"].shape == (2, 4, 4)
@@ -99,10 +101,10 @@ def test_the_truth_of_it_lies_beside_the_archive(tmp_path: Any) -> None:
         assert truth["wheels_m"].tolist() == [[x, y, 0.0] for x in (0.4, -0.4) for y in (0.39, -0.39)]
         assert truth["wheel_radius_m"] == 0.22
     again = write_sample("sherpatt", tmp_path / "out", SampleOptions(seconds=2.0, seed=1, settings=settings, workers=1))
-    assert again.reused and not made.reused
+    assert again.reused and not result.reused
 
 
-def test_it_has_a_way_of_its_own(tmp_path: Any) -> None:
+def test_other_rover_has_its_own_trajectory(tmp_path: Any) -> None:
     settings = {"scene": "passing", "route": "loop"}
     with pytest.raises(SampleError, match="route: expected free where another rover passes, got 'loop'"):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings=settings))

@@ -16,9 +16,9 @@ from fieldplay_samples.writers.sherpatt.measured import dgps_log
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
 
 NUMBERS = numbers_of("sherpatt")
-LENS = NUMBERS["camera"]
+CAMERA = NUMBERS["camera"]
 LAP_M = 60.0
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 
 def drive_of(name: str, seconds: float | None = None) -> SherpattScenario:
@@ -36,18 +36,18 @@ def again() -> SherpattScenario:
     return drive_of("again")
 
 
-def ways(scenario: SherpattScenario) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def trajectories(scenario: SherpattScenario) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times (n,), travelled way (n,), x y z roll pitch yaw (n, 6)."""
     time = np.linspace(0.0, scenario.seconds, 4000)
     return time, scenario.drive.travelled_m.at(time), scenario.drive.motion.coordinates.at(time)
 
 
-def test_the_loop_comes_back_to_its_start_and_goes_the_first_ten_metres_again(loop: SherpattScenario) -> None:
-    time, way, places = ways(loop)
+def test_loop_returns_to_start_and_repeats_first_ten_metres(loop: SherpattScenario) -> None:
+    time, distance, poses = trajectories(loop)
     assert loop.seconds == 74.0
-    assert way[-1] == pytest.approx(LAP_M + 10.0, abs=1e-6)
+    assert distance[-1] == pytest.approx(LAP_M + 10.0, abs=1e-6)
     first, second = (
-        np.stack([np.interp(start + np.linspace(0.1, 9.9, 50), way, column) for column in places.T], axis=1)
+        np.stack([np.interp(start + np.linspace(0.1, 9.9, 50), distance, column) for column in poses.T], axis=1)
         for start in (0.0, LAP_M)
     )
     assert np.abs(second[:, :5] - first[:, :5]).max() < 5e-4
@@ -57,45 +57,43 @@ def test_the_loop_comes_back_to_its_start_and_goes_the_first_ten_metres_again(lo
     assert np.abs(speed[[0, -1]]).max() < 1e-6
 
 
-def test_the_loop_has_bends_to_both_sides_that_the_rover_can_go(loop: SherpattScenario) -> None:
+def test_loop_has_feasible_bends_to_both_sides(loop: SherpattScenario) -> None:
     curvature = loop.drive.curvature_1_m.at(np.linspace(3.0, 60.0, 500))
     assert 0.1 < curvature.max() < 1 / NUMBERS["limits"]["least_radius_m"]
     assert -1 / NUMBERS["limits"]["least_radius_m"] < curvature.min() < -0.1
 
 
-def test_a_shorter_one_is_the_begin_of_it(loop: SherpattScenario) -> None:
+def test_shorter_sample_is_start_of_longer_one(loop: SherpattScenario) -> None:
     short = drive_of("loop", 20.0)
     time = np.linspace(0.0, 20.0, 101)
     assert short.drive.motion.coordinates.at(time) == pytest.approx(loop.drive.motion.coordinates.at(time), abs=1e-6)
 
 
-def test_another_day_goes_the_same_way_from_elsewhere_a_bit_aside(
+def test_other_day_follows_same_path_from_elsewhere_slightly_offset(
     loop: SherpattScenario, again: SherpattScenario
 ) -> None:
-    places, others = ways(loop)[2][:, :2], ways(again)[2][:, :2]
-    apart = np.linalg.norm(others[:, None] - places[None], axis=2).min(axis=1)
-    assert apart.min() > 0.05
-    assert 0.25 < apart.max() < 0.35
-    assert np.linalg.norm(others[0] - places[0]) > 10.0
+    positions, others = trajectories(loop)[2][:, :2], trajectories(again)[2][:, :2]
+    distances = np.linalg.norm(others[:, None] - positions[None], axis=2).min(axis=1)
+    assert distances.min() > 0.05
+    assert 0.25 < distances.max() < 0.35
+    assert np.linalg.norm(others[0] - positions[0]) > 10.0
     assert again.start_ns - loop.start_ns > 86_400 * 10**9
 
 
-def test_the_ground_and_its_rocks_stay_whatever_the_day_and_the_length(
-    loop: SherpattScenario, again: SherpattScenario
-) -> None:
+def test_ground_and_rocks_are_same_for_any_day_and_length(loop: SherpattScenario, again: SherpattScenario) -> None:
     assert loop.terrain == again.terrain
     worlds = [make_world(scenario).solids for scenario in (loop, again, drive_of("again", 10.0))]
     for other in worlds[1:]:
         assert np.array_equal(worlds[0].stones.centre, other.stones.centre)
         assert np.array_equal(worlds[0].limbs.start, other.limbs.start)
-    way = ways(again)[2][::20, :2]
-    clear = np.linalg.norm(worlds[0].stones.centre[:, None, :2] - way[None], axis=2).min(axis=1)
+    path = trajectories(again)[2][::20, :2]
+    clear = np.linalg.norm(worlds[0].stones.centre[:, None, :2] - path[None], axis=2).min(axis=1)
     clear -= worlds[0].stones.radii_m.max(axis=1)
     assert clear.min() > 1.0
     assert (clear < 5.0).sum() >= 15
 
 
-def test_what_is_measured_errs_otherwise_on_another_day() -> None:
+def test_measurement_errors_differ_on_another_day() -> None:
     errors = []
     for name in ("loop", "again"):
         scenario = drive_of(name, 4.0)
@@ -104,33 +102,33 @@ def test_what_is_measured_errs_otherwise_on_another_day() -> None:
     assert np.abs(errors[0] - errors[1]).max() > 0.01
 
 
-def test_a_place_is_known_again_on_another_day_and_no_other_is(loop: SherpattScenario, again: SherpattScenario) -> None:
-    time, _, places = ways(loop)
+def test_place_is_recognised_on_another_day_and_no_other_is(loop: SherpattScenario, again: SherpattScenario) -> None:
+    time, _, poses = trajectories(loop)
     here = again.drive.motion.coordinates.at(np.array([20.0]))[0]
-    near = float(time[np.linalg.norm(places[:3200, :2] - here[:2], axis=1).argmin()])
-    other_day = picture(again, 20.0)
-    before = picture(loop, near)
+    near = float(time[np.linalg.norm(poses[:3200, :2] - here[:2], axis=1).argmin()])
+    other_day = render_left(again, 20.0)
+    before = render_left(loop, near)
     assert before.mean() > other_day.mean() + 5
-    assert found_again(before, other_day) > 150
-    assert found_again(picture(loop, (near + 25.0) % 60.0), other_day) < 20
+    assert count_matches(before, other_day) > 150
+    assert count_matches(render_left(loop, (near + 25.0) % 60.0), other_day) < 20
 
 
-def picture(scenario: SherpattScenario, time_s: float) -> Picture:
-    lens = (LENS["f"], LENS["f"], LENS["cx"], LENS["cy"])
-    camera = camera_from_numbers(LENS["width"], LENS["height"], lens, (0.0,) * 5)
+def render_left(scenario: SherpattScenario, time_s: float) -> Image:
+    intrinsics = (CAMERA["f"], CAMERA["f"], CAMERA["cx"], CAMERA["cy"])
+    camera = camera_from_numbers(CAMERA["width"], CAMERA["height"], intrinsics, (0.0,) * 5)
     pose = scenario.drive.motion.pose_at(np.array([time_s]))[0] @ scenario.body_T_camera()["left"]
     return np.asarray(
         cv2.cvtColor(render(make_world(scenario), camera, pose, sun=scenario.sun()), cv2.COLOR_RGB2GRAY), np.uint8
     )
 
 
-def found_again(first: Picture, second: Picture) -> int:
+def count_matches(first: Image, second: Image) -> int:
     """How many points of both lie as two pictures of one scene have them."""
     detector = cv2.ORB_create(2000)
     (points, about), (others, about_others) = (detector.detectAndCompute(one, None) for one in (first, second))
     pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(about, about_others, k=2)
     good = [best for best, next_best in pairs if best.distance < 0.8 * next_best.distance]
-    matrix = np.array([[LENS["f"], 0, LENS["cx"]], [0, LENS["f"], LENS["cy"]], [0, 0, 1]])
+    matrix = np.array([[CAMERA["f"], 0, CAMERA["cx"]], [0, CAMERA["f"], CAMERA["cy"]], [0, 0, 1]])
     here = np.array([points[match.queryIdx].pt for match in good])
     there = np.array([others[match.trainIdx].pt for match in good])
     cv2.setRNGSeed(1)
@@ -138,7 +136,7 @@ def found_again(first: Picture, second: Picture) -> int:
     return int(fits.sum())
 
 
-def test_a_circle_by_hand() -> None:
+def test_circle_matches_explicit_values() -> None:
     circle = Route(length_m=10.0, aside=((0, 0.5, 0.0),))
     turn = circle.turn_at(np.array([0.0, circle.driven_m / 4, 1.5 * circle.driven_m]))
     assert turn == pytest.approx([0.0, np.pi / 2, 3 * np.pi], abs=1e-9)
@@ -157,6 +155,6 @@ def test_a_circle_by_hand() -> None:
         ({"route": "loop", "scene": "box"}, "route: expected free around a box, got 'loop'"),
     ],
 )
-def test_a_route_that_does_not_exist_is_refused(settings: dict[str, Any], message: str, tmp_path: Any) -> None:
+def test_unknown_route_is_rejected(settings: dict[str, Any], message: str, tmp_path: Any) -> None:
     with pytest.raises(SampleError, match=message):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings=settings))

@@ -31,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def log(folder: Path, name: str) -> dict[str, Any]:
     data = (folder / name).read_bytes()
-    found: dict[str, Any] = msgpack.unpackb(data, raw=False, strict_map_key=False, use_list=False)
-    return found
+    samples: dict[str, Any] = msgpack.unpackb(data, raw=False, strict_map_key=False, use_list=False)
+    return samples
 
 
 def truth(folder: Path) -> dict[str, np.ndarray]:
@@ -52,48 +52,52 @@ def test_every_stream_has_as_many_times_as_samples(folder: Path) -> None:
             assert list(times) == sorted(times)
 
 
-def test_odometry_goes_the_way_of_the_truth_but_for_its_slip(folder: Path) -> None:
+def test_odometry_follows_truth_except_for_slip(folder: Path) -> None:
     samples, true = log(folder, "sherpa_tt_mcs_Logger_InFuse.msg")[ODOMETRY], truth(folder)
     assert samples[0]["pos"] == pytest.approx((0, 0, 0), abs=1e-9)
-    way = np.linalg.norm(np.diff([sample["pos"] for sample in samples], axis=0), axis=1).sum()
+    length_m = np.linalg.norm(np.diff([sample["pos"] for sample in samples], axis=0), axis=1).sum()
     steps = np.diff(np.column_stack([true["x_m"], true["y_m"], true["z_m"]]), axis=0)
-    assert way == pytest.approx(np.linalg.norm(steps, axis=1).sum() * 1.015, rel=1e-3)
+    assert length_m == pytest.approx(np.linalg.norm(steps, axis=1).sum() * 1.015, rel=1e-3)
     assert {(sample["sourceFrame"], sample["targetFrame"]) for sample in samples} == {("body", "odometry")}
 
 
-def test_the_satellite_unit_looks_down_and_north(folder: Path) -> None:
+def test_satellite_unit_looks_down_and_north(folder: Path) -> None:
     samples, true = log(folder, "dgps_Logger_InFuse.msg")[DGPS], truth(folder)
-    place = np.array([sample["pos"] for sample in samples])
+    position = np.array([sample["pos"] for sample in samples])
     unit = Rotation.from_quat([sample["orient"] for sample in samples])
     body_in_unit = np.array(NUMBERS["frames"]["dgps_body"])
-    body = place + unit.apply(body_in_unit[:3])
+    body = position + unit.apply(body_in_unit[:3])
     moved = np.array([true[f"{axis}_m"][-1] - true[f"{axis}_m"][0] for axis in "yxz"]) * [1, 1, -1]
     assert body[-1] - body[0] == pytest.approx(moved, abs=0.08)
     up = (unit * Rotation.from_quat(body_in_unit[3:])).apply([0, 0, 1])
     assert (up[:, 2] < -0.9).all()  # the third axis of the frame points down
 
 
-def test_packed_bits_hold_the_way_from_the_start_in_a_whole_buffer(folder: Path) -> None:
+def test_packed_bits_hold_position_from_start_in_full_buffer(folder: Path) -> None:
     samples, true = log(folder, "pom_Logger_InFuse.msg")["/pom_pose"], truth(folder)
     assert {(sample["type"], len(sample["data"])) for sample in samples} == {("asn1SccTransformWithCovariance", 1360)}
-    found = [CODER.decode("TransformWithCovariance", bytes(sample["data"])) for sample in samples]
-    rows = np.searchsorted(true["stamp_ns"], [1000 * own["metadata"]["childTime"]["microseconds"] for own in found])
+    transforms = [CODER.decode("TransformWithCovariance", bytes(sample["data"])) for sample in samples]
+    rows = np.searchsorted(
+        true["stamp_ns"], [1000 * own["metadata"]["childTime"]["microseconds"] for own in transforms]
+    )
     turn = Rotation.from_quat(np.stack([true[f"q{axis}"] for axis in "xyzw"], axis=1)[rows])
-    place = np.stack([true[f"{axis}_m"] for axis in "xyz"], axis=1)[rows]
+    position = np.stack([true[f"{axis}_m"] for axis in "xyz"], axis=1)[rows]
     start = turn[0].inv()
-    assert [own["data"]["translation"] for own in found] == pytest.approx(start.apply(place - place[0]), abs=0.03)
-    error = start * turn * Rotation.from_quat([own["data"]["orientation"] for own in found]).inv()
+    assert [own["data"]["translation"] for own in transforms] == pytest.approx(
+        start.apply(position - position[0]), abs=0.03
+    )
+    error = start * turn * Rotation.from_quat([own["data"]["orientation"] for own in transforms]).inv()
     assert error.magnitude().max() < 1e-6
-    metadata = found[0]["metadata"]
+    metadata = transforms[0]["metadata"]
     assert (metadata["msgVersion"], metadata["parentFrameId"]) == (1, b"LocalTerrainFrame\0")
-    assert np.diag(found[0]["data"]["cov"]) == pytest.approx([0.005**2] * 3 + [0.002**2] * 3)
+    assert np.diag(transforms[0]["data"]["cov"]) == pytest.approx([0.005**2] * 3 + [0.002**2] * 3)
 
 
-def test_the_wheels_roll_as_far_as_the_rover_drives(folder: Path) -> None:
+def test_wheels_roll_as_far_as_rover_drives(folder: Path) -> None:
     samples, true = log(folder, "sherpa_tt_mcs_Logger_Joints_InFuse.msg")[JOINTS], truth(folder)
     names = samples[0]["names"]
-    places = [names.index(f"omega_{suffix}") for suffix in NUMBERS["legs"]["suffixes"]]
-    turned = np.array([[sample["elements"][place]["position"] for place in places] for sample in samples])
+    columns = [names.index(f"omega_{suffix}") for suffix in NUMBERS["legs"]["suffixes"]]
+    turned = np.array([[sample["elements"][column]["position"] for column in columns] for sample in samples])
     rolled = 0.2 * np.abs(np.diff(turned, axis=0)).sum(axis=0).mean()
     assert rolled == pytest.approx(true["travelled_m"][-1], rel=0.05)
     phi = [sample["elements"][names.index("phi_rear_left")]["position"] for sample in samples]
@@ -101,13 +105,13 @@ def test_the_wheels_roll_as_far_as_the_rover_drives(folder: Path) -> None:
     assert "arm_joint_1" in names
 
 
-def test_the_legs_bring_the_wheels_to_the_ground() -> None:
+def test_legs_place_wheels_on_ground() -> None:
     legs = legs_from_numbers(NUMBERS["legs"])
     assert legs.depth_m == pytest.approx(0.6485, abs=0.002)  # struts, wheel column and wheel, added up by hand
     assert np.abs(legs.positions_m) == pytest.approx(np.full((4, 2), 1.0237), abs=0.002)
 
 
-def test_the_lidar_meets_the_ground_below_it(folder: Path) -> None:
+def test_lidar_measures_ground_below(folder: Path) -> None:
     scan = log(folder, "velodyne_lidar_Logger_InFuse.msg")[SCANS][0]
     rows, columns = scan["vertical_size"], scan["horizontal_size"]
     distances = np.array(scan["distances"]).reshape(rows, columns)
@@ -117,7 +121,7 @@ def test_the_lidar_meets_the_ground_below_it(folder: Path) -> None:
     assert lowest == pytest.approx(expected, rel=0.15)
 
 
-def test_images_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> None:
+def test_images_are_lists_of_bytes_with_times_of_ros_bag(folder: Path) -> None:
     content = log(folder, "recording_20181127-111500_000000000.msg")
     left, right = (content[f"/hcru1/pt_stereo_rect/{side}/image"] for side in ("left", "right"))
     data = left[0]["data"]
@@ -130,7 +134,7 @@ def test_images_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> None
     assert np.abs(np.subtract(data["data"], right[0]["data"]["data"])).mean() > 1
 
 
-def test_with_every_fourth_pair_goes_a_colour_image_and_the_depth_of_the_left_one(folder: Path) -> None:
+def test_every_fourth_pair_has_colour_image_and_left_depth(folder: Path) -> None:
     content = log(folder, "recording_20181127-111500_000000000.msg")
     left, color, depth = (
         content[f"/hcru1/{name}"]
@@ -147,7 +151,7 @@ def test_with_every_fourth_pair_goes_a_colour_image_and_the_depth_of_the_left_on
     assert np.nanmax(metres) < NUMBERS["depth"]["farthest"] and np.isfinite(metres).mean() > 0.3
 
 
-def test_settings_have_pairs_of_frames_as_keys_and_the_baseline_at_the_right_camera(folder: Path) -> None:
+def test_settings_have_pairs_of_frames_as_keys_and_baseline_at_right_camera(folder: Path) -> None:
     frames = log(folder, "recording_20181127-111500_tf.msg")
     assert frames["tcp", "camera_left"]["translation"] == (0.15, 0.045, 0.26)
     cameras = log(folder, "recording_20181127-111500_camera.msg")
@@ -157,7 +161,7 @@ def test_settings_have_pairs_of_frames_as_keys_and_the_baseline_at_the_right_cam
     ]
 
 
-def test_the_surface_is_the_ground_that_the_rover_stands_on(folder: Path) -> None:
+def test_surface_model_is_ground_below_rover(folder: Path) -> None:
     with tifffile.TiffFile(folder / "2018_11_27_dsm.tif") as file:
         page = file.pages[0]
         heights, scale, tie = page.asarray(), page.tags[33550].value, page.tags[33922].value
@@ -168,12 +172,12 @@ def test_the_surface_is_the_ground_that_the_rover_stands_on(folder: Path) -> Non
     assert heights[row, column] - surface["offset"] == pytest.approx(true["z_m"][0] - 0.6485, abs=0.15)
 
 
-def test_a_frame_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_unknown_frame_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SampleError, match="dgps_frame: expected ned or nwu"):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings={"dgps_frame": "enu"}))
 
 
-def test_arrays_are_packed_as_the_lists_that_they_would_be() -> None:
+def test_arrays_are_packed_like_equal_lists() -> None:
     packer, rng = msgpack.Packer(use_bin_type=False), np.random.default_rng(0)
     arrays = {
         "bytes": rng.integers(0, 256, 70_000).astype(np.uint8),

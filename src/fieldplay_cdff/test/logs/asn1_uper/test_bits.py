@@ -106,7 +106,7 @@ def real_of(text: str) -> float:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_values_of_each_type_come_back_as_another_coder_wrote_them(kind: str) -> None:
+def test_values_of_each_type_match_reference_coder(kind: str) -> None:
     @settings(max_examples=30, deadline=None)
     @given(VALUES[kind])
     def check(value: Any) -> None:
@@ -120,20 +120,20 @@ def test_values_of_each_type_come_back_as_another_coder_wrote_them(kind: str) ->
 
 @settings(max_examples=200, deadline=None)
 @given(odd_values)
-def test_numbers_without_limits_choices_and_fields_that_may_be_missing_come_back(value: dict[str, Any]) -> None:
+def test_unlimited_numbers_choices_and_optional_fields_round_trip(value: dict[str, Any]) -> None:
     assert odd().fields.read(Bits(CODER.encode("Odd", value))) == value
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("0100", -3), ("0107", 4), ("01ff", 252), ("020100", 253), ("028000", 32765)]
 )
-def test_a_number_with_a_lower_limit_alone_counts_from_there(text: str, value: int) -> None:
+def test_number_with_lower_limit_only_counts_from_it(text: str, value: int) -> None:
     """By hand: asn1tools takes it for one without limits, other than the rules and ASN1SCC do."""
     assert PackedWhole(-3).read(Bits(bytes.fromhex(text))) == value
 
 
 @given(VALUES["Joints"], st.data())
-def test_bits_that_are_cut_off_are_never_read_as_values(value: Any, data: Any) -> None:
+def test_truncated_bits_are_never_read_as_values(value: Any, data: Any) -> None:
     whole = CODER.encode("Joints", of_asn1(value))
     size = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(BitsError, match=r"at bit \d+: expected \d+ bits, got \d+ up to the end"):
@@ -142,18 +142,18 @@ def test_bits_that_are_cut_off_are_never_read_as_values(value: Any, data: Any) -
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(VALUES)), st.binary(max_size=300))
-def test_bits_of_anything_are_values_or_an_error(kind: str, data: bytes) -> None:
+def test_random_bits_give_values_or_error(kind: str, data: bytes) -> None:
     try:
-        found = form_of(kind).fields.read(Bits(data))
+        fields = form_of(kind).fields.read(Bits(data))
     except BitsError as error:
         assert 0 <= error.bit <= 8 * len(data) and error.names
     else:
-        assert list(found) == [field.name for field in form_of(kind).fields.fields]
+        assert list(fields) == [field.name for field in form_of(kind).fields.fields]
 
 
 @settings(max_examples=300)
 @given(st.floats(allow_nan=True))
-def test_a_double_comes_back_to_the_bit_from_all_53_bits_of_its_mantissa(value: float) -> None:
+def test_double_round_trips_with_all_53_mantissa_bits(value: float) -> None:
     """ASN1SCC takes the bits of the double apart; the hidden one is always set, and the exponent is what is stored."""
     (stored,) = struct.unpack(">Q", struct.pack(">d", value))
     exponent, mantissa = (stored >> 52 & 0x7FF) - 1075, stored & (1 << 52) - 1 | 1 << 52
@@ -161,8 +161,8 @@ def test_a_double_comes_back_to_the_bit_from_all_53_bits_of_its_mantissa(value: 
     header = 0x80 | (0x40 if value < 0 else 0) | width - 1
     data = bytes([header]) + exponent.to_bytes(width, "big", signed=True) + mantissa.to_bytes(7, "big")
     special = {0.0: "00", math.inf: "0140", -math.inf: "0141"}.get(value)
-    found = real_of(special or (bytes([len(data)]) + data).hex())
-    assert found == value or (math.isnan(found) and math.isnan(value))
+    result = real_of(special or (bytes([len(data)]) + data).hex())
+    assert result == value or (math.isnan(result) and math.isnan(value))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_double_comes_back_to_the_bit_from_all_53_bits_of_its_mantissa(value: 
         ("0a81fbcd10000000000001", 5e-324),  # the least number of all
     ],
 )
-def test_real_numbers_by_hand(text: str, value: float | None) -> None:
+def test_real_numbers_match_explicit_values(text: str, value: float | None) -> None:
     if value is not None:
         assert real_of(text) == value
     else:
@@ -192,7 +192,7 @@ def test_real_numbers_by_hand(text: str, value: float | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["0a8103cc18000000000000", "0142"])
-def test_a_real_number_that_is_none(text: str) -> None:
+def test_not_a_number_codes_give_nan(text: str) -> None:
     assert math.isnan(real_of(text))
 
 
@@ -207,12 +207,12 @@ def test_a_real_number_that_is_none(text: str) -> None:
         ("09800000", "expected 56 bits, got 8 up to the end"),
     ],
 )
-def test_what_is_wrong_with_a_real_number_is_told(text: str, issue: str) -> None:
+def test_invalid_real_number_is_reported(text: str, issue: str) -> None:
     with pytest.raises(BitsError, match=issue):
         real_of(text)
 
 
-def test_the_field_and_the_bit_of_what_is_impossible_are_told() -> None:
+def test_impossible_value_is_reported_with_field_and_bit() -> None:
     value = {"timestamp": {"microseconds": 1, "usecPerSec": 2}, "names": [], "elements": []}
     data = bytearray(CODER.encode("Joints", value))
     data[12] |= 0xFC  # six bits that are 63: of 50 names at most
@@ -220,7 +220,7 @@ def test_the_field_and_the_bit_of_what_is_impossible_are_told() -> None:
         form_of("Joints").fields.read(Bits(bytes(data)))
 
 
-def test_a_buffer_of_the_framework_is_as_long_as_the_type_can_be() -> None:
+def test_framework_buffer_has_maximum_length_of_type() -> None:
     sizes = {kind: [form.most_bytes for form in forms] for kind, forms in defined_types().items()}
     assert sizes["TransformWithCovariance"] == [1360]  # of the public log
     # 96 bits of time, 6 of each count, 50 names of 9 + 2048 bits, 50 times five reals of 13 bytes; rounded up
@@ -237,17 +237,17 @@ def test_a_buffer_of_the_framework_is_as_long_as_the_type_can_be() -> None:
         ("{a: bool}}, {time: b", "expected types, each with a list of its forms, and fields for each form"),
     ],
 )
-def test_what_is_wrong_in_a_description_is_told(fields: str, issue: str, tmp_path: Path) -> None:
+def test_invalid_type_description_is_reported(fields: str, issue: str, tmp_path: Path) -> None:
     file = tmp_path / "types.yaml"
     file.write_text(f"types: {{A: [{{fields: {fields}}}]}}")
     with pytest.raises(ArchiveError, match=rf"types\.yaml: {issue}"):
         types_of_file(file)
 
 
-def test_kinds_tell_how_many_bits_they_take() -> None:
+def test_kinds_report_their_bit_counts() -> None:
     kinds: dict[str, PackedKind] = {field.name: field.kind for field in odd().fields.fields}
-    found = {key: kind.most_bits for key, kind in kinds.items()}
-    assert found == {
+    bit_counts = {key: kind.most_bits for key, kind in kinds.items()}
+    assert bit_counts == {
         "free": None, "narrow": 4, "one": 0, "colour": 2, "letters": 4 + 63, "raw": 16, "flag": 1,
     }  # fmt: skip
     assert odd().fields.most_bits is None

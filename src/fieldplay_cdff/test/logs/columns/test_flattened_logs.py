@@ -63,7 +63,7 @@ def log_of(columns: dict[str, list[Any]]) -> bytes:
 
 
 def index_of(data: bytes) -> FileIndex:
-    return index_of_log(io.BytesIO(data), lambda place: None)
+    return index_of_log(io.BytesIO(data), lambda offset: None)
 
 
 def part_of(data: bytes) -> StreamPart:
@@ -83,21 +83,21 @@ def samples_of(
     return samples_of_columns(part, start, len(part) if end is None else end, reader(data), arrays=arrays)
 
 
-def same(found: Any, expected: Any) -> bool:
-    return bool(tiny.pack(found) == tiny.pack(expected))  # NaN equals NaN there
+def same(actual: Any, expected: Any) -> bool:
+    return bool(tiny.pack(actual) == tiny.pack(expected))  # NaN equals NaN there
 
 
-def places_of(data: bytes, name: str, count: int) -> list[int]:
+def offsets_of(data: bytes, name: str, count: int) -> list[int]:
     """Where each item of a column begins, by msgpack alone, and where the last ends."""
     unpacker = msgpack.Unpacker(io.BytesIO(data[data.index(tiny.pack(f"{STREAM}/{name}")) :]))
     base = data.index(tiny.pack(f"{STREAM}/{name}"))
     unpacker.skip()
     unpacker.read_array_header()
-    places = [base + unpacker.tell()]
+    offsets = [base + unpacker.tell()]
     for _ in range(count):
         unpacker.skip()
-        places.append(base + unpacker.tell())
-    return places
+        offsets.append(base + unpacker.tell())
+    return offsets
 
 
 @pytest.fixture
@@ -107,16 +107,16 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_places_of_items_are_those_that_msgpack_finds(kind: str, small_chunks: None) -> None:
+def test_item_offsets_match_msgpack(kind: str, small_chunks: None) -> None:
     data = log_of({"time/microseconds": [tiny.START_US] * LONG, "x": [ITEMS[kind](i) for i in range(LONG)]})
     part = part_of(data)
-    column, places = part.columns["x"], places_of(data, "x", LONG)
-    assert (column.count, column.end, column.is_cut) == (LONG, places[-1], False)
-    assert column.step == PER_BLOCK and column.begins.tolist() == places[:-1:PER_BLOCK]
+    column, offsets = part.columns["x"], offsets_of(data, "x", LONG)
+    assert (column.count, column.end, column.is_cut) == (LONG, offsets[-1], False)
+    assert column.step == PER_BLOCK and column.begins.tolist() == offsets[:-1:PER_BLOCK]
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_items_are_read_as_msgpack_reads_them(kind: str) -> None:
+def test_items_match_msgpack(kind: str) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"x": values})
     part = part_of(data)
@@ -126,16 +126,16 @@ def test_items_are_read_as_msgpack_reads_them(kind: str) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(ITEMS)), st.integers(1, 400)), min_size=1, max_size=5))
-def test_columns_of_runs_of_any_items_are_whole(runs: list[tuple[str, int]]) -> None:
+def test_columns_of_any_runs_are_complete(runs: list[tuple[str, int]]) -> None:
     values = [ITEMS[kind](i) for kind, count in runs for i in range(count)]
     data = log_of({"x": values})
     part = part_of(data)
-    assert part.columns["x"].end == places_of(data, "x", len(values))[-1]
+    assert part.columns["x"].end == offsets_of(data, "x", len(values))[-1]
     assert same(samples_of(data, part), [{"x": value} for value in values])
 
 
 @pytest.mark.parametrize("kind", ITEMS)
-def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
+def test_column_numbers_match_samples(kind: str) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"Some_X": values, "y/data": values, "elements/z": [[0.5]] * LONG})
     part = part_of(data)
@@ -147,8 +147,8 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
                 assert quick.issues.keys() == plain.issues.keys()
                 quick.issues.clear()
                 plain.issues.clear()
-            found = [value.tolist() if isinstance(value, np.ndarray) else value for value in quick.values(name)]
-            assert same(found, plain.values(name))
+            from_columns = [value.tolist() if isinstance(value, np.ndarray) else value for value in quick.values(name)]
+            assert same(from_columns, plain.values(name))
         assert same(list(quick.samples), list(plain.samples)) and len(quick) == end - start
 
 
@@ -163,7 +163,7 @@ def test_quaternion_of_rock_is_read_from_its_two_columns() -> None:
     assert rows.has_parts("orientation").all()
 
 
-def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numeric_records_are_built_without_assembling_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [tiny.START_US + tiny.STEP_US * index for index in range(LONG)]
     stamps = np.array(many, np.int64) * 1000
     makers: dict[Callable[[SampleRows, Any], Any], tuple[Callable[[int], Any], ...]] = {
@@ -180,10 +180,10 @@ def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.Mo
             expected = convert(SampleRows(samples), stamps)
             with monkeypatch.context() as patched:
                 patched.setattr(column_samples, "samples_of_items", lambda items, count: pytest.fail("one was"))
-                found = convert(rows, stamps)
+                record = convert(rows, stamps)
             assert not rows.issues
             for name, value in vars(expected).items():
-                np.testing.assert_array_equal(getattr(found, name), value)
+                np.testing.assert_array_equal(getattr(record, name), value)
 
 
 def test_names_may_be_written_with_each_sample_or_once() -> None:
@@ -203,21 +203,21 @@ def test_column_plays_up_to_its_defect_which_is_reported_with_its_location(
 ) -> None:
     values = [ITEMS[kind](i) for i in range(LONG)]
     data = log_of({"w": list(range(LONG)), "x": values})
-    places = places_of(data, "x", LONG)
+    offsets = offsets_of(data, "x", LONG)
     for item in (0, 1, 100, 255, 256, 257, 700, LONG - 1):
-        start, end = places[item], places[item + 1]
+        start, end = offsets[item], offsets[item + 1]
         broken = data[: end - 1] if issue == "cut" else data[:start] + b"\xc1" + data[start + 1 :]
         index = index_of(broken)
-        ((told, message),) = index.issues
-        assert told == ("truncated_log" if issue == "cut" else "corrupt_log")
+        ((label, message),) = index.issues
+        assert label == ("truncated_log" if issue == "cut" else "corrupt_log")
         assert message.startswith(f"corrupt near byte {start}: ")
         assert f"item {item} of the column x of {STREAM}" in message
         (part,) = index.parts
         expected = [{"w": i, "x": values[i]} if i < item else {"w": i} for i in range(LONG)]
         assert same(samples_of(broken, part), expected)
         low, high = max(item - 4, 0), item + 4
-        found = rows_of_columns(part, low, min(high, LONG), reader(broken))
-        assert same(list(found.samples), expected[low:high])
+        rows = rows_of_columns(part, low, min(high, LONG), reader(broken))
+        assert same(list(rows.samples), expected[low:high])
 
 
 def test_column_alone_has_samples_before_its_defect() -> None:
@@ -226,7 +226,7 @@ def test_column_alone_has_samples_before_its_defect() -> None:
     assert len(part) == LONG - 1 and samples_of(data, part) == [{"x": 0.5}] * (LONG - 1)
 
 
-def test_elements_that_lack_field_behind_defect_keep_others() -> None:
+def test_elements_missing_a_field_after_defect_keep_others() -> None:
     data = tiny.pack(tiny.columns_of(STREAM, [tiny.joints(time) for time in tiny.times()]))
     (part,) = index_of(data[:-1]).parts
     samples = samples_of(data[:-1], part)
@@ -252,17 +252,17 @@ def test_own_times_of_interval_are_read(form: str, monkeypatch: pytest.MonkeyPat
     assert own_times(part_of(data), 2, 5, reader(data)).tolist() == [NO_TIME] * 3
 
 
-def test_large_items_have_places_of_their_own_though_first_is_empty() -> None:
+def test_large_items_have_own_offsets_though_first_is_empty() -> None:
     images = [[], *([list(range(256)) * 40] * 5)]
     data = log_of({"x": images})
     part = part_of(data)
-    assert part.columns["x"].step == 1 and part.columns["x"].begins.tolist() == places_of(data, "x", 6)[:-1]
-    found = samples_of(data, part, arrays=True)
-    assert isinstance(found[3]["x"], np.ndarray) and found[3]["x"].tolist() == images[3]
+    assert part.columns["x"].step == 1 and part.columns["x"].begins.tolist() == offsets_of(data, "x", 6)[:-1]
+    samples = samples_of(data, part, arrays=True)
+    assert isinstance(samples[3]["x"], np.ndarray) and samples[3]["x"].tolist() == images[3]
     assert same(samples_of(data, part), [{"x": image} for image in images])
 
 
-def test_large_items_behind_many_small_ones_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_items_after_many_small_ones_are_read_individually(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_items, "MOST_BYTES", 50_000)
     values = [[1]] * (PER_BLOCK + 3) + [[7] * 9000] * 20
     data = log_of({"x": values})
@@ -276,12 +276,12 @@ def test_large_items_behind_many_small_ones_are_read_one_by_one(monkeypatch: pyt
 
     monkeypatch.setattr(column_items, "READ_SIZE", 10_000)
     for start, end in ((260, 261), (270, 279), (0, len(values))):
-        found = samples_of_columns(part, start, end, read, arrays=False)
-        assert found == [{"x": value} for value in values[start:end]]
+        samples = samples_of_columns(part, start, end, read, arrays=False)
+        assert samples == [{"x": value} for value in values[start:end]]
     assert largest <= 10_000
 
 
-def test_few_places_are_kept_of_many_items() -> None:
+def test_few_offsets_are_kept_of_many_items() -> None:
     count = 100_000
     part = part_of(log_of({"x": [0.5] * count, "y": ["text" * (i % 3) for i in range(count)]}))
     assert [len(column.begins) for column in part.columns.values()] == [math.ceil(count / PER_BLOCK)] * 2
@@ -302,7 +302,7 @@ def test_runs_are_not_passed_item_by_item(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("order", [("x", "x/y"), ("x/y", "x")])
-def test_field_that_is_reported_to_be_map_and_number_does_no_harm(order: tuple[str, str]) -> None:
+def test_field_that_is_map_and_number_is_harmless(order: tuple[str, str]) -> None:
     data = log_of({name: [1.5] * 9 for name in order})
     part = part_of(data)
     assert samples_of(data, part) == [{"x": {"y": 1.5}}] * 9
@@ -310,7 +310,7 @@ def test_field_that_is_reported_to_be_map_and_number_does_no_harm(order: tuple[s
     assert rows.values("x.y") == [1.5] * 9
 
 
-def test_item_that_cannot_be_unpacked_is_error_with_words() -> None:
+def test_undecodable_item_raises_readable_error() -> None:
     data = log_of({"x": [{"a": 1}] * 9}).replace(tiny.pack({"a": 1}), b"\x81\x01\x01")
     part = part_of(data)
     with pytest.raises(ArchiveError, match="expected 9 items of a column, got another thing than a text"):

@@ -36,41 +36,41 @@ from fieldplay_testing import tiny_sherpatt as tiny
 MARKERS = [0, 1, 0x7F, 0x80, 0xCA, 0xCB, 0xCC, 0xCC, 0xCC, 0xCD, 0xE0, 0xFF]
 
 
-def numbers_of(values: Any, behind: bytes = b"") -> Any:
-    data = msgpack.packb(values) + behind
+def numbers_of(values: Any, suffix: bytes = b"") -> Any:
+    data = msgpack.packb(values) + suffix
     header = list_header(data, 0)
     assert header is not None
-    found = numbers_at(data, header)
-    if found is not None:
-        assert found.end == len(data) - len(behind)
-    return None if found is None else found.numbers
+    result = numbers_at(data, header)
+    if result is not None:
+        assert result.end == len(data) - len(suffix)
+    return None if result is None else result.numbers
 
 
 @given(st.lists(st.sampled_from(MARKERS) | st.integers(0, 255), min_size=1), st.binary())
-def test_bytes_of_one_and_two_are_read_whatever_follows_the_list(values: list[int], behind: bytes) -> None:
-    numbers = numbers_of(values, behind)
+def test_one_and_two_byte_numbers_are_read_whatever_follows(values: list[int], suffix: bytes) -> None:
+    numbers = numbers_of(values, suffix)
     assert numbers is not None
     assert numbers.tolist() == values
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 64) - 1), min_size=1), st.binary(max_size=20))
-def test_numbers_of_any_width_are_either_right_or_left_to_msgpack(values: list[int], behind: bytes) -> None:
-    numbers = numbers_of(values, behind)
+def test_numbers_of_any_width_are_correct_or_left_to_msgpack(values: list[int], suffix: bytes) -> None:
+    numbers = numbers_of(values, suffix)
     assert numbers is None or numbers.tolist() == values
 
 
 @pytest.mark.parametrize("value", [-1, 200, -100, 300, -300, 1 << 17, -(1 << 17), 1 << 40, -(1 << 40), 1.5])
-def test_lists_of_one_width_are_read_at_once(value: float) -> None:
+def test_lists_of_uniform_width_are_read_in_bulk(value: float) -> None:
     assert numbers_of([value] * 300).tolist() == [value] * 300
 
 
 @given(st.lists(st.none() | st.booleans() | st.integers(0, 300) | st.text(max_size=3), min_size=1))
-def test_what_is_no_number_is_never_taken_for_one(values: list[Any]) -> None:
+def test_non_numbers_are_never_read_as_numbers(values: list[Any]) -> None:
     numbers = numbers_of(values)
     assert numbers is None or numbers.tolist() == values
 
 
-def test_a_list_that_is_cut_off_has_no_numbers() -> None:
+def test_truncated_list_has_no_numbers() -> None:
     data = msgpack.packb([200] * 300)[:-1]
     header = list_header(data, 0)
     assert header is not None and numbers_at(data, header) is None
@@ -81,9 +81,9 @@ def test_vectors_are_columns_in_both_forms(rows: list[tuple[float, ...]], form: 
     data = msgpack.packb([list(row) if form == "list" else {"data": list(row)} for row in rows]) + b"\xc0"
     header = list_header(data, 0)
     assert header is not None
-    found = vectors_at(data, header)
-    assert found is not None and found.end == len(data) - 1
-    np.testing.assert_array_equal(found.numbers, np.array(rows))
+    vectors = vectors_at(data, header)
+    assert vectors is not None and vectors.end == len(data) - 1
+    np.testing.assert_array_equal(vectors.numbers, np.array(rows))
 
 
 def test_vectors_of_other_lengths_are_left_to_msgpack() -> None:
@@ -100,7 +100,7 @@ DATA = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=5), DATA), st.integers(0, 1 << 20))
-def test_a_sample_is_the_same_with_and_without_arrays(sample: dict[str, Any], seed: int) -> None:
+def test_sample_is_equal_with_and_without_arrays(sample: dict[str, Any], seed: int) -> None:
     pixels = np.random.default_rng(seed).integers(0, 256, 2100).tolist()
     data = msgpack.packb({**sample, "pixels": pixels})
     with_arrays = arrays_from_bytes(data)
@@ -110,7 +110,7 @@ def test_a_sample_is_the_same_with_and_without_arrays(sample: dict[str, Any], se
 
 
 @given(st.binary(max_size=200) | st.binary(min_size=2100, max_size=2300))
-def test_any_bytes_are_an_item_or_an_error(data: bytes) -> None:
+def test_any_bytes_give_item_or_error(data: bytes) -> None:
     for unpack in (plain_from_bytes, arrays_from_bytes, settings_from_bytes):
         try:
             unpack(data)
@@ -121,7 +121,7 @@ def test_any_bytes_are_an_item_or_an_error(data: bytes) -> None:
 @pytest.mark.parametrize(
     "head", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\x91" * 4000]
 )
-def test_impossible_lengths_and_depths_are_told_without_making_room_for_them(head: bytes) -> None:
+def test_impossible_lengths_and_depths_are_reported_without_allocating(head: bytes) -> None:
     for data in (head, b"\x81\xa1a" + head + b"\x00" * 3000):
         with pytest.raises(ArchiveError, match="expected an item of MessagePack"):
             arrays_from_bytes(data)
@@ -141,7 +141,7 @@ def times(count: int = COUNT) -> list[int]:
 
 
 def index_of(data: bytes) -> FileIndex:
-    return index_of_log(io.BytesIO(data), lambda place: None)
+    return index_of_log(io.BytesIO(data), lambda offset: None)
 
 
 def one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> FileIndex:
@@ -159,7 +159,7 @@ def assert_same(first: FileIndex, second: FileIndex) -> None:
             assert (ours.count, ours.stop) == (theirs.count, theirs.stop)
 
 
-def changed(sample: dict[str, Any], how: int) -> Any:
+def differing_sample(sample: dict[str, Any], how: int) -> Any:
     """A sample that differs from the others by more than its numbers."""
     changes: list[Callable[[], Any]] = [
         lambda: sample | {"sourceFrame": "Body"},
@@ -175,12 +175,12 @@ def changed(sample: dict[str, Any], how: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_an_index_is_the_same_by_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bulk_index_equals_one_by_one_index(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     samples = [tiny.state(time) for time in times()]
     for _ in range(rng.randint(0, 4)):
-        place = rng.randrange(COUNT)
-        samples[place] = changed(tiny.state(times()[place]), rng.randrange(8))
+        index = rng.randrange(COUNT)
+        samples[index] = differing_sample(tiny.state(times()[index]), rng.randrange(8))
     data = tiny.pack(tiny.log_of({NAME: ("RigidBodyState", samples)}))
     assert_same(index_of(data), one_by_one(data, monkeypatch))
     for cut in rng.sample(range(len(data)), 20):
@@ -188,7 +188,7 @@ def test_an_index_is_the_same_by_bulk_and_one_by_one(seed: int, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_damage_is_told_at_the_same_place_by_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_reported_at_same_offset_in_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = bytearray(tiny.pack(tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times()])})))
     rng = random.Random(seed)
     for _ in range(10):
@@ -197,7 +197,7 @@ def test_damage_is_told_at_the_same_place_by_bulk_and_one_by_one(seed: int, monk
         assert_same(index_of(bytes(broken)), one_by_one(bytes(broken), monkeypatch))
 
 
-def test_many_samples_over_several_chunks_are_all_found(tmp_path: Path) -> None:
+def test_all_samples_over_several_chunks_are_indexed(tmp_path: Path) -> None:
     count = 6000  # some four megabytes
     log = tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times(count)])})
     path = tiny.write(tmp_path / "x.msg", log)
@@ -225,7 +225,7 @@ CONVERSIONS: dict[str, tuple[Callable[[int], Any], Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("kind", CONVERSIONS)
-def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
+def test_columns_from_bytes_equal_columns_from_samples(kind: str) -> None:
     make, convert = CONVERSIONS[kind]
     samples = [make(time) for time in times()]
     packed = [tiny.pack(sample) for sample in samples]
@@ -247,12 +247,12 @@ def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_a_template_is_of_whole_items_alone(data: bytes) -> None:
+def test_template_needs_complete_items(data: bytes) -> None:
     template = template_of(data)
     assert template is None or template.data == data
 
 
-def test_rows_fit_up_to_the_first_that_differs() -> None:
+def test_rows_match_template_up_to_first_difference() -> None:
     packed = [tiny.pack(tiny.state(time)) for time in times(10)]
     packed[6] = packed[6].replace(b"odometry", b"Odometry")
     template = template_of(packed[0])

@@ -41,29 +41,29 @@ def small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         yield
 
 
-def opened(path: Path, log: dict[str, Any]) -> Log:
+def enter_log(path: Path, log: dict[str, Any]) -> Log:
     return CLOSED_AFTERWARDS.enter_context(open_log(tiny.write(path, log), lambda defect: None))
 
 
 def states(stamps: list[int], draw: random.Random) -> list[Any]:
     """Runs that are alike, samples of other lengths, without a time and large ones, mixed."""
-    found = []
-    for place, stamp in enumerate(stamps):
-        is_odd = place // 700 % 2 and draw.random() < 0.5
+    samples = []
+    for index, stamp in enumerate(stamps):
+        is_odd = index // 700 % 2 and draw.random() < 0.5
         sample = tiny.state(stamp, frames=("b" * draw.randint(1, 9) if is_odd else "body", "odometry"))
-        if place % 997 == 5:
+        if index % 997 == 5:
             sample["more"] = list(range(5000))
-        if place % 701 == 3:
+        if index % 701 == 3:
             del sample["timestamp"]
-        found.append(sample)
-    return found
+        samples.append(sample)
+    return samples
 
 
 def meta(stamps: list[int]) -> dict[str, Any]:
     return {"timestamps": stamps, "type": "RigidBodyState"}
 
 
-def test_any_rows_and_their_times_are_found_again(tmp_path: Path) -> None:
+def test_any_rows_and_their_times_are_read_back(tmp_path: Path) -> None:
     draw = random.Random(1)
     samples = states(STAMPS, draw)
     logged = [0 if index % 811 == 0 else stamp + 50 for index, stamp in enumerate(STAMPS)]
@@ -101,55 +101,55 @@ def orders() -> dict[str, list[int]]:
     }
 
 
-def timed(stream: LogStream, *, by_log: bool) -> RowTimes:
+def times_of_log(stream: LogStream, *, by_log: bool) -> RowTimes:
     plausible_ns = (tiny.START_US * 1000 - 1, 2 * tiny.START_US * 1000)
     return times_of(stream, by_log=by_log, plausible_ns=plausible_ns, report=lambda *what: None)
 
 
 @pytest.mark.parametrize("by_log", [False, True])
 @pytest.mark.parametrize("name", orders())
-def test_rows_leave_in_the_order_of_time_however_they_stand(name: str, by_log: bool, tmp_path: Path) -> None:
+def test_rows_are_published_in_time_order(name: str, by_log: bool, tmp_path: Path) -> None:
     stamps = orders()[name]
     own, logged = (STAMPS, stamps) if by_log else (stamps, STAMPS)
     samples = [tiny.state(stamp, pos=[float(row), 0.0, 0.0]) for row, stamp in enumerate(own)]
-    stream = opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(logged)}).streams[A]
-    leaves = np.array(stamps) * 1000
-    expected = np.argsort(leaves, kind="stable")
-    expected = expected[leaves[expected] > 3000]
-    tell = StreamDefects(report=lambda what: None, stream="")
-    played = RecordStream(stream, timed(stream, by_log=by_log), odometry_from_states, tell)
+    stream = enter_log(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(logged)}).streams[A]
+    log_times = np.array(stamps) * 1000
+    expected = np.argsort(log_times, kind="stable")
+    expected = expected[log_times[expected] > 3000]
+    defects = StreamDefects(report=lambda what: None, stream="")
+    played = RecordStream(stream, times_of_log(stream, by_log=by_log), odometry_from_states, defects)
     records = [played.load(index) for index in range(len(played.spans))]
     assert [int(x) for record in records for x in record.position_m[:, 0]] == expected.tolist()
-    assert [int(time) for record in records for time in record.leaves_ns] == leaves[expected].tolist()
+    assert [int(time) for record in records for time in record.leaves_ns] == log_times[expected].tolist()
     for span, record in zip(played.spans, records, strict=True):
         assert (span.first_ns, span.last_ns, span.count) == (record.leaves_ns[0], record.leaves_ns[-1], len(record))
 
 
 @pytest.mark.parametrize("most", [3, 1000, 10**9])
-def test_sorting_in_a_file_is_a_stable_sort(most: int) -> None:
+def test_external_sort_is_stable(most: int) -> None:
     draw = np.random.default_rng(most)
     rows = np.stack([draw.integers(0, most, 9000), np.arange(9000)], axis=1)
     blocks = [rows[start : start + 130] for start in range(0, len(rows), 130)]
-    found = external_sort.in_order(blocks, 2)
+    ordered = external_sort.in_order(blocks, 2)
     expected = rows[np.argsort(rows[:, 0], kind="stable")]
-    assert len(found) == len(rows)
-    np.testing.assert_array_equal(found.rows(0, 10_000), expected)
-    np.testing.assert_array_equal(found.rows(4321, 4400), expected[4321:4400])
+    assert len(ordered) == len(rows)
+    np.testing.assert_array_equal(ordered.rows(0, 10_000), expected)
+    np.testing.assert_array_equal(ordered.rows(4321, 4400), expected[4321:4400])
     assert len(external_sort.in_order([], 2)) == 0
 
 
 @pytest.mark.parametrize("name", ["in order", "a little out of order", "in no order", "each time often"])
-def test_rows_of_two_streams_are_paired_as_if_all_times_were_held(name: str, tmp_path: Path) -> None:
+def test_row_pairing_of_streams_equals_in_memory_pairing(name: str, tmp_path: Path) -> None:
     unit_us = [stamp + 300 for stamp in orders()[name]]
     log = {A: [tiny.state(stamp) for stamp in unit_us], B: [tiny.state(stamp) for stamp in orders()[name][::-1]]}
-    streams = opened(tmp_path / "x.msg", log | {f"{A}.meta": meta(STAMPS), f"{B}.meta": meta(STAMPS)}).streams
+    streams = enter_log(tmp_path / "x.msg", log | {f"{A}.meta": meta(STAMPS), f"{B}.meta": meta(STAMPS)}).streams
     unit, odometry = (streams[each].own_ns() for each in (A, B))
     order = np.argsort(odometry, kind="stable")
     known = np.flatnonzero((unit >= odometry.min()) & (unit <= odometry.max()))
     chosen = known[np.unique(np.linspace(0, len(known) - 1, MOST_ROWS).astype(int))]
-    place = np.searchsorted(odometry[order], unit[chosen])
-    near = odometry[order][place] - unit[chosen] <= NEAR_NS
-    expected = np.stack([chosen[near], order[place[near]]], axis=1)
+    index = np.searchsorted(odometry[order], unit[chosen])
+    near = odometry[order][index] - unit[chosen] <= NEAR_NS
+    expected = np.stack([chosen[near], order[index[near]]], axis=1)
     np.testing.assert_array_equal(_match_rows(streams[A], streams[B]), expected)
 
 
@@ -163,31 +163,31 @@ TIMES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_times_of_other_widths_are_not_looked_at_again_and_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_other_widths_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log, looked_at = tiny.pack({f"{A}.meta": meta(TIMES[name])}), 0
     bytes_between = FileWindow.bytes_between
 
     def counted(window: FileWindow, start: int, end: int) -> bytes:
         nonlocal looked_at
-        looked_at += len(found := bytes_between(window, start, end))
-        return found
+        looked_at += len(chunk := bytes_between(window, start, end))
+        return chunk
 
     monkeypatch.setattr(FileWindow, "bytes_between", counted)
-    (part,) = index_of_log(io.BytesIO(log), lambda place: None).parts
+    (part,) = index_of_log(io.BytesIO(log), lambda offset: None).parts
     known = sum(type(time) is int and time > 0 for time in TIMES[name])
     assert (part.logged.count, int(part.logged.table["known"].sum())) == (COUNT, known)
     assert looked_at < 40 * len(log)
 
 
 @pytest.mark.parametrize(("before", "row"), [(20, 20), (999, 999), (1000, 0)])
-def test_the_first_sample_with_fields_is_looked_for_near_the_begin(before: int, row: int, tmp_path: Path) -> None:
+def test_first_sample_with_fields_is_searched_near_start(before: int, row: int, tmp_path: Path) -> None:
     samples = [*[None] * before, *map(tiny.state, STAMPS[before : before + 20])]
     own = meta(STAMPS[: len(samples)]) | {"type": "Joints"}
-    stream = opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": own}).streams[A]
+    stream = enter_log(tmp_path / "x.msg", {A: samples, f"{A}.meta": own}).streams[A]
     assert (stream.first_row, stream.kind) == (row, "RigidBodyState" if row else "Joints")
 
 
-def test_of_large_samples_without_fields_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_large_samples_without_fields_are_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     sample = LogStream.sample
 
@@ -197,11 +197,11 @@ def test_of_large_samples_without_fields_few_are_looked_at(tmp_path: Path, monke
 
     monkeypatch.setattr(LogStream, "sample", counted)
     samples: list[Any] = [["x" * 1000] * 100 for _ in range(100)]
-    opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(STAMPS[:100])})
+    enter_log(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(STAMPS[:100])})
     assert len(read) == 20 + (4 << 20) // len(tiny.pack(samples[0]))
 
 
-def test_an_index_of_many_samples_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_of_many_samples_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     count = 1_000_000
     sample = tiny.pack({"timestamp": {"microseconds": tiny.START_US}, "value": 0.5})
@@ -209,7 +209,7 @@ def test_an_index_of_many_samples_needs_little_memory(monkeypatch: pytest.Monkey
     file = io.BytesIO(log)
     tracemalloc.start()
     try:
-        (part,) = index_of_log(file, lambda place: None).parts
+        (part,) = index_of_log(file, lambda offset: None).parts
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -32,7 +32,7 @@ def of_times(make: Any, **others: Any) -> SampleRows:
         ("/aggregator/TimestampEstimatorStatus", "TimestampEstimatorStatus"),
     ],
 )  # fmt: skip
-def test_types_are_known_in_every_spelling(name: str, kind: str) -> None:
+def test_types_are_recognised_in_every_spelling(name: str, kind: str) -> None:
     assert table.canonical_type(name) == kind
 
 
@@ -49,48 +49,48 @@ def test_types_are_known_in_every_spelling(name: str, kind: str) -> None:
         ({"left": {}, "right": {}, "baseline": 0.1}, table.PAIR), ({"x": 1}, ""), (3, table.LONG), ("x", ""),
     ],
 )  # fmt: skip
-def test_kinds_are_known_by_their_fields_where_the_type_is_lost(sample: Any, kind: str) -> None:
+def test_kinds_are_recognised_by_fields_without_type(sample: Any, kind: str) -> None:
     assert table.kind_of("", sample) == kind
 
 
-def test_a_velocity_in_the_target_is_turned_into_the_source() -> None:
+def test_velocity_in_target_frame_is_rotated_into_source_frame() -> None:
     for make in (tiny.state, tiny.rock_state, tiny.snake_case_state):
         rows = of_times(make)
-        found = table.odometry_from_states(rows, STAMPS)
+        record = table.odometry_from_states(rows, STAMPS)
         assert not rows.issues
-        np.testing.assert_allclose(found.linear_velocity_m_s, np.tile([0.0, -1.0, 0.0], (5, 1)), atol=1e-12)
-        np.testing.assert_array_equal(found.angular_velocity_rad_s[0], [0.01, 0.02, 0.3])
-        np.testing.assert_allclose(found.position_m[:, 0], [0, 0.1, 0.2, 0.3, 0.4])
-        assert not found.pose_covariance.any() and not found.twist_covariance.any()
+        np.testing.assert_allclose(record.linear_velocity_m_s, np.tile([0.0, -1.0, 0.0], (5, 1)), atol=1e-12)
+        np.testing.assert_array_equal(record.angular_velocity_rad_s[0], [0.01, 0.02, 0.3])
+        np.testing.assert_allclose(record.position_m[:, 0], [0, 0.1, 0.2, 0.3, 0.4])
+        assert not record.pose_covariance.any() and not record.twist_covariance.any()
 
 
-def test_covariances_are_turned_as_scipy_turns_them() -> None:
+def test_rotated_covariances_match_scipy() -> None:
     rng = np.random.default_rng(2)
     turns = Rotation.from_quat(rng.normal(size=(5, 4)))
-    given = [(lambda a: a @ a.T)(rng.normal(size=(3, 3))) for _ in range(5)]
+    covariances = [(lambda a: a @ a.T)(rng.normal(size=(3, 3))) for _ in range(5)]
     names = ("cov_position", "cov_orientation", "cov_velocity", "cov_angular_velocity")
     samples = [
         tiny.state(time, orient=turn.as_quat().tolist(), **dict.fromkeys(names, cov.tolist()))
-        for time, turn, cov in zip(tiny.times(), turns, given, strict=True)
+        for time, turn, cov in zip(tiny.times(), turns, covariances, strict=True)
     ]
-    found = table.odometry_from_states(SampleRows(samples), STAMPS)
-    for row, (turn, cov) in enumerate(zip(turns, given, strict=True)):
+    record = table.odometry_from_states(SampleRows(samples), STAMPS)
+    for row, (turn, cov) in enumerate(zip(turns, covariances, strict=True)):
         matrix = turn.as_matrix()
-        np.testing.assert_allclose(found.pose_covariance[row, :3, :3], cov, atol=1e-12)
-        np.testing.assert_allclose(found.pose_covariance[row, 3:, 3:], matrix @ cov @ matrix.T, atol=1e-12)
-        np.testing.assert_allclose(found.twist_covariance[row, :3, :3], matrix.T @ cov @ matrix, atol=1e-12)
-        np.testing.assert_allclose(found.twist_covariance[row, 3:, 3:], cov, atol=1e-12)
+        np.testing.assert_allclose(record.pose_covariance[row, :3, :3], cov, atol=1e-12)
+        np.testing.assert_allclose(record.pose_covariance[row, 3:, 3:], matrix @ cov @ matrix.T, atol=1e-12)
+        np.testing.assert_allclose(record.twist_covariance[row, :3, :3], matrix.T @ cov @ matrix, atol=1e-12)
+        np.testing.assert_allclose(record.twist_covariance[row, 3:, 3:], cov, atol=1e-12)
 
 
-def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
+def test_missing_state_fields_are_zero_with_large_variance() -> None:
     nan3, nan4 = tiny.flat(sides=3), tiny.flat(sides=4)
     rows = of_times(tiny.state, velocity=nan3, angular_velocity=nan3, orient=nan4)
-    found = table.odometry_from_states(rows, STAMPS)
+    record = table.odometry_from_states(rows, STAMPS)
     assert not rows.issues
-    assert not found.linear_velocity_m_s.any() and not found.angular_velocity_rad_s.any()
-    assert (found.orientation_xyzw == [0, 0, 0, 1]).all()
-    np.testing.assert_array_equal(found.twist_covariance[0], np.eye(6) * 1e6)
-    np.testing.assert_array_equal(np.diag(found.pose_covariance[0]), [0, 0, 0, 1e6, 1e6, 1e6])
+    assert not record.linear_velocity_m_s.any() and not record.angular_velocity_rad_s.any()
+    assert (record.orientation_xyzw == [0, 0, 0, 1]).all()
+    np.testing.assert_array_equal(record.twist_covariance[0], np.eye(6) * 1e6)
+    np.testing.assert_array_equal(np.diag(record.pose_covariance[0]), [0, 0, 0, 1e6, 1e6, 1e6])
 
 
 @pytest.mark.parametrize(
@@ -107,68 +107,68 @@ def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
          "expected a pose or a motion, got neither"),
     ],
 )  # fmt: skip
-def test_a_fault_of_a_state_is_told_of_its_row_alone(issue: dict[str, Any], message: str) -> None:
+def test_state_issue_is_reported_for_its_row_only(issue: dict[str, Any], message: str) -> None:
     samples = [tiny.state(time) for time in tiny.times()]
     samples[3] |= issue
     rows = SampleRows(samples)
-    found = table.odometry_from_states(rows, STAMPS)
+    record = table.odometry_from_states(rows, STAMPS)
     assert list(rows.issues) == [3] and message in rows.issues[3]
-    assert np.isfinite(found.only(rows.good).linear_velocity_m_s).all()
+    assert np.isfinite(record.only(rows.good).linear_velocity_m_s).all()
 
 
-def test_a_state_with_a_velocity_alone_has_nothing_that_could_leave() -> None:
+def test_state_with_only_velocity_gives_no_message() -> None:
     rows = of_times(tiny.state, pos=[math.nan] * 3, orient=[math.nan] * 4, angular_velocity=[math.nan] * 3)
     table.odometry_from_states(rows, STAMPS)
     assert set(rows.issues.values()) == {"expected an orientation, by which its velocity is turned, got none"}
 
 
-def test_w_first_is_for_quaternions_that_are_lists() -> None:
+def test_w_first_applies_to_list_quaternions() -> None:
     turned = [tiny.ROOT_HALF, 0.0, 0.0, tiny.ROOT_HALF]
-    found = table.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
-    np.testing.assert_allclose(found.orientation_xyzw[0], [0, 0, tiny.ROOT_HALF, tiny.ROOT_HALF])
+    record = table.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
+    np.testing.assert_allclose(record.orientation_xyzw[0], [0, 0, tiny.ROOT_HALF, tiny.ROOT_HALF])
     of_rock = table.odometry_from_states(of_times(tiny.rock_state), STAMPS, w_first=True)
-    np.testing.assert_array_equal(of_rock.orientation_xyzw, found.orientation_xyzw)
+    np.testing.assert_array_equal(of_rock.orientation_xyzw, record.orientation_xyzw)
 
 
-def test_a_transform_is_the_child_in_the_parent() -> None:
-    found = table.odometry_from_transforms(of_times(tiny.transform), STAMPS)
-    np.testing.assert_array_equal(found.position_m[0], [1, 2, 3])
-    np.testing.assert_array_equal(found.pose_covariance[0], np.eye(6) * 0.5)
-    np.testing.assert_array_equal(found.twist_covariance[0], np.eye(6) * 1e6)
+def test_transform_is_child_in_parent() -> None:
+    record = table.odometry_from_transforms(of_times(tiny.transform), STAMPS)
+    np.testing.assert_array_equal(record.position_m[0], [1, 2, 3])
+    np.testing.assert_array_equal(record.pose_covariance[0], np.eye(6) * 0.5)
+    np.testing.assert_array_equal(record.twist_covariance[0], np.eye(6) * 1e6)
 
 
-def test_joints_keep_their_names_and_lose_what_none_has() -> None:
-    found = table.joints_from_samples(of_times(tiny.joints), STAMPS)
-    assert found.names == tuple(tiny.JOINT_NAMES) and found.effort is None
-    assert found.position is not None and found.velocity is not None
-    np.testing.assert_allclose(found.position[2], [0.2, 0.2, math.nan])
-    np.testing.assert_allclose(found.velocity[2], [0.5, math.nan, math.nan])
+def test_joints_keep_names_and_drop_fields_nobody_has() -> None:
+    record = table.joints_from_samples(of_times(tiny.joints), STAMPS)
+    assert record.names == tuple(tiny.JOINT_NAMES) and record.effort is None
+    assert record.position is not None and record.velocity is not None
+    np.testing.assert_allclose(record.position[2], [0.2, 0.2, math.nan])
+    np.testing.assert_allclose(record.velocity[2], [0.5, math.nan, math.nan])
 
 
-def test_joints_that_come_later_are_unknown_before() -> None:
+def test_late_joints_are_unknown_before() -> None:
     samples = [tiny.joints(time) for time in tiny.times()]
     samples[4]["names"].append("arm_joint_2")
     samples[4]["elements"].append({"position": 1.5})
-    found = table.joints_from_samples(SampleRows(samples), STAMPS)
-    assert found.position is not None and found.names[-1] == "arm_joint_2"
-    np.testing.assert_array_equal(found.position[:, 3], [math.nan] * 4 + [1.5])
+    record = table.joints_from_samples(SampleRows(samples), STAMPS)
+    assert record.position is not None and record.names[-1] == "arm_joint_2"
+    np.testing.assert_array_equal(record.position[:, 3], [math.nan] * 4 + [1.5])
 
 
-def test_a_scan_of_the_hokuyo_has_its_times_and_codes() -> None:
-    found = table.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
-    assert found.count.tolist() == [1081] * 5
-    assert found.time_increment_s[0] == pytest.approx(1.7360932e-5, rel=1e-6)
-    assert found.scan_time_s[0] == pytest.approx(0.02499974, rel=1e-6)
-    assert found.angle_min_rad[0] == -2.356194490
-    span = found.angle_increment_rad[0] * (found.count[0] - 1)
+def test_scan_of_hokuyo_has_its_times_and_codes() -> None:
+    record = table.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
+    assert record.count.tolist() == [1081] * 5
+    assert record.time_increment_s[0] == pytest.approx(1.7360932e-5, rel=1e-6)
+    assert record.scan_time_s[0] == pytest.approx(0.02499974, rel=1e-6)
+    assert record.angle_min_rad[0] == -2.356194490
+    span = record.angle_increment_rad[0] * (record.count[0] - 1)
     assert span == pytest.approx(4.712389, abs=1e-6)
     np.testing.assert_array_equal(
-        found.ranges_m[0, :9], [math.nan, math.inf, -math.inf, math.nan, math.nan, math.inf, 0.023, 1.5, 60.0]
+        record.ranges_m[0, :9], [math.nan, math.inf, -math.inf, math.nan, math.nan, math.inf, 0.023, 1.5, 60.0]
     )
-    assert (found.range_min_m[0], found.range_max_m[0]) == (0.023, 60.0)
+    assert (record.range_min_m[0], record.range_max_m[0]) == (0.023, 60.0)
 
 
-def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
+def test_remission_of_scan_becomes_its_intensities() -> None:
     assert table.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
     samples = [tiny.laser_scan(time) for time in tiny.times()]
     samples[1] |= {"ranges": [500, 600, 700], "remission": [10.0, 20.5, 30.0]}
@@ -176,35 +176,35 @@ def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
     samples[3] |= {"ranges": [500, 600, 700], "remission": [10.0]}
     samples[4] |= {"ranges": [500, 600, 700], "remission": ["x", "y", "z"]}
     rows = SampleRows(samples)
-    found = table.scans_from_samples(rows, STAMPS)
+    record = table.scans_from_samples(rows, STAMPS)
     assert not rows.issues and len(rows.notes) == 2
-    assert found.intensities is not None
-    np.testing.assert_array_equal(found.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
-    assert np.isnan(found.intensities[[0, 3, 4]]).all()
+    assert record.intensities is not None
+    np.testing.assert_array_equal(record.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
+    assert np.isnan(record.intensities[[0, 3, 4]]).all()
 
 
-def test_a_scanner_without_speed_has_no_times() -> None:
-    found = table.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
-    assert not found.time_increment_s.any() and not found.scan_time_s.any()
+def test_scanner_without_speed_has_no_times() -> None:
+    record = table.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
+    assert not record.time_increment_s.any() and not record.scan_time_s.any()
 
 
-def test_an_imu_is_taken_as_it_is() -> None:
-    found = table.imu_from_samples(of_times(tiny.imu), STAMPS)
-    np.testing.assert_array_equal(found.linear_acceleration_m_s2[0], [0.1, -0.2, 9.86])
-    np.testing.assert_array_equal(found.angular_velocity_rad_s[0], [0.01, 0.02, 0.03])
-    assert found.orientation_xyzw is None
+def test_imu_is_converted_unchanged() -> None:
+    record = table.imu_from_samples(of_times(tiny.imu), STAMPS)
+    np.testing.assert_array_equal(record.linear_acceleration_m_s2[0], [0.1, -0.2, 9.86])
+    np.testing.assert_array_equal(record.angular_velocity_rad_s[0], [0.01, 0.02, 0.03])
+    assert record.orientation_xyzw is None
 
 
-def test_a_fix_has_the_squares_of_its_deviations_east_first() -> None:
-    found = table.fixes_from_samples(of_times(tiny.solution), STAMPS)
-    assert found.covariance_m2 is not None
-    np.testing.assert_allclose(found.covariance_m2[0], np.diag([0.0001, 0.0004, 0.0025]))
-    assert found.status.tolist() == [2] * 5
+def test_fix_covariance_is_squared_deviations_east_first() -> None:
+    record = table.fixes_from_samples(of_times(tiny.solution), STAMPS)
+    assert record.covariance_m2 is not None
+    np.testing.assert_allclose(record.covariance_m2[0], np.diag([0.0001, 0.0004, 0.0025]))
+    assert record.status.tolist() == [2] * 5
     none = table.fixes_from_samples(of_times(tiny.solution, kind="NO_SOLUTION"), STAMPS)
     assert none.status.tolist() == [-1] * 5
 
 
-def test_plain_numbers_are_what_they_are() -> None:
+def test_plain_numbers_are_unchanged() -> None:
     rows = SampleRows([1, -2, 1 << 40, True, "x"])
     assert table.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
     assert list(rows.issues) == [4]
@@ -214,7 +214,7 @@ def test_plain_numbers_are_what_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("projection", "across", "down", "place"),
+    ("projection", "across", "down", "expected"),
     [
         ("polar", 0.2, -0.1, (1.950340655, 0.395353623, 0.199666833)),
         ("POLAR", 0.2, -0.1, (1.950340655, 0.395353623, 0.199666833)),
@@ -222,19 +222,19 @@ def test_plain_numbers_are_what_they_are() -> None:
         ("PLANAR", 0.2, -0.1, (1.951428481, -0.390285696, 0.199007438)),
     ],
 )
-def test_a_depth_is_a_point_by_its_projection(
-    projection: str, across: float, down: float, place: tuple[float, float, float]
+def test_depth_gives_point_of_its_projection(
+    projection: str, across: float, down: float, expected: tuple[float, float, float]
 ) -> None:
     sample = tiny.depth_map(
         tiny.START_US, vertical_projection=projection, horizontal_projection=projection, vertical_interval=[down],
         horizontal_interval=[across], vertical_size=1, horizontal_size=1, distances=[2.0], timestamps=[],
     )  # fmt: skip
     (point,) = pictures.points_from_depth_map(sample, START_NS, 1000)
-    np.testing.assert_allclose([point[axis] for axis in "xyz"], place, atol=1e-7)
+    np.testing.assert_allclose([point[axis] for axis in "xyz"], expected, atol=1e-7)
     assert point.dtype.names == ("x", "y", "z", "ring")
 
 
-def test_a_depth_map_has_rings_from_below_and_times_by_columns() -> None:
+def test_depth_map_has_rings_from_below_and_times_by_columns() -> None:
     points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US), START_NS, 1000)
     assert points["ring"].tolist() == [1, 0, 0]
     np.testing.assert_allclose(points["time"], [0.0, 0.001, 0.002], atol=1e-9)
@@ -248,7 +248,7 @@ def test_a_depth_map_has_rings_from_below_and_times_by_columns() -> None:
     ("count", "expected"),
     [(0, None), (1, None), (2, [0.0, 0.0005, 0.001]), (6, [0.0, 0.004, 0.005])],
 )
-def test_times_of_a_depth_map_are_by_points_or_between_two(count: int, expected: list[float] | None) -> None:
+def test_times_of_depth_map_are_by_points_or_between_two(count: int, expected: list[float] | None) -> None:
     stamps = [{"microseconds": tiny.START_US + 1000 * index} for index in range(count)]
     points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, timestamps=stamps), START_NS, 1000)
     if expected is None:
@@ -257,7 +257,7 @@ def test_times_of_a_depth_map_are_by_points_or_between_two(count: int, expected:
         np.testing.assert_allclose(points["time"], expected, atol=1e-9)
 
 
-def test_a_whole_turn_is_parted_evenly() -> None:
+def test_full_turn_is_divided_evenly() -> None:
     sample = tiny.depth_map(tiny.START_US, horizontal_interval=[0.5, 0.5], distances=[1.0] * 6, timestamps=[])
     points = pictures.points_from_depth_map(sample, START_NS, 1000)
     azimuth = np.arctan2(points["y"][:3], points["x"][:3])
@@ -271,19 +271,19 @@ def test_a_whole_turn_is_parted_evenly() -> None:
         {"distances": ["x"] * 6}, {"timestamps": [{"microseconds": 1}] * 4}, {"vertical_interval": []},
     ],
 )  # fmt: skip
-def test_a_depth_map_that_makes_no_sense_is_told(issue: dict[str, Any]) -> None:
+def test_inconsistent_depth_map_is_reported(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
         pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, **issue), START_NS, 1000)
 
 
 def test_clouds_are_dense_in_all_forms() -> None:
     sample = tiny.cloud(tiny.START_US)
-    given = sample["data"]["points"]
+    raw_points = sample["data"]["points"]
     forms = [
         sample,
-        {"time": 1, "points": [{"data": point} for point in given], "colors": []},
-        {"time": 1, "points": {"data": given}},
-        {"time": 1, "points": np.array(given)},
+        {"time": 1, "points": [{"data": point} for point in raw_points], "colors": []},
+        {"time": 1, "points": {"data": raw_points}},
+        {"time": 1, "points": np.array(raw_points)},
     ]
     for form in forms:
         points = pictures.points_from_cloud(form)
@@ -294,7 +294,7 @@ def test_clouds_are_dense_in_all_forms() -> None:
     assert pictures.is_far(pictures.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
 
 
-def test_images_are_the_same_in_all_their_forms() -> None:
+def test_images_are_equal_in_all_formats() -> None:
     for make in (tiny.frame, tiny.rock_frame, tiny.old_frame):
         image = pictures.image_of_frame(make(tiny.times()[2]))
         assert not isinstance(image, bytes)
@@ -324,7 +324,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
     assert image.encoding == encoding and list(image.data) == data
 
 
-def test_pixels_may_stand_as_whole_numbers() -> None:
+def test_pixels_are_accepted_as_integers() -> None:
     values = [300 * index for index in range(tiny.WIDTH * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth="depth_16U", rowSize=2 * tiny.WIDTH, data=values)
     image = pictures.image_of_frame(sample)
@@ -333,13 +333,13 @@ def test_pixels_may_stand_as_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize("mode", ["mode_JPEG", "mode_PNG", "mode_PJPG"])
-def test_files_stay_files(mode: str) -> None:
+def test_encoded_files_are_unchanged(mode: str) -> None:
     sample = tiny.frame(tiny.START_US, data=[0xFF, 0xD8, 0xFF, 0x00], rowSize=0)
     sample["metadata"]["mode"] = mode
     assert pictures.image_of_frame(sample) == b"\xff\xd8\xff\x00"
 
 
-def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
+def test_depth_of_rock_images_follows_from_row_size() -> None:
     sample = tiny.rock_frame(tiny.START_US) | {"row_size": 2 * tiny.WIDTH, "image": [1, 2] * tiny.WIDTH * tiny.HEIGHT}
     image = pictures.image_of_frame(sample)
     assert not isinstance(image, bytes) and image.encoding == "mono16"
@@ -350,7 +350,7 @@ def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
     [{"rows": 0}, {"rows": -1}, {"cols": 1 << 20}, {"rowSize": 2}, {"channels": 9}, {"depth": "depth_7U"},
      {"data": "x"}, {"data": [1]}, {"data": [1000] * 24}, {"data": None}, {"rows": "4"}, {"data": [[1, 2], [3]]}],
 )  # fmt: skip
-def test_an_image_that_makes_no_sense_is_told(issue: dict[str, Any]) -> None:
+def test_inconsistent_image_is_reported(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
         pictures.image_of_frame(tiny.frame(tiny.START_US, **issue))
 
@@ -365,10 +365,10 @@ MAKERS = [tiny.state, tiny.joints, tiny.laser_scan, tiny.imu, tiny.solution, tin
 
 
 @given(st.sampled_from(MAKERS), st.integers(0, 30), NOISE)
-def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, noise: Any) -> None:
+def test_any_value_in_any_field_is_reported_or_harmless(make: Any, index: int, noise: Any) -> None:
     sample = make(tiny.START_US)
-    inner = sample["data"] if make in (tiny.frame, tiny.cloud, tiny.transform) and place % 2 else sample
-    inner[list(inner)[place % len(inner)]] = noise
+    inner = sample["data"] if make in (tiny.frame, tiny.cloud, tiny.transform) and index % 2 else sample
+    inner[list(inner)[index % len(inner)]] = noise
     rows, stamp = SampleRows([sample]), STAMPS[:1]
     converters = (
         table.odometry_from_states, table.odometry_from_transforms, table.poses_from_samples,
@@ -377,21 +377,21 @@ def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, no
     with np.errstate(all="ignore"):
         for convert in converters:
             assert len(convert(rows, stamp)) == 1
-    told(lambda: pictures.points_from_depth_map(sample, START_NS, 1000))
-    told(lambda: pictures.points_from_cloud(sample))
-    told(lambda: pictures.image_of_frame(sample))
+    convert_or_report(lambda: pictures.points_from_depth_map(sample, START_NS, 1000))
+    convert_or_report(lambda: pictures.points_from_cloud(sample))
+    convert_or_report(lambda: pictures.image_of_frame(sample))
     pictures.intrinsics_of_frame(sample)
     table.kind_of("", sample)
 
 
-def told(make: Any) -> None:
+def convert_or_report(make: Any) -> None:
     try:
         make()
     except ArchiveError as error:
         assert "expected" in str(error)
 
 
-def test_fields_are_found_in_all_spellings() -> None:
+def test_fields_are_read_in_all_spellings() -> None:
     for name in ("sourceFrame", "source_frame", "source-frame", "SourceFrame"):
         assert field({name: "x"}, "sourceframe") == "x"
     assert field({"a": {"bC": 1}}, "a.bc") == 1

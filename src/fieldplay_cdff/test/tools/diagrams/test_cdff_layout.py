@@ -55,7 +55,7 @@ graphs = st.integers(1, 9).flatmap(
 
 
 @given(graphs)
-def test_without_its_feedback_a_graph_has_layers_that_edges_only_ascend(drawn: tuple[int, ExactTimeSync]) -> None:
+def test_graph_without_feedback_has_ascending_layers(drawn: tuple[int, ExactTimeSync]) -> None:
     count, pairs = drawn
     back = feedback_edges(count, pairs)
     forward = [pair for index, pair in enumerate(pairs) if index not in back]
@@ -70,7 +70,7 @@ def test_without_its_feedback_a_graph_has_layers_that_edges_only_ascend(drawn: t
         assert source in reached
 
 
-def test_a_chain_without_cycles_has_no_feedback_and_the_longest_path_counts() -> None:
+def test_acyclic_chain_has_no_feedback_and_longest_path_layers() -> None:
     pairs = [(0, 1), (1, 2), (0, 2), (2, 3)]
     assert feedback_edges(4, pairs) == set()
     assert longest_path_layers(4, pairs) == [0, 1, 2, 3]
@@ -82,13 +82,13 @@ def test_crossed_edges_are_uncrossed() -> None:
     assert crossings(order_layers([[0, 1, 2], [3, 4, 5]], segments), segments) == 0
 
 
-def test_nodes_at_upper_ports_stand_above() -> None:
+def test_nodes_at_upper_ports_are_placed_above() -> None:
     segments = [Segment(0, 2, 0, 1), Segment(1, 2, 0, 0)]
     assert crossings([[0, 1], [2]], segments) == 1
     assert order_layers([[0, 1], [2]], segments)[0] == [1, 0]
 
 
-def test_nodes_stand_where_their_edges_are_straight_if_there_is_room() -> None:
+def test_nodes_are_placed_for_straight_edges_if_there_is_room() -> None:
     tops = heights_of_layers([[0, 1], [2]], {0: 50.0, 1: 50.0, 2: 20.0}, [Tie(1, 2, 25.0, 10.0)])
     assert tops[1] - tops[0] == pytest.approx(50.0 + BETWEEN, abs=1e-6)
     assert tops[2] + 10.0 == pytest.approx(tops[1] + 25.0, abs=0.1)
@@ -96,7 +96,7 @@ def test_nodes_stand_where_their_edges_are_straight_if_there_is_room() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(graphs)
-def test_no_boxes_touch_and_edges_run_from_port_to_port(drawn: tuple[int, ExactTimeSync]) -> None:
+def test_boxes_do_not_touch_and_edges_connect_ports(drawn: tuple[int, ExactTimeSync]) -> None:
     graph = graph_from_pairs(*drawn)
     layout = layout_of(graph)
     frames = [(*corner, box.width, box.height) for corner, box in zip(layout.corners, graph.boxes, strict=True)]
@@ -111,20 +111,20 @@ def test_no_boxes_touch_and_edges_run_from_port_to_port(drawn: tuple[int, ExactT
 
 
 @pytest.mark.parametrize("text", [FORM_1, FORM_2])
-def test_inputs_stand_at_the_left_and_outputs_at_the_right(text: str) -> None:
+def test_inputs_are_left_and_outputs_are_right(text: str) -> None:
     graph = graph_from_text(text)
     corners = layout_of(graph).corners
-    ends = {
+    columns = {
         style: [
             (x, x + box.width) for (x, _), box in zip(corners, graph.boxes, strict=True) if box.style == style
         ]
         for style in (INPUT, STEP, OUTPUT)
     }  # fmt: skip
-    for before, behind in pairwise((INPUT, STEP, OUTPUT)):
-        assert max(end for _, end in ends[before]) < min(start for start, _ in ends[behind])
+    for before, after in pairwise((INPUT, STEP, OUTPUT)):
+        assert max(end for _, end in columns[before]) < min(start for start, _ in columns[after])
 
 
-def test_an_edge_that_leads_back_runs_below_all_boxes() -> None:
+def test_feedback_edge_runs_below_all_boxes() -> None:
     graph = graph_from_text(FORM_2)
     layout = layout_of(graph)
     bottom = max(y + box.height for (_, y), box in zip(layout.corners, graph.boxes, strict=True))
@@ -133,7 +133,7 @@ def test_an_edge_that_leads_back_runs_below_all_boxes() -> None:
     assert max(y for _, y in loops[0]) > bottom
 
 
-def test_ports_are_those_of_the_catalogue_and_those_that_are_connected_besides() -> None:
+def test_ports_are_those_of_catalogue_and_connections() -> None:
     graph = graph_from_text(FORM_2.replace("port: left}", "port: inLeft}"))
     stereo = next(box for box in graph.boxes if box.title == "stereo")
     assert [(mark.name, mark.state) for mark in stereo.left] == [
@@ -144,6 +144,6 @@ def test_ports_are_those_of_the_catalogue_and_those_that_are_connected_besides()
     assert stereo.lines == ("StereoReconstruction", "DisparityMapping, 2 Hz")
 
 
-def test_a_dfn_is_one_box_with_the_types_of_its_ports() -> None:
+def test_dfn_is_one_box_with_types_of_its_ports() -> None:
     (box,) = graph_from_text(DFN).boxes
     assert [mark.name for mark in (*box.left, *box.right)] == ["image: Frame", "edges: Frame"]
