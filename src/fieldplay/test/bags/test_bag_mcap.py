@@ -42,7 +42,7 @@ def chunks_of(path: Path) -> list[Chunk]:
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_chunks_hold_what_fits_and_larger_messages_stand_alone(tmp_path: Path, compression: str) -> None:
+def test_chunks_hold_what_fits_and_larger_messages_get_own_chunks(tmp_path: Path, compression: str) -> None:
     sizes = [100, 300, 5000, 50, 1000 - PREFIX, 1000, 400, 400, 200, 20_000, 30_000]
     chunks = chunks_of(file_of(tmp_path, sizes, chunk_size=1000, compression=compression))
     assert [chunk.uncompressed_size for chunk in chunks] == [
@@ -53,7 +53,7 @@ def test_chunks_hold_what_fits_and_larger_messages_stand_alone(tmp_path: Path, c
     ] * 7
 
 
-def test_what_compression_would_not_make_smaller_is_stored_as_it_is(tmp_path: Path) -> None:
+def test_incompressible_chunks_are_stored_uncompressed(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, 10_000, np.uint8, endpoint=True)
     with BagWriter(tmp_path / "bag", compression="zstd") as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
@@ -63,7 +63,7 @@ def test_what_compression_would_not_make_smaller_is_stored_as_it_is(tmp_path: Pa
     assert breakup_chunk(chunk)[0].data == noise.tobytes()
 
 
-def test_chunks_have_checksums_except_plain_ones_with_images(tmp_path: Path) -> None:
+def test_chunks_have_checksums_except_uncompressed_ones_with_images(tmp_path: Path) -> None:
     (plain,) = chunks_of(file_of(tmp_path / "plain", [100, 200]))
     assert plain.uncompressed_crc == zlib.crc32(plain.data)
     (images,) = chunks_of(file_of(tmp_path / "pictures", [100, LARGE]))
@@ -72,9 +72,7 @@ def test_chunks_have_checksums_except_plain_ones_with_images(tmp_path: Path) -> 
     assert compressed.uncompressed_crc != 0
 
 
-def test_chunks_that_together_unpack_to_far_more_than_they_are_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_that_unpack_to_far_more_in_total_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file_of(tmp_path, [100_000] * 20, chunk_size=200_000, compression="zstd")
     monkeypatch.setattr(mcap_reader, "FILES_GAIN", 2)
     monkeypatch.setattr(mcap_reader, "LARGEST_GAIN", 2)
@@ -123,7 +121,7 @@ def test_sequence_numbers_count_each_channel_across_batches_and_chunks(tmp_path:
     ]  # fmt: skip
 
 
-def test_the_summary_is_complete_and_its_checksum_true(tmp_path: Path) -> None:
+def test_summary_is_complete_with_valid_checksum(tmp_path: Path) -> None:
     path = file_of(tmp_path, [100] * 30, chunk_size=1000)
     data = path.read_bytes()
     footer = records_of(path)[-1]
@@ -161,7 +159,7 @@ def test_summary_offsets_point_at_groups_of_records(tmp_path: Path) -> None:
     assert end_of_last_group == int.from_bytes(footer[17:25], "little")
 
 
-def test_channels_carry_type_hash_and_qos_and_stand_before_their_messages(tmp_path: Path) -> None:
+def test_channels_have_type_hash_and_qos_and_precede_messages(tmp_path: Path) -> None:
     records = records_of(file_of(tmp_path, [10, 10]))
     kinds = [type(record) for record in records]
     assert kinds.index(Schema) < kinds.index(ChannelRecord) < kinds.index(Message)
@@ -176,7 +174,7 @@ def test_channels_carry_type_hash_and_qos_and_stand_before_their_messages(tmp_pa
     }
 
 
-def test_the_file_holds_the_metadata_of_rosbag2(tmp_path: Path) -> None:
+def test_file_contains_rosbag2_metadata(tmp_path: Path) -> None:
     path = file_of(tmp_path, [10, 10, 10])
     (metadata,) = (record for record in records_of(path) if isinstance(record, Metadata))
     inside = metadata.metadata["serialized_metadata"].splitlines()

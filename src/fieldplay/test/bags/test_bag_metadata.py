@@ -71,7 +71,7 @@ def contents_of(*channels: Channel) -> Contents:
     return contents
 
 
-def test_metadata_read_as_rosbag2_writes_them() -> None:
+def test_metadata_equals_that_of_rosbag2() -> None:
     latched = Qos(durability="transient_local", depth=1)
     contents = contents_of(channel_of_type("/tf_static", "tf2_msgs/msg/TFMessage", latched))
     stamp_ns = np.array([0, 15]) + 1_700_000_000_000_000_005
@@ -79,7 +79,7 @@ def test_metadata_read_as_rosbag2_writes_them() -> None:
     assert metadata_text(contents, storage="mcap", files={"trip_0.mcap": contents}) == BAG_OF_ONE_TOPIC
 
 
-def test_an_empty_bag_has_no_topics_and_the_latest_start() -> None:
+def test_empty_bag_has_no_topics_and_latest_start() -> None:
     information = yaml.safe_load(metadata_text(Contents(), storage="sqlite3", files={"a_0.db3": Contents()}))
     inside = information["rosbag2_bagfile_information"]
     assert inside["topics_with_message_count"] == []
@@ -88,7 +88,7 @@ def test_an_empty_bag_has_no_topics_and_the_latest_start() -> None:
 
 
 @pytest.mark.parametrize("name", ["1e5", "true", "a: b", "größe #1", '"', "\\n", "- x", "0x10", "null", ".inf", "a\nb"])
-def test_awkward_names_are_read_back_as_they_are(name: str) -> None:
+def test_awkward_names_are_read_back_unchanged(name: str) -> None:
     channel = Channel(topic="/" + name, msgtype=name, msgdef="", type_hash="")
     information = yaml.safe_load(information_text(contents_of(channel), storage="mcap", file=name))
     topic = information["topics_with_message_count"][0]["topic_metadata"]
@@ -96,7 +96,7 @@ def test_awkward_names_are_read_back_as_they_are(name: str) -> None:
     assert information["relative_file_paths"] == [name] == [file["path"] for file in information["files"]]
 
 
-def test_qos_is_a_list_of_one_profile() -> None:
+def test_qos_is_written_as_list_of_one_profile() -> None:
     qos = Qos(reliability="best_effort", history="keep_all", depth=0)
     contents = contents_of(Channel(topic="/a", msgtype="b", msgdef="", type_hash="", qos=qos))
     information = yaml.safe_load(information_text(contents, storage="mcap", file="x"))
@@ -115,7 +115,7 @@ def test_qos_is_a_list_of_one_profile() -> None:
     ]
 
 
-def test_types_have_the_hash_and_the_whole_definition_of_jazzy() -> None:
+def test_types_have_hash_and_complete_definition_of_jazzy() -> None:
     text = channel_of_type("/a", "std_msgs/msg/String")
     assert text.type_hash == "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
     imu = channel_of_type("/b", "sensor_msgs/msg/Imu")
@@ -131,7 +131,7 @@ def test_unknown_types_and_relative_topics_are_refused() -> None:
         channel_of_type("imu", "sensor_msgs/msg/Imu")
 
 
-def test_a_topic_stands_in_a_bag_once() -> None:
+def test_topic_cannot_be_added_twice() -> None:
     channel = channel_of_type("/a", "std_msgs/msg/String")
     with pytest.raises(BagError, match="/a stands in the bag already"):
         contents_of(channel, channel)
@@ -144,7 +144,7 @@ def test_messages_of_unknown_channels_are_refused() -> None:
             contents.add(messages_of_channel(number, np.zeros(1, np.int64), RowPayloads(np.zeros((1, 4), np.uint8))))
 
 
-def test_topics_without_a_name_or_a_type_are_none() -> None:
+def test_topics_without_name_or_type_are_ignored() -> None:
     told = [{"name": None, "type": "a/msg/B"}, {"name": "/a"}, {"name": "/a", "type": 5}, {"name": "/a", "type": "B"}]
     information = {"topics_with_message_count": [{"topic_metadata": each} for each in told]}
     assert [(topic.name, topic.msgtype) for topic in topics_of_information(information)] == [("/a", "B")]

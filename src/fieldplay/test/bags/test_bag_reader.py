@@ -80,16 +80,14 @@ def at_random(path: Path, rows: int = 7) -> tuple[Found, list[Defect]]:
 
 
 @pytest.mark.parametrize(("storage", "compression"), [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")])
-def test_topics_at_random_give_what_the_bag_gives_from_begin_to_end(
-    storage: StorageName, compression: str, tmp_path: Path
-) -> None:
+def test_random_access_equals_sequential_reading(storage: StorageName, compression: str, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage=storage, compression=compression)
     found, defects = at_random(bag)
     assert (found, defects) == (in_order(bag)[0], [])
     assert {name: len(messages) for name, messages in found.items()} == {"/pose": 200, "/value": 200}
 
 
-def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_unpacking_beyond_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression_of_bags, "FILES_GAIN", 1)
     zeros, limit = bytes(1 << 22), 1 << 20
     packed = {"zstd": zstd.compress(zeros), "lz4": lz4_compress(zeros), "bz2": bz2.compress(zeros)}
@@ -107,14 +105,14 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Path, monkeyp
     assert "--set unpack_limit_mb=2 allows it" in told and (tmp_path / "a").stat().st_size <= 1 << 20
 
 
-def test_zeros_in_a_chunk_are_no_records() -> None:
+def test_zeros_in_chunk_are_no_records() -> None:
     with pytest.raises(ArchiveError, match="expected a record at byte 31 of its chunk, got zeros"):
         list(records_in(memoryview(struct.pack("<BQ22s", 5, 22, b"") + bytes(900))))
 
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 @pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE, CompressionMode.NONE])
-def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
+def test_every_compression_is_decompressed(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "bag", version=9, storage_plugin=plugin)
     writer.set_compression(mode, CompressionFormat.ZSTD)
     with writer:
@@ -137,9 +135,7 @@ def without_records(content: bytes, unwanted: Callable[[int], bool]) -> bytes:
 
 
 @pytest.mark.parametrize("unwanted", [lambda op: op == MESSAGE_INDEX, lambda op: op > CHUNK], ids=["index", "summary"])
-def test_an_mcap_without_indexes_is_indexed_by_what_is_in_its_chunks(
-    unwanted: Callable[[int], bool], tmp_path: Path
-) -> None:
+def test_mcap_without_indexes_is_indexed_from_its_chunks(unwanted: Callable[[int], bool], tmp_path: Path) -> None:
     bag = write(tmp_path / "bag")
     expected, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
@@ -147,7 +143,7 @@ def test_an_mcap_without_indexes_is_indexed_by_what_is_in_its_chunks(
     assert at_random(bag)[0] == expected
 
 
-def test_messages_that_lie_in_no_chunk_are_read(tmp_path: Path) -> None:
+def test_messages_outside_chunks_are_read(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag")
     expected, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
@@ -167,7 +163,7 @@ def test_messages_that_lie_in_no_chunk_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_whatever_bytes_are_changed_the_rest_is_read(storage: StorageName, seed: int, tmp_path: Path) -> None:
+def test_changed_bytes_leave_the_rest_readable(storage: StorageName, seed: int, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage=storage)
     (file,) = (path for path in bag.iterdir() if path.suffix != ".yaml")
     changed, numbers = bytearray(file.read_bytes()), random.Random(seed)
@@ -183,9 +179,7 @@ def test_whatever_bytes_are_changed_the_rest_is_read(storage: StorageName, seed:
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("fraction", [0.001, 0.2, 0.5, 0.75, 0.999])
-def test_of_a_bag_that_was_cut_off_all_that_is_there_is_read(
-    fraction: float, storage: StorageName, tmp_path: Path
-) -> None:
+def test_cut_off_bag_is_read_up_to_its_end(fraction: float, storage: StorageName, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", 2000, storage=storage)
     (file,) = (path for path in bag.iterdir() if path.suffix != ".yaml")
     content = file.read_bytes()
@@ -201,7 +195,7 @@ def test_of_a_bag_that_was_cut_off_all_that_is_there_is_read(
         assert found == expected and count >= min(fraction, 0.7) * 2000 - 60
 
 
-def test_a_damaged_chunk_costs_what_it_holds_and_is_told_once(tmp_path: Path) -> None:
+def test_damaged_chunk_loses_its_messages_and_is_reported_once(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", compression="zstd")
     (storage,) = bag.glob("*.mcap")
     content = bytearray(storage.read_bytes())
@@ -216,7 +210,7 @@ def test_a_damaged_chunk_costs_what_it_holds_and_is_told_once(tmp_path: Path) ->
     assert "cannot be unpacked: " in defect.message and defect.message.endswith("; its messages are left out")
 
 
-def test_types_come_from_the_definitions_in_the_bag(tmp_path: Path) -> None:
+def test_types_come_from_definitions_in_the_bag(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag")
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
@@ -230,7 +224,7 @@ def test_types_come_from_the_definitions_in_the_bag(tmp_path: Path) -> None:
     assert numbers_of_messages(messages, Decoder(kind), ("data",))["data"].tolist() == [2.0 * k + 1 for k in range(9)]
 
 
-def test_a_bag_in_several_files_is_read_as_one(tmp_path: Path) -> None:
+def test_split_bag_is_read_as_one(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one", 100), write(tmp_path / "two", 60)
     (two / "two_0.mcap").rename(one / "one_1.mcap")
     text = (one / "metadata.yaml").read_text().replace("  - one_0.mcap", "  - one_0.mcap\n    - one_1.mcap")
@@ -243,7 +237,7 @@ def test_a_bag_in_several_files_is_read_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [1 << 62, 1 << 64 - 1, 5000])
-def test_an_index_that_points_anywhere_costs_its_message_and_is_told(offset: int, tmp_path: Path) -> None:
+def test_wrong_index_entry_loses_its_message_and_is_reported(offset: int, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", 8)
     (file,) = bag.glob("*.mcap")
     content, place = bytearray(file.read_bytes()), len(MAGIC)
@@ -267,9 +261,7 @@ def without_channel(data: bytes, name: bytes, *, everywhere: bool) -> bytes:
 
 @pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_a_channel_that_is_not_introduced_costs_no_messages_of_others(
-    compression: str, everywhere: bool, tmp_path: Path
-) -> None:
+def test_unknown_channel_does_not_lose_messages_of_others(compression: str, everywhere: bool, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", compression=compression)
     whole, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
@@ -281,7 +273,7 @@ def test_a_channel_that_is_not_introduced_costs_no_messages_of_others(
     assert sum("is damaged: a text in it is longer" in str(defect) for defect in defects) == 1
 
 
-def test_a_chunk_whose_length_is_wrong_is_checked_if_it_is_whole(tmp_path: Path) -> None:
+def test_chunk_of_wrong_length_is_read_as_far_as_valid(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag")
     whole, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
@@ -297,7 +289,7 @@ def test_a_chunk_whose_length_is_wrong_is_checked_if_it_is_whole(tmp_path: Path)
     assert any("the file was cut off" in str(defect) for defect in defects)
 
 
-def test_behind_a_row_of_a_database_that_cannot_be_read_the_others_are(tmp_path: Path) -> None:
+def test_rows_after_unreadable_database_row_are_read(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage="sqlite3")
     whole, _ = in_order(bag)
     (storage,) = bag.glob("*.db3")

@@ -81,7 +81,7 @@ ordered = st.lists(messages, max_size=60).map(lambda batch: sorted(batch, key=la
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
 @settings(max_examples=40, deadline=None)
 @given(ordered, st.lists(st.integers(0, 60), max_size=4), st.sampled_from([1, 40, 100, 1000, 1 << 20]))
-def test_random_batches_come_back(
+def test_random_batches_round_trip(
     storage: str, compression: str, whole: Batch, cuts: list[int], chunk_size: int
 ) -> None:
     bounds = [0, *sorted(cuts), len(whole)]
@@ -93,7 +93,7 @@ def test_random_batches_come_back(
 
 
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
-def test_many_messages_of_several_sources_come_back(tmp_path: Path, storage: str, compression: str) -> None:
+def test_many_messages_of_several_sources_round_trip(tmp_path: Path, storage: str, compression: str) -> None:
     rng = np.random.default_rng(3)
     rows = rng.integers(0, 9, (20_000, 324), np.uint8)
     images = [rng.integers(0, 255, size, np.uint8) for size in rng.integers(0, 300_000, 30)]
@@ -118,14 +118,14 @@ def test_many_messages_of_several_sources_come_back(tmp_path: Path, storage: str
 
 
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
-def test_messages_of_one_time_keep_their_order(tmp_path: Path, storage: str, compression: str) -> None:
+def test_messages_of_same_time_keep_their_order(tmp_path: Path, storage: str, compression: str) -> None:
     whole = [(number % 4 + 1, 7, bytes([number])) for number in range(200)]
     bag = written(tmp_path, [whole[:90], whole[90:]], storage=storage, compression=compression, chunk_size=500)
     assert read_by_rosbags(bag) == whole
 
 
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
-def test_an_empty_bag_is_a_bag(tmp_path: Path, storage: str, compression: str) -> None:
+def test_empty_bag_is_valid(tmp_path: Path, storage: str, compression: str) -> None:
     with BagWriter(tmp_path / "bag", storage=storage, compression=compression):
         pass
     with Reader(tmp_path / "bag") as reader:
@@ -135,7 +135,7 @@ def test_an_empty_bag_is_a_bag(tmp_path: Path, storage: str, compression: str) -
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_qos_comes_back(tmp_path: Path, storage: str) -> None:
+def test_qos_round_trips(tmp_path: Path, storage: str) -> None:
     with BagWriter(tmp_path / "bag", storage=storage) as bag:
         latched = Qos(durability="transient_local", depth=1)
         bag.add_channel(channel_of_type("/tf_static", "tf2_msgs/msg/TFMessage", latched))
@@ -154,7 +154,7 @@ def test_qos_comes_back(tmp_path: Path, storage: str) -> None:
 
 
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
-def test_readers_understand_the_definitions(tmp_path: Path, storage: str, compression: str) -> None:
+def test_definitions_are_readable_by_other_readers(tmp_path: Path, storage: str, compression: str) -> None:
     store = get_typestore(Stores.ROS2_JAZZY)
     point, vector = store.types["geometry_msgs/msg/PointStamped"], store.types["geometry_msgs/msg/Point"]
     header, time = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]
@@ -173,7 +173,7 @@ def test_readers_understand_the_definitions(tmp_path: Path, storage: str, compre
         assert (decoded.header.stamp.nanosec, decoded.point.z) == (4, 0.25)
 
 
-def test_the_database_has_the_tables_of_jazzy(tmp_path: Path) -> None:
+def test_database_has_the_tables_of_jazzy(tmp_path: Path) -> None:
     bag = written(tmp_path, [[(1, 5, b"a")]], storage="sqlite3")
     database = sqlite3.connect(bag / "bag_0.db3")
     columns = {

@@ -56,12 +56,12 @@ def counts(path: Path) -> list[int]:
         (Split(size=10**9, duration_ns=3600 * SECOND_NS), [60]),
     ],
 )
-def test_a_file_ends_where_it_has_enough(tmp_path: Path, split: Split, expected: list[int], at_once: int) -> None:
+def test_file_is_split_at_its_limit(tmp_path: Path, split: Split, expected: list[int], at_once: int) -> None:
     assert counts(split_bag(tmp_path / "bag", split, at_once=at_once)) == expected
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_all_files_are_one_bag_to_those_who_read_it(tmp_path: Path, storage: StorageName) -> None:
+def test_split_files_are_read_as_one_bag(tmp_path: Path, storage: StorageName) -> None:
     bag = split_bag(tmp_path / "trip", Split(size=1600), storage=storage, at_once=10)
     ending = "mcap" if storage == "mcap" else "db3"
     names = [f"trip_{number}.{ending}" for number in range(4)]
@@ -83,7 +83,7 @@ def test_all_files_are_one_bag_to_those_who_read_it(tmp_path: Path, storage: Sto
     assert issues == []
 
 
-def test_a_split_bag_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_split_bag_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), BagWriter(tmp_path / "bag", split=Split(size=1)) as bag:
         number = bag.add_channel(late())
         bag.write(messages_of_channel(number, np.arange(3), RowPayloads(np.ones((3, SIZE), np.uint8))))

@@ -74,7 +74,7 @@ def dead_pid() -> int:
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_bag_appears_only_when_complete(tmp_path: Path, storage: str) -> None:
+def test_bag_appears_only_when_complete(tmp_path: Path, storage: str) -> None:
     with BagWriter(tmp_path / "bag", storage=storage) as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
         bag.write(batch())
@@ -87,7 +87,7 @@ def test_a_bag_appears_only_when_complete(tmp_path: Path, storage: str) -> None:
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_an_exception_leaves_nothing(tmp_path: Path, storage: str) -> None:
+def test_exception_leaves_no_files(tmp_path: Path, storage: str) -> None:
     target = tmp_path / "new" / "folders" / "bag"
     with pytest.raises(KeyboardInterrupt), BagWriter(target, storage=storage) as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
@@ -96,14 +96,14 @@ def test_an_exception_leaves_nothing(tmp_path: Path, storage: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bag_with_a_failed_write_is_never_finished(tmp_path: Path) -> None:
+def test_bag_with_failed_write_is_not_finished(tmp_path: Path) -> None:
     bag = BagWriter(tmp_path / "bag")
     with pytest.raises(BagError, match="a part of it could not be written"), bag, suppress(BagError):
         bag.write(batch())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_bag_is_refused_and_kept(tmp_path: Path) -> None:
+def test_existing_bag_is_refused_and_kept(tmp_path: Path) -> None:
     write(tmp_path / "bag", 3)
     with pytest.raises(BagError, match="exists already"):
         write(tmp_path / "bag", 4)
@@ -111,7 +111,7 @@ def test_an_existing_bag_is_refused_and_kept(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bag"]
 
 
-def test_overwrite_replaces_a_bag_at_the_end(tmp_path: Path) -> None:
+def test_overwrite_replaces_bag_at_the_end(tmp_path: Path) -> None:
     write(tmp_path / "bag", 3, storage="sqlite3")
     with BagWriter(tmp_path / "bag", overwrite=True) as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
@@ -122,7 +122,7 @@ def test_overwrite_replaces_a_bag_at_the_end(tmp_path: Path) -> None:
     assert not (tmp_path / "bag" / "bag_0.db3").exists()
 
 
-def test_an_overwrite_that_fails_keeps_the_old_bag(tmp_path: Path) -> None:
+def test_failed_overwrite_keeps_old_bag(tmp_path: Path) -> None:
     write(tmp_path / "bag", 3)
     with pytest.raises(ZeroDivisionError), BagWriter(tmp_path / "bag", overwrite=True):
         raise ZeroDivisionError
@@ -131,9 +131,7 @@ def test_an_overwrite_that_fails_keeps_the_old_bag(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), KeyboardInterrupt()])
-def test_a_swap_that_fails_keeps_the_old_bag(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
+def test_failed_swap_keeps_old_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     write(tmp_path / "bag", 3)
     rename = os.rename
 
@@ -149,7 +147,7 @@ def test_a_swap_that_fails_keeps_the_old_bag(
     assert [path.name for path in tmp_path.iterdir()] == ["bag"]
 
 
-def test_overwrite_spares_what_is_no_bag(tmp_path: Path) -> None:
+def test_overwrite_refuses_path_that_is_no_bag(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("all of it")
     (tmp_path / "file").write_text("text")
@@ -159,13 +157,13 @@ def test_overwrite_spares_what_is_no_bag(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "thesis.tex").exists() and (tmp_path / "file").exists()
 
 
-def test_a_target_that_comes_up_meanwhile_is_kept(tmp_path: Path) -> None:
+def test_target_created_meanwhile_is_kept(tmp_path: Path) -> None:
     with pytest.raises(BagError, match="exists already"), BagWriter(tmp_path / "bag"):
         (tmp_path / "bag").mkdir()
     assert list((tmp_path / "bag").iterdir()) == []
 
 
-def test_two_writers_of_one_bag_do_not_mix(tmp_path: Path) -> None:
+def test_two_writers_of_same_bag_do_not_mix(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag") as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
         with pytest.raises(UserError, match="is being written already"):
@@ -175,7 +173,7 @@ def test_two_writers_of_one_bag_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_killed_run_leaves_no_bag_and_the_next_one_cleans_up(tmp_path: Path, storage: str) -> None:
+def test_killed_run_leaves_no_bag_and_next_run_cleans_up(tmp_path: Path, storage: str) -> None:
     write(tmp_path / "bag", 3)
     with child(tmp_path / "bag", storage) as process:
         assert process.stdout is not None and process.stdout.readline() == "written\n"
@@ -189,7 +187,7 @@ def test_a_killed_run_leaves_no_bag_and_the_next_one_cleans_up(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, storage: str) -> None:
+def test_file_size_limit_leaves_no_files(tmp_path: Path, storage: str) -> None:
     process = child(tmp_path / "bag", storage, limit=3_000_000)
     _, errors = process.communicate("")
     assert process.returncode == 1
@@ -198,7 +196,7 @@ def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, storage: str) -
 
 
 @pytest.mark.parametrize("count", [1, 100_000])
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_full_disk_is_reported_and_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     def on_a_full_disk(path: Path, **options: object) -> McapWriter:
         return McapWriter(open("/dev/full", "wb"), **options)
 
@@ -208,7 +206,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bag_about_to_be_replaced_by_a_killed_run_gets_its_place_back(tmp_path: Path) -> None:
+def test_bag_being_replaced_by_killed_run_is_restored(tmp_path: Path) -> None:
     write(tmp_path / "bag", 3)
     os.rename(tmp_path / "bag", tmp_path / f".bag.replaced-{dead_pid()}")
     with pytest.raises(BagError, match="exists already"):
@@ -217,7 +215,7 @@ def test_a_bag_about_to_be_replaced_by_a_killed_run_gets_its_place_back(tmp_path
     assert count_in(tmp_path / "bag") == 3
 
 
-def test_only_folders_of_ended_runs_of_this_bag_are_removed(tmp_path: Path) -> None:
+def test_only_folders_of_exited_runs_of_this_bag_are_removed(tmp_path: Path) -> None:
     gone = dead_pid()
     spared = [f".bag.partial-{os.getppid()}", f".other.partial-{gone}", ".bag.partial-old", ".bag2.partial-1"]
     for name in (*spared, f".bag.partial-{gone}", f".bag.replaced-{gone}", f".bag.partial-{os.getpid()}"):
@@ -227,7 +225,7 @@ def test_only_folders_of_ended_runs_of_this_bag_are_removed(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*spared, "bag"])
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
+def test_symbolic_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk" / "bag")
     write(tmp_path / "link", 3)
@@ -243,13 +241,13 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
         ({"compression": "lz4"}, "mcap has no compression 'lz4'"),
     ],
 )
-def test_what_there_is_not_is_refused(tmp_path: Path, options: dict[str, str], complaint: str) -> None:
+def test_unknown_storage_or_compression_is_refused(tmp_path: Path, options: dict[str, str], complaint: str) -> None:
     with pytest.raises(BagError, match=complaint):
         BagWriter(tmp_path / "bag", **options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_unwritable_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="file is no folder"):
         write(tmp_path / "file" / "bag")

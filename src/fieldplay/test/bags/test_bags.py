@@ -28,7 +28,7 @@ def warmth(stamp_ns: int, value: float) -> bytes:
     return bytes(STORE.serialize_ros1(message, TEMPERATURE))
 
 
-def test_parts_are_read_as_one_file_across_their_borders(tmp_path: Path) -> None:
+def test_parts_are_read_as_one_file_across_boundaries(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4
     for index, (start, end) in enumerate(((0, 100), (100, 101), (101, 1024))):
         (tmp_path / f"a.bag.{index:02d}").write_bytes(data[start:end])
@@ -46,7 +46,7 @@ def test_parts_are_read_as_one_file_across_their_borders(tmp_path: Path) -> None
     parts.close()
 
 
-def test_a_part_that_is_not_there_ends_what_is_read(tmp_path: Path) -> None:
+def test_missing_part_ends_the_data(tmp_path: Path) -> None:
     for index in (0, 1, 3):
         (tmp_path / f"a.bag.{index}").write_bytes(b"x")
     paths, missing = parts_of_bag(tmp_path / "a.bag.3")
@@ -88,7 +88,7 @@ def rows_of(stream: TopicNumbers) -> list[tuple[int, float]]:
     return found
 
 
-def test_a_topic_is_read_in_spans_in_the_order_of_time(tmp_path: Path) -> None:
+def test_topic_is_read_in_spans_ordered_by_time(tmp_path: Path) -> None:
     bag = bag_of(tmp_path / "a.bag", [30, 10, 20, 50, 40, 0])
     assert bag.counts == {"/warmth": 6}
     stream = stream_of(topic_in_time(bag, "/warmth", 4, lambda note: None))
@@ -97,7 +97,7 @@ def test_a_topic_is_read_in_spans_in_the_order_of_time(tmp_path: Path) -> None:
     bag.close()
 
 
-def test_a_bag_with_other_times_than_its_headers_is_read_by_these(tmp_path: Path) -> None:
+def test_bag_with_wrong_times_is_read_by_header_times(tmp_path: Path) -> None:
     notes: list[str] = []
     bag = bag_of(tmp_path / "a.bag", [30, 10, 20, 50, 40, 0], log_ns=START_NS + 10**15)
     topic = topic_in_time(bag, "/warmth", 4, notes.append)
@@ -108,7 +108,7 @@ def test_a_bag_with_other_times_than_its_headers_is_read_by_these(tmp_path: Path
     bag.close()
 
 
-def test_single_headers_with_another_time_and_numbers_that_are_none_are_told_once(tmp_path: Path) -> None:
+def test_mismatched_headers_and_invalid_numbers_are_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "a.bag"
     with Writer(path) as writer:
         connection = writer.add_connection("/warmth", TEMPERATURE, typestore=STORE)
@@ -124,9 +124,7 @@ def test_single_headers_with_another_time_and_numbers_that_are_none_are_told_onc
     bag.close()
 
 
-def test_of_a_rare_topic_only_the_moment_that_is_wanted_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rare_topic_is_read_only_where_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bag = bag_of(tmp_path / "a.bag", [*range(0, 60_000, 1000), *range(60_000, 60_500, 10)])
     read: list[int] = []
     whole = bag.read
@@ -151,7 +149,7 @@ def place_of(bag: Ros1Bag, row: int) -> tuple[int, list[int]]:
     return int(places.block[row]), [int(places.offset[row])]
 
 
-def test_a_message_that_is_cut_is_told_with_its_time(tmp_path: Path) -> None:
+def test_cut_message_is_reported_with_its_time(tmp_path: Path) -> None:
     path = tmp_path / "a.bag"
     with Writer(path) as writer:
         connection = writer.add_connection("/warmth", TEMPERATURE, typestore=STORE)
@@ -167,7 +165,7 @@ def test_a_message_that_is_cut_is_told_with_its_time(tmp_path: Path) -> None:
     bag.close()
 
 
-def test_of_a_bag_of_ros_1_no_more_is_read_than_there_is(tmp_path: Path) -> None:
+def test_ros1_bag_is_not_read_beyond_its_end(tmp_path: Path) -> None:
     for number, content in enumerate((b"abc", b"defgh")):
         (tmp_path / f"x.bag.{number}").write_bytes(content)
     parts = Parts([tmp_path / "x.bag.0", tmp_path / "x.bag.1"])

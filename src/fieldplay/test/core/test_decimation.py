@@ -9,7 +9,7 @@ from fieldplay.core.decimation import Decimator, RowDecimator, middle_of
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20))
-def test_thinned_rows_are_even_bounded_and_keep_the_first_and_the_last(sizes: list[int]) -> None:
+def test_decimated_rows_are_even_and_bounded_and_include_first_and_last(sizes: list[int]) -> None:
     rows, count = RowDecimator(1, limit=8), 0
     for size in sizes:
         values = np.arange(count, count + size)
@@ -22,7 +22,7 @@ def test_thinned_rows_are_even_bounded_and_keep_the_first_and_the_last(sizes: li
     assert len(set(np.diff(stamp_ns[:-1]).tolist())) <= 1
 
 
-def test_picks_make_only_what_they_keep_and_the_last() -> None:
+def test_decimator_creates_only_kept_items_and_the_last() -> None:
     made: list[int] = []
 
     def make(number: int) -> int:
@@ -37,7 +37,7 @@ def test_picks_make_only_what_they_keep_and_the_last() -> None:
     assert samples.seen == 1001
 
 
-def test_a_pick_that_is_of_no_use_is_left_out() -> None:
+def test_item_that_is_none_is_left_out() -> None:
     samples: Decimator[int] = Decimator(4)
     for number in (None, 1, None):
         samples.offer(lambda number=number: number)
@@ -45,5 +45,5 @@ def test_a_pick_that_is_of_no_use_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("stamps", "place"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
-def test_the_middle_is_that_of_time(stamps: list[int], place: int) -> None:
+def test_middle_is_nearest_in_time(stamps: list[int], place: int) -> None:
     assert middle_of(stamps) == place

@@ -41,36 +41,36 @@ def run(program: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_an_end_that_does_not_come_is_told_and_ended() -> None:
+def test_shutdown_beyond_deadline_dumps_stacks_and_exits() -> None:
     ended = run(STUCK)
     assert ended.returncode == DONE
     assert "in wait_for_ever" in ended.stderr
 
 
-def test_an_error_on_its_way_is_not_told_as_well_done() -> None:
+def test_pending_error_exits_with_failure_at_deadline() -> None:
     program = STUCK.replace("with exit_deadline", "try:\n    raise ValueError\nfinally:\n  with exit_deadline")
     ended = run(program.replace("    wait_for_ever()\n", "      wait_for_ever()\n"))
     assert (ended.returncode, "in wait_for_ever" in ended.stderr) == (1, True)
 
 
-def test_an_end_in_the_middle_of_the_work_is_not_told_as_well_done() -> None:
+def test_deadline_before_last_task_exits_with_failure() -> None:
     assert run(STUCK.replace("0.2", "0.2, is_last=False")).returncode == 1
 
 
-def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
+def test_without_system_timer_deadline_exits_with_failure() -> None:
     ended = run(STUCK.replace("with exit_deadline", "ExitTimer._create = lambda self: -1\nwith exit_deadline"))
     assert ended.returncode == 1
     assert "in wait_for_ever" in ended.stderr
 
 
-def test_an_end_comes_while_a_foreign_call_holds_the_lock_of_python() -> None:
+def test_deadline_exits_while_foreign_call_holds_the_gil() -> None:
     held = STUCK.replace("wait_for_ever()\n", "ctypes.PyDLL(None).sleep(30)\n", 1).replace(
         "    wait_for_ever()", "    ctypes.PyDLL(None).sleep(30)"
     )
     assert run(f"import ctypes\n{held}").returncode == DONE
 
 
-def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_during_shutdown_does_not_exit_process(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds: list[object] = []
     monkeypatch.setattr(
         faulthandler, "dump_traceback_later", lambda seconds, **how: bounds.append((seconds, how["exit"]))
@@ -83,7 +83,7 @@ def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -
     assert bounds == [(5.0, False), 5.2, "stopped", "none"]
 
 
-def test_what_a_launch_has_started_ends_with_it_though_it_is_killed() -> None:
+def test_process_exits_when_its_launch_is_killed() -> None:
     launch = [sys.executable, "-c", LAUNCH, LAUNCHED]
     ended = subprocess.run(launch, capture_output=True, text=True, timeout=60, check=False)  # not before all who write
     assert ended.returncode == -signal.SIGKILL
@@ -91,13 +91,13 @@ def test_what_a_launch_has_started_ends_with_it_though_it_is_killed() -> None:
     assert "KeyboardInterrupt" in ended.stderr
 
 
-def test_what_begins_when_its_launch_is_gone_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_started_after_its_launch_exited_exits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     monkeypatch.setenv("FIELDPLAY_ENDS_WITH", gone.stdout.decode().strip())
     assert "KeyboardInterrupt" in run(LAUNCHED).stderr
 
 
-def test_a_launch_that_was_killed_and_that_nobody_has_asked_for_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_unreaped_launch_counts_as_exited(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen([sys.executable, "-Sc", ""]) as killed:
         os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
         monkeypatch.setenv("FIELDPLAY_ENDS_WITH", str(killed.pid))

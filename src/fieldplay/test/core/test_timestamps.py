@@ -26,7 +26,7 @@ from fieldplay.core.timestamps import ns_from_text, ns_from_texts
         ("-1.25", -1_250000000),
     ],
 )
-def test_a_time_is_exact_alone_and_in_a_batch(text: str, ns: int) -> None:
+def test_time_is_exact_alone_and_in_batch(text: str, ns: int) -> None:
     assert ns_from_text(text) == ns
     batch, good = ns_from_texts(np.array([text.encode(), b"7"]))
     assert batch.tolist() == [ns, 7_000000000]
@@ -34,7 +34,7 @@ def test_a_time_is_exact_alone_and_in_a_batch(text: str, ns: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "nan", "inf", "1,5", "12:30", "1.2.3", "9999999999999", "one"])
-def test_what_is_no_time_is_refused_alone_and_marked_in_a_batch(text: str) -> None:
+def test_invalid_time_raises_alone_and_is_masked_in_batch(text: str) -> None:
     with pytest.raises(ValueError, match="expected seconds"):
         ns_from_text(text)
     batch, good = ns_from_texts(np.array([b"3.25", text.encode()]))
@@ -60,7 +60,7 @@ def test_times_at_the_limit_of_64_bits_are_exact_or_refused(last: str) -> None:
 
 
 @given(st.lists(st.from_regex(r"[0-9]{0,11}(\.[0-9]{0,10})?", fullmatch=True), min_size=1, max_size=6))
-def test_a_batch_agrees_with_each_time_alone(texts: list[str]) -> None:
+def test_batch_equals_each_time_alone(texts: list[str]) -> None:
     batch, good = ns_from_texts(np.array([text.encode() for text in texts]))
     for text, ns, is_time in zip(texts, batch, good, strict=True):
         try:
@@ -72,13 +72,13 @@ def test_a_batch_agrees_with_each_time_alone(texts: list[str]) -> None:
             assert abs(int(ns) - alone) <= (len(text.partition(".")[2]) > 9)  # ties round to even alone, up in a batch
 
 
-def test_no_rows_give_no_rows() -> None:
+def test_empty_batch_gives_empty_result() -> None:
     batch, good = ns_from_texts(np.zeros(0, "S20"))
     assert batch.shape == good.shape == (0,)
 
 
 @pytest.mark.parametrize("text", ["1e999999", "-1e999999999", "1.e375000", "1656931512e11", "1e20"])
-def test_a_time_of_too_many_digits_is_none_and_costs_nothing(text: str) -> None:
+def test_time_with_too_many_digits_is_invalid_and_cheap(text: str) -> None:
     with pytest.raises(ValueError, match="fit 64 bits"):
         ns_from_text(text)
     batch, good = ns_from_texts(np.array([text.encode(), b"1.5"]))
@@ -86,6 +86,6 @@ def test_a_time_of_too_many_digits_is_none_and_costs_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [b"\x001656931512.5", b"1\x00656931512.5", b"1656931512.\x005"])
-def test_a_time_with_a_zero_byte_in_it_is_none(text: bytes) -> None:
+def test_time_with_zero_byte_is_invalid(text: bytes) -> None:
     batch, good = ns_from_texts(np.array([text, b"1656931512.25"]))
     assert (batch.tolist(), good.tolist()) == ([0, 1656931512_250_000_000], [False, True])

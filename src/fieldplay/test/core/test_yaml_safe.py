@@ -9,7 +9,7 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9
 MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 12))
 
 
-def test_values_are_those_of_yaml() -> None:
+def test_values_equal_those_of_pyyaml() -> None:
     text = "a: [1, 2.5, &b {c: true}, *b]\nd: {<<: *b, e: 2001-02-03}\nf: ~\n"
     assert value_of_yaml(text) == value_of_yaml(text.encode()) == yaml.safe_load(text)
     assert value_of_yaml("") is None and value_of_yaml("# nothing") is None
@@ -34,10 +34,10 @@ def test_values_are_those_of_yaml() -> None:
     ],
     ids=range(13),
 )
-def test_what_is_none_or_would_be_endless_is_refused(text: str, message: str) -> None:
+def test_invalid_or_endless_yaml_is_refused(text: str, message: str) -> None:
     with pytest.raises(yaml.YAMLError, match=message):
         value_of_yaml(text)
 
 
-def test_long_texts_that_are_not_deep_are_read() -> None:
+def test_long_shallow_text_is_read() -> None:
     assert value_of_yaml(f"a: {list(range(5000))}\nb: {'x' * 5000}")["a"][-1] == 4999

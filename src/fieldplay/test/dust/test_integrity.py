@@ -47,7 +47,7 @@ def flagged(found: Integrity) -> Flags:
 
 
 @pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
-def test_in_clear_air_nothing_is_flagged_and_most_is_judged(laser: Array) -> None:
+def test_clear_air_flags_nothing_and_judges_most_returns(laser: Array) -> None:
     found, scans, _ = judged(Yard(), laser=laser)
     assert not flagged(found).any()
     returns = np.isfinite(scans.ranges_m)[SETTLED:].sum()
@@ -58,7 +58,7 @@ def test_in_clear_air_nothing_is_flagged_and_most_is_judged(laser: Array) -> Non
 
 @pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
 @pytest.mark.parametrize(("per_m", "least_found"), [(0.03, 0.75), (0.3, 0.9), (1.0, 0.97)])
-def test_dust_before_what_the_radar_sees_is_found(laser: Array, per_m: float, least_found: float) -> None:
+def test_dust_in_front_of_radar_returns_is_detected(laser: Array, per_m: float, least_found: float) -> None:
     found, _, airborne = judged(Yard(air=Air(dust_per_m=per_m)), laser=laser)
     hits = flagged(found) & airborne
     assert hits[SETTLED:].sum() > least_found * airborne[SETTLED:].sum()
@@ -71,7 +71,7 @@ def test_dust_before_what_the_radar_sees_is_found(laser: Array, per_m: float, le
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.03])
-def test_drops_of_rain_stand_alone(fraction: float) -> None:
+def test_rain_drops_are_isolated(fraction: float) -> None:
     found, _, airborne = judged(Yard(air=Air(rain_share=fraction)))
     late = found.outcomes[SETTLED:]
     assert (late == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
@@ -81,7 +81,7 @@ def test_drops_of_rain_stand_alone(fraction: float) -> None:
     assert found.reports[-1].isolated == pytest.approx(fraction, rel=0.25)
 
 
-def test_posts_that_the_radar_misses_stay_while_the_vehicle_stands() -> None:
+def test_posts_missed_by_radar_are_kept_while_vehicle_stands() -> None:
     found, scans, _ = judged(Yard(unseen_posts=UNSEEN))
     empty, _ = scans_of(Yard(), 4.0)
     on_posts = scans.ranges_m < empty.ranges_m - 1.0
@@ -91,7 +91,7 @@ def test_posts_that_the_radar_misses_stay_while_the_vehicle_stands() -> None:
 
 
 @pytest.mark.parametrize(("posts", "most"), [((), 0.001), (UNSEEN, 0.002)], ids=["seen", "missed"])
-def test_few_solid_returns_are_lost_while_the_vehicle_drives(
+def test_few_solid_returns_are_lost_while_vehicle_drives(
     posts: tuple[tuple[float, float, float, float], ...], most: float
 ) -> None:
     found, scans, _ = judged(Yard(speed_m_s=1.0, unseen_posts=posts))
@@ -99,7 +99,7 @@ def test_few_solid_returns_are_lost_while_the_vehicle_drives(
     assert found.reports[-1].verdict == "clear"
 
 
-def test_dust_is_found_from_a_vehicle_that_drives() -> None:
+def test_dust_is_detected_while_vehicle_drives() -> None:
     found, scans, airborne = judged(Yard(speed_m_s=1.0, air=Air(dust_per_m=0.3)))
     hits, false = flagged(found) & airborne, flagged(found) & ~airborne
     assert hits[SETTLED:].sum() > 0.8 * airborne[SETTLED:].sum()
@@ -107,7 +107,7 @@ def test_dust_is_found_from_a_vehicle_that_drives() -> None:
     assert found.reports[-1].verdict == "dust or smoke"
 
 
-def test_somebody_whom_the_radar_sees_too_stays_though_he_is_new() -> None:
+def test_new_person_seen_by_radar_is_kept() -> None:
     """He stands at 5 m from the third second on; the radar meets him as well."""
     alone, somebody = Yard(), Yard(posts=(*Yard().posts, (5.0, 0.5, 0.25, 1.8)))
     (before, _), (after, _) = scans_of(alone, 4.0), scans_of(somebody, 4.0)
@@ -124,7 +124,7 @@ def test_somebody_whom_the_radar_sees_too_stays_though_he_is_new() -> None:
     assert (found.outcomes[settled:][on_him[settled:]] == OK).all()
 
 
-def test_without_a_radar_nothing_is_in_front_and_drops_are_still_found() -> None:
+def test_without_radar_nothing_is_in_front_and_drops_are_detected() -> None:
     scans, airborne = scans_of(Yard(air=Air(rain_share=0.02)), 3.0)
     mounting = mounting_from_base(LASER, RADAR)
     found = integrity_from_scans(SETTINGS, None, scans, views=no_views(), mounting=mounting)
@@ -136,7 +136,7 @@ def test_without_a_radar_nothing_is_in_front_and_drops_are_still_found() -> None
 
 
 @pytest.mark.parametrize("cuts", [(1,), (37, 38, 150), tuple(range(1, 40))])
-def test_scans_may_come_in_any_pieces(cuts: tuple[int, ...]) -> None:
+def test_scans_may_come_in_any_batches(cuts: tuple[int, ...]) -> None:
     yard = Yard(air=Air(dust_per_m=0.2, rain_share=0.01))
     scans, _ = scans_of(yard, 3.0)
     mounting, views = mounting_from_base(LASER, RADAR), views_of(yard, 3.0)
@@ -153,13 +153,13 @@ def test_scans_may_come_in_any_pieces(cuts: tuple[int, ...]) -> None:
         assert np.array_equal(joined, getattr(whole.rates, name), equal_nan=True)
 
 
-def test_a_flagged_range_is_no_number_and_all_others_are_as_they_were() -> None:
+def test_flagged_ranges_are_nan_and_others_unchanged() -> None:
     ranges = np.array([[1.0, 2.0, np.inf, np.nan, 3.0]])
     outcomes = np.array([[OK, IN_FRONT, NO_RETURN, NO_RETURN, ISOLATED]], np.uint8)
     assert np.array_equal(filter_ranges(ranges, outcomes), [[1, np.nan, np.inf, np.nan, np.nan]], equal_nan=True)
 
 
-def test_settings_come_by_their_names_and_are_checked() -> None:
+def test_settings_are_set_by_name_and_validated() -> None:
     assert integrity_from_settings({"tolerance_m": 0.7, "lasers": ["a"]}) == IntegritySettings(tolerance_m=0.7)
     with pytest.raises(ValueError, match="window_s: expected more than 0"):
         integrity_from_settings({"window_s": 0.0})

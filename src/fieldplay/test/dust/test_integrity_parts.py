@@ -38,7 +38,7 @@ def scans(stamp_ns: list[int], starts_deg: list[float], ranges_m: list[list[floa
     )
 
 
-def test_a_radar_return_stands_for_the_bearings_around_it_and_the_nearest_wins() -> None:
+def test_radar_return_covers_neighbouring_angles_and_nearest_wins() -> None:
     places = [(10.0, 0.5), (12.0, 2.5), (0.4, 90.5)]
     points = np.array([(r * np.cos(np.radians(a)), r * np.sin(np.radians(a)), 0.0) for r, a in places])
     nearest = nearest_from_returns(SETTINGS, points)
@@ -47,7 +47,7 @@ def test_a_radar_return_stands_for_the_bearings_around_it_and_the_nearest_wins()
     assert np.isinf(nearest[[6, 356, 90]]).all()  # what is very near is the radar's own
 
 
-def test_a_revolution_counts_from_when_it_is_complete_until_it_is_old() -> None:
+def test_revolution_counts_from_completion_until_too_old() -> None:
     views = RadarViews(stamp_ns=np.array([0, SECOND // 8]), nearest_m=np.array([[5.0] * BINS, [4.0] * BINS]))
     requested = np.array([0.1, 0.16, 0.3, 0.5, 0.56, 0.7]) * SECOND
     found = nearest_at(SETTINGS, views, requested.astype(np.int64))[:, 0]
@@ -55,7 +55,7 @@ def test_a_revolution_counts_from_when_it_is_complete_until_it_is_old() -> None:
     assert np.isinf(nearest_at(SETTINGS, no_views(), np.array([0]))).all()
 
 
-def test_what_comes_one_by_one_is_kept_in_order_and_what_lies_ahead_is_forgotten() -> None:
+def test_single_revolutions_stay_ordered_and_future_ones_are_dropped() -> None:
     views = no_views()
     for stamp_ns in (10, 20, 30, 25):
         views = views.with_revolutions(SETTINGS, np.array([stamp_ns]), [np.array([[float(stamp_ns), 0.0, 0.0]])])
@@ -65,7 +65,7 @@ def test_what_comes_one_by_one_is_kept_in_order_and_what_lies_ahead_is_forgotten
 
 
 @pytest.mark.parametrize(("laser", "height_m"), [(LASER, -0.34), (PORT, -0.22)])
-def test_the_lasers_lie_where_they_do_for_the_radar(laser: Array, height_m: float) -> None:
+def test_laser_points_are_transformed_to_radar(laser: Array, height_m: float) -> None:
     """Straight ahead at 2.5 m: below the radar's plane, which looks down more steeply. By hand for the tilts alone."""
     ahead = np.array([[-np.arctan2(laser[1, 0], laser[0, 0])]])
     seen = project_to_radar(mounting_from_base(laser, RADAR), ahead, np.array([[2.5]]))
@@ -76,7 +76,7 @@ def test_the_lasers_lie_where_they_do_for_the_radar(laser: Array, height_m: floa
     assert seen.above_m[0, 0] == pytest.approx(height_m, abs=0.05)
 
 
-def test_points_ahead_to_the_left_have_the_bearing_of_the_radar_s_own_returns() -> None:
+def test_laser_points_fall_into_bins_of_equal_radar_points() -> None:
     """A point of the laser and the same point in the radar's frame fall into one bin."""
     mounting = mounting_from_base(LASER, RADAR)
     angles, ranges = np.radians([[-60.0, -10.0, 25.0, 70.0]]), np.array([[3.0, 6.0, 9.0, 12.0]])
@@ -88,7 +88,7 @@ def test_points_ahead_to_the_left_have_the_bearing_of_the_radar_s_own_returns() 
         assert nearest[place] == pytest.approx(np.linalg.norm(point)) == pytest.approx(distance)
 
 
-def test_neighbours_in_the_scan_before_are_those_at_the_same_angles() -> None:
+def test_neighbours_in_previous_scan_are_at_same_angles() -> None:
     rows = scans([0, 1, 2, 3, 4], [-90, -89.75, -89.5, -89.25, -90], [[10, 11, 12, 13]] * 5)
     first, second = previous_scan_values(rows, None, rows.ranges_m, None)
     assert np.isnan(first[0]).all()
@@ -117,7 +117,7 @@ def traced(ranges_m: list[list[float]], starts_deg: list[float] | None = None) -
     return found
 
 
-def test_standing_and_moving_things_can_be_traced_back_and_dust_cannot() -> None:
+def test_standing_and_moving_objects_are_traced_back_and_dust_is_not() -> None:
     time_s = np.arange(30) * 0.01333
     standing, coming, racing = np.full(30, 7.0), 9.0 - 2.0 * time_s, 40.0 - 15.0 * time_s
     dust = 5.0 + np.random.default_rng(3).exponential(1.0, 30)
@@ -127,7 +127,7 @@ def test_standing_and_moving_things_can_be_traced_back_and_dust_cannot() -> None
     assert traced(columns[-20:].tolist())[:5:2] == [UNKNOWN, UNKNOWN, UNSTEADY]
 
 
-def test_a_thing_may_move_sideways_and_be_missed_once_but_not_twice() -> None:
+def test_object_may_move_sideways_and_be_missed_once_but_not_twice() -> None:
     ranges = np.full((30, 40), 12.0)
     beams = 5 + np.arange(30) // 2  # half a beam with each scan
     ranges[np.arange(30), beams] = 6.0
@@ -141,13 +141,13 @@ def test_a_thing_may_move_sideways_and_be_missed_once_but_not_twice() -> None:
     assert traced(far.tolist(), [-90.0] * 30)[63] == UNSTEADY
 
 
-def test_nothing_is_traced_through_a_pause() -> None:
+def test_nothing_is_traced_across_a_pause() -> None:
     rows = scans([*range(20), *range(SECOND, SECOND + 20)], [-90.0] * 40, [[5.0]] * 40)
     found = steadiness(SETTINGS, rows, np.ones((40, 1), bool))
     assert found[-1] == UNKNOWN
 
 
-def test_what_was_before_may_be_told_apart_and_may_be_shorter() -> None:
+def test_previous_scans_may_be_separate_and_shorter() -> None:
     before_them = scans([row * SCAN_NS for row in range(25)], [-90.0] * 25, [[5.0, 8.0]] * 25)
     then = scans([25 * SCAN_NS], [-90.0], [[5.1, 8.0, 9.0]])
     assert steadiness(SETTINGS, concatenate_scans(before_them, then), np.ones((1, 3), bool)).tolist() == [
@@ -155,7 +155,7 @@ def test_what_was_before_may_be_told_apart_and_may_be_shorter() -> None:
     ]
 
 
-def test_what_one_scan_in_four_meets_was_often_there_and_a_drop_was_not() -> None:
+def test_return_in_every_fourth_scan_is_often_there_and_drop_is_not() -> None:
     ranges = np.full((30, 9), 12.0)
     ranges[1::4, 2], ranges[29, 6], ranges[10, 6] = 5.0, 5.0, 5.0
     rows = scans([row * SCAN_NS for row in range(30)], [-90 + 0.25 * (row % 4) for row in range(30)], ranges.tolist())
@@ -165,7 +165,7 @@ def test_what_one_scan_in_four_meets_was_often_there_and_a_drop_was_not() -> Non
     assert steadiness(SETTINGS, rows, requested)[0, 2] == UNSTEADY
 
 
-def test_ranges_have_the_precision_of_messages_and_those_beyond_the_limits_are_none() -> None:
+def test_ranges_have_float32_precision_and_nan_beyond_limits() -> None:
     one = np.array([0.1])
     made = scans_from_messages(
         np.array([5]), one, one, ranges_m=np.array([[0.1, 0.05, 90.0, np.inf, np.nan]]), limits_m=(one, 800 * one)
@@ -175,7 +175,7 @@ def test_ranges_have_the_precision_of_messages_and_those_beyond_the_limits_are_n
     assert made.angle_min_rad[0] == np.float32(0.1)
 
 
-def test_shares_are_those_of_the_last_seconds() -> None:
+def test_rates_are_those_of_the_last_seconds() -> None:
     stamps = np.arange(5) * SECOND
     counts = np.zeros((5, OUTCOMES), np.int64)
     counts[:] = [10, 80, 10, 5, 5]  # none, ok, in front, isolated, unknown

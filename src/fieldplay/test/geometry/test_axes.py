@@ -12,7 +12,7 @@ def distance(quaternions: object, rotations: Rotation) -> float:
     return float((Rotation.from_quat(quaternions) * rotations.inv()).magnitude().max())
 
 
-def test_turns_about_fixed_and_moving_axes_agree_with_scipy() -> None:
+def test_rotations_about_fixed_and_moving_axes_agree_with_scipy() -> None:
     assert distance(axes.quaternion_from_fixed_xyz(ANGLES), Rotation.from_euler("xyz", ANGLES)) < 1e-7
     assert distance(axes.quaternion_from_moving_xyz(ANGLES), Rotation.from_euler("XYZ", ANGLES)) < 1e-7
 
@@ -25,14 +25,12 @@ def test_turns_about_fixed_and_moving_axes_agree_with_scipy() -> None:
         ((5, -10, 30), (-0.005904645, 0.097133949, 0.494330919, 0.863809628)),
     ],
 )
-def test_attitudes_of_the_facts_become_the_known_quaternions(
-    rpy_deg: tuple[float, ...], quaternion: tuple[float, ...]
-) -> None:
+def test_documented_attitudes_give_known_quaternions(rpy_deg: tuple[float, ...], quaternion: tuple[float, ...]) -> None:
     found = axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(np.radians(rpy_deg)))
     np.testing.assert_allclose(found, quaternion, atol=1e-9)
 
 
-def test_attitudes_turn_vectors_as_the_matrices_do() -> None:
+def test_quaternions_rotate_vectors_as_matrices_do() -> None:
     ned_from_frd = Rotation.from_euler("xyz", ANGLES).as_matrix()
     expected = ENU_FROM_NED @ ned_from_frd @ np.diag([1, -1, -1])
     vectors = np.random.default_rng(2).normal(size=(300, 3))
@@ -42,10 +40,10 @@ def test_attitudes_turn_vectors_as_the_matrices_do() -> None:
     )
 
 
-def test_vectors_change_axes() -> None:
+def test_vectors_are_converted_between_axes() -> None:
     np.testing.assert_array_equal(axes.flu_from_frd([[1, 2, 3]]), [[1, -2, -3]])
     np.testing.assert_array_equal(axes.enu_from_ned([[1, 2, 3]]), [[2, 1, -3]])
 
 
-def test_variances_stand_on_the_diagonal() -> None:
+def test_variances_are_on_the_diagonal() -> None:
     np.testing.assert_array_equal(axes.diagonal([[1, 2], [3, 4]]), [[[1, 0], [0, 2]], [[3, 0], [0, 4]]])

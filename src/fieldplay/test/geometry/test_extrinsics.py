@@ -32,7 +32,7 @@ def test_each_convention_agrees_with_scipy() -> None:
         np.testing.assert_allclose(found[:3, :3], rotation.as_matrix(), atol=1e-12)
 
 
-def test_edges_are_found_along_rows_that_run_either_way() -> None:
+def test_edges_are_found_along_rows_in_either_direction() -> None:
     rows = [
         Row("origin", "base", (0, 0, 81), (180, 0, 0)),
         Row("origin", "lidar", (-549, 0, -1389), (180, 0, 180)),
@@ -45,7 +45,7 @@ def test_edges_are_found_along_rows_that_run_either_way() -> None:
     np.testing.assert_allclose(camera.parent_t_child[:3, 3], [1, 0, 0])
 
 
-def test_a_tree_that_no_rows_support_and_an_unknown_convention_are_refused() -> None:
+def test_unsupported_tree_and_unknown_convention_are_refused() -> None:
     rows = [Row("a", "b", (0, 0, 0), (0, 0, 0))]
     with pytest.raises(ValueError, match="no published rows lead from 'a' to 'c'"):
         edges_from_published(rows, {"a": ["c"]})
@@ -53,7 +53,7 @@ def test_a_tree_that_no_rows_support_and_an_unknown_convention_are_refused() -> 
         transform_from_published(Row("a", "b", (0, 0, 0), (0, 0, 0), "inch"))
 
 
-def test_rows_forward_right_down_become_forward_left_up_on_both_sides() -> None:
+def test_frd_rows_become_flu_on_both_sides() -> None:
     row = Row("base", "sensor", (1, 2, 3), (10, -20, 30), "m_deg_fixed_xyz_frd")
     flip = np.diag([1, -1, -1])
     found = transform_from_published(row)
@@ -62,7 +62,7 @@ def test_rows_forward_right_down_become_forward_left_up_on_both_sides() -> None:
     np.testing.assert_allclose(found[:3, 3], [1, -2, -3])
 
 
-def test_a_laser_in_a_camera_is_found_as_its_report_means_it() -> None:
+def test_laser_in_camera_follows_its_report() -> None:
     angles, delta, bearing = np.radians([5, -3, 2]), np.array([0.4, -0.3, 0.1]), np.radians(25)
     phi = Rotation.from_euler("XYZ", angles).as_matrix()
     point = 7 * np.array([np.sin(bearing), 0, np.cos(bearing)])  # right, down, ahead of the laser

@@ -75,7 +75,7 @@ def test_poses_of_random_trees_agree_with_scipy() -> None:
             np.testing.assert_allclose(pose, expected[link], atol=1e-12)
 
 
-def test_batches_of_any_shape_give_what_single_positions_give() -> None:
+def test_batches_of_any_shape_equal_single_positions() -> None:
     model, names = model_from_text(random_tree()), ["j7", "j1", "j2", "j3"]
     many = DRAW.uniform(-3, 3, (3, 5, 4))
     transforms = transforms_from_positions(model, names, many)
@@ -107,14 +107,14 @@ def chain() -> UrdfModel:
     return model_from_text(CHAIN)
 
 
-def test_fixed_joints_stand_apart_from_moving_ones_and_who_is_placed_elsewhere_is_in_neither(chain: UrdfModel) -> None:
+def test_fixed_moving_and_floating_joints_are_separated(chain: UrdfModel) -> None:
     assert heights(fixed_transforms(chain)) == {"c": 3}
     moving = transforms_from_positions(chain, ["lift", "grip"], [0.25, 0.1])
     assert heights(moving) == pytest.approx({"b": 1.25, "d": 1, "e": 1, "g": 0.1})
     assert chain.parents["f"] == "a"
 
 
-def test_poses_end_where_a_link_is_placed_elsewhere_and_may_begin_below_the_root(chain: UrdfModel) -> None:
+def test_poses_stop_at_floating_joints_and_may_start_below_root(chain: UrdfModel) -> None:
     poses = link_poses_from_positions(chain, ["lift", "grip"], [0.25, 0.1])
     assert heights(poses) == pytest.approx({"a": 0, "b": 1.25, "c": 4.25, "d": 5.25, "e": 6.25})
     below = link_poses_from_positions(chain, ["lift", "grip"], [0.25, 0.1], base="f")
@@ -123,12 +123,12 @@ def test_poses_end_where_a_link_is_placed_elsewhere_and_may_begin_below_the_root
         link_poses_from_positions(chain, [], [], base="nowhere", missing="zero")
 
 
-def test_a_joint_that_mimics_follows_its_own_position_where_there_is_one(chain: UrdfModel) -> None:
+def test_mimic_joint_prefers_its_own_position(chain: UrdfModel) -> None:
     given = transforms_from_positions(chain, ["lift", "follow", "grip"], [0.25, 7, 0])
     assert heights(given) == pytest.approx({"b": 1.25, "d": 7, "e": 7, "g": 0})
 
 
-def test_missing_joints_are_refused_or_at_zero_or_left_out_with_those_that_mimic_them(chain: UrdfModel) -> None:
+def test_missing_joints_are_refused_or_zero_or_left_out_with_mimics(chain: UrdfModel) -> None:
     with pytest.raises(ValueError, match=r"no position of the joint 'lift' \(of 3 such joints\)"):
         transforms_from_positions(chain, ["grip"], [1])
     zero = transforms_from_positions(chain, ["grip"], [[1]], missing="zero")
@@ -137,7 +137,7 @@ def test_missing_joints_are_refused_or_at_zero_or_left_out_with_those_that_mimic
     assert transforms_from_positions(chain, [], [], missing="leave_out") == {}
 
 
-def test_positions_must_fit_their_names_and_strangers_are_passed_over(chain: UrdfModel) -> None:
+def test_positions_must_match_names_and_unknown_names_are_ignored(chain: UrdfModel) -> None:
     assert transforms_from_positions(chain, ["someone", "grip"], [9, 1], missing="leave_out").keys() == {"g"}
     with pytest.raises(ValueError, match=r"expected positions \(\.\.\., 2\), one for each name, got \(3,\)"):
         transforms_from_positions(chain, ["lift", "grip"], [1, 2, 3])
@@ -145,7 +145,7 @@ def test_positions_must_fit_their_names_and_strangers_are_passed_over(chain: Urd
         transforms_from_positions(chain, ["grip", "grip"], [1, 2])
 
 
-def test_a_position_that_is_not_finite_spoils_its_own_transform_alone(chain: UrdfModel) -> None:
+def test_non_finite_position_affects_only_its_own_transform(chain: UrdfModel) -> None:
     names, positions = ["lift", "grip"], [[np.nan, 1], [np.inf, 2], [3, -np.inf], [4, 5]]
     transforms = transforms_from_positions(chain, names, positions)
     assert np.isfinite(transforms["d"]).all(axis=(1, 2)).tolist() == [False, False, True, True]
@@ -193,12 +193,12 @@ def moving(more: str, name: str = "j") -> str:
         ('<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arm/></robot>', "this is xacro .*run it through"),
     ],
 )
-def test_a_bad_description_is_refused_by_name(text: str, complaint: str) -> None:
+def test_invalid_description_is_refused_by_name(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         model_from_text(text)
 
 
-def test_mimics_in_a_circle_are_refused() -> None:
+def test_circular_mimics_are_refused() -> None:
     text = robot(
         joint("j", "revolute", "a", "b", '<mimic joint="k"/>'), joint("k", "revolute", "b", "c", '<mimic joint="j"/>')
     )
@@ -206,6 +206,6 @@ def test_mimics_in_a_circle_are_refused() -> None:
         model_from_text(text)
 
 
-def test_what_xacro_wrote_is_read() -> None:
+def test_xacro_output_is_read() -> None:
     text = '<robot name="toy" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/></robot>'
     assert model_from_text(text).root == "a"

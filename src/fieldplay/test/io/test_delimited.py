@@ -22,7 +22,7 @@ COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
         b"\n1.5,2,3\n\n2.5,-4e1,.5\n\n",
     ],
 )
-def test_rows_in_any_dress_give_the_same_numbers(block: bytes) -> None:
+def test_rows_in_any_notation_give_same_numbers(block: bytes) -> None:
     rows = rows_from_block(block, COMMA)
     assert rows.stamp_ns.tolist() == [1_500000000, 2_500000000]
     assert rows.values.tolist() == [[2, 3], [-40, 0.5]]
@@ -65,7 +65,7 @@ def test_other_delimiters_and_the_decimal_comma_are_read(delimiter: str, decimal
     ],
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_bad_line_is_explained_and_all_others_are_kept(line: bytes, kind: str, message: str, place: int) -> None:
+def test_bad_line_is_explained_and_others_are_kept(line: bytes, kind: str, message: str, place: int) -> None:
     lines = [b"1,2,3", b"9,8,7"]
     lines.insert(place, line)
     rows = rows_from_block(b"\n".join(lines) + b"\n", COMMA)
@@ -74,13 +74,13 @@ def test_a_bad_line_is_explained_and_all_others_are_kept(line: bytes, kind: str,
     assert rows.bad == ((place, kind, message),)
 
 
-def test_a_long_and_a_short_line_do_not_hide_each_other() -> None:
+def test_long_and_short_line_do_not_hide_each_other() -> None:
     rows = rows_from_block(b"1,2,3\n1,2\n1,2,3,4\n5,6,7\n", COMMA)
     assert rows.line.tolist() == [0, 3]
     assert [(bad.line, bad.kind) for bad in rows.bad] == [(1, "short_row"), (2, "long_row")]
 
 
-def test_another_clock_is_read_exactly_and_columns_to_pass_over_hold_anything() -> None:
+def test_second_clock_is_exact_and_ignored_columns_hold_anything() -> None:
     dialect = Dialect(("x", "_note", "time", "device_time"), ",")
     rows = rows_from_block(b"5,hello,1656931512.123456789,1656931500.987654321\n6,,1656931513,noon\n", dialect)
     assert rows.stamp_ns.tolist() == [1656931512_123456789]
@@ -90,7 +90,7 @@ def test_another_clock_is_read_exactly_and_columns_to_pass_over_hold_anything() 
 
 
 @pytest.mark.parametrize(("digits", "unit"), [(3, "milliseconds"), (6, "microseconds"), (9, "nanoseconds")])
-def test_times_in_parts_of_a_second_are_read_digit_for_digit(digits: int, unit: str) -> None:
+def test_times_in_fractions_of_a_second_are_exact(digits: int, unit: str) -> None:
     times = ["1656931512123456789"[: 10 + digits], "1656931512123456789"[: 10 + digits] + ".5", "5"]
     dialect = Dialect(("time", "x"), ",", digits={"time": digits})
     rows = rows_from_block("".join(f"{time},1\n" for time in times).encode() + b"soon,2\n", dialect)
@@ -100,18 +100,18 @@ def test_times_in_parts_of_a_second_are_read_digit_for_digit(digits: int, unit: 
     assert [bad.message for bad in rows.bad] == [f"column time: expected a time in {unit}, got 'soon'"]
 
 
-def test_nanoseconds_with_an_exponent_are_read_as_far_as_they_are_written() -> None:
+def test_nanoseconds_with_exponent_keep_written_precision() -> None:
     dialect = Dialect(("time", "x"), ",", digits={"time": 9})
     rows = rows_from_block(b"1.656931512010000000e+18,1\n1.6569315120100000125E18,2\n", dialect)
     assert rows.stamp_ns.tolist() == [1656931512_010000000, 1656931512_010000012]
 
 
-def test_columns_in_another_unit_are_multiplied_by_their_factors() -> None:
+def test_columns_in_other_units_are_scaled() -> None:
     rows = rows_from_block(b"1,180,2\n", Dialect(("time", "x", "y"), ",", factors={"x": np.pi / 180}))
     assert rows.values.tolist() == [[np.pi, 2]]
 
 
-def test_nothing_gives_no_rows() -> None:
+def test_empty_block_gives_no_rows() -> None:
     rows = rows_from_block(b"", COMMA)
     assert rows.values.shape == (0, 2)
     assert rows.bad == ()
@@ -121,7 +121,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**32), NUMBERS, NUMBERS), max_size=20))
-def test_numbers_come_back_as_they_were_written(rows: list[tuple[int, float, float]]) -> None:
+def test_numbers_round_trip(rows: list[tuple[int, float, float]]) -> None:
     block = "".join(f"{time},{x!r},{y!r}\n" for time, x, y in rows).encode()
     read = rows_from_block(block, COMMA)
     assert read.stamp_ns.tolist() == [time * 10**9 for time, _, _ in rows]
@@ -129,7 +129,7 @@ def test_numbers_come_back_as_they_were_written(rows: list[tuple[int, float, flo
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_rows_or_explained_and_never_a_crash(block: bytes) -> None:
+def test_random_bytes_give_rows_or_issues_but_no_crash(block: bytes) -> None:
     rows = rows_from_block(block, COMMA)
     lines = [line for line in tidy_text(block, delimiter=",").splitlines() if line.strip()]
     assert len(rows.line) + len(rows.bad) == len(lines)
@@ -148,20 +148,20 @@ BLANKS = Dialect(("time", "_label", "x", "y"), ",", blanks=True, extract={"y": r
         b"\n1.5 a 2 3x\n\n2.5 b -4e1 (5\n\n",
     ],
 )
-def test_blanks_may_part_fields_as_commas_do_and_numbers_be_taken_out_of_texts(block: bytes) -> None:
+def test_blank_separated_fields_and_numbers_extracted_by_regex(block: bytes) -> None:
     rows = rows_from_block(block, BLANKS)
     assert rows.stamp_ns.tolist() == [1_500000000, 2_500000000]
     assert rows.values.tolist() == [[2, 3], [-40, 5]]
     assert rows.bad == ()
 
 
-def test_an_empty_field_between_commas_is_one_where_blanks_part_too() -> None:
+def test_empty_field_between_commas_counts_with_blank_separator() -> None:
     rows = rows_from_block(b"1 a,,3\n2 b,4,5\n", BLANKS)
     assert [(bad.line, bad.kind) for bad in rows.bad] == [(0, "not_a_number")]
     assert rows.values.tolist() == [[4, 5]]
 
 
-def test_a_text_without_the_number_that_is_sought_is_told() -> None:
+def test_text_without_extracted_number_is_reported() -> None:
     rows = rows_from_block(b"1 a 2 x)\n2 a 2\n3 a 4 5\n", BLANKS)
     assert [(bad.line, bad.kind, bad.message) for bad in rows.bad] == [
         (0, "not_a_number", "column y: expected a number, got 'x)'"),
@@ -171,13 +171,13 @@ def test_a_text_without_the_number_that_is_sought_is_told() -> None:
 
 
 @pytest.mark.parametrize("block", [b"1 a 2\n", b"\x1a", bytes(50), b"\n" * 5000])
-def test_a_block_without_any_row_is_no_crash_where_numbers_are_taken_out_of_texts(block: bytes) -> None:
+def test_block_without_rows_does_not_crash_with_extracted_numbers(block: bytes) -> None:
     rows = rows_from_block(block, BLANKS)
     assert rows.values.shape == (0, 2)
     assert len(rows.bad) == bool(block.strip())
 
 
-def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> None:
+def test_partial_rows_report_and_lose_only_bad_numbers() -> None:
     dialect = Dialect(("time", "x", "y"), ",", partial=True)
     rows = rows_from_block(b"1,2,3\n2,a,inf\n3,,5\nsoon,6,b\n5,7,8,9\n", dialect)
     assert rows.stamp_ns.tolist() == [1_000000000, 2_000000000, 3_000000000]
@@ -192,7 +192,7 @@ def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> N
     "issue", [b"", b"5,x,7\n", b"5,6\n\n", b"5,6,7\r", b'"5" ,6 ,"7"\n', b"5,6,7\r\n", b"5,nan,7\n"]
 )
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(issue: bytes, end: bytes) -> None:
+def test_blocks_parsed_together_equal_blocks_parsed_alone(issue: bytes, end: bytes) -> None:
     blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + issue + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
     together = rows_from_blocks(blocks, COMMA)
     for found, requested in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
@@ -202,20 +202,20 @@ def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(issue: 
 
 
 @pytest.mark.parametrize("damaged", [b"1656931512.\0\0,2,3", b"\0\0\0\0931512.5,2,3", b"1656931512.5,2\0,3"])
-def test_zero_bytes_are_no_end_of_a_number(damaged: bytes) -> None:
+def test_zero_bytes_do_not_end_a_number(damaged: bytes) -> None:
     rows = rows_from_block(b"1656931511.5,1,2\n" + damaged + b"\n1656931513.5,3,4\n", COMMA)
     assert rows.stamp_ns.tolist() == [1656931511_500_000_000, 1656931513_500_000_000]
     assert [(bad.line, bad.kind) for bad in rows.bad] == [(1, "not_a_number")]
 
 
-def test_a_carriage_return_alone_ends_a_row_and_no_numbered_line() -> None:
+def test_lone_carriage_return_ends_row_but_not_line_number() -> None:
     rows = rows_from_block(b"1.5,1,2\r\r\n2.5,2,3\r3.5,3,4\r\n4.5,4,5\n", COMMA)
     assert (rows.line.tolist(), rows.values[:, 0].tolist(), rows.bad) == ([0, 1, 1, 2], [1, 2, 3, 4], ())
     alone = rows_from_block(b"1.5,1,2\r2.5,2,3\r", COMMA)
     assert (alone.line.tolist(), alone.bad) == ([0, 1], ())
 
 
-def test_one_long_text_in_the_place_of_a_time_makes_no_others_as_wide() -> None:
+def test_long_text_as_time_does_not_widen_other_times() -> None:
     block = b"1.5,1,2\n" * 1000 + b"9" * 100_000 + b",2,3\n"
     tracemalloc.start()
     rows = rows_from_block(block, COMMA)

@@ -61,7 +61,7 @@ class Watched(io.BytesIO):
         {"rowsperstrip": 7, "compression": "lzma"},
     ],
 )
-def test_any_rows_and_columns_are_those_of_the_image(options: dict[str, Any]) -> None:
+def test_rows_and_columns_equal_those_of_image(options: dict[str, Any]) -> None:
     values = heights()
     with open_raster(written(values, **options)) as raster:
         assert (raster.rows, raster.columns) == SHAPE
@@ -74,7 +74,7 @@ def test_any_rows_and_columns_are_those_of_the_image(options: dict[str, Any]) ->
 
 @pytest.mark.parametrize("order", "<>")
 @pytest.mark.parametrize(("code", "predictor"), [(5, 1), (5, 2), (5, 3), (8, 2), (8, 3), (32946, 1), (32773, 1)])
-def test_packings_that_gdal_writes_are_unpacked_strip_by_strip(code: int, predictor: int, order: str) -> None:
+def test_compressions_of_gdal_are_decompressed_by_strip(code: int, predictor: int, order: str) -> None:
     values = heights()
     file = io.BytesIO(packed_by_hand(values, code, predictor, order))
     with tifffile.TiffFile(file) as opened:
@@ -129,13 +129,13 @@ def packbits(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["int16", "uint16", "uint8", "float64", "int32"])
-def test_heights_may_be_numbers_of_any_kind(kind: str) -> None:
+def test_heights_may_be_of_any_number_type(kind: str) -> None:
     values = np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE).astype(kind)
     with open_raster(written(values, rowsperstrip=16)) as raster:
         np.testing.assert_array_equal(raster.heights(ROWS, COLUMNS), values[np.ix_(ROWS, COLUMNS)].astype(float))
 
 
-def test_of_several_bands_the_first_counts() -> None:
+def test_first_of_several_bands_is_read() -> None:
     values = np.stack([heights(), heights(2)], axis=-1)
     for options in ({"planarconfig": "contig"}, {"planarconfig": "contig", "compression": "zlib"}):
         with open_raster(written(values, rowsperstrip=16, **options)) as raster:
@@ -144,7 +144,7 @@ def test_of_several_bands_the_first_counts() -> None:
             )
 
 
-def test_only_what_is_asked_for_is_read() -> None:
+def test_only_requested_segments_are_read() -> None:
     values = np.zeros((4000, 1000), np.float32) + 800
     for options, most in (({"rowsperstrip": 4000}, 9_000), ({"rowsperstrip": 50, "compression": "zlib"}, 9_000)):
         file = Watched(written(values, **options).getvalue())
@@ -154,13 +154,13 @@ def test_only_what_is_asked_for_is_read() -> None:
         assert file.count - before < most, options
 
 
-def test_the_grid_has_its_corner_where_the_tie_point_says_and_rows_go_south() -> None:
+def test_grid_corner_is_at_tie_point_and_rows_go_south() -> None:
     with open_raster(written(heights())) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10, 20, 1], [400.4, 899.0])
         assert raster.cell_m == pytest.approx(0.04)
 
 
-def test_a_tie_point_inside_and_pixels_that_are_points_are_understood() -> None:
+def test_inner_tie_point_and_pixel_is_point_are_understood() -> None:
     tie = (TIE, DOUBLE, 6, (10.0, 20.0, 0.0, 400.0, 900.0, 0.0), True)
     with open_raster(written(heights(), [GRID[0], tie])) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10, 20, 1], [400.0, 900.0])
@@ -168,7 +168,7 @@ def test_a_tie_point_inside_and_pixels_that_are_points_are_understood() -> None:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10.5, 20.5, 1], [400.0, 900.0])
 
 
-def test_a_turned_grid_is_taken_from_its_matrix() -> None:
+def test_rotated_grid_is_taken_from_its_matrix() -> None:
     matrix = (0.3, -0.4, 0.0, 100.0, -0.4, -0.3, 0.0, 200.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     with open_raster(written(heights(), [(WHOLE, DOUBLE, 16, matrix, True)])) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [2, 1, 1], [100.2, 198.9])
@@ -176,7 +176,7 @@ def test_a_turned_grid_is_taken_from_its_matrix() -> None:
 
 
 @pytest.mark.parametrize("text", ["-3.4028235e+38", "-3.40282e38", "nan", "-32767"])
-def test_what_stands_for_nothing_is_no_height(text: str) -> None:
+def test_nodata_is_no_height(text: str) -> None:
     values = heights()
     values[5, :2] = float(text)
     tags = [*GRID, (NODATA, ASCII, len(text) + 1, text, True)]
@@ -194,12 +194,12 @@ def test_what_stands_for_nothing_is_no_height(text: str) -> None:
         ([*GRID, (NODATA, ASCII, 5, "none", True)], "GDAL_NODATA: expected a number, got 'none'"),
     ],
 )
-def test_a_grid_that_cannot_be_placed_is_refused(tags: list[Any], told: str) -> None:
+def test_grid_without_usable_georeference_is_refused(tags: list[Any], told: str) -> None:
     with pytest.raises(ArchiveError, match=told), open_raster(written(heights(), tags)):
         pass
 
 
-def test_packings_that_cannot_be_read_are_named_with_a_way_out() -> None:
+def test_unsupported_compression_is_named_with_workaround() -> None:
     data = bytearray(written(heights()).getvalue())
     place = data.find(struct.pack("<HHI", 259, SHORT, 1))
     struct.pack_into("<H", data, place + 8, 34887)
@@ -208,7 +208,7 @@ def test_packings_that_cannot_be_read_are_named_with_a_way_out() -> None:
         pass
 
 
-def test_a_file_that_is_cut_off_or_no_tiff_is_told() -> None:
+def test_cut_off_or_non_tiff_file_is_reported() -> None:
     data = written(heights(), rowsperstrip=8).getvalue()
     with open_raster(io.BytesIO(data[:-3000])) as raster, pytest.raises(ArchiveError, match="the file is cut off"):
         raster.heights(ROWS, COLUMNS)
@@ -216,7 +216,7 @@ def test_a_file_that_is_cut_off_or_no_tiff_is_told() -> None:
         pass
 
 
-def test_damage_anywhere_is_told_and_nothing_else_happens() -> None:
+def test_damage_anywhere_is_reported_without_other_errors() -> None:
     data = written(heights(), rowsperstrip=8, compression="zlib").getvalue()
     chance, told = np.random.default_rng(4), 0
     for _ in range(300):
@@ -233,7 +233,7 @@ def test_damage_anywhere_is_told_and_nothing_else_happens() -> None:
 
 @pytest.mark.parametrize("is_big", [False, True])
 @pytest.mark.parametrize("tag", [324, 325])
-def test_a_directory_of_a_billion_tiles_is_refused_before_any_is_read(is_big: bool, tag: int) -> None:
+def test_directory_of_a_billion_tiles_is_refused_before_reading(is_big: bool, tag: int) -> None:
     file = Watched(written(heights(), tile=(16, 16), bigtiff=is_big).getvalue())
     data = bytearray(file.getvalue())
     entry = next(data.index(own) for kind in (3, 4, 16) if (own := struct.pack("<HH", tag, kind)) in data)

@@ -5,7 +5,7 @@ from fieldplay.io.key_values import lines_of_text, numbers_of_value, plain_key
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_values_go_on_over_lines_and_keep_the_line_they_begin_in(end: str) -> None:
+def test_multi_line_values_keep_the_number_of_their_first_line(end: str) -> None:
     text = "first = 1\nmatrix = [ 1 2\n 3 4 ]\n\nbare = 1 2\n 3 - 4\nlast = 5 NAME\nnothing\n"
     lines = lines_of_text(text.replace("\n", end).encode())
     assert [(line.number, line.key) for line in lines] == [
@@ -18,7 +18,7 @@ def test_values_go_on_over_lines_and_keep_the_line_they_begin_in(end: str) -> No
     assert numbers_of_value(lines[3].value) is None
 
 
-def test_a_bracket_that_is_never_closed_costs_one_line() -> None:
+def test_unclosed_bracket_loses_one_line() -> None:
     lines = lines_of_text(b"a = [ 1 2\nb = [ 3 4 ]\nc = 5\n")
     assert [line.key for line in lines] == ["a", "b", "c"]
 
@@ -40,7 +40,7 @@ def test_a_bracket_that_is_never_closed_costs_one_line() -> None:
         ("a b", None),
     ],
 )
-def test_numbers_are_read_in_any_dress(value: str, expected: list[float] | None) -> None:
+def test_numbers_are_read_in_any_notation(value: str, expected: list[float] | None) -> None:
     found = numbers_of_value(value)
     assert (found is None) == (expected is None)
     if found is not None:
@@ -52,12 +52,12 @@ def test_lines_of_one_number_and_of_unequal_length_are_vectors() -> None:
     assert uneven is not None and uneven.tolist() == [1, 2, 3]
 
 
-def test_keys_are_the_same_whatever_they_lost() -> None:
+def test_keys_match_without_underscores_and_case() -> None:
     requested = plain_key("mtr_volt.sign_l")
     assert {plain_key(key) for key in ("mtr volt sign 1", "MTR_VOLT_SIGN_L", "mtrvo1t.signl")} == {requested}
 
 
-def test_bytes_that_are_no_utf_8_are_latin_1_and_other_minus_signs_are_minus() -> None:
+def test_non_utf_8_bytes_are_latin_1_and_unicode_minus_is_minus() -> None:
     assert lines_of_text(b"\xb5 text\n")[0].text == "µ text"
     (line,) = lines_of_text("a = −5\n".encode())
     assert numbers_of_value(line.value) == -5
@@ -66,7 +66,7 @@ def test_bytes_that_are_no_utf_8_are_latin_1_and_other_minus_signs_are_minus() -
 @pytest.mark.parametrize(
     "text", ["[" * 200_000, "1" * 200_000 + "x", " " * 200_000 + "x", "- " * 100_000, "a=" * 100_000]
 )
-def test_text_that_is_made_to_take_long_does_not(text: str) -> None:
+def test_malicious_text_is_parsed_quickly(text: str) -> None:
     for line in lines_of_text(f"key = 1\n{text}\n".encode()):
         assert numbers_of_value(line.value) is None or line.number == 1
         assert len(line.shown) <= 40

@@ -27,7 +27,7 @@ PATTERNS = [
 
 
 @given(names=st.lists(st.from_regex(r"\A([a2]/)?[ax]?[0-9]{0,3}x?[0-9]{0,2}(\.b)?\Z"), unique=True))
-def test_names_are_found_as_if_each_were_tried(names: list[str]) -> None:
+def test_name_search_equals_trying_each_name(names: list[str]) -> None:
     table = NameTable(sorted(names))
     for pattern in PATTERNS:
         expression = re.compile(pattern, re.IGNORECASE)
@@ -38,7 +38,7 @@ def test_names_are_found_as_if_each_were_tried(names: list[str]) -> None:
             assert table.matching(pattern, folder) == inside, (pattern, folder)
 
 
-def test_an_expression_is_tried_on_a_few_shapes_of_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regex_is_tried_on_few_shapes_of_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
     monkeypatch.setattr(names_module, "last_part", lambda name: tried.append(name) or last_part(name))
     names = [f"cam/MainCam_{1656928800 + number}.040000.jpg" for number in range(100_000)]
@@ -63,9 +63,7 @@ def many(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return folder
 
 
-def test_images_are_not_looked_at_before_their_time_and_their_names_are_listed_once(
-    many: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_are_read_lazily_and_listed_once(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: Counter[str] = Counter()
     count_calls(monkeypatch, counts, os, "scandir", of=many)
     count_calls(monkeypatch, counts, containers, "ZipDirectory", of=many)

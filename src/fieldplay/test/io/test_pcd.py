@@ -114,27 +114,27 @@ XYZI["x"], XYZI["z"], XYZI["intensity"] = [1.5, -2, np.nan], [0.1, 1e-9, np.nan]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("points", [0, 1, 200])
-def test_fields_of_all_types_come_back_as_they_were_and_without_padding(kind: str, points: int) -> None:
+def test_fields_of_all_types_round_trip_without_padding(kind: str, points: int) -> None:
     cloud = cloud_of(points)
     assert_same(cloud_from_pcd(header_of(cloud, kind) + body_of(cloud, kind)), cloud)
 
 
-def test_padding_may_be_left_out_of_compressed_data() -> None:
+def test_compressed_data_may_omit_padding() -> None:
     cloud, kind = cloud_of(50), "binary_compressed"
     assert_same(cloud_from_pcd(header_of(cloud, kind) + body_of(cloud, kind, with_padding=False)), cloud)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_point_that_is_nan_is_kept(kind: str) -> None:
+def test_nan_point_is_kept(kind: str) -> None:
     assert_same(cloud_from_pcd(header_of(XYZI, kind) + body_of(XYZI, kind)), XYZI)
 
 
-def test_a_compressed_file_without_points_may_end_at_its_header() -> None:
+def test_compressed_file_without_points_may_end_at_header() -> None:
     assert len(cloud_from_pcd(header_of(XYZI[:0], "binary_compressed"))) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_header_is_understood_in_any_dress(kind: str) -> None:
+def test_header_is_read_in_any_notation(kind: str) -> None:
     plain = header_of(XYZI, kind, VERSION=".6", VIEWPOINT=None, COUNT=None)
     dressed = b"# .PCD v.6\n\n" + plain.lower().replace(b"\n", b"  # words\r\n").replace(b" ", b"\t ", 1)
     assert_same(cloud_from_pcd(dressed + body_of(XYZI, kind)), XYZI)
@@ -144,7 +144,7 @@ def test_a_header_is_understood_in_any_dress(kind: str) -> None:
     assert [field.name for field in header.point_fields] == ["x", "y", "z", "intensity"]
 
 
-def test_a_header_alone_tells_size_and_viewpoint() -> None:
+def test_header_gives_size_and_viewpoint() -> None:
     header = header_from_pcd(header_of(cloud_of(6), "binary", WIDTH="3", HEIGHT="2", VIEWPOINT="1 2 3 1 0 0 .5"))
     assert (header.width, header.height, header.points, header.point_size) == (3, 2, 6, cloud_of(0).dtype.itemsize)
     assert header.viewpoint == (1, 2, 3, 1, 0, 0, 0.5)
@@ -159,14 +159,14 @@ def test_a_header_alone_tells_size_and_viewpoint() -> None:
         b"1.5 0 0.1 0\r\r\n-2 0 1e-9 7 \r\nnan -nan nan 255\r",
     ],
 )
-def test_ascii_points_in_any_dress_give_the_same_numbers(text: bytes) -> None:
+def test_ascii_points_in_any_notation_give_same_numbers(text: bytes) -> None:
     cloud = XYZI.copy()
     cloud["y"][2] = np.nan
     assert_same(cloud_from_pcd(header_of(XYZI, "ascii") + text), cloud)
 
 
 @pytest.mark.parametrize("text", ["2\r5", "--nan"])
-def test_what_only_looks_like_a_number_without_its_noise_is_none(text: str) -> None:
+def test_text_that_is_a_number_only_without_noise_is_invalid(text: str) -> None:
     ring = np.zeros(1, [("ring", "u1")])
     with pytest.raises(ArchiveError, match="expected a number U1 as ring"):
         cloud_from_pcd(header_of(ring, "ascii") + text.encode())
@@ -174,7 +174,7 @@ def test_what_only_looks_like_a_number_without_its_noise_is_none(text: str) -> N
         cloud_from_pcd(header_of(XYZI[:1], "ascii") + f"{text} 0 0 0".encode())
 
 
-def test_zeros_or_a_line_end_after_the_points_are_no_fault() -> None:
+def test_zeros_or_line_end_after_points_are_no_issue() -> None:
     for kind in ("binary", "binary_compressed"):
         assert_same(cloud_from_pcd(header_of(XYZI, kind) + body_of(XYZI, kind) + b"\r\n\0\0"), XYZI)
 
@@ -205,7 +205,7 @@ def test_zeros_or_a_line_end_after_the_points_are_no_fault() -> None:
         ({"VERSION": "0.7\nCOLOUR red"}, "line 2: expected a PCD header line FIELDS, .*, got 'COLOUR red'"),
     ],
 )
-def test_a_faulty_header_is_explained(changed: dict[str, str | None], message: str) -> None:
+def test_invalid_header_is_explained(changed: dict[str, str | None], message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         header_from_pcd(header_of(XYZI, "binary", **changed))
 
@@ -218,20 +218,20 @@ def test_a_faulty_header_is_explained(changed: dict[str, str | None], message: s
         ("binary_compressed", "expected 16000000000000 bytes for 1000000000000 uncompressed points, got 48"),
     ],
 )
-def test_an_absurd_number_of_points_is_refused_before_any_memory_is_taken(kind: str, message: str) -> None:
+def test_absurd_point_count_is_refused_before_allocation(kind: str, message: str) -> None:
     many = "1000000000000"
     with pytest.raises(ArchiveError, match=message):
         cloud_from_pcd(header_of(XYZI, kind, WIDTH=many, POINTS=many) + body_of(XYZI, kind))
 
 
-def test_a_compressed_size_that_no_stream_of_that_length_can_have_is_refused() -> None:
+def test_impossible_uncompressed_size_is_refused() -> None:
     head = header_of(XYZI, "binary_compressed", WIDTH="200000000", POINTS="200000000")
     with pytest.raises(ArchiveError, match="expected an LZF stream of 3200000000 bytes, got only 4 compressed bytes"):
         cloud_from_pcd(head + struct.pack("<II", 4, 3_200_000_000) + b"\2abc")
 
 
 @pytest.mark.parametrize("kind", ["binary", "binary_compressed"])
-def test_binary_points_that_are_cut_off_anywhere_are_refused_with_their_sizes(kind: str) -> None:
+def test_cut_off_binary_points_are_refused_with_sizes(kind: str) -> None:
     head, body = header_of(XYZI, kind), body_of(XYZI, kind)
     for cut in range(len(body)):
         got = cut if kind == "binary" or cut < 8 else cut - 8
@@ -239,7 +239,7 @@ def test_binary_points_that_are_cut_off_anywhere_are_refused_with_their_sizes(ki
             cloud_from_pcd(head + body[:cut])
 
 
-def test_more_bytes_than_the_points_have_are_refused() -> None:
+def test_excess_bytes_are_refused() -> None:
     with pytest.raises(ArchiveError, match="expected 48 bytes for 3 points of 16, got 64"):
         cloud_from_pcd(header_of(XYZI, "binary") + body_of(XYZI, "binary") + XYZI[:1].tobytes())
 
@@ -260,20 +260,20 @@ def test_more_bytes_than_the_points_have_are_refused() -> None:
         (b'1 2 3 4\n1 2 3 4\n"1" 2 3 4\n', "line 13: expected a number F4 as x, got '\"1\"'"),
     ],
 )
-def test_ascii_points_that_are_none_are_explained_with_their_line(text: bytes, message: str) -> None:
+def test_invalid_ascii_points_are_explained_with_line(text: bytes, message: str) -> None:
     with pytest.raises(ArchiveError, match=re.escape(message)):
         cloud_from_pcd(header_of(XYZI, "ascii") + text)
 
 
 @pytest.mark.parametrize("text", ["256", "-1", "1.5", "nan"])
-def test_an_ascii_number_that_does_not_fit_its_type_is_refused(text: str) -> None:
+def test_ascii_number_out_of_range_of_its_type_is_refused(text: str) -> None:
     ring = np.zeros(1, [("ring", "u1")])
     with pytest.raises(ArchiveError, match=f"line 11: expected a number U1 as ring, got '{text}'"):
         cloud_from_pcd(header_of(ring, "ascii") + text.encode())
 
 
 @given(st.binary(max_size=400) | st.text("ab", max_size=3000).map(str.encode))
-def test_what_an_independent_encoder_packs_is_unpacked(data: bytes) -> None:
+def test_output_of_independent_lzf_encoder_is_decoded(data: bytes) -> None:
     assert bytes_from_lzf(lzf_from_bytes(data), len(data)) == data
 
 
@@ -288,7 +288,7 @@ def test_what_an_independent_encoder_packs_is_unpacked(data: bytes) -> None:
         (b"\0a\xe0\xff\0", 265 * b"a"),
     ],
 )
-def test_lzf_streams_written_by_hand_are_unpacked(stream: bytes, data: bytes) -> None:
+def test_literal_lzf_streams_are_decoded(stream: bytes, data: bytes) -> None:
     assert bytes_from_lzf(stream, len(data)) == data
 
 
@@ -304,13 +304,13 @@ def test_lzf_streams_written_by_hand_are_unpacked(stream: bytes, data: bytes) ->
         (b"\2abc\x20\3", 6, "damaged LZF stream: expected a reference back, got 1 bytes too far back"),
     ],
 )
-def test_a_damaged_lzf_stream_is_refused(stream: bytes, size: int, message: str) -> None:
+def test_damaged_lzf_stream_is_refused(stream: bytes, size: int, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         bytes_from_lzf(stream, size)
 
 
 @given(st.data())
-def test_a_file_with_changed_bytes_is_read_or_refused_and_never_a_crash(data: st.DataObject) -> None:
+def test_changed_bytes_are_read_or_refused_but_no_crash(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(KINDS))
     whole = bytearray(header_of(XYZI, kind) + body_of(XYZI, kind))
     for place in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=4)):

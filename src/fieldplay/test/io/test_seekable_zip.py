@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @given(members=MEMBERS, before=st.binary(max_size=30), comment=st.binary(max_size=30))
-def test_members_are_those_of_zipfile(
+def test_members_equal_those_of_zipfile(
     tmp_path_factory: pytest.TempPathFactory,
     members: list[tuple[str, bytes, int, bytes]],
     before: bytes,
@@ -67,7 +67,7 @@ def write(path: Path, members: list[Member], before: bytes, comment: bytes) -> N
             archive.comment = comment
 
 
-def test_long_lengths_and_offsets_stand_in_the_extra_field(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zip64_lengths_and_offsets_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("a", "b"):
@@ -79,7 +79,7 @@ def test_long_lengths_and_offsets_stand_in_the_extra_field(path: Path, monkeypat
         assert directory.member("b").header_offset > directory.member("a").header_offset == 0
 
 
-def test_of_two_members_with_one_name_the_last_counts(path: Path) -> None:
+def test_last_of_two_members_with_same_name_counts(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("a", b"first")
         archive.writestr("a", b"last")
@@ -89,7 +89,7 @@ def test_of_two_members_with_one_name_the_last_counts(path: Path) -> None:
 
 
 @given(place=st.integers(0), value=st.integers(0, 255), cut=st.booleans())
-def test_damage_is_one_of_the_faults_of_zips(
+def test_damage_raises_only_zip_errors(
     tmp_path_factory: pytest.TempPathFactory, place: int, value: int, cut: bool
 ) -> None:
     plain = io.BytesIO()
@@ -110,7 +110,7 @@ def test_damage_is_one_of_the_faults_of_zips(
                 directory.read(name)
 
 
-def test_a_directory_that_would_begin_before_the_file_is_refused(path: Path) -> None:
+def test_directory_before_file_start_is_refused(path: Path) -> None:
     path.write_bytes(END.pack(b"PK\x05\x06", 0, 0, 1, 1, 500, 0, 0))
     with pytest.raises(zipfile.BadZipFile, match="Bad offset"):
         ZipDirectory(path)
@@ -123,7 +123,7 @@ def small(path: Path) -> bytearray:
     return bytearray(path.read_bytes())
 
 
-def test_of_a_zip_that_lacks_bytes_what_stands_behind_them_is_read(path: Path) -> None:
+def test_members_after_missing_bytes_are_read(path: Path) -> None:
     data = small(path)
     path.write_bytes(data[:50] + data[51:])
     with open_files(path, lambda defect: None) as files:
@@ -138,9 +138,7 @@ def test_of_a_zip_that_lacks_bytes_what_stands_behind_them_is_read(path: Path) -
     [(6, 128, "zip file version 12.8"), (30, 9, "cannot be read"), (42, 0xFFFFFF, "which the file has not")],
     ids=["a version that is not known", "an extra field that is none", "a place behind the end"],
 )
-def test_a_member_whose_record_is_damaged_is_told_however_it_is_asked_for(
-    path: Path, place: int, value: int, told: str
-) -> None:
+def test_member_with_damaged_record_is_reported_on_every_access(path: Path, place: int, value: int, told: str) -> None:
     data = small(path)
     record = data.index(b"PK\x01\x02")
     data[record + place : record + place + 3] = value.to_bytes(3, "little")
@@ -151,7 +149,7 @@ def test_a_member_whose_record_is_damaged_is_told_however_it_is_asked_for(
                 ask("a")
 
 
-def test_a_member_that_claims_gigabytes_takes_no_memory(path: Path) -> None:
+def test_member_that_claims_gigabytes_allocates_no_memory(path: Path) -> None:
     data = small(path)
     record = data.index(b"PK\x01\x02")
     data[record + 20 : record + 24] = (1 << 31).to_bytes(4, "little")
@@ -165,9 +163,7 @@ def test_a_member_that_claims_gigabytes_takes_no_memory(path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_a_member_that_unpacks_to_far_more_than_its_size_is_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_member_that_unpacks_to_far_more_than_its_size_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (seekable_zip, seekable_zip):
         monkeypatch.setattr(module, "MUCH", 1 << 20)
     plain = random.Random(1).randbytes(1 << 18) + bytes(1 << 21)

@@ -22,13 +22,13 @@ SPEC = TableSpec(
 ROWS = b"1656931512.25,1,2\n1656931512.50,3,4\n"
 
 
-def test_rows_without_a_header_are_read_by_position() -> None:
+def test_rows_without_header_are_read_by_position() -> None:
     found = format_from_head(ROWS, SPEC)
     assert found.dialect.columns == ("time", "x", "y")
     assert (found.first_byte, found.first_line, found.mapping) == (0, 1, "position")
 
 
-def test_a_header_decides_the_order_and_unknown_columns_are_passed_over() -> None:
+def test_header_decides_order_and_unknown_columns_are_ignored() -> None:
     head = b"pos_y [m],comment,Timestamp (s),Pos X\n2,7,1656931512.25,1\n"
     found = format_from_head(head, SPEC)
     assert found.dialect.columns == ("y", "_1", "time", "x")
@@ -36,26 +36,26 @@ def test_a_header_decides_the_order_and_unknown_columns_are_passed_over() -> Non
     assert (found.first_byte, found.first_line, found.mapping) == (head.index(b"\n") + 1, 2, "header")
 
 
-def test_a_header_that_ends_in_a_lone_carriage_return_is_in_the_line_of_the_first_row() -> None:
+def test_header_ending_in_lone_carriage_return_shares_line_with_first_row() -> None:
     head = b"time,x\r1656931512.5,1\n1656931513.5,2\n"
     found = format_from_head(head, TableSpec(layouts=[["time", "x"]]))
     assert (found.first_byte, found.first_line) == (head.index(b"\r") + 1, 1)
 
 
-def test_a_header_in_other_words_is_said_and_the_position_decides() -> None:
+def test_unrecognised_header_is_reported_and_position_decides() -> None:
     found = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
     assert found.dialect.columns == ("time", "x", "y")
     assert found.mapping == "position, its header is not understood"
 
 
-def test_comments_blank_lines_and_a_byte_order_mark_come_before_the_header() -> None:
+def test_comments_blank_lines_and_bom_may_precede_header() -> None:
     head = b"\xef\xbb\xbf# made by hand\n\ntime,x,y\r\n" + ROWS
     found = format_from_head(head, SPEC)
     assert head[found.first_byte :] == ROWS
     assert (found.first_line, found.mapping) == (4, "header")
 
 
-def test_a_header_behind_a_comment_sign_counts() -> None:
+def test_header_after_comment_character_counts() -> None:
     assert format_from_head(b"# time, y, x\n" + ROWS, SPEC).dialect.columns == ("time", "y", "x")
 
 
@@ -70,12 +70,12 @@ def test_a_header_behind_a_comment_sign_counts() -> None:
         ('"1656931512.25","1","2"', ",", False),
     ],
 )
-def test_the_delimiter_and_the_decimal_sign_are_found(row: str, delimiter: str, decimal_comma: bool) -> None:
+def test_delimiter_and_decimal_character_are_detected(row: str, delimiter: str, decimal_comma: bool) -> None:
     found = format_from_head(f"{row}\n{row}\n".encode(), SPEC)
     assert found.dialect == Dialect(("time", "x", "y"), delimiter, decimal_comma)
 
 
-def test_the_number_of_columns_is_what_most_rows_have() -> None:
+def test_column_count_is_that_of_most_rows() -> None:
     found = format_from_head(b"1,2\n" + ROWS + b"1,2,3,4\n", SPEC)
     assert found.dialect.columns == ("time", "x", "y")
 
@@ -90,17 +90,17 @@ def test_the_number_of_columns_is_what_most_rows_have() -> None:
         ("1,2,3\n".encode("utf-16"), "got UTF-16"),
     ],
 )
-def test_what_has_no_known_layout_is_refused_with_expected_and_got(head: bytes, message: str) -> None:
+def test_unknown_layout_is_refused_with_expected_and_got(head: bytes, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         format_from_head(head, SPEC)
 
 
-def test_titles_lose_units_case_and_signs() -> None:
+def test_titles_are_normalised_without_units_case_and_punctuation() -> None:
     assert normal_title('" Drive-1 Velocity (m/s) [raw]"') == "drive_1_velocity"
 
 
 @given(st.binary(max_size=300))
-def test_any_beginning_has_a_format_or_is_refused(head: bytes) -> None:
+def test_any_head_has_a_format_or_is_refused(head: bytes) -> None:
     try:
         found = format_from_head(head, SPEC)
     except ArchiveError:
@@ -109,7 +109,7 @@ def test_any_beginning_has_a_format_or_is_refused(head: bytes) -> None:
     assert "time" in found.dialect.columns
 
 
-def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -> None:
+def test_layout_of_blank_separated_log_follows_field_count() -> None:
     spec = TableSpec(layouts=[["time", "x"], ["time", "_label", "x"]], blanks=True, extract={"x": r"(\d)"})
     found = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
     assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
@@ -135,21 +135,19 @@ def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -
         (b"0,1656931512,2\n1,1656931513,4\n", ("time", "x", "y"), "position"),
     ],
 )
-def test_an_index_and_what_a_last_delimiter_leaves_are_passed_over(
-    head: bytes, columns: tuple[str, ...], mapping: str
-) -> None:
+def test_index_column_and_empty_last_column_are_ignored(head: bytes, columns: tuple[str, ...], mapping: str) -> None:
     found = format_from_head(head, SPEC)
     assert (found.dialect.columns, found.mapping) == (columns, mapping)
     assert len(found.rows_of([head[found.first_byte :]])[0].stamp_ns) == head[found.first_byte :].count(b"\n")
 
 
 @pytest.mark.parametrize("head", [b"time x y\n1656931512.25 1 2\n", b"  1656931512.25   1\t2  \r\n"])
-def test_blanks_part_fields_where_nothing_else_does(head: bytes) -> None:
+def test_blanks_separate_fields_without_other_delimiter(head: bytes) -> None:
     found = format_from_head(head, SPEC)
     assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[1, 2]]
 
 
-def test_a_layout_may_have_any_number_of_columns_to_pass_over() -> None:
+def test_layout_may_have_any_number_of_ignored_columns() -> None:
     spec = TableSpec(layouts=[["time", "_*", "x", "y"]], blanks=True)
     for labels in ("", "imu ", "imu: 17,3 x "):
         text = f"1656931512.25 {labels}1 2\n".encode()
@@ -168,13 +166,13 @@ def test_a_layout_may_have_any_number_of_columns_to_pass_over() -> None:
         (("0", "17"), {}),
     ],
 )
-def test_the_unit_of_times_is_told_by_how_large_they_are(times: tuple[str, str], digits: dict[str, int]) -> None:
+def test_time_unit_follows_magnitude(times: tuple[str, str], digits: dict[str, int]) -> None:
     head = "".join(f"{time},1,2\n" for time in times).encode()
     assert format_from_head(head, SPEC).dialect.digits == digits
 
 
 @pytest.mark.parametrize("titles", ["time,x [deg],y", "time,x_deg,y", "time,x (°),y", "time,x,y\ns,deg,m"])
-def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> None:
+def test_header_unit_counts_unless_user_chose_another(titles: str) -> None:
     head = f"{titles}\n1656931512.25,180,2\n".encode()
     layouts = [["time", "x", "y"]]
     found = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad")}))
@@ -203,7 +201,7 @@ def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> N
         ("pressure (hPa)", "Pa", 100),
     ],
 )
-def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expected: str, factor: float) -> None:
+def test_title_unit_gives_factor_to_expected_unit(title: str, expected: str, factor: float) -> None:
     found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
     assert found.factors == {"x": pytest.approx(factor, rel=1e-12)}
     assert found.notes.startswith("; x in ") and found.notes.endswith(f" by the header, made {expected}")
@@ -212,6 +210,6 @@ def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expecte
 @pytest.mark.parametrize(
     "title", ["gyro_y", "gyro_y [deg/s]", "gyro_y_deg_s", "gyro_y [m/s]", "gyro_y [raw]", "", "[]"]
 )
-def test_the_unit_expected_another_kind_or_none_change_nothing(title: str) -> None:
+def test_expected_other_kind_or_no_unit_changes_nothing(title: str) -> None:
     found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
     assert (dict(found.factors), found.notes) == ({}, "")

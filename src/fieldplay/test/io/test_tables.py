@@ -64,7 +64,7 @@ def text_of(times: list[float]) -> str:
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_the_blocks_together_are_the_whole_table(opened: Opened, zipped: bool) -> None:
+def test_blocks_together_are_the_complete_table(opened: Opened, zipped: bool) -> None:
     table, defects = opened.table("time,x\n" + text_of([i / 100 for i in range(500)]), zipped=zipped)
     assert table.count == 500
     assert len(table.blocks) > 5
@@ -85,14 +85,14 @@ def test_rows_between_two_times_are_found_across_blocks(opened: Opened) -> None:
     assert len(table.rows_between(0, 5)) == 0
 
 
-def test_times_that_run_back_or_stand_still_are_reported_and_their_rows_kept_in_order(opened: Opened) -> None:
+def test_backward_and_repeated_times_are_reported_and_rows_sorted(opened: Opened) -> None:
     table, defects = opened.table(text_of([0, 1, 0.5, 2, 2, 3]))
     assert table.rows(0).values[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
     assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 3), ("duplicate_time", 5)]
     assert "runs back by 0.500000000 s" in str(defects[0])
 
 
-def test_a_time_that_runs_back_at_the_border_of_two_blocks_is_reported(opened: Opened) -> None:
+def test_backward_time_at_block_boundary_is_reported(opened: Opened) -> None:
     table, defects = opened.table(text_of([*range(300), *range(100)]))
     assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 301)]
     assert table.count == 400
@@ -104,7 +104,7 @@ def test_impossible_times_are_left_out_and_reported(opened: Opened) -> None:
     assert [(defect.kind, defect.row) for defect in defects] == [("implausible_time", 1), ("implausible_time", 3)]
 
 
-def test_bad_lines_are_reported_with_the_line_of_the_file(opened: Opened) -> None:
+def test_bad_lines_are_reported_with_file_line(opened: Opened) -> None:
     lines = text_of([float(i) for i in range(200)]).splitlines()
     lines[150] = "oops"
     table, defects = opened.table("# comment\ntime,x\n" + "\n".join(lines))
@@ -112,7 +112,7 @@ def test_bad_lines_are_reported_with_the_line_of_the_file(opened: Opened) -> Non
     assert [str(defect) for defect in defects] == ["a.csv:153: expected 2 columns, got 1: 'oops'"]
 
 
-def test_a_zip_that_breaks_off_gives_the_rows_before_the_break(opened: Opened) -> None:
+def test_truncated_zip_gives_rows_before_its_end(opened: Opened) -> None:
     opened.write(text_of([i / 7 for i in range(50_000)]), zipped=True)
     content = bytearray(opened.path.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 2000] = b"\xff" * 2000
@@ -123,12 +123,12 @@ def test_a_zip_that_breaks_off_gives_the_rows_before_the_break(opened: Opened) -
     assert all(len(table.rows(index)) == block.count for index, block in enumerate(table.blocks))
 
 
-def test_a_table_of_unknown_layout_is_refused(opened: Opened) -> None:
+def test_table_of_unknown_layout_is_refused(opened: Opened) -> None:
     with pytest.raises(ArchiveError, match="expected 2 columns, got 3"):
         opened.table("1,2,3\n")
 
 
-def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Opened) -> None:
+def test_allowed_repeated_times_are_counted_but_no_defect(opened: Opened) -> None:
     opened.write(text_of([index // 4 for index in range(400)]))
     defects: list[Defect] = []
     with open_files(opened.path, defects.append) as files:
@@ -152,7 +152,7 @@ def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Open
     ],
 )
 @pytest.mark.parametrize("many", [1, 300])
-def test_a_last_number_that_may_be_cut_costs_its_row_and_a_whole_one_does_not(
+def test_possibly_cut_last_number_loses_row_and_complete_one_does_not(
     opened: Opened, rows: str, last: str, *, is_cut: bool, many: int
 ) -> None:
     before = rows.split() * many
@@ -164,12 +164,12 @@ def test_a_last_number_that_may_be_cut_costs_its_row_and_a_whole_one_does_not(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_last_line_with_its_end_is_whole(opened: Opened, end: str) -> None:
+def test_last_line_with_line_end_is_complete(opened: Opened, end: str) -> None:
     table, defects = opened.table(f"{START},1.25\n{START + 1},4{end}")
     assert (table.count, defects) == (2, [])
 
 
-def test_what_is_expected_of_a_cut_line_is_told(opened: Opened) -> None:
+def test_expectation_for_cut_line_is_reported(opened: Opened) -> None:
     _, defects = opened.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
     expected = "expected 4 decimals or more, as in the rows before, got '-4'; the file ends here, without a line end"
     assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
@@ -186,7 +186,7 @@ def test_rows_are_parsed_once_and_kept(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("numbers", ["1,-0,16777216", "1e300,0.1,3", "inf,1,2"])
-def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(opened: Opened, numbers: str) -> None:
+def test_rows_spilled_to_file_are_read_back_unchanged(opened: Opened, numbers: str) -> None:
     values = numbers.split(",") * 400
     text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
     held, defects = opened.table(text)
@@ -204,7 +204,7 @@ def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(ope
     assert "inf" in numbers or defects == []
 
 
-def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow_it(
+def test_spill_file_is_unnamed_and_stores_float32_where_exact(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "scratch"
@@ -220,7 +220,7 @@ def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow
     assert sizes == [1000 * (8 + 8 + 4), 1000 * (8 + 8 + 8)]
 
 
-def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_without_room_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     held, _ = opened.table(text_of([*range(200), 150, *range(200, 300)]))
     for problem in ("no room", "no folder"):
         kept = RowCache(most_held=1000)
@@ -236,7 +236,7 @@ def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeyp
     assert table.rows(0)["x"].tolist() != table.rows(len(table.blocks) - 1)["x"].tolist()
 
 
-def test_what_is_wrong_is_told_in_the_order_of_the_lines(opened: Opened) -> None:
+def test_issues_are_reported_in_line_order(opened: Opened) -> None:
     lines = text_of([float(i) for i in range(200)]).splitlines()
     lines[3], lines[120], lines[-1] = "oops", "x,1", f"{START + 200},"
     _, defects = opened.table("\n".join(lines))

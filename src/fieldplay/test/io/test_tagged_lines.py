@@ -52,7 +52,7 @@ def test_stars_separators_and_line_ends_make_no_difference(star: str, between: s
         assert rows.lists is not None and rows.lists.tolist() == [RANGES] * 2
 
 
-def test_separators_may_be_mixed_within_a_line_and_the_last_line_needs_no_end() -> None:
+def test_separators_may_be_mixed_and_last_line_needs_no_end() -> None:
     rows = rows_from_lines(b"*1.25\tRANGE_DATA, -1.5 0.5,0\t2 ,2 7,\t8\n\n \n1.5 -1.5,0.5 0 2 2 9\t9", SCAN)
     assert (rows.stamp_ns.tolist(), rows.line.tolist(), told(rows)) == (
         [1_250_000_000, 1_500_000_000],
@@ -62,7 +62,7 @@ def test_separators_may_be_mixed_within_a_line_and_the_last_line_needs_no_end() 
     assert rows.lists is not None and rows.lists.tolist() == [[7, 8], [9, 9]]
 
 
-def test_lists_of_any_length_are_padded_behind_their_end() -> None:
+def test_lists_of_any_length_are_padded() -> None:
     lengths = [180, 181, 101, 401, 721, 1]
     block = b"".join(scan(length, *range(length)) for length in lengths)
     rows = rows_from_lines(block, SCAN)
@@ -73,7 +73,7 @@ def test_lists_of_any_length_are_padded_behind_their_end() -> None:
         assert np.isnan(own[length:]).all() and len(own) == 721
 
 
-def test_numbers_are_those_of_python_and_times_are_exact() -> None:
+def test_numbers_equal_those_of_python_and_times_are_exact() -> None:
     rng = np.random.default_rng(5)
     values = [
         *rng.normal(0, 1e6, 300).tolist(),
@@ -114,7 +114,7 @@ def test_numbers_are_those_of_python_and_times_are_exact() -> None:
         (["\x00\xff\xfe"], "not_a_number", "column time: expected a time in seconds"),
     ],
 )  # fmt: skip
-def test_a_faulty_line_is_told_with_its_place_and_the_rest_plays(words: list[str], kind: str, message: str) -> None:
+def test_invalid_line_is_reported_with_number_and_rest_is_read(words: list[str], kind: str, message: str) -> None:
     block = line(*WORDS) + line(*words) + line(*WORDS)
     rows = rows_from_lines(block, SCAN)
     assert told(rows) == [(1, kind)]
@@ -122,20 +122,20 @@ def test_a_faulty_line_is_told_with_its_place_and_the_rest_plays(words: list[str
     assert rows.line.tolist() == [0, 2] and rows.values.tolist() == [NUMBERS] * 2
 
 
-def test_an_empty_field_between_commas_shifts_nothing() -> None:
+def test_empty_field_between_commas_shifts_no_columns() -> None:
     rows = rows_from_lines(b"*1,5,10,20\n*2,5,10,,20\n*3,5,30,40\n", SPECTRUM)
     assert (rows.line.tolist(), told(rows)) == ([0, 2], [(1, "not_a_number")])
     assert rows.bad[0].message == "value 2: expected a number, got nothing"
     assert rows.lists is not None and rows.lists.tolist() == [[10, 20], [30, 40]]
 
 
-def test_two_lines_that_ran_into_each_other_are_one_fault() -> None:
+def test_two_merged_lines_are_one_issue() -> None:
     block = scan(2, 7, 8) + scan(2, 7, 8).rstrip(b"\n") + scan(2, 7, 8) + scan(2, 5, 6)
     rows = rows_from_lines(block, SCAN)
     assert rows.line.tolist() == [0, 2] and told(rows) == [(1, "not_a_number")]
 
 
-def test_an_end_that_disagrees_is_told_and_the_line_is_kept() -> None:
+def test_inconsistent_end_angle_is_reported_and_line_kept() -> None:
     rows = rows_from_lines(scan(3, 1, 2, 3) + scan(3, 1, 2, 3, end=0.0) + scan(3, 1, 2, 3, end=-0.3), SCAN)
     assert len(rows.stamp_ns) == 3 and told(rows) == [(1, "wrong_angle")]
     assert rows.bad[0].message == (
@@ -143,7 +143,7 @@ def test_an_end_that_disagrees_is_told_and_the_line_is_kept() -> None:
     )
 
 
-def test_several_types_are_told_apart_and_have_their_own_columns() -> None:
+def test_several_types_have_their_own_columns() -> None:
     block = b"*1 SENSOR 4 2.5\n*1 BRAKE 0.1 0.2 3\n*2 OTHER 1 2\n*2 4 2.5\n*2 SENSOR 4 2.5 1\n"
     rows = rows_from_lines(block, SEVERAL)
     assert SEVERAL.dialect.numbers == ("type", "id", "value", "left", "right")
@@ -153,26 +153,26 @@ def test_several_types_are_told_apart_and_have_their_own_columns() -> None:
     assert rows.lists is None
 
 
-def test_columns_that_are_passed_over_may_hold_anything() -> None:
+def test_ignored_columns_may_hold_anything() -> None:
     rows = rows_from_lines(b"*1 STATE 1 nan 3 4 5\n*2 STATE 1 -- 3 4 5\n*3 STATE x 2 3 4 5\n*4 STATE 1 2 3 4\n", STATE)
     assert (rows.line.tolist(), told(rows)) == ([0, 1], [(2, "not_a_number"), (3, "short_row")])
     assert rows.values.tolist() == [[1, 3, 2]] * 2  # a, c, and how many values follow
 
 
-def test_a_log_without_a_type_takes_lines_with_any_word() -> None:
+def test_log_without_type_accepts_lines_with_any_word() -> None:
     rows = rows_from_lines(b"*1 45.5 1 2 3\n*2 HSR_DATA -45.5 4 5\n*3 45.5\n*4 nan 4 5\n", SPECTRUM)
     assert rows.values.tolist() == [[45.5, 3], [-45.5, 2]]
     assert told(rows) == [(2, "short_row"), (3, "not_finite")]
 
 
 @pytest.mark.parametrize("block", [b"", b"\n", b"\r\n \n\t\n", b","])
-def test_no_lines_are_no_rows(block: bytes) -> None:
+def test_empty_block_gives_no_rows(block: bytes) -> None:
     rows = rows_from_lines(block, SCAN)
     assert rows.values.shape == (0, 6) and rows.lists is not None and rows.lists.shape == (0, 0)
     assert rows.bad == ()
 
 
-def test_random_bytes_are_taken_apart_without_an_error() -> None:
+def test_random_bytes_are_parsed_without_error() -> None:
     rng = np.random.default_rng(3)
     signs = np.frombuffer(b"*0123456789.-e ,\t\r\n\x00\xffRANGE_DATA", np.uint8)
     for _ in range(200):
@@ -184,7 +184,7 @@ def test_random_bytes_are_taken_apart_without_an_error() -> None:
         assert int(fields.count.sum()) <= len(fields.value)
 
 
-def test_a_head_without_such_lines_is_refused_and_comments_before_them_are_passed_over() -> None:
+def test_head_without_tagged_lines_is_refused_and_comments_are_skipped() -> None:
     spec = TaggedSpec(marked=SCAN)
     for head in (b"", b"time,x\n1,2\n", b"*1224.5 NAV_DATA 1 2 3\n", b"\x89PNG\r\n\x1a\n"):
         with pytest.raises(ArchiveError, match="expected lines of a time, RANGE_DATA and numbers, got none"):
@@ -193,7 +193,7 @@ def test_a_head_without_such_lines_is_refused_and_comments_before_them_are_passe
     assert (found.first_byte, found.first_line) == (3 + 8 + 7, 3)
 
 
-def test_descriptions_that_contradict_themselves_are_refused() -> None:
+def test_contradictory_descriptions_are_refused() -> None:
     wrong: dict[str, Any]
     for wrong in ({"types": {"A": ("x",)}, "values": "n"}, {"types": {"A": ("x",), "": ("y",)}}, {"types": {}},
                   {"types": {"A": ("x",)}, "angles": ("x",)}):  # fmt: skip
@@ -201,7 +201,7 @@ def test_descriptions_that_contradict_themselves_are_refused() -> None:
             TaggedLines(**wrong)
 
 
-def test_a_table_of_such_lines_reads_its_blocks_with_lists_of_any_width(tmp_path: Path) -> None:
+def test_table_blocks_may_have_lists_of_any_width(tmp_path: Path) -> None:
     lines = [
         scan(181 if k % 4 == 0 else 180, *range(181 if k % 4 == 0 else 180), stamp=f"{1000 + k}.25")
         for k in range(3000)
@@ -225,7 +225,7 @@ def test_a_table_of_such_lines_reads_its_blocks_with_lists_of_any_width(tmp_path
     assert table.rows(len(table.blocks) - 1).line[-1] == 2999
 
 
-def test_names_behind_times_are_texts() -> None:
+def test_names_after_times_are_texts() -> None:
     block = (
         b"*1.5 VISION_FRAME Image1-05.bmp\n2.5\tImage2.bmp\n* 3.5\n\n*4.5 VISION_FRAME\n*5.5 VISION_FRAME a b\nx y\n"
     )
@@ -236,6 +236,6 @@ def test_names_behind_times_are_texts() -> None:
 
 
 @pytest.mark.parametrize("stamp", ["1656931512.5" + "0" * 60 + "e5", "12240\x0050945.5", "1224050945.e999999"])
-def test_a_time_of_which_a_part_is_one_is_none(stamp: str) -> None:
+def test_text_starting_with_time_is_no_time(stamp: str) -> None:
     rows = rows_from_lines(scan(3, 1, 2, 3, stamp=stamp) + scan(3, 4, 5, 6), SCAN)
     assert (rows.line.tolist(), told(rows)) == ([1], [(0, "not_a_number")])

@@ -23,7 +23,7 @@ def told(rows: ParsedRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 
-def test_the_word_before_a_name_may_have_any_case() -> None:
+def test_word_before_name_is_case_insensitive() -> None:
     read = texts_from_lines(b"*1.5 Vision_Frame a.bmp\n*2.5 vision_frame b.bmp\n", "VISION_FRAME")
     assert (read.texts, read.bad) == (("a.bmp", "b.bmp"), ())
 
@@ -42,24 +42,24 @@ def nav(*changed: list[str]) -> ParsedRows:
         ("-90 0 -90 3", "column step: expected a step between 3 values, got 0; the line is left out"),
     ],
 )
-def test_angles_that_cannot_be_are_told_and_the_line_is_left_out(numbers: str, says: str) -> None:
+def test_impossible_angles_are_reported_and_line_left_out(numbers: str, says: str) -> None:
     rows = rows_from_lines(f"*1 SCAN -90 1 -88 3 7 8 9\n*2 SCAN {numbers} 7 8 9\n".encode(), SCAN)
     assert (rows.line.tolist(), told(rows)) == ([0], [(1, "wrong_angle")])
     assert says in rows.bad[0].message
 
 
-def test_one_value_needs_no_step_and_a_whole_turn_is_none_too_much() -> None:
+def test_single_value_needs_no_step_and_full_turn_is_allowed() -> None:
     rows = rows_from_lines(b"*1 SCAN -90 0 -90 1 7\n*2 SCAN 0 180 360 3 7 8 9\n", SCAN)
     assert (rows.line.tolist(), rows.bad) == ([0, 1], ())
 
 
-def test_a_number_that_is_no_choice_is_told_and_its_line_left_out() -> None:
+def test_number_outside_choices_is_reported_and_line_left_out() -> None:
     rows = rows_from_lines(b"*1 SENSOR 1 5\n*2 SENSOR 6 5\n*3 sensor 0.5 5\n*4 OTHER 9\n", SENSOR)
     assert (rows.line.tolist(), told(rows)) == ([0, 3], [(1, "out_of_range"), (2, "out_of_range")])
     assert rows.bad[0].message == "column id: expected one of 0, 1, got 6; the line is left out"
 
 
-def test_a_negative_variance_is_told_and_unknown() -> None:
+def test_negative_variance_is_reported_and_unknown() -> None:
     rows = nav([*STATE, *COVARIANCE[:4], "-5", *COVARIANCE[5:]])
     assert told(rows) == [(1, "negative_variance")] and rows.lists is not None
     assert rows.bad[0].message.startswith(
@@ -69,7 +69,7 @@ def test_a_negative_variance_is_told_and_unknown() -> None:
 
 
 @pytest.mark.parametrize("cell", ["x", "nan", "inf"])
-def test_a_bad_part_of_a_covariance_is_unknown_and_its_row_is_kept(cell: str) -> None:
+def test_bad_element_of_covariance_is_unknown_and_row_kept(cell: str) -> None:
     rows = nav([*STATE, *COVARIANCE[:3], cell, *COVARIANCE[4:]])
     assert rows.line.tolist() == [0, 1] and rows.values[1, :5].tolist() == [1, 2, 3, 4, 5]
     assert told(rows) == [(1, "not_a_number" if cell == "x" else "not_finite")]
@@ -83,7 +83,7 @@ def test_a_bad_part_of_a_covariance_is_unknown_and_its_row_is_kept(cell: str) ->
 
 
 @pytest.mark.parametrize("gone", range(14))
-def test_a_part_that_is_missing_costs_the_row_only_where_it_may_be_of_the_columns(gone: int) -> None:
+def test_missing_value_loses_row_only_if_columns_are_affected(gone: int) -> None:
     words = [*STATE, *COVARIANCE]
     rows = nav([word for place, word in enumerate(words) if place != gone])
     assert told(rows) == [(1, "short_row")]
@@ -93,7 +93,7 @@ def test_a_part_that_is_missing_costs_the_row_only_where_it_may_be_of_the_column
         assert rows.lists is not None and np.isnan(rows.lists[1]).all()
 
 
-def test_a_line_that_is_cut_off_in_its_covariance_keeps_its_columns() -> None:
+def test_line_cut_off_in_covariance_keeps_its_columns() -> None:
     assert nav([*STATE, *COVARIANCE[:2]]).line.tolist() == [0, 1]
     assert (
         nav(STATE).line.tolist() == nav(STATE[:4]).line.tolist() == nav([*STATE, *COVARIANCE, "1"]).line.tolist() == [0]
@@ -107,7 +107,7 @@ def opened(path: Path, text: bytes) -> tuple[Table, list[Defect]]:
     return Table(files, path.name, TaggedSpec(marked=NAV), defects.append, plausible_ns=(0, 2**62)), defects
 
 
-def test_a_log_without_any_covariance_is_read_all_the_same(tmp_path: Path) -> None:
+def test_log_without_covariances_is_read(tmp_path: Path) -> None:
     table, defects = opened(tmp_path / "log.txt", b"".join(b"*%d.5 NAV 1 2 3 4 5\n" % k for k in range(50)))
     rows = table.rows_between(0, 2**62)
     assert len(rows) == 50 and rows.lists.shape == (50, 9) and np.isnan(rows.lists).all()
@@ -117,13 +117,13 @@ def test_a_log_without_any_covariance_is_read_all_the_same(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("end", "row"), [(b"", 2), (b"\n", None), (b"\r\n", None), (b"\n\n", None), (b"\n  ", None), (b" x", None)]
 )
-def test_a_last_row_without_a_line_end_is_known(tmp_path: Path, end: bytes, row: int | None) -> None:
+def test_last_row_without_line_end_is_reported(tmp_path: Path, end: bytes, row: int | None) -> None:
     line = " ".join(["NAV", *STATE, *COVARIANCE]).encode()
     table, _ = opened(tmp_path / "log.txt", b"*1.5 " + line + b"\n*2.5 " + line + end)
     assert table.open_row == row
 
 
-def test_descriptions_of_covariances_and_choices_that_contradict_themselves_are_refused() -> None:
+def test_contradictory_covariances_and_choices_are_refused() -> None:
     wrong: dict[str, Any]
     for wrong in ({"values": 8, "covariance": 3}, {"choices": {"y": (1.0,)}}):
         with pytest.raises(ValueError, match="expected"):

@@ -67,29 +67,29 @@ def speeds_of_rpm(*rows: tuple[float, float], before_rpm: float = 0.0) -> list[f
     return (found.speed_m_s / M_S_PER_RPM).tolist()
 
 
-def test_the_published_bags_are_reproduced_whatever_the_stamps() -> None:
+def test_published_bags_are_reproduced_for_any_stamps() -> None:
     found = driven([0, 0.11, 0.11, 0.35, 9.0, 9.1], *joints_of_log(LOG), AUTHORS)
     np.testing.assert_allclose(found.poses, np.array(BAG)[:, :3], atol=1e-9)
     np.testing.assert_allclose(found.twists[:, [0, 2]], np.array(BAG)[:, 3:], atol=1e-9)
     assert not found.twists[:, 1].any()
 
 
-def test_an_implausible_wheel_is_left_out_as_the_authors_do() -> None:
+def test_implausible_wheel_is_ignored_as_by_the_authors() -> None:
     assert speeds_of_rpm((30, 32), (80, 31), (30, 71), (90, 95), (20, 10)) == pytest.approx([31, 31, 30, 30, 15])
 
 
-def test_a_wheel_at_the_limit_is_implausible() -> None:
+def test_wheel_at_limit_is_implausible() -> None:
     assert speeds_of_rpm((70, 20), (69.999, 20), (20, 70)) == pytest.approx([20, 44.9995, 20])
 
 
-def test_without_a_plausible_wheel_the_earlier_speed_is_kept_the_way_the_wheels_turn_now() -> None:
+def test_without_plausible_wheel_previous_speed_is_kept_with_current_direction() -> None:
     assert speeds_of_rpm((90, 80), before_rpm=12) == pytest.approx([12])
     assert speeds_of_rpm((-90, -80), before_rpm=12) == pytest.approx([-12])
     assert speeds_of_rpm((-30, -32), (90, 80), (-75, -75)) == pytest.approx([-31, 31, -31])
     assert speeds_of_rpm((90, 80)) == [0]
 
 
-def test_constant_wheels_drive_the_circle_of_the_bicycle_whatever_the_steps() -> None:
+def test_constant_wheels_drive_bicycle_circle_for_any_steps() -> None:
     """The rear axle's radius is L / tan(angle): 1.6 m at 45 degrees."""
     stamps = np.cumsum(np.random.default_rng(5).uniform(0.05, 0.3, 60))
     rates = np.tile(rates_of_rpm((30, 30)), (60, 1))
@@ -99,7 +99,7 @@ def test_constant_wheels_drive_the_circle_of_the_bicycle_whatever_the_steps() ->
     np.testing.assert_allclose(found.poses, expected, atol=1e-8)  # stamps are whole nanoseconds
 
 
-def test_a_drive_agrees_with_an_integrator_of_differential_equations() -> None:
+def test_drive_agrees_with_ode_solver() -> None:
     def rate_at(t: Array) -> Array:
         return 3.0 + 1.5 * np.sin(0.7 * t)
 
@@ -117,13 +117,13 @@ def test_a_drive_agrees_with_an_integrator_of_differential_equations() -> None:
     np.testing.assert_allclose(found.poses, exact, atol=5e-5)
 
 
-def test_rows_of_one_time_do_not_move_it_and_it_goes_on_from_the_last_of_them() -> None:
+def test_rows_of_same_time_do_not_move_and_last_one_continues() -> None:
     rates = rates_of_rpm((30, 30), (30, 30), (60, 60), (60, 60))
     found = driven([0, 0.1, 0.1, 0.2], rates, np.zeros(4))
     np.testing.assert_allclose(found.poses[:, 0], np.array([0, 3, 3, 9]) * M_S_PER_RPM, atol=1e-12)
 
 
-def test_a_long_gap_is_driven_for_the_longest_step_and_its_rest_is_uncertain() -> None:
+def test_long_gap_is_integrated_up_to_longest_step_and_then_uncertain() -> None:
     found = driven([0, 0.1, 300.1], np.tile(rates_of_rpm((30, 30)), (3, 1)), np.zeros(3))
     speed = 30 * M_S_PER_RPM
     np.testing.assert_allclose(found.poses[:, 0], [0, 0.1 * speed, 1.1 * speed], atol=1e-12)
@@ -131,7 +131,7 @@ def test_a_long_gap_is_driven_for_the_longest_step_and_its_rest_is_uncertain() -
     assert found.pose_covariances[2, 0, 0] ** 0.5 > 299 * speed
 
 
-def test_wheels_that_differ_or_are_not_believed_make_the_speed_uncertain() -> None:
+def test_differing_or_implausible_wheels_increase_speed_variance() -> None:
     rates = rates_of_rpm((40, 40), (30, 50), (40, 90), (90, 90))
     found = driven([0, 0.1, 0.2, 0.3], rates, np.zeros(4))
     speeds = 40 * M_S_PER_RPM
@@ -141,7 +141,7 @@ def test_wheels_that_differ_or_are_not_believed_make_the_speed_uncertain() -> No
     np.testing.assert_allclose(found.twist_covariances[:, 0, 0], expected)
 
 
-def test_the_covariance_of_a_twist_is_that_of_many_noisy_rows() -> None:
+def test_twist_covariance_equals_that_of_many_noisy_rows() -> None:
     errors = AckermannErrors(
         speed_std_m_s=0.05, speed_share=0.0, one_wheel_share=0.0, slide_share=0.0, steering_std_deg=2.0,
         turn_rate_std_rad_s=0.0,
@@ -155,7 +155,7 @@ def test_the_covariance_of_a_twist_is_that_of_many_noisy_rows() -> None:
     assert covariances[0, 1, 1] == pytest.approx(0.05**2)
 
 
-def test_row_by_row_gives_what_the_batch_gives() -> None:
+def test_row_by_row_equals_batch() -> None:
     draw = np.random.default_rng(8)
     stamps = np.cumsum(draw.choice([0.0, 0.1, 0.1, 0.11, 5.0], 400))
     rates = rates_of_rpm(*draw.choice([-30.0, 20.0, 28.0, 95.0], (400, 2)))
@@ -176,7 +176,7 @@ def test_row_by_row_gives_what_the_batch_gives() -> None:
         np.testing.assert_array_equal(state.path.points.stamp_ns, batch.last.path.points.stamp_ns)
 
 
-def test_the_joints_stand_in_the_base_and_turn_with_wheels_and_steering() -> None:
+def test_joint_transforms_rotate_with_wheels_and_steering() -> None:
     """A wheel that rolls forward takes its top forward; a steering to the left takes the front of it to the left."""
     found = driven([0, 0.5], np.full((2, 2), np.pi), np.array([0.0, np.pi / 6]))
     base, left, right, steering = transforms_of_odometry(found)[1]
@@ -187,7 +187,7 @@ def test_the_joints_stand_in_the_base_and_turn_with_wheels_and_steering() -> Non
     np.testing.assert_allclose(steering[:3, :3] @ [1, 0, 0], [np.sqrt(0.75), 0.5, 0], atol=1e-12)
 
 
-def test_joints_are_found_by_their_names_and_must_be_numbers() -> None:
+def test_joints_are_found_by_name_and_must_be_finite() -> None:
     names = ("front_steering", "rear_right_wheel", "rear_left_wheel")
     nan = float("nan")
     rates, steering = wheels_of_joints(names, np.array([[0.2, nan, nan]]), np.array([[nan, 2.0, 3.0]]))
@@ -208,10 +208,10 @@ def test_joints_are_found_by_their_names_and_must_be_numbers() -> None:
         ("path_poses", 1, "2 poses or more"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(name: str, value: object, complaint: str) -> None:
+def test_invalid_settings_are_refused(name: str, value: object, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ackermann_from_settings({**SETTINGS, name: value})
 
 
-def test_the_base_is_the_robot_of_the_paper() -> None:
+def test_base_is_the_robot_of_the_paper() -> None:
     assert AckermannBase(wheelbase_m=1.6, track_m=1.054, wheel_diameter_m=0.57, noise_limit_rpm=70.0) == BASE

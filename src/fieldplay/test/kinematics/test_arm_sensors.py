@@ -26,20 +26,20 @@ def encoders() -> Encoders:
     )
 
 
-def test_a_thousand_counts_are_the_known_angles() -> None:
+def test_thousand_counts_give_known_angles() -> None:
     found = angles_from_counts(encoders(), [[1000] * 4, [1001] * 4])
     np.testing.assert_allclose(found[0], (1.458504, -2.395307, -0.432400, -0.174202), atol=1e-6)
     np.testing.assert_allclose(np.abs(np.diff(found, axis=0))[0] * 1e3, (0.25133, 0.19635, 0.31416, 0.78540), atol=1e-5)
 
 
-def test_a_potentiometer_at_its_zero_and_a_step_beyond() -> None:
+def test_potentiometer_at_zero_and_one_step_beyond() -> None:
     numbers = CONSTANTS["potentiometer"]
     pots = Potentiometers(zero=np.array(numbers["offset"]), per_rad=np.array(numbers["per_rad"]))
     np.testing.assert_allclose(angles_from_readings(pots, [1394.31, 2175.06, 955.99, 1491.77]), np.zeros(4), atol=1e-12)
     np.testing.assert_allclose(angles_from_readings(pots, [710.534, 2860.174, 1647.48, 2173.70]), np.ones(4), atol=1e-9)
 
 
-def test_a_rotor_warms_as_is_known() -> None:
+def test_rotor_warms_by_known_amount() -> None:
     found = rotor_temperatures(
         ROTOR, TENTHS, current_a=np.full(10, 0.1), voltage_v=np.full(10, 20.0), case_deg_c=np.full(10, -50.0),
         start_deg_c=np.array(-50.0),
@@ -47,7 +47,7 @@ def test_a_rotor_warms_as_is_known() -> None:
     np.testing.assert_allclose(found[[0, 1, 9]], (-49.99529040, -49.99058494, -49.95309016), atol=1e-8)
 
 
-def test_columns_of_several_motors_are_what_step_after_step_gives() -> None:
+def test_columns_of_several_motors_equal_step_by_step() -> None:
     rng = np.random.default_rng(4)
     current, volts = rng.uniform(-0.4, 0.4, (333, 4)), rng.uniform(-30, 30, (333, 4))
     case = rng.uniform(-80, 20, (333, 4))
@@ -63,7 +63,7 @@ def test_columns_of_several_motors_are_what_step_after_step_gives() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_a_longer_stretch_is_so_many_steps_with_the_same_values() -> None:
+def test_long_step_equals_many_short_steps() -> None:
     values = {
         "current_a": np.array([0.1, -0.2]),
         "voltage_v": np.array([20, 25.0]),
@@ -75,7 +75,7 @@ def test_a_longer_stretch_is_so_many_steps_with_the_same_values() -> None:
     np.testing.assert_allclose(found, steps[[6, 9]], atol=1e-9)
 
 
-def test_a_rotor_at_rest_takes_the_temperature_of_its_case_with_the_known_time_constant() -> None:
+def test_rotor_at_rest_reaches_case_temperature_with_known_time_constant() -> None:
     rest = {"current_a": np.zeros(2), "voltage_v": np.zeros(2), "case_deg_c": np.full(2, -50.0)}
     found = rotor_temperatures(ROTOR, np.array([111.4, 1e5]), **rest, start_deg_c=np.array(-40.0))
     assert found[0] + 50 == pytest.approx(10 / np.e, abs=0.01)

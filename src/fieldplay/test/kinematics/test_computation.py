@@ -39,7 +39,7 @@ def stamps_of(pairs: list[tuple[Any, Any]]) -> list[tuple[list[int], list[int]]]
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_rows_of_one_time_belong_together_whichever_come_first(side: int) -> None:
+def test_rows_of_same_time_are_paired_in_any_order(side: int) -> None:
     pairs = ExactTimeSync()
     assert pairs.add(side, joints(1, 2, 3)) == []
     ((one, other),) = pairs.add(1 - side, joints(2, 3, 4))
@@ -47,7 +47,7 @@ def test_rows_of_one_time_belong_together_whichever_come_first(side: int) -> Non
     assert stamps_of(pairs.add(side, joints(3, 4))) == [([4], [4])]
 
 
-def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> None:
+def test_row_completes_pairs_with_all_waiting_rows_in_order() -> None:
     pairs = ExactTimeSync()
     for stamp in (1, 2, 3):
         assert pairs.add(0, joints(stamp)) == []
@@ -55,7 +55,7 @@ def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> 
     assert stamps_of(pairs.add(1, joints(2))) == [([2], [2])]
 
 
-def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> None:
+def test_unpaired_row_is_not_paired_in_the_next_loop() -> None:
     pairs, met = ExactTimeSync(), []
     received = [(0, 1), (0, 2), (0, 3), (1, 3), (0, 8), (0, 9), (0, 1), (1, 8), (1, 9), (1, 1), (1, 2), (0, 2)]
     for side, stamp in received:  # the first heard of the second is 3
@@ -63,7 +63,7 @@ def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> Non
     assert met == [3, 8, 9, 1, 2]
 
 
-def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgotten() -> None:
+def test_waiting_rows_are_limited_and_forgotten_on_reset() -> None:
     pairs = ExactTimeSync()
     for stamp in range(600):
         pairs.add(0, joints(stamp))
@@ -74,7 +74,7 @@ def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgo
     assert pairs.add(1, joints(2000)) == []
 
 
-def test_a_state_holds_for_what_leaves_after_it() -> None:
+def test_state_is_valid_for_later_rows() -> None:
     states = LatchedValue()
     states.update(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
     states.update(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
@@ -85,7 +85,7 @@ def test_a_state_holds_for_what_leaves_after_it() -> None:
         states.update(Scalars(stamp_ns=np.array([1]), values=np.array([1.0])))
 
 
-def test_lists_of_several_lengths_may_be_states() -> None:
+def test_lists_of_different_lengths_may_be_states() -> None:
     states = LatchedValue()
     for count in (2, 3):
         states.update(Values(stamp_ns=np.array([count]), values=np.ones((1, count))))
@@ -124,13 +124,13 @@ def summed(computation: Computation, *stamps: int) -> float:
     return float(made.values[-1])
 
 
-def test_a_setting_may_follow_from_another_and_each_of_a_list_is_a_computation() -> None:
+def test_setting_may_refer_to_another_and_list_gives_several_computations() -> None:
     made = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
     assert [one.setting_values["parts"] for one in made] == [["left"], ["right"]]
     assert (made[0].setting_values["frame"], made[0].children) == ("r/base", ["r/tip"])
 
 
-def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
+def test_state_is_reset_when_time_jumps_back_or_is_forgotten() -> None:
     computation, warnings = Sum({}), list[str]()
     computation.warn = warnings.append
     assert (summed(computation, 10, 20), summed(computation, 20, 30)) == (2.0, 4.0)
@@ -141,13 +141,13 @@ def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
     assert (summed(computation, 50), len(warnings)) == (1.0, 1)
 
 
-def test_an_output_may_be_in_the_frame_of_an_input() -> None:
+def test_output_may_be_in_the_frame_of_an_input() -> None:
     output = Output(topic="a", type="b", frame_of="scan")
     assert output.in_frame({"scan": FrameNames("laser")}).frame == "laser"
     assert Output(topic="a", type="b", frame="odom").in_frame({"scan": FrameNames("laser")}).frame == "odom"
 
 
-def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:
+def test_concatenated_records_keep_names_and_states() -> None:
     whole = concatenate([joints(1, 2), joints(3)])
     assert whole.names == ("a",) and whole.stamp_ns.tolist() == [1, 2, 3]
     told = [
@@ -157,7 +157,7 @@ def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:
     assert [concatenate(told).states[place][0].message for place in concatenate(told).state_index] == ["1", "2"]
 
 
-def test_clouds_are_joined_and_chosen_without_being_read() -> None:
+def test_clouds_are_concatenated_and_selected_without_reading() -> None:
     def clouds(*rows: int) -> Clouds:
         def load(row: int) -> np.ndarray[Any, np.dtype[np.void]]:
             return np.array([(float(rows[row]),)], [("x", "<f4")])

@@ -9,7 +9,7 @@ TWISTS = np.cumsum(DRAW.normal(size=(400, 3)) * [0.02, 0.01, 0.03], axis=0)
 COVARIANCES = np.array([np.diag(DRAW.uniform(0.001, 0.02, 3)) for _ in range(400)])
 
 
-def test_a_constant_twist_drives_an_exact_arc_whatever_the_steps() -> None:
+def test_constant_twist_drives_exact_arc_for_any_steps() -> None:
     twists = np.tile([0.5, 0.0, 0.25], (len(STAMPS), 1))
     poses = integrate_odometry(None, STAMPS, twists, COVARIANCES).poses
     turned = 0.25 * (STAMPS - STAMPS[0]) / 1e9
@@ -17,7 +17,7 @@ def test_a_constant_twist_drives_an_exact_arc_whatever_the_steps() -> None:
     np.testing.assert_allclose(poses, expected, atol=1e-9)
 
 
-def test_row_by_row_gives_what_the_batch_gives() -> None:
+def test_row_by_row_equals_batch() -> None:
     batch = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES)
     state, poses, covariances = None, [], []
     for row in range(len(STAMPS)):
@@ -30,7 +30,7 @@ def test_row_by_row_gives_what_the_batch_gives() -> None:
     np.testing.assert_allclose(covariances, batch.covariances, atol=1e-12)
 
 
-def test_the_covariance_is_that_of_many_noisy_drives() -> None:
+def test_covariance_equals_that_of_many_noisy_drives() -> None:
     """Second route: the spread of ends when the twist of every step has the noise that the covariances say."""
     ends = []
     held = (TWISTS + np.concatenate([TWISTS[:1], TWISTS[:-1]])) / 2
@@ -51,12 +51,12 @@ def test_the_covariance_is_that_of_many_noisy_drives() -> None:
     np.testing.assert_allclose(np.sqrt(np.diag(found)), np.sqrt(np.diag(expected)), rtol=0.1)
 
 
-def test_the_first_row_is_the_origin_and_certain() -> None:
+def test_first_row_is_origin_without_uncertainty() -> None:
     first = integrate_odometry(None, STAMPS[:1], TWISTS[:1], COVARIANCES[:1])
     assert first.poses.tolist() == [[0, 0, 0]]
     assert first.covariances.tolist() == [np.zeros((3, 3)).tolist()]
 
 
-def test_times_that_run_back_are_refused() -> None:
+def test_backward_times_are_refused() -> None:
     with pytest.raises(ValueError, match="run back"):
         integrate_odometry(None, STAMPS[::-1], TWISTS, COVARIANCES)

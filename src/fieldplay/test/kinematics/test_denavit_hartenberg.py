@@ -28,13 +28,13 @@ JOINTS = np.random.default_rng(5).uniform(-3, 3, (50, 7))
          (0.040929416, -0.190039254, 0.694647965, 0.692585063)),
     ],
 )  # fmt: skip
-def test_the_arm_of_ameds_reaches_the_known_poses(joints: list[float], place: object, quaternion: object) -> None:
+def test_ameds_arm_reaches_known_poses(joints: list[float], place: object, quaternion: object) -> None:
     end = end_from_joints(LWR, joints)
     np.testing.assert_allclose(end[:3, 3], place, atol=1e-6)
     np.testing.assert_allclose(quaternion_from_rotation(end[:3, :3]), quaternion, atol=1e-6)
 
 
-def test_other_readings_of_the_table_give_the_poses_that_are_known_to_be_wrong() -> None:
+def test_other_conventions_give_poses_known_to_be_wrong() -> None:
     np.testing.assert_allclose(end_from_joints(LWR, [0] * 7, "standard")[:3, 3], (0, -0.01, 0.31), atol=1e-9)
     prose = [DhRow(alpha=row.alpha, a=row.d) for row in LWR]
     np.testing.assert_allclose(end_from_joints(prose, [0] * 7)[:3, 3], (1.1, 0, 0), atol=1e-9)
@@ -65,7 +65,7 @@ def test_links_agree_with_elementary_products(rows: list[DhRow], convention: Con
     np.testing.assert_allclose(end_from_joints(rows, joints, convention), expected[:, -1], atol=1e-12)
 
 
-def test_a_product_of_exponentials_reaches_the_same_poses() -> None:
+def test_product_of_exponentials_reaches_same_poses() -> None:
     """Axes and points of the arm at rest, read off its drawing: z, -y, z, y, z, -y, z."""
     axes = np.array([[0, 0, 1], [0, -1, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1], [0, -1, 0], [0, 0, 1]], float)
     heights = [0, 0.31, 0, 0.71, 0, 1.1, 0]
@@ -82,14 +82,14 @@ def test_a_product_of_exponentials_reaches_the_same_poses() -> None:
         np.testing.assert_allclose(end_from_joints(LWR, joints), pose @ rest, atol=1e-12)
 
 
-def test_batches_of_any_shape_and_size_give_what_single_poses_give() -> None:
+def test_batches_of_any_shape_equal_single_poses() -> None:
     many = np.random.default_rng(6).uniform(-3, 3, (2, 5000, 7))
     ends = end_from_joints(LWR, many)
     assert ends.shape == (2, 5000, 4, 4)
     np.testing.assert_array_equal(ends[1, 4321], end_from_joints(LWR, many[1, 4321]))
 
 
-def test_steps_one_after_the_other_are_the_links() -> None:
+def test_composed_steps_equal_links() -> None:
     steps = steps_from_joints(LWR, JOINTS)
     frame = np.broadcast_to(np.eye(4), (len(JOINTS), 4, 4))
     for joint, link in enumerate(np.moveaxis(links_from_joints(LWR, JOINTS), 1, 0)):

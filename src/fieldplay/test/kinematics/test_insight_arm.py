@@ -46,7 +46,7 @@ TOOLS = (*RIGID, *HANGING)
          (0.915177, -0.045797, 0.399942, 0.020010)),
     ],
 )  # fmt: skip
-def test_the_wrist_reaches_the_known_poses(angles: list[float], naif: object, sis: object, quaternion: object) -> None:
+def test_wrist_reaches_known_poses(angles: list[float], naif: object, sis: object, quaternion: object) -> None:
     for arm, place in ((NAIF, naif), (SIS, sis)):
         effector = links_of_arm(arm, angles)[3]
         np.testing.assert_allclose(effector[:3, 3], place, atol=1e-6)
@@ -65,16 +65,14 @@ def test_the_wrist_reaches_the_known_poses(angles: list[float], naif: object, si
         (LOWERED, "grapple", (1.635257, 0.002231, 0.477269), 1.501414),
     ],
 )
-def test_the_tools_reach_the_known_places(
-    angles: list[float], tool: str, place: tuple[float, ...], approach: float
-) -> None:
+def test_tools_reach_known_positions(angles: list[float], tool: str, place: tuple[float, ...], approach: float) -> None:
     found = pose_of_tool(NAIF, tool, angles)
     np.testing.assert_allclose(found[:3, 3], place, atol=2e-6)
     np.testing.assert_allclose(approach_angle(NAIF, tool, angles), approach, atol=2e-6)
     np.testing.assert_allclose(tool_position_from_joints(NAIF, tool, angles), place, atol=1e-5)
 
 
-def test_the_archive_s_own_places_are_met_by_the_lengths_of_naif() -> None:
+def test_naif_lengths_reach_archived_positions() -> None:
     via, target = (0.210, 0.036, -1.580), (0.960, 0.218, -0.098)
     grapple = pose_of_tool(NAIF, "grapple", UP)
     idc = pose_of_tool(NAIF, "idc", DOWN)
@@ -82,7 +80,7 @@ def test_the_archive_s_own_places_are_met_by_the_lengths_of_naif() -> None:
     np.testing.assert_allclose(idc[:3, 3], target, atol=2e-3)  # this one is bent, ours is not
 
 
-def test_the_camera_does_not_move_with_the_wrist() -> None:
+def test_camera_does_not_move_with_wrist() -> None:
     turned = [*DOWN[:3], 1.0]
     for arm in (NAIF, SIS):
         places = [pose_of_tool(arm, "idc", angles) for angles in (DOWN, turned)]
@@ -109,7 +107,7 @@ def test_links_agree_with_elementary_products(arm: InsightArm) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_closed_form_is_the_product_of_the_frames(tool: str) -> None:
+def test_closed_form_equals_product_of_frames(tool: str) -> None:
     poses = pose_of_tool(EXACT, tool, JOINTS)
     np.testing.assert_allclose(tool_position_from_joints(EXACT, tool, JOINTS), poses[:, :3, 3], atol=1e-12)
     printed = pose_of_tool(NAIF, tool, JOINTS)
@@ -117,14 +115,14 @@ def test_the_closed_form_is_the_product_of_the_frames(tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_approach_axis_is_elevated_by_the_approach_angle(tool: str) -> None:
+def test_approach_axis_is_elevated_by_approach_angle(tool: str) -> None:
     poses = pose_of_tool(EXACT, tool, JOINTS)
     np.testing.assert_allclose(poses[:, 2, 2], np.sin(approach_angle(EXACT, tool, JOINTS)), atol=1e-9)
     np.testing.assert_allclose(np.linalg.det(poses[:, :3, :3]), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize("tool", RIGID)
-def test_a_tool_is_turned_as_its_approach_angle_and_the_yaw_say(tool: str) -> None:
+def test_tool_rotation_follows_approach_angle_and_yaw(tool: str) -> None:
     th = approach_angle(EXACT, tool, JOINTS)
     expected = Rotation.from_euler("zx", [(yaw, 0) for yaw in JOINTS[:, 0]]) * Rotation.from_euler("x", np.pi / 2)
     expected = (
@@ -136,7 +134,7 @@ def test_a_tool_is_turned_as_its_approach_angle_and_the_yaw_say(tool: str) -> No
     np.testing.assert_allclose(found, expected.as_matrix(), atol=1e-9)
 
 
-def test_what_hangs_hangs_straight_down_and_its_y_is_level_along_the_wrist_s_axis() -> None:
+def test_hanging_tool_points_down_with_y_along_wrist_axis() -> None:
     down = np.array([0.04682533, -0.05112297, 0.99759402])
     frames = hanging_rotation(NAIF, JOINTS)
     np.testing.assert_allclose(frames @ np.swapaxes(frames, -1, -2), np.broadcast_to(np.eye(3), (50, 3, 3)), atol=1e-12)
@@ -147,7 +145,7 @@ def test_what_hangs_hangs_straight_down_and_its_y_is_level_along_the_wrist_s_axi
     np.testing.assert_allclose(level[2], down, atol=1e-6)
 
 
-def test_tools_are_numbered_as_the_table_or_as_the_flight_software_does() -> None:
+def test_tools_are_numbered_by_table_or_flight_software() -> None:
     codes = np.array([3, 5, 2, 11], np.uint8)
     angles = JOINTS[:4]
     for arm, names in ((NAIF, ("idc", "grapple", "scoop")), (renumber(NAIF, "flight"), ("scoop", "grapple", "idc"))):
@@ -159,7 +157,7 @@ def test_tools_are_numbered_as_the_table_or_as_the_flight_software_does() -> Non
         renumber(NAIF, "ground")
 
 
-def test_the_numbers_of_a_parameter_file_hold_where_it_has_them_unless_a_set_is_named() -> None:
+def test_parameter_file_overrides_defaults_unless_dh_set_is_named() -> None:
     geometry = np.full(40, np.nan)
     geometry[:8], geometry[[36, 37]] = (0.0250, 0.97, 0.85, 0, -0.06, -0.14, 0, 0), (0.31, 1.5)
     read = lander_arm_from_settings(arm_settings(dh_set="auto"), geometry)
@@ -175,7 +173,7 @@ def test_the_numbers_of_a_parameter_file_hold_where_it_has_them_unless_a_set_is_
 
 
 @pytest.mark.parametrize("lost", [0, 2, 5, slice(0, 4), slice(4, 8)])
-def test_lengths_are_of_one_source_as_a_whole(lost: int | slice) -> None:
+def test_lengths_come_from_a_single_source(lost: int | slice) -> None:
     geometry = np.full(40, np.nan)
     geometry[:12] = 0.0250, 0.97, 0.85, 0, -0.06, -0.14, 0, 0, 1.5, 0, 0, 1.5
     geometry[36] = 0.31
@@ -185,7 +183,7 @@ def test_lengths_are_of_one_source_as_a_whole(lost: int | slice) -> None:
     assert read.hang_m["grapple"] == 0.31
 
 
-def test_a_parameter_file_may_also_tell_of_gravity_masses_and_compliance() -> None:
+def test_parameter_file_may_set_gravity_masses_and_compliance() -> None:
     archived = np.full(208, np.nan)
     archived[40], archived[44], archived[64:67], archived[207] = 3.7, 9.0, (1, 2, 3), 7e-5
     settings = arm_settings()

@@ -36,7 +36,7 @@ def in_payload(frame: str) -> np.ndarray:
     return found
 
 
-def test_the_tree_runs_from_the_payload_along_the_links_to_the_tools() -> None:
+def test_frame_tree_runs_from_payload_along_links_to_tools() -> None:
     chain = ["effector", "link_3", "link_2", "link_1", "payload"]
     assert [PARENTS[frame] for frame in chain[:-1]] == chain[1:]
     of_parts = {"turret": "payload", "upper_arm": "link_1", "forearm": "link_2", "hand": "link_3"}
@@ -48,7 +48,7 @@ def test_the_tree_runs_from_the_payload_along_the_links_to_the_tools() -> None:
         parents_of_frames("payload", ["link_1", "link_2"])
 
 
-def test_the_links_are_the_frames_of_denavit_and_hartenberg_and_the_parts_turn_in_their_joints() -> None:
+def test_links_are_dh_frames_and_parts_rotate_in_their_joints() -> None:
     links = links_of_arm(MODEL.arm, ANGLES)
     for number, name in enumerate(("link_1", "link_2", "link_3", "effector")):
         np.testing.assert_allclose(in_payload(name), links[:, number], atol=1e-12)
@@ -60,11 +60,11 @@ def test_the_links_are_the_frames_of_denavit_and_hartenberg_and_the_parts_turn_i
 
 
 @pytest.mark.parametrize(("frame", "tool"), [*zip(RIGID, RIGID, strict=True), *zip(HELD, HANGING, strict=True)])
-def test_each_tool_has_its_frame(frame: str, tool: str) -> None:
+def test_each_tool_has_a_frame(frame: str, tool: str) -> None:
     np.testing.assert_allclose(in_payload(frame), pose_of_tool(MODEL.arm, tool, ANGLES), atol=1e-9)
 
 
-def test_the_cylindrical_frame_stands_at_the_active_tool_and_is_turned_by_the_yaw_alone() -> None:
+def test_cylindrical_frame_is_at_active_tool_and_rotated_by_yaw_only() -> None:
     found, tcp = in_payload("tool_cylindrical"), tcp_from_joints(MODEL, ANGLES, CODES)
     known = CODES < 10
     np.testing.assert_allclose(found[known, :3, 3], tcp[known, :3, 3], atol=1e-12)
@@ -74,7 +74,7 @@ def test_the_cylindrical_frame_stands_at_the_active_tool_and_is_turned_by_the_ya
     assert np.isnan(tcp[~known]).all()
 
 
-def test_all_rows_at_once_are_what_each_row_alone_is() -> None:
+def test_batch_equals_row_by_row() -> None:
     phases = (np.arange(40) % 6).astype(np.uint8)
     together = bent_tcp_from_joints(MODEL, ANGLES, CODES, phases=phases)
     frames = frames_from_joints(MODEL, ANGLES, CODES)
@@ -86,7 +86,7 @@ def test_all_rows_at_once_are_what_each_row_alone_is() -> None:
         np.testing.assert_array_equal(frames_from_joints(MODEL, ANGLES[one], CODES[one])[0], frames[row])
 
 
-def test_a_payload_bends_the_arm_and_an_unknown_phase_is_no_payload() -> None:
+def test_payload_bends_arm_and_unknown_phase_is_no_payload() -> None:
     reaching, grapple = np.array([[-0.12, -0.5, 1.51, 0.0]]), np.array([5], np.uint8)
     straight = tcp_from_joints(MODEL, reaching, grapple)[0, :3, 3]
     for phase, expected in ((UNKNOWN, 3.353218), (1, 3.353218), (3, 21.164884)):
@@ -94,14 +94,14 @@ def test_a_payload_bends_the_arm_and_an_unknown_phase_is_no_payload() -> None:
         assert (bent - straight)[2] * 1e3 == pytest.approx(expected, abs=2e-5)
 
 
-def test_joints_are_told_apart_by_their_names() -> None:
+def test_joints_are_found_by_name() -> None:
     names = ["wrist", "elbow", "other", "shoulder_yaw", "shoulder_pitch"]
     assert angles_of_joints(names, np.array([4.0, 3, 9, 1, 2])).tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="none of the name elbow"):
         angles_of_joints(["shoulder_yaw", "shoulder_pitch"], np.zeros(2))
 
 
-def test_the_arm_of_some_numbers_is_made_once_and_wrong_settings_are_told_at_once() -> None:
+def test_model_is_built_once_per_numbers_and_wrong_settings_raise_at_once() -> None:
     model_of = models_from_settings(arm_settings(dh_set="auto"))
     numbers = np.full(208, np.nan)
     assert model_of(numbers) is model_of(numbers.tolist())
@@ -110,7 +110,7 @@ def test_the_arm_of_some_numbers_is_made_once_and_wrong_settings_are_told_at_onc
         models_from_settings(arm_settings(dh_set="longest"))
 
 
-def test_a_moved_and_turned_base_carries_the_whole_arm_along() -> None:
+def test_translated_and_rotated_base_moves_complete_arm() -> None:
     turn = Rotation.from_euler("xyz", [0.1, -0.2, 0.7])
     base = np.eye(4)
     base[:3, :3], base[:3, 3] = turn.as_matrix(), (0.5, -0.1, 0.02)
@@ -134,5 +134,5 @@ def test_a_moved_and_turned_base_carries_the_whole_arm_along() -> None:
     np.testing.assert_allclose(ours[:, ~on_payload], theirs[:, ~on_payload], atol=1e-12)
 
 
-def test_a_state_that_is_not_told_yet_is_unknown() -> None:
+def test_state_before_first_message_is_unknown() -> None:
     assert codes_of_states(3, None).tolist() == [3, UNKNOWN]

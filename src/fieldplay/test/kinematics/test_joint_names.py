@@ -5,14 +5,14 @@ import pytest
 from fieldplay.kinematics.joint_transforms import rename_joints, renaming_from_text
 
 
-def test_names_that_nothing_is_said_about_stay() -> None:
+def test_names_without_pair_stay() -> None:
     assert rename_joints(["alpha_front_left", "arm_joint_1"], renaming_from_text("")) == [
         "alpha_front_left",
         "arm_joint_1",
     ]
 
 
-def test_a_pair_renames_whole_names_and_the_first_that_fits_counts() -> None:
+def test_first_matching_pair_renames_complete_names() -> None:
     renaming = renaming_from_text(
         r"a_fl=alpha_front_left (\w+)_fl=\1_front_left  (?P<name>\w+)_FR=\g<name>_front_right"
     )
@@ -22,7 +22,7 @@ def test_a_pair_renames_whole_names_and_the_first_that_fits_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["alpha", "=alpha", "alpha=", "(=alpha", r"alpha=\1", r"alpha=\g<name>"])
-def test_what_is_no_pair_is_refused_with_its_text(text: str) -> None:
+def test_invalid_pair_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match="joint_names") as told:
         renaming_from_text(f"beta=gamma {text}")
     assert f"'{text}'" in str(told.value)

@@ -44,18 +44,18 @@ def shift_mm(angles: np.ndarray, tool: str, payload_kg: float) -> np.ndarray:
     ("payload_kg", "expected"),
     [(0.0, (-1.322685, -1.276053, 3.353218)), (8.9, (-11.015274, -9.387336, 21.164884))],
 )
-def test_the_arm_bends_as_far_as_is_known(payload_kg: float, expected: tuple[float, ...]) -> None:
+def test_arm_bends_by_known_amount(payload_kg: float, expected: tuple[float, ...]) -> None:
     attach = tool_pose(NAIF, "grapple_attach", links_of_arm(NAIF, REACHING), angles=REACHING)[0, :3, 3]
     np.testing.assert_allclose(attach, (1.348258, 0.018026, 0.198083), atol=1e-6)
     for tool in ("grapple_attach", "grapple"):  # what hangs is carried along and hangs as before
         np.testing.assert_allclose(shift_mm(REACHING, tool, payload_kg)[0], expected, atol=2e-5)
 
 
-def test_the_bending_is_that_of_the_archive_within_a_third_of_a_millimetre() -> None:
+def test_bending_agrees_with_archive_within_a_third_of_a_millimetre() -> None:
     np.testing.assert_allclose(shift_mm(REACHING, "grapple", 0.0)[0], (-1.4, -1.0, 3.4), atol=0.3)
 
 
-def test_the_camera_s_angle_of_the_archive_is_met_by_the_bent_arm() -> None:
+def test_bent_arm_reaches_archived_camera_angle() -> None:
     posture = posture_of_tool("idc", DIGGING)
     bent = bent_links(NAIF, PARTS, angles=posture, payload_kg=np.zeros(1))
     camera = tool_pose(NAIF, "idc", bent, angles=posture)[0]
@@ -89,19 +89,19 @@ def bent_by_hand(angles: np.ndarray, payload_kg: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("payload_kg", [0.0, 7.3])
-def test_all_rows_bend_as_each_does_by_hand(payload_kg: float) -> None:
+def test_batch_bends_as_explicit_computation(payload_kg: float) -> None:
     found = bent_links(NAIF, PARTS, angles=JOINTS, payload_kg=np.full(len(JOINTS), payload_kg))
     np.testing.assert_allclose(found[:, 3], [bent_by_hand(row, payload_kg) for row in JOINTS], atol=1e-12)
 
 
-def test_without_weight_the_arm_is_straight() -> None:
+def test_arm_without_weight_is_straight() -> None:
     masses = LinkMasses(mass_kg=np.zeros(4), centre_m=MASSES.centre_m)
     nothing = ArmLinks(masses=masses, compliance=COMPLIANCE)
     found = bent_links(NAIF, nothing, angles=JOINTS, payload_kg=np.zeros(len(JOINTS)))
     np.testing.assert_allclose(found, links_of_arm(NAIF, JOINTS), atol=1e-12)
 
 
-def test_gravity_s_moments_are_those_known_and_the_slope_of_the_potential() -> None:
+def test_gravity_moments_are_gradient_of_potential() -> None:
     expected = (-0.522639, 9.694968, 1.410635, 0.035327)
     np.testing.assert_allclose(gravity_moments(NAIF, MASSES, REACHING, payload_kg=np.zeros(1))[0], expected, atol=2e-6)
     payload = np.full(len(JOINTS), 2.7)
@@ -119,12 +119,12 @@ def energy(angles: np.ndarray) -> np.ndarray:
     return heights @ MASSES.mass_kg - 2.7 * (attach @ NAIF.gravity_m_s2)
 
 
-def test_the_payload_is_what_the_grapple_s_phase_says() -> None:
+def test_payload_follows_grapple_phase() -> None:
     found = payload_from_phases(np.array([0, 1, 2, 3, 4, 5, 9], np.uint8), np.array([8.9, 7.3, 2.7]))
     assert found.tolist() == [0, 0, 0, 8.9, 7.3, 2.7, 0]
 
 
-def test_the_force_comes_back_from_the_moments_that_it_makes() -> None:
+def test_force_round_trips_through_its_moments() -> None:
     moments = np.array([[1.5, -30.692885, -14.471024, -1.457136]])
     np.testing.assert_allclose(
         levers_from_joints(SIS, "blade_1", DIGGING)[0],
@@ -135,7 +135,7 @@ def test_the_force_comes_back_from_the_moments_that_it_makes() -> None:
     assert across == pytest.approx((5 * -0.140837997 + 1.5) / (0.029609 + 1.463012), abs=1e-5)
 
 
-def test_any_two_pitch_joints_are_enough_and_one_is_not() -> None:
+def test_two_pitch_joints_determine_force_and_one_does_not() -> None:
     levers = levers_from_joints(NAIF, "scoop", JOINTS)
     radial, down = np.full((len(JOINTS), 1), 7.0), np.full((len(JOINTS), 1), -12.0)
     moments = np.zeros((len(JOINTS), 4))
@@ -151,7 +151,7 @@ def test_any_two_pitch_joints_are_enough_and_one_is_not() -> None:
     assert np.isnan(tool_force_from_moments(NAIF, "scoop", JOINTS, moments=moments, powered=alone)).all()
 
 
-def test_three_joints_that_disagree_give_the_force_of_least_squares() -> None:
+def test_three_inconsistent_joints_give_least_squares_force() -> None:
     moments = np.random.default_rng(2).normal(0, 5, (len(JOINTS), 4))
     powered = np.ones_like(moments, bool)
     found = tool_force_from_moments(NAIF, "blade_2", JOINTS, moments=moments, powered=powered)
@@ -162,12 +162,12 @@ def test_three_joints_that_disagree_give_the_force_of_least_squares() -> None:
 
 
 @pytest.mark.parametrize("tool", ["grapple", "idc", "seis"])
-def test_what_hangs_and_the_camera_have_no_force_of_their_own(tool: str) -> None:
+def test_hanging_tool_and_camera_have_no_force(tool: str) -> None:
     with pytest.raises(ValueError, match=f"expected a rigid tool of the effector, got '{tool}'"):
         tool_force_from_moments(NAIF, tool, DIGGING, moments=np.zeros((1, 4)), powered=POWERED)
 
 
-def test_rotations_from_vectors_are_those_of_scipy_small_ones_too() -> None:
+def test_rotation_vectors_agree_with_scipy_also_when_small() -> None:
     vectors = np.random.default_rng(3).normal(0, 1, (20, 3)) * np.logspace(-12, 0.4, 20)[:, None]
     vectors[0] = 0.0
     np.testing.assert_allclose(rotation_from_vector(vectors), Rotation.from_rotvec(vectors).as_matrix(), atol=1e-15)
@@ -183,7 +183,7 @@ def archived_links(**numbers: list[float]) -> np.ndarray:
     return np.concatenate(list(parts.values()))
 
 
-def test_the_links_are_those_of_the_grapple_s_phase() -> None:
+def test_links_follow_grapple_phase() -> None:
     archived = archived_links(link_kg=[0.5, 1.2, 1.4, 0.2], alternate_link_kg=[2.0, 0.6])
     model = lander_model_from_settings(arm_settings(), archived)
     assert model.unstowed.masses.mass_kg.tolist() == [0.5, 1.2, 1.4, 0.6]  # 3 unstowed, 4 unstowed
@@ -199,7 +199,7 @@ def test_the_links_are_those_of_the_grapple_s_phase() -> None:
     assert np.linalg.norm(found[1] - found[2]) > 1e-5
 
 
-def test_a_link_of_which_one_form_is_known_has_it_in_both() -> None:
+def test_link_with_one_known_form_has_it_in_both() -> None:
     only = archived_links(link_kg=[np.nan, np.nan, 1.4, np.nan], alternate_link_kg=[np.nan, 0.6])
     model = lander_model_from_settings(arm_settings(), only)
     assert model.stowed.masses.mass_kg.tolist() == model.unstowed.masses.mass_kg.tolist() == [0.509, 1.2381, 1.4, 0.6]

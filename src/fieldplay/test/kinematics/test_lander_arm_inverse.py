@@ -33,7 +33,7 @@ def postures(elbow: Elbow) -> np.ndarray:
 
 @pytest.mark.parametrize("elbow", ["up", "down"])
 @pytest.mark.parametrize("tool", ON_HAND)
-def test_joints_come_back_from_the_place_of_a_tool(tool: str, elbow: Elbow) -> None:
+def test_joints_round_trip_through_tool_position(tool: str, elbow: Elbow) -> None:
     angles = postures(elbow)
     assert len(angles) > 50
     approach = approach_angle(ARM, "grapple_attach" if tool in HANGING else tool, angles)
@@ -42,7 +42,7 @@ def test_joints_come_back_from_the_place_of_a_tool(tool: str, elbow: Elbow) -> N
     assert within_limits(found, LEAST, MOST).all()
 
 
-def test_the_camera_s_place_gives_the_first_three_joints() -> None:
+def test_camera_position_gives_first_three_joints() -> None:
     angles = postures("up")
     angles[:, 3] = 0.0
     found = joints_from_tool(ARM, "idc", tool_position_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
@@ -53,7 +53,7 @@ def test_the_camera_s_place_gives_the_first_three_joints() -> None:
     assert same.mean() > 0.8  # the camera stands off the forearm: near the stretched arm there is the other bend
 
 
-def test_elbow_up_and_down_reach_the_same_place() -> None:
+def test_elbow_up_and_down_reach_same_position() -> None:
     place = [1.3, 0.2, 0.4]
     up, down = (joints_from_tool(ARM, "scoop", place, approach=1.2, elbow=elbow) for elbow in ("up", "down"))
     assert up[2] > 0 > down[2]
@@ -62,7 +62,7 @@ def test_elbow_up_and_down_reach_the_same_place() -> None:
         np.testing.assert_allclose(approach_angle(ARM, "scoop", angles), 1.2, atol=1e-12)
 
 
-def test_what_is_out_of_reach_has_no_joints_and_stands_within_no_limits() -> None:
+def test_unreachable_position_gives_nan_joints_outside_limits() -> None:
     places = [[1.3, 0.2, 0.4], [2.6, 0.2, 0.4], [0.05, 0.0, 0.4]]
     found = joints_from_tool(ARM, "blade_1", places, approach=0.3)
     assert np.isfinite(found[0]).all()
@@ -70,6 +70,6 @@ def test_what_is_out_of_reach_has_no_joints_and_stands_within_no_limits() -> Non
     assert within_limits(found, LEAST, MOST).tolist() == [True, False, False]
 
 
-def test_a_joint_beyond_its_stop_is_seen_and_full_turns_are_not_counted() -> None:
+def test_joint_beyond_limit_is_detected_ignoring_full_turns() -> None:
     beyond = [[0.0, 0.0, 1.0, 0.0], [1.6, 0.0, 1.0, 0.0], [1.6 - 2 * np.pi, 0, 1, 0], [2 * np.pi, 0.0, 1.0, 0.0]]
     assert within_limits(beyond, LEAST, MOST).tolist() == [True, False, False, True]

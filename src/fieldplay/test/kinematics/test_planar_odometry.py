@@ -17,7 +17,7 @@ def test_displacements_agree_with_the_matrix_exponential(scale: float) -> None:
         assert turn == pytest.approx(0.7 * twist[2])
 
 
-def test_a_full_circle_leads_back_whatever_the_steps() -> None:
+def test_full_circle_returns_to_start_for_any_steps() -> None:
     durations = DRAW.uniform(0.1, 1, 30)
     rate = 2 * np.pi / durations.sum()
     path = path_from_twists(np.tile([1.0, 0.3, rate], (30, 1)), durations, (1, 2, 0.5))
@@ -25,7 +25,7 @@ def test_a_full_circle_leads_back_whatever_the_steps() -> None:
     np.testing.assert_allclose(path[0], [1, 2, 0.5])
 
 
-def test_a_path_is_its_steps_one_after_the_other() -> None:
+def test_path_equals_composed_steps() -> None:
     twists, durations = DRAW.normal(size=(40, 3)), DRAW.uniform(0, 1, 40)
     pose, poses = np.zeros(3), [np.zeros(3)]
     for twist, duration in zip(twists, durations, strict=True):

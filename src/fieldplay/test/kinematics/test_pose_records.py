@@ -62,9 +62,7 @@ def entered(before: float, now: float, step: float) -> bool:
     st.integers(2, 9),
     st.lists(st.integers(0, 120), max_size=4),
 )
-def test_a_trail_is_what_a_plain_walk_keeps_however_the_rows_come(
-    lengths: list[float], poses: int, parts: list[int]
-) -> None:
+def test_path_equals_plain_loop_for_any_batches(lengths: list[float], poses: int, parts: list[int]) -> None:
     limits = PathLimits(step_m=1.0, poses=poses)
     states, trail = trails(lengths, limits, sorted(parts))
     assert states == walked(lengths, limits)
@@ -72,7 +70,7 @@ def test_a_trail_is_what_a_plain_walk_keeps_however_the_rows_come(
     assert len(trail.points.stamp_ns) <= poses
 
 
-def test_a_long_way_is_seen_whole_with_few_poses_and_ever_fewer_messages() -> None:
+def test_long_path_is_complete_with_few_poses_and_messages() -> None:
     lengths = [0.0, *[0.25] * 40_000]
     states, trail = trails(lengths, PathLimits(step_m=1.0, poses=1000), [100, 5000])
     assert len(states) == 1000 + 3 * 500 + 126  # 10 km: doubled after 1, 2, 4 and 8 km, and then each 16 m
@@ -80,12 +78,12 @@ def test_a_long_way_is_seen_whole_with_few_poses_and_ever_fewer_messages() -> No
     assert len(trail.points.stamp_ns) == 626
 
 
-def test_who_stands_leaves_no_trail_but_the_start() -> None:
+def test_stationary_robot_produces_single_path_pose() -> None:
     states, _ = trails([0.0] * 50, LIMITS, [])
     assert states == [[0]]
 
 
 @pytest.mark.parametrize(("step_m", "poses"), [(0.0, 10), (-1.0, 10), (1.0, 1), (float("nan"), 10)])
-def test_limits_that_bound_nothing_are_refused(step_m: float, poses: int) -> None:
+def test_invalid_limits_are_refused(step_m: float, poses: int) -> None:
     with pytest.raises(ValueError, match="expected a step"):
         PathLimits(step_m=step_m, poses=poses)

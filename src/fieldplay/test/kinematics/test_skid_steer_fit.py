@@ -42,7 +42,7 @@ def drive_of(seconds: float = 120.0, noise: float = 0.0, seed: int = 1) -> Wheel
     )
 
 
-def test_a_drive_without_noise_gives_the_base_that_drove_it() -> None:
+def test_noise_free_drive_gives_its_base() -> None:
     fit = skid_steer_fit(drive_of())
     assert fit.wheel_radius_m.value == pytest.approx(RADIUS_M, rel=1e-4)
     assert fit.track_m.value == pytest.approx(TRACK_M, rel=1e-3)
@@ -50,7 +50,7 @@ def test_a_drive_without_noise_gives_the_base_that_drove_it() -> None:
     assert fit.rows > 5900
 
 
-def test_the_result_is_that_of_a_general_solver_with_the_same_loss() -> None:
+def test_fit_agrees_with_general_solver_of_same_loss() -> None:
     """SciPy's soft_l1 weighs outliers otherwise than Tukey: both come near the truth and near each other."""
     drive = drive_of(noise=0.05)
     fit = skid_steer_fit(drive)
@@ -67,7 +67,7 @@ def test_the_result_is_that_of_a_general_solver_with_the_same_loss() -> None:
     assert fit.track_m.value == pytest.approx(track, abs=3 * fit.track_m.std)
 
 
-def test_the_uncertainty_is_how_much_results_differ() -> None:
+def test_reported_std_equals_spread_of_results() -> None:
     fits = [skid_steer_fit(drive_of(60.0, noise=0.1, seed=seed)) for seed in range(40)]
     for name, truth in (("wheel_radius_m", RADIUS_M), ("track_m", TRACK_M)):
         values = np.array([getattr(fit, name).value for fit in fits])
@@ -76,7 +76,7 @@ def test_the_uncertainty_is_how_much_results_differ() -> None:
         assert 0.6 < told / values.std(ddof=1) < 1.7, name
 
 
-def test_stretches_of_slip_pull_a_plain_fit_but_not_this_one() -> None:
+def test_slip_biases_plain_fit_but_not_robust_fit() -> None:
     drive = drive_of(noise=0.02)
     seconds = (drive.moved_stamp_ns - START_NS) / 1e9
     slips = (seconds % 20) < 4
@@ -89,7 +89,7 @@ def test_stretches_of_slip_pull_a_plain_fit_but_not_this_one() -> None:
     assert fit.slipping == pytest.approx(0.2, abs=0.03)
 
 
-def test_sides_that_are_told_one_after_the_other_give_the_same() -> None:
+def test_alternating_sides_give_same_fit() -> None:
     drive = drive_of()
     rates = drive.wheel_rates_rad_s.copy()
     rates[::2, 0], rates[1::2, 1] = np.nan, np.nan
@@ -98,7 +98,7 @@ def test_sides_that_are_told_one_after_the_other_give_the_same() -> None:
     assert fit.track_m.value == pytest.approx(TRACK_M, rel=1e-2)
 
 
-def test_standing_most_of_the_time_does_not_hide_what_the_rest_tells() -> None:
+def test_standing_most_of_the_time_does_not_affect_fit() -> None:
     drive = drive_of(noise=0.01)
     stands = drive.moved_stamp_ns > START_NS + 30 * 10**9
     wheels_stand = drive.wheel_stamp_ns > START_NS + 30 * 10**9
@@ -113,7 +113,7 @@ def test_standing_most_of_the_time_does_not_hide_what_the_rest_tells() -> None:
     assert fit.track_m.value == pytest.approx(TRACK_M, rel=0.02)
 
 
-def test_what_a_drive_does_not_tell_is_none() -> None:
+def test_undetermined_parameters_are_none() -> None:
     drive = drive_of()
     straight = replace(drive, wheel_rates_rad_s=np.repeat(rates_at(np.arange(2400) * 0.05).mean(axis=1)[:, None], 2, 1))
     assert skid_steer_fit(straight).track_m is None
@@ -128,14 +128,14 @@ def test_what_a_drive_does_not_tell_is_none() -> None:
     assert skid_steer_fit(short).wheel_radius_m is None
 
 
-def test_sides_that_are_exchanged_show_in_the_sign_of_the_track() -> None:
+def test_exchanged_sides_give_negative_track() -> None:
     drive = drive_of()
     fit = skid_steer_fit(replace(drive, wheel_rates_rad_s=drive.wheel_rates_rad_s[:, ::-1]))
     assert fit.track_m.value == pytest.approx(-TRACK_M, rel=1e-3)
     assert fit.wheel_radius_m.value == pytest.approx(RADIUS_M, rel=1e-3)
 
 
-def test_gaps_of_the_wheels_are_not_bridged() -> None:
+def test_wheel_gaps_are_not_interpolated() -> None:
     drive = drive_of()
     gone = (drive.wheel_stamp_ns > START_NS + 40 * 10**9) & (drive.wheel_stamp_ns < START_NS + 80 * 10**9)
     rates = np.where(gone[:, None], np.nan, drive.wheel_rates_rad_s)

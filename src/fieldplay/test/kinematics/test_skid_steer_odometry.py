@@ -39,18 +39,18 @@ def driven(seconds: object, rates: object, before: SkidSteerState | None = None)
     return skid_steer_odometry_from_wheels(OURS, before, stamps_of(seconds), np.asarray(rates, float))
 
 
-def test_the_mean_of_the_sides_drives_and_their_difference_turns_to_the_slower() -> None:
+def test_mean_of_sides_is_speed_and_difference_is_turn_rate() -> None:
     """Radius 0.25 m, track 2 m: 8 and 12 rad/s are rims of 2 and 3 m/s."""
     twists = twists_from_wheel_rates(BASE, [[8, 12], [12, 8], [-4, -4], [-4, 4]])
     np.testing.assert_allclose(twists, [[2.5, 0, 0.5], [2.5, 0, -0.5], [-1, 0, 0], [0, 0, 1]])
 
 
-def test_twists_come_back_from_the_rates_that_they_need() -> None:
+def test_twists_round_trip_through_wheel_rates() -> None:
     twists = np.random.default_rng(1).normal(size=(2, 50, 3)) * [1, 0, 1]
     np.testing.assert_allclose(twists_from_wheel_rates(BASE, wheel_rates_from_twists(BASE, twists)), twists, atol=1e-12)
 
 
-def test_constant_wheels_drive_a_circle_whatever_the_steps() -> None:
+def test_constant_wheels_drive_circle_for_any_steps() -> None:
     """2.5 m/s at 0.5 rad/s: a circle of 5 m about (0, 5), which is come back to after 4 pi seconds."""
     seconds = np.sort(np.random.default_rng(2).uniform(0, 4 * np.pi, 200))
     seconds[[0, -1]] = 0, 4 * np.pi
@@ -61,7 +61,7 @@ def test_constant_wheels_drive_a_circle_whatever_the_steps() -> None:
     np.testing.assert_allclose(found.poses[-1], [0, 0, 2 * np.pi], atol=1e-7)
 
 
-def test_a_drive_agrees_with_an_integrator_of_differential_equations() -> None:
+def test_drive_agrees_with_ode_solver() -> None:
     def rates_at(t: Array) -> Array:
         return np.stack([6 + 3 * np.sin(0.7 * t), 6 + 3 * np.cos(0.4 * t)], axis=-1)
 
@@ -75,7 +75,7 @@ def test_a_drive_agrees_with_an_integrator_of_differential_equations() -> None:
     np.testing.assert_allclose(driven(seconds, rates_at(seconds)).poses, exact, atol=3e-4)
 
 
-def test_the_covariance_of_a_twist_is_that_of_many_noisy_rows() -> None:
+def test_twist_covariance_equals_that_of_many_noisy_rows() -> None:
     errors = SkidSteerErrors(speed_std_m_s=0.05, slip_share=0.1, track_share=0.2, slide_share=0.3)
     draw, count = np.random.default_rng(4), 400_000
     rims = np.array([2.0, 3.0])
@@ -87,7 +87,7 @@ def test_the_covariance_of_a_twist_is_that_of_many_noisy_rows() -> None:
     np.testing.assert_allclose(found, sampled, rtol=0.02, atol=2e-4)
 
 
-def test_sides_are_held_until_they_are_told_again_or_too_old() -> None:
+def test_sides_are_held_until_updated_or_too_old() -> None:
     seconds = [0.0, 0.1, 0.2, 0.6, 0.7, 0.8]
     rates = [[1, NAN], [NAN, 2], [3, NAN], [NAN, NAN], [NAN, 4], [5, NAN]]
     found, last = hold_rates(None, stamps_of(seconds), rates, longest_hold_s=0.5)
@@ -96,7 +96,7 @@ def test_sides_are_held_until_they_are_told_again_or_too_old() -> None:
     np.testing.assert_array_equal(later, [[5, 6], [NAN, 6]])
 
 
-def test_there_is_odometry_where_both_sides_are_known_and_one_of_them_is_told() -> None:
+def test_odometry_needs_both_sides_known_and_one_updated() -> None:
     seconds = [0.0, 0.1, 0.2, 0.3, 1.0, 1.1]
     found = driven(seconds, [[8, NAN], [NAN, 12], [NAN, NAN], [8, NAN], [8, NAN], [NAN, 12]])
     np.testing.assert_array_equal(found.stamp_ns, stamps_of([0.1, 0.3, 1.1]))
@@ -104,7 +104,7 @@ def test_there_is_odometry_where_both_sides_are_known_and_one_of_them_is_told() 
     np.testing.assert_allclose(found.poses[:, 2], [0, 0.1, 0.5])
 
 
-def test_sides_told_in_turns_drive_nearly_as_sides_told_together() -> None:
+def test_alternating_sides_drive_nearly_as_simultaneous_sides() -> None:
     """Each side lags by 25 ms in the mean, on a way of some 90 m."""
     seconds = np.arange(0, 60, 0.05)
     rates = np.stack([6 + 3 * np.sin(0.3 * seconds), 6 + 3 * np.cos(0.2 * seconds)], axis=-1)
@@ -116,20 +116,20 @@ def test_sides_told_in_turns_drive_nearly_as_sides_told_together() -> None:
     np.testing.assert_array_equal(in_turns.stamp_ns, together.stamp_ns[1:])
 
 
-def test_a_long_gap_is_driven_for_the_longest_step_and_its_rest_is_uncertain() -> None:
+def test_long_gap_is_integrated_up_to_longest_step_and_then_uncertain() -> None:
     found = driven([0, 0.1, 300.1], np.full((3, 2), 4.0))
     np.testing.assert_allclose(found.poses[:, 0], [0, 0.1, 1.1], atol=1e-12)
     assert found.pose_covariances[1, 0, 0] ** 0.5 < 0.02
     assert found.pose_covariances[2, 0, 0] ** 0.5 > 298
 
 
-def test_what_the_wheels_do_not_tell_is_unknown() -> None:
+def test_unobserved_variances_are_unknown() -> None:
     found = driven([0, 0.1], np.full((2, 2), 4.0))
     for covariances in (found.pose_covariances, found.twist_covariances):
         np.testing.assert_array_equal(covariances[:, [2, 3, 4], [2, 3, 4]], 1e6)
 
 
-def test_row_by_row_gives_what_the_batch_gives() -> None:
+def test_row_by_row_equals_batch() -> None:
     draw = np.random.default_rng(5)
     seconds = np.cumsum(draw.choice([0.0, 0.05, 0.1, 0.7, 5.0], 300, p=[0.1, 0.4, 0.4, 0.05, 0.05]))
     rates = np.where(draw.uniform(size=(300, 2)) < 0.4, NAN, draw.normal(4.0, 3.0, (300, 2)))
@@ -144,7 +144,7 @@ def test_row_by_row_gives_what_the_batch_gives() -> None:
         np.testing.assert_allclose(found, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_joints_are_found_by_their_names_and_one_side_may_be_missing() -> None:
+def test_joints_are_found_by_name_and_one_side_may_be_missing() -> None:
     rates = wheel_rates_of_joints(("right_wheel", "engine", "left_wheel"), np.array([[2.0, 9.0, 1.0], [NAN, 9.0, 1.0]]))
     np.testing.assert_array_equal(rates, [[1, 2], [1, NAN]])
     np.testing.assert_array_equal(wheel_rates_of_joints(("right_wheel",), np.array([[2.0]])), [[NAN, 2]])
@@ -156,10 +156,10 @@ def test_joints_are_found_by_their_names_and_one_side_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize("name", ["wheel_radius_m", "track_m"])
-def test_lengths_that_make_no_sense_are_refused(name: str) -> None:
+def test_invalid_lengths_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected more than 0"):
         skid_steer_from_settings({**SETTINGS, name: 0.0})
 
 
-def test_the_base_is_that_of_the_settings() -> None:
+def test_base_equals_settings() -> None:
     assert SkidSteerBase(wheel_radius_m=0.25, track_m=2.0) == BASE

@@ -27,12 +27,12 @@ Array = NDArray[np.float64]
         (90, [(0.259, 0.396), (-0.545, 0.396), (-0.259, -0.396), (0.545, -0.396)]),
     ],
 )
-def test_wheels_stand_where_the_facts_say(steering_deg: float, places: object) -> None:
+def test_wheel_positions_match_documentation(steering_deg: float, places: object) -> None:
     found = wheel_positions_from_steering(AMEDS, np.full(4, np.radians(steering_deg)))
     np.testing.assert_allclose(found, places, atol=1e-6)
 
 
-def test_wheels_are_turned_as_the_facts_say() -> None:
+def test_wheel_rotations_match_documentation() -> None:
     poses = wheel_poses_from_angles(AMEDS, np.full(4, np.radians(20)), np.full(4, np.radians(30)))
     quaternions = quaternion_from_rotation(poses[:, :3, :3])
     left = (0.148452506, 0.212012150, 0.791240115, 0.554032293)
@@ -43,7 +43,7 @@ def test_wheels_are_turned_as_the_facts_say() -> None:
     np.testing.assert_allclose(poses[:, 2, 3], -0.135)
 
 
-def test_the_axle_stays_level_and_points_outwards_however_far_the_wheel_turns() -> None:
+def test_axle_stays_level_and_points_outwards_at_any_wheel_angle() -> None:
     steering, drive = DRAW.uniform(-1, 1, (100, 4)), DRAW.uniform(-9, 9, (100, 4))
     axle = wheel_poses_from_angles(AMEDS, steering, drive)[..., :3, 0]
     np.testing.assert_allclose(axle[..., 2], 0, atol=1e-12)
@@ -51,25 +51,25 @@ def test_the_axle_stays_level_and_points_outwards_however_far_the_wheel_turns() 
     np.testing.assert_allclose(axle[..., :2] * AMEDS.swivel_m, outwards, atol=1e-12)
 
 
-def test_a_twist_needs_the_angles_and_speeds_of_the_facts() -> None:
+def test_twist_needs_documented_angles_and_speeds() -> None:
     steering, speed = wheels_from_twist(AMEDS, [0.5, 0.05, 0.2])
     np.testing.assert_allclose(np.degrees(steering), [17.217473, -4.132060, -3.004480, 12.687916], atol=1e-6)
     np.testing.assert_allclose(speed, [0.411941, 0.393297, 0.608597, 0.622298], atol=1e-6)
 
 
-def test_turning_on_the_spot_needs_the_angle_of_the_facts() -> None:
+def test_turning_on_the_spot_needs_documented_angle() -> None:
     steering, _ = wheels_from_twist(AMEDS, [0, 0, 0.5])
     np.testing.assert_allclose(np.abs(np.degrees(steering)), 45.430787, atol=1e-6)
 
 
-def test_wheels_tell_the_twist_that_they_were_set_for_without_doubt() -> None:
+def test_consistent_wheels_give_their_twist_without_residual() -> None:
     twists = DRAW.uniform(-1, 1, (500, 3))
     twist, covariance = twist_from_wheels(AMEDS, *wheels_from_twist(AMEDS, twists))
     np.testing.assert_allclose(twist, twists, atol=1e-9)
     np.testing.assert_allclose(covariance, 0, atol=1e-15)
 
 
-def test_the_rim_speed_is_the_velocity_of_the_wheel_s_centre_also_while_it_steers() -> None:
+def test_rim_speed_equals_wheel_centre_velocity_also_while_steering() -> None:
     """Second route: differences of the centre's place in the world, over a short time."""
     step = 1e-6
     for twist, rate in zip(DRAW.uniform(-1, 1, (50, 3)), DRAW.uniform(-1, 1, 50), strict=True):
@@ -83,7 +83,7 @@ def test_the_rim_speed_is_the_velocity_of_the_wheel_s_centre_also_while_it_steer
         np.testing.assert_allclose((velocity * heading).sum(axis=-1), speed, atol=1e-5)
 
 
-def test_the_twist_agrees_with_a_solver_and_the_covariance_grows_with_what_does_not_fit() -> None:
+def test_twist_agrees_with_solver_and_covariance_grows_with_residual() -> None:
     steering, speed = DRAW.uniform(-0.5, 0.5, (40, 4)), DRAW.uniform(-1, 1, (40, 4))
     twists, covariances = twist_from_wheels(AMEDS, steering, speed)
     for angles, speeds, twist, covariance in zip(steering, speed, twists, covariances, strict=True):
@@ -98,7 +98,7 @@ def test_the_twist_agrees_with_a_solver_and_the_covariance_grows_with_what_does_
         np.testing.assert_allclose(covariance, residual[0] / 5 * unscaled, atol=1e-9)
 
 
-def test_standstill_needs_nothing() -> None:
+def test_standstill_needs_no_wheel_motion() -> None:
     steering, speed = wheels_from_twist(AMEDS, [0, 0, 0])
     assert steering.tolist() == speed.tolist() == [0, 0, 0, 0]
 
@@ -111,20 +111,20 @@ def covariance_of(errors: SteeredErrors, twist: list[float]) -> Array:
     return covariance_from_errors(AMEDS, errors, steering, rim_speed=speed, twist=np.array(twist, float))
 
 
-def test_standstill_is_not_certain() -> None:
+def test_standstill_has_uncertainty() -> None:
     deviations = np.sqrt(np.diag(covariance_of(ERRORS, [0, 0, 0])))
     np.testing.assert_allclose(deviations[:2], 0.01 / 2, rtol=1e-9)  # four wheels, two equations each
     assert 0.005 < deviations[2] < 0.01
 
 
-def test_slip_is_of_the_motion_and_the_slide_across_it() -> None:
+def test_slip_is_along_motion_and_slide_across_it() -> None:
     slip = SteeredErrors(speed_std_m_s=0, slip_share=0.1, slide_share=0, steering_std_deg=0)
     np.testing.assert_allclose(covariance_of(slip, [0.3, 0.4, 0.2]), 0.01 * np.outer([0.3, 0.4, 0.2], [0.3, 0.4, 0.2]))
     slide = SteeredErrors(speed_std_m_s=0, slip_share=0, slide_share=0.05, steering_std_deg=0)
     np.testing.assert_allclose(np.sqrt(np.diag(covariance_of(slide, [0.5, 0, 0]))), [0, 0.025, 0], atol=1e-12)
 
 
-def test_the_covariance_is_that_of_wheels_whose_angles_are_off() -> None:
+def test_covariance_equals_that_of_wrong_steering_angles() -> None:
     """Second route: the spread of the twists that such wheels give."""
     only = SteeredErrors(speed_std_m_s=0, slip_share=0, slide_share=0, steering_std_deg=1.0)
     steering, speed = wheels_from_twist(AMEDS, [0.6, 0.0, 0.1])
@@ -132,7 +132,7 @@ def test_the_covariance_is_that_of_wheels_whose_angles_are_off() -> None:
     np.testing.assert_allclose(np.sqrt(np.diag(covariance_of(only, [0.6, 0.0, 0.1]))), twists.std(axis=0), rtol=0.05)
 
 
-def test_the_covariance_is_that_of_noisy_speeds() -> None:
+def test_covariance_equals_that_of_noisy_speeds() -> None:
     """Second route: many solutions of the equations along and across, with noise on all of them."""
     only = SteeredErrors(speed_std_m_s=0.02, slip_share=0, slide_share=0, steering_std_deg=0)
     steering, _ = wheels_from_twist(AMEDS, [0.6, 0.0, 0.1])
@@ -145,6 +145,6 @@ def test_the_covariance_is_that_of_noisy_speeds() -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
-def test_errors_that_are_none_are_refused(value: float) -> None:
+def test_invalid_errors_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match="slip_share: expected a number from 0 on"):
         SteeredErrors(speed_std_m_s=0.01, slip_share=value, slide_share=0.05, steering_std_deg=2.0)

@@ -47,7 +47,7 @@ def follow(message: Any, path: str) -> Any:
         ("std_msgs/msg/String", {"data": "text"}),
     ],
 )  # fmt: skip
-def test_the_bytes_are_those_of_rosbags(msgtype: str, constants: dict[str, Any]) -> None:
+def test_bytes_equal_those_of_rosbags(msgtype: str, constants: dict[str, Any]) -> None:
     data, rows = filled(msgtype, constants)
     for index in range(len(data)):
         message = typestore().deserialize_cdr(data[index].tobytes(), msgtype)
@@ -59,7 +59,7 @@ def test_the_bytes_are_those_of_rosbags(msgtype: str, constants: dict[str, Any])
                 assert follow(message, path) == text
 
 
-def test_a_list_of_changing_length_stands_between_two_layouts() -> None:
+def test_list_of_varying_length_is_between_two_layouts() -> None:
     msgtype = "sensor_msgs/msg/PointCloud2"
     constants = {"header.frame_id": "lidar", "fields": 2, "fields[0].name": "x", "fields[1].name": "intensity"}
     before, after = open_layout_of(msgtype, constants, "data")
@@ -79,6 +79,6 @@ def test_a_list_of_changing_length_stands_between_two_layouts() -> None:
     )
 
 
-def test_a_constant_that_the_message_lacks_is_refused() -> None:
+def test_constant_without_field_is_refused() -> None:
     with pytest.raises(KeyError, match=r"Imu has no text or list \['frame_id'\]"):
         layout_of("sensor_msgs/msg/Imu", {"frame_id": "imu"})

@@ -73,7 +73,7 @@ PAIRS = [*((kind, msgtype) for kind, msgtype in ENCODERS), (records.Paths, PATH)
 
 
 @pytest.mark.parametrize(("kind", "msgtype"), PAIRS, ids=[msgtype.rpartition("/")[2] for _, msgtype in PAIRS])
-def test_a_record_comes_back_as_it_went_out(kind: type[Record], msgtype: str) -> None:
+def test_encoded_record_decodes_to_itself(kind: type[Record], msgtype: str) -> None:
     record = record_of(kind)
     messages = messages_of(record, msgtype)
     decoder = RecordDecoder(msgtype)
@@ -91,13 +91,13 @@ def test_a_record_comes_back_as_it_went_out(kind: type[Record], msgtype: str) ->
         assert alike(record, found)
 
 
-def test_every_type_that_is_written_can_be_read() -> None:
+def test_every_encodable_type_is_decodable() -> None:
     assert set(DECODERS) >= {msgtype for _, msgtype in PAIRS}
     with pytest.raises(ValueError, match="expected a type of messages that become records, got std_msgs/msg/String"):
         RecordDecoder("std_msgs/msg/String")
 
 
-def test_what_is_not_told_comes_back_as_nothing() -> None:
+def test_missing_columns_decode_as_none() -> None:
     joints = records.Joints(stamp_ns=STAMPS, names=("a",), velocity=np.ones((ROWS, 1)))
     messages = messages_of(joints, "sensor_msgs/msg/JointState")
     ((found, *_),) = RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(LOG_NS, messages))
@@ -112,14 +112,14 @@ def test_what_is_not_told_comes_back_as_nothing() -> None:
     assert isinstance(turned, records.Imu) and turned.orientation_xyzw is None
 
 
-def test_messages_with_other_texts_become_records_of_their_own() -> None:
+def test_messages_with_different_texts_become_separate_records() -> None:
     parts = [records.Joints(stamp_ns=STAMPS, names=(name,), position=np.ones((ROWS, 1))) for name in ("a", "b")]
     messages = [message for part in parts for message in messages_of(part, "sensor_msgs/msg/JointState")]
     found = list(RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(np.arange(10), messages)))
     assert [(one.record.names, len(one.record)) for one in found] == [(("a",), ROWS), (("b",), ROWS)]
 
 
-def test_frames_that_are_not_known_are_not_in_the_message_and_those_of_one_set_belong_together() -> None:
+def test_unknown_transforms_are_left_out_and_known_sets_share_a_message() -> None:
     known = np.array([[True, True], [True, False], [True, True], [False, True], [True, False]])
     zeros = {"translation_m": np.zeros((ROWS, 2, 3)), "rotation_xyzw": np.ones((ROWS, 2, 4))}
     tf = records.Transforms(stamp_ns=STAMPS, parents=("a", "a"), children=("b", "c"), known=known, **zeros)
@@ -129,7 +129,7 @@ def test_frames_that_are_not_known_are_not_in_the_message_and_those_of_one_set_b
     assert [message[0].header.stamp.nanosec for message in told] == (STAMPS % 10**9).tolist()
 
 
-def test_a_cloud_s_points_have_all_its_fields_and_a_damaged_message_is_counted() -> None:
+def test_cloud_has_all_fields_and_damaged_message_is_counted() -> None:
     points = np.zeros(4, [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("ring", "<u2")])
     points["x"], points["ring"] = [1, 2, 3, np.nan], [5, 6, 7, 8]
     kinds = (("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("ring", 12, 4))
@@ -149,7 +149,7 @@ def test_a_cloud_s_points_have_all_its_fields_and_a_damaged_message_is_counted()
 
 
 @pytest.mark.parametrize("position", [[0.1], [0.1, 0.2, 0.3]])
-def test_joints_with_other_numbers_than_names_are_refused_by_who_is_strict(position: list[float]) -> None:
+def test_joints_with_mismatched_names_are_refused_when_strict(position: list[float]) -> None:
     msgtype, types = "sensor_msgs/msg/JointState", typestore().types
     header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](3, 4), "")
     none = np.zeros(0)

@@ -30,7 +30,7 @@ def fix(covariance: Any, *, approximate: bool = False, count: int = 3) -> record
 
 
 @pytest.mark.parametrize(("approximate", "full", "expected"), [(False, False, 2), (False, True, 3), (True, False, 1)])
-def test_each_fix_says_what_is_known_of_its_covariance(approximate: bool, full: bool, expected: int) -> None:
+def test_fix_states_its_covariance_type(approximate: bool, full: bool, expected: int) -> None:
     covariance = np.tile(np.eye(3), (3, 1, 1)) + (0.1 if full else 0.0)
     covariance[1] = 0
     types = [message.position_covariance_type for message in decoded(fix(covariance, approximate=approximate), FIX)]
@@ -38,11 +38,11 @@ def test_each_fix_says_what_is_known_of_its_covariance(approximate: bool, full: 
     assert decoded(fix(None), FIX)[0].position_covariance_type == 0
 
 
-def test_a_record_without_rows_gives_no_messages() -> None:
+def test_empty_record_gives_no_messages() -> None:
     assert decoded(fix(np.zeros((0, 3, 3)), count=0), FIX) == []
 
 
-def test_a_twist_goes_into_a_stamped_one() -> None:
+def test_twist_is_encoded_as_twist_stamped() -> None:
     linear, angular = np.arange(9.0).reshape(3, 3), -np.arange(9.0).reshape(3, 3)
     record = records.Twist(stamp_ns=STAMPS, linear_velocity_m_s=linear, angular_velocity_rad_s=angular)
     message = decoded(record, TWIST)[1]
@@ -62,7 +62,7 @@ def scans(*counts: int) -> records.LaserScans:
     )  # fmt: skip
 
 
-def test_a_scan_has_its_ranges_and_says_where_they_lie() -> None:
+def test_scan_has_ranges_and_angles() -> None:
     first, second = decoded(scans(3, 3), SCAN)
     assert (first.angle_min, first.angle_max, first.angle_increment) == (-1, -0.5, 0.25)
     assert (first.range_min, first.range_max, first.scan_time) == (0, 81, pytest.approx(1 / 75))
@@ -70,7 +70,7 @@ def test_a_scan_has_its_ranges_and_says_where_they_lie() -> None:
     assert (second.ranges.tolist(), len(second.intensities), second.header.frame_id) == ([2, 3, 4], 0, "here")
 
 
-def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selection() -> None:
+def test_scans_of_different_lengths_are_messages_of_different_sizes() -> None:
     record = scans(4, 3, 4, 1, 3, 4)
 
     class Stream:
@@ -95,7 +95,7 @@ def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selectio
         encode(record, StreamSpec(id="a", topic="a", type=SCAN))
 
 
-def test_scans_with_intensities_and_without_are_messages_of_their_own_size() -> None:
+def test_scans_with_and_without_intensities_differ_in_size() -> None:
     record = replace(scans(3, 3, 2), intensities=np.array([[np.nan] * 3, [5, np.nan, 7], [8, 9, np.nan]]))
     parts = parts_of_one_size(record)
     assert [part.tolist() for part in parts] == [[2], [0], [1]]
@@ -105,7 +105,7 @@ def test_scans_with_intensities_and_without_are_messages_of_their_own_size() -> 
         decoded(record.only(np.array([0, 1])), SCAN)
 
 
-def test_a_battery_has_a_voltage_and_says_that_nothing_else_is_known() -> None:
+def test_battery_has_voltage_and_other_fields_unknown() -> None:
     message = decoded(records.Batteries(stamp_ns=STAMPS, voltage_v=np.array([12.0, 12.5, 13.0])), BATTERY)[1]
     assert (message.voltage, message.present, message.power_supply_status) == (12.5, True, 0)
     unknown = (message.temperature, message.current, message.charge, message.capacity, message.percentage)
@@ -120,7 +120,7 @@ def test_plain_numbers_and_codes_have_no_header() -> None:
     np.testing.assert_array_equal([message.data for message in messages], numbers.values)
 
 
-def test_a_wrench_has_force_and_torque() -> None:
+def test_wrench_has_force_and_torque() -> None:
     force, torque = np.arange(9.0).reshape(3, 3), -np.arange(9.0).reshape(3, 3)
     record = records.Wrench(stamp_ns=STAMPS, force_n=force, torque_nm=torque)
     message = decoded(record, "geometry_msgs/msg/WrenchStamped")[2].wrench

@@ -37,7 +37,7 @@ def poses(count: int, frame: str = "map") -> list[tuple[int, Any]]:
     ]
 
 
-def test_numbers_and_times_are_those_that_rosbags_reads() -> None:
+def test_numbers_and_times_equal_those_of_rosbags() -> None:
     requested = message_batch("/pose", poses(40))
     (columns,) = Decoder(POSE).columns(requested.parts)
     read = [STORE.deserialize_cdr(row.tobytes(), POSE) for row in requested.parts[0].data]
@@ -47,13 +47,13 @@ def test_numbers_and_times_are_those_that_rosbags_reads() -> None:
     assert columns.text("header.frame_id") == "map"
 
 
-def test_messages_of_one_length_with_different_texts_are_told_apart() -> None:
+def test_equally_long_messages_with_different_texts_are_separated() -> None:
     mixed = [message for pair in zip(poses(6, "one"), poses(6, "two"), strict=True) for message in pair]
     found = list(Decoder(POSE).columns(message_batch("/pose", mixed).parts))
     assert {columns.text("header.frame_id"): len(columns.rows) for columns in found} == {"one": 6, "two": 6}
 
 
-def test_lists_may_differ_in_length_from_message_to_message() -> None:
+def test_lists_may_differ_in_length_between_messages() -> None:
     messages = [
         (START_NS + k, stamped_message(JOINTS, START_NS, "", name=["a", "b"][:n], position=np.arange(n) + 10.0 * k))
         for k, n in enumerate([2, 1, 2, 0])
@@ -64,7 +64,7 @@ def test_lists_may_differ_in_length_from_message_to_message() -> None:
     assert values == {("a", "b"): [[0.0, 1.0], [20.0, 21.0]], ("a",): [[10.0]]}
 
 
-def test_transforms_have_paths_with_their_number() -> None:
+def test_transforms_have_indexed_paths() -> None:
     message = transforms(transform(START_NS, "map", "odom", (1, 2, 3)), transform(START_NS, "odom", "base", (4, 5, 6)))
     (columns,) = Decoder(TF).columns(message_batch("/tf", [(START_NS, message)]).parts)
     assert columns.texts["transforms"] == 2
@@ -72,7 +72,7 @@ def test_transforms_have_paths_with_their_number() -> None:
     assert columns.text("transforms[1].child_frame_id") == "base"
 
 
-def test_a_message_of_the_other_byte_order_gives_the_same_numbers() -> None:
+def test_big_endian_message_gives_same_numbers() -> None:
     data = serialize(poses(3)[2][1], little_endian=False)
     part = Part(np.array([START_NS]), np.frombuffer(data, np.uint8)[None, :])
     (columns,) = Decoder(POSE).columns([part])
@@ -80,7 +80,7 @@ def test_a_message_of_the_other_byte_order_gives_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize("padding", [b"\0", b"\1\2", b"\0\0\0"])
-def test_what_stands_between_and_behind_the_numbers_does_not_matter(padding: bytes) -> None:
+def test_padding_does_not_matter(padding: bytes) -> None:
     """Alignment leaves gaps, which some writers do not clear; and some fill the end up to four bytes."""
     whole = [serialize(message) for _, message in poses(4, "m")]  # 'm' and its zero end two bytes before a double
     gap = whole[0].index(b"m\0") + 2
@@ -93,7 +93,7 @@ def test_what_stands_between_and_behind_the_numbers_does_not_matter(padding: byt
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\1\0\0", b"\0\1\0\0" + b"\xff" * 90, b"\x07\x07\0\0" + bytes(90)])
-def test_what_cannot_be_read_is_counted_and_the_rest_is_read(data: bytes) -> None:
+def test_unreadable_messages_are_counted_and_the_rest_is_read(data: bytes) -> None:
     decoder = Decoder(POSE)
     part = Part(np.array([START_NS]), np.frombuffer(data, np.uint8).reshape(1, len(data)))
     good = message_batch("/pose", poses(2)).parts
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_read(data: bytes) -> Non
     assert decoder.failed == 1
 
 
-def test_a_header_without_a_time_has_the_log_time() -> None:
+def test_header_without_time_gets_log_time() -> None:
     message = make(POSE, header__frame_id="map")
     (columns,) = Decoder(POSE).columns(message_batch("/pose", [(START_NS, message)]).parts)
     assert columns.time_ns().tolist() == [START_NS]
@@ -126,7 +126,7 @@ def joints(names: list[str], values: list[float], *, is_cdr: bool, frame: str = 
 
 
 @pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
-def test_texts_lists_and_numbers_are_found_where_they_lie(is_cdr: bool) -> None:
+def test_texts_lists_and_numbers_are_at_their_offsets(is_cdr: bool) -> None:
     layout = layout_of_message(joints(["a", "bcd"], [1.5, -2.5], is_cdr=is_cdr), kind(JOINTS, is_cdr=is_cdr))
     assert layout.constants["name"] == ("a", "bcd")
     assert layout.text("header.frame_id") == "base"
@@ -136,7 +136,7 @@ def test_texts_lists_and_numbers_are_found_where_they_lie(is_cdr: bool) -> None:
 
 
 @pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
-def test_columns_are_taken_from_messages_of_differing_lengths_in_their_order(is_cdr: bool) -> None:
+def test_columns_of_messages_of_different_lengths_keep_their_order(is_cdr: bool) -> None:
     messages = [joints(["a", "b"], [k, -k], is_cdr=is_cdr, frame="x" * (k % 5)) for k in range(20)]
     columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position", "header.stamp.sec"))
     assert columns["position"].tolist() == [[k, -k] for k in range(20)]
@@ -144,7 +144,7 @@ def test_columns_are_taken_from_messages_of_differing_lengths_in_their_order(is_
 
 
 @pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
-def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> None:
+def test_cut_message_is_reported_and_others_are_kept(is_cdr: bool) -> None:
     whole = [joints(["a"], [float(k)], is_cdr=is_cdr) for k in range(4)]
     messages = [*whole[:2], whole[2][:-9], whole[3]]
     columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position",))
@@ -153,7 +153,7 @@ def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> 
     assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in issue
 
 
-def test_a_length_beyond_the_message_is_not_counted_to_its_end() -> None:
+def test_length_beyond_message_is_refused_without_counting() -> None:
     data = bytearray(joints(["a"], [1.0], is_cdr=False))
     place = data.index(b"base") + 4
     data[place : place + 4] = struct.pack("<I", 2**31)
@@ -161,14 +161,14 @@ def test_a_length_beyond_the_message_is_not_counted_to_its_end() -> None:
         layout_of_message(bytes(data), kind(JOINTS, is_cdr=False))
 
 
-def test_what_is_no_cdr_is_refused() -> None:
+def test_non_cdr_bytes_are_refused() -> None:
     data = bytearray(joints(["a"], [1.0], is_cdr=True))
     data[1] = 7
     with pytest.raises(ArchiveError, match="expected CDR, got a header of 00070000"):
         layout_of_message(bytes(data), kind(JOINTS, is_cdr=True))
 
 
-def test_cdr_with_the_highest_byte_first_gives_the_same_numbers() -> None:
+def test_big_endian_cdr_gives_same_numbers() -> None:
     data = joints(["a"], [1.5], is_cdr=True)
     message = STORES[True].deserialize_cdr(data, JOINTS)
     turned = bytes(STORES[True].serialize_cdr(message, JOINTS, little_endian=False))

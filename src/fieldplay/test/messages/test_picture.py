@@ -73,7 +73,7 @@ def with_thumbnail(data: bytes) -> bytes:
 
 
 @EACH
-def test_size_and_kind_are_read_from_the_header(name: str) -> None:
+def test_size_and_format_are_read_from_header(name: str) -> None:
     sample = SAMPLES[name]
     assert image_from_bytes(sample.data) == ImageHeader(
         format=sample.format, width=WIDTH, height=HEIGHT, channels=sample.channels, bits=sample.bits
@@ -81,19 +81,19 @@ def test_size_and_kind_are_read_from_the_header(name: str) -> None:
 
 
 @EACH
-def test_a_whole_image_has_no_fault(name: str) -> None:
+def test_intact_image_has_no_issue(name: str) -> None:
     assert fault_of_image(SAMPLES[name].data) is None
 
 
 @EACH
 @given(fraction=st.floats(0, 1, exclude_max=True))
-def test_an_image_cut_off_anywhere_is_a_fault(name: str, fraction: float) -> None:
+def test_image_cut_off_anywhere_is_an_issue(name: str, fraction: float) -> None:
     data = SAMPLES[name].data
     assert "expected" in (fault_of_image(data[: int(fraction * len(data))]) or "")
 
 
 @EACH
-def test_an_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> None:
+def test_image_cut_off_in_first_or_last_bytes_is_an_issue(name: str) -> None:
     data = SAMPLES[name].data
     for cut in (*range(200), *range(len(data) - 200, len(data))):
         assert fault_of_image(data[:cut]) is not None
@@ -101,19 +101,19 @@ def test_an_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> No
 
 @EACH
 @pytest.mark.parametrize("junk", [b"\0" * 5000, b"\xff" * 50, b"\xff\xd9", b"junk", b"\xff\xd8\xff\xe0"])
-def test_what_follows_the_end_of_an_image_is_no_fault(name: str, junk: bytes) -> None:
+def test_bytes_after_image_end_are_no_issue(name: str, junk: bytes) -> None:
     assert fault_of_image(SAMPLES[name].data + junk) is None
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if not name.startswith("bmp")])
-def test_an_image_whose_second_half_is_zeros_is_a_fault(name: str) -> None:
+def test_image_with_zeros_in_second_half_is_an_issue(name: str) -> None:
     data = SAMPLES[name].data
     half = len(data) // 2
     assert fault_of_image(data[:half] + bytes(len(data) - half)) is not None
 
 
 @JPEGS
-def test_a_thumbnail_does_not_pass_for_the_image(name: str) -> None:
+def test_thumbnail_is_not_taken_as_image(name: str) -> None:
     data = with_thumbnail(SAMPLES[name].data)
     assert (image_from_bytes(data).width, image_from_bytes(data).height) == (WIDTH, HEIGHT)
     assert fault_of_image(data) is None
@@ -121,12 +121,12 @@ def test_a_thumbnail_does_not_pass_for_the_image(name: str) -> None:
         assert fault_of_image(data[:cut]) is not None
 
 
-def test_the_header_is_read_from_the_first_bytes_alone() -> None:
+def test_header_is_read_from_first_bytes_only() -> None:
     for name, size in (("jpeg", 500), ("png", 40), ("bmp", 60)):
         assert image_from_bytes(SAMPLES[name].data[:size]).width == WIDTH
 
 
-def test_fill_bytes_before_markers_are_passed_over() -> None:
+def test_fill_bytes_before_markers_are_skipped() -> None:
     data = SAMPLES["jpeg"].data
     filled = data[:2] + b"\xff\xff" + data[2:-2] + b"\xff\xff\xff" + data[-2:]
     assert image_from_bytes(filled).width == WIDTH
@@ -134,7 +134,7 @@ def test_fill_bytes_before_markers_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("marker", [b"\xff\x01", b"\xff\xbf", b"\xff\xd8"])
-def test_a_marker_that_cannot_stand_among_the_pixels_is_a_fault(marker: bytes) -> None:
+def test_invalid_marker_among_pixels_is_an_issue(marker: bytes) -> None:
     data = SAMPLES["jpeg"].data
     start = len(data) // 2
     issue = fault_of_image(data[:start] + marker + data[start + 2 :])
@@ -157,7 +157,7 @@ def test_a_marker_that_cannot_stand_among_the_pixels_is_a_fault(marker: bytes) -
         (b"\x89PNG\r\n\x1a\n\0\0\0\1IDAT", "expected a PNG to begin with IHDR of 13 bytes, got b'IDAT' of 1"),
     ],
 )
-def test_what_is_no_image_is_explained(data: bytes, message: str) -> None:
+def test_non_image_is_explained(data: bytes, message: str) -> None:
     assert fault_of_image(data) == message
     if "before any" not in message:
         with pytest.raises(ArchiveError, match=message.replace("(", r"\(")):
@@ -175,26 +175,26 @@ def png_of(*, colour: int, bits: int, pixels: bool = True) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + header + middle + chunk(b"IEND", b"")
 
 
-def test_a_png_palette_counts_as_its_colours() -> None:
+def test_png_palette_counts_as_its_colours() -> None:
     data = png_of(colour=3, bits=1)
     assert image_from_bytes(data) == ImageHeader(format="png", width=2, height=1, channels=3, bits=8)
     assert fault_of_image(data) is None
 
 
-def test_a_png_of_no_known_colour_or_without_pixels_is_a_fault() -> None:
+def test_png_with_unknown_colour_or_no_pixels_is_an_issue() -> None:
     assert fault_of_image(png_of(colour=5, bits=8)) == "expected a PNG colour type of 0, 2, 3, 4, 6, got 5"
     assert fault_of_image(png_of(colour=0, bits=8, pixels=False)) == "expected a PNG with pixels, got none"
 
 
 @given(place=st.integers(8, len(SAMPLES["png"].data) - 1), change=st.integers(1, 255))
-def test_any_changed_byte_of_a_png_is_a_fault(place: int, change: int) -> None:
+def test_any_changed_byte_of_png_is_an_issue(place: int, change: int) -> None:
     data = bytearray(SAMPLES["png"].data)
     data[place] ^= change
     assert fault_of_image(bytes(data)) is not None
 
 
 @given(name=st.sampled_from(sorted(SAMPLES)), data=st.data())
-def test_any_changed_bytes_are_an_image_or_a_fault_and_never_a_crash(name: str, data: st.DataObject) -> None:
+def test_changed_bytes_give_image_or_issue_but_no_crash(name: str, data: st.DataObject) -> None:
     changed = bytearray(SAMPLES[name].data)
     for place in data.draw(st.lists(st.integers(0, 800), max_size=5)):
         changed[min(place, len(changed) - 1)] = data.draw(st.integers(0, 255))
@@ -204,7 +204,7 @@ def test_any_changed_bytes_are_an_image_or_a_fault_and_never_a_crash(name: str, 
 
 @pytest.mark.parametrize("bits", [1, 4, 8, 16, 24, 32])
 @pytest.mark.parametrize("height", [3, -3])
-def test_a_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> None:
+def test_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> None:
     palette = bytes(range(4 * 2**bits)) if bits <= 4 else bytes(4 * 256) if bits == 8 else b""
     start, row = 54 + len(palette), -(-5 * bits // 32) * 4
     head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, start)
@@ -216,7 +216,7 @@ def test_a_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> No
     assert fault_of_image(whole[:-1]) == f"expected a picture of {len(whole)} bytes or more, got {len(whole) - 1}"
 
 
-def test_an_old_and_a_compressed_bmp_are_measured_by_their_headers() -> None:
+def test_old_and_compressed_bmp_sizes_come_from_headers() -> None:
     old = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 26) + struct.pack("<IHHHH", 12, 2, 2, 1, 24) + bytes(16)
     assert fault_of_image(old) is None
     assert fault_of_image(old[:-1]) is not None
@@ -226,7 +226,7 @@ def test_an_old_and_a_compressed_bmp_are_measured_by_their_headers() -> None:
     assert fault_of_image(runs[:-1]) is not None
 
 
-def test_a_bmp_with_an_unknown_header_is_a_fault() -> None:
+def test_bmp_with_unknown_header_is_an_issue() -> None:
     head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 54)
     assert fault_of_image(head + struct.pack("<I", 13)) == "expected a BMP header of 12, 40 or more bytes, got 13"
     odd = head + struct.pack("<IiiHHII", 40, 5, 3, 1, 7, 0, 0)
@@ -241,7 +241,7 @@ def resized_png(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
-def test_an_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
+def test_image_with_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
     assert decode_image(resized_png(*size)) is None
     with pytest.raises(ArchiveError, match="do not decode as a picture"):
         pixels_from_file(resized_png(*size))
@@ -250,7 +250,7 @@ def test_an_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, 
     assert decode_image(jpeg[:place] + struct.pack(">HH", 60_000, 60_000) + jpeg[place + 4 :]) is None
 
 
-def test_a_chunk_that_claims_more_than_there_is_takes_no_memory() -> None:
+def test_chunk_with_excessive_length_allocates_no_memory() -> None:
     data = encoded(".png", GREY)
     place = data.index(b"IDAT") - 4
     assert decode_image(data) is not None and has_whole_chunks(data) and has_whole_chunks(encoded(".jpg", GREY))

@@ -40,7 +40,7 @@ def transforms(*edges: tuple[int, str, str]) -> bytes:
 
 
 @pytest.mark.parametrize("delta_ns", [1, -1, 10**9, -(10**18), 123_456_789_012])
-def test_a_header_is_moved_and_nothing_else(delta_ns: int) -> None:
+def test_shift_changes_header_stamp_only(delta_ns: int) -> None:
     restamp = restamp_of_type("sensor_msgs/msg/Temperature")
     assert restamp is not None
     assert restamp(temperature(STAMP_NS), delta_ns) == temperature(STAMP_NS + delta_ns)
@@ -50,7 +50,7 @@ def test_a_header_is_moved_and_nothing_else(delta_ns: int) -> None:
     "names", [("a", "b"), ("odom", "base_link"), ("frame", "x"), ("abcdefg", "abcdefgh"), ("", "")]
 )
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_every_transform_is_moved_whatever_the_length_of_its_names(names: tuple[str, str], count: int) -> None:
+def test_every_transform_is_shifted_for_any_name_length(names: tuple[str, str], count: int) -> None:
     restamp = restamp_of_type("tf2_msgs/msg/TFMessage")
     assert restamp is not None
     edges = [(STAMP_NS + index, names[0] + "z" * index, names[1]) for index in range(count)]
@@ -58,20 +58,20 @@ def test_every_transform_is_moved_whatever_the_length_of_its_names(names: tuple[
     assert restamp(transforms(*edges), 7_000_000_001) == transforms(*moved)
 
 
-def test_types_without_a_header_have_no_time() -> None:
+def test_types_without_header_are_not_restamped() -> None:
     assert restamp_of_type("std_msgs/msg/UInt8") is None
     assert restamp_of_type("std_msgs/msg/String") is None
     assert restamp_of_type("std_msgs/msg/Empty") is None
 
 
-def test_which_types_begin_with_a_header_is_what_their_definitions_say() -> None:
+def test_types_starting_with_header_follow_their_definitions() -> None:
     for name, (_, members) in STORE.fielddefs.items():
         first = members[0][0] if members else ""
         kind = STORE.types[name]
         assert starts_with_header(name) == (first == "header" and "Header" in str(kind.__annotations__["header"])), name
 
 
-def test_a_large_message_keeps_its_data() -> None:
+def test_large_message_keeps_its_data() -> None:
     kind = STORE.types["sensor_msgs/msg/Image"]
     pixels = np.arange(300_000, dtype=np.uint8)
     parts = {"height": 1, "width": 100_000, "encoding": "bgr8", "is_bigendian": 0, "step": 300_000, "data": pixels}

@@ -30,18 +30,18 @@ def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:
 
 
 @pytest.mark.parametrize("width", [0, 1, 31, 324])
-def test_rows_are_placed(width: int) -> None:
+def test_rows_are_copied_to_offsets(width: int) -> None:
     rows = np.random.default_rng(0).integers(0, 255, (50, width), np.uint8)
     assert placed(RowPayloads(rows)) == [row.tobytes() for row in rows]
 
 
-def test_rows_that_are_not_contiguous_are_placed() -> None:
+def test_non_contiguous_rows_are_copied_to_offsets() -> None:
     rows = np.arange(600).astype(np.uint8).reshape(10, 60)
     for view in (rows[::2], rows[:, 3:50], rows[:, ::2], rows[::-1, ::-1], rows.T):
         assert placed(RowPayloads(view)) == [row.tobytes() for row in view]
 
 
-def test_pieces_of_any_kind_follow_each_other() -> None:
+def test_chunks_of_any_type_are_joined() -> None:
     table = np.array([(1, 2.5)], np.dtype([("a", "<i2"), ("b", ">f4")]))
     pixels = np.arange(12, dtype=np.uint16).reshape(3, 4)
     messages = [b"abc", (b"head", bytearray(b"er"), pixels.T, table), (), (memoryview(b"xyz")[::1], b""), pixels[:0]]
@@ -71,7 +71,7 @@ def payloads_of(messages: list[bytes]) -> Payloads:
 
 
 @given(batches, st.data())
-def test_merged_batches_come_in_the_order_of_times_then_of_batches(
+def test_merged_batches_are_ordered_by_time_then_batch(
     sources: list[tuple[list[bytes], list[int]]], data: st.DataObject
 ) -> None:
     whole = merge_messages(
@@ -100,19 +100,19 @@ def test_merged_batches_come_in_the_order_of_times_then_of_batches(
     ("stamps", "complaint"),
     [([2, 1], "order of their times"), ([-1, 1], "before 1970"), ([1], "equally many"), ([[1, 2]], "equally many")],
 )
-def test_batches_that_cannot_be_written_are_refused(stamps: list[int], complaint: str) -> None:
+def test_unwritable_batches_are_refused(stamps: list[int], complaint: str) -> None:
     with pytest.raises(BagError, match=complaint):
         Messages(channel=np.ones(2, int), stamp_ns=np.array(stamps), payloads=PiecePayloads([b"a", b"b"]))
 
 
-def test_times_and_channels_that_are_no_integers_are_refused() -> None:
+def test_non_integer_times_and_channels_are_refused() -> None:
     one, rows = np.ones(1, np.int64), RowPayloads(np.zeros((1, 4), np.uint8))
     for channel, stamp_ns in ((one, one / 2), (one * 1.0, one), (one, one.astype(np.uint64))):
         with pytest.raises(BagError, match="stamps are int64, channels integers"):
             Messages(channel=channel, stamp_ns=stamp_ns, payloads=rows)
 
 
-def test_rows_of_another_shape_or_type_are_refused() -> None:
+def test_rows_of_wrong_shape_or_type_are_refused() -> None:
     for rows in (np.zeros(4, np.uint8), np.zeros((4, 4), np.float32)):
         with pytest.raises(BagError, match="uint8 of shape"):
             RowPayloads(rows)

@@ -68,7 +68,7 @@ def sent(defects: list[Defect]) -> Sent:
     return send
 
 
-def test_pixels_are_sent_as_they_are_and_packed_without_loss(sent: Sent, defects: list[Defect]) -> None:
+def test_pixels_are_published_raw_and_compressed_losslessly(sent: Sent, defects: list[Defect]) -> None:
     found = sent(BGR)
     image = found[RAW]
     assert (image.height, image.width, image.encoding, image.step, image.is_bigendian) == (4, 6, "bgr8", 18, 0)
@@ -78,7 +78,7 @@ def test_pixels_are_sent_as_they_are_and_packed_without_loss(sent: Sent, defects
     assert defects == []
 
 
-def test_filled_up_rows_and_other_encodings_are_packed_too(sent: Sent) -> None:
+def test_padded_rows_and_other_encodings_are_compressed_too(sent: Sent) -> None:
     depth = np.arange(24, dtype=">u2").reshape(4, 6)
     rows = b"".join(row.tobytes() + b"fill" for row in depth)
     pixels = Pixels(height=4, width=6, encoding="mono16", step=16, data=rows, is_bigendian=True)
@@ -96,7 +96,7 @@ def test_filled_up_rows_and_other_encodings_are_packed_too(sent: Sent) -> None:
         ({"step": 9, "data": BGR.data[:36]}, "got bgr8 in rows of 9 bytes", {RAW}),
     ],
 )
-def test_what_is_no_image_is_told_once(
+def test_invalid_image_is_reported_once(
     sent: Sent, defects: list[Defect], changed: dict[str, Any], message: str, left: set[str]
 ) -> None:
     assert set(sent(replace(BGR, **changed))) == left
@@ -105,11 +105,11 @@ def test_what_is_no_image_is_told_once(
     assert message in defect.message
 
 
-def test_pixels_are_naturally_sent_raw() -> None:
+def test_pixels_are_published_raw_by_default() -> None:
     assert natural_images(Stream(BGR)) == "raw"
 
 
-def test_camera_info_has_the_rectified_pair_where_there_is_one(sent: Any) -> None:
+def test_camera_info_has_rectified_pair_if_any(sent: Any) -> None:
     numbers = {"width": 6, "height": 4, "fx": 5.0, "fy": 5.0, "cx": 3.0, "cy": 2.0}
     camera = Camera(**numbers, distortion_model="plumb_bob", distortion=(0.0,) * 5)
     alone = sent(BGR, camera)[INFO]
@@ -120,7 +120,7 @@ def test_camera_info_has_the_rectified_pair_where_there_is_one(sent: Any) -> Non
     assert (paired.r.tolist(), paired.p.tolist(), paired.k.tolist()) == (list(turn), list(projection), alone.k.tolist())
 
 
-def test_a_rectification_of_another_length_is_refused() -> None:
+def test_rectification_of_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a rectification of 9 numbers"):
         Camera(
             width=6, height=4, fx=5.0, fy=5.0, cx=3.0, cy=2.0, distortion_model="plumb_bob", distortion=(),
@@ -128,13 +128,13 @@ def test_a_rectification_of_another_length_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_a_mosaic_is_packed_as_it_is_and_its_kind_told_as_image_transport_does(sent: Sent) -> None:
+def test_bayer_image_is_compressed_as_is_with_its_encoding(sent: Sent) -> None:
     message = sent(Pixels(height=4, width=18, encoding="bayer_gbrg8", step=18, data=COLOURS.tobytes()))[COMPRESSED]
     assert message.format == "bayer_gbrg8; png compressed "
     np.testing.assert_array_equal(cv2.imdecode(message.data, cv2.IMREAD_UNCHANGED), COLOURS.reshape(4, 18))
 
 
-def test_pixels_that_cannot_be_packed_go_out_as_they_are_whatever_is_wanted() -> None:
+def test_incompressible_pixels_are_published_raw() -> None:
     class Floats(Stream):
         def load(self, index: int) -> Images:
             return replace(super().load(index), packable=False)

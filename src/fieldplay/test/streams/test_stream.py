@@ -47,20 +47,20 @@ def at(*times_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return START * S + np.array(times_ms, np.int64) * MS
 
 
-def test_several_tables_are_one_in_the_order_of_time(made: Made) -> None:
+def test_several_tables_are_merged_by_time(made: Made) -> None:
     tables = made([0, 20, 40], [10, 30, 50])
     assert tables.count == 6
     assert tables.rows_between(int(at(10)[0]), int(at(40)[0]))["ms"].tolist() == [10, 20, 30, 40]
 
 
-def test_the_nearest_row_is_found_on_either_side_and_only_within_reach(made: Made) -> None:
+def test_nearest_row_is_on_either_side_and_within_limit(made: Made) -> None:
     tables = made(list(range(0, 1000, 10)))
     rows, near = tables.nearest(at(-3, 4, 6, 994, 1100), 5 * MS)
     assert near.tolist() == [True, True, True, True, False]
     assert rows["ms"][near].tolist() == [0, 0, 10, 990]
 
 
-def test_the_nearest_row_is_the_one_that_comparing_all_would_give(made: Made) -> None:
+def test_nearest_row_equals_brute_force(made: Made) -> None:
     draw = np.random.default_rng(4)
     times = np.sort(draw.choice(5000, 300, replace=False))
     requested = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
@@ -70,12 +70,12 @@ def test_the_nearest_row_is_the_one_that_comparing_all_would_give(made: Made) ->
     assert np.abs(rows["ms"] - requested)[near].tolist() == distance[near].tolist()
 
 
-def test_where_nothing_is_near_no_row_counts(made: Made) -> None:
+def test_without_near_row_nothing_matches(made: Made) -> None:
     rows, near = made([0, 10]).nearest(at(5000, 6000), 5 * MS)
     assert (len(rows), near.tolist()) == (2, [False, False])
 
 
-def test_a_stream_has_a_span_for_each_block_and_converts_it_when_asked(made: Made) -> None:
+def test_stream_has_one_span_per_block_converted_on_load(made: Made) -> None:
     tables = made(list(range(0, 1000, 10)))
     stream = TableStream(tables, lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
     assert len(stream.spans) > 5
@@ -92,7 +92,7 @@ def numbered(made: Made, *times: list[int]) -> TableStream:
     return TableStream(made(*times), lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
 
 
-def test_a_stream_can_end_at_a_time(made: Made) -> None:
+def test_stream_can_end_at_a_time(made: Made) -> None:
     whole = numbered(made, list(range(0, 1000, 10)))
     for last in (0, 455, 460, 5000):
         stream = UntilStream(whole, int(at(last)[0]))
@@ -102,7 +102,7 @@ def test_a_stream_can_end_at_a_time(made: Made) -> None:
         assert max(span.last_ns for span in stream.spans) <= at(last)[0]
 
 
-def test_times_can_be_spread_evenly_over_all_spans(made: Made) -> None:
+def test_times_are_spread_evenly_over_all_spans(made: Made) -> None:
     batched = [index // 5 * 50 for index in range(300)]
     stream = EvenStream(numbered(made, batched))
     assert len(stream.spans) > 3
@@ -119,13 +119,13 @@ def test_times_can_be_spread_evenly_over_all_spans(made: Made) -> None:
     assert place == 300
 
 
-def test_days_of_rows_are_spread_without_running_over(made: Made) -> None:
+def test_even_times_over_days_do_not_overflow(made: Made) -> None:
     stream = EvenStream(numbered(made, [0, 1, 2, 90_000_000]))
     stamps = stream.load(0).stamp_ns
     assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]
 
 
-def test_a_stream_that_is_held_has_one_span_or_none() -> None:
+def test_held_stream_has_one_span_or_none() -> None:
     record = Temperature(stamp_ns=np.array([3, 5, 9]) * S, temperature_deg_c=np.zeros(3))
     held = HeldStream(record)
     assert [(span.first_ns, span.last_ns, span.count) for span in held.spans] == [(3 * S, 9 * S, 3)]
@@ -133,7 +133,7 @@ def test_a_stream_that_is_held_has_one_span_or_none() -> None:
     assert HeldStream(record.only(np.zeros(3, bool))).spans == []
 
 
-def test_joined_streams_load_each_its_own_spans(made: Made) -> None:
+def test_joined_streams_load_their_own_spans(made: Made) -> None:
     whole = numbered(made, list(range(0, 200, 10)))
     streams = [whole, UntilStream(whole, START * S + 50 * MS)]
     joined = JoinedStream(streams)

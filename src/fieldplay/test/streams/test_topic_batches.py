@@ -39,20 +39,20 @@ SPANS = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=8), max_size=
 
 
 @given(st.lists(SPANS, min_size=1, max_size=4), st.integers(-5, 65), st.integers(-5, 65))
-def test_all_events_come_in_the_order_of_time_then_source(spans: list[list[list[int]]], first: int, last: int) -> None:
+def test_events_are_ordered_by_time_then_source(spans: list[list[list[int]]], first: int, last: int) -> None:
     timeline = Timeline([source_of(part) for part in spans])
     everything = sorted((time, index) for index, part in enumerate(spans) for span in part for time in span)
     assert events(timeline) == everything
     assert events(timeline, first, last) == [event for event in everything if first <= event[0] <= last]
 
 
-def test_rows_of_one_time_and_source_keep_their_order() -> None:
+def test_rows_of_same_time_and_source_keep_their_order() -> None:
     timeline = Timeline([source_of([[5, 5, 5]])])
     (stretch,) = timeline.slices()
     assert stretch.slices[0].rows[np.argsort(stretch.slices[0].positions)].tolist() == [0, 1, 2]
 
 
-def test_no_more_is_open_than_overlaps_and_nothing_is_loaded_before_its_time() -> None:
+def test_only_overlapping_spans_are_open_and_none_is_loaded_early() -> None:
     loads: list[list[int]] = [[], []]
     timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(100)], loads[k]) for k in range(2)])
     stretches = timeline.slices()
@@ -62,7 +62,7 @@ def test_no_more_is_open_than_overlaps_and_nothing_is_loaded_before_its_time() -
     assert [len(part) for part in loads] == [2, 2]
 
 
-def test_a_start_in_the_middle_loads_only_what_holds_it() -> None:
+def test_start_in_the_middle_loads_only_spans_from_there() -> None:
     loads: list[int] = []
     timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(1000)], loads)])
     next(timeline.slices(5_005))
@@ -70,7 +70,7 @@ def test_a_start_in_the_middle_loads_only_what_holds_it() -> None:
 
 
 @pytest.mark.parametrize("spans", [[], [[]]])
-def test_nothing_gives_nothing(spans: list[list[list[int]]]) -> None:
+def test_empty_timeline_gives_no_events(spans: list[list[list[int]]]) -> None:
     assert events(Timeline([source_of([span for span in part if span]) for part in spans])) == []
 
 
@@ -84,7 +84,7 @@ def test_nothing_gives_nothing(spans: list[list[list[int]]]) -> None:
         (60, [(60, 0)]),
     ],
 )
-def test_the_last_row_before_a_begin_comes_at_the_begin_where_a_source_carries(
+def test_last_row_before_start_is_repeated_at_start_of_carrying_source(
     first: int, expected: list[tuple[int, int]]
 ) -> None:
     carrying = replace(source_of([[1, 4], [9]]), carries=True)

@@ -52,7 +52,7 @@ def turned(path: str, place: tuple[float, ...] = (1.0, 2.0, 3.0)) -> dict[str, f
         (transform(START_NS, "map", "base", (1, 2, 3), (0, 0, HALF, HALF)), ("map", "base")),
     ],
 )
-def test_each_type_of_pose_becomes_a_way(message: Any, frames: tuple[str, str]) -> None:
+def test_each_pose_type_becomes_a_trajectory(message: Any, frames: tuple[str, str]) -> None:
     way = way_of([message])
     assert (way.parent, way.child) == frames
     assert way.trajectory.stamp_ns.tolist() == [START_NS] and way.trajectory.has_orientation
@@ -61,7 +61,7 @@ def test_each_type_of_pose_becomes_a_way(message: Any, frames: tuple[str, str]) 
     )
 
 
-def test_the_newest_path_tells_all_of_the_way() -> None:
+def test_newest_path_is_the_complete_trajectory() -> None:
     poses = [
         stamped_message("geometry_msgs/msg/PoseStamped", START_NS + k, "map", **turned("pose__", (k, 0, 0)))
         for k in range(3)
@@ -87,7 +87,7 @@ def test_points_and_fixes_have_no_orientation() -> None:
     assert way.trajectory.positions_m == pytest.approx(np.array([[0, 0, 0], [0, 1.1113, 0]]), abs=1e-3)
 
 
-def test_a_rotation_counts_unless_nothing_of_it_is_known() -> None:
+def test_rotation_counts_unless_completely_unknown() -> None:
     def odometry(covariance: np.ndarray) -> Any:
         return stamped_message(ODOMETRY, START_NS, "odom", pose__covariance=covariance, **turned("pose__pose__"))
 
@@ -95,7 +95,7 @@ def test_a_rotation_counts_unless_nothing_of_it_is_known() -> None:
     assert not way_of([odometry(UNKNOWN)]).trajectory.has_orientation
 
 
-def test_what_is_no_position_is_left_out() -> None:
+def test_invalid_position_is_left_out() -> None:
     places = [(0.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (1e30, 0.0, 0.0), (5.0, 0.0, 0.0)]
     messages = [
         stamped_message("geometry_msgs/msg/PoseStamped", START_NS + number, "map", **turned("pose__", place))
@@ -104,11 +104,11 @@ def test_what_is_no_position_is_left_out() -> None:
     assert way_of(messages).trajectory.positions_m[:, 0].tolist() == [0, 5]
 
 
-def test_a_path_without_poses_is_no_way() -> None:
+def test_path_without_poses_is_no_trajectory() -> None:
     assert len(way_of([make(PATH)]).trajectory) == 0
 
 
 @pytest.mark.parametrize("word", ["tf:", "tf:map", "tf:map.", "tf:.base_link"])
-def test_a_transform_needs_two_names(word: str) -> None:
+def test_transform_needs_two_names(word: str) -> None:
     with pytest.raises(UsageError, match=r"tf:PARENT\.CHILD"):
         frames_of_word(word)

@@ -41,7 +41,7 @@ def evo_errors(metric: metrics.PE, estimate: PoseTrajectory3D, truth: PoseTrajec
 
 
 @pytest.mark.parametrize(("kind", "scale"), [("se3", False), ("sim3", True)])
-def test_a_trajectory_is_laid_upon_another_as_by_evo(kind: str, scale: bool) -> None:
+def test_alignment_agrees_with_evo(kind: str, scale: bool) -> None:
     estimate, truth = evos(ESTIMATE.copy()), evos(TRUTH.copy())
     rotation, translation, factor = estimate.align(truth, correct_scale=scale)
     found = alignment_of_pairs(kind, pairs())
@@ -52,7 +52,7 @@ def test_a_trajectory_is_laid_upon_another_as_by_evo(kind: str, scale: bool) -> 
 
 
 @pytest.mark.parametrize("kind", ["se3", "sim3", "first"])
-def test_absolute_errors_are_evo_s(kind: str) -> None:
+def test_absolute_errors_agree_with_evo(kind: str) -> None:
     estimate, truth = evos(ESTIMATE.copy()), evos(TRUTH.copy())
     if kind == "first":
         estimate.align_origin(truth)
@@ -79,18 +79,18 @@ def compare_relative(found: Errors, **options: object) -> None:
 
 @pytest.mark.parametrize("all_pairs", [False, True])
 @pytest.mark.parametrize("delta", [1, 7])
-def test_relative_pose_errors_over_frames_are_evo_s(delta: int, all_pairs: bool) -> None:
+def test_relative_pose_errors_over_frames_agree_with_evo(delta: int, all_pairs: bool) -> None:
     found = relative_pose_errors(pairs(), steps_over_frames(len(STAMPS), delta, all_pairs=all_pairs))
     compare_relative(found, delta=delta, delta_unit=metrics.Unit.frames, all_pairs=all_pairs)
 
 
 @pytest.mark.parametrize("delta_m", [0.4, 1.0])
-def test_relative_pose_errors_over_distance_are_evo_s(delta_m: float) -> None:
+def test_relative_pose_errors_over_distance_agree_with_evo(delta_m: float) -> None:
     found = relative_pose_errors(pairs(), steps_over_distance(ESTIMATE[:, :3, 3], delta_m))
     compare_relative(found, delta=delta_m, delta_unit=metrics.Unit.meters)
 
 
-def test_the_nearest_in_time_are_those_that_evo_takes() -> None:
+def test_nearest_association_agrees_with_evo() -> None:
     random = np.random.default_rng(5)
     often = np.sort(random.choice(20_000_000_000, 380, replace=False)) + START_S * 1_000_000_000
     seldom = np.sort(random.choice(20_000_000_000, 200, replace=False)) + START_S * 1_000_000_000
@@ -107,7 +107,7 @@ def test_the_nearest_in_time_are_those_that_evo_takes() -> None:
     assert ours.estimate[:, :3, 3] == pytest.approx(theirs[1].positions_xyz, abs=TOLERANCE)
 
 
-def test_between_poses_evo_comes_to_the_same_errors() -> None:
+def test_interpolated_association_agrees_with_evo() -> None:
     seldom = np.arange(10, 380, 2) * 50_000_000 + 17_000_000
     seldom_truth = np.array([TRUTH[index] for index in range(10, 380, 2)])
     theirs = sync.associate_trajectories(

@@ -42,7 +42,7 @@ def compared(estimate: Array, truth: Array, **settings: object) -> Evaluation:
     return evaluate(EvaluationSettings(**settings), trajectory(estimate), trajectory(truth))
 
 
-def test_a_wheel_that_is_one_percent_too_small_gives_one_percent_at_every_length() -> None:
+def test_one_percent_scale_error_is_one_percent_at_every_length() -> None:
     found = compared(
         transforms(UPRIGHT, 1.01 * STRAIGHT), transforms(UPRIGHT, STRAIGHT), lengths_m=(0.5, 1.0, 2.0, 5.0, 10.0)
     )
@@ -54,7 +54,7 @@ def test_a_wheel_that_is_one_percent_too_small_gives_one_percent_at_every_length
     assert found.axes_m[-1] == pytest.approx([0.2, 0, 0])
 
 
-def test_a_heading_that_drifts_shows_as_degrees_per_metre_and_bends_the_way() -> None:
+def test_heading_drift_shows_as_degrees_per_metre_and_curved_path() -> None:
     """On an arc of curvature k the chord of a length L ends at sin(kL)/k and (1 - cos(kL))/k."""
     curvature = np.radians(0.5)
     yaw = curvature * STRAIGHT[:, 0]
@@ -67,7 +67,7 @@ def test_a_heading_that_drifts_shows_as_degrees_per_metre_and_bends_the_way() ->
         assert one.errors.translation == pytest.approx(apart / one.length_m, abs=1e-9)
 
 
-def test_the_way_of_a_length_ends_at_the_first_pose_that_is_so_far() -> None:
+def test_segment_ends_at_first_pose_beyond_its_length() -> None:
     truth = wander(300, step_m=0.03)
     found = compared(drift_trajectory(truth), truth, lengths_m=(0.5, 2.0), step_m=0.0)
     way = np.r_[0, np.cumsum(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1))]
@@ -85,7 +85,7 @@ def test_the_way_of_a_length_ends_at_the_first_pose_that_is_so_far() -> None:
             assert errors == pytest.approx((apart, angle), abs=1e-12)
 
 
-def test_an_offset_of_time_is_taken_back() -> None:
+def test_time_offset_is_compensated() -> None:
     """At 1 m/s half a second is half a metre, and none once the estimate's times are put right."""
     truth = trajectory(transforms(UPRIGHT, STRAIGHT), SECOND // 100)
     late = Trajectory(stamp_ns=truth.stamp_ns + SECOND // 2, poses=truth.poses)
@@ -95,7 +95,7 @@ def test_an_offset_of_time_is_taken_back() -> None:
     assert len(right.pairs) == 2001
 
 
-def test_poses_between_two_lie_on_a_straight_line_and_turn_evenly() -> None:
+def test_interpolated_poses_are_on_a_line_and_rotate_evenly() -> None:
     random = np.random.default_rng(3)
     turns = Rotation.random(6, random_state=3)
     known = trajectory(transforms(turns, random.normal(size=(6, 3))), SECOND)
@@ -108,7 +108,7 @@ def test_poses_between_two_lie_on_a_straight_line_and_turn_evenly() -> None:
         assert poses[:, axis, 3] == pytest.approx(np.interp(seconds, np.arange(6), known.positions_m[:, axis]))
 
 
-def test_no_pose_is_made_up_before_the_first_after_the_last_or_in_a_gap() -> None:
+def test_no_pose_is_extrapolated_or_interpolated_in_gaps() -> None:
     poses = transforms(UPRIGHT[:4], STRAIGHT[:4])
     known = Trajectory(stamp_ns=np.array([0, 1, 2, 9]) * SECOND, poses=poses)
     requested = np.array([-1, 0, 1.5, 2, 3, 8, 9, 10]) * SECOND
@@ -116,7 +116,7 @@ def test_no_pose_is_made_up_before_the_first_after_the_last_or_in_a_gap() -> Non
     assert inside.tolist() == [False, True, True, True, False, False, True, False]
 
 
-def test_where_two_never_meet_it_is_said_when_each_was() -> None:
+def test_disjoint_times_are_reported_with_both_spans() -> None:
     truth = trajectory(transforms(UPRIGHT, STRAIGHT))
     other = Trajectory(stamp_ns=truth.stamp_ns + 1000 * SECOND, poses=truth.poses)
     with pytest.raises(FusionError, match=r"estimate from 1000.000 to 1100.000 s and the truth from 0.000 to 100"):
@@ -125,7 +125,7 @@ def test_where_two_never_meet_it_is_said_when_each_was() -> None:
         evaluate(EvaluationSettings(), other, truth.only(slice(0)))
 
 
-def test_a_unit_beside_the_middle_of_the_robot_has_no_error_of_its_own() -> None:
+def test_sensor_off_robot_centre_adds_no_error_with_its_transform() -> None:
     """A satellite unit behind and above, turned over: it goes wider ways in bends than the body."""
     body_t_unit = transforms(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.53]]))[0]
     body = wander(500)
@@ -138,7 +138,7 @@ def test_a_unit_beside_the_middle_of_the_robot_has_no_error_of_its_own() -> None
 
 
 @pytest.mark.parametrize("alignment", ["first", "se3", "yaw"])
-def test_a_truth_without_orientation_tells_errors_of_translation_alone(alignment: str) -> None:
+def test_truth_without_orientation_gives_translation_errors_only(alignment: str) -> None:
     yaw = np.cumsum(np.random.default_rng(4).normal(0, 0.02, 1500))
     steps = 0.02 * np.stack([np.cos(yaw), np.sin(yaw), np.zeros(1500)], axis=1)
     drive = transforms(headings(yaw), np.cumsum(steps, axis=0))
@@ -155,7 +155,7 @@ def test_a_truth_without_orientation_tells_errors_of_translation_alone(alignment
     assert found.absolute.translation == pytest.approx(known.absolute.translation, abs=0.01)
 
 
-def test_yaw_alone_leaves_the_tilt_and_turns_over_what_points_down() -> None:
+def test_yaw_alignment_keeps_tilt_and_flips_z_down_frame() -> None:
     truth = wander(400)
     down = np.diag([1.0, -1.0, -1.0, 1.0])
     odom_t_map = transforms(headings(np.array([0.7])), np.array([[3.0, 2.0, 1.0]]))[0]
@@ -166,7 +166,7 @@ def test_yaw_alone_leaves_the_tilt_and_turns_over_what_points_down() -> None:
     assert compared(tilted @ truth, truth, alignment="se3").absolute.rotation.max() < 1e-7
 
 
-def test_positions_on_a_line_do_not_tell_how_to_turn_about_it() -> None:
+def test_positions_on_a_line_leave_rotation_about_it_undetermined() -> None:
     pairs = PosePairs(
         stamp_ns=np.arange(2001), estimate=transforms(UPRIGHT, STRAIGHT), truth=transforms(UPRIGHT, STRAIGHT)
     )
@@ -177,13 +177,13 @@ def test_positions_on_a_line_do_not_tell_how_to_turn_about_it() -> None:
     assert alignment_of_pairs("yaw", pairs).transform == pytest.approx(np.eye(4))
 
 
-def test_a_mirror_is_no_rotation() -> None:
+def test_mirrored_points_give_a_proper_rotation() -> None:
     points = wander(50)[:, :3, 3]
     found = umeyama(points, points * [1, 1, -1])
     assert np.linalg.det(found.transform[:3, :3]) == pytest.approx(1.0)
 
 
-def test_what_trembles_does_not_go_far() -> None:
+def test_noise_at_standstill_adds_no_path_length() -> None:
     random = np.random.default_rng(2)
     standing = random.normal(0, 0.01, (5000, 3))
     assert travelled_from_positions(standing)[-1] > 50
@@ -196,13 +196,13 @@ def test_what_trembles_does_not_go_far() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65, 1000])
-def test_the_way_of_any_number_of_places_is_as_long_as_it_is(count: int) -> None:
+def test_path_length_is_exact_for_any_number_of_positions(count: int) -> None:
     places = STRAIGHT[:count]
     for step_m in (0.0, 0.005, 0.05, 1.0, 100.0):
         assert travelled_from_positions(places, step_m) == pytest.approx(places[:, 0], abs=1e-9)
 
 
-def test_rows_in_any_order_with_gaps_become_a_trajectory() -> None:
+def test_unordered_rows_with_gaps_become_a_trajectory() -> None:
     stamps = np.array([5, 1, 3, 3, 4])
     positions = np.array([[5.0, 0, 0], [1, 0, 0], [3, 0, 0], [9, 9, 9], [np.nan, 0, 0]])
     quaternions = np.array([[0, 0, 0, 1.0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]])
@@ -216,12 +216,12 @@ def test_rows_in_any_order_with_gaps_become_a_trajectory() -> None:
     assert trajectory_from_rows(stamps, positions, quaternions).stamp_ns.tolist() == [3, 5]
 
 
-def test_times_that_do_not_grow_are_refused() -> None:
+def test_non_increasing_times_are_refused() -> None:
     with pytest.raises(ValueError, match="times that grow"):
         Trajectory(stamp_ns=np.array([1, 1]), poses=np.tile(np.eye(4), (2, 1, 1)))
 
 
-def test_a_file_for_evo_holds_every_nanosecond() -> None:
+def test_tum_file_keeps_every_nanosecond() -> None:
     poses = transforms(headings(np.array([np.pi / 2])), np.array([[1.0, -2.0, 0.25]]))
     line = next(tum_lines(Trajectory(stamp_ns=np.array([1_543_311_000_000_000_001]), poses=poses)))
     half = "0.707106781"
@@ -232,14 +232,14 @@ def test_a_file_for_evo_holds_every_nanosecond() -> None:
     ("way_m", "expected"),
     [(650.0, (2, 5, 10, 20, 50, 100, 200)), (6.0, (0.5, 1, 2)), (0.3, (0.1,)), (0.0, (0.5,)), (1.1, (0.5,))],
 )
-def test_lengths_fit_the_way(way_m: float, expected: tuple[float, ...]) -> None:
+def test_segment_lengths_fit_the_path(way_m: float, expected: tuple[float, ...]) -> None:
     assert segment_lengths(way_m) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     "settings", [{"alignment": "best"}, {"association": "best"}, {"lengths_m": [0]}, {"within_s": 0}, {"frames": 0}]
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="expected"):
         evaluation_from_settings(settings)
 
@@ -248,7 +248,7 @@ numbers = st.floats(-100, 100)
 
 
 @given(st.tuples(*[st.floats(-3, 3)] * 6), st.tuples(*[numbers] * 6), st.sampled_from(["first", "se3"]))
-def test_where_the_frames_of_reference_lie_does_not_matter(
+def test_errors_do_not_depend_on_frames_of_reference(
     angles: tuple[float, ...], places: tuple[float, ...], alignment: str
 ) -> None:
     truth = wander(60, step_m=0.2)
@@ -265,13 +265,13 @@ def test_where_the_frames_of_reference_lie_does_not_matter(
 
 
 @given(st.floats(0, np.pi), st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda axis: np.linalg.norm(axis) > 0.1))
-def test_the_angle_of_a_rotation_is_exact_however_small(angle: float, axis: tuple[float, ...]) -> None:
+def test_rotation_angle_is_exact_for_small_angles(angle: float, axis: tuple[float, ...]) -> None:
     rotation = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
     assert angle_from_rotation(rotation) == pytest.approx(angle, abs=1e-7)
     assert angle > 1 or angle_from_rotation(rotation) == pytest.approx(angle, abs=1e-14)
 
 
-def test_an_estimate_in_a_camera_s_frame_is_laid_upright_before_a_truth_without_orientation_judges_it() -> None:
+def test_estimate_in_camera_frame_is_leveled_for_truth_without_orientation() -> None:
     """A camera that looks ahead and 20 degrees down, on ground that rises; the truth knows places alone."""
     t = np.linspace(0, 6, 241)
     heading = 0.4 * np.sin(t)

@@ -40,7 +40,7 @@ def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> li
     return found
 
 
-def test_there_is_a_report_for_each_second_that_both_have_passed() -> None:
+def test_one_report_for_each_second_that_both_have_passed() -> None:
     found = reports_of(1)
     assert [report.stamp_ns for report in found] == [int(STAMPS[second * 50 + 45]) for second in range(39)]
     aligned = TRUTH[0] @ np.linalg.inv(ESTIMATE[0])
@@ -50,7 +50,7 @@ def test_there_is_a_report_for_each_second_that_both_have_passed() -> None:
 
 @pytest.mark.parametrize("truth_first", [False, True])
 @pytest.mark.parametrize("at_once", [7, 333, 2000])
-def test_what_is_found_does_not_depend_on_how_the_poses_come(at_once: int, truth_first: bool) -> None:
+def test_reports_do_not_depend_on_batches_of_poses(at_once: int, truth_first: bool) -> None:
     known, found = reports_of(1), reports_of(at_once, truth_first=truth_first)
     assert [report.stamp_ns for report in found] == [report.stamp_ns for report in known]
     for one, other in zip(found, known, strict=True):
@@ -58,7 +58,7 @@ def test_what_is_found_does_not_depend_on_how_the_poses_come(at_once: int, truth
         assert states_of_evaluation("", one.evaluation) == states_of_evaluation("", other.evaluation)
 
 
-def test_its_errors_are_those_of_the_whole() -> None:
+def test_online_errors_equal_offline_errors() -> None:
     last = reports_of(100)[-1].evaluation
     until = int(np.searchsorted(STAMPS, last.pairs.stamp_ns[-1], side="right"))
     known = evaluate(
@@ -73,7 +73,7 @@ def test_its_errors_are_those_of_the_whole() -> None:
         assert one.errors.rotation.mean() == pytest.approx(other.errors.rotation.mean(), rel=0.05)
 
 
-def test_a_scale_error_stays_what_it_is_however_far_it_goes() -> None:
+def test_scale_error_is_constant_over_any_distance() -> None:
     """With room for 50 pairs a way of 100 m is kept in steps of 3.2 m; 1 % is 1 % at each length."""
     state = running(EvaluationSettings(lengths_m=(1.0, 10.0)), most=50)
     way = np.c_[np.arange(10_000) * 0.01, np.zeros((10_000, 2))]
@@ -92,7 +92,7 @@ def test_a_scale_error_stays_what_it_is_however_far_it_goes() -> None:
     assert evaluation.pairs.stamp_ns[0] == 0
 
 
-def test_a_rover_that_stands_fills_no_memory() -> None:
+def test_standing_rover_uses_bounded_memory() -> None:
     state, random = running(), np.random.default_rng(1)
     for row in range(3000):
         place = transforms(Rotation.identity(1), random.normal(0, 0.01, (1, 3)))[0]
@@ -103,7 +103,7 @@ def test_a_rover_that_stands_fills_no_memory() -> None:
     assert len(state.estimate.stamps) < 50
 
 
-def test_the_one_that_waits_for_a_truth_that_never_comes_gives_up_its_past() -> None:
+def test_estimate_waiting_for_missing_truth_drops_its_past() -> None:
     waiting = PoseBuffer()
     for row in range(3 * MOST_WAITING):
         waiting.add(row, np.eye(4))
@@ -113,7 +113,7 @@ def test_the_one_that_waits_for_a_truth_that_never_comes_gives_up_its_past() -> 
     assert waiting.stamps[-1] == 3 * MOST_WAITING - 1
 
 
-def test_hours_without_poses_cost_nothing_and_join_nothing() -> None:
+def test_hours_without_poses_are_cheap_and_not_bridged() -> None:
     state = running()
     gap = 10**18
     for offset in (0, gap):
@@ -124,7 +124,7 @@ def test_hours_without_poses_cost_nothing_and_join_nothing() -> None:
     assert [report.stamp_ns - int(STAMPS[0]) > gap // 2 for report in found] == [False, False, True]
 
 
-def test_until_an_alignment_can_be_told_the_first_poses_are_taken() -> None:
+def test_first_pose_alignment_is_used_until_se3_is_determined() -> None:
     state = running(EvaluationSettings(alignment="se3", lengths_m=(1.0,)))
     way = np.zeros((1000, 3))
     way[:, 0] = np.arange(1000) * 0.01
@@ -138,7 +138,7 @@ def test_until_an_alignment_can_be_told_the_first_poses_are_taken() -> None:
     assert [report.evaluation.settings.alignment for report in found] == ["first"] * 5 + ["se3"] * 4
 
 
-def test_a_truth_without_orientation_is_told_as_such() -> None:
+def test_truth_without_orientation_is_reported_as_such() -> None:
     state = running()
     for row in range(0, 2000):
         state.add_truth(
