@@ -144,7 +144,7 @@ def live_view(dataset: str, namespace: str, *, in_browser: bool) -> ExecuteProce
 
 
 def _typed_value(text: str) -> Any:
-    """An argument as what it looks like: true, 2.0, a text."""
+    """Parse an argument as bool, number or text."""
     value = value_of_yaml(text)
     return text if value is None or isinstance(value, list | dict) else value
 
@@ -191,7 +191,7 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
 
 
 def _streams_to_wait_for(spec: DatasetSpec, values: Values) -> list[str]:
-    """STREAM@NODE for what each node hears, all of whose topics it hears."""
+    """STREAM@NODE for each stream that a node subscribes to."""
     received: list[str] = []
     if values["kinematics"]:
         readers = [derived for derived in spec.derived if derived.node]

@@ -125,7 +125,7 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 
 def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
-    """The archive that is asked for; a bar shows how far its opening is."""
+    """Open the requested archive with a progress bar."""
     from fieldplay.io.parser_processes import start_parsers
     from fieldplay.recording.archive_data import open_archive_data, open_bags_data
 
@@ -137,13 +137,13 @@ def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "A
 
 @contextmanager
 def open_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
-    """The archive or the bag that is asked for, as what pages and evaluations are made of."""
+    """Open the requested archive or bag as a source of records."""
     with open_recording(chosen) as data, source_of(data, chosen.archive) as source:
         yield source
 
 
 def open_recording(chosen: argparse.Namespace) -> "FieldData":
-    """The archive or the bag that is asked for."""
+    """Open the requested archive or bag."""
     import fieldplay
     from fieldplay.io.parser_processes import start_parsers
 
@@ -209,7 +209,7 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
 
 
 def unreadable_reason(path: Path) -> str:
-    """Why nothing can be read from a path: nothing is there, or what could only be read once; "" where it can."""
+    """Why a path cannot be read (missing, or not seekable); "" where it can."""
     if not os.path.exists(path):
         return f"{path}: there is no such folder or file"
     is_readable = os.path.isfile(path) or os.path.isdir(path)
@@ -217,7 +217,7 @@ def unreadable_reason(path: Path) -> str:
 
 
 def require_output(archive: Path | None, out: Path, *, overwrite: bool) -> None:
-    """OUT must not be there, nor touch the archive, which is never written to."""
+    """Require that OUT does not exist and does not overlap the archive, which is never written to."""
     source, target = archive.resolve() if archive is not None else None, out.resolve()
     if source is not None and target.is_relative_to(source):
         raise UsageError(f"{out} lies in the archive, which is never written to")
@@ -228,7 +228,7 @@ def require_output(archive: Path | None, out: Path, *, overwrite: bool) -> None:
 
 
 def require_output_file(archive: Path | None, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
-    """OUT is a file whose name ends in one of these, in such a place."""
+    """Require that OUT can be written and ends in one of these suffixes."""
     if out.suffix.lower() not in suffixes:
         raise UsageError(f"{out}: expected a name that ends in {' or '.join(suffixes)}")
     if out.is_dir():

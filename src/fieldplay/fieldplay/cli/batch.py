@@ -61,7 +61,7 @@ results.csv. What is complete there is not done again, unless the archive, the w
 
 @dataclass
 class BatchRequest:
-    """What is to be done: archives by their names or patterns, the words of each step, the methods of slam."""
+    """A batch: archives by names or patterns, the options of each step, the methods of slam."""
 
     archives: list[str] = field(default_factory=list)
     steps: dict[str, list[str]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _run_jobs(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
-    """What comes of jobs on workers, told as each ends."""
+    """Run jobs on workers, and print each outcome."""
     if not jobs:
         return
     workers = min(chosen.workers or len(os.sched_getaffinity(0)), len(jobs))
@@ -132,7 +132,7 @@ def _run_jobs(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outco
 
 
 def _request(chosen: argparse.Namespace) -> BatchRequest:
-    """What is asked for, by words and files."""
+    """The batch that arguments and files request."""
     names = list(chosen.archives)
     is_described = len(names) == 1 and names[0].endswith((".yaml", ".yml"))
     request = _request_from_yaml(Path(names[0])) if is_described else BatchRequest(archives=names)
@@ -185,7 +185,7 @@ def _archives_in_file(path: Path) -> list[str]:
 
 
 def _request_from_yaml(path: Path) -> BatchRequest:
-    """What a YAML file tells: a step is a word, or a word with a list or a line of options."""
+    """Read a batch from YAML: a step is a name, or a name with a list or a line of options."""
     try:
         content: Any = value_of_yaml(path.read_bytes())
     except (OSError, yaml.YAMLError) as error:
@@ -222,7 +222,7 @@ def _step(name: str, location: str) -> str:
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """No other batch writes into the same folder."""
+    """Hold a lock, so that no other batch writes into the folder."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / LOCK).open("w") as file:
         try:

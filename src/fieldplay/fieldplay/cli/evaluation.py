@@ -205,7 +205,7 @@ def _note_of(topic: str, text: str) -> None:
 def _evaluate_pair(
     chosen: argparse.Namespace, pair: TrajectoryPair, settings: EvaluationSettings, *, report: Callable[[str], None]
 ) -> Comparison:
-    """One estimate beside the truth, in the time and the frames that are asked for."""
+    """Compare one estimate with the truth, in the requested time and frames."""
     pair = pair.window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
     pair = pair.exclude_uncertain(truth_max_std_of(pair.truth.topic, chosen.spec) if limit_m is None else limit_m)
@@ -235,7 +235,7 @@ def _forms(chosen: argparse.Namespace) -> PoseForms:
 
 
 def _load_pairs(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
-    """Each estimate with the truth, as they are read."""
+    """Load each estimate paired with the truth."""
     if chosen.archive is None:
         paths = [*chosen.estimate, chosen.truth]
         for path in paths:
@@ -267,7 +267,7 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
 
 
 def _require_outputs(chosen: argparse.Namespace) -> None:
-    """UsageError where what is to be written cannot stand where it is wanted."""
+    """Raise UsageError where an output cannot be written."""
     if chosen.plot is not None:
         overwrite = chosen.overwrite or is_report(chosen.plot)
         require_output_file(chosen.archive, chosen.plot, (SUFFIX, IMAGE_SUFFIX), overwrite=overwrite)
@@ -333,7 +333,7 @@ def _no_hint(word: str) -> str:
 
 
 def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
-    """What was wrong with the messages that were read, in short."""
+    """Summarise the issues of the messages that were read."""
     for issues in source.issues.listed.values():
         for issue in issues[:1]:
             more = source.issues.counts[issue.kind] - 1
@@ -341,7 +341,7 @@ def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
 
 
 def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, report: Callable[[str], None]) -> None:
-    """Say if one topic is compared with itself, and over which lengths nothing can be told."""
+    """Report if a topic is compared with itself, and lengths without results."""
     if comparison.pair.estimate.topic == comparison.pair.truth.topic:
         report(f"ESTIMATE and TRUTH are both {comparison.pair.truth.topic}: it is compared with itself")
     settings, period_s = comparison.evaluation.settings, usual_period_s(comparison.pair.estimate.trajectory)

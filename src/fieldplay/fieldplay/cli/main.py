@@ -116,7 +116,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _error_text(error: OSError) -> str:
-    """What the system says, without its number."""
+    """The text of an OSError, without its number."""
     file = f"{error.filename}: " if error.filename else ""
     return f"{file}{error.strerror}" if error.strerror else str(error)
 

@@ -179,7 +179,7 @@ def summaries_of_bag(data: BagData) -> list[StreamSummary]:
 
 
 def _recording_length_ns(steps: NDArray[np.int64]) -> int:
-    """How long messages came, by the times between them (n,), without pauses as between two recordings."""
+    """The length of a recording by the times between messages (n,), without pauses between sessions."""
     return int(steps[steps <= PAUSE_NS].sum())
 
 

@@ -78,7 +78,7 @@ def print_line(text: str) -> None:
 
 
 def print_message(text: str) -> None:
-    """A line beside the output; if nobody can read it the work still goes on."""
+    """Write a line to standard error; failures to write are ignored."""
     with suppress(OSError):
         sys.stderr.write(escape_control_chars(text, allowed=ALLOWED_CONTROL_CHARS) + "\n")
 

@@ -126,7 +126,7 @@ def require_one_output(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def open_output(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> Iterator["RunningViewer | None"]:
-    """Where the recording goes."""
+    """Open the output of the recording."""
     from fieldplay.view import viewer
 
     if chosen.save:

@@ -102,7 +102,7 @@ def spec_of_dataset(name: str) -> DatasetSpec:
 
 
 def detect_spec(path: Path) -> DatasetSpec:
-    """The dataset whose patterns the most files of an archive match, if its reader recognises what they hold.
+    """Detect the dataset whose patterns most files match, if its reader recognises their contents.
 
     Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
     """
@@ -153,7 +153,7 @@ def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
 
 
 def datasets_deriving(word: str) -> list[str]:
-    """The datasets of whose archives a topic that is named, or ends, so is computed."""
+    """The datasets that derive a topic of this name or ending."""
     specs = map(spec_from_file, dataset_files().values())
     return sorted(
         spec.name

@@ -50,7 +50,7 @@ def stamps_from_names(
 
 
 def have_equal_seconds(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which of the names (n,) of one stream have whole seconds without a fraction that another such name has too.
+    """Which of the names (n,) of a stream share a whole second, without a fraction, with another name.
 
     The order of such files within the second is not known, so none of them has a usable time.
     """

@@ -61,7 +61,7 @@ class DatasetParameter:
 
 @dataclass(frozen=True, kw_only=True)
 class RotatingScanner:
-    """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi.
+    """The column with the angle of a rotating scanner, and a full turn in its unit, such as 360 or 2 pi.
 
     `values`: how many numbers a row's list usually has, as far as that is known.
     """
@@ -206,7 +206,7 @@ class PoseCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class GnssMapFrame:
-    """Fixes of an antenna whose first good one is the map's origin, and by whose way a computed odometry stands in it.
+    """A map frame with its origin at the first good fix, and the odometry placed by the path of the fixes.
 
     `least_status` is that of a good one, in the numbers of NavSatStatus. The heading is that of the first `way_m`; of
     less than `least_way_m` there is none. `positions` is a stream of the same antenna's positions in axes of their own,

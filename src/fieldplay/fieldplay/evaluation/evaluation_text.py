@@ -164,7 +164,7 @@ def _frames_text(comparison: Comparison) -> str:
 
 
 def _frame_names_text(trajectory: TopicTrajectory) -> str:
-    """Which frame moves in which, as far as they have names; "" where neither has one."""
+    """Parent and child frame as text; "" where neither has a name."""
     if not trajectory.parent and not trajectory.child:
         return ""
     return f"{trajectory.parent or UNNAMED} -> {trajectory.child or UNNAMED}"

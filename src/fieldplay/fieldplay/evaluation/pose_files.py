@@ -167,7 +167,7 @@ class PoseForms:
 
 
 def parse_pose_forms(texts: Sequence[str], times: Path | None = None) -> PoseForms:
-    """FORM for all files, or FILE=FORM."""
+    """Parse FORM (for all files) or FILE=FORM."""
     by_path: dict[str, str] = {}
     for text in texts:
         path, _, form = text.rpartition("=")
@@ -199,7 +199,7 @@ def load_pose_file(
 
 
 def _rejected_rows(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) -> Iterator[str]:
-    """What is told of rows that hold no pose, no rotation where others do, and of those whose time another one has."""
+    """Describe rows without a pose, or without the rotation that others have, and rows of duplicate time."""
     is_pose = np.isfinite(rows).all(axis=1)
     if are_turned:
         is_pose &= is_valid_rotation(rows[:, 3:])

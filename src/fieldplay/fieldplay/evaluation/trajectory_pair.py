@@ -163,7 +163,7 @@ def frames_of_word(word: str) -> tuple[str, str]:
 
 
 def required_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
-    """The topics that must be read for these, which are topics or tf:PARENT.CHILD; with tf where frames may move."""
+    """The topics to read for these names (topics or tf:PARENT.CHILD), with tf where frames may move."""
     uses_tf = moving or any(name.startswith(TF_WORD) for name in names)
     return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
 
@@ -212,7 +212,7 @@ def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
 
 
 def trajectories_from_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[TrajectoryPair]:
-    """Files of poses; the data begin with the first of them."""
+    """Load files of poses; the data start with the earliest pose."""
     *trajectories, true = (files.load(path) for path in (*estimates, truth))
     start_ns = min(int(trajectory.trajectory.stamp_ns[0]) for trajectory in (*trajectories, true))
     return [TrajectoryPair(estimate=trajectory, truth=true, start_ns=start_ns) for trajectory in trajectories]
@@ -286,7 +286,7 @@ def _in_truth_frame(
     offset_s: float,
     report: Callable[[str], None],
 ) -> _Placed:
-    """The estimate of the truth's frame, its poses being those of `offset_s` later than their times."""
+    """The estimate expressed for the truth's frame, with its times shifted by `offset_s`."""
     estimate, truth = pair.estimate, pair.truth
     placed = _with_moving_lever_arm(pair, offset_s, report) if lever_arm is None else None
     if placed is None:
@@ -301,7 +301,7 @@ def _in_truth_frame(
 
 
 def _with_moving_lever_arm(pair: TrajectoryPair, offset_s: float, report: Callable[[str], None]) -> _Placed | None:
-    """By tf over time; None where the two frames are joined for good, or by nothing."""
+    """Apply a lever arm that tf moves over time; None where it is fixed or unknown."""
     one, other, trajectory = pair.estimate.child, pair.truth.child, pair.estimate.trajectory
     if not one or not other or pair.frames.are_fixed(one, other):
         return None
@@ -317,7 +317,7 @@ def _with_moving_lever_arm(pair: TrajectoryPair, offset_s: float, report: Callab
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """What was found of two ways, where the truth's frame sits in the estimate's (4, 4), and the estimate of it."""
+    """Result of comparing two trajectories: the lever arm (4, 4), the estimate of the truth's frame, the errors."""
 
     pair: TrajectoryPair
     lever_arm: Array
@@ -333,7 +333,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FailedComparison:
-    """Two ways that could not be compared, and why."""
+    """Two trajectories that could not be compared, and the reason."""
 
     pair: TrajectoryPair
     reason: str
@@ -347,7 +347,7 @@ def compare(
     report: Callable[[str], None],
     finds_offset: bool = False,
 ) -> Comparison:
-    """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says.
+    """Compare two trajectories; `lever_arm` (4, 4) places the truth's frame in the estimate's instead of tf.
 
     With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
     """

@@ -208,7 +208,7 @@ def _kind_of_whole(low: int, high: int) -> str:
 
 
 def merge_columns(columns: Columns, further: Columns) -> Columns:
-    """Columns that hold what both do."""
+    """Merge columns, so that they hold the values of both."""
     names = list(columns) if further.keys() <= columns.keys() else in_order([*columns, *further])
     return {name: common_kind(columns.get(name), further.get(name)) for name in names}
 

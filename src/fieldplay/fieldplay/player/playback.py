@@ -54,7 +54,7 @@ class Tick(NamedTuple):
 
 
 class Publish(NamedTuple):
-    """Messages that leave together, what the times in each are moved by, and how late the first and the last are."""
+    """Messages to publish together, the shifts of their stamps, and the lag of the first and the last."""
 
     messages: Sequence[DueMessage]
     deltas_ns: Sequence[int]

@@ -61,7 +61,7 @@ class PlayPlan:
 def play_plan(
     archive: Archive, selection: Selection, *, is_left_out: Callable[[TopicStream], bool] = lambda feed: False
 ) -> tuple[PlayPlan, list[TopicStream]]:
-    """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
+    """Plan what is played, and its feeds by number; images are raw by default."""
     is_as_it_is = archive.bag is not None and selection.images in (None, "raw")  # raw is the node's default
     images = None if is_as_it_is else selection.images or "raw"
     chosen = replace(selection, images=images)
@@ -149,7 +149,7 @@ class LagWatch:
 
 
 def wait_description(options: PlayOptions) -> str:
-    """Whom playing waits for before it starts, and for how long."""
+    """Describe the subscribers that playback waits for, and for how long."""
     requested = options.wait_for_subscribers
     who = [pluralize(requested, "subscriber")] if requested else []
     streams = [reading.stream for reading in options.wait_for_streams]
@@ -159,7 +159,7 @@ def wait_description(options: PlayOptions) -> str:
 
 
 def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream], options: PlayOptions) -> str:
-    """What is played, how long it is, on how many topics; and what the nodes beside it cannot compute of it."""
+    """Describe what is played, its length and topics, and what nodes cannot compute of it."""
     length_s = (plan.last_ns - plan.first_ns) / NS_PER_S
     since = datetime.fromtimestamp(plan.first_ns // NS_PER_S, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     topics = len({feed.topic for feed in feeds})
@@ -171,7 +171,7 @@ def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream]
 
 
 def end_summary(status: Status, log: DefectLog) -> list[str]:
-    """The counts, and what was left out with its place."""
+    """Describe the counts, and the defects with their locations."""
     topics = sum(1 for count in status.published if count)
     published = f"{pluralize(sum(status.published), 'message')} on {pluralize(topics, 'topic')}"
     played = f"published {published}, skipped {sum(status.skipped)}"

@@ -57,7 +57,7 @@ Task = Run | LazyMessage
 def message_tasks(
     feeds: Sequence[TopicStream], first_ns: int, last_ns: int, check: Callable[[], None]
 ) -> Iterator[Task]:
-    """All messages with first_ns <= time <= last_ns in order, of feeds that are not standing.
+    """All messages with first_ns <= time <= last_ns in order, of feeds that are not static.
 
     The numbers of the feeds are their places. At equal times pictures and clouds come last: small ones need not wait
     until these are copied. check is called before each span is loaded: it may raise to end this.

@@ -169,7 +169,7 @@ def _fold_of_angle(distortion: Array) -> float:
 
 
 def _doubled_derivative(coefficients: Array) -> Array:
-    """2 s p'(s) of a polynomial p."""
+    """Coefficients of 2 s p'(s) of a polynomial p."""
     return 2.0 * np.arange(len(coefficients)) * coefficients
 
 

@@ -137,7 +137,7 @@ def scale_of_ranges(ranges_m: Array) -> ColourScale:
 
 
 def colours_from_fractions(fractions: Array) -> Pixels:
-    """BGR (n, 3) of shares (n,): from bright near to dark far, in steps that look alike, also to the colour-blind."""
+    """BGR (n, 3) of fractions (n,): bright near to dark far, perceptually uniform, safe for the colour-blind."""
     return colour_map(1 - fractions, cv2.COLORMAP_PLASMA)
 
 
@@ -184,7 +184,7 @@ def with_points(image: Pixels, pixels: Array, depths: Array, *, colours: Pixels,
 
 
 def _blend(image: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
-    """Colours (h, w, 3) that fill a share (h, w) of each pixel, of 255, over a picture, with a dark rim around them."""
+    """Blend colours (h, w, 3) with coverage (h, w) from 0 to 255 over an image, with a dark rim around them."""
     rim = cv2.convertScaleAbs(cv2.dilate(cover, np.ones((3, 3), np.uint8)), alpha=RIM)
     light = cv2.multiply(255 - rim, 255 - cover, scale=1 / 255)
     background = cv2.multiply(image, cv2.merge([light, light, light]), scale=1 / 255)

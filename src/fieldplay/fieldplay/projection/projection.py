@@ -217,7 +217,7 @@ def _name_of(row: NearRow) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionRequest:
-    """What is to be projected: names and time as people write them."""
+    """What to project: names and time as users write them."""
 
     laser: str
     camera: str
@@ -230,7 +230,7 @@ class ProjectionRequest:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProjectionResult:
-    """A picture and the points that it may show, with their ranges (n,) in m from the sensor."""
+    """An image and the projected points, with their ranges (n,) in m from the sensor."""
 
     laser: Sensor
     camera: Sensor
@@ -245,7 +245,7 @@ class ProjectionResult:
 
 
 def project(archive: Archive, requested: ProjectionRequest, *, step: Step, report: Report) -> ProjectionResult:
-    """Find, read and project; `step` hears the share that is done, `tell` what is noticed."""
+    """Find, read and project; `step` receives the fraction done, `report` messages for the user."""
     if archive.bag is not None:
         archive.spec = spec_with_sensors(archive)
     laser = laser_of_name(archive, requested.laser)

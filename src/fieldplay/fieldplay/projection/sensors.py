@@ -62,7 +62,7 @@ def _ids_with_rows(archive: Archive) -> set[str]:
 def _find_stream(
     spec: DatasetSpec, kind: str, name: str, *, known: Sequence[StreamSpec], there: Collection[str]
 ) -> StreamSpec:
-    """The first stream of a full name, else of a short one."""
+    """Find the first stream by its full name, else by a short one."""
     requested = name.strip("/").removeprefix(f"{spec.namespace}/")
     able = [stream for stream in known if stream.id in there]
     for names in (_full_names, _short_names):
@@ -85,7 +85,7 @@ def _short_names(spec: StreamSpec) -> tuple[str, ...]:
 
 
 def _list_topics(specs: Sequence[StreamSpec]) -> str:
-    """Each topic with its short name; of several with one short name the first alone has it."""
+    """List topics with their short names; the first of several keeps a shared short name."""
     texts: dict[str, str] = {}
     for spec in specs:
         short = spec.topic.rpartition("/")[0]

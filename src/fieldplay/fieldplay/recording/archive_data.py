@@ -132,7 +132,7 @@ def batches_of_feeds(
 
 
 def _frame_rows(feed: TopicStream, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
-    """Some rows of a record of numbers, as messages would hold them."""
+    """Rows of a numeric record with their frames, rounded as messages hold them."""
     whole = record if len(rows) == len(record) else record.only(rows)
     return [FramedRecord(_as_sent(part, feed.msgtype), feed.frame, feed.child_frame) for part in _parts(whole)]
 
@@ -151,7 +151,7 @@ def _read_row(feed: TopicStream, record: Record, row: int) -> list[FramedRecord]
 
 
 def _load_row(record: records.Images | records.Clouds, row: int) -> Record | None:
-    """One row, read; None where it is defective."""
+    """Load one row; None where it is defective."""
     try:
         data = record.load(row)
     except ArchiveError:

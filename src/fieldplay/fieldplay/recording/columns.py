@@ -118,7 +118,7 @@ def _with_names_of_all(parts: list[Columns]) -> list[Columns]:
 
 
 def _join(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
-    """A column of all parts; where one has none, or shorter rows, there is NaN, or 0 where numbers are whole."""
+    """Concatenate a column of all parts, padded with NaN, or with 0 for integers."""
     there = [column for column, _ in parts if column is not None]
     first = there[0]
     inner = tuple(max(sides) for sides in zip(*(column.shape[1:] for column in there), strict=True))

@@ -42,7 +42,7 @@ LEAST_QUATERNION = 1e-9
 
 
 def topics_by_input(texts: Sequence[str], ports: Collection[str]) -> dict[str, str]:
-    """PORT=TOPIC as topics by ports."""
+    """Parse PORT=TOPIC into topics by port."""
     topics = {}
     for text in texts:
         port, equals, topic = text.partition("=")
@@ -55,7 +55,7 @@ def topics_by_input(texts: Sequence[str], ports: Collection[str]) -> dict[str, s
 
 
 def find_topic(data: FieldData, name: str) -> TopicInfo | None:
-    """The topic that a dataset's description names, where it is there."""
+    """Find the topic that a dataset's description names; None where the recording lacks it."""
     try:
         return data.topic(name, suffix=COMPRESSED)
     except UsageError:
@@ -63,7 +63,7 @@ def find_topic(data: FieldData, name: str) -> TopicInfo | None:
 
 
 def topic_of_input(data: FieldData, port: str, types: Sequence[str]) -> TopicInfo:
-    """The topic of a fitting type whose name has the word that tells this input apart."""
+    """Find the topic of a matching type whose name has the qualifier of this input."""
     fitting = [topic for topic in data.topics.values() if topic.type in types]
     qualifiers = {word.lower() for word in NAME_PARTS.findall(port)} & set(QUALIFIERS)
     named = [topic for topic in fitting if qualifiers <= set(re.split(r"[/_]", topic.name))] if qualifiers else fitting
@@ -134,7 +134,7 @@ class Issues:
 
 
 def report_unreadable(issues: Issues, topic: Topic, count: int) -> None:
-    """Messages that are not of the type that their topic says."""
+    """Report messages that do not match the type of their topic."""
     issues.add(
         "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
     )

@@ -34,7 +34,7 @@ VIEWS = (
 
 
 def read_recording(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
-    """Read a source once: what is known of it, and the panels that have heard its messages."""
+    """Read a source once; return its overview and the panels with its messages."""
     overview = Overview(subject=source.subject, issues=source.issues)
     frames = overview.frames
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
@@ -126,7 +126,7 @@ def _report_empty(overview: Overview) -> None:
 
 
 def issue_sections(overview: Overview) -> list[Section]:
-    """All kinds of problems, the most frequent first; and the notes."""
+    """All kinds of issues, the most frequent first; and the notes."""
     issues = overview.issues
     kinds = [_kind(kind, count, issues.listed[kind]) for kind, count in issues.counts.most_common()]
     nothing = element("p", "Nothing was found to be wrong.")

@@ -91,7 +91,7 @@ def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicS
 
 
 def _missing_derived_feeds(archive: Archive, selection: Selection, window: Window) -> list[TopicStream]:
-    """What is computed of a bag of ours that it does not hold yet, with the map where the odometry is computed."""
+    """Derived topics that a converted bag does not have yet, with the map where the odometry is computed."""
     if archive.origin is None:
         return []
     own = archive_of_origin(archive, archive.origin)

@@ -265,7 +265,7 @@ class _Run:
 
 
 class _PairedRows:
-    """The rows of a stream, as far as they are needed; of a state all of them, as it holds from before the begin."""
+    """Rows of a stream, read as needed; all of them for a state, which holds from before the start."""
 
     def __init__(self, stream: Stream, first_ns: int, is_state: bool) -> None:
         self._stream, self._first_ns = stream, None if is_state else first_ns
@@ -300,7 +300,7 @@ def _since(record: Record, first_ns: int) -> Record:
 def _feeds_of_periodic(
     computation: Computation, streams: Mapping[str, Stream], options: DerivedOptions
 ) -> list[TopicStream]:
-    """Of what tells of rows that came before: all of it at once, as it would come while time goes on."""
+    """Topics of a computation that reports periodically: computed at once, in the order of time."""
     spans = [span for stream in streams.values() for span in stream.spans]
     if not spans:
         return []

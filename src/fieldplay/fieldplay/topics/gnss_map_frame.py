@@ -245,7 +245,7 @@ def _odometry_feed(feeds: list[TopicStream]) -> TopicStream:
 def _antenna_paths(
     poses: tuple[Stamps, Array], fixes: tuple[Stamps, Array], origin: Array, base_T_antenna: Array
 ) -> _AntennaPaths:
-    """The antenna's places at the times of those fixes that lie within the odometry's time."""
+    """Antenna positions at the times of the fixes within the time of the odometry."""
     stamp_ns, positions = fixes
     keep_mask = (
         (stamp_ns >= poses[0][0]) & (stamp_ns <= poses[0][-1]) if len(poses[0]) else np.zeros(len(stamp_ns), bool)

@@ -101,7 +101,7 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
 def feeds_with_latched_history(
     archive: Archive, feeds: Sequence[TopicStream], window: Window
 ) -> tuple[list[TopicStream], list[str]]:
-    """The feeds for files that hold a part of a bag, and notes about them.
+    """The feeds to write a part of a bag, with latched messages from before it, and notes about them.
 
     Of a latched topic the last message before the part is written at its start where the part has none: elsewhere it
     would be an old measurement with a new time. Static transforms hold at all times.

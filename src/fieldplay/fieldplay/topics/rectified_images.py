@@ -43,7 +43,7 @@ class BagCamera:
 
 
 def rectified_image_feeds(archive: Archive, selection: Selection, first_ns: int) -> Iterator[TopicStream]:
-    """The rectified images of all cameras, their CameraInfo, and the frames that these have.
+    """Feeds of the rectified images of all cameras, their CameraInfo and their frames.
 
     UsageError where no camera of the bag has images and a CameraInfo beside them.
     """
@@ -74,7 +74,7 @@ def _name_of_image(topic: str) -> str:
 
 
 def _unrectified_images(archive: Archive) -> Iterator[tuple[str, SerializedStream, BagCamera]]:
-    """Topics with images that have a CameraInfo beside them and are not rectified yet."""
+    """Image topics with a CameraInfo in the same namespace and without rectified images."""
     for name, stream in archive.streams.items():
         if not isinstance(stream, SerializedStream) or stream.msgtype not in (RAW, COMPRESSED):
             continue

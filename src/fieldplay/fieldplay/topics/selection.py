@@ -74,7 +74,7 @@ def chosen_topics(selection: Selection, names: Iterable[str]) -> set[str]:
 
 
 def remapped_topics(selection: Selection, types: Mapping[str, str]) -> dict[str, str]:
-    """The new names of the topics (by name, with their types) that are remapped; UsageError where that cannot be."""
+    """The new names of all topics by their old ones; UsageError for an impossible remapping."""
     new = {old: selection.remap.get(old, old) for old in types}
     for old, name in selection.remap.items():
         if old not in types:

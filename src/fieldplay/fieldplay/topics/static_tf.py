@@ -224,7 +224,7 @@ def _last_pose(stream: Stream, last_ns: int) -> tuple[int, Array] | None:
 
 
 def _select_pose(record: Record, choose: Callable[[Stamps], NDArray[np.intp]]) -> tuple[int, Array] | None:
-    """The pose (4, 4) of the row that is chosen by the times, and its time."""
+    """The pose (4, 4) of the row that `choose` selects by the times, and its time."""
     rows = choose(record.leaves_ns)
     if not isinstance(record, records.Odometry) or not len(rows):
         return None

@@ -78,7 +78,7 @@ class Entry:
 
 
 def partition_columns(columns: Any, lengths: ArrayLike) -> Any:
-    """Columns of which each row has its own number of values."""
+    """Partition columns into rows of given numbers of values."""
     return columns.partition(np.asarray(lengths, np.int64))
 
 
@@ -86,7 +86,7 @@ def partition_columns(columns: Any, lengths: ArrayLike) -> Any:
 
 
 def image_entries(parts: Sequence[records.Images], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
-    """Pictures with which of the parts' rows (k,) they are; those of one kind in an entry.
+    """Entries of images with the rows (k,) of the parts they are of; images of one kind share an entry.
 
     ArchiveError of one that no picture can be made of.
     """
@@ -265,7 +265,7 @@ def _arrows(positions: Array, orientations: Array) -> Entry:
 
 
 class TrajectoryStrip:
-    """The way of an odometry as it grows: a piece of it for each step that is long enough to be seen."""
+    """The trajectory of an odometry as line segments, one for each step that is long enough to be seen."""
 
     def __init__(self) -> None:
         self._last: Array | None = None

@@ -138,7 +138,7 @@ class LiveShow:
 
 
 class ArchiveShow:
-    """What is sent of an archive. `report` is called with each message."""
+    """Sends an archive to Rerun. `report` is called with each message."""
 
     def __init__(
         self,

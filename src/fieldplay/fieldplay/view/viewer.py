@@ -114,7 +114,7 @@ class RunningViewer:
 
 @contextmanager
 def save_to_file(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
-    """Into a file, which is there when it is complete."""
+    """Save to a file, which appears when it is complete."""
     with whole(out) as partial:
         stream.save(str(partial))
         try:
@@ -125,7 +125,7 @@ def save_to_file(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
 
 @contextmanager
 def connect_to(stream: rr.RecordingStream, url: str) -> Iterator[None]:
-    """To a viewer that listens; ViewerError where it does not, or goes in the middle."""
+    """Connect to a running viewer; ViewerError where there is none, or it exits meanwhile."""
     stream.connect_grpc(url)
     try:
         yield
@@ -185,7 +185,7 @@ def browser(memory: str, bind: str, port: int) -> Iterator[RunningViewer]:
 
 @contextmanager
 def _start_viewer(bind: str, port: int, *options: str) -> Iterator[RunningViewer]:
-    """The viewer's program, ended with what it was started for."""
+    """Run the viewer process within the context."""
     import rerun_cli
 
     program = Path(str(rerun_cli.__file__)).parent / "rerun"

@@ -410,6 +410,6 @@ def _figure(path: Path, caption: str) -> Html:
 
 
 def received_text(received: dict[str, ReceivedTopic]) -> str:
-    """What was heard, in one line."""
+    """Summarise what was received in one line."""
     count = sum(len(one.digests) for one in received.values())
     return f"{count} messages on {len(received)} topics"

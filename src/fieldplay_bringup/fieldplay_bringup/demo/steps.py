@@ -194,7 +194,7 @@ def topics_of(archive: Archive) -> Topics:
 
 
 def receive_live(archive: Path, topics: Topics, log: Path, *, rate: float = 1.0) -> dict[str, ReceivedTopic]:
-    """Launch the dataset with its kinematics, hear it to its end, and show what comes."""
+    """Launch the dataset with its kinematics, receive all its topics, and show their rates."""
     arguments = ["fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
     with (
         listening(topics.types, topics.latched) as listener,
@@ -249,5 +249,5 @@ def convert_sample(archive: Path, bag: Path) -> dict[str, list[bytes]]:
 
 
 def compare(received: dict[str, ReceivedTopic], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
-    """What was not heard as the bag has it."""
+    """Describe the differences between received messages and the bag."""
     return differences({topic: one.digests for topic, one in received.items()}, written, topics.computed)

@@ -242,7 +242,7 @@ def odometries_of(archive: Path) -> list[str]:
 
 
 def _run_captured(job: Job, command: Command) -> tuple[int, str, str]:
-    """The exit code of a command, what it printed, and what it said beside."""
+    """Run a command; its exit code, standard output and standard error."""
     printed, messages = io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(messages):
         try:
@@ -271,14 +271,14 @@ def _command_line(job: Job, arguments: Sequence[str]) -> list[str]:
 
 
 def _is_expected_failure(job: Job, result: Any) -> bool:
-    """Whether an end with 1 is well: defects, odometry that cannot be judged, a method that does not fit."""
+    """Whether exit code 1 is expected: defects, odometry that cannot be evaluated, a method that does not fit."""
     if job.step.command == SLAM:
         return isinstance(result, list) and all(one["status"] != FAILED for one in result)
     return job.step.command in (CHECK, EVALUATE) and result is not None
 
 
 def _first_issue(result: Any) -> str:
-    """What `check` and `slam` say, as JSON, of an archive that cannot be opened and of a method that failed."""
+    """The first error in the JSON of `check` or `slam`."""
     if isinstance(result, dict) and result.get("defects"):
         return str(result["defects"][0]["message"])
     issues = [one["error"] for one in result if one.get("error")] if isinstance(result, list) else []
@@ -310,7 +310,7 @@ def address_in(path: Path) -> str:
 
 @contextmanager
 def connect(config: ClusterConfig) -> Iterator[Any]:
-    """A client of Dask whose workers have our version; UserError where none can be had."""
+    """Connect to Dask with workers of this version; UserError where that fails."""
     distributed, dask = _dask()
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
     scratch = {} if config.scratch is None else {"temporary-directory": str(config.scratch)}
@@ -352,7 +352,7 @@ def outcomes(client: Any, jobs: Sequence[Job], run: Callable[[Job], Outcome]) ->
 
 
 def outcome_of_future(future: Any, job: Job) -> Outcome:
-    """What came of a job, if only that its workers died."""
+    """The outcome of a job, also if its workers died."""
     error = future.exception()
     if error is None:
         outcome: Outcome = future.result()

@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramResult:
-    """How a program ended: empty where well, else in words; and what it and those beside it took."""
+    """Result of a program: an error text, empty on success, and the cost of it and the background programs."""
 
     error: str
     cost: Cost
@@ -140,7 +140,7 @@ def run_programs(
 
 @contextmanager
 def _closing_all(programs: list[_Program]) -> Iterator[None]:
-    """Whatever happens, nothing goes on."""
+    """Close all programs on exit, whatever happens."""
     try:
         yield
     finally:

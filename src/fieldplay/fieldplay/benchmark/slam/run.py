@@ -64,7 +64,7 @@ def methods_folder() -> Path:
 
 
 def missing_requirements(install: Installation) -> str:
-    """What of the machine a method lacks, in words; empty where nothing."""
+    """Describe what the machine lacks for a method; "" where nothing."""
     prefixes = [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
     index = Path("share", "ament_index", "resource_index", "packages")
     missing = [
@@ -118,14 +118,14 @@ def environment_of(method: Method) -> dict[str, str]:
 
 
 def _fingerprint(method: Method) -> str:
-    """What an environment rests on."""
+    """Hash of everything that an environment depends on."""
     text = "\n".join([*method.install.pip, sys.version, str(methods_folder() / method.name)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One makes it, the others wait."""
+    """Hold a lock, so that one process makes the environment and others wait."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder.with_name(f".{folder.name}.lock").open("w") as lock:
@@ -281,7 +281,7 @@ class Trial:
 
 
 def skipped_outcome(method: Method, error: str) -> Outcome:
-    """Of a method that does not fit."""
+    """Outcome of a method that does not fit the archive."""
     return Outcome(name=method.name, version=method.version, status=SKIPPED, error=error)
 
 
@@ -297,7 +297,7 @@ def _scans_of(bag: Path, topic: str) -> tuple[int, float]:
 def _load_poses(
     method: Method, values: Mapping[str, str], work_folder: Path, report: Callable[[str], None]
 ) -> TopicTrajectory:
-    """The poses that a method has written."""
+    """Load the poses that a method has written."""
     output = method.trajectory
     paths = {path.resolve() for path in work_folder.glob(output.path)}
     if len(paths) != 1:

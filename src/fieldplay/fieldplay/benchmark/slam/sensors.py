@@ -102,7 +102,7 @@ def _sensor(data: FieldData, need: Need, topic: TopicInfo, known: Known) -> Sens
 
 
 def _rectify(sensor: Sensor) -> Sensor:
-    """The same of rectified images, which the bag of the method has beside those of the camera."""
+    """The sensor of the rectified images, which the bag of the method has too."""
     assert sensor.camera is not None
     rectification, folder = Rectification(sensor.camera), sensor.info.rpartition("/")[0]
     packed = COMPRESSED if sensor.topic.endswith(COMPRESSED) else ""
@@ -169,7 +169,7 @@ def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
 
 
 def template_values(method: Method, sensors: Mapping[str, Sensor], frames: Frames) -> dict[str, str]:
-    """The words that the method's command and files hold, except those of its folder; UnfitError where one is not."""
+    """Values of the placeholders of a method, except those of its folder; UnfitError where one is missing."""
     there = dict(_sensor_values(sensors))
     add_rectified_frames(frames, sensors)
     for word in method.placeholders:

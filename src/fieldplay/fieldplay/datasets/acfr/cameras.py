@@ -353,7 +353,7 @@ def _texts(archive: Archive, files: Files, log: str, *, stream: str) -> TaggedTe
 
 
 def _order_issues(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
-    """Rows whose time is that of the row before, lies before it, or long after it; they play at their times."""
+    """Rows with duplicate or backward times, or after a gap; they are played at their times."""
     steps = np.diff(stamp_ns)
     for row in (np.flatnonzero(steps <= 0) + 1).tolist():
         if steps[row - 1] == 0:
@@ -393,7 +393,7 @@ def _number_in(name: str) -> int:
 
 
 def _choose_images(archive: Archive, logged: ListedImages, chosen: ListedImages) -> ListedImages:
-    """Those of the log, or those of the calibration where there are no others or they are wanted."""
+    """Choose the images of the log, or those of the calibration where requested or the only ones."""
     count = len(chosen.names)
     if logged.names and archive.parameters["pictures"] == "log":
         archive.notes.append(

@@ -71,7 +71,7 @@ Bytes = NDArray[np.uint8]
 
 
 def sample_blocks(tables: Tables) -> list[TableRows]:
-    """Blocks from all over the tables."""
+    """Sample blocks from all over the tables."""
     return [tables.rows(index) for index in spread(len(tables.blocks), BLOCKS)]
 
 
@@ -123,7 +123,7 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
 
 
 def _rates_between(rows: TableRows) -> tuple[Floats, ...]:
-    """Between rows (m,): velocities of the places and as told, rates of the attitudes, as Euler and as body rates."""
+    """Between rows (m,): velocity from positions and as archived; turn rate from attitudes, as Euler, as body rates."""
     seconds = np.diff(rows.stamp_ns) / NS_PER_S
     near = (seconds > 0) & (seconds < LONGEST_STEP_S)
     angles, safe = rows.columns(*ANGLES), np.where(near, seconds, 1.0)
@@ -228,7 +228,7 @@ def _all(stream: Stream) -> list[object]:
 
 
 def is_standing(archive: Archive, tables: Mapping[str, Tables]) -> bool:
-    """Whether the vehicle stands all the time, as far as the navigation tells."""
+    """Whether the vehicle stands still throughout, by its navigation."""
     if NAV not in tables:
         return False
     return all(bool((np.abs(rows.columns(*VELOCITY)) < LONGEST_STAND).all()) for rows in sample_blocks(tables[NAV]))
@@ -426,7 +426,7 @@ def _revolutions(tables: Tables) -> Iterator[TableRows]:
 
 
 def _compare_with_ranges(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
-    """By how much peaks and bearings (m,) differ from those of the ranges at the same times."""
+    """Differences (m,) of peaks and bearings from the ranges at the same times."""
     if not len(rows):
         return np.zeros(0), np.zeros(0)
     peaks_m = seeing.peaks_m(spectrum_of(rows))
@@ -529,7 +529,7 @@ def check_black_bands(archive: Archive) -> None:
 
 
 def _sample_images(archive: Archive, camera: str) -> Iterator[Pixels]:
-    """Pictures from all over the stream, without the defective ones."""
+    """Sample images from all over the stream, without defective ones."""
     stream = archive.streams.get(stream_id(camera))
     if stream is None:
         return

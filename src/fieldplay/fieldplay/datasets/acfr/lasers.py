@@ -127,7 +127,7 @@ def turns_of(step_rad: Floats) -> Floats:
 
 
 def _counter_clockwise(lines: Lines) -> Floats:
-    """The ranges (n, k) counter-clockwise: from behind, where the steps of the line are clockwise."""
+    """Ranges (n, k) in counter-clockwise order, reversed where the line is clockwise."""
     beam = np.arange(lines.ranges_m.shape[1])
     count = lines.count[:, None]
     index = np.where((lines.step_rad >= 0)[:, None], count - 1 - beam, beam)
@@ -202,7 +202,7 @@ class EarlierStream:
 
 
 def with_chosen_units(archive: Archive) -> None:
-    """Let lines that name no unit be read where the parameter says which it is, whatever they say."""
+    """Accept lines without a unit where the parameter chooses one."""
     if archive.parameters["range_unit"] == "line":
         return
     tables = dict(archive.spec.tables)

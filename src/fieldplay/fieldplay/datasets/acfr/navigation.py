@@ -243,13 +243,13 @@ def twist_covariance(covariance: Floats, linear: Floats, angular: Floats) -> Flo
 
 
 def rotate_covariance(covariance: Floats, rotation: Floats) -> Floats:
-    """Covariances (..., k, k) of what the matrices (..., k, k) make of the vectors."""
+    """Rotate covariances (..., k, k) by matrices (..., k, k)."""
     rotated: Floats = rotation @ covariance @ np.swapaxes(rotation, -1, -2)
     return rotated
 
 
 def apply_matrices(matrices: Floats, vectors: Floats) -> Floats:
-    """Vectors (n, 3) times matrices (n, 3, 3)."""
+    """Multiply matrices (n, 3, 3) by vectors (n, 3)."""
     result: Floats = np.einsum("nij,nj->ni", matrices, vectors)
     return result
 

@@ -108,7 +108,7 @@ def orientation_readings(rows: TableRows) -> list[WheelReading]:
 
 
 def position_error_mm(rows: TableRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
-    """The median distance in mm between the wheels' places, where the rows have them, and those of the steering."""
+    """Median distance in mm between archived wheel positions and those computed from steering."""
     steering = _steering_angles(rows, steering_zero_deg)
     swivel = lengths["swivel_m"]
     x = FRONT * lengths["length_m"] - LEFT * swivel * np.sin(steering)
@@ -239,7 +239,7 @@ def _sample(tables: Tables) -> TableRows:
 
 
 def _paired_rows(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
-    """Rows from all over the tables that have a row of another near in time, and that row.
+    """Rows sampled from tables that have a near row in another table, and that row.
 
     They are sought block by block: what lies between the blocks is not read.
     """
@@ -416,7 +416,7 @@ def _pose_mismatch(tables: Tables, message: str) -> Defect:
 
 
 def _difference_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
-    """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
+    """Estimated wheel angles (n, 4) less those of the ticks, in degrees."""
     differences = [
         np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
         for wheel, per_tick in enumerate(deg_per_tick, start=1)
@@ -442,7 +442,7 @@ def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Ta
 
 
 def _rolling_distance(rows: TableRows, per_tick: float) -> tuple[float, float]:
-    """How far rolling wheels went by their speeds (m), and by how much they turned by their ticks (rad)."""
+    """Distance of rolling wheels by speed (m), and their rotation by ticks (rad)."""
     if len(rows) < 2:
         return 0.0, 0.0
     step_s = np.diff(rows.stamp_ns)[:, None] / NS_PER_S

@@ -335,7 +335,7 @@ def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
 
 
 def _require_fields(cloud: Points) -> Points:
-    """Every field that is read must be one number for each point, x y z must be there."""
+    """Require x y z, and one number per point for every field that is read."""
     names = cloud.dtype.names or ()
     if any(axis not in names for axis in "xyz"):
         raise ArchiveError(f"expected a cloud with the fields x y z, got {' '.join(names)}")
@@ -346,7 +346,7 @@ def _require_fields(cloud: Points) -> Points:
 
 
 def _positions(cloud: Points) -> NDArray[np.float32]:
-    """The places (n, 3), one coordinate behind the other in memory, as they are computed with."""
+    """Positions (n, 3), stored coordinate by coordinate."""
     with np.errstate(over="ignore", invalid="ignore"):
         positions: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
     return positions

@@ -169,7 +169,7 @@ def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValu
 
 
 def _stack_rows(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
-    """The rows of a table `[a b c] = [ 1 2 3 ]`, one line each, as a matrix; unequal rows stay as the last one."""
+    """Stack rows of a table `[a b c] = [ 1 2 3 ]`, one line each, into a matrix; of unequal rows the last stays."""
     if rows.numbers is None or row.numbers is None or rows.numbers.shape[-1:] != row.numbers.shape:
         return row
     text = f"{rows.text}{NEXT_LINE}{row.text}"
@@ -196,7 +196,7 @@ def _reading_ns(lines: Sequence[KeyLine], product: Product) -> int | None:
 
 
 def _line_issues(lines: Sequence[KeyLine]) -> Iterator[tuple[int, str]]:
-    """The lines that are nothing known, and the values that are neither numbers nor a name."""
+    """Report unknown lines, and values that are neither numbers nor a name."""
     started = False
     for line in lines:
         started = started or bool(_set_name(line))
@@ -305,7 +305,7 @@ def check_counts(archive: Archive, files: Sequence[ParameterFile]) -> None:
 
 
 def _count_issue(key: str, value: ParameterValue, count: int) -> str:
-    """What is wrong with how many numbers a value holds; empty where nothing is."""
+    """Describe a wrong count of numbers in a value; "" where it is right."""
     got = 0 if value.numbers is None else value.numbers.size
     shown = got or repr(value.text[:SHOWN])
     if key.partition(".")[2] in QUATERNIONS and got == count and value.numbers is not None:
@@ -324,7 +324,7 @@ def _count_issue(key: str, value: ParameterValue, count: int) -> str:
 
 
 def _used_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, int]]:
-    """What a file has of the values that are used: the name, the value, and how many numbers it should hold."""
+    """The used values of a file: name, value, and expected count of numbers."""
     of_joints = [("RA_JOINT_PARAMS", key, 4) for keys in JOINTS.values() for key in keys.values()]
     of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
     of_deck = [row for rows in DECK.values() for row in rows]
@@ -342,7 +342,7 @@ def _used_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, int
 
 
 def _missing_numbers(file: ParameterFile) -> list[str]:
-    """What a file does not tell of the arm."""
+    """The numbers of the arm that a file lacks."""
     return [f"{name}.{key}" for name, key, count in NUMBERS if file.numbers(name, key, count) is None]
 
 

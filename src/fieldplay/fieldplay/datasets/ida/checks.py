@@ -96,7 +96,7 @@ def check_lander_arm(archive: Archive) -> None:
 
 
 def measure_deviation(archive: Archive, settings: Mapping[str, Any], variant: str) -> Deviation | None:
-    """How far computed and archived poses lie apart in one variant; None where the archive does not have it."""
+    """Deviation of computed from archived poses in one variant; None where the archive lacks it."""
     (name, compute), archived = VARIANTS[variant], f"archived_{variant}"
     if name not in archive.streams or archived not in archive.streams:
         return None
@@ -259,7 +259,7 @@ def _rotors_of_span(archive: Archive, rotor: Rotor, motors: Stream, *, index: in
 
 
 def _join_rows(motors: records.Joints, case: records.Temperature, theirs: records.Temperature, *, column: int) -> Array:
-    """Rows with all there is: time in s, current, voltage, case, the archive's rotor (n, 5)."""
+    """Join rows that have all of: time in s, current, voltage, case, the archive's rotor (n, 5)."""
     assert motors.effort is not None and motors.velocity is not None
     shared = np.intersect1d(np.intersect1d(motors.stamp_ns, case.stamp_ns), theirs.stamp_ns)
     at = np.searchsorted(motors.stamp_ns, shared)

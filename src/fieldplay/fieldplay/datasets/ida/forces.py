@@ -77,7 +77,7 @@ class ComputedForce:
 
 
 def _rigid_tool(model: LanderModel, code: int) -> str:
-    """The rigid tool whose levers count: for what hangs the grapple's attachment; none for the camera."""
+    """The rigid tool whose lever arm counts: the grapple's attachment for hanging tools; "" for the camera."""
     tool = model.arm.numbering[code] if 0 <= code < len(model.arm.numbering) else ON_FOREARM
     return ATTACH if tool in HANGING else "" if tool == ON_FOREARM else tool
 

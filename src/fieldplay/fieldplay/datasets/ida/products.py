@@ -127,14 +127,14 @@ def are_new(rows: TableRows) -> NDArray[np.bool_]:
 
 
 def have_equal_neighbours(stamp_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the times (n,), in order, the one before or behind is as well."""
+    """Which of the sorted times (n,) equal the previous or the next one."""
     same = np.diff(stamp_ns) == 0
     mask: NDArray[np.bool_] = np.append(same, False) | np.append(False, same)
     return mask[: len(stamp_ns)]
 
 
 def _duplicate_times(*parts: TableRows) -> NDArray[np.int64]:
-    """The times that several rows of a part have that are not the same."""
+    """Times that several different rows of a part have."""
     stamps = [part.stamp_ns[are_new(part)] for part in parts]
     return np.concatenate([part[have_equal_neighbours(part)] for part in stamps])
 

@@ -224,7 +224,7 @@ def _imu_row(archive: Archive, calibration: Calibration, sequence: int | None) -
 
 
 def issue_reporter(archive: Archive, file: str) -> Callable[[str, str], None]:
-    """Reports a fault of a calibration file as a defect of the archive."""
+    """Make a function that reports issues of a calibration file as defects of the archive."""
     other = "; the authors' own number is taken, where there is one"
 
     def report(kind: str, message: str) -> None:

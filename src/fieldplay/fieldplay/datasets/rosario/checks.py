@@ -244,7 +244,7 @@ def _speed_columns(record: records.Record) -> dict[str, Floats]:
 
 
 def _position_columns(record: records.Record) -> dict[str, Floats]:
-    """Places on the earth, NaN where a fix is none."""
+    """Earth-centred positions, NaN where there is no fix."""
     if not isinstance(record, records.Fix):
         raise TypeError(f"expected fixes, got {type(record).__name__}")
     altitude = np.nan_to_num(record.altitude_m)
@@ -386,7 +386,7 @@ def _fixes(stream: Stream) -> tuple[Stamps, Floats]:
 
 
 def _positions_at(fixes: tuple[Stamps, Floats], stamp_ns: Stamps) -> tuple[Floats, NDArray[np.bool_]]:
-    """Places (n, 2) between the fixes at times (n,), and at which of the times fixes are near on both sides."""
+    """Positions (n, 2) interpolated between fixes at times (n,), and which times have near fixes on both sides."""
     times, positions = fixes
     if len(times) < 2:
         return np.zeros((len(stamp_ns), 2)), np.zeros(len(stamp_ns), bool)

@@ -185,7 +185,7 @@ def _utc(date: polars.Expr, time: polars.Expr) -> polars.Expr:
 
 
 def _first_issue() -> polars.Expr:
-    """What is wrong with a sentence, null where nothing is."""
+    """The first issue of a sentence, null where there is none."""
     few = polars.col("fields").list.len() < polars.col("kind").replace_strict(FEWEST_FIELDS, return_dtype=polars.UInt32)
     got = polars.format("expected more fields of {}, got {}", "kind", polars.col("fields").list.len())
     no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown_text("time"))

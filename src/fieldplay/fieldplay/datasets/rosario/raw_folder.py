@@ -491,7 +491,7 @@ def open_truth(archive: Archive, truth: Companion | None) -> dict[str, Stream]:
 
 
 def imu_by_parameters(archive: Archive, stream: Stream) -> Stream:
-    """The IMU up to the time, and at the times, that the parameters say."""
+    """The IMU up to the time, and with the times, that the parameters choose."""
     until_s = archive.parameters["imu_until_s"]
     if until_s > 0:
         start_ns = min(span.first_ns for span in stream.spans)

@@ -88,7 +88,7 @@ def _middle(each: Break) -> float:
 
 
 def time_axis_with_gaps(intervals_s: Array, *, start_ns: int, most: int = 4) -> Axis:
-    """An axis of seconds since the start, of which only the pieces (k, 2) are drawn, all to the same scale.
+    """An axis of seconds since the start, of which only the intervals (k, 2) are drawn, all to the same scale.
 
     Its labels are true times: UTC, or seconds since the start where all lies within an hour. Round ones have lines.
     """
@@ -192,7 +192,7 @@ class Curve:
 
 
 def as_steps(curve: Curve, x_axis: Axis) -> Curve:
-    """A curve as steps: each value up to the x of the next, in all pieces of the axis, and the last up to the end."""
+    """A curve as steps: each value holds up to the x of the next, and the last one to the end of the axis."""
     there = np.isfinite(curve.y)
     x, y = curve.x[there], curve.y[there]
     borders = np.array([*(at for each in x_axis.breaks for at in (each.start, each.end)), x_axis.high])

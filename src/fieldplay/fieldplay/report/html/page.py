@@ -44,7 +44,7 @@ def path_text(name: str) -> Html:
 
 
 def _escape(value: object) -> Html:
-    """A text in which nothing is markup; what no page can hold becomes a replacement character."""
+    """Escape markup; characters that no page can hold become replacement characters."""
     return Html(html.escape(UNPRINTABLE.sub("\ufffd", str(value))))
 
 
@@ -64,7 +64,7 @@ def void(tag: str, /, **attributes: object) -> Html:
 
 
 def join_html(parts: Iterable[object]) -> Html:
-    """Parts one after the other."""
+    """Concatenate parts."""
     return Html("".join(text(part) for part in parts))
 
 
@@ -134,7 +134,7 @@ def _footer() -> Html:
 
 
 def require_output(source: Path, out: Path) -> None:
-    """The page must be an .html file outside of what it is about, and new, or a page like it."""
+    """Require an .html file outside of the archive, which is new or an earlier page."""
     if out.suffix.lower() != SUFFIX:
         raise UsageError(f"{out}: expected a name that ends in {SUFFIX}")
     if out.resolve().is_relative_to(source.resolve()):

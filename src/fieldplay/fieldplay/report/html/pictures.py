@@ -43,7 +43,7 @@ def exact_drawing(pixels: Pixels, *, alternative: str) -> Html:
 
 
 def limit_width(pixels: Pixels, widest: int) -> Pixels:
-    """A picture not wider than so many pixels."""
+    """Scale an image down to a maximum width in pixels."""
     height, width = pixels.shape[:2]
     if width <= widest:
         return pixels
@@ -89,7 +89,7 @@ def raster_figure(
 
 
 def cells_of_fractions(fractions: Array, flagged: NDArray[np.bool_] | None = None) -> Pixels:
-    """Colours (rows, columns, 4) of shares from 0 to 1, transparent where they are NaN; flagged cells stand out."""
+    """Colours (rows, columns, 4) of fractions from 0 to 1, transparent for NaN; flagged cells are highlighted."""
     pixels = np.zeros((*fractions.shape, 4), np.uint8)
     pixels[..., :3] = colour_map(fractions)
     if flagged is not None:

@@ -175,7 +175,7 @@ def _map(comparisons: Sequence[Comparison]) -> Html:
 
 
 def _named_trajectories(comparisons: Sequence[Comparison]) -> list[tuple[str, Trajectory]]:
-    """The truth and then the estimates as they lie upon it, with their names."""
+    """The truth, then the aligned estimates, with their names."""
     truth = comparisons[0].pair.truth
     return [(truth.topic, truth.trajectory), *((one.pair.estimate.topic, one.aligned) for one in comparisons)]
 

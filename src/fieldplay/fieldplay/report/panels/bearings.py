@@ -192,7 +192,7 @@ class _Level:
 
 
 def display_range_m(grids: Sequence[BearingCounts]) -> float:
-    """How far figures reach: as nearly all returns of some sensors do."""
+    """The range of the figures, which covers nearly all returns."""
     counts = np.sum([grid.counts.sum(axis=0) for grid in grids], axis=0)
     reached = np.searchsorted(np.cumsum(counts), SHOWN_FRACTION * counts.sum()) + 1
     return float(np.clip(STEP_M * np.ceil(reached * CELL_M / STEP_M - 0.1), STEP_M, MOST_M))

@@ -70,7 +70,7 @@ Stored = tuple[int, FramedRecord | None]  # when a picture leaves, and the pictu
 
 @dataclass(frozen=True, eq=False)
 class Intrinsics:
-    """How a camera projects: its matrix (3, 3), its distortion and the model of it, the width and height it is for."""
+    """Camera matrix (3, 3), distortion and its model, and the image size."""
 
     matrix: Array
     distortion: Array
@@ -79,7 +79,7 @@ class Intrinsics:
 
 
 def intrinsics_from_camera(camera: Camera, *, is_rectified: bool) -> Intrinsics:
-    """How a camera projects; of rectified pictures the new matrix holds, and no distortion is left."""
+    """Intrinsics of a camera; rectified images use the projection matrix without distortion."""
     matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], float)
     projection = np.array(camera.projection or np.zeros(12), float).reshape(3, 4)[:, :3]
     distortion = np.zeros(0) if is_rectified else np.nan_to_num(np.array(camera.distortion, float))
@@ -157,7 +157,7 @@ def _project(points: Array, intrinsics: Intrinsics) -> Array:
 
 
 def _merge_overlapping(seen: FramesInImage) -> list[tuple[int, str]]:
-    """Signs: the row of a frame, and the names of all that are at its place."""
+    """Merge frames at the same position: the row of the first, and a text of all names."""
     groups: list[tuple[int, list[str]]] = []
     for row, name in enumerate(seen.names):
         near = [group for group in groups if np.abs(seen.origins[group[0]] - seen.origins[row]).max() < SAME]
@@ -346,7 +346,7 @@ def _chart(overview: Overview, topic: Topic, lines: list[_Line]) -> Html:
 
 @dataclass(frozen=True, eq=False)
 class _DecodedImage:
-    """A picture ready to be shown, with its size before it was made smaller; or why it is not."""
+    """A decoded image with its original size, or the error."""
 
     log_ns: int
     stamp_ns: int
@@ -437,7 +437,7 @@ def _plain_name(topic: Topic) -> str:
 
 
 def _decoded_images(topic: Topic, camera: _Camera) -> list[_DecodedImage]:
-    """The first, the middle and the last of what was kept, decoded once."""
+    """The first, middle and last image, decoded once."""
     if camera.images is None:
         items = camera.samples.items()
         middle = middle_of([stamp_ns for stamp_ns, _ in items]) if items else 0

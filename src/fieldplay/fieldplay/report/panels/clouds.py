@@ -122,7 +122,7 @@ class _Sweep:
 
 @dataclass(frozen=True, eq=False)
 class _MergedSweeps:
-    """The points (n, 3) of several sweeps in a frame that is told, and where the sensor was (sweeps, 3)."""
+    """Points (n, 3) of several sweeps in one frame, and the sensor positions (sweeps, 3)."""
 
     frame_text: str
     points: Array
@@ -204,7 +204,7 @@ def _figures(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, count: i
 
 
 def _merge_in_world(frames: Frames, sweeps: list[_Sweep]) -> _MergedSweeps | None:
-    """All sweeps in the world's frame, by an odometry with an attitude that leads there, else by tf."""
+    """Merge sweeps in the world frame, by an odometry with attitude, else by tf."""
     for topic, edge in frames.odometry.items():
         if edge.parent == WORLDS[0] and edge.child in frames.path_to_root(sweeps[0].frame) and _turns(edge):
             return _merge_sweeps(frames, sweeps, edge.parent, by=(topic, edge))

@@ -166,7 +166,7 @@ class Buckets:
 
 
 def drawing_width_ns(buckets: Buckets, intervals_ns: Integers, limit: int) -> int:
-    """The least width of buckets of which so many hold all time in the pieces (k, 2) between their first and last row.
+    """The least bucket width at which `limit` buckets hold the intervals (k, 2) between first and last row.
 
     However few rows there are, a curve then has points that are as far apart as its picture can show.
     """

@@ -91,12 +91,12 @@ class Route:
 
 
 def is_moving(one: Route) -> bool:
-    """Whether it goes anywhere."""
+    """Whether the positions change."""
     return float(np.ptp(one.points, axis=0).max()) > STANDS_M
 
 
 def path_length_m(one: Route) -> float:
-    """The length of the way, of places a second apart so that what trembles does not count."""
+    """Path length of positions a second apart, so that noise does not count."""
     return float(distance_m(one)[-1])
 
 
@@ -159,7 +159,7 @@ def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
 
 
 def _speed_from_positions(one: Route, seconds: Array, grid: Array, *, axis: Axis) -> Array:
-    """How fast the way grows at times (n,), for each piece of the axis; NaN where one has a single time."""
+    """Speed from positions at times (n,), for each interval of the axis; NaN for a single time."""
     distances = np.interp(grid, seconds, distance_m(one))
     cuts = np.flatnonzero(np.diff(axis.segment_indices(grid))) + 1
     runs = zip(np.split(distances, cuts), np.split(grid, cuts), strict=True)
@@ -261,7 +261,7 @@ def _map(routes: Sequence[Route]) -> Html:
 
 @dataclass
 class _TopicPositions:
-    """Positions of one topic: x y z, the speed, NaN where it is not told, and how much later the header's time is."""
+    """Positions of one topic: x y z, speed (NaN if unknown), and header time less log time."""
 
     rows: RowDecimator = field(default_factory=lambda: RowDecimator(5, MAX_POSITIONS))
     frames: Counter[str] = field(default_factory=Counter)
@@ -402,7 +402,7 @@ def _routes_of_tf(frames: Frames) -> list[Route]:
 
 
 def _group_by_frame(routes: list[Route], frames: Frames) -> dict[str, list[Route]]:
-    """Routes by the frame that they are drawn in; those in a frame that stands in the world go to the world's map."""
+    """Group trajectories by the frame they are drawn in: the world where their frame is connected to it."""
     world = _world(routes, frames)
     groups: dict[str, list[Route]] = {}
     for one in routes:
