@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fieldplay.recording.record_source import RecordSource
     from fieldplay.topics.selection import Selection
 
-MOST_JOBS = 64
+MAX_JOBS = 64
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
@@ -266,7 +266,7 @@ def count(text: str) -> int:
 
 
 def _jobs(text: str) -> int:
-    return len(os.sched_getaffinity(0)) if text == "auto" else min(count(text), MOST_JOBS)
+    return len(os.sched_getaffinity(0)) if text == "auto" else min(count(text), MAX_JOBS)
 
 
 def _switch(name: str, *, is_on: bool) -> tuple[str, bool]:

@@ -16,7 +16,7 @@ from fieldplay.projection.projection import OWN, TF, ProjectionRequest, caption_
 SUFFIXES = (".png", ".jpg", ".jpeg")
 LONGEST_S = 1e6
 LARGEST_PX = 200.0
-MOST_SCANS = 10_000
+MAX_SCANS = 10_000
 EPILOG = """\
 LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or what stands before their last part (lidar,
 visual_camera). TIME is seconds from the begin (12.5), a Unix time (1224050945.437) or a date and time in UTC
@@ -81,8 +81,8 @@ def _require_options(chosen: argparse.Namespace) -> ColourScale | None:
     require_output_file(chosen.archive, chosen.out, SUFFIXES, overwrite=chosen.overwrite)
     if not 0 <= chosen.within <= LONGEST_S:
         raise UsageError(f"--within: expected seconds, from 0 to {LONGEST_S:g}, got {chosen.within:g}")
-    if not 1 <= chosen.scans <= MOST_SCANS:
-        raise UsageError(f"--scans: expected 1 to {MOST_SCANS}, got {chosen.scans}")
+    if not 1 <= chosen.scans <= MAX_SCANS:
+        raise UsageError(f"--scans: expected 1 to {MAX_SCANS}, got {chosen.scans}")
     if chosen.size is not None and not 1 <= chosen.size <= LARGEST_PX:
         raise UsageError(f"--size: expected pixels, from 1 to {LARGEST_PX:g}, got {chosen.size:g}")
     try:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # defects that are told in short
 LISTED_PER_KIND = 1000
 OTHERS_SHOWN = 5
-MOST_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
+MAX_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
 NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
 WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
 
@@ -302,7 +302,7 @@ def spread(count: int, most: int) -> list[int]:
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
     """The first and the last time that a row of this dataset can have."""
     first, last = (int(datetime(year, 1, 1, tzinfo=timezone.utc).timestamp()) for year in spec.plausible_years)
-    return first * NS_PER_S, min(last, MOST_S) * NS_PER_S
+    return first * NS_PER_S, min(last, MAX_S) * NS_PER_S
 
 
 def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
 from fieldplay.trajectories.time_offset import find_time_offset
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
-LEAST_POSES = 2  # of the truth
+MIN_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 ODOMETRY = "nav_msgs/msg/Odometry"
 TRUTHS = ("ground_?truth|truth|reference|vicon|mocap", "d?gps|d?gnss|rtk|ins|nav|novatel|total_?station")  # first wins
@@ -98,7 +98,7 @@ class TrajectoryPair:
             max_std_m=max_std_m,
             left_out=int(is_bad.sum()),
         )
-        if uncertainty.left_out and uncertainty.poses - uncertainty.left_out < LEAST_POSES:
+        if uncertainty.left_out and uncertainty.poses - uncertainty.left_out < MIN_POSES:
             raise FusionError(
                 f"{self.truth.topic}: {uncertainty.left_out} of {uncertainty.poses} poses claim a "
                 f"standard deviation of more than {max_std_m:g} m, {uncertainty.median_m:.3g} m in the median: "

@@ -19,7 +19,7 @@ from fieldplay.trajectories.trajectory import poses_between
 
 FIRST_WITHOUT_POSES = 11  # KITTI has true poses of its sequences 00 to 10 alone
 SCANS, INTENSITY, NO_POSES = "velodyne", "intensity", "none"
-LEAST_KNOWN = 0.5  # of the scans must have a pose
+MIN_KNOWN = 0.5  # of the scans must have a pose
 LONGEST_GAP_S = 1.0  # between two poses of the truth
 ONE = "1 0 0 0 0 1 0 0 0 0 1 0"  # the identity, three rows of four
 
@@ -136,7 +136,7 @@ def _pose_rows(
     )
     poses, known = poses_between(moved, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
     missing = f"{len(known) - int(known.sum())} of {len(known)} scans"
-    if known.mean() < LEAST_KNOWN:
+    if known.mean() < MIN_KNOWN:
         return None, none, f"no true poses: {missing} lie where {name} tells nothing"
     relative = inverse_from_transform(poses[known][0]) @ poses[known]
     note = "" if known.all() else f"; {missing} are left out, at which it tells nothing"

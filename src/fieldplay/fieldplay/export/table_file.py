@@ -36,7 +36,7 @@ CSV, PARQUET = ".csv", ".parquet"
 WAITING = 2  # blocks between the threads
 LOOK_EVERY_S = 0.5
 GROUP_BYTES, GROUP_ROWS = 4 << 20, 1 << 17  # of what is written, in a row group of Parquet
-MOST_COLUMNS = 20_000
+MAX_COLUMNS = 20_000
 
 
 # Tables while they are written: CSV and Parquet.
@@ -211,9 +211,9 @@ def _ignore(_: Defect) -> None:
 def _write(
     rows: Rows, out: Path, columns: Columns, *, progress: Progress, defects: list[Defect], facts: Mapping[str, str]
 ) -> tuple[int, str]:
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         raise TooManyColumnsError(
-            f"{rows.name}: {len(columns)} columns are more than the {MOST_COLUMNS} that a table may have here: "
+            f"{rows.name}: {len(columns)} columns are more than the {MAX_COLUMNS} that a table may have here: "
             "choose fewer --lists"
         )
     time_name = rows.time_name

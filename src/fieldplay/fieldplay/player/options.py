@@ -14,7 +14,7 @@ Stamps = Literal["archive", "now"]
 OnEnd = Literal["exit", "pause"]
 
 READ_AHEAD_MB = 128
-LEAST_RATE, MOST_RATE = 1e-6, 1e6  # beyond them times are no numbers that a machine can wait for
+MIN_RATE, MAX_RATE = 1e-6, 1e6  # beyond them times are no numbers that a machine can wait for
 
 
 class Awaited(NamedTuple):
@@ -56,7 +56,7 @@ class PlayOptions:
     urdf: Path | None = None
 
     def __post_init__(self) -> None:
-        _check("rate", self.rate, is_rate(self.rate), f"a number above 0, from {LEAST_RATE:g} to {MOST_RATE:g}")
+        _check("rate", self.rate, is_rate(self.rate), f"a number above 0, from {MIN_RATE:g} to {MAX_RATE:g}")
         is_size = math.isfinite(self.read_ahead_mb) and self.read_ahead_mb > 0
         _check("read_ahead_mb", self.read_ahead_mb, is_size, "a number above 0")
         for name in ("clock_hz", "skip_gaps_s", "wait_for_subscribers", "wait_timeout_s"):
@@ -79,7 +79,7 @@ class PlayOptions:
 
 def is_rate(rate: float) -> bool:
     """Whether playing can go at this rate."""
-    return LEAST_RATE <= rate <= MOST_RATE
+    return MIN_RATE <= rate <= MAX_RATE
 
 
 def _is_regex(text: str) -> bool:

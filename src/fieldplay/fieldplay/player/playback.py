@@ -17,7 +17,7 @@ from fieldplay.player.read_ahead import Data, DueMessage, ReadState, Run
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
-MOST_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
+MAX_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
 
 
@@ -196,7 +196,7 @@ class Playback:
         until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
         if self._longest_ns:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
-        return self._reader.ready(until_ns, MOST_TOGETHER)
+        return self._reader.ready(until_ns, MAX_TOGETHER)
 
     def _leaving(self, messages: Sequence[DueMessage], now: int) -> Publish:
         assert self._reader is not None

@@ -29,7 +29,7 @@ from fieldplay.topics.plain_bag_topics import kind_of_feed
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import missing_outputs
 
-LEAST_RATE_HZ = 1.0
+MIN_RATE_HZ = 1.0
 BEHIND_NS = 100_000_000
 CAUGHT_UP_NS = 20_000_000
 SILENCE_NS = 5 * NS_PER_S
@@ -87,7 +87,7 @@ def play_plan(
         archive_ns=window.archive_ns,
         first_ns=window.first_ns,
         last_ns=last_ns if window.last_ns is None else min(window.last_ns, last_ns),
-        gap_ns=round(NS_PER_S / max(LEAST_RATE_HZ, *(rate_hz(feed) for feed in moving))),
+        gap_ns=round(NS_PER_S / max(MIN_RATE_HZ, *(rate_hz(feed) for feed in moving))),
         static_tf_at=static_tf_at,
         latched=frozenset(number for number, feed in enumerate(feeds) if feed.latched),
     )

@@ -15,7 +15,7 @@ from fieldplay.player.read_ahead import DueMessage
 
 Now = Callable[[], int]
 
-MOST_WAITED_S = 3600.0  # at once: threads cannot wait for a century, which is a second at the lowest rate
+MAX_WAITED_S = 3600.0  # at once: threads cannot wait for a century, which is a second at the lowest rate
 WAKING_NS = 80_000  # what it takes to go on after a wait, about: so much earlier it is woken, and spins
 
 PR_SET_TIMERSLACK = 29
@@ -49,7 +49,7 @@ class SystemTime:
             changed.wait()
             return
         wait_s = max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S
-        if not changed.wait(min(wait_s, MOST_WAITED_S)) and wait_s <= MOST_WAITED_S:
+        if not changed.wait(min(wait_s, MAX_WAITED_S)) and wait_s <= MAX_WAITED_S:
             while self.now() < until_ns:
                 pass
 

@@ -18,7 +18,7 @@ Image = TypeVar("Image")
 Scan = TypeVar("Scan")
 MAX_SCANS = 200
 PATIENCE = 4  # pictures that wait for scans which may not come
-MOST_WAITING = 8
+MAX_WAITING = 8
 GRACE_S = 1.0  # for scans on their way, once an image has come that is later than any scan that could still be near
 Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
@@ -27,9 +27,9 @@ RIM = 0.55  # of the light that the rim around points takes away
 PANEL = 0.6  # and the panel behind the bar
 USUAL = (2.0, 98.0)  # percentiles of the ranges that the colours reach by default
 LOG_RATIO = 8.0  # from which ratio of the farthest to the nearest on the colours follow the logarithm
-LEAST_SPAN_M = 0.1
-MOST_TICKS = 7
-LEAST_UNIT = 0.75  # of letters that can be read
+MIN_SPAN_M = 0.1
+MAX_TICKS = 7
+MIN_UNIT = 0.75  # of letters that can be read
 WHITE = (255, 255, 255)
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 
@@ -53,7 +53,7 @@ class NearestPairs(Generic[Image, Scan]):
         self._clock_s = clock_s
         self._scan_ns: deque[int] = deque(maxlen=MAX_SCANS)
         self._scans: deque[Scan] = deque(maxlen=MAX_SCANS)
-        self._waiting: deque[tuple[int, Image]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[tuple[int, Image]] = deque(maxlen=MAX_WAITING)
         self._image_ns: int | None = None  # of the last image
         self._image_s = 0.0  # when it came
 
@@ -133,7 +133,7 @@ def scale_of_ranges(ranges_m: Array) -> ColourScale:
     if not len(ranges_m):
         return ColourScale(0.0, 1.0)
     low, high = (float(value) for value in np.percentile(ranges_m, USUAL))
-    return ColourScale(low, high) if high - low >= LEAST_SPAN_M else ColourScale(max(low - 0.5, 0.0), high + 0.5)
+    return ColourScale(low, high) if high - low >= MIN_SPAN_M else ColourScale(max(low - 0.5, 0.0), high + 0.5)
 
 
 def colours_from_fractions(fractions: Array) -> Pixels:
@@ -205,9 +205,7 @@ def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArr
 def with_legend(image: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
     """The picture with the bar of colours and its metres at the right, and a line of words at the lower left."""
     drawn = np.array(image, np.uint8)
-    unit = max(
-        min(image.shape[0] / 540, image.shape[1] / 960), LEAST_UNIT
-    )  # of letters and lines, 1 in 960 x 540 pixels
+    unit = max(min(image.shape[0] / 540, image.shape[1] / 960), MIN_UNIT)  # of letters and lines, 1 in 960 x 540 pixels
     if caption:
         _write_caption(drawn, caption, unit)
     _draw_bar(drawn, scale, unit)
@@ -274,5 +272,5 @@ def ticks_of_scale(scale: ColourScale) -> list[float]:
         sizes = step * np.array([1, 2, 5, 10, 20, 50])
         candidates = [size * np.arange(np.ceil(scale.low_m / size), scale.high_m // size + 1) for size in sizes]
     on_scale = [ticks[(ticks >= scale.low_m) & (ticks <= scale.high_m)] for ticks in candidates]
-    fitting = [ticks for ticks in on_scale if len(ticks) <= MOST_TICKS] or on_scale[-1:]
+    fitting = [ticks for ticks in on_scale if len(ticks) <= MAX_TICKS] or on_scale[-1:]
     return [float(f"{tick:.6g}") for tick in fitting[0]]

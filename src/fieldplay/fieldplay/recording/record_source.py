@@ -35,7 +35,7 @@ Single = Callable[[], FramedRecord | None]
 TF = "tf2_msgs/msg/TFMessage"
 STATIC = "tf_static"
 LARGEST = 1e8  # metres that a transform can have
-LEAST_QUATERNION = 1e-9
+MIN_QUATERNION = 1e-9
 
 
 # Which topic of a recording feeds an input: as asked for, as the dataset says, or as it is called.
@@ -231,7 +231,7 @@ class FrameReader:
         parent, child = (names[index].lstrip("/") for names in (record.parents, record.children))
         values = np.concatenate([record.translation_m[:, index], record.rotation_xyzw[:, index]], axis=1)
         known = np.ones(len(record), bool) if record.known is None else record.known[:, index]
-        usable = (np.abs(values) < LARGEST).all(axis=1) & (np.abs(values[:, 3:]).max(axis=1) > LEAST_QUATERNION)
+        usable = (np.abs(values) < LARGEST).all(axis=1) & (np.abs(values[:, 3:]).max(axis=1) > MIN_QUATERNION)
         if not usable[known].all():
             self.unusable[f"{topic}: {parent} to {child}"] += int((~usable & known).sum())
         usable &= known

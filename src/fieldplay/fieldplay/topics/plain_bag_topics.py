@@ -21,7 +21,7 @@ from fieldplay.topics.selection import Selection, chosen_topics, remapped_topics
 
 STATIC = "/tf_static"
 GLOBAL = {TF, STATIC, "/clock", "/diagnostics", "/parameter_events", "/rosout"}  # whose names no namespace changes
-MOST_STATIC = 1000  # messages of static transforms that one publisher keeps in place of all that there were
+MAX_STATIC = 1000  # messages of static transforms that one publisher keeps in place of all that there were
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,7 @@ def topic_in_namespace(name: str, namespace: str | None) -> str:
 
 def _qos_of_static(count: int) -> Qos:
     """One publisher stands for all that there were: who comes late gets all transforms, not the last one's alone."""
-    return Qos(durability="transient_local", depth=max(1, min(count, MOST_STATIC)))
+    return Qos(durability="transient_local", depth=max(1, min(count, MAX_STATIC)))
 
 
 def _require_possible(archive: Archive, selection: Selection) -> None:

@@ -31,7 +31,7 @@ WITH_TRAJECTORY = (
     "geometry_msgs/msg/PoseStamped",
     "geometry_msgs/msg/PoseWithCovarianceStamped",
 )
-MOST_CAMERAS, MOST_PLOTS = 4, 12
+MAX_CAMERAS, MAX_PLOTS = 4, 12
 SPACE_SHARE, CAMERA_SHARE, PLOT_SHARE = 3.0, 1.4, 0.5
 
 
@@ -212,7 +212,7 @@ class Layout:
                 views.append(rrb.Spatial2DView(
                     origin=image, name=camera.picture.removeprefix("/"), contents=["$origin/**", *points]
                 ))  # fmt: skip
-        return [rrb.Vertical(*views[:MOST_CAMERAS])] if views else []
+        return [rrb.Vertical(*views[:MAX_CAMERAS])] if views else []
 
     def _default_cameras(self) -> Iterator[CameraView]:
         points = tuple(topic.name for topic in self._topics if topic.msgtype in (CLOUD, SCAN))
@@ -233,7 +233,7 @@ class Layout:
             there = [self._full(name) for name in plot.of if self._holds(self._full(name))]
             if there:
                 views.append(rrb.TimeSeriesView(name=plot.title, origin="/", contents=[f"{name}/**" for name in there]))
-        return views[:MOST_PLOTS]
+        return views[:MAX_PLOTS]
 
     def _log_views(self) -> list[Any]:
         diagnostics = [topic.name for topic in self._topics if topic.msgtype == DIAGNOSTICS]

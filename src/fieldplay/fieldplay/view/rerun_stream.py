@@ -20,7 +20,7 @@ from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
 from fieldplay.projection.points import points_from_scan
-from fieldplay.recording.record_source import LARGEST, LEAST_QUATERNION, STATIC, RecordBatch
+from fieldplay.recording.record_source import LARGEST, MIN_QUATERNION, STATIC, RecordBatch
 from fieldplay.report.panels.signals import QUANTITIES, TWIST, UNITS, Quantity
 from fieldplay.streams.image_topics import CAMERA_INFO, CAMERA_INFO_RECT
 
@@ -240,7 +240,7 @@ def are_transforms(positions: Array, orientations: Array) -> NDArray[np.bool_]:
     """Which places (n, 3) and quaternions (n, 4) are such (n,)."""
     numbers = np.concatenate([positions, orientations], axis=1)
     good: NDArray[np.bool_] = (np.abs(numbers) < LARGEST).all(axis=1)
-    good &= np.abs(orientations).max(axis=1) > LEAST_QUATERNION
+    good &= np.abs(orientations).max(axis=1) > MIN_QUATERNION
     return good
 
 
@@ -257,7 +257,7 @@ def pose_lists(record: records.Poses) -> Iterator[Entry]:
 def _arrows(positions: Array, orientations: Array) -> Entry:
     """Places (n, k, 3) with quaternions (n, k, 4)."""
     known = np.isfinite(positions).all(axis=2)
-    has_turn = np.isfinite(orientations).all(axis=2) & (np.abs(orientations).max(axis=2, initial=0) > LEAST_QUATERNION)
+    has_turn = np.isfinite(orientations).all(axis=2) & (np.abs(orientations).max(axis=2, initial=0) > MIN_QUATERNION)
     usable = np.where(has_turn[..., None], orientations, (0.0, 0.0, 0.0, 1.0))
     ahead = rotation_from_quaternion(usable)[..., 0] * np.where(has_turn, ARROW_M, 0.0)[..., None]
     columns = rr.Arrows3D.columns(vectors=ahead[known].astype(np.float32), origins=positions[known].astype(np.float32))

@@ -2,7 +2,7 @@
 
 from threading import TIMEOUT_MAX, Condition, Thread
 
-from fieldplay.player.player_time import MOST_WAITED_S, PlayerClock, SystemTime
+from fieldplay.player.player_time import MAX_WAITED_S, PlayerClock, SystemTime
 
 START = 1_656_931_512_000_000_000
 
@@ -112,7 +112,7 @@ class Passing(Condition):
 def test_wait_of_centuries_is_split() -> None:
     system, changed = SystemTime(), Passing()
     system.wait(changed, system.now() + 10**20)
-    assert changed.waited == [MOST_WAITED_S] and MOST_WAITED_S < TIMEOUT_MAX
+    assert changed.waited == [MAX_WAITED_S] and MAX_WAITED_S < TIMEOUT_MAX
 
 
 def notify(changed: Condition) -> None:

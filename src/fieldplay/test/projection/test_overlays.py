@@ -1,6 +1,6 @@
 """Which scan a picture gets, and when it gets it."""
 
-from fieldplay.projection.overlays import GRACE_S, MOST_WAITING, ImageAndScan, NearestPairs
+from fieldplay.projection.overlays import GRACE_S, MAX_WAITING, ImageAndScan, NearestPairs
 
 MS = 1_000_000
 
@@ -75,7 +75,7 @@ def test_burst_of_images_drops_oldest() -> None:
     for number in range(20):
         waiting.add_image(number * MS, f"picture {number}")
     assert waiting.is_pressed
-    assert waiting.first() == ImageAndScan(f"picture {20 - MOST_WAITING}", None)
+    assert waiting.first() == ImageAndScan(f"picture {20 - MAX_WAITING}", None)
 
 
 def test_backward_time_resets_pairing() -> None:

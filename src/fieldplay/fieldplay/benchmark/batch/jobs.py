@@ -25,11 +25,11 @@ MAX_MESSAGE_LENGTH = 4000  # characters of what a command says that are kept
 CAPTURE_LOCK = Lock()  # in a process: what a command prints is caught, and all threads share this
 Command = Callable[[Sequence[str]], int]
 MISSING_DASK = "batch needs the extra 'batch' (Dask): ./ws setup --with batch, or pip install 'fieldplay[batch]'"
-MOST_DEATHS = 2  # of workers with the same job: it is tried three times
+MAX_DEATHS = 2  # of workers with the same job: it is tried three times
 CONNECT_S = 10.0
 HERE = "127.0.0.1"
 SETTINGS = {
-    "distributed.scheduler.allowed-failures": MOST_DEATHS,
+    "distributed.scheduler.allowed-failures": MAX_DEATHS,
     "distributed.comm.timeouts.connect": CONNECT_S,  # also how long a scheduler that is gone is waited for
 }
 
@@ -358,7 +358,7 @@ def outcome_of_future(future: Any, job: Job) -> Outcome:
         outcome: Outcome = future.result()
         return outcome
     if type(error).__name__ == "KilledWorker":
-        return failure_of(job, f"{MOST_DEATHS + 1} workers died of it, one after the other")
+        return failure_of(job, f"{MAX_DEATHS + 1} workers died of it, one after the other")
     return failure_of(job, str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}")
 
 

@@ -49,7 +49,7 @@ OURS = (
     "COLCON_PREFIX_PATH", "PKG_CONFIG_PATH", "ROS_DISTRO", "ROS_VERSION", "ROS_PYTHON_VERSION",
 )  # fmt: skip
 LOG, TRAJECTORY, RESULT, WORK, BAG = "log.txt", "trajectory.tum", "result.json", "work", "bag"
-LEAST_LIMIT_S, LIMIT_PER_S = 600.0, 60.0  # of a method, at least and for each second of data
+MIN_LIMIT_S, LIMIT_PER_S = 600.0, 60.0  # of a method, at least and for each second of data
 
 
 # The environments of methods: one of Python for each below .ws/methods, as they pin libraries differently.
@@ -231,7 +231,7 @@ class Trial:
         settings = ProcessSettings(folder=work_folder, variables={**environment_of(method), **own}, log=folder / LOG)
         command = [fill_template(argument, values) for argument in method.command]
         background = [[fill_template(argument, values) for argument in each] for each in method.background]
-        usual_s = max(LEAST_LIMIT_S, LIMIT_PER_S * data_s)
+        usual_s = max(MIN_LIMIT_S, LIMIT_PER_S * data_s)
         limit_s = usual_s if self.part.limit_s is None else self.part.limit_s
         self.report(f"{method.name}: runs on {scans} messages of {fitting.sensors[method.scans].topic}, {data_s:.1f} s")
         ended = run_programs(command, background, settings, limit_s=limit_s)

@@ -56,7 +56,7 @@ SPANS, SCANS, REVOLUTIONS = 8, 100, 8  # that are looked at, spread over the arc
 NEAR_DEG, NEAR_M = 3.0, 0.5
 SEEN_FRACTION = 0.5  # of the scans
 SAME_NS = 5_000_000
-ENOUGH, FEWEST_BINS = 20, 3
+ENOUGH, MIN_BINS = 20, 3
 MAX_DIFFERENCE_S = 1.0  # by so much streams may start or end apart, and durations differ
 SENSORS = ("laser_", "radar_", "nav_", "visual_camera_", "ir_camera_")  # which the report's interval is about
 LATE_SETS = (5, 12)  # of which the report says that some sensors start late or end early
@@ -272,7 +272,7 @@ class Seeing:
         count = spectrum.shape[1]
         range_m = self.equation.range_m(np.arange(1, count + 1), self.bins or count)
         inside = np.flatnonzero((range_m >= 0) & (range_m <= self.farthest_m))
-        if len(inside) < FEWEST_BINS:
+        if len(inside) < MIN_BINS:
             return np.full(len(spectrum), np.nan)
         top = peak_bins(spectrum[:, inside[0] : inside[-1] + 1]) + inside[0]
         return self.equation.range_m(top, self.bins or count)

@@ -21,7 +21,7 @@ from fieldplay.streams.stream import Span, Stream
 PAUSE_NS = NS_PER_S // 2  # a turn does not go on behind a pause as long as this
 SOME = 0.1  # of the first block's rows
 PER_SPAN = 16  # revolutions, two seconds
-MOST_ROWS = 4096  # of one turn: a scanner that stands still must not make one of the whole table
+MAX_ROWS = 4096  # of one turn: a scanner that stands still must not make one of the whole table
 RowsOf = Callable[[int], TableRows]
 Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
 RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
@@ -128,8 +128,8 @@ class RevolutionFinder:
 
     def _split_long(self, rows: TableRows, start: int, end: int) -> None:
         """Go on with a turn by some rows; one that does not end is cut."""
-        while self._rows + end - start > MOST_ROWS:
-            start += MOST_ROWS - self._rows
+        while self._rows + end - start > MAX_ROWS:
+            start += MAX_ROWS - self._rows
             self._start(rows, start)
         self._rows += end - start
 

@@ -35,7 +35,7 @@ LEFT = np.array([1.0, 1.0, -1.0, -1.0])  # the side of wheels 1 to 4: left +1, r
 FRONT = np.array([1.0, -1.0, -1.0, 1.0])
 CLOSE_MM, CLOSE_DEG = 100.0, 5.0  # CAD values are up to 5 mm and 2 degrees off at each step of the chain
 NEAREST_POSE_NS = 600_000_000
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 PARAMETER = "camera_pose_angles"
 ANGLES = {"fixed_xyz": rotation_from_fixed_xyz, "moving_xyz": rotation_from_moving_xyz}
 JOINT_ORDERS = {"as numbered": (0, 1, 2, 3, 4, 5, 6), "third joint last": (0, 1, 6, 2, 3, 4, 5)}
@@ -186,7 +186,7 @@ def _rows(stream: Stream) -> list[records.Record]:
     """Rows from all over a stream, some thousands at most."""
     rows: list[records.Record] = []
     for index in range(len(stream.spans)):
-        if sum(map(len, rows)) >= MOST_ROWS:
+        if sum(map(len, rows)) >= MAX_ROWS:
             break
         rows.append(stream.load(index))
     return [record for record in rows if len(record)]

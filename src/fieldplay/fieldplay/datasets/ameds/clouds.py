@@ -27,8 +27,8 @@ from fieldplay.trajectories.trajectory import FusionError, Trajectory
 
 WINDOW_S = 16  # of clouds that are put onto each other
 REACH_S = 0.5
-FEWEST_CLOUDS = 40
-LEAST_FRACTION = 0.2  # of the sweep, by which the offset must lie to one side
+MIN_CLOUDS = 40
+MIN_FRACTION = 0.2  # of the sweep, by which the offset must lie to one side
 WITHIN_S = 0.05
 FARTHEST_M = 60.0
 Stamps = NDArray[np.int64]
@@ -39,7 +39,7 @@ TIME_NAMES = ("time", "t", "timestamp", "offset_time")
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LONGEST_SCAN, SHORTEST_SCAN = 2.0, 0.1  # in turns: what a field of times must span to be one of times in a unit
 FAR_TURNS = 10.0  # from the middle of a cloud's times
-MOST_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
+MAX_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
 LOOKED_AT = 3  # clouds, spread over the archive, that tell what their fields hold
 NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
 FAR_FROM_LASER_DEG = 0.1
@@ -65,7 +65,7 @@ def check_cloud_stamp(archive: Archive) -> None:
         return
     stamp_ns, clouds = _clouds(streams["lidar"], *window)
     truth = _ins(streams["odometry"], *window)
-    if len(stamp_ns) < FEWEST_CLOUDS or truth is None:
+    if len(stamp_ns) < MIN_CLOUDS or truth is None:
         return
     if archive.parameters["cloud_stamp"] == "end":
         stamp_ns = stamp_ns + round(2 * half_s * NS_PER_S)  # the times of the names again
@@ -79,7 +79,7 @@ def check_cloud_stamp(archive: Archive) -> None:
         return
     name = _name_of_first(streams["lidar"])
     text = f"by the motions of lidar and INS the middle of a sweep is {offset_s:+.3f} s from the time in a cloud's name"
-    if abs(offset_s) < 2 * LEAST_FRACTION * half_s:
+    if abs(offset_s) < 2 * MIN_FRACTION * half_s:
         archive.notes.append(f"measured: {text}: too near to tell start from end")
         return
     report_measurement(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), name)
@@ -305,7 +305,7 @@ def _longest(clouds: Sequence[Points], name: str) -> float:
             own = cloud[name][_are_returns(_positions(cloud))]
             own = own[np.isfinite(own)]
             if len(own):
-                spans.append(float(np.ptp(np.percentile(_from_middle(own), MOST_TIMES))))
+                spans.append(float(np.ptp(np.percentile(_from_middle(own), MAX_TIMES))))
     return max(spans)
 
 

@@ -25,7 +25,7 @@ from fieldplay.streams.stream import HeldStream, Stream
 KEY = "ground"
 WGS84_EPSG = 4979  # with heights above the ellipsoid
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4")])
-MOST_PLACES, MOST_SPANS = 200, 50
+MAX_PLACES, MAX_SPANS = 200, 50
 FAR_M = 1.0
 
 Floats = NDArray[np.float64]
@@ -125,11 +125,11 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         archive.notes.append(f"{ground.name}: no fixes, so nothing tells whether it is placed well")
         return
     positions = []
-    spans = spread(len(fixes.spans), MOST_SPANS)
+    spans = spread(len(fixes.spans), MAX_SPANS)
     for index in spans:
         record = fixes.load(index)
         if isinstance(record, records.Fix) and len(record):
-            rows = np.linspace(0, len(record) - 1, max(MOST_PLACES // len(spans), 2)).astype(int)
+            rows = np.linspace(0, len(record) - 1, max(MAX_PLACES // len(spans), 2)).astype(int)
             degrees = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)[rows]
             positions.append(degrees * [np.pi / 180, np.pi / 180, 1.0])
     geodetic = np.concatenate([np.zeros((0, 3)), *positions])

@@ -81,7 +81,7 @@ JOINTS = {  # the constants of RA_JOINT_PARAMS, one for each joint
     "potentiometer": {"offset": "pot.b", "per_rad": "pot.m"},
 }
 PARENT, CHILD = "payload", "lander"
-MOST_HEIGHT_M = 1.0
+MAX_HEIGHT_M = 1.0
 BASE_NUMBERS, IDENTITY = 7, (0, 0, 0, 1, 0, 0, 0)
 M_PER_MM = 1e-3
 AXES = 3
@@ -429,7 +429,7 @@ def _note_heights(archive: Archive, rows: Sequence[Extrinsic]) -> None:
     heights = {row.child: -(row.translation[2] + below_m) for row in rows}
     heights_text = ", ".join(f"{name} {height:.3f} m" for name, height in heights.items())
     text = f"frames on the deck lie so high above it: {heights_text}"
-    if all(0.0 <= height <= MOST_HEIGHT_M for height in heights.values()):
+    if all(0.0 <= height <= MAX_HEIGHT_M for height in heights.values()):
         archive.notes.append(f"parameters: {text}")
         return
     other = CHILD if rows[0].parent == PARENT else PARENT

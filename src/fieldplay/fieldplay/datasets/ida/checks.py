@@ -42,7 +42,7 @@ VARIANTS: Mapping[str, tuple[str, Compute]] = {
 MOTORS, CASE, ROTOR = "motors", "{}_case_temperature", "{}_rotor_temperature"
 CLOSE_DEG_C = 1.0
 LONGEST_S = 1.0  # after a longer gap it is not known what happened in it: the model begins anew
-MOST_SPANS = 12
+MAX_SPANS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -229,7 +229,7 @@ def check_rotors(archive: Archive) -> None:
         return
     rotor = rotor_from_settings(archive.spec.constants["rotor"])
     differences: dict[str, list[tuple[int, Array]]] = {}
-    for index in spread(len(motors.spans), MOST_SPANS):
+    for index in spread(len(motors.spans), MAX_SPANS):
         for joint, difference in _rotors_of_span(archive, rotor, motors, index=index):
             differences.setdefault(joint, []).append((index, np.abs(difference)))
     for joint, parts in differences.items():

@@ -29,8 +29,8 @@ from fieldplay.messages import records
 WRENCH, COMPUTED = "wrench", "wrench_computed"
 ENCODERS, TORQUES = (tuple(f"{name}{joint}" for joint in range(1, len(JOINTS) + 1)) for name in ("enc", "tau"))
 POWER_BITS = np.arange(len(JOINTS))  # of `stat`
-MOST_SPANS = 24
-LEAST_RATE_RAD_S, LEAST_ROWS, LEAST_SPREAD = 1e-4, 20, 1e-3
+MAX_SPANS = 24
+MIN_RATE_RAD_S, MIN_ROWS, MIN_SPREAD = 1e-4, 20, 1e-3
 CLOSE_KA = 0.05
 CLOSE_N, CLOSE_SHARE = 0.5, 0.05  # of the archive's force: more is reported
 
@@ -100,7 +100,7 @@ def check_forces(archive: Archive) -> None:
     if archived is None or computed is None:
         return
     distances, size, worst, alone = [], [], (0.0, 0), np.zeros(2, np.int64)
-    for index in spread(len(archived.spans), MOST_SPANS):
+    for index in spread(len(archived.spans), MAX_SPANS):
         theirs, ours = archived.load(index), computed.load(index)
         if not isinstance(theirs, records.Wrench) or not isinstance(ours, records.Wrench):
             raise TypeError("expected wrenches")
@@ -133,7 +133,7 @@ def check_torques(archive: Archive) -> None:
     constants = archive.spec.constants["torque"]
     if joints is None or motors is None:
         return
-    rows = [_torque_rows(joints.load(index), motors.load(index)) for index in spread(len(joints.spans), MOST_SPANS)]
+    rows = [_torque_rows(joints.load(index), motors.load(index)) for index in spread(len(joints.spans), MAX_SPANS)]
     for number, name in enumerate(JOINTS):
         parts = [part for own_rows in rows for joint, part in own_rows if joint == name]
         table = np.concatenate(parts) if parts else np.zeros((0, 3))
@@ -160,17 +160,17 @@ def _torque_rows(joints: records.Record, motors: records.Record) -> list[tuple[s
         of_joint, of_motor = joints.names.index(name), motors.names.index(name)
         columns = (joints.effort[left, of_joint], motors.effort[right, of_motor], joints.velocity[left, of_joint])
         table = np.stack(columns, axis=-1)
-        turns = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > LEAST_RATE_RAD_S)
+        turns = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > MIN_RATE_RAD_S)
         tables.append((name, np.column_stack([table[turns, :2], np.sign(table[turns, 2])])))
     return tables
 
 
 def _torque_fit(table: Array) -> tuple[float, float] | None:
     """Ka with its sign in Nm/A and the no-load current in A of I = torque / Ka + I_nl sign(rate); None without both."""
-    if len(table) < LEAST_ROWS:
+    if len(table) < MIN_ROWS:
         return None
     matrix = table[:, [0, 2]] / (np.abs(table[:, 0]).max(), 1.0)
     (slope, no_load_a), _, rank, values = np.linalg.lstsq(matrix, table[:, 1], rcond=None)
-    if rank < 2 or values[1] < LEAST_SPREAD * values[0] or slope == 0:
+    if rank < 2 or values[1] < MIN_SPREAD * values[0] or slope == 0:
         return None
     return float(np.abs(table[:, 0]).max() / slope), float(no_load_a)

@@ -24,7 +24,7 @@ TIME = plain_key("time")
 PREFIXES = {plain_key(kind): kind for kind in (ARM, SYSTEM)}
 ARM_KEYS = re.compile(r"ace.*|mtr(?!vo1t).*|jnt.*|ref|htrcrnt|agnd")
 CACHED_FILES = 8
-MOST_KEYS = 500  # a file has some sixty
+MAX_KEYS = 500  # a file has some sixty
 
 Stamps = NDArray[np.int64]
 
@@ -69,8 +69,8 @@ def blocks_of_lines(lines: Sequence[KeyLine]) -> Iterator[dict[str, KeyLine]]:
     for line in lines:
         key = plain_key(line.key)
         if key and key not in ranks:
-            order.insert(last + 1 if len(order) < MOST_KEYS else len(order), key)
-            ranks = {name: rank for rank, name in enumerate(order)} if len(order) <= MOST_KEYS else ranks
+            order.insert(last + 1 if len(order) < MAX_KEYS else len(order), key)
+            ranks = {name: rank for rank, name in enumerate(order)} if len(order) <= MAX_KEYS else ranks
             ranks.setdefault(key, len(order))
         if (not key and line.matches(HEADING)) or (key and ranks[key] <= last):
             if block:

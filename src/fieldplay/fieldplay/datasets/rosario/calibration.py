@@ -20,7 +20,7 @@ LEFT, RIGHT, IMU, BASE, GPS = "left_camera", "right_camera", "imu", "base_link",
 MODELS = {"radtan": ("plumb_bob", 5), "equidistant": ("equidistant", 4)}
 TURN_ERROR = 1e-2  # a matrix that is further from a rotation than this is none
 OPENCV_START = b"%YAML"
-MOST_PX = 65_535  # no picture is wider or higher
+MAX_PX = 65_535  # no picture is wider or higher
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,8 +128,8 @@ class _Entries:
             return None
         name, count = MODELS[model]
         fx, fy, cx, cy = map(float, intrinsics)
-        if min(fx, fy, *size) <= 0 or max(size) > MOST_PX:
-            requested = f"focal lengths and a resolution above 0, this up to {MOST_PX}"
+        if min(fx, fy, *size) <= 0 or max(size) > MAX_PX:
+            requested = f"focal lengths and a resolution above 0, this up to {MAX_PX}"
             self.report(
                 "bad_value", f"{part}: expected {requested}, got {_short_text(intrinsics)} and {_short_text(size)}"
             )

@@ -21,13 +21,13 @@ from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 
 REAR_FIELDS = (9, 13)  # of the controller's text
-LEAST_STATUS = 2  # of NavSatStatus: RTK
-FEWEST_SECONDS = 5
+MIN_STATUS = 2  # of NavSatStatus: RTK
+MIN_SECONDS = 5
 MOVING_M_S = 0.2  # by RTK; below it noise tells more than the wheels
 TURNING_RAD_S = 0.01  # rms of the turn rate, below which it tells nothing
 LARGEST_RATIO = 2.0  # of the wheels' speed to RTK's, either way, that a slip or a wrong diameter may explain
-LEAST_TRACK = 0.3  # share of the track, below which left and right are not told apart
-LEAST_UNITS = 5.0  # by which the steering must vary
+MIN_TRACK = 0.3  # share of the track, below which left and right are not told apart
+MIN_UNITS = 5.0  # by which the steering must vary
 ZERO_UNITS = 5.0  # by which its zero may be off: a degree
 LIMIT_TOLERANCE_DEG = 0.5
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ TRUTH_RMS_M = 2.0
 LONGEST_STEP_NS = NS_PER_S  # between fixes, for places between them
 SHORTEST_PATH_M = 1.0
 SHORT_FRACTION = 0.97
-FEWEST_POSITIONS = 5
+MIN_POSITIONS = 5
 Stamps = NDArray[np.int64]
 
 
@@ -105,7 +105,7 @@ def _measurements(archive: Archive) -> Iterator[Measurement]:
 def _speed_unit(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
     """The mean of the rear wheels in metres per second, by either unit, over RTK's speed."""
     known = np.isfinite(motion.rtk_m_s) & (motion.rtk_m_s > MOVING_M_S)
-    if known.sum() < FEWEST_SECONDS:
+    if known.sum() < MIN_SECONDS:
         return
     numbers, rtk = ((motion.left + motion.right) / 2)[known], motion.rtk_m_s[known]
     ratio = float((numbers * rtk).sum() / (rtk**2).sum())
@@ -132,13 +132,13 @@ def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement
     """In a turn to the left the right wheel is faster: by the track, for each unit of turn rate."""
     drives = _steady(motion)
     turn = motion.turn_rad_s[drives]
-    if len(turn) < FEWEST_SECONDS or np.sqrt((turn**2).mean()) < TURNING_RAD_S:
+    if len(turn) < MIN_SECONDS or np.sqrt((turn**2).mean()) < TURNING_RAD_S:
         return
     factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
     faster = ((motion.right - motion.left) * motion.direction)[drives] * factor
     track_m = float((faster * turn).sum() / (turn**2).sum())
     text = f"the right wheel is faster in turns to the left as by a track of {track_m:.2f} m"
-    if abs(track_m) < LEAST_TRACK * _robot(archive)["track_m"]:
+    if abs(track_m) < MIN_TRACK * _robot(archive)["track_m"]:
         yield Measurement(f"{text}: too little to tell left from right")
         return
     chosen = archive.parameters["left_wheel_field"]
@@ -150,7 +150,7 @@ def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
     """Turn rate over speed against the steering's units: a line, whose slope tells the sign and whose root the zero."""
     drives = _steady(motion)
     units, turn = motion.steering[drives], motion.turn_rad_s[drives]
-    if len(turn) < FEWEST_SECONDS or units.std() < LEAST_UNITS:
+    if len(turn) < MIN_SECONDS or units.std() < MIN_UNITS:
         return
     factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
     speed = ((motion.left + motion.right) / 2 * motion.direction)[drives] * factor
@@ -249,7 +249,7 @@ def _position_columns(record: records.Record) -> dict[str, Floats]:
         raise TypeError(f"expected fixes, got {type(record).__name__}")
     altitude = np.nan_to_num(record.altitude_m)
     positions = earth_centred_from_geodetic(np.radians(record.latitude_deg), np.radians(record.longitude_deg), altitude)
-    positions[record.status < LEAST_STATUS] = np.nan
+    positions[record.status < MIN_STATUS] = np.nan
     return dict(zip("xyz", positions.T, strict=True))
 
 
@@ -348,7 +348,7 @@ def check_ground_truth(archive: Archive, file: str) -> None:
         return
     truth, fixes = _truth(archive.streams["ground_truth"]), _fixes(archive.streams["fix"])
     positions, near = _positions_at(fixes, truth[0])
-    if near.sum() < FEWEST_POSITIONS:
+    if near.sum() < MIN_POSITIONS:
         archive.notes.append(f"warning: {file}: {int(near.sum())} rows have fixes around them: is it of this sequence?")
         return
     angle_deg, rms_m, length_m = _fit(truth[1][near], positions[near])

@@ -34,7 +34,7 @@ NUMBERS = (
 )
 DIALECT = Dialect(("time", *NUMBERS), " ")
 LINE = r"^\s*(?<time>[^\s,]+)(?:\s[^$]*)?\$(?<body>[^*]*)\*(?<sum>[0-9A-Fa-f]{2})\s*$"
-FEWEST_FIELDS = {"GGA": 12, "RMC": 9}
+MIN_FIELDS = {"GGA": 12, "RMC": 9}
 CHECKED = {"quality": 6, "hdop": 8, "altitude": 9, "separation": 11, "speed": 7, "course": 8}  # fields with numbers
 LARGEST_DEG = {"latitude": 90, "longitude": 180}
 
@@ -84,7 +84,7 @@ def rows_from_log(block: bytes) -> ParsedRows:
     issues.extend(parts.filter(wrong).select("line", fault=_checksum_issue("wrong_checksum", _wrong_sum())))
     split = polars.col("body").str.split(",")
     parts = parts.filter(~wrong).with_columns(fields=split, kind=split.list.first().str.slice(-3))
-    return _rows(parts.filter(polars.col("kind").is_in(list(FEWEST_FIELDS))), issues)
+    return _rows(parts.filter(polars.col("kind").is_in(list(MIN_FIELDS))), issues)
 
 
 def _texts(block: bytes) -> list[str]:
@@ -186,7 +186,7 @@ def _utc(date: polars.Expr, time: polars.Expr) -> polars.Expr:
 
 def _first_issue() -> polars.Expr:
     """The first issue of a sentence, null where there is none."""
-    few = polars.col("fields").list.len() < polars.col("kind").replace_strict(FEWEST_FIELDS, return_dtype=polars.UInt32)
+    few = polars.col("fields").list.len() < polars.col("kind").replace_strict(MIN_FIELDS, return_dtype=polars.UInt32)
     got = polars.format("expected more fields of {}, got {}", "kind", polars.col("fields").list.len())
     no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown_text("time"))
     issues = [

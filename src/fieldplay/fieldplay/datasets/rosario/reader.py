@@ -54,7 +54,7 @@ from fieldplay.streams.stream import Stream
 
 CALIBRATIONS = r"calibration_?\d*\.(ya?ml|txt)"
 TYPICAL_TOPICS = {"gps/fix", "gps/vel", "odom"}  # of which a bag of this dataset has some, besides the cameras
-FEWEST_TYPICAL_TOPICS = 2
+MIN_TYPICAL_TOPICS = 2
 LEFT, RIGHT = "left", "right"
 
 
@@ -76,7 +76,7 @@ def _is_bag(path: Path) -> bool:
     listed = [topic.name for topic in bag.topics] if isinstance(bag, Ros2Bag) else []  # metadata are quicker than all
     topics = {topic.lstrip("/") for topic in listed or bag.kinds}
     bag.close()
-    return bool(topics & bags.IMAGE_TOPICS) and len(topics & TYPICAL_TOPICS) >= FEWEST_TYPICAL_TOPICS
+    return bool(topics & bags.IMAGE_TOPICS) and len(topics & TYPICAL_TOPICS) >= MIN_TYPICAL_TOPICS
 
 
 def _open_ros2_bag(path: Path, report: Report) -> Bag:

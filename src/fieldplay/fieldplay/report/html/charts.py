@@ -21,7 +21,7 @@ from fieldplay.core.timestamps import utc_text
 from fieldplay.report.html.page import Html, element, join_html, path_text
 
 BREAK_ROOM = 0.8  # of a label, by the most labels that are wanted
-MOST_TORN = 24  # more strips with edges would hide what is between them
+MAX_TORN = 24  # more strips with edges would hide what is between them
 Strip = Callable[[Break], str]
 MARK_FRACTION, MARKS_FRACTION = 0.02, 0.3  # of an axis, for one mark and for all at most
 DATED_FROM_S, DATED_SINCE_NS = 3600.0, 315_532_800 * NS_PER_S  # shorter ones, and clocks set before 1980, have no dates
@@ -31,9 +31,9 @@ Array = NDArray[np.float64]
 FAR = 4.0  # steps without a value that break a curve
 UNITS = 1000  # of a drawing, in either direction
 SERIES_COLOURS = 8
-MOST_SERIES = 8
+MAX_SERIES = 8
 NARROWEST, WIDEST = 1.0, 1.9  # width by height
-LEAST_M = 0.02
+MIN_M = 0.02
 
 
 # Axes of time without the gaps of a recording, and the marks that stand for these.
@@ -58,7 +58,7 @@ def break_marks_across(axis: Axis, *, units: int, most: int = 4) -> Html:
 
 
 def _marks(axis: Axis, strip: Strip, *, most: int) -> Html:
-    torn = axis.breaks if len(axis.breaks) <= MOST_TORN else _breaks_with_room(axis.breaks, BREAK_ROOM / most)
+    torn = axis.breaks if len(axis.breaks) <= MAX_TORN else _breaks_with_room(axis.breaks, BREAK_ROOM / most)
     plain = [] if torn is axis.breaks else [each for each in axis.breaks if each not in torn]
     kinds = (("break plain", plain), ("break", torn))
     paths = (element("path", d=Html("".join(map(strip, some))), class_=kind) for kind, some in kinds if some)
@@ -222,7 +222,7 @@ def line_chart(
 ) -> Html:
     """A chart with a legend where there are several curves."""
     finite_curves = [curve for curve in curves if np.isfinite(curve.y).any()]
-    shown = finite_curves[:MOST_SERIES]
+    shown = finite_curves[:MAX_SERIES]
     y_axis = _y_axis(shown)
     left_out = f"{len(finite_curves) - len(shown)} more not drawn" if len(finite_curves) > len(shown) else ""
     colours = [index if curve.colour is None else curve.colour for index, curve in enumerate(shown)]
@@ -402,7 +402,7 @@ class Plane:
         return self.x_low <= x <= self.x_high and self.y_low <= y <= self.y_high
 
 
-def plane_of_points(points: Array, *, room: float = 0.08, least_m: float = LEAST_M) -> Plane:
+def plane_of_points(points: Array, *, room: float = 0.08, least_m: float = MIN_M) -> Plane:
     """The piece that holds points (n, 2), with room around them, not too narrow and not too wide."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2

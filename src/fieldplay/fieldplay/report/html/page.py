@@ -12,7 +12,7 @@ from pathlib import Path
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
 
-MOST_CHARACTERS = 1000
+MAX_CHARACTERS = 1000
 UNPRINTABLE = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 GENERATOR = "fieldplay report"
 # Nothing may be fetched, and nothing runs: what a bag holds cannot change that.
@@ -35,7 +35,7 @@ def text(value: object) -> Html:
     if isinstance(value, Html):
         return value
     shown = str(value)
-    return _escape(shown if len(shown) <= MOST_CHARACTERS else shown[:MOST_CHARACTERS] + "…")
+    return _escape(shown if len(shown) <= MAX_CHARACTERS else shown[:MAX_CHARACTERS] + "…")
 
 
 def path_text(name: str) -> Html:

@@ -32,7 +32,7 @@ from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.trajectory import Trajectory
 
 LENGTHS = 30  # along the axis of lengths
-LEAST_STARTS = 8  # of ways: fewer tell no percentiles
+MIN_STARTS = 8  # of ways: fewer tell no percentiles
 MAX_LENGTH_FRACTION = 0.6  # of the whole way
 DRAWN_POINTS = 600  # of a curve over time
 ALIGNED = {
@@ -44,7 +44,7 @@ ALIGNED = {
 }
 PERCENT, DEGREES = 100.0, float(np.degrees(1.0))
 
-MOST_POINTS = 4000
+MAX_POINTS = 4000
 INCHES, DOTS_PER_INCH = (13.0, 8.0), 110
 
 
@@ -95,7 +95,7 @@ def lengthwise(evaluation: Evaluation, *, is_rotation: bool) -> Array:
     rows = []
     for interval_m in np.arange(1, LENGTHS + 1) / LENGTHS * MAX_LENGTH_FRACTION * length_m:
         errors = evaluation.over_length(float(interval_m)).errors
-        if len(errors) >= LEAST_STARTS:
+        if len(errors) >= MIN_STARTS:
             values = _values(errors, is_rotation=is_rotation)
             rows.append([interval_m, *np.percentile(values, (25, 50, 75, 95))])
     return np.array(rows, np.float64).reshape(-1, 5)
@@ -181,7 +181,7 @@ def _named_trajectories(comparisons: Sequence[Comparison]) -> list[tuple[str, Tr
 
 
 def _decimate(points: Array) -> Array:
-    return points[:: max(1, len(points) // MOST_POINTS)]
+    return points[:: max(1, len(points) // MAX_POINTS)]
 
 
 def png_of(comparisons: Sequence[Comparison]) -> bytes:

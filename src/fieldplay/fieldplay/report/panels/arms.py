@@ -22,11 +22,11 @@ from fieldplay.report.panels.overview import Overview
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOOL, LINKS = "tool_cylindrical", ("link_1", "link_2", "link_3", "effector")
-POSTURES, MOST_ARROWS, MOST_MOTIONS = 6, 24, 4
+POSTURES, MAX_ARROWS, MAX_MOTIONS = 6, 24, 4
 PAUSE_NS = 60 * NS_PER_S  # so long without a posture: what comes then is another motion
 MAX_FORCES = 4000
 ARROW_FRACTION, HEAD_FRACTION = 0.18, 0.25  # of the longest arrow in the width, and of the head in its arrow
-LEAST_M = 0.5
+MIN_M = 0.5
 WAY, FORCE = "s7", "s6"
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ class ArmPanel:
         motions = [(arm, motion) for arm in _arms(self._frames) for motion in self._motions(arm)]
         if not motions:
             return []
-        longest = sorted(range(len(motions)), key=lambda index: -len(motions[index][1].stamp_ns))[:MOST_MOTIONS]
+        longest = sorted(range(len(motions)), key=lambda index: -len(motions[index][1].stamp_ns))[:MAX_MOTIONS]
         figures = [figure for index in sorted(longest) for figure in _figures(*motions[index])]
         left_out = len(motions) - len(longest)
         more = element("p", f"{left_out} shorter motions are not shown.", class_="muted") if left_out else ""
@@ -154,10 +154,10 @@ def _figure(title: str, details: str, motion: _Motion, *, points: Array, arrows:
     tool_path, corners = points[:, -1], points.reshape(-1, 2)
     chosen = np.unique(np.linspace(0, len(points) - 1, POSTURES).astype(int))
     longest = float(np.linalg.norm(motion.forces, axis=1).max(initial=0.0))
-    width = plane_of_points(corners, least_m=LEAST_M).width
+    width = plane_of_points(corners, least_m=MIN_M).width
     shafts = arrows * (ARROW_FRACTION * width / longest) if longest > 0 else arrows[:0]
     tails = tool_path[motion.rows][: len(shafts)]
-    plane = plane_of_points(np.concatenate([corners, tails + shafts]), least_m=LEAST_M)
+    plane = plane_of_points(np.concatenate([corners, tails + shafts]), least_m=MIN_M)
     layers = [route(plane, tool_path, WAY), *(route(plane, points[k], f"s{i}") for i, k in enumerate(chosen.tolist()))]
     layers += _arrows(plane, tails, shafts)
     seconds = (motion.stamp_ns[chosen] - motion.stamp_ns[0]) / NS_PER_S
@@ -174,7 +174,7 @@ def _figure(title: str, details: str, motion: _Motion, *, points: Array, arrows:
 
 def _arrows(plane: Plane, tails: Array, shafts: Array) -> list[Html]:
     """Some arrows (k, 2) from their points (k, 2) on."""
-    chosen = np.unique(np.linspace(0, len(tails) - 1, min(MOST_ARROWS, len(tails))).astype(int))
+    chosen = np.unique(np.linspace(0, len(tails) - 1, min(MAX_ARROWS, len(tails))).astype(int))
     tails, shafts = tails[chosen], shafts[chosen]
     across = np.stack([-shafts[:, 1], shafts[:, 0]], axis=-1)
     tips = tails + shafts

@@ -44,25 +44,25 @@ OFF_EDGE = 0.25  # of a cell, so that beams at quarters of a degree do not lie o
 MAX_ROWS = 200
 SECTORS = 360  # of a revolution
 SECTOR_REACH = 2  # to either side of a return, so that there is no gap between those of a radar
-MOST_BEAMS = 2000
+MAX_BEAMS = 2000
 Counts = NDArray[np.int64]
-SHOWN_FRACTION, STEP_M, MOST_M = 0.99, 5.0, 80.0
+SHOWN_FRACTION, STEP_M, MAX_M = 0.99, 5.0, 80.0
 TICKS_DEG = range(180, -181, -45)
-LEAST_LEVEL = 0.5  # of a sensor's z axis upwards or downwards; else it stands on its edge
+MIN_LEVEL = 0.5  # of a sensor's z axis upwards or downwards; else it stands on its edge
 QUANTILES = (0.1, 0.5, 0.9)
 ROWS = 160  # of a picture over time
 NEAREST_M, FARTHEST_M, BIN_M = -15.0, 15.0, 0.5
 NEAR_IN_TIME_NS = NS_PER_S
 SCAN = "sensor_msgs/msg/LaserScan"
-MOST_TOPICS = 12
+MAX_TOPICS = 12
 MAX_SCANS = 2
 FARTHEST_POINT_M = 1e6
 Points = NDArray[np.float64]
 SUSPECT_RATIO = "std_msgs/msg/Float32"
 FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end
 OBJECTS, VISIBLE = "/reference_objects", 0.5  # how the topic ends; markers more transparent are not there
-MOST_SENSORS = 8
-MOST_BYTES = 100_000  # of a revolution: more is no radar that gives one range for each bearing
+MAX_SENSORS = 8
+MAX_BYTES = 100_000  # of a revolution: more is no radar that gives one range for each bearing
 FLAT = 1e-3  # of the range
 LEAD = (
     "Range against bearing as seen from above, the left on the left; a sensor that stands on its edge has the angles "
@@ -102,7 +102,7 @@ class LaserSeen:
     def add(self, record: LaserScans, frame: str) -> None:
         """Further scans, all with as many ranges."""
         ranges = record.ranges_m[:, : record.count[0]].copy()
-        if not 0 < ranges.shape[1] <= MOST_BEAMS:
+        if not 0 < ranges.shape[1] <= MAX_BEAMS:
             return
         low, high, starts, steps = (
             record.range_min_m,
@@ -195,7 +195,7 @@ def display_range_m(grids: Sequence[BearingCounts]) -> float:
     """The range of the figures, which covers nearly all returns."""
     counts = np.sum([grid.counts.sum(axis=0) for grid in grids], axis=0)
     reached = np.searchsorted(np.cumsum(counts), SHOWN_FRACTION * counts.sum()) + 1
-    return float(np.clip(STEP_M * np.ceil(reached * CELL_M / STEP_M - 0.1), STEP_M, MOST_M))
+    return float(np.clip(STEP_M * np.ceil(reached * CELL_M / STEP_M - 0.1), STEP_M, MAX_M))
 
 
 def density_figure(
@@ -260,7 +260,7 @@ def _level(frames: Frames, frame: str) -> _Level:
     if transform is None or carrying == frame:
         return _Level()
     rotation = transform[0][0, :3, :3]
-    if abs(rotation[2, 2]) < LEAST_LEVEL:
+    if abs(rotation[2, 2]) < MIN_LEVEL:
         return _Level(is_level=False)
     return _Level(float(np.sign(rotation[2, 2])), float(np.degrees(np.arctan2(rotation[1, 0], rotation[0, 0]))))
 
@@ -400,13 +400,13 @@ class ScanPanel:
     def sections(self, overview: Overview) -> list[Section]:
         """One scan of each topic."""
         figures = []
-        for topic, content in overview.in_order(self._topics)[:MOST_TOPICS]:
+        for topic, content in overview.in_order(self._topics)[:MAX_TOPICS]:
             scans = [scan for scan in content.samples.items() if len(scan.points)]
             if scans:
                 figures.append(_figure(overview, topic, scans[middle_of([scan.log_ns for scan in scans])]))
         if not figures:
             return []
-        left_out = len(self._topics) - MOST_TOPICS
+        left_out = len(self._topics) - MAX_TOPICS
         more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
         lead = "One scan of each scanner in its own frame, x to the right and y up."
         return [Section("scans", "Laser scans", join_html([cards(figures), more]), lead)]
@@ -462,7 +462,7 @@ class BearingPanel:
         radars = {t: seen for t, seen in overview.in_order(self._radars) if seen is not None and seen.rows.seen}
         if not raw and not radars:
             return []
-        figures = self._figures(overview, dict(list(raw.items())[:MOST_SENSORS]), radars)
+        figures = self._figures(overview, dict(list(raw.items())[:MAX_SENSORS]), radars)
         body = join_html([*figures, self._verdict_table(overview)])
         return [Section("bearings", "Range sensors against bearing", body, LEAD)]
 
@@ -525,11 +525,11 @@ class BearingPanel:
                 continue
             try:
                 rows = framed.record.load(0)
-                points = points_from_rows(rows).astype(np.float64) if rows.nbytes <= MOST_BYTES else np.zeros((0, 3))
+                points = points_from_rows(rows).astype(np.float64) if rows.nbytes <= MAX_BYTES else np.zeros((0, 3))
             except ArchiveError:
                 continue
             off_plane = np.abs(points[:, 2]) > FLAT * (1 + np.linalg.norm(points, axis=1))
-            if rows.nbytes > MOST_BYTES or off_plane.any():
+            if rows.nbytes > MAX_BYTES or off_plane.any():
                 seen = self._radars[batch.topic] = None
             elif len(points):
                 seen.add(int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points)

@@ -44,7 +44,7 @@ MAX_LABELS = 24
 NARROW, WIDE = 330.0, 720.0  # widths in pixels of a picture on a phone and on a desk
 LETTER, LINE = 6.6, 17.0  # size of a letter and height of a label, in pixels
 Array = NDArray[np.float64]
-MAX_LINES, MOST_LINE_CAMERAS = 48, 8
+MAX_LINES, MAX_LINE_CAMERAS = 48, 8
 COLUMNS, ROWS = 480, 160  # of a figure
 ROWS_OF_MOSAIC = 2
 NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose numbers are no brightness
@@ -55,7 +55,7 @@ LINES_LEAD = (
 Pixels = NDArray[np.uint8]
 PNG = b"\x89PNG"
 LARGE, SMALL = 960, 560  # pixels of width
-MOST_CAMERAS = 16
+MAX_CAMERAS = 16
 RECTIFIED = "rect"  # what the names of rectified pictures have in them
 MAX_IMAGES = 2
 LEAD = (
@@ -257,7 +257,7 @@ class ImageLinePanel:
         """Two figures for each camera with images at several times."""
         topics = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
         figures: list[Html] = []
-        for topic, camera in topics[:MOST_LINE_CAMERAS]:
+        for topic, camera in topics[:MAX_LINE_CAMERAS]:
             lines = camera.samples.items()
             if len({line.stamp_ns for line in lines}) > 1:
                 figures += [
@@ -394,11 +394,11 @@ class CameraPanel:
     def sections(self, overview: Overview) -> list[Section]:
         """A group for each camera."""
         requested = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
-        optional_groups = (self._group(overview, topic, camera) for topic, camera in requested[:MOST_CAMERAS])
+        optional_groups = (self._group(overview, topic, camera) for topic, camera in requested[:MAX_CAMERAS])
         groups = [group for group in optional_groups if group is not None]
         if not groups:
             return []
-        left_out = len(requested) - MOST_CAMERAS
+        left_out = len(requested) - MAX_CAMERAS
         more = element("p", f"{left_out} more cameras are not shown.", class_="muted") if left_out > 0 else ""
         return [Section("pictures", "What the cameras saw", join_html([*groups, more]), LEAD)]
 

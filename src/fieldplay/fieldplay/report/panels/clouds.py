@@ -33,7 +33,7 @@ POINTS_PER_CELL = 0.5
 LIGHT = (-0.5, 0.5, 0.7)  # towards the light: x, y and z
 EXAGGERATED = 1.2
 DARKEST, BRIGHTEST = 0.62, 1.25
-LEAST_HEIGHT_M = 0.05
+MIN_HEIGHT_M = 0.05
 SMOOTHED_CELLS = 1.8
 
 Array = NDArray[np.float64]
@@ -41,11 +41,11 @@ Array = NDArray[np.float64]
 MAX_SWEEPS = 40
 MAX_POINTS = 16_000  # of each sweep but the first, which is shown alone too
 FIRST_POINTS = 200_000
-MOST_TOPICS = 6
+MAX_TOPICS = 6
 FAR_FRACTION = 0.985  # of the points; the few that lie further out would make the rest small
 AROUND_M = 12.0
 FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
-LEAST_TURN = 1e-4  # of a quaternion's numbers
+MIN_TURN = 1e-4  # of a quaternion's numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def relief_of_points(points: Array, plane: Plane) -> CloudRelief | None:
     heights, weights = _grid(points, plane, cell_m, shape=(max(1, round(across / plane.ratio)), across))
     there = weights > 0
     low, high = (float(value) for value in np.percentile(heights[there], (1, 99)))
-    high = max(high, low + LEAST_HEIGHT_M)
+    high = max(high, low + MIN_HEIGHT_M)
     colours = colour_map((heights - low) / (high - low)).astype(np.float64)
     lit = np.clip(colours * _shade(heights, there, cell_m)[..., None], 0, 255)
     pixels = np.zeros((*heights.shape, 4), np.uint8)
@@ -161,13 +161,13 @@ class CloudPanel:
     def sections(self, overview: Overview) -> list[Section]:
         """For each topic the sweeps together and the first alone."""
         figures: list[Html] = []
-        for topic, content in overview.in_order(self._topics)[:MOST_TOPICS]:
+        for topic, content in overview.in_order(self._topics)[:MAX_TOPICS]:
             sweeps = [sweep for sweep in content.samples.items() if len(sweep.points)]
             if sweeps:
                 figures += _figures(overview, topic, sweeps, count=content.samples.seen)
         if not figures:
             return []
-        left_out = len(self._topics) - MOST_TOPICS
+        left_out = len(self._topics) - MAX_TOPICS
         more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
         lead = "Seen from above, coloured by height and lit from the north-west."
         return [Section("clouds", "Point clouds", join_html([cards(figures, "wide"), more]), lead)]
@@ -215,7 +215,7 @@ def _merge_in_world(frames: Frames, sweeps: list[_Sweep]) -> _MergedSweeps | Non
 def _turns(edge: FrameEdge) -> bool:
     """Whether an odometry tells an attitude, and not always the same."""
     _, rows = edge.rows.rows()
-    return bool(np.ptp(rows[:, 3:], axis=0).max() > LEAST_TURN)
+    return bool(np.ptp(rows[:, 3:], axis=0).max() > MIN_TURN)
 
 
 def _merge_sweeps(

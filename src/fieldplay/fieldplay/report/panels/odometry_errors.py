@@ -14,7 +14,7 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import MOST_SERIES
+from fieldplay.report.html.charts import MAX_SERIES
 from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text, plain_table
 from fieldplay.report.html.trajectory_figures import Named, error_figures
 from fieldplay.report.panels.overview import Overview
@@ -23,7 +23,7 @@ from fieldplay.trajectories.pose_topics import poses_of_record
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
 MAX_POSES = 4000
-LEAST_LENGTH_M = 0.5  # of the truth: below it there is nothing to compare
+MIN_LENGTH_M = 0.5  # of the truth: below it there is nothing to compare
 LEAD = (
     "Relative errors are those of the motion over a length of the truth's way, from each pose on, and do not depend on "
     "how the two lie upon each other. The distance over time does: the first poses are laid upon each other."
@@ -90,7 +90,7 @@ class OdometryErrorPanel:
             )
             if evaluation is not None:
                 evaluations.append(Named(label=topic.name, evaluation=evaluation, start_ns=header_start_ns))
-        return evaluations[:MOST_SERIES]
+        return evaluations[:MAX_SERIES]
 
     def _lever_arm(self, child: str, true_child: str) -> Array | None:
         """The truth's frame in that of an odometry, if it stands fixed there."""
@@ -108,7 +108,7 @@ def _evaluate(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:
         evaluation = evaluate(EvaluationSettings(within_s=within_s), estimate, truth)
     except FusionError:
         return None
-    return evaluation if evaluation.travelled_m[-1] >= LEAST_LENGTH_M else None
+    return evaluation if evaluation.travelled_m[-1] >= MIN_LENGTH_M else None
 
 
 def _usual_ns(stamp_ns: NDArray[np.int64]) -> float:

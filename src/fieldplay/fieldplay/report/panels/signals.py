@@ -14,18 +14,18 @@ from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Code, Imu, Joints, Record
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
+from fieldplay.report.html.charts import MAX_SERIES, Curve, line_chart
 from fieldplay.report.html.page import Html, Section, cards, element, join_html
 from fieldplay.report.panels.overview import Numbers, Overview
 
 JOINTS = "sensor_msgs/msg/JointState"
 JOINT_QUANTITIES = ("position", "velocity", "effort")
 UNITS = {"position": "rad or m", "velocity": "rad/s or m/s", "effort": "N m or N"}
-MOST_JOINT_CHARTS = 30
-MOST_JOINTS = 64
+MAX_JOINT_CHARTS = 30
+MAX_JOINTS = 64
 TURN_RAD = 2 * np.pi
 JointNumbers = dict[str, Numbers]
-MOST_CHARTS = 60
+MAX_CHARTS = 60
 ABSENT = -1.0
 PLAIN_NUMBERS = ("Float32", "Float64", "Int8", "Int16", "Int32", "Int64", "UInt16", "UInt32", "UInt64", "Bool")
 Array = NDArray[np.float64]
@@ -77,10 +77,10 @@ class JointPanel:
         if not charts and not zero:
             return []
         more = (
-            [f"{len(charts) - MOST_JOINT_CHARTS} more charts are not shown."] if len(charts) > MOST_JOINT_CHARTS else []
+            [f"{len(charts) - MAX_JOINT_CHARTS} more charts are not shown."] if len(charts) > MAX_JOINT_CHARTS else []
         )
         more += [f"Zero throughout: {'; '.join(zero)}."] if zero else []
-        body = [cards(charts[:MOST_JOINT_CHARTS]), *(element("p", text, class_="lead") for text in more)]
+        body = [cards(charts[:MAX_JOINT_CHARTS]), *(element("p", text, class_="lead") for text in more)]
         return [Section("joints", "Joints", join_html(body))]
 
     @staticmethod
@@ -96,7 +96,7 @@ class JointPanel:
                 continue
             joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {})
             for name, column in zip(record.names, values.T, strict=True):
-                if name in joints or len(joints) < MOST_JOINTS:
+                if name in joints or len(joints) < MAX_JOINTS:
                     joints.setdefault(name, Numbers([name])).add(record.leaves_ns, column[:, None])
 
 
@@ -105,7 +105,7 @@ def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
     kinds: list[list[Curve]] = [[], []]
     for curve in curves:
         kinds[quantity == "position" and _range(curve) > TURN_RAD].append(curve)
-    return [kind[start : start + MOST_SERIES] for kind in kinds for start in range(0, len(kind), MOST_SERIES)]
+    return [kind[start : start + MAX_SERIES] for kind in kinds for start in range(0, len(kind), MAX_SERIES)]
 
 
 def _range(curve: Curve) -> float:
@@ -257,14 +257,14 @@ class SignalPanel:
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
             return []
-        texts = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
+        texts = [f"{len(charts) - MAX_CHARTS} more charts are not shown."] if len(charts) > MAX_CHARTS else []
         texts += [f"Zero throughout: {', '.join(zero)}."] if zero else []
         lead = "Lines are means, bands reach from the lowest to the highest value of each moment."
         return [
             Section(
                 "signals",
                 "Measurements",
-                join_html([cards(charts[:MOST_CHARTS]), *(element("p", text, class_="lead") for text in texts)]),
+                join_html([cards(charts[:MAX_CHARTS]), *(element("p", text, class_="lead") for text in texts)]),
                 lead,
             )
         ]

@@ -26,16 +26,16 @@ from fieldplay.report.html.page import Html, Section, element, join_html, path_t
 from fieldplay.report.panels.overview import Overview, StreamTimes, drawing_width_ns
 
 DRAWN = 256  # of buckets
-LEAST_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
+MIN_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
 HIGH_FRACTION = 0.9  # of the steps are not higher than what is drawn as the full height
 NEARLY_FULL = 0.93
 
 Array = NDArray[np.float64]
 
 HEIGHT = 100
-MOST_STEPS, SPARK_STEPS = 240, 48
-MOST_DATES = 9
-LEAST_PAUSE = 3  # units of width, so that a short gap is seen
+MAX_STEPS, SPARK_STEPS = 240, 48
+MAX_DATES = 9
+MIN_PAUSE = 3  # units of width, so that a short gap is seen
 
 
 class Steps(NamedTuple):
@@ -77,7 +77,7 @@ def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
     buckets = times.buckets.widen(width)
     bucket_numbers = [np.arange(start // width, end // width + 1) for start, end in intervals.tolist()]
     total = sum(map(len, bucket_numbers))
-    group = int(max(np.ceil(total / most), np.ceil(LEAST_PER_STEP * len(buckets.count) / max(times.count, 1)), 1))
+    group = int(max(np.ceil(total / most), np.ceil(MIN_PER_STEP * len(buckets.count) / max(times.count, 1)), 1))
     steps = []
     for (start, end), numbers in zip(intervals.tolist(), bucket_numbers, strict=True):
         count = np.zeros(len(numbers) + -len(numbers) % group, np.int64)
@@ -130,7 +130,7 @@ def stream_sections(overview: Overview) -> list[Section]:
     streams = list(overview.streams.items())
     if not streams:
         return []
-    axis = overview.time_axis(most=5, most_dates=MOST_DATES)
+    axis = overview.time_axis(most=5, most_dates=MAX_DATES)
     rows = [_track(overview, topic, times, axis=axis) for topic, times in streams]
     key = element(
         "p", element("i", class_="swatch"), "messages", element("i", class_="swatch pause"), "pause", class_="muted"
@@ -161,7 +161,7 @@ def _lead(overview: Overview, axis: Axis) -> str:
 
 def _axis_rows(axis: Axis) -> list[Html]:
     """The labels above the tracks, and the lengths of gaps where there are any."""
-    lengths = element("div", element("span"), break_labels(axis, most=MOST_DATES), class_="track axis")
+    lengths = element("div", element("span"), break_labels(axis, most=MAX_DATES), class_="track axis")
     return [_axis_row(axis), lengths] if axis.breaks else [_axis_row(axis)]
 
 
@@ -175,8 +175,8 @@ def _track(overview: Overview, topic: Topic, times: StreamTimes, *, axis: Axis) 
         d=Html("".join(f"M{UNITS * axis.fraction(value):.0f} 0v{HEIGHT}" for value, _ in axis.ticks)),
         class_="grid",
     )
-    marks = break_marks(axis, units=UNITS, height=HEIGHT, most=MOST_DATES)
-    drawn = [grid, _density(overview, times, axis, most=MOST_STEPS), _pauses(overview, times, axis), marks]
+    marks = break_marks(axis, units=UNITS, height=HEIGHT, most=MAX_DATES)
+    drawn = [grid, _density(overview, times, axis, most=MAX_STEPS), _pauses(overview, times, axis), marks]
     label = f"when {topic.name} came"
     image = element(
         "svg", *drawn, viewBox=f"0 0 {UNITS} {HEIGHT}", preserveAspectRatio="none", role="img", aria_label=label
@@ -211,7 +211,7 @@ def _pauses(overview: Overview, times: StreamTimes, axis: Axis) -> Html:
     marks = []
     for pause in pauses_of(overview, times):
         start, end = UNITS * axis.fractions(overview.seconds(np.array(pause)))
-        width = max(end - start, LEAST_PAUSE)
+        width = max(end - start, MIN_PAUSE)
         marks.append(f"M{start:.1f} {HEIGHT}v-40h{width:.1f}v40z")
     return element("path", d=Html("".join(marks)), class_="pause") if marks else Html("")
 

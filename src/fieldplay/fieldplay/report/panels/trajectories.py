@@ -40,10 +40,10 @@ SMOOTHED_S = 1.0
 STANDS_M = 0.005
 PAUSE = 10.0  # usual steps
 Array = NDArray[np.float64]
-LEAST_LENGTH_M = 0.5  # below it there is no height along the way to speak of
+MIN_LENGTH_M = 0.5  # below it there is no height along the way to speak of
 PROFILE_STEPS = 240
-MOST_ROUTES = 8  # on one map
-MOST_MAPS = 7
+MAX_ROUTES = 8  # on one map
+MAX_MAPS = 7
 MAX_STILL = 12
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")
@@ -123,7 +123,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
     heights = [
         Curve(one.label, distance_m(one), one.points[:, 2], segment=one.segment, colour=index)
         for index, one in enumerate(routes)
-        if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > LEAST_LENGTH_M
+        if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > MIN_LENGTH_M
     ]
     if heights:
         axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), most=5)
@@ -139,7 +139,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
 
 def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
     """The speed as told, else from the way, each over a second; at times that are even along the axis."""
-    if one.stamp_ns is None or len(one.points) < 3 or path_length_m(one) < LEAST_LENGTH_M:
+    if one.stamp_ns is None or len(one.points) < 3 or path_length_m(one) < MIN_LENGTH_M:
         return None
     seconds = overview.seconds(one.stamp_ns)
     is_known = np.isfinite(one.speed)
@@ -184,9 +184,9 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
         (item for item in moving.items() if item[1]),
         key=lambda item: (item[1][0].is_fix, -max(map(path_length_m, item[1]))),
     )
-    small = [_small_map(frame, routes) for frame, routes in ordered[1:MOST_MAPS]]
+    small = [_small_map(frame, routes) for frame, routes in ordered[1:MAX_MAPS]]
     large = [_large_map(overview, frame, routes, small=small) for frame, routes in ordered[:1]]
-    more = element("p", f"{len(ordered) - MOST_MAPS} more frames are not drawn.") if len(ordered) > MOST_MAPS else ""
+    more = element("p", f"{len(ordered) - MAX_MAPS} more frames are not drawn.") if len(ordered) > MAX_MAPS else ""
     still = [one for routes in groups.values() for one in routes if not is_moving(one)]
     body = join_html([*large, more, _still_table(still) if still else ""])
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
@@ -212,7 +212,7 @@ def _with_intervals(one: Route, overview: Overview) -> Route:
 
 def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: list[Html]) -> Html:
     """The map with the small ones below it, its table and its curves beside it."""
-    shown = routes[:MOST_ROUTES]
+    shown = routes[:MAX_ROUTES]
     figure = element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
     heads = ("Topic", "Way", "Height", "Frame")
     rows = [
@@ -226,13 +226,13 @@ def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: li
 
 
 def _small_map(frame: str, routes: list[Route]) -> Html:
-    shown = routes[:MOST_ROUTES]
+    shown = routes[:MAX_ROUTES]
     return element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
 
 
 def _caption(frame: str, routes: list[Route]) -> Html:
     name = frame if routes[0].is_fix else f"in {frame}" if frame else "in a frame without a name"
-    more = f", {len(routes) - MOST_ROUTES} more not drawn" if len(routes) > MOST_ROUTES else ""
+    more = f", {len(routes) - MAX_ROUTES} more not drawn" if len(routes) > MAX_ROUTES else ""
     axes = "east to the right, north up" if routes[0].is_fix else "x to the right, y up"
     return element("figcaption", element("b", name), element("span", f"{axes}{more}", class_="muted"))
 

@@ -10,7 +10,7 @@ from fieldplay.report.html.page import Html, Section, element, join_html
 from fieldplay.report.panels.overview import Overview
 
 STEP = 18  # between rails, in pixels
-MOST_FRAMES = 400
+MAX_FRAMES = 400
 ONE_COLUMN = 16  # rows
 
 
@@ -45,8 +45,8 @@ class TransformPanel:
         count = len(self._frames.names)
         lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
         rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, overview.intervals_ns)]
-        more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
-        tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
+        more = [element("p", f"and {len(rows) - MAX_FRAMES} more", class_="muted")] if len(rows) > MAX_FRAMES else []
+        tree = element("div", *rows[:MAX_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
         return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.acfr.radar import MOST_ROWS, RevolutionFinder
+from fieldplay.datasets.acfr.radar import MAX_ROWS, RevolutionFinder
 from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT, Dialect
 from fieldplay.io.row_cache import TableRows
@@ -58,7 +58,7 @@ def test_revolutions_do_not_depend_on_block_borders(cuts: list[int], step_deg: f
 
 @given(cuts=st.lists(st.integers(1, 9999), max_size=5))
 def test_revolution_of_stopped_scanner_is_split_by_row_count(cuts: list[int]) -> None:
-    assert revolution_starts(rows(np.full(10_000, 12.0)), cuts) == [0, MOST_ROWS, 2 * MOST_ROWS]
+    assert revolution_starts(rows(np.full(10_000, 12.0)), cuts) == [0, MAX_ROWS, 2 * MAX_ROWS]
 
 
 @given(cuts=st.lists(st.integers(1, 99), max_size=5))
