@@ -77,9 +77,9 @@ def test_chunks_that_unpack_to_far_more_in_total_are_refused(tmp_path: Path, mon
     monkeypatch.setattr(mcap_reader, "FILES_GAIN", 2)
     monkeypatch.setattr(mcap_reader, "LARGEST_GAIN", 2)
     reader = mcap_reader.McapReader(path, 500_000)
-    found = len(list(reader.messages()))
+    count = len(list(reader.messages()))
     reader.close()
-    assert 0 < found < 20 and "--set unpack_limit_mb=1 allows it" in reader.issues[0]
+    assert 0 < count < 20 and "--set unpack_limit_mb=1 allows it" in reader.issues[0]
 
 
 def test_message_indexes_lead_to_their_messages(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_message_indexes_lead_to_their_messages(tmp_path: Path) -> None:
     summary = make_reader(io.BytesIO(data)).get_summary()
     assert summary is not None and len(summary.chunk_indexes) > 5
     stamps: dict[int, list[int]] = {1: [], 2: []}
-    for place in summary.chunk_indexes:
-        records = data[place.chunk_start_offset + 9 + 8 + 8 + 8 + 4 + 4 + 8 :][: place.uncompressed_size]
-        ends = place.chunk_start_offset + place.chunk_length + place.message_index_length
-        assert place.chunk_start_offset + place.chunk_length in place.message_index_offsets.values()
-        for number, offset in place.message_index_offsets.items():
-            assert offset < ends
+    for chunk in summary.chunk_indexes:
+        records = data[chunk.chunk_start_offset + 9 + 8 + 8 + 8 + 4 + 4 + 8 :][: chunk.uncompressed_size]
+        end = chunk.chunk_start_offset + chunk.chunk_length + chunk.message_index_length
+        assert chunk.chunk_start_offset + chunk.chunk_length in chunk.message_index_offsets.values()
+        for number, offset in chunk.message_index_offsets.items():
+            assert offset < end
             stream = StreamReader(io.BytesIO(data[offset:]), skip_magic=True)
             index = next(iter(stream.records))
             assert isinstance(index, MessageIndex) and index.channel_id == number

@@ -145,6 +145,6 @@ def test_messages_of_unknown_channels_are_refused() -> None:
 
 
 def test_topics_without_name_or_type_are_ignored() -> None:
-    told = [{"name": None, "type": "a/msg/B"}, {"name": "/a"}, {"name": "/a", "type": 5}, {"name": "/a", "type": "B"}]
-    information = {"topics_with_message_count": [{"topic_metadata": each} for each in told]}
+    topics = [{"name": None, "type": "a/msg/B"}, {"name": "/a"}, {"name": "/a", "type": 5}, {"name": "/a", "type": "B"}]
+    information = {"topics_with_message_count": [{"topic_metadata": each} for each in topics]}
     assert [(topic.name, topic.msgtype) for topic in topics_of_information(information)] == [("/a", "B")]

@@ -32,7 +32,7 @@ from fieldplay.streams.message_block import PiecePayloads, merge_messages, messa
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
-Found = dict[str, list[tuple[int, bytes]]]
+MessagesByTopic = dict[str, list[tuple[int, bytes]]]
 
 
 def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compression: Any = "none") -> Path:
@@ -44,47 +44,47 @@ def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compre
             ("/value", FLOAT, lambda k: make(FLOAT, data=float(k))),
         ]
         written = []
-        for place, (topic, msgtype, maker) in enumerate(makers):
+        for start, (topic, msgtype, maker) in enumerate(makers):
             number = writer.add_channel(channel_of_type(topic, msgtype))
-            rows = range(place, count, 2)
+            rows = range(start, count, 2)
             payloads = PiecePayloads([serialize(maker(row)) for row in rows])
-            written.append(messages_of_channel(number, stamps[place::2], payloads))
+            written.append(messages_of_channel(number, stamps[start::2], payloads))
         writer.write(merge_messages(written))
     return path
 
 
-def in_order(path: Path) -> tuple[Found, list[Defect]]:
+def in_order(path: Path) -> tuple[MessagesByTopic, list[Defect]]:
     """All messages from begin to end."""
     defects: list[Defect] = []
-    found: Found = defaultdict(list)
+    messages: MessagesByTopic = defaultdict(list)
     for batch in Ros2Bag(path, defects.append).batches(lambda fraction, count: None):
-        found[batch.topic.name] += [(stamp, data.tobytes()) for stamp, data in batch.messages()]
-    return found, defects
+        messages[batch.topic.name] += [(stamp, data.tobytes()) for stamp, data in batch.messages()]
+    return messages, defects
 
 
-def at_random(path: Path, rows: int = 7) -> tuple[Found, list[Defect]]:
+def at_random(path: Path, rows: int = 7) -> tuple[MessagesByTopic, list[Defect]]:
     """The same topic by topic, the last span first."""
     defects: list[Defect] = []
     bag = Ros2Bag(path, defects.append)
-    found: Found = {}
+    messages: MessagesByTopic = {}
     for name in bag.kinds:
         topic = bag.topic(name, rows)
         spans = [
             [(stamp, data) for stamp, data in zip(topic.stamps(i).tolist(), topic.messages(i), strict=True) if data]
             for i in reversed(range(len(topic.spans)))
         ]
-        found[name] = [message for span in reversed(spans) for message in span]
+        messages[name] = [message for span in reversed(spans) for message in span]
         assert sum(span.count for span in topic.spans) == bag.counts[name]
     bag.close()
-    return found, defects
+    return messages, defects
 
 
 @pytest.mark.parametrize(("storage", "compression"), [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")])
 def test_random_access_equals_sequential_reading(storage: StorageName, compression: str, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage=storage, compression=compression)
-    found, defects = at_random(bag)
-    assert (found, defects) == (in_order(bag)[0], [])
-    assert {name: len(messages) for name, messages in found.items()} == {"/pose": 200, "/value": 200}
+    result_messages, defects = at_random(bag)
+    assert (result_messages, defects) == (in_order(bag)[0], [])
+    assert {name: len(messages) for name, messages in result_messages.items()} == {"/pose": 200, "/value": 200}
 
 
 def test_data_unpacking_beyond_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +101,8 @@ def test_data_unpacking_beyond_limit_is_refused(tmp_path: Path, monkeypatch: pyt
             compression_of_bags.decompress_all(name, data[:-9], limit)
         assert compression_of_bags.decompress_all(name, data) == zeros
     (tmp_path / "a.zstd").write_bytes(packed["zstd"])
-    told = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a", limit)
-    assert "--set unpack_limit_mb=2 allows it" in told and (tmp_path / "a").stat().st_size <= 1 << 20
+    issue = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a", limit)
+    assert "--set unpack_limit_mb=2 allows it" in issue and (tmp_path / "a").stat().st_size <= 1 << 20
 
 
 def test_zeros_in_chunk_are_no_records() -> None:
@@ -119,19 +119,19 @@ def test_every_compression_is_decompressed(plugin: StoragePlugin, mode: Compress
         connection = writer.add_connection("/value", FLOAT, typestore=STORE)
         for k in range(50):
             writer.write(connection, START_NS + k, serialize(make(FLOAT, data=float(k))))
-    found, defects = at_random(tmp_path / "bag")
-    assert [data for _, data in found["/value"]] == [serialize(make(FLOAT, data=float(k))) for k in range(50)]
+    messages, defects = at_random(tmp_path / "bag")
+    assert [data for _, data in messages["/value"]] == [serialize(make(FLOAT, data=float(k))) for k in range(50)]
     assert defects == []
 
 
 def without_records(content: bytes, unwanted: Callable[[int], bool]) -> bytes:
-    kept, place = [MAGIC], len(MAGIC)
-    while place + HEAD.size <= len(content) - len(MAGIC):
-        op, length = HEAD.unpack_from(content, place)
-        end = place + HEAD.size + length
-        kept += [] if unwanted(op) else [content[place:end]]
-        place = end
-    return b"".join((*kept, MAGIC))
+    parts, offset = [MAGIC], len(MAGIC)
+    while offset + HEAD.size <= len(content) - len(MAGIC):
+        op, length = HEAD.unpack_from(content, offset)
+        end = offset + HEAD.size + length
+        parts += [] if unwanted(op) else [content[offset:end]]
+        offset = end
+    return b"".join((*parts, MAGIC))
 
 
 @pytest.mark.parametrize("unwanted", [lambda op: op == MESSAGE_INDEX, lambda op: op > CHUNK], ids=["index", "summary"])
@@ -148,15 +148,15 @@ def test_messages_outside_chunks_are_read(tmp_path: Path) -> None:
     expected, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
-    kept, place = [MAGIC], len(MAGIC)
-    while place + HEAD.size <= len(content) - len(MAGIC):
-        op, length = HEAD.unpack_from(content, place)
-        start, place = place + HEAD.size, place + HEAD.size + length
+    parts, offset = [MAGIC], len(MAGIC)
+    while offset + HEAD.size <= len(content) - len(MAGIC):
+        op, length = HEAD.unpack_from(content, offset)
+        start, offset = offset + HEAD.size, offset + HEAD.size + length
         if op == CHUNK:
-            kept.append(chunk_bytes(memoryview(content)[start:place]))
+            parts.append(chunk_bytes(memoryview(content)[start:offset]))
         elif op != MESSAGE_INDEX:
-            kept.append(content[start - HEAD.size : place])
-    storage.write_bytes(b"".join((*kept, MAGIC)))
+            parts.append(content[start - HEAD.size : offset])
+    storage.write_bytes(b"".join((*parts, MAGIC)))
     assert in_order(bag) == (expected, [])
     assert at_random(bag) == (expected, [])
 
@@ -171,8 +171,8 @@ def test_changed_bytes_leave_the_rest_readable(storage: StorageName, seed: int, 
     for _ in range(numbers.choice([5, 50, 500])):
         changed[numbers.randrange(first, len(changed))] = numbers.choice([0, 255, numbers.randrange(256)])
     file.write_bytes(changed)
-    found, _ = at_random(bag)
-    assert sum(map(len, found.values())) <= 400
+    messages, _ = at_random(bag)
+    assert sum(map(len, messages.values())) <= 400
     for batch in Ros2Bag(bag, lambda defect: None).batches(lambda fraction, count: None):
         assert len(batch.stamp_ns)
 
@@ -185,14 +185,14 @@ def test_cut_off_bag_is_read_up_to_its_end(fraction: float, storage: StorageName
     content = file.read_bytes()
     file.write_bytes(content[: int(fraction * len(content))])
     expected, _ = in_order(bag)
-    found, defects = at_random(bag)
-    assert all(found.get(name, [])[: len(messages)] == messages for name, messages in expected.items())
-    count = sum(map(len, found.values()))
+    result_messages, defects = at_random(bag)
+    assert all(result_messages.get(name, [])[: len(messages)] == messages for name, messages in expected.items())
+    count = sum(map(len, result_messages.values()))
     kinds = {defect.kind for defect in defects}
     assert "damaged_bag" in kinds or storage == "sqlite3"
     assert ("message_count" in kinds) == (count < 2000)
     if storage == "mcap":
-        assert found == expected and count >= min(fraction, 0.7) * 2000 - 60
+        assert result_messages == expected and count >= min(fraction, 0.7) * 2000 - 60
 
 
 def test_damaged_chunk_loses_its_messages_and_is_reported_once(tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ def test_damaged_chunk_loses_its_messages_and_is_reported_once(tmp_path: Path) -
     (storage,) = bag.glob("*.mcap")
     content = bytearray(storage.read_bytes())
     magic = b"\x28\xb5\x2f\xfd"
-    place = content.index(magic, content.index(magic) + 1)  # the second chunk
-    content[place + 9 : place + 40] = b"\xaa" * 31
+    offset = content.index(magic, content.index(magic) + 1)  # the second chunk
+    content[offset + 9 : offset + 40] = b"\xaa" * 31
     storage.write_bytes(content)
     expected, _ = in_order(bag)
-    found, (defect,) = at_random(bag)
-    assert found == expected
-    assert 300 < sum(map(len, found.values())) < 400
+    messages, (defect,) = at_random(bag)
+    assert messages == expected
+    assert 300 < sum(map(len, messages.values())) < 400
     assert "cannot be unpacked: " in defect.message and defect.message.endswith("; its messages are left out")
 
 
@@ -229,10 +229,11 @@ def test_split_bag_is_read_as_one(tmp_path: Path) -> None:
     (two / "two_0.mcap").rename(one / "one_1.mcap")
     text = (one / "metadata.yaml").read_text().replace("  - one_0.mcap", "  - one_0.mcap\n    - one_1.mcap")
     (one / "metadata.yaml").write_text(text)
-    found, _ = at_random(one)
-    assert {name: len(messages) for name, messages in found.items()} == {"/pose": 80, "/value": 80}
+    result_messages, _ = at_random(one)
+    assert {name: len(messages) for name, messages in result_messages.items()} == {"/pose": 80, "/value": 80}
     assert all(
-        [stamp for stamp, _ in messages] == sorted(stamp for stamp, _ in messages) for messages in found.values()
+        [stamp for stamp, _ in messages] == sorted(stamp for stamp, _ in messages)
+        for messages in result_messages.values()
     )
 
 
@@ -240,15 +241,15 @@ def test_split_bag_is_read_as_one(tmp_path: Path) -> None:
 def test_wrong_index_entry_loses_its_message_and_is_reported(offset: int, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", 8)
     (file,) = bag.glob("*.mcap")
-    content, place = bytearray(file.read_bytes()), len(MAGIC)
-    while (op := HEAD.unpack_from(content, place)[0]) != MESSAGE_INDEX:
-        place += HEAD.size + HEAD.unpack_from(content, place)[1]
+    content, position = bytearray(file.read_bytes()), len(MAGIC)
+    while (op := HEAD.unpack_from(content, position)[0]) != MESSAGE_INDEX:
+        position += HEAD.size + HEAD.unpack_from(content, position)[1]
     assert op == MESSAGE_INDEX
-    start = place + HEAD.size + 2 + 4 + 8  # behind channel, length and the first time
+    start = position + HEAD.size + 2 + 4 + 8  # behind channel, length and the first time
     content[start : start + 8] = min(offset, (1 << 64) - 1).to_bytes(8, "little")
     file.write_bytes(content)
-    found, defects = at_random(bag)
-    assert len(found["/value"]) == 4 and defects
+    messages, defects = at_random(bag)
+    assert len(messages["/value"]) == 4 and defects
     assert all("expected a message at byte" in str(defect) for defect in defects)
 
 
@@ -266,10 +267,10 @@ def test_unknown_channel_does_not_lose_messages_of_others(compression: str, ever
     whole, _ = in_order(bag)
     (storage,) = bag.glob("*.mcap")
     storage.write_bytes(without_channel(storage.read_bytes(), b"/value", everywhere=everywhere))
-    found, defects = in_order(bag)
-    assert found == at_random(bag)[0] == ({"/pose": whole["/pose"]} if everywhere else whole)
-    told = "200 messages of channel 2, which was not introduced"
-    assert any(told in str(defect) for defect in defects) == everywhere
+    messages, defects = in_order(bag)
+    assert messages == at_random(bag)[0] == ({"/pose": whole["/pose"]} if everywhere else whole)
+    message = "200 messages of channel 2, which was not introduced"
+    assert any(message in str(defect) for defect in defects) == everywhere
     assert sum("is damaged: a text in it is longer" in str(defect) for defect in defects) == 1
 
 
@@ -284,8 +285,8 @@ def test_chunk_of_wrong_length_is_read_as_far_as_valid(tmp_path: Path) -> None:
         chunk = data.rindex(bytes([CHUNK]), 0, chunk)
     data[chunk + HEAD.size - 1], data[changed] = 0xFF, data[changed] ^ 1
     storage.write_bytes(data)
-    found, defects = in_order(bag)
-    assert all(set(rows) <= set(whole[topic]) for topic, rows in found.items())
+    messages, defects = in_order(bag)
+    assert all(set(rows) <= set(whole[topic]) for topic, rows in messages.items())
     assert any("the file was cut off" in str(defect) for defect in defects)
 
 
@@ -295,9 +296,9 @@ def test_rows_after_unreadable_database_row_are_read(tmp_path: Path) -> None:
     (storage,) = bag.glob("*.db3")
     data = bytearray(storage.read_bytes())
     lost = whole["/pose"].pop(50)
-    place = data.index(lost[1]) - 10  # before it the time, 8 bytes, and how long it is
-    data[place : place + 2] = b"\xff\x7f"
+    offset = data.index(lost[1]) - 10  # before it the time, 8 bytes, and how long it is
+    data[offset : offset + 2] = b"\xff\x7f"
     storage.write_bytes(data)
-    found, defects = in_order(bag)
-    assert found == whole
+    messages, defects = in_order(bag)
+    assert messages == whole
     assert any("some of its messages cannot be read" in str(defect) for defect in defects)

@@ -26,7 +26,7 @@ TYPES = ["sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "sensor_msgs/msg/Imu", 
 Batch = Sequence[tuple[int, int, bytes]]  # channel, stamp, payload
 
 
-def written(folder: Path, batches: Sequence[Batch], **options: object) -> Path:
+def write_bag(folder: Path, batches: Sequence[Batch], **options: object) -> Path:
     with BagWriter(folder / "bag", **options) as bag:
         for number, msgtype in enumerate(TYPES, start=1):
             assert bag.add_channel(channel_of_type(f"/topic_{number}", msgtype)) == number
@@ -87,7 +87,7 @@ def test_random_batches_round_trip(
     bounds = [0, *sorted(cuts), len(whole)]
     batches = [whole[start:stop] for start, stop in pairwise(bounds)]
     with tempfile.TemporaryDirectory() as folder:
-        bag = written(Path(folder), batches, storage=storage, compression=compression, chunk_size=chunk_size)
+        bag = write_bag(Path(folder), batches, storage=storage, compression=compression, chunk_size=chunk_size)
         assert read_by_rosbags(bag) == whole
         assert (read_by_mcap if storage == "mcap" else read_by_sqlite)(bag) == whole
 
@@ -120,7 +120,7 @@ def test_many_messages_of_several_sources_round_trip(tmp_path: Path, storage: st
 @pytest.mark.parametrize(("storage", "compression"), KINDS)
 def test_messages_of_same_time_keep_their_order(tmp_path: Path, storage: str, compression: str) -> None:
     whole = [(number % 4 + 1, 7, bytes([number])) for number in range(200)]
-    bag = written(tmp_path, [whole[:90], whole[90:]], storage=storage, compression=compression, chunk_size=500)
+    bag = write_bag(tmp_path, [whole[:90], whole[90:]], storage=storage, compression=compression, chunk_size=500)
     assert read_by_rosbags(bag) == whole
 
 
@@ -131,7 +131,7 @@ def test_empty_bag_is_valid(tmp_path: Path, storage: str, compression: str) -> N
     with Reader(tmp_path / "bag") as reader:
         assert (reader.message_count, reader.duration, reader.connections) == (0, 0, [])
         assert list(reader.messages()) == []
-    assert read_by_rosbags(written(tmp_path / "topics only", [], storage=storage, compression=compression)) == []
+    assert read_by_rosbags(write_bag(tmp_path / "topics only", [], storage=storage, compression=compression)) == []
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
@@ -142,12 +142,12 @@ def test_qos_round_trips(tmp_path: Path, storage: str) -> None:
         bag.add_channel(channel_of_type("/scan", "sensor_msgs/msg/LaserScan", Qos(reliability="best_effort", depth=5)))
     for path in (tmp_path / "bag", next((tmp_path / "bag").glob("bag_0.*"))):
         with Reader(path) as reader:
-            offers = []
+            profiles = []
             for connection in reader.connections:
                 assert isinstance(connection.ext, ConnectionExtRosbag2)
                 (qos,) = connection.ext.offered_qos_profiles
-                offers.append((qos.reliability, qos.durability, qos.history, qos.depth))
-        assert offers == [
+                profiles.append((qos.reliability, qos.durability, qos.history, qos.depth))
+        assert profiles == [
             (QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL, QosHistory.KEEP_LAST, 1),
             (QosReliability.BEST_EFFORT, QosDurability.VOLATILE, QosHistory.KEEP_LAST, 5),
         ]
@@ -174,7 +174,7 @@ def test_definitions_are_readable_by_other_readers(tmp_path: Path, storage: str,
 
 
 def test_database_has_the_tables_of_jazzy(tmp_path: Path) -> None:
-    bag = written(tmp_path, [[(1, 5, b"a")]], storage="sqlite3")
+    bag = write_bag(tmp_path, [[(1, 5, b"a")]], storage="sqlite3")
     database = sqlite3.connect(bag / "bag_0.db3")
     columns = {
         table: [row[1] for row in database.execute(f"PRAGMA table_info({table})")]

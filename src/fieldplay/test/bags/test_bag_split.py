@@ -16,7 +16,7 @@ SIZE, COUNT = 100, 60
 SECOND_NS = 10**9
 
 
-def split_bag(path: Path, split: Split, *, storage: StorageName = "mcap", at_once: int = COUNT) -> Path:
+def write_split_bag(path: Path, split: Split, *, storage: StorageName = "mcap", at_once: int = COUNT) -> Path:
     """A message of 100 bytes each second, from two topics: the second one comes later."""
     with BagWriter(path, storage=storage, split=split) as bag:
         numbers = [bag.add_channel(channel_of_type("/early", "sensor_msgs/msg/Imu"))]
@@ -35,12 +35,12 @@ def late():
     return channel_of_type("/late", "sensor_msgs/msg/Imu")
 
 
-def told(path: Path) -> dict:
+def bag_information(path: Path) -> dict:
     return yaml.safe_load((path / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
 
 
 def counts(path: Path) -> list[int]:
-    return [entry["message_count"] for entry in told(path)["files"]]
+    return [entry["message_count"] for entry in bag_information(path)["files"]]
 
 
 @pytest.mark.parametrize("at_once", [COUNT, 7, 1])
@@ -57,15 +57,15 @@ def counts(path: Path) -> list[int]:
     ],
 )
 def test_file_is_split_at_its_limit(tmp_path: Path, split: Split, expected: list[int], at_once: int) -> None:
-    assert counts(split_bag(tmp_path / "bag", split, at_once=at_once)) == expected
+    assert counts(write_split_bag(tmp_path / "bag", split, at_once=at_once)) == expected
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_split_files_are_read_as_one_bag(tmp_path: Path, storage: StorageName) -> None:
-    bag = split_bag(tmp_path / "trip", Split(size=1600), storage=storage, at_once=10)
+    bag = write_split_bag(tmp_path / "trip", Split(size=1600), storage=storage, at_once=10)
     ending = "mcap" if storage == "mcap" else "db3"
     names = [f"trip_{number}.{ending}" for number in range(4)]
-    information = told(bag)
+    information = bag_information(bag)
     assert information["relative_file_paths"] == [entry["path"] for entry in information["files"]] == names
     assert sorted(path.name for path in bag.iterdir()) == sorted(["metadata.yaml", *names])
     assert [entry["starting_time"]["nanoseconds_since_epoch"] for entry in information["files"]] == [
@@ -78,7 +78,7 @@ def test_split_files_are_read_as_one_bag(tmp_path: Path, storage: StorageName) -
     assert [topic for topic, _, _ in read] == ["/early"] * 30 + ["/late"] * 30
     issues: list[object] = []
     own = Ros2Bag(bag, issues.append)
-    assert {name: len(found.offsets.stamp_ns) for name, found in own.indexed.items()} == {"/early": 30, "/late": 30}
+    assert {name: len(each.offsets.stamp_ns) for name, each in own.indexed.items()} == {"/early": 30, "/late": 30}
     own.close()
     assert issues == []
 

@@ -77,15 +77,15 @@ def stream_of(topic: Any, report: Any = lambda defect: None) -> TopicNumbers:
 
 
 def rows_of(stream: TopicNumbers) -> list[tuple[int, float]]:
-    found = []
+    rows = []
     for index, span in enumerate(stream.spans):
         record = stream.load(index)
         assert isinstance(record, Temperature)
         assert all(span.first_ns <= stamp <= span.last_ns for stamp in record.stamp_ns.tolist())
-        found += list(
+        rows += list(
             zip(((record.stamp_ns - START_NS) // 10**6).tolist(), record.temperature_deg_c.tolist(), strict=True)
         )
-    return found
+    return rows
 
 
 def test_topic_is_read_in_spans_ordered_by_time(tmp_path: Path) -> None:
@@ -129,24 +129,24 @@ def test_rare_topic_is_read_only_where_requested(tmp_path: Path, monkeypatch: py
     read: list[int] = []
     whole = bag.read
 
-    def noted(block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+    def note(block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         read.extend(offsets)
         return whole(block, offsets)
 
     stream = SerializedStream(bag, "/warmth")
-    monkeypatch.setattr(bag, "read", noted)
+    monkeypatch.setattr(bag, "read", note)
     record = stream.load(0)
     assert not read
-    assert record.load(59) == next(whole(*place_of(bag, 59)))
+    assert record.load(59) == next(whole(*offset_of(bag, 59)))
     assert len(read) == 1  # 110 messages in 60.5 s: a quarter of a second has one
-    assert [record.load(row) for row in (59, 60, 61)] == [next(whole(*place_of(bag, row))) for row in (59, 60, 61)]
+    assert [record.load(row) for row in (59, 60, 61)] == [next(whole(*offset_of(bag, row))) for row in (59, 60, 61)]
     assert len(read) == 3
     bag.close()
 
 
-def place_of(bag: Ros1Bag, row: int) -> tuple[int, list[int]]:
-    places = bag.indexed["/warmth"].offsets
-    return int(places.block[row]), [int(places.offset[row])]
+def offset_of(bag: Ros1Bag, row: int) -> tuple[int, list[int]]:
+    offsets = bag.indexed["/warmth"].offsets
+    return int(offsets.block[row]), [int(offsets.offset[row])]
 
 
 def test_cut_message_is_reported_with_its_time(tmp_path: Path) -> None:

@@ -23,17 +23,17 @@ def test_decimated_rows_are_even_and_bounded_and_include_first_and_last(sizes: l
 
 
 def test_decimator_creates_only_kept_items_and_the_last() -> None:
-    made: list[int] = []
+    created: list[int] = []
 
     def make(number: int) -> int:
-        made.append(number)
+        created.append(number)
         return number
 
     samples: Decimator[int] = Decimator(4)
     for number in range(1001):
         samples.offer(lambda number=number: make(number))
     assert samples.items() == [*range(0, 1000, 128), 1000]
-    assert len(made) < 40
+    assert len(created) < 40
     assert samples.seen == 1001
 
 
@@ -44,6 +44,6 @@ def test_item_that_is_none_is_left_out() -> None:
     assert samples.items() == [1]
 
 
-@pytest.mark.parametrize(("stamps", "place"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
-def test_middle_is_nearest_in_time(stamps: list[int], place: int) -> None:
-    assert middle_of(stamps) == place
+@pytest.mark.parametrize(("stamps", "index"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
+def test_middle_is_nearest_in_time(stamps: list[int], index: int) -> None:
+    assert middle_of(stamps) == index

@@ -35,76 +35,76 @@ def views_of(yard: Yard, seconds: float) -> RadarViews:
     return RadarViews(stamp_ns=stamps, nearest_m=np.stack([nearest_from_returns(SETTINGS, turn) for turn in turns]))
 
 
-def judged(yard: Yard, seconds: float = 4.0, laser: Array = LASER) -> tuple[Integrity, Scans, Flags]:
+def judge(yard: Yard, seconds: float = 4.0, laser: Array = LASER) -> tuple[Integrity, Scans, Flags]:
     scans, airborne = scans_of(yard, seconds, laser)
     mounting = mounting_from_base(laser, RADAR)
-    found = integrity_from_scans(SETTINGS, None, scans, views=views_of(yard, seconds), mounting=mounting)
-    return found, scans, airborne
+    integrity = integrity_from_scans(SETTINGS, None, scans, views=views_of(yard, seconds), mounting=mounting)
+    return integrity, scans, airborne
 
 
-def flagged(found: Integrity) -> Flags:
-    return np.asarray((found.outcomes == IN_FRONT) | (found.outcomes == ISOLATED), bool)
+def is_flagged(integrity: Integrity) -> Flags:
+    return np.asarray((integrity.outcomes == IN_FRONT) | (integrity.outcomes == ISOLATED), bool)
 
 
 @pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
 def test_clear_air_flags_nothing_and_judges_most_returns(laser: Array) -> None:
-    found, scans, _ = judged(Yard(), laser=laser)
-    assert not flagged(found).any()
+    integrity, scans, _ = judge(Yard(), laser=laser)
+    assert not is_flagged(integrity).any()
     returns = np.isfinite(scans.ranges_m)[SETTLED:].sum()
-    assert (found.outcomes[SETTLED:] == OK).sum() > 0.85 * returns
-    assert {report.verdict for report in found.reports} == {"clear"}
-    assert len(found.reports) == 3
+    assert (integrity.outcomes[SETTLED:] == OK).sum() > 0.85 * returns
+    assert {report.verdict for report in integrity.reports} == {"clear"}
+    assert len(integrity.reports) == 3
 
 
 @pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
-@pytest.mark.parametrize(("per_m", "least_found"), [(0.03, 0.75), (0.3, 0.9), (1.0, 0.97)])
-def test_dust_in_front_of_radar_returns_is_detected(laser: Array, per_m: float, least_found: float) -> None:
-    found, _, airborne = judged(Yard(air=Air(dust_per_m=per_m)), laser=laser)
-    hits = flagged(found) & airborne
-    assert hits[SETTLED:].sum() > least_found * airborne[SETTLED:].sum()
-    assert not (flagged(found) & ~airborne).any()
-    assert [report.verdict for report in found.reports[1:]] == ["dust or smoke"] * 2
+@pytest.mark.parametrize(("per_m", "least_fraction"), [(0.03, 0.75), (0.3, 0.9), (1.0, 0.97)])
+def test_dust_in_front_of_radar_returns_is_detected(laser: Array, per_m: float, least_fraction: float) -> None:
+    integrity, _, airborne = judge(Yard(air=Air(dust_per_m=per_m)), laser=laser)
+    hits = is_flagged(integrity) & airborne
+    assert hits[SETTLED:].sum() > least_fraction * airborne[SETTLED:].sum()
+    assert not (is_flagged(integrity) & ~airborne).any()
+    assert [report.verdict for report in integrity.reports[1:]] == ["dust or smoke"] * 2
     if per_m > 0.1:
-        fractions = [report.in_front for report in found.reports]
-        assert (found.outcomes[SETTLED:] == IN_FRONT).sum() > 10 * (found.outcomes[SETTLED:] == ISOLATED).sum()
+        fractions = [report.in_front for report in integrity.reports]
+        assert (integrity.outcomes[SETTLED:] == IN_FRONT).sum() > 10 * (integrity.outcomes[SETTLED:] == ISOLATED).sum()
         assert min(fractions) > 5 * SETTINGS.dust_share
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.03])
 def test_rain_drops_are_isolated(fraction: float) -> None:
-    found, _, airborne = judged(Yard(air=Air(rain_share=fraction)))
-    late = found.outcomes[SETTLED:]
+    integrity, _, airborne = judge(Yard(air=Air(rain_share=fraction)))
+    late = integrity.outcomes[SETTLED:]
     assert (late == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
-    assert not (flagged(found) & ~airborne).any()
+    assert not (is_flagged(integrity) & ~airborne).any()
     assert (late == IN_FRONT).sum() < 0.03 * (late == ISOLATED).sum()
-    assert found.reports[-1].verdict == "rain"
-    assert found.reports[-1].isolated == pytest.approx(fraction, rel=0.25)
+    assert integrity.reports[-1].verdict == "rain"
+    assert integrity.reports[-1].isolated == pytest.approx(fraction, rel=0.25)
 
 
 def test_posts_missed_by_radar_are_kept_while_vehicle_stands() -> None:
-    found, scans, _ = judged(Yard(unseen_posts=UNSEEN))
+    integrity, scans, _ = judge(Yard(unseen_posts=UNSEEN))
     empty, _ = scans_of(Yard(), 4.0)
     on_posts = scans.ranges_m < empty.ranges_m - 1.0
     assert on_posts[SETTLED:].sum() > 700
-    assert not flagged(found).any()
-    assert (found.outcomes[SETTLED:][on_posts[SETTLED:]] == OK).mean() > 0.95
+    assert not is_flagged(integrity).any()
+    assert (integrity.outcomes[SETTLED:][on_posts[SETTLED:]] == OK).mean() > 0.95
 
 
 @pytest.mark.parametrize(("posts", "most"), [((), 0.001), (UNSEEN, 0.002)], ids=["seen", "missed"])
 def test_few_solid_returns_are_lost_while_vehicle_drives(
     posts: tuple[tuple[float, float, float, float], ...], most: float
 ) -> None:
-    found, scans, _ = judged(Yard(speed_m_s=1.0, unseen_posts=posts))
-    assert flagged(found).sum() < most * np.isfinite(scans.ranges_m).sum()
-    assert found.reports[-1].verdict == "clear"
+    integrity, scans, _ = judge(Yard(speed_m_s=1.0, unseen_posts=posts))
+    assert is_flagged(integrity).sum() < most * np.isfinite(scans.ranges_m).sum()
+    assert integrity.reports[-1].verdict == "clear"
 
 
 def test_dust_is_detected_while_vehicle_drives() -> None:
-    found, scans, airborne = judged(Yard(speed_m_s=1.0, air=Air(dust_per_m=0.3)))
-    hits, false = flagged(found) & airborne, flagged(found) & ~airborne
+    integrity, scans, airborne = judge(Yard(speed_m_s=1.0, air=Air(dust_per_m=0.3)))
+    hits, false = is_flagged(integrity) & airborne, is_flagged(integrity) & ~airborne
     assert hits[SETTLED:].sum() > 0.8 * airborne[SETTLED:].sum()
     assert false.sum() < 0.001 * np.isfinite(scans.ranges_m).sum()
-    assert found.reports[-1].verdict == "dust or smoke"
+    assert integrity.reports[-1].verdict == "dust or smoke"
 
 
 def test_new_person_seen_by_radar_is_kept() -> None:
@@ -116,23 +116,23 @@ def test_new_person_seen_by_radar_is_kept() -> None:
     early_views, late_views = views_of(alone, 4.0), views_of(somebody, 4.0)
     is_late = (np.arange(len(early_views.stamp_ns)) > len(early_views.stamp_ns) // 2)[:, None]
     views = replace(early_views, nearest_m=np.where(is_late, late_views.nearest_m, early_views.nearest_m))
-    found = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(LASER, RADAR))
+    integrity = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(LASER, RADAR))
     on_him = late & (after.ranges_m < before.ranges_m - 1.0)
     assert on_him.sum() > 500
     settled = late[:, 0].argmax() + 45  # the radar's last turns without him count for 0.55 s
-    assert not flagged(found)[settled:].any()
-    assert (found.outcomes[settled:][on_him[settled:]] == OK).all()
+    assert not is_flagged(integrity)[settled:].any()
+    assert (integrity.outcomes[settled:][on_him[settled:]] == OK).all()
 
 
 def test_without_radar_nothing_is_in_front_and_drops_are_detected() -> None:
     scans, airborne = scans_of(Yard(air=Air(rain_share=0.02)), 3.0)
     mounting = mounting_from_base(LASER, RADAR)
-    found = integrity_from_scans(SETTINGS, None, scans, views=no_views(), mounting=mounting)
-    assert set(np.unique(found.outcomes).tolist()) == {NO_RETURN, ISOLATED, UNKNOWN}
-    assert (found.outcomes[SETTLED:] == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
+    integrity = integrity_from_scans(SETTINGS, None, scans, views=no_views(), mounting=mounting)
+    assert set(np.unique(integrity.outcomes).tolist()) == {NO_RETURN, ISOLATED, UNKNOWN}
+    assert (integrity.outcomes[SETTLED:] == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
     clear, _ = scans_of(Yard(), 3.0)
-    found = integrity_from_scans(SETTINGS, None, clear, views=no_views(), mounting=mounting)
-    assert [report.verdict for report in found.reports] == ["not judged"] * 2
+    integrity = integrity_from_scans(SETTINGS, None, clear, views=no_views(), mounting=mounting)
+    assert [report.verdict for report in integrity.reports] == ["not judged"] * 2
 
 
 @pytest.mark.parametrize("cuts", [(1,), (37, 38, 150), tuple(range(1, 40))])

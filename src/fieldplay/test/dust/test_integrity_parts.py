@@ -39,8 +39,8 @@ def scans(stamp_ns: list[int], starts_deg: list[float], ranges_m: list[list[floa
 
 
 def test_radar_return_covers_neighbouring_angles_and_nearest_wins() -> None:
-    places = [(10.0, 0.5), (12.0, 2.5), (0.4, 90.5)]
-    points = np.array([(r * np.cos(np.radians(a)), r * np.sin(np.radians(a)), 0.0) for r, a in places])
+    returns = [(10.0, 0.5), (12.0, 2.5), (0.4, 90.5)]
+    points = np.array([(r * np.cos(np.radians(a)), r * np.sin(np.radians(a)), 0.0) for r, a in returns])
     nearest = nearest_from_returns(SETTINGS, points)
     assert nearest[[357, 0, 3]] == pytest.approx([10, 10, 10])
     assert nearest[[4, 5]] == pytest.approx([12, 12])
@@ -50,8 +50,8 @@ def test_radar_return_covers_neighbouring_angles_and_nearest_wins() -> None:
 def test_revolution_counts_from_completion_until_too_old() -> None:
     views = RadarViews(stamp_ns=np.array([0, SECOND // 8]), nearest_m=np.array([[5.0] * BINS, [4.0] * BINS]))
     requested = np.array([0.1, 0.16, 0.3, 0.5, 0.56, 0.7]) * SECOND
-    found = nearest_at(SETTINGS, views, requested.astype(np.int64))[:, 0]
-    assert found.tolist() == [np.inf, 5, 4, 4, 4, np.inf]
+    nearest = nearest_at(SETTINGS, views, requested.astype(np.int64))[:, 0]
+    assert nearest.tolist() == [np.inf, 5, 4, 4, 4, np.inf]
     assert np.isinf(nearest_at(SETTINGS, no_views(), np.array([0]))).all()
 
 
@@ -83,9 +83,9 @@ def test_laser_points_fall_into_bins_of_equal_radar_points() -> None:
     local = np.stack([ranges * np.cos(angles), ranges * np.sin(angles), 0 * angles], axis=-1)[0]
     points = (np.linalg.inv(RADAR) @ LASER @ np.c_[local, np.ones(4)].T).T[:, :3]
     seen = project_to_radar(mounting, angles, ranges)
-    for point, place, distance in zip(points, seen.bin[0], seen.range_m[0], strict=True):
+    for point, bin_index, distance in zip(points, seen.bin[0], seen.range_m[0], strict=True):
         nearest = nearest_from_returns(SETTINGS, point[None])
-        assert nearest[place] == pytest.approx(np.linalg.norm(point)) == pytest.approx(distance)
+        assert nearest[bin_index] == pytest.approx(np.linalg.norm(point)) == pytest.approx(distance)
 
 
 def test_neighbours_in_previous_scan_are_at_same_angles() -> None:
@@ -107,14 +107,14 @@ def test_neighbours_in_previous_scan_are_at_same_angles() -> None:
 SCAN_NS = 13_333_333
 
 
-def traced(ranges_m: list[list[float]], starts_deg: list[float] | None = None) -> list[int]:
+def trace_last_scan(ranges_m: list[list[float]], starts_deg: list[float] | None = None) -> list[int]:
     """What becomes of the last scan's returns."""
     starts = starts_deg or [-90 + 0.25 * (row % 4) for row in range(len(ranges_m))]
     rows = scans([row * SCAN_NS for row in range(len(ranges_m))], starts, ranges_m)
     requested = np.zeros(rows.ranges_m.shape, bool)
     requested[-1] = True
-    found: list[int] = steadiness(SETTINGS, rows, requested)[-1].tolist()
-    return found
+    outcomes: list[int] = steadiness(SETTINGS, rows, requested)[-1].tolist()
+    return outcomes
 
 
 def test_standing_and_moving_objects_are_traced_back_and_dust_is_not() -> None:
@@ -123,28 +123,28 @@ def test_standing_and_moving_objects_are_traced_back_and_dust_is_not() -> None:
     dust = 5.0 + np.random.default_rng(3).exponential(1.0, 30)
     gap = np.full(30, 99.0)  # so that no column is beside another
     columns = np.stack([standing, gap, coming, gap, dust, gap, racing, gap], axis=-1)
-    assert traced(columns.tolist())[:7:2] == [STEADY, STEADY, UNSTEADY, UNSTEADY]
-    assert traced(columns[-20:].tolist())[:5:2] == [UNKNOWN, UNKNOWN, UNSTEADY]
+    assert trace_last_scan(columns.tolist())[:7:2] == [STEADY, STEADY, UNSTEADY, UNSTEADY]
+    assert trace_last_scan(columns[-20:].tolist())[:5:2] == [UNKNOWN, UNKNOWN, UNSTEADY]
 
 
 def test_object_may_move_sideways_and_be_missed_once_but_not_twice() -> None:
     ranges = np.full((30, 40), 12.0)
     beams = 5 + np.arange(30) // 2  # half a beam with each scan
     ranges[np.arange(30), beams] = 6.0
-    assert traced(ranges.tolist(), [-90.0] * 30)[beams[-1]] == STEADY
+    assert trace_last_scan(ranges.tolist(), [-90.0] * 30)[beams[-1]] == STEADY
     ranges[20] = 12.0
-    assert traced(ranges.tolist(), [-90.0] * 30)[beams[-1]] == STEADY
+    assert trace_last_scan(ranges.tolist(), [-90.0] * 30)[beams[-1]] == STEADY
     ranges[19] = np.nan
-    assert traced(ranges.tolist(), [-90.0] * 30)[beams[-1]] == UNSTEADY
+    assert trace_last_scan(ranges.tolist(), [-90.0] * 30)[beams[-1]] == UNSTEADY
     far = np.full((30, 80), 12.0)
     far[np.arange(30), 5 + 2 * np.arange(30)] = 6.0
-    assert traced(far.tolist(), [-90.0] * 30)[63] == UNSTEADY
+    assert trace_last_scan(far.tolist(), [-90.0] * 30)[63] == UNSTEADY
 
 
 def test_nothing_is_traced_across_a_pause() -> None:
     rows = scans([*range(20), *range(SECOND, SECOND + 20)], [-90.0] * 40, [[5.0]] * 40)
-    found = steadiness(SETTINGS, rows, np.ones((40, 1), bool))
-    assert found[-1] == UNKNOWN
+    outcomes = steadiness(SETTINGS, rows, np.ones((40, 1), bool))
+    assert outcomes[-1] == UNKNOWN
 
 
 def test_previous_scans_may_be_separate_and_shorter() -> None:
@@ -167,12 +167,12 @@ def test_return_in_every_fourth_scan_is_often_there_and_drop_is_not() -> None:
 
 def test_ranges_have_float32_precision_and_nan_beyond_limits() -> None:
     one = np.array([0.1])
-    made = scans_from_messages(
+    scans = scans_from_messages(
         np.array([5]), one, one, ranges_m=np.array([[0.1, 0.05, 90.0, np.inf, np.nan]]), limits_m=(one, 800 * one)
     )
     expected = [[np.float64(np.float32(0.1)), np.nan, np.nan, np.inf, np.nan]]
-    assert np.array_equal(made.ranges_m, expected, equal_nan=True)
-    assert made.angle_min_rad[0] == np.float32(0.1)
+    assert np.array_equal(scans.ranges_m, expected, equal_nan=True)
+    assert scans.angle_min_rad[0] == np.float32(0.1)
 
 
 def test_rates_are_those_of_the_last_seconds() -> None:

@@ -26,8 +26,8 @@ def test_rotations_about_fixed_and_moving_axes_agree_with_scipy() -> None:
     ],
 )
 def test_documented_attitudes_give_known_quaternions(rpy_deg: tuple[float, ...], quaternion: tuple[float, ...]) -> None:
-    found = axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(np.radians(rpy_deg)))
-    np.testing.assert_allclose(found, quaternion, atol=1e-9)
+    quaternions = axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(np.radians(rpy_deg)))
+    np.testing.assert_allclose(quaternions, quaternion, atol=1e-9)
 
 
 def test_quaternions_rotate_vectors_as_matrices_do() -> None:

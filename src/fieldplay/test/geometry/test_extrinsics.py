@@ -27,9 +27,9 @@ def test_each_convention_agrees_with_scipy() -> None:
         "m_matrix": ([1, 2, 3], Rotation.from_euler("XYZ", angles, degrees=True), stretched),
     }
     for convention, (translation, rotation, numbers) in expected.items():
-        found = transform_from_published(Row("a", "b", (1, 2, 3), numbers, convention))
-        np.testing.assert_allclose(found[:3, 3], translation)
-        np.testing.assert_allclose(found[:3, :3], rotation.as_matrix(), atol=1e-12)
+        transform = transform_from_published(Row("a", "b", (1, 2, 3), numbers, convention))
+        np.testing.assert_allclose(transform[:3, 3], translation)
+        np.testing.assert_allclose(transform[:3, :3], rotation.as_matrix(), atol=1e-12)
 
 
 def test_edges_are_found_along_rows_in_either_direction() -> None:
@@ -56,16 +56,16 @@ def test_unsupported_tree_and_unknown_convention_are_refused() -> None:
 def test_frd_rows_become_flu_on_both_sides() -> None:
     row = Row("base", "sensor", (1, 2, 3), (10, -20, 30), "m_deg_fixed_xyz_frd")
     flip = np.diag([1, -1, -1])
-    found = transform_from_published(row)
+    transform = transform_from_published(row)
     expected = flip @ Rotation.from_euler("xyz", (10, -20, 30), degrees=True).as_matrix() @ flip
-    np.testing.assert_allclose(found[:3, :3], expected, atol=1e-12)
-    np.testing.assert_allclose(found[:3, 3], [1, -2, -3])
+    np.testing.assert_allclose(transform[:3, :3], expected, atol=1e-12)
+    np.testing.assert_allclose(transform[:3, 3], [1, -2, -3])
 
 
 def test_laser_in_camera_follows_its_report() -> None:
-    angles, delta, bearing = np.radians([5, -3, 2]), np.array([0.4, -0.3, 0.1]), np.radians(25)
+    angles, delta, azimuth = np.radians([5, -3, 2]), np.array([0.4, -0.3, 0.1]), np.radians(25)
     phi = Rotation.from_euler("XYZ", angles).as_matrix()
-    point = 7 * np.array([np.sin(bearing), 0, np.cos(bearing)])  # right, down, ahead of the laser
+    point = 7 * np.array([np.sin(azimuth), 0, np.cos(azimuth)])  # right, down, ahead of the laser
     flu = np.array([point[2], -point[0], -point[1], 1])
     row = Row("camera", "laser", tuple(delta), tuple(np.degrees(angles)), "m_deg_laser_in_camera")
     np.testing.assert_allclose((transform_from_published(row) @ flu)[:3], phi.T @ point - delta, atol=1e-12)

@@ -61,8 +61,8 @@ def test_angles_round_trip_also_at_gimbal_lock() -> None:
         again = transforms.rotation_from_fixed_xyz(transforms.fixed_xyz_from_rotation(rotations))
         np.testing.assert_allclose(again, rotations, atol=1e-9)
     expected = Rotation.from_euler("xyz", ANGLES).as_euler("xyz")
-    found = transforms.fixed_xyz_from_rotation(transforms.rotation_from_fixed_xyz(ANGLES))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    recovered = transforms.fixed_xyz_from_rotation(transforms.rotation_from_fixed_xyz(ANGLES))
+    np.testing.assert_allclose(recovered, expected, atol=1e-9)
 
 
 def test_rotations_about_moving_axes_invert_those_about_fixed_axes() -> None:

@@ -68,10 +68,10 @@ def test_poses_of_random_trees_agree_with_scipy() -> None:
         values = dict(zip(["j1", "j2", "j3", "j7"], free.tolist(), strict=True))
         for name, (other, multiplier, offset) in MIMICS.items():
             values[name] = multiplier * values[other] + offset
-        found = link_poses_from_positions(model_from_text(text), ["j1", "j2", "j3", "j7"], free)
+        link_poses = link_poses_from_positions(model_from_text(text), ["j1", "j2", "j3", "j7"], free)
         expected = poses_by_scipy(text, values)
-        assert found.keys() == expected.keys()
-        for link, pose in found.items():
+        assert link_poses.keys() == expected.keys()
+        for link, pose in link_poses.items():
             np.testing.assert_allclose(pose, expected[link], atol=1e-12)
 
 
@@ -124,8 +124,8 @@ def test_poses_stop_at_floating_joints_and_may_start_below_root(chain: UrdfModel
 
 
 def test_mimic_joint_prefers_its_own_position(chain: UrdfModel) -> None:
-    given = transforms_from_positions(chain, ["lift", "follow", "grip"], [0.25, 7, 0])
-    assert heights(given) == pytest.approx({"b": 1.25, "d": 7, "e": 7, "g": 0})
+    transforms = transforms_from_positions(chain, ["lift", "follow", "grip"], [0.25, 7, 0])
+    assert heights(transforms) == pytest.approx({"b": 1.25, "d": 7, "e": 7, "g": 0})
 
 
 def test_missing_joints_are_refused_or_zero_or_left_out_with_mimics(chain: UrdfModel) -> None:
@@ -150,8 +150,8 @@ def test_non_finite_position_affects_only_its_own_transform(chain: UrdfModel) ->
     transforms = transforms_from_positions(chain, names, positions)
     assert np.isfinite(transforms["d"]).all(axis=(1, 2)).tolist() == [False, False, True, True]
     assert np.isfinite(transforms["g"]).all(axis=(1, 2)).tolist() == [True, True, False, True]
-    turning = model_from_text(CHAIN.replace("prismatic", "continuous"))
-    transforms = transforms_from_positions(turning, names, positions)
+    model = model_from_text(CHAIN.replace("prismatic", "continuous"))
+    transforms = transforms_from_positions(model, names, positions)
     assert np.isfinite(transforms["d"]).all(axis=(1, 2)).tolist() == [False, False, True, True]
 
 

@@ -64,14 +64,14 @@ def test_other_delimiters_and_the_decimal_comma_are_read(delimiter: str, decimal
         (b"2," + 60 * b"z" + b",4", "not_a_number", f"column x: expected a number, got '{37 * 'z'}...'"),
     ],
 )
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_bad_line_is_explained_and_others_are_kept(line: bytes, kind: str, message: str, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_bad_line_is_explained_and_others_are_kept(line: bytes, kind: str, message: str, index: int) -> None:
     lines = [b"1,2,3", b"9,8,7"]
-    lines.insert(place, line)
+    lines.insert(index, line)
     rows = rows_from_block(b"\n".join(lines) + b"\n", COMMA)
     assert rows.values.tolist() == [[2, 3], [8, 7]]
-    assert rows.line.tolist() == [number for number in range(3) if number != place]
-    assert rows.bad == ((place, kind, message),)
+    assert rows.line.tolist() == [number for number in range(3) if number != index]
+    assert rows.bad == ((index, kind, message),)
 
 
 def test_long_and_short_line_do_not_hide_each_other() -> None:
@@ -195,10 +195,10 @@ def test_partial_rows_report_and_lose_only_bad_numbers() -> None:
 def test_blocks_parsed_together_equal_blocks_parsed_alone(issue: bytes, end: bytes) -> None:
     blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + issue + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
     together = rows_from_blocks(blocks, COMMA)
-    for found, requested in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
-        assert found.stamp_ns.tolist() == requested.stamp_ns.tolist()
-        assert found.values.tolist() == requested.values.tolist()
-        assert (found.line.tolist(), found.bad) == (requested.line.tolist(), requested.bad)
+    for rows, requested in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
+        assert rows.stamp_ns.tolist() == requested.stamp_ns.tolist()
+        assert rows.values.tolist() == requested.values.tolist()
+        assert (rows.line.tolist(), rows.bad) == (requested.line.tolist(), requested.bad)
 
 
 @pytest.mark.parametrize("damaged", [b"1656931512.\0\0,2,3", b"\0\0\0\0931512.5,2,3", b"1656931512.5,2\0,3"])

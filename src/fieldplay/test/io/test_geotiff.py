@@ -21,12 +21,12 @@ NODATA_TEXT = [(NODATA, ASCII, 6, "-9999", True)]
 
 
 def heights(seed: int = 1) -> np.ndarray:
-    made = np.random.default_rng(seed).normal(850.0, 5.0, SHAPE).astype(np.float32)
-    made[5, :2] = -9999.0
-    return made
+    values = np.random.default_rng(seed).normal(850.0, 5.0, SHAPE).astype(np.float32)
+    values[5, :2] = -9999.0
+    return values
 
 
-def written(values: np.ndarray, tags: list[Any] | None = None, **options: Any) -> io.BytesIO:
+def write_tiff(values: np.ndarray, tags: list[Any] | None = None, **options: Any) -> io.BytesIO:
     file = io.BytesIO()
     extra = GRID + NODATA_TEXT if tags is None else tags
     tifffile.imwrite(file, values, photometric="minisblack", metadata=None, extratags=extra, **options)
@@ -63,20 +63,20 @@ class Watched(io.BytesIO):
 )
 def test_rows_and_columns_equal_those_of_image(options: dict[str, Any]) -> None:
     values = heights()
-    with open_raster(written(values, **options)) as raster:
+    with open_raster(write_tiff(values, **options)) as raster:
         assert (raster.rows, raster.columns) == SHAPE
-        found = raster.heights(ROWS, COLUMNS)
+        pixels = raster.heights(ROWS, COLUMNS)
     expected = values[np.ix_(ROWS, COLUMNS)].astype(float)
     expected[expected == -9999.0] = np.nan
-    assert np.isnan(found).sum() == 2
-    np.testing.assert_array_equal(found, expected)
+    assert np.isnan(pixels).sum() == 2
+    np.testing.assert_array_equal(pixels, expected)
 
 
 @pytest.mark.parametrize("order", "<>")
 @pytest.mark.parametrize(("code", "predictor"), [(5, 1), (5, 2), (5, 3), (8, 2), (8, 3), (32946, 1), (32773, 1)])
 def test_compressions_of_gdal_are_decompressed_by_strip(code: int, predictor: int, order: str) -> None:
     values = heights()
-    file = io.BytesIO(packed_by_hand(values, code, predictor, order))
+    file = io.BytesIO(pack_tiff(values, code, predictor, order))
     with tifffile.TiffFile(file) as opened:
         page = opened.pages[0]
         assert (page.compression, page.predictor, len(page.dataoffsets)) == (code, predictor, 8)
@@ -84,10 +84,10 @@ def test_compressions_of_gdal_are_decompressed_by_strip(code: int, predictor: in
         np.testing.assert_array_equal(raster.heights(ROWS, COLUMNS[2:]), values[np.ix_(ROWS, COLUMNS[2:])])
 
 
-def packed_by_hand(values: np.ndarray, code: int, predictor: int, order: str) -> bytes:
+def pack_tiff(values: np.ndarray, code: int, predictor: int, order: str) -> bytes:
     """A TIFF of strips of nine rows, the last one shorter, without any library for pictures."""
     pack = {5: lzw, 8: zlib.compress, 32946: zlib.compress, 32773: packbits}[code]
-    strips = [pack(predicted(values[top : top + 9], predictor, order)) for top in range(0, len(values), 9)]
+    strips = [pack(apply_predictor(values[top : top + 9], predictor, order)) for top in range(0, len(values), 9)]
     offsets = (8 + np.cumsum([0, *map(len, strips)])).tolist()
     tables = offsets[-1]
     entries = [
@@ -103,7 +103,7 @@ def packed_by_hand(values: np.ndarray, code: int, predictor: int, order: str) ->
     return head + b"".join(strips) + data + struct.pack(f"{order}H", len(entries)) + directory + bytes(4)
 
 
-def predicted(rows: np.ndarray, predictor: int, order: str) -> bytes:
+def apply_predictor(rows: np.ndarray, predictor: int, order: str) -> bytes:
     """The bytes of a strip, each number or byte less the one before it as TIFF's predictors 2 and 3 have it."""
     if predictor == 2:
         whole = rows.view(np.uint32)
@@ -131,14 +131,14 @@ def packbits(data: bytes) -> bytes:
 @pytest.mark.parametrize("kind", ["int16", "uint16", "uint8", "float64", "int32"])
 def test_heights_may_be_of_any_number_type(kind: str) -> None:
     values = np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE).astype(kind)
-    with open_raster(written(values, rowsperstrip=16)) as raster:
+    with open_raster(write_tiff(values, rowsperstrip=16)) as raster:
         np.testing.assert_array_equal(raster.heights(ROWS, COLUMNS), values[np.ix_(ROWS, COLUMNS)].astype(float))
 
 
 def test_first_of_several_bands_is_read() -> None:
     values = np.stack([heights(), heights(2)], axis=-1)
     for options in ({"planarconfig": "contig"}, {"planarconfig": "contig", "compression": "zlib"}):
-        with open_raster(written(values, rowsperstrip=16, **options)) as raster:
+        with open_raster(write_tiff(values, rowsperstrip=16, **options)) as raster:
             np.testing.assert_array_equal(
                 raster.heights(ROWS[2:], COLUMNS), values[np.ix_(ROWS[2:], COLUMNS, [0])][..., 0]
             )
@@ -147,7 +147,7 @@ def test_first_of_several_bands_is_read() -> None:
 def test_only_requested_segments_are_read() -> None:
     values = np.zeros((4000, 1000), np.float32) + 800
     for options, most in (({"rowsperstrip": 4000}, 9_000), ({"rowsperstrip": 50, "compression": "zlib"}, 9_000)):
-        file = Watched(written(values, **options).getvalue())
+        file = Watched(write_tiff(values, **options).getvalue())
         with open_raster(file) as raster:
             before = file.count
             assert (raster.heights(np.arange(10, 4000, 400), np.array([500, 550])) == 800).all()
@@ -155,22 +155,22 @@ def test_only_requested_segments_are_read() -> None:
 
 
 def test_grid_corner_is_at_tie_point_and_rows_go_south() -> None:
-    with open_raster(written(heights())) as raster:
+    with open_raster(write_tiff(heights())) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10, 20, 1], [400.4, 899.0])
         assert raster.cell_m == pytest.approx(0.04)
 
 
 def test_inner_tie_point_and_pixel_is_point_are_understood() -> None:
     tie = (TIE, DOUBLE, 6, (10.0, 20.0, 0.0, 400.0, 900.0, 0.0), True)
-    with open_raster(written(heights(), [GRID[0], tie])) as raster:
+    with open_raster(write_tiff(heights(), [GRID[0], tie])) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10, 20, 1], [400.0, 900.0])
-    with open_raster(written(heights(), [GRID[0], tie, keys((1024, 1), (1025, 2))])) as raster:
+    with open_raster(write_tiff(heights(), [GRID[0], tie, keys((1024, 1), (1025, 2))])) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [10.5, 20.5, 1], [400.0, 900.0])
 
 
 def test_rotated_grid_is_taken_from_its_matrix() -> None:
     matrix = (0.3, -0.4, 0.0, 100.0, -0.4, -0.3, 0.0, 200.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-    with open_raster(written(heights(), [(WHOLE, DOUBLE, 16, matrix, True)])) as raster:
+    with open_raster(write_tiff(heights(), [(WHOLE, DOUBLE, 16, matrix, True)])) as raster:
         np.testing.assert_allclose(raster.grid_from_pixel @ [2, 1, 1], [100.2, 198.9])
         assert raster.cell_m == pytest.approx(0.5)
 
@@ -180,12 +180,12 @@ def test_nodata_is_no_height(text: str) -> None:
     values = heights()
     values[5, :2] = float(text)
     tags = [*GRID, (NODATA, ASCII, len(text) + 1, text, True)]
-    with open_raster(written(values, tags)) as raster:
+    with open_raster(write_tiff(values, tags)) as raster:
         assert np.isnan(raster.heights(ROWS, COLUMNS)).sum() == 2
 
 
 @pytest.mark.parametrize(
-    ("tags", "told"),
+    ("tags", "message"),
     [
         ([], "ModelPixelScale"),
         ([*GRID, keys((1024, 2))], "in metres, got degrees"),
@@ -194,22 +194,22 @@ def test_nodata_is_no_height(text: str) -> None:
         ([*GRID, (NODATA, ASCII, 5, "none", True)], "GDAL_NODATA: expected a number, got 'none'"),
     ],
 )
-def test_grid_without_usable_georeference_is_refused(tags: list[Any], told: str) -> None:
-    with pytest.raises(ArchiveError, match=told), open_raster(written(heights(), tags)):
+def test_grid_without_usable_georeference_is_refused(tags: list[Any], message: str) -> None:
+    with pytest.raises(ArchiveError, match=message), open_raster(write_tiff(heights(), tags)):
         pass
 
 
 def test_unsupported_compression_is_named_with_workaround() -> None:
-    data = bytearray(written(heights()).getvalue())
-    place = data.find(struct.pack("<HHI", 259, SHORT, 1))
-    struct.pack_into("<H", data, place + 8, 34887)
+    data = bytearray(write_tiff(heights()).getvalue())
+    offset = data.find(struct.pack("<HHI", 259, SHORT, 1))
+    struct.pack_into("<H", data, offset + 8, 34887)
     with pytest.raises(ArchiveError, match=r"got LERC; gdal_translate .* -co COMPRESS=DEFLATE"), \
             open_raster(io.BytesIO(bytes(data))):  # fmt: skip
         pass
 
 
 def test_cut_off_or_non_tiff_file_is_reported() -> None:
-    data = written(heights(), rowsperstrip=8).getvalue()
+    data = write_tiff(heights(), rowsperstrip=8).getvalue()
     with open_raster(io.BytesIO(data[:-3000])) as raster, pytest.raises(ArchiveError, match="the file is cut off"):
         raster.heights(ROWS, COLUMNS)
     with pytest.raises(ArchiveError, match="cannot be read as TIFF"), open_raster(io.BytesIO(b"II*\0 no picture")):
@@ -217,24 +217,24 @@ def test_cut_off_or_non_tiff_file_is_reported() -> None:
 
 
 def test_damage_anywhere_is_reported_without_other_errors() -> None:
-    data = written(heights(), rowsperstrip=8, compression="zlib").getvalue()
-    chance, told = np.random.default_rng(4), 0
+    data = write_tiff(heights(), rowsperstrip=8, compression="zlib").getvalue()
+    chance, reported = np.random.default_rng(4), 0
     for _ in range(300):
         broken = bytearray(data)
-        for place in chance.integers(0, len(data), 3).tolist() + chance.integers(0, 400, 2).tolist():
-            broken[place] = int(chance.integers(256))
+        for offset in chance.integers(0, len(data), 3).tolist() + chance.integers(0, 400, 2).tolist():
+            broken[offset] = int(chance.integers(256))
         try:
             with open_raster(io.BytesIO(bytes(broken))) as raster:
                 raster.heights(np.arange(min(raster.rows, 70)), np.arange(min(raster.columns, 90)))
         except ArchiveError:
-            told += 1
-    assert told > 100
+            reported += 1
+    assert reported > 100
 
 
 @pytest.mark.parametrize("is_big", [False, True])
 @pytest.mark.parametrize("tag", [324, 325])
 def test_directory_of_a_billion_tiles_is_refused_before_reading(is_big: bool, tag: int) -> None:
-    file = Watched(written(heights(), tile=(16, 16), bigtiff=is_big).getvalue())
+    file = Watched(write_tiff(heights(), tile=(16, 16), bigtiff=is_big).getvalue())
     data = bytearray(file.getvalue())
     entry = next(data.index(own) for kind in (3, 4, 16) if (own := struct.pack("<HH", tag, kind)) in data)
     struct.pack_into("<Q" if is_big else "<I", data, entry + 4, 1 << 30)

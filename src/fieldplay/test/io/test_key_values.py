@@ -41,10 +41,10 @@ def test_unclosed_bracket_loses_one_line() -> None:
     ],
 )
 def test_numbers_are_read_in_any_notation(value: str, expected: list[float] | None) -> None:
-    found = numbers_of_value(value)
-    assert (found is None) == (expected is None)
-    if found is not None:
-        np.testing.assert_array_equal(found, expected)
+    numbers = numbers_of_value(value)
+    assert (numbers is None) == (expected is None)
+    if numbers is not None:
+        np.testing.assert_array_equal(numbers, expected)
 
 
 def test_lines_of_one_number_and_of_unequal_length_are_vectors() -> None:

@@ -19,7 +19,7 @@ from fieldplay.io.file_names import NameTable, folders_of, last_part
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 
-PICTURES = 3000
+IMAGE_COUNT = 3000
 PATTERNS = [
     r"a\d+\.b", r"A1.*", r".*12\.b", r"a[0-9]{2,3}\.b", r"a[1-3]+.*", r"a[^1]*", r"(?!a1).*", r"(?P<n>\d)x(?P=n)",
     r"(\d)x\1", r"a\d{,2}\.b", r"a\x31.*", r".+\.b(\.\d+)?", r"x9", r"a[a-f1-4]+",
@@ -31,10 +31,10 @@ def test_name_search_equals_trying_each_name(names: list[str]) -> None:
     table = NameTable(sorted(names))
     for pattern in PATTERNS:
         expression = re.compile(pattern, re.IGNORECASE)
-        found = [name for name in sorted(names) if expression.fullmatch(last_part(name))]
-        assert table.matching(pattern) == found, pattern
+        matches = [name for name in sorted(names) if expression.fullmatch(last_part(name))]
+        assert table.matching(pattern) == matches, pattern
         for folder in ("a", r"\d", "3"):
-            inside = [name for name in found if any(re.fullmatch(folder, part) for part in folders_of(name))]
+            inside = [name for name in matches if any(re.fullmatch(folder, part) for part in folders_of(name))]
             assert table.matching(pattern, folder) == inside, (pattern, folder)
 
 
@@ -49,7 +49,7 @@ def test_regex_is_tried_on_few_shapes_of_many_names(monkeypatch: pytest.MonkeyPa
 @pytest.fixture(params=["folder", "zip"])
 def many(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     names = [f"{side}Cam_{1656928800 + number // 10}.{number % 10}00000.jpg"
-             for side in ("Main", "Aux") for number in range(PICTURES // 2)]  # fmt: skip
+             for side in ("Main", "Aux") for number in range(IMAGE_COUNT // 2)]  # fmt: skip
     if request.param == "zip":
         with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
             for name in names:
@@ -72,7 +72,7 @@ def test_images_are_read_lazily_and_listed_once(many: Path, monkeypatch: pytest.
             count_calls(monkeypatch, counts, kind, method)
     with open_dataset(many) as archive:
         feeds = archive_topic_streams(archive, Selection())
-        assert sum(span.count for stream in archive.streams.values() for span in stream.spans) == PICTURES
+        assert sum(span.count for stream in archive.streams.values() for span in stream.spans) == IMAGE_COUNT
         assert feeds
     assert +counts == {"scandir" if many.is_dir() else "ZipDirectory": 1}
 
@@ -83,8 +83,8 @@ def count_calls(
     """Count calls of a function; with `of`, those alone whose first argument is that path."""
     real = getattr(owner, name)
 
-    def counted(*arguments: Any, **named: Any) -> Any:
+    def counting(*arguments: Any, **named: Any) -> Any:
         counts[name] += of is None or Path(arguments[0]) == of
         return real(*arguments, **named)
 
-    monkeypatch.setattr(owner, name, counted)
+    monkeypatch.setattr(owner, name, counting)

@@ -18,33 +18,33 @@ LONGEST_RUN, LONGEST_MATCH, FURTHEST = 32, 264, 8192
 
 def lzf_from_bytes(data: bytes) -> bytes:
     """Compress as the format allows: runs of up to 32 bytes as they are, or references to 3 to 264 bytes seen."""
-    out, run, seen, place = bytearray(), bytearray(), dict[bytes, int](), 0
+    out, run, seen, position = bytearray(), bytearray(), dict[bytes, int](), 0
 
     def end_run() -> None:
         for start in range(0, len(run), LONGEST_RUN):
-            piece = run[start : start + LONGEST_RUN]
-            out.extend([len(piece) - 1, *piece])
+            literal = run[start : start + LONGEST_RUN]
+            out.extend([len(literal) - 1, *literal])
         run.clear()
 
-    while place < len(data):
-        key = data[place : place + 3]
-        back = place - seen.get(key, place)
-        seen[key] = place
+    while position < len(data):
+        key = data[position : position + 3]
+        back = position - seen.get(key, position)
+        seen[key] = position
         if not 0 < back <= FURTHEST or len(key) < 3:
-            run.append(data[place])
-            place += 1
+            run.append(data[position])
+            position += 1
             continue
         length = 3
         while (
             length < LONGEST_MATCH
-            and place + length < len(data)
-            and data[place + length] == data[place + length - back]
+            and position + length < len(data)
+            and data[position + length] == data[position + length - back]
         ):
             length += 1
         end_run()
         high, low = divmod(back - 1, 256)
         out.extend([(length - 2) << 5 | high, low] if length < 9 else [7 << 5 | high, length - 9, low])
-        place += length
+        position += length
     end_run()
     return bytes(out)
 
@@ -101,9 +101,9 @@ def cloud_of(points: int) -> NDArray[Any]:
 
 
 def assert_same(read: NDArray[Any], cloud: NDArray[Any]) -> None:
-    kept = [name for name in cloud.dtype.names or () if not name.startswith("pad")]
-    assert list(read.dtype.names or ()) == kept
-    for name in kept:
+    names = [name for name in cloud.dtype.names or () if not name.startswith("pad")]
+    assert list(read.dtype.names or ()) == names
+    for name in names:
         assert read[name].dtype == cloud[name].dtype
         np.testing.assert_array_equal(read[name], cloud[name])
 
@@ -313,8 +313,8 @@ def test_damaged_lzf_stream_is_refused(stream: bytes, size: int, message: str) -
 def test_changed_bytes_are_read_or_refused_but_no_crash(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(KINDS))
     whole = bytearray(header_of(XYZI, kind) + body_of(XYZI, kind))
-    for place in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=4)):
-        whole[place] = data.draw(st.integers(0, 255))
+    for offset in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=4)):
+        whole[offset] = data.draw(st.integers(0, 255))
     try:
         cloud = cloud_from_pcd(bytes(whole))
     except ArchiveError as error:

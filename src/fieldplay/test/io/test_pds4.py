@@ -72,8 +72,8 @@ def test_elements_are_found_by_local_name_in_file_order() -> None:
 
 
 def test_element_has_line_number() -> None:
-    found = tree_from_xml(b"<a>\n\n<b/>\n</a>").first("b")
-    assert found is not None and found.line == 3
+    element = tree_from_xml(b"<a>\n\n<b/>\n</a>").first("b")
+    assert element is not None and element.line == 3
 
 
 @pytest.mark.parametrize(

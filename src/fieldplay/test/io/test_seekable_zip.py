@@ -88,20 +88,20 @@ def test_last_of_two_members_with_same_name_counts(path: Path) -> None:
         assert directory.repeated == {"a": 2}
 
 
-@given(place=st.integers(0), value=st.integers(0, 255), cut=st.booleans())
+@given(offset=st.integers(0), value=st.integers(0, 255), cut=st.booleans())
 def test_damage_raises_only_zip_errors(
-    tmp_path_factory: pytest.TempPathFactory, place: int, value: int, cut: bool
+    tmp_path_factory: pytest.TempPathFactory, offset: int, value: int, cut: bool
 ) -> None:
     plain = io.BytesIO()
     with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.csv", b"1,2,3\n" * 20)
         archive.writestr("b.jpg", bytes(range(256)))
     data = bytearray(plain.getvalue())
-    place %= len(data)
+    offset %= len(data)
     if cut:
-        del data[place:]
+        del data[offset:]
     else:
-        data[place] = value
+        data[offset] = value
     path = tmp_path_factory.mktemp("zips") / "damaged.zip"
     path.write_bytes(data)
     with suppress(*ZIP_ERRORS), closing(ZipDirectory(path)) as directory:
@@ -134,18 +134,20 @@ def test_members_after_missing_bytes_are_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "told"),
+    ("offset", "value", "message"),
     [(6, 128, "zip file version 12.8"), (30, 9, "cannot be read"), (42, 0xFFFFFF, "which the file has not")],
-    ids=["a version that is not known", "an extra field that is none", "a place behind the end"],
+    ids=["a version that is not known", "an extra field that is none", "a offset behind the end"],
 )
-def test_member_with_damaged_record_is_reported_on_every_access(path: Path, place: int, value: int, told: str) -> None:
+def test_member_with_damaged_record_is_reported_on_every_access(
+    path: Path, offset: int, value: int, message: str
+) -> None:
     data = small(path)
     record = data.index(b"PK\x01\x02")
-    data[record + place : record + place + 3] = value.to_bytes(3, "little")
+    data[record + offset : record + offset + 3] = value.to_bytes(3, "little")
     path.write_bytes(data)
     with suppress(ArchiveError), open_files(path, lambda defect: None) as files:
         for ask in (files.read, files.open, files.size):
-            with pytest.raises(ArchiveError, match=told):
+            with pytest.raises(ArchiveError, match=message):
                 ask("a")
 
 

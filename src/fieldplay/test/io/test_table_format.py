@@ -23,36 +23,40 @@ ROWS = b"1656931512.25,1,2\n1656931512.50,3,4\n"
 
 
 def test_rows_without_header_are_read_by_position() -> None:
-    found = format_from_head(ROWS, SPEC)
-    assert found.dialect.columns == ("time", "x", "y")
-    assert (found.first_byte, found.first_line, found.mapping) == (0, 1, "position")
+    table_format = format_from_head(ROWS, SPEC)
+    assert table_format.dialect.columns == ("time", "x", "y")
+    assert (table_format.first_byte, table_format.first_line, table_format.mapping) == (0, 1, "position")
 
 
 def test_header_decides_order_and_unknown_columns_are_ignored() -> None:
     head = b"pos_y [m],comment,Timestamp (s),Pos X\n2,7,1656931512.25,1\n"
-    found = format_from_head(head, SPEC)
-    assert found.dialect.columns == ("y", "_1", "time", "x")
-    assert found.dialect.numbers == ("y", "x")
-    assert (found.first_byte, found.first_line, found.mapping) == (head.index(b"\n") + 1, 2, "header")
+    table_format = format_from_head(head, SPEC)
+    assert table_format.dialect.columns == ("y", "_1", "time", "x")
+    assert table_format.dialect.numbers == ("y", "x")
+    assert (table_format.first_byte, table_format.first_line, table_format.mapping) == (
+        head.index(b"\n") + 1,
+        2,
+        "header",
+    )
 
 
 def test_header_ending_in_lone_carriage_return_shares_line_with_first_row() -> None:
     head = b"time,x\r1656931512.5,1\n1656931513.5,2\n"
-    found = format_from_head(head, TableSpec(layouts=[["time", "x"]]))
-    assert (found.first_byte, found.first_line) == (head.index(b"\r") + 1, 1)
+    table_format = format_from_head(head, TableSpec(layouts=[["time", "x"]]))
+    assert (table_format.first_byte, table_format.first_line) == (head.index(b"\r") + 1, 1)
 
 
 def test_unrecognised_header_is_reported_and_position_decides() -> None:
-    found = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
-    assert found.dialect.columns == ("time", "x", "y")
-    assert found.mapping == "position, its header is not understood"
+    table_format = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
+    assert table_format.dialect.columns == ("time", "x", "y")
+    assert table_format.mapping == "position, its header is not understood"
 
 
 def test_comments_blank_lines_and_bom_may_precede_header() -> None:
     head = b"\xef\xbb\xbf# made by hand\n\ntime,x,y\r\n" + ROWS
-    found = format_from_head(head, SPEC)
-    assert head[found.first_byte :] == ROWS
-    assert (found.first_line, found.mapping) == (4, "header")
+    table_format = format_from_head(head, SPEC)
+    assert head[table_format.first_byte :] == ROWS
+    assert (table_format.first_line, table_format.mapping) == (4, "header")
 
 
 def test_header_after_comment_character_counts() -> None:
@@ -71,13 +75,13 @@ def test_header_after_comment_character_counts() -> None:
     ],
 )
 def test_delimiter_and_decimal_character_are_detected(row: str, delimiter: str, decimal_comma: bool) -> None:
-    found = format_from_head(f"{row}\n{row}\n".encode(), SPEC)
-    assert found.dialect == Dialect(("time", "x", "y"), delimiter, decimal_comma)
+    table_format = format_from_head(f"{row}\n{row}\n".encode(), SPEC)
+    assert table_format.dialect == Dialect(("time", "x", "y"), delimiter, decimal_comma)
 
 
 def test_column_count_is_that_of_most_rows() -> None:
-    found = format_from_head(b"1,2\n" + ROWS + b"1,2,3,4\n", SPEC)
-    assert found.dialect.columns == ("time", "x", "y")
+    table_format = format_from_head(b"1,2\n" + ROWS + b"1,2,3,4\n", SPEC)
+    assert table_format.dialect.columns == ("time", "x", "y")
 
 
 @pytest.mark.parametrize(
@@ -102,19 +106,19 @@ def test_titles_are_normalised_without_units_case_and_punctuation() -> None:
 @given(st.binary(max_size=300))
 def test_any_head_has_a_format_or_is_refused(head: bytes) -> None:
     try:
-        found = format_from_head(head, SPEC)
+        table_format = format_from_head(head, SPEC)
     except ArchiveError:
         return
-    assert 0 <= found.first_byte <= len(head)
-    assert "time" in found.dialect.columns
+    assert 0 <= table_format.first_byte <= len(head)
+    assert "time" in table_format.dialect.columns
 
 
 def test_layout_of_blank_separated_log_follows_field_count() -> None:
     spec = TableSpec(layouts=[["time", "x"], ["time", "_label", "x"]], blanks=True, extract={"x": r"(\d)"})
-    found = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
-    assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
-    assert (found.first_line, found.first_byte) == (2, 8)
-    assert found.rows_of([b"1656931512.25 imu 5)\n"])[0].values.tolist() == [[5]]
+    table_format = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
+    assert table_format.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
+    assert (table_format.first_line, table_format.first_byte) == (2, 8)
+    assert table_format.rows_of([b"1656931512.25 imu 5)\n"])[0].values.tolist() == [[5]]
 
 
 @pytest.mark.parametrize(
@@ -136,15 +140,17 @@ def test_layout_of_blank_separated_log_follows_field_count() -> None:
     ],
 )
 def test_index_column_and_empty_last_column_are_ignored(head: bytes, columns: tuple[str, ...], mapping: str) -> None:
-    found = format_from_head(head, SPEC)
-    assert (found.dialect.columns, found.mapping) == (columns, mapping)
-    assert len(found.rows_of([head[found.first_byte :]])[0].stamp_ns) == head[found.first_byte :].count(b"\n")
+    table_format = format_from_head(head, SPEC)
+    assert (table_format.dialect.columns, table_format.mapping) == (columns, mapping)
+    assert len(table_format.rows_of([head[table_format.first_byte :]])[0].stamp_ns) == head[
+        table_format.first_byte :
+    ].count(b"\n")
 
 
 @pytest.mark.parametrize("head", [b"time x y\n1656931512.25 1 2\n", b"  1656931512.25   1\t2  \r\n"])
 def test_blanks_separate_fields_without_other_delimiter(head: bytes) -> None:
-    found = format_from_head(head, SPEC)
-    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[1, 2]]
+    table_format = format_from_head(head, SPEC)
+    assert table_format.rows_of([head[table_format.first_byte :]])[0].values.tolist() == [[1, 2]]
 
 
 def test_layout_may_have_any_number_of_ignored_columns() -> None:
@@ -175,9 +181,9 @@ def test_time_unit_follows_magnitude(times: tuple[str, str], digits: dict[str, i
 def test_header_unit_counts_unless_user_chose_another(titles: str) -> None:
     head = f"{titles}\n1656931512.25,180,2\n".encode()
     layouts = [["time", "x", "y"]]
-    found = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad")}))
-    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[pytest.approx(np.pi), 2]]
-    assert "; x in deg by the header, made rad" in found.mapping
+    table_format = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad")}))
+    assert table_format.rows_of([head[table_format.first_byte :]])[0].values.tolist() == [[pytest.approx(np.pi), 2]]
+    assert "; x in deg by the header, made rad" in table_format.mapping
     chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad", is_chosen=True)}))
     assert chosen.rows_of([head[chosen.first_byte :]])[0].values.tolist() == [[180, 2]]
     assert "; x in deg by the header, taken for rad, as chosen" in chosen.mapping
@@ -202,14 +208,14 @@ def test_header_unit_counts_unless_user_chose_another(titles: str) -> None:
     ],
 )
 def test_title_unit_gives_factor_to_expected_unit(title: str, expected: str, factor: float) -> None:
-    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
-    assert found.factors == {"x": pytest.approx(factor, rel=1e-12)}
-    assert found.notes.startswith("; x in ") and found.notes.endswith(f" by the header, made {expected}")
+    units = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
+    assert units.factors == {"x": pytest.approx(factor, rel=1e-12)}
+    assert units.notes.startswith("; x in ") and units.notes.endswith(f" by the header, made {expected}")
 
 
 @pytest.mark.parametrize(
     "title", ["gyro_y", "gyro_y [deg/s]", "gyro_y_deg_s", "gyro_y [m/s]", "gyro_y [raw]", "", "[]"]
 )
 def test_expected_other_kind_or_no_unit_changes_nothing(title: str) -> None:
-    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
-    assert (dict(found.factors), found.notes) == ({}, "")
+    units = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
+    assert (dict(units.factors), units.notes) == ({}, "")

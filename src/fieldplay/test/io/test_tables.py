@@ -22,7 +22,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "BLOCK_SIZE", 1000)
 
 
-class Opened:
+class TableOpener:
     """Opens tables in a folder of the test."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -42,21 +42,21 @@ class Opened:
         (self.path / "a.csv").write_text(text)
 
     def table(
-        self, text: str | None = None, *, zipped: bool = False, kept: RowCache | None = None
+        self, text: str | None = None, *, zipped: bool = False, cache: RowCache | None = None
     ) -> tuple[Table, list[Defect]]:
         if text is not None:
             self.write(text, zipped=zipped)
         defects: list[Defect] = []
         files = self._stack.enter_context(open_files(self.path, defects.append))
         plausible = (946684800 * 10**9, 4102444800 * 10**9)
-        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, cache=kept)
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, cache=cache)
         return table, defects
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
+def opener(tmp_path: Path) -> Iterator[TableOpener]:
     with ExitStack() as stack:
-        yield Opened(tmp_path, stack)
+        yield TableOpener(tmp_path, stack)
 
 
 def text_of(times: list[float]) -> str:
@@ -64,8 +64,8 @@ def text_of(times: list[float]) -> str:
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_blocks_together_are_the_complete_table(opened: Opened, zipped: bool) -> None:
-    table, defects = opened.table("time,x\n" + text_of([i / 100 for i in range(500)]), zipped=zipped)
+def test_blocks_together_are_the_complete_table(opener: TableOpener, zipped: bool) -> None:
+    table, defects = opener.table("time,x\n" + text_of([i / 100 for i in range(500)]), zipped=zipped)
     assert table.count == 500
     assert len(table.blocks) > 5
     indices = list(range(len(table.blocks)))
@@ -78,64 +78,64 @@ def test_blocks_together_are_the_complete_table(opened: Opened, zipped: bool) ->
     assert defects == []
 
 
-def test_rows_between_two_times_are_found_across_blocks(opened: Opened) -> None:
-    table, _ = opened.table(text_of([i / 100 for i in range(500)]))
-    found = table.rows_between(START * 10**9 + 1_000000000, START * 10**9 + 3_005000000)
-    assert found.values[:, 0].tolist() == list(range(100, 301))
+def test_rows_between_two_times_are_found_across_blocks(opener: TableOpener) -> None:
+    table, _ = opener.table(text_of([i / 100 for i in range(500)]))
+    rows = table.rows_between(START * 10**9 + 1_000000000, START * 10**9 + 3_005000000)
+    assert rows.values[:, 0].tolist() == list(range(100, 301))
     assert len(table.rows_between(0, 5)) == 0
 
 
-def test_backward_and_repeated_times_are_reported_and_rows_sorted(opened: Opened) -> None:
-    table, defects = opened.table(text_of([0, 1, 0.5, 2, 2, 3]))
+def test_backward_and_repeated_times_are_reported_and_rows_sorted(opener: TableOpener) -> None:
+    table, defects = opener.table(text_of([0, 1, 0.5, 2, 2, 3]))
     assert table.rows(0).values[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
     assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 3), ("duplicate_time", 5)]
     assert "runs back by 0.500000000 s" in str(defects[0])
 
 
-def test_backward_time_at_block_boundary_is_reported(opened: Opened) -> None:
-    table, defects = opened.table(text_of([*range(300), *range(100)]))
+def test_backward_time_at_block_boundary_is_reported(opener: TableOpener) -> None:
+    table, defects = opener.table(text_of([*range(300), *range(100)]))
     assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 301)]
     assert table.count == 400
 
 
-def test_impossible_times_are_left_out_and_reported(opened: Opened) -> None:
-    table, defects = opened.table(f"0,7\n{START},8\n9000000000,9\n")
+def test_impossible_times_are_left_out_and_reported(opener: TableOpener) -> None:
+    table, defects = opener.table(f"0,7\n{START},8\n9000000000,9\n")
     assert table.rows(0).values.tolist() == [[8]]
     assert [(defect.kind, defect.row) for defect in defects] == [("implausible_time", 1), ("implausible_time", 3)]
 
 
-def test_bad_lines_are_reported_with_file_line(opened: Opened) -> None:
+def test_bad_lines_are_reported_with_file_line(opener: TableOpener) -> None:
     lines = text_of([float(i) for i in range(200)]).splitlines()
     lines[150] = "oops"
-    table, defects = opened.table("# comment\ntime,x\n" + "\n".join(lines))
+    table, defects = opener.table("# comment\ntime,x\n" + "\n".join(lines))
     assert table.count == 199
     assert [str(defect) for defect in defects] == ["a.csv:153: expected 2 columns, got 1: 'oops'"]
 
 
-def test_truncated_zip_gives_rows_before_its_end(opened: Opened) -> None:
-    opened.write(text_of([i / 7 for i in range(50_000)]), zipped=True)
-    content = bytearray(opened.path.read_bytes())
+def test_truncated_zip_gives_rows_before_its_end(opener: TableOpener) -> None:
+    opener.write(text_of([i / 7 for i in range(50_000)]), zipped=True)
+    content = bytearray(opener.path.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 2000] = b"\xff" * 2000
-    opened.path.write_bytes(content)
-    table, defects = opened.table()
+    opener.path.write_bytes(content)
+    table, defects = opener.table()
     assert 10_000 < table.count < 50_000
     assert "damaged_file" in {defect.kind for defect in defects}
     assert all(len(table.rows(index)) == block.count for index, block in enumerate(table.blocks))
 
 
-def test_table_of_unknown_layout_is_refused(opened: Opened) -> None:
+def test_table_of_unknown_layout_is_refused(opener: TableOpener) -> None:
     with pytest.raises(ArchiveError, match="expected 2 columns, got 3"):
-        opened.table("1,2,3\n")
+        opener.table("1,2,3\n")
 
 
-def test_allowed_repeated_times_are_counted_but_no_defect(opened: Opened) -> None:
-    opened.write(text_of([index // 4 for index in range(400)]))
+def test_allowed_repeated_times_are_counted_but_no_defect(opener: TableOpener) -> None:
+    opener.write(text_of([index // 4 for index in range(400)]))
     defects: list[Defect] = []
-    with open_files(opened.path, defects.append) as files:
+    with open_files(opener.path, defects.append) as files:
         spec = TableSpec(layouts=[["time", "x"]], repeated_times=True)
         table = Table(files, "a.csv", spec, defects.append, plausible_ns=(0, 2**62))
     assert (table.count, table.repeated, defects) == (400, 300, [])
-    assert opened.table()[0].repeated == 0
+    assert opener.table()[0].repeated == 0
 
 
 @pytest.mark.parametrize(
@@ -153,24 +153,24 @@ def test_allowed_repeated_times_are_counted_but_no_defect(opened: Opened) -> Non
 )
 @pytest.mark.parametrize("many", [1, 300])
 def test_possibly_cut_last_number_loses_row_and_complete_one_does_not(
-    opened: Opened, rows: str, last: str, *, is_cut: bool, many: int
+    opener: TableOpener, rows: str, last: str, *, is_cut: bool, many: int
 ) -> None:
     before = rows.split() * many
     text = "".join(f"{START + row},{number}\n" for row, number in enumerate(before))
-    table, defects = opened.table(f"{text}{START + len(before)},{last}")
+    table, defects = opener.table(f"{text}{START + len(before)},{last}")
     assert table.count == len(before) + (not is_cut)
     assert sum(len(table.rows(index)) for index in range(len(table.blocks))) == table.count
     assert [(defect.kind, defect.row) for defect in defects] == [("cut_off_line", len(before) + 1)] * is_cut
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_last_line_with_line_end_is_complete(opened: Opened, end: str) -> None:
-    table, defects = opened.table(f"{START},1.25\n{START + 1},4{end}")
+def test_last_line_with_line_end_is_complete(opener: TableOpener, end: str) -> None:
+    table, defects = opener.table(f"{START},1.25\n{START + 1},4{end}")
     assert (table.count, defects) == (2, [])
 
 
-def test_expectation_for_cut_line_is_reported(opened: Opened) -> None:
-    _, defects = opened.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
+def test_expectation_for_cut_line_is_reported(opener: TableOpener) -> None:
+    _, defects = opener.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
     expected = "expected 4 decimals or more, as in the rows before, got '-4'; the file ends here, without a line end"
     assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
 
@@ -179,19 +179,19 @@ def rows_of(table: Table) -> list[TableRows]:
     return [table.rows(index) for index in range(len(table.blocks))]
 
 
-def test_rows_are_parsed_once_and_kept(opened: Opened) -> None:
-    table, _ = opened.table(text_of([1, 2]))
-    opened.write_again(text_of([7, 8]))
+def test_rows_are_parsed_once_and_kept(opener: TableOpener) -> None:
+    table, _ = opener.table(text_of([1, 2]))
+    opener.write_again(text_of([7, 8]))
     assert table.rows(0)["x"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("numbers", ["1,-0,16777216", "1e300,0.1,3", "inf,1,2"])
-def test_rows_spilled_to_file_are_read_back_unchanged(opened: Opened, numbers: str) -> None:
+def test_rows_spilled_to_file_are_read_back_unchanged(opener: TableOpener, numbers: str) -> None:
     values = numbers.split(",") * 400
     text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
-    held, defects = opened.table(text)
-    kept = RowCache(most_held=2000)
-    table, _ = opened.table(kept=kept)
+    held, defects = opener.table(text)
+    cache = RowCache(most_held=2000)
+    table, _ = opener.table(cache=cache)
     for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
         assert rows.dialect == requested.dialect
         for name in ("stamp_ns", "clock_ns", "values", "line", "lists"):
@@ -205,41 +205,41 @@ def test_rows_spilled_to_file_are_read_back_unchanged(opened: Opened, numbers: s
 
 
 def test_spill_file_is_unnamed_and_stores_float32_where_exact(
-    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opener: TableOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(spill_file, "scratch_folder", lambda: str(folder))
     sizes = []
     for number in ("1.5", "0.1"):
-        opened.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
-        kept = RowCache(most_held=0)
-        opened.table(kept=kept)
-        sizes.append(kept.file.size)
+        opener.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
+        cache = RowCache(most_held=0)
+        opener.table(cache=cache)
+        sizes.append(cache.file.size)
     assert list(folder.iterdir()) == []
     assert sizes == [1000 * (8 + 8 + 4), 1000 * (8 + 8 + 8)]
 
 
-def test_rows_without_room_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, _ = opened.table(text_of([*range(200), 150, *range(200, 300)]))
-    for problem in ("no room", "no folder"):
-        kept = RowCache(most_held=1000)
-        if problem == "no room":
-            kept.file = spill_file.ScratchFile(fraction=0)
+def test_rows_without_room_are_parsed_again(opener: TableOpener, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, _ = opener.table(text_of([*range(200), 150, *range(200, 300)]))
+    for case in ("no room", "no folder"):
+        cache = RowCache(most_held=1000)
+        if case == "no room":
+            cache.file = spill_file.ScratchFile(fraction=0)
         else:
             monkeypatch.setattr(spill_file, "scratch_folder", lambda: "/nowhere")
-        table, _ = opened.table(kept=kept)
+        table, _ = opener.table(cache=cache)
         for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
             assert rows["x"].tolist() == requested["x"].tolist()
             assert rows.line.tolist() == requested.line.tolist()
-    opened.write_again(text_of([0, 1]))
+    opener.write_again(text_of([0, 1]))
     assert table.rows(0)["x"].tolist() != table.rows(len(table.blocks) - 1)["x"].tolist()
 
 
-def test_issues_are_reported_in_line_order(opened: Opened) -> None:
+def test_issues_are_reported_in_line_order(opener: TableOpener) -> None:
     lines = text_of([float(i) for i in range(200)]).splitlines()
     lines[3], lines[120], lines[-1] = "oops", "x,1", f"{START + 200},"
-    _, defects = opened.table("\n".join(lines))
+    _, defects = opener.table("\n".join(lines))
     assert [(defect.row, defect.kind) for defect in defects] == [
         (4, "short_row"),
         (121, "not_a_number"),

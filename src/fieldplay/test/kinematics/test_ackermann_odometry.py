@@ -51,7 +51,7 @@ def joints_of_log(log: list[tuple[int, int, int, int]]) -> tuple[Array, Array]:
     return rates, -np.radians(0.19 * (steering + 5.67))
 
 
-def driven(
+def integrate(
     stamp_s: Array, rates: Array, steering: Array, settings: object = OURS, before: AckermannState | None = None
 ) -> AckermannDrive:
     stamps = np.round(np.asarray(stamp_s) * 1e9).astype(np.int64)
@@ -63,15 +63,15 @@ def rates_of_rpm(*rows: tuple[float, float]) -> Array:
 
 
 def speeds_of_rpm(*rows: tuple[float, float], before_rpm: float = 0.0) -> list[float]:
-    found = speeds_from_wheels(BASE, OURS.errors, rates_of_rpm(*rows), before_m_s=before_rpm * M_S_PER_RPM)
-    return (found.speed_m_s / M_S_PER_RPM).tolist()
+    speeds = speeds_from_wheels(BASE, OURS.errors, rates_of_rpm(*rows), before_m_s=before_rpm * M_S_PER_RPM)
+    return (speeds.speed_m_s / M_S_PER_RPM).tolist()
 
 
 def test_published_bags_are_reproduced_for_any_stamps() -> None:
-    found = driven([0, 0.11, 0.11, 0.35, 9.0, 9.1], *joints_of_log(LOG), AUTHORS)
-    np.testing.assert_allclose(found.poses, np.array(BAG)[:, :3], atol=1e-9)
-    np.testing.assert_allclose(found.twists[:, [0, 2]], np.array(BAG)[:, 3:], atol=1e-9)
-    assert not found.twists[:, 1].any()
+    drive = integrate([0, 0.11, 0.11, 0.35, 9.0, 9.1], *joints_of_log(LOG), AUTHORS)
+    np.testing.assert_allclose(drive.poses, np.array(BAG)[:, :3], atol=1e-9)
+    np.testing.assert_allclose(drive.twists[:, [0, 2]], np.array(BAG)[:, 3:], atol=1e-9)
+    assert not drive.twists[:, 1].any()
 
 
 def test_implausible_wheel_is_ignored_as_by_the_authors() -> None:
@@ -93,10 +93,10 @@ def test_constant_wheels_drive_bicycle_circle_for_any_steps() -> None:
     """The rear axle's radius is L / tan(angle): 1.6 m at 45 degrees."""
     stamps = np.cumsum(np.random.default_rng(5).uniform(0.05, 0.3, 60))
     rates = np.tile(rates_of_rpm((30, 30)), (60, 1))
-    found = driven(stamps, rates, np.full(60, np.pi / 4))
+    drive = integrate(stamps, rates, np.full(60, np.pi / 4))
     turned = 30 * M_S_PER_RPM / 1.6 * (stamps - stamps[0])
     expected = np.stack([1.6 * np.sin(turned), 1.6 * (1 - np.cos(turned)), turned], axis=-1)
-    np.testing.assert_allclose(found.poses, expected, atol=1e-8)  # stamps are whole nanoseconds
+    np.testing.assert_allclose(drive.poses, expected, atol=1e-8)  # stamps are whole nanoseconds
 
 
 def test_drive_agrees_with_ode_solver() -> None:
@@ -111,34 +111,34 @@ def test_drive_agrees_with_ode_solver() -> None:
         return [speed * np.cos(pose[2]), speed * np.sin(pose[2]), speed * np.tan(angle_at(t)) / 1.6]
 
     stamps = np.concatenate([[0.0], np.cumsum(np.random.default_rng(6).uniform(0.005, 0.015, 3000))])
-    found = driven(stamps, np.repeat(rate_at(stamps)[:, None], 2, axis=1), angle_at(stamps))
+    drive = integrate(stamps, np.repeat(rate_at(stamps)[:, None], 2, axis=1), angle_at(stamps))
     exact = solve_ivp(slope, (0, stamps[-1]), [0, 0, 0], t_eval=stamps, rtol=1e-10, atol=1e-12).y.T
     assert np.abs(exact[-1, :2]).max() > 10
-    np.testing.assert_allclose(found.poses, exact, atol=5e-5)
+    np.testing.assert_allclose(drive.poses, exact, atol=5e-5)
 
 
 def test_rows_of_same_time_do_not_move_and_last_one_continues() -> None:
     rates = rates_of_rpm((30, 30), (30, 30), (60, 60), (60, 60))
-    found = driven([0, 0.1, 0.1, 0.2], rates, np.zeros(4))
-    np.testing.assert_allclose(found.poses[:, 0], np.array([0, 3, 3, 9]) * M_S_PER_RPM, atol=1e-12)
+    drive = integrate([0, 0.1, 0.1, 0.2], rates, np.zeros(4))
+    np.testing.assert_allclose(drive.poses[:, 0], np.array([0, 3, 3, 9]) * M_S_PER_RPM, atol=1e-12)
 
 
 def test_long_gap_is_integrated_up_to_longest_step_and_then_uncertain() -> None:
-    found = driven([0, 0.1, 300.1], np.tile(rates_of_rpm((30, 30)), (3, 1)), np.zeros(3))
+    drive = integrate([0, 0.1, 300.1], np.tile(rates_of_rpm((30, 30)), (3, 1)), np.zeros(3))
     speed = 30 * M_S_PER_RPM
-    np.testing.assert_allclose(found.poses[:, 0], [0, 0.1 * speed, 1.1 * speed], atol=1e-12)
-    assert found.pose_covariances[1, 0, 0] ** 0.5 < 0.01
-    assert found.pose_covariances[2, 0, 0] ** 0.5 > 299 * speed
+    np.testing.assert_allclose(drive.poses[:, 0], [0, 0.1 * speed, 1.1 * speed], atol=1e-12)
+    assert drive.pose_covariances[1, 0, 0] ** 0.5 < 0.01
+    assert drive.pose_covariances[2, 0, 0] ** 0.5 > 299 * speed
 
 
 def test_differing_or_implausible_wheels_increase_speed_variance() -> None:
     rates = rates_of_rpm((40, 40), (30, 50), (40, 90), (90, 90))
-    found = driven([0, 0.1, 0.2, 0.3], rates, np.zeros(4))
+    drive = integrate([0, 0.1, 0.2, 0.3], rates, np.zeros(4))
     speeds = 40 * M_S_PER_RPM
-    assert found.twists[:, 0] == pytest.approx(speeds)
+    assert drive.twists[:, 0] == pytest.approx(speeds)
     variance = 0.02**2 + (0.05 * speeds) ** 2
     expected = [variance, variance + (10 * M_S_PER_RPM) ** 2, variance + (0.15 * speeds) ** 2, variance + speeds**2]
-    np.testing.assert_allclose(found.twist_covariances[:, 0, 0], expected)
+    np.testing.assert_allclose(drive.twist_covariances[:, 0, 0], expected)
 
 
 def test_twist_covariance_equals_that_of_many_noisy_rows() -> None:
@@ -162,24 +162,24 @@ def test_row_by_row_equals_batch() -> None:
     steering = draw.uniform(-0.3, 0.3, 400)
     for settings in (OURS, AUTHORS):
         settings = replace(settings, limits=replace(settings.limits, step_m=0.3, poses=20))
-        batch = driven(stamps, rates, steering, settings)
+        batch = integrate(stamps, rates, steering, settings)
         state, rows, grown = None, [], []
         for row in range(len(stamps)):
             part = slice(row, row + 1)
-            rows.append(driven(stamps[part], rates[part], steering[part], settings, state))
+            rows.append(integrate(stamps[part], rates[part], steering[part], settings, state))
             grown += [growth.stamp_ns[0] for growth in rows[-1].growths]
             state = rows[-1].last
         for name in ("poses", "twists", "pose_covariances", "twist_covariances", "joint_transforms"):
-            found = np.concatenate([getattr(row, name) for row in rows])
-            np.testing.assert_allclose(found, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
+            stepwise = np.concatenate([getattr(row, name) for row in rows])
+            np.testing.assert_allclose(stepwise, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
         assert grown == [stamp for growth in batch.growths for stamp in growth.stamp_ns]
         np.testing.assert_array_equal(state.path.points.stamp_ns, batch.last.path.points.stamp_ns)
 
 
 def test_joint_transforms_rotate_with_wheels_and_steering() -> None:
     """A wheel that rolls forward takes its top forward; a steering to the left takes the front of it to the left."""
-    found = driven([0, 0.5], np.full((2, 2), np.pi), np.array([0.0, np.pi / 6]))
-    base, left, right, steering = transforms_of_odometry(found)[1]
+    drive = integrate([0, 0.5], np.full((2, 2), np.pi), np.array([0.0, np.pi / 6]))
+    base, left, right, steering = transforms_of_odometry(drive)[1]
     np.testing.assert_allclose(base[0, 3], np.pi * 0.285 * 0.5, rtol=0.1)
     np.testing.assert_allclose([left[:3, 3], right[:3, 3]], [[0, 0.527, 0], [0, -0.527, 0]])
     np.testing.assert_allclose(left[:3, :3] @ [0, 0, 1], [1, 0, 0], atol=1e-12)

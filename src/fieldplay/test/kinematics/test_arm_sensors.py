@@ -27,9 +27,11 @@ def encoders() -> Encoders:
 
 
 def test_thousand_counts_give_known_angles() -> None:
-    found = angles_from_counts(encoders(), [[1000] * 4, [1001] * 4])
-    np.testing.assert_allclose(found[0], (1.458504, -2.395307, -0.432400, -0.174202), atol=1e-6)
-    np.testing.assert_allclose(np.abs(np.diff(found, axis=0))[0] * 1e3, (0.25133, 0.19635, 0.31416, 0.78540), atol=1e-5)
+    angles = angles_from_counts(encoders(), [[1000] * 4, [1001] * 4])
+    np.testing.assert_allclose(angles[0], (1.458504, -2.395307, -0.432400, -0.174202), atol=1e-6)
+    np.testing.assert_allclose(
+        np.abs(np.diff(angles, axis=0))[0] * 1e3, (0.25133, 0.19635, 0.31416, 0.78540), atol=1e-5
+    )
 
 
 def test_potentiometer_at_zero_and_one_step_beyond() -> None:
@@ -40,11 +42,11 @@ def test_potentiometer_at_zero_and_one_step_beyond() -> None:
 
 
 def test_rotor_warms_by_known_amount() -> None:
-    found = rotor_temperatures(
+    temperatures = rotor_temperatures(
         ROTOR, TENTHS, current_a=np.full(10, 0.1), voltage_v=np.full(10, 20.0), case_deg_c=np.full(10, -50.0),
         start_deg_c=np.array(-50.0),
     )  # fmt: skip
-    np.testing.assert_allclose(found[[0, 1, 9]], (-49.99529040, -49.99058494, -49.95309016), atol=1e-8)
+    np.testing.assert_allclose(temperatures[[0, 1, 9]], (-49.99529040, -49.99058494, -49.95309016), atol=1e-8)
 
 
 def test_columns_of_several_motors_equal_step_by_step() -> None:
@@ -59,8 +61,10 @@ def test_columns_of_several_motors_equal_step_by_step() -> None:
         now = now + heat * 0.1 * 0.1014
         expected.append(now)
     tenths = np.full(333, 0.1)
-    found = rotor_temperatures(ROTOR, tenths, current_a=current, voltage_v=volts, case_deg_c=case, start_deg_c=start)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    temperatures = rotor_temperatures(
+        ROTOR, tenths, current_a=current, voltage_v=volts, case_deg_c=case, start_deg_c=start
+    )
+    np.testing.assert_allclose(temperatures, expected, atol=1e-9)
 
 
 def test_long_step_equals_many_short_steps() -> None:
@@ -69,14 +73,14 @@ def test_long_step_equals_many_short_steps() -> None:
         "voltage_v": np.array([20, 25.0]),
         "case_deg_c": np.array([-50, -45.0]),
     }
-    found = rotor_temperatures(ROTOR, np.array([0.7, 0.3]), **values, start_deg_c=np.array(-48.0))
+    temperatures = rotor_temperatures(ROTOR, np.array([0.7, 0.3]), **values, start_deg_c=np.array(-48.0))
     each = {name: np.repeat(column, [7, 3]) for name, column in values.items()}
     steps = rotor_temperatures(ROTOR, TENTHS, **each, start_deg_c=np.array(-48.0))
-    np.testing.assert_allclose(found, steps[[6, 9]], atol=1e-9)
+    np.testing.assert_allclose(temperatures, steps[[6, 9]], atol=1e-9)
 
 
 def test_rotor_at_rest_reaches_case_temperature_with_known_time_constant() -> None:
     rest = {"current_a": np.zeros(2), "voltage_v": np.zeros(2), "case_deg_c": np.full(2, -50.0)}
-    found = rotor_temperatures(ROTOR, np.array([111.4, 1e5]), **rest, start_deg_c=np.array(-40.0))
-    assert found[0] + 50 == pytest.approx(10 / np.e, abs=0.01)
-    assert found[1] == pytest.approx(-50, abs=1e-9)
+    temperatures = rotor_temperatures(ROTOR, np.array([111.4, 1e5]), **rest, start_deg_c=np.array(-40.0))
+    assert temperatures[0] + 50 == pytest.approx(10 / np.e, abs=0.01)
+    assert temperatures[1] == pytest.approx(-50, abs=1e-9)

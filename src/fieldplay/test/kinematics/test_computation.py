@@ -78,9 +78,9 @@ def test_state_is_valid_for_later_rows() -> None:
     states = LatchedValue()
     states.update(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
     states.update(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
-    places = states.indices_at(np.array([9, 10, 14, 15, 20, 99]))
-    assert places.tolist() == [-1, 0, 0, 1, 2, 2]
-    assert [states.values[place] for place in places[1:]] == [1, 1, 7, 2, 2]
+    indices = states.indices_at(np.array([9, 10, 14, 15, 20, 99]))
+    assert indices.tolist() == [-1, 0, 0, 1, 2, 2]
+    assert [states.values[index] for index in indices[1:]] == [1, 1, 7, 2, 2]
     with pytest.raises(TypeError, match="expected a state, got Scalars"):
         states.update(Scalars(stamp_ns=np.array([1]), values=np.array([1.0])))
 
@@ -118,27 +118,27 @@ class Sum(Computation):
         self.total = 0.0
 
 
-def summed(computation: Computation, *stamps: int) -> float:
-    ((_, made),) = computation.step("numbers", Scalars(stamp_ns=np.array(stamps), values=np.ones(len(stamps))))
-    assert isinstance(made, Scalars)
-    return float(made.values[-1])
+def sum_of(computation: Computation, *stamps: int) -> float:
+    ((_, record),) = computation.step("numbers", Scalars(stamp_ns=np.array(stamps), values=np.ones(len(stamps))))
+    assert isinstance(record, Scalars)
+    return float(record.values[-1])
 
 
 def test_setting_may_refer_to_another_and_list_gives_several_computations() -> None:
-    made = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
-    assert [one.setting_values["parts"] for one in made] == [["left"], ["right"]]
-    assert (made[0].setting_values["frame"], made[0].children) == ("r/base", ["r/tip"])
+    computations = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
+    assert [one.setting_values["parts"] for one in computations] == [["left"], ["right"]]
+    assert (computations[0].setting_values["frame"], computations[0].children) == ("r/base", ["r/tip"])
 
 
 def test_state_is_reset_when_time_jumps_back_or_is_forgotten() -> None:
     computation, warnings = Sum({}), list[str]()
     computation.warn = warnings.append
-    assert (summed(computation, 10, 20), summed(computation, 20, 30)) == (2.0, 4.0)
+    assert (sum_of(computation, 10, 20), sum_of(computation, 20, 30)) == (2.0, 4.0)
     computation.forget(30)
-    assert summed(computation, 40) == 5.0 and warnings == []
-    assert (summed(computation, 39), warnings) == (1.0, [JUMPED_BACK])
+    assert sum_of(computation, 40) == 5.0 and warnings == []
+    assert (sum_of(computation, 39), warnings) == (1.0, [JUMPED_BACK])
     computation.forget(38)
-    assert (summed(computation, 50), len(warnings)) == (1.0, 1)
+    assert (sum_of(computation, 50), len(warnings)) == (1.0, 1)
 
 
 def test_output_may_be_in_the_frame_of_an_input() -> None:
@@ -150,11 +150,14 @@ def test_output_may_be_in_the_frame_of_an_input() -> None:
 def test_concatenated_records_keep_names_and_states() -> None:
     whole = concatenate([joints(1, 2), joints(3)])
     assert whole.names == ("a",) and whole.stamp_ns.tolist() == [1, 2, 3]
-    told = [
+    diagnostics = [
         Diagnostics(stamp_ns=np.array([i]), states=((State("a", i, str(i)),),), state_index=np.zeros(1, np.int64))
         for i in (1, 2)
     ]
-    assert [concatenate(told).states[place][0].message for place in concatenate(told).state_index] == ["1", "2"]
+    assert [concatenate(diagnostics).states[index][0].message for index in concatenate(diagnostics).state_index] == [
+        "1",
+        "2",
+    ]
 
 
 def test_clouds_are_concatenated_and_selected_without_reading() -> None:

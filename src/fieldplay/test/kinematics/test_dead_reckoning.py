@@ -47,8 +47,8 @@ def test_covariance_equals_that_of_many_noisy_drives() -> None:
             )
         ends.append(pose)
     expected = np.cov(np.array(ends).T)
-    found = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES).covariances[-1]
-    np.testing.assert_allclose(np.sqrt(np.diag(found)), np.sqrt(np.diag(expected)), rtol=0.1)
+    covariance = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES).covariances[-1]
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), np.sqrt(np.diag(expected)), rtol=0.1)
 
 
 def test_first_row_is_origin_without_uncertainty() -> None:

@@ -19,7 +19,7 @@ JOINTS = np.random.default_rng(5).uniform(-3, 3, (50, 7))
 
 
 @pytest.mark.parametrize(
-    ("joints", "place", "quaternion"),
+    ("joints", "position", "quaternion"),
     [
         ([0] * 7, (0, 0, 1.1), (0, 0, 0, 1)),
         ([0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2], (0.420932435, 0.364589175, 0.688830581),
@@ -28,9 +28,9 @@ JOINTS = np.random.default_rng(5).uniform(-3, 3, (50, 7))
          (0.040929416, -0.190039254, 0.694647965, 0.692585063)),
     ],
 )  # fmt: skip
-def test_ameds_arm_reaches_known_poses(joints: list[float], place: object, quaternion: object) -> None:
+def test_ameds_arm_reaches_known_poses(joints: list[float], position: object, quaternion: object) -> None:
     end = end_from_joints(LWR, joints)
-    np.testing.assert_allclose(end[:3, 3], place, atol=1e-6)
+    np.testing.assert_allclose(end[:3, 3], position, atol=1e-6)
     np.testing.assert_allclose(quaternion_from_rotation(end[:3, :3]), quaternion, atol=1e-6)
 
 
@@ -41,10 +41,10 @@ def test_other_conventions_give_poses_known_to_be_wrong() -> None:
 
 
 def by_elementary_products(rows: list[DhRow], joints: np.ndarray, convention: Convention) -> list[np.ndarray]:
-    def screw(axis: str, angle: float, way: float) -> np.ndarray:
+    def screw(axis: str, angle: float, distance: float) -> np.ndarray:
         matrix = np.eye(4)
         matrix[:3, :3] = Rotation.from_euler(axis, angle).as_matrix()
-        matrix["xyz".index(axis), 3] = way
+        matrix["xyz".index(axis), 3] = distance
         return matrix
 
     frame, frames = np.eye(4), []

@@ -47,15 +47,15 @@ TOOLS = (*RIGID, *HANGING)
     ],
 )  # fmt: skip
 def test_wrist_reaches_known_poses(angles: list[float], naif: object, sis: object, quaternion: object) -> None:
-    for arm, place in ((NAIF, naif), (SIS, sis)):
+    for arm, position in ((NAIF, naif), (SIS, sis)):
         effector = links_of_arm(arm, angles)[3]
-        np.testing.assert_allclose(effector[:3, 3], place, atol=1e-6)
-        found = quaternion_from_rotation(effector[:3, :3])
-        np.testing.assert_allclose(found * np.sign(found @ np.asarray(quaternion)), quaternion, atol=5e-6)
+        np.testing.assert_allclose(effector[:3, 3], position, atol=1e-6)
+        actual = quaternion_from_rotation(effector[:3, :3])
+        np.testing.assert_allclose(actual * np.sign(actual @ np.asarray(quaternion)), quaternion, atol=5e-6)
 
 
 @pytest.mark.parametrize(
-    ("angles", "tool", "place", "approach"),
+    ("angles", "tool", "position", "approach"),
     [
         (UP, "grapple", (0.210080, 0.036143, -1.580032), 1.501414),
         (DOWN, "idc", (0.959658, 0.218422, -0.099396), 0.989004),
@@ -65,11 +65,13 @@ def test_wrist_reaches_known_poses(angles: list[float], naif: object, sis: objec
         (LOWERED, "grapple", (1.635257, 0.002231, 0.477269), 1.501414),
     ],
 )
-def test_tools_reach_known_positions(angles: list[float], tool: str, place: tuple[float, ...], approach: float) -> None:
-    found = pose_of_tool(NAIF, tool, angles)
-    np.testing.assert_allclose(found[:3, 3], place, atol=2e-6)
+def test_tools_reach_known_positions(
+    angles: list[float], tool: str, position: tuple[float, ...], approach: float
+) -> None:
+    tool_pose = pose_of_tool(NAIF, tool, angles)
+    np.testing.assert_allclose(tool_pose[:3, 3], position, atol=2e-6)
     np.testing.assert_allclose(approach_angle(NAIF, tool, angles), approach, atol=2e-6)
-    np.testing.assert_allclose(tool_position_from_joints(NAIF, tool, angles), place, atol=1e-5)
+    np.testing.assert_allclose(tool_position_from_joints(NAIF, tool, angles), position, atol=1e-5)
 
 
 def test_naif_lengths_reach_archived_positions() -> None:
@@ -83,9 +85,9 @@ def test_naif_lengths_reach_archived_positions() -> None:
 def test_camera_does_not_move_with_wrist() -> None:
     turned = [*DOWN[:3], 1.0]
     for arm in (NAIF, SIS):
-        places = [pose_of_tool(arm, "idc", angles) for angles in (DOWN, turned)]
-        np.testing.assert_allclose(places[0], places[1], atol=1e-12)
-        np.testing.assert_allclose(places[0], links_of_arm(arm, DOWN)[2] @ forearm_t_idc(arm), atol=1e-12)
+        poses = [pose_of_tool(arm, "idc", angles) for angles in (DOWN, turned)]
+        np.testing.assert_allclose(poses[0], poses[1], atol=1e-12)
+        np.testing.assert_allclose(poses[0], links_of_arm(arm, DOWN)[2] @ forearm_t_idc(arm), atol=1e-12)
     rigid = links_of_arm(NAIF, DOWN)[3] @ [*NAIF.tools["idc"].position_m, 1.0]
     np.testing.assert_allclose(rigid[:3], (1.011074, 0.219759, -0.150380), atol=2e-6)  # what it is not
 
@@ -130,8 +132,8 @@ def test_tool_rotation_follows_approach_angle_and_yaw(tool: str) -> None:
         * Rotation.from_euler("zx", [(angle + np.pi / 2, 0) for angle in th])
         * Rotation.from_euler("x", np.pi / 2)
     )
-    found = pose_of_tool(EXACT, tool, JOINTS)[:, :3, :3]
-    np.testing.assert_allclose(found, expected.as_matrix(), atol=1e-9)
+    tool_pose = pose_of_tool(EXACT, tool, JOINTS)[:, :3, :3]
+    np.testing.assert_allclose(tool_pose, expected.as_matrix(), atol=1e-9)
 
 
 def test_hanging_tool_points_down_with_y_along_wrist_axis() -> None:
@@ -149,10 +151,10 @@ def test_tools_are_numbered_by_table_or_flight_software() -> None:
     codes = np.array([3, 5, 2, 11], np.uint8)
     angles = JOINTS[:4]
     for arm, names in ((NAIF, ("idc", "grapple", "scoop")), (renumber(NAIF, "flight"), ("scoop", "grapple", "idc"))):
-        found = active_tool_poses(arm, codes, angles, links_of=lambda posture, _: links_of_arm(NAIF, posture))
+        tool_poses = active_tool_poses(arm, codes, angles, links_of=lambda posture, _: links_of_arm(NAIF, posture))
         for row, name in enumerate(names):
-            np.testing.assert_array_equal(found[row], pose_of_tool(arm, name, angles[row]))
-        assert np.isnan(found[3]).all()
+            np.testing.assert_array_equal(tool_poses[row], pose_of_tool(arm, name, angles[row]))
+        assert np.isnan(tool_poses[3]).all()
     with pytest.raises(ValueError, match="tool_numbering: expected one of table14, flight"):
         renumber(NAIF, "ground")
 
@@ -187,10 +189,10 @@ def test_parameter_file_may_set_gravity_masses_and_compliance() -> None:
     archived = np.full(208, np.nan)
     archived[40], archived[44], archived[64:67], archived[207] = 3.7, 9.0, (1, 2, 3), 7e-5
     settings = arm_settings()
-    found = resolve_settings(settings, archived)
-    assert found["gravity_m_s2"] == 3.7
-    assert found["payload_kg"].tolist() == [9.0, 7.3, 2.7]
-    assert found["shift_by_force"][:4].tolist() == [1, 2, 3, settings["shift_by_force"][3]]
-    assert found["turn_by_moment"][[34, 35]].tolist() == [settings["turn_by_moment"][34], 7e-5]
+    resolved = resolve_settings(settings, archived)
+    assert resolved["gravity_m_s2"] == 3.7
+    assert resolved["payload_kg"].tolist() == [9.0, 7.3, 2.7]
+    assert resolved["shift_by_force"][:4].tolist() == [1, 2, 3, settings["shift_by_force"][3]]
+    assert resolved["turn_by_moment"][[34, 35]].tolist() == [settings["turn_by_moment"][34], 7e-5]
     with pytest.raises(ValueError, match="link_kg: expected 4 numbers, got 3"):
         resolve_settings({**settings, "link_kg": [1.0, 2.0, 3.0]})

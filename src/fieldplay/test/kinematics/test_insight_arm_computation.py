@@ -29,11 +29,11 @@ PARENTS = dict(zip(FRAMES, parents_of_frames("payload", FRAMES), strict=True))
 def in_payload(frame: str) -> np.ndarray:
     """payload_T_frame (n, 4, 4) along the tree."""
     edges = dict(zip(FRAMES, np.moveaxis(frames_from_joints(MODEL, ANGLES, CODES), 1, 0), strict=True))
-    found = np.eye(4)
+    pose = np.eye(4)
     while frame != "payload":
-        found = edges[frame] @ found
+        pose = edges[frame] @ pose
         frame = PARENTS[frame]
-    return found
+    return pose
 
 
 def test_frame_tree_runs_from_payload_along_links_to_tools() -> None:
@@ -65,12 +65,14 @@ def test_each_tool_has_a_frame(frame: str, tool: str) -> None:
 
 
 def test_cylindrical_frame_is_at_active_tool_and_rotated_by_yaw_only() -> None:
-    found, tcp = in_payload("tool_cylindrical"), tcp_from_joints(MODEL, ANGLES, CODES)
+    cylindrical, tcp = in_payload("tool_cylindrical"), tcp_from_joints(MODEL, ANGLES, CODES)
     known = CODES < 10
-    np.testing.assert_allclose(found[known, :3, 3], tcp[known, :3, 3], atol=1e-12)
-    np.testing.assert_allclose(found[~known, :3, 3], links_of_arm(MODEL.arm, ANGLES)[~known, 3, :3, 3], atol=1e-12)
+    np.testing.assert_allclose(cylindrical[known, :3, 3], tcp[known, :3, 3], atol=1e-12)
+    np.testing.assert_allclose(
+        cylindrical[~known, :3, 3], links_of_arm(MODEL.arm, ANGLES)[~known, 3, :3, 3], atol=1e-12
+    )
     turns = Rotation.from_euler("zx", [(yaw, 0) for yaw in ANGLES[:, 0]]).as_matrix()
-    np.testing.assert_allclose(found[:, :3, :3], turns, atol=1e-12)
+    np.testing.assert_allclose(cylindrical[:, :3, :3], turns, atol=1e-12)
     assert np.isnan(tcp[~known]).all()
 
 

@@ -23,6 +23,6 @@ def test_first_matching_pair_renames_complete_names() -> None:
 
 @pytest.mark.parametrize("text", ["alpha", "=alpha", "alpha=", "(=alpha", r"alpha=\1", r"alpha=\g<name>"])
 def test_invalid_pair_is_refused_with_its_text(text: str) -> None:
-    with pytest.raises(ValueError, match="joint_names") as told:
+    with pytest.raises(ValueError, match="joint_names") as raised:
         renaming_from_text(f"beta=gamma {text}")
-    assert f"'{text}'" in str(told.value)
+    assert f"'{text}'" in str(raised.value)

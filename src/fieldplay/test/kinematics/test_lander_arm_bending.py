@@ -63,7 +63,7 @@ def test_bent_arm_reaches_archived_camera_angle() -> None:
     np.testing.assert_allclose(camera[:3, 3], (0.960, 0.218, -0.098), atol=1e-3)
 
 
-def bent_by_hand(angles: np.ndarray, payload_kg: float) -> np.ndarray:
+def bend_explicitly(angles: np.ndarray, payload_kg: float) -> np.ndarray:
     """Link by link with scipy, weight by weight."""
     straight = links_of_arm(NAIF, angles)
     before = [np.eye(4), *straight[:3]]
@@ -77,7 +77,7 @@ def bent_by_hand(angles: np.ndarray, payload_kg: float) -> np.ndarray:
         beyond = [weights[0], *weights[1 + link :]]
         end, turn = straight[link][:3, 3], straight[link][:3, :3].T
         force = turn @ sum(mass * NAIF.gravity_m_s2 for mass, _ in beyond)
-        moment = turn @ sum(np.cross(place - end, mass * NAIF.gravity_m_s2) for mass, place in beyond)
+        moment = turn @ sum(np.cross(centre - end, mass * NAIF.gravity_m_s2) for mass, centre in beyond)
         step = np.linalg.inv(before[link]) @ straight[link]
         give = np.eye(4)
         matrices = COMPLIANCE.shift_by_force[link], COMPLIANCE.shift_by_moment[link]
@@ -90,25 +90,25 @@ def bent_by_hand(angles: np.ndarray, payload_kg: float) -> np.ndarray:
 
 @pytest.mark.parametrize("payload_kg", [0.0, 7.3])
 def test_batch_bends_as_explicit_computation(payload_kg: float) -> None:
-    found = bent_links(NAIF, PARTS, angles=JOINTS, payload_kg=np.full(len(JOINTS), payload_kg))
-    np.testing.assert_allclose(found[:, 3], [bent_by_hand(row, payload_kg) for row in JOINTS], atol=1e-12)
+    links = bent_links(NAIF, PARTS, angles=JOINTS, payload_kg=np.full(len(JOINTS), payload_kg))
+    np.testing.assert_allclose(links[:, 3], [bend_explicitly(row, payload_kg) for row in JOINTS], atol=1e-12)
 
 
 def test_arm_without_weight_is_straight() -> None:
     masses = LinkMasses(mass_kg=np.zeros(4), centre_m=MASSES.centre_m)
     nothing = ArmLinks(masses=masses, compliance=COMPLIANCE)
-    found = bent_links(NAIF, nothing, angles=JOINTS, payload_kg=np.zeros(len(JOINTS)))
-    np.testing.assert_allclose(found, links_of_arm(NAIF, JOINTS), atol=1e-12)
+    links = bent_links(NAIF, nothing, angles=JOINTS, payload_kg=np.zeros(len(JOINTS)))
+    np.testing.assert_allclose(links, links_of_arm(NAIF, JOINTS), atol=1e-12)
 
 
 def test_gravity_moments_are_gradient_of_potential() -> None:
     expected = (-0.522639, 9.694968, 1.410635, 0.035327)
     np.testing.assert_allclose(gravity_moments(NAIF, MASSES, REACHING, payload_kg=np.zeros(1))[0], expected, atol=2e-6)
     payload = np.full(len(JOINTS), 2.7)
-    found = gravity_moments(NAIF, MASSES, JOINTS, payload_kg=payload)
+    moments = gravity_moments(NAIF, MASSES, JOINTS, payload_kg=payload)
     for joint, step in enumerate(np.eye(4) * 1e-5):
         change = energy(JOINTS + step) - energy(JOINTS - step)
-        np.testing.assert_allclose(found[:, joint], -change / 2e-5, atol=1e-6)
+        np.testing.assert_allclose(moments[:, joint], -change / 2e-5, atol=1e-6)
 
 
 def energy(angles: np.ndarray) -> np.ndarray:
@@ -120,8 +120,8 @@ def energy(angles: np.ndarray) -> np.ndarray:
 
 
 def test_payload_follows_grapple_phase() -> None:
-    found = payload_from_phases(np.array([0, 1, 2, 3, 4, 5, 9], np.uint8), np.array([8.9, 7.3, 2.7]))
-    assert found.tolist() == [0, 0, 0, 8.9, 7.3, 2.7, 0]
+    payload = payload_from_phases(np.array([0, 1, 2, 3, 4, 5, 9], np.uint8), np.array([8.9, 7.3, 2.7]))
+    assert payload.tolist() == [0, 0, 0, 8.9, 7.3, 2.7, 0]
 
 
 def test_force_round_trips_through_its_moments() -> None:
@@ -144,8 +144,8 @@ def test_two_pitch_joints_determine_force_and_one_does_not() -> None:
         powered = np.ones((len(JOINTS), 4), bool)
         powered[:, without] = False
         wrong = np.where(powered, moments, 1e3)  # what a joint without power says does not count
-        found = tool_force_from_moments(NAIF, "scoop", JOINTS, moments=wrong, powered=powered)
-        np.testing.assert_allclose(found[:, [0, 2]], np.hstack([radial, down]), atol=1e-6)
+        force = tool_force_from_moments(NAIF, "scoop", JOINTS, moments=wrong, powered=powered)
+        np.testing.assert_allclose(force[:, [0, 2]], np.hstack([radial, down]), atol=1e-6)
     alone = np.zeros((len(JOINTS), 4), bool)
     alone[:, 3] = True
     assert np.isnan(tool_force_from_moments(NAIF, "scoop", JOINTS, moments=moments, powered=alone)).all()
@@ -154,11 +154,11 @@ def test_two_pitch_joints_determine_force_and_one_does_not() -> None:
 def test_three_inconsistent_joints_give_least_squares_force() -> None:
     moments = np.random.default_rng(2).normal(0, 5, (len(JOINTS), 4))
     powered = np.ones_like(moments, bool)
-    found = tool_force_from_moments(NAIF, "blade_2", JOINTS, moments=moments, powered=powered)
+    force = tool_force_from_moments(NAIF, "blade_2", JOINTS, moments=moments, powered=powered)
     for row, levers in enumerate(levers_from_joints(NAIF, "blade_2", JOINTS)):
         matrix = np.column_stack([-levers[:, 1], levers[:, 0]])
         expected, *_ = np.linalg.lstsq(matrix, moments[row, 1:], rcond=None)
-        np.testing.assert_allclose(found[row, [0, 2]], expected, rtol=1e-6)
+        np.testing.assert_allclose(force[row, [0, 2]], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("tool", ["grapple", "idc", "seis"])
@@ -190,13 +190,13 @@ def test_links_follow_grapple_phase() -> None:
     assert model.stowed.masses.mass_kg.tolist() == [0.5, 1.2, 2.0, 0.2]
     phases = np.array([0, 1, 2, 3, 255], np.uint8)
     angles, codes = np.repeat(REACHING, 5, axis=0), np.full(5, 6, np.uint8)
-    found = bent_tcp_from_joints(model, angles, codes, phases=phases)[:, :3, 3]
+    tips = bent_tcp_from_joints(model, angles, codes, phases=phases)[:, :3, 3]
     for row, parts in enumerate((model.stowed, model.stowed, model.unstowed, model.unstowed, model.unstowed)):
         payload_kg = np.array([8.9 if phases[row] == 3 else 0.0])
         links = bent_links(model.arm, parts, angles=REACHING, payload_kg=payload_kg)
         expected = tool_pose(model.arm, "grapple_attach", links, angles=REACHING)[0, :3, 3]
-        np.testing.assert_allclose(found[row], expected, atol=1e-12)
-    assert np.linalg.norm(found[1] - found[2]) > 1e-5
+        np.testing.assert_allclose(tips[row], expected, atol=1e-12)
+    assert np.linalg.norm(tips[1] - tips[2]) > 1e-5
 
 
 def test_link_with_one_known_form_has_it_in_both() -> None:

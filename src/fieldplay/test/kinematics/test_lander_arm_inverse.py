@@ -37,37 +37,37 @@ def test_joints_round_trip_through_tool_position(tool: str, elbow: Elbow) -> Non
     angles = postures(elbow)
     assert len(angles) > 50
     approach = approach_angle(ARM, "grapple_attach" if tool in HANGING else tool, angles)
-    found = joints_from_tool(ARM, tool, tool_position_from_joints(ARM, tool, angles), approach=approach, elbow=elbow)
-    np.testing.assert_allclose(nearest_turns(found, LEAST, MOST), nearest_turns(angles, LEAST, MOST), atol=1e-9)
-    assert within_limits(found, LEAST, MOST).all()
+    joints = joints_from_tool(ARM, tool, tool_position_from_joints(ARM, tool, angles), approach=approach, elbow=elbow)
+    np.testing.assert_allclose(nearest_turns(joints, LEAST, MOST), nearest_turns(angles, LEAST, MOST), atol=1e-9)
+    assert within_limits(joints, LEAST, MOST).all()
 
 
 def test_camera_position_gives_first_three_joints() -> None:
     angles = postures("up")
     angles[:, 3] = 0.0
-    found = joints_from_tool(ARM, "idc", tool_position_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
+    joints = joints_from_tool(ARM, "idc", tool_position_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
     np.testing.assert_allclose(
-        tool_position_from_joints(ARM, "idc", found), tool_position_from_joints(ARM, "idc", angles)
+        tool_position_from_joints(ARM, "idc", joints), tool_position_from_joints(ARM, "idc", angles)
     )
-    same = np.abs(found[:, 2] - angles[:, 2]) < 1e-9
+    same = np.abs(joints[:, 2] - angles[:, 2]) < 1e-9
     assert same.mean() > 0.8  # the camera stands off the forearm: near the stretched arm there is the other bend
 
 
 def test_elbow_up_and_down_reach_same_position() -> None:
-    place = [1.3, 0.2, 0.4]
-    up, down = (joints_from_tool(ARM, "scoop", place, approach=1.2, elbow=elbow) for elbow in ("up", "down"))
+    position = [1.3, 0.2, 0.4]
+    up, down = (joints_from_tool(ARM, "scoop", position, approach=1.2, elbow=elbow) for elbow in ("up", "down"))
     assert up[2] > 0 > down[2]
     for angles in (up, down):
-        np.testing.assert_allclose(tool_position_from_joints(ARM, "scoop", angles), place, atol=1e-12)
+        np.testing.assert_allclose(tool_position_from_joints(ARM, "scoop", angles), position, atol=1e-12)
         np.testing.assert_allclose(approach_angle(ARM, "scoop", angles), 1.2, atol=1e-12)
 
 
 def test_unreachable_position_gives_nan_joints_outside_limits() -> None:
-    places = [[1.3, 0.2, 0.4], [2.6, 0.2, 0.4], [0.05, 0.0, 0.4]]
-    found = joints_from_tool(ARM, "blade_1", places, approach=0.3)
-    assert np.isfinite(found[0]).all()
-    assert np.isnan(found[1:]).any(axis=-1).all()
-    assert within_limits(found, LEAST, MOST).tolist() == [True, False, False]
+    positions = [[1.3, 0.2, 0.4], [2.6, 0.2, 0.4], [0.05, 0.0, 0.4]]
+    joints = joints_from_tool(ARM, "blade_1", positions, approach=0.3)
+    assert np.isfinite(joints[0]).all()
+    assert np.isnan(joints[1:]).any(axis=-1).all()
+    assert within_limits(joints, LEAST, MOST).tolist() == [True, False, False]
 
 
 def test_joint_beyond_limit_is_detected_ignoring_full_turns() -> None:

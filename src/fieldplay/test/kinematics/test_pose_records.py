@@ -16,20 +16,20 @@ from fieldplay.kinematics.pose_records import (
 LIMITS = PathLimits(step_m=1.0, poses=8)
 
 
-def trails(lengths: list[float], limits: PathLimits, parts: list[int]) -> tuple[list[list[int]], ThinnedPath]:
+def path_states(lengths: list[float], limits: PathLimits, parts: list[int]) -> tuple[list[list[int]], ThinnedPath]:
     """The rows that each state of the trail holds, when the rows come in some parts."""
     rows = np.arange(len(lengths), dtype=np.int64)
     poses = np.stack([rows, -rows, 0.1 * rows], axis=-1).astype(float)
-    trail, states = None, []
+    path, states = None, []
     for part in np.split(rows, parts):
         if len(part):
-            growths, trail = extend_path(
-                trail, limits, stamp_ns=part, poses=poses[part], lengths_m=np.array(lengths)[part]
+            growths, path = extend_path(
+                path, limits, stamp_ns=part, poses=poses[part], lengths_m=np.array(lengths)[part]
             )
             states += [state for growth in growths for state in states_of(growth)]
-    assert trail is not None
-    np.testing.assert_array_equal(trail.points.poses, poses[trail.points.stamp_ns])
-    return states, trail
+    assert path is not None
+    np.testing.assert_array_equal(path.points.poses, poses[path.points.stamp_ns])
+    return states, path
 
 
 def states_of(growth: PathThinner) -> list[list[int]]:
@@ -37,23 +37,23 @@ def states_of(growth: PathThinner) -> list[list[int]]:
     return [stamps[:count].tolist() for count in range(growth.first, len(stamps) + 1)]
 
 
-def walked(lengths: list[float], limits: PathLimits) -> list[list[int]]:
+def plain_loop(lengths: list[float], limits: PathLimits) -> list[list[int]]:
     """The same, row by row: the first pose of each cell, and from doubled cells on when there would be too many."""
-    step, travelled, last, kept, states = limits.step_m, 0.0, -1.0, [], []
+    step, travelled, last, poses, states = limits.step_m, 0.0, -1.0, [], []
     for row, length in enumerate(lengths):
         before, travelled = last, travelled + length
         last = travelled
-        while entered(before, travelled, step):
-            if len(kept) < limits.poses:
-                kept.append((row, before, travelled))
-                states.append([pose[0] for pose in kept])
+        while enters_cell(before, travelled, step):
+            if len(poses) < limits.poses:
+                poses.append((row, before, travelled))
+                states.append([pose[0] for pose in poses])
                 break
             step *= 2
-            kept = [pose for pose in kept if entered(pose[1], pose[2], step)]
+            poses = [pose for pose in poses if enters_cell(pose[1], pose[2], step)]
     return states
 
 
-def entered(before: float, now: float, step: float) -> bool:
+def enters_cell(before: float, now: float, step: float) -> bool:
     return before < 0 or now // step > before // step
 
 
@@ -64,22 +64,22 @@ def entered(before: float, now: float, step: float) -> bool:
 )
 def test_path_equals_plain_loop_for_any_batches(lengths: list[float], poses: int, parts: list[int]) -> None:
     limits = PathLimits(step_m=1.0, poses=poses)
-    states, trail = trails(lengths, limits, sorted(parts))
-    assert states == walked(lengths, limits)
+    states, path = path_states(lengths, limits, sorted(parts))
+    assert states == plain_loop(lengths, limits)
     assert max(map(len, states)) <= poses
-    assert len(trail.points.stamp_ns) <= poses
+    assert len(path.points.stamp_ns) <= poses
 
 
 def test_long_path_is_complete_with_few_poses_and_messages() -> None:
     lengths = [0.0, *[0.25] * 40_000]
-    states, trail = trails(lengths, PathLimits(step_m=1.0, poses=1000), [100, 5000])
+    states, path = path_states(lengths, PathLimits(step_m=1.0, poses=1000), [100, 5000])
     assert len(states) == 1000 + 3 * 500 + 126  # 10 km: doubled after 1, 2, 4 and 8 km, and then each 16 m
     assert states[-1][:2] == [0, 16 * 4]
-    assert len(trail.points.stamp_ns) == 626
+    assert len(path.points.stamp_ns) == 626
 
 
 def test_stationary_robot_produces_single_path_pose() -> None:
-    states, _ = trails([0.0] * 50, LIMITS, [])
+    states, _ = path_states([0.0] * 50, LIMITS, [])
     assert states == [[0]]
 
 

@@ -71,9 +71,9 @@ def test_reported_std_equals_spread_of_results() -> None:
     fits = [skid_steer_fit(drive_of(60.0, noise=0.1, seed=seed)) for seed in range(40)]
     for name, truth in (("wheel_radius_m", RADIUS_M), ("track_m", TRACK_M)):
         values = np.array([getattr(fit, name).value for fit in fits])
-        told = np.median([getattr(fit, name).std for fit in fits])
+        reported = np.median([getattr(fit, name).std for fit in fits])
         assert values.mean() == pytest.approx(truth, abs=4 * values.std() / np.sqrt(len(values)) + 1e-3 * truth)
-        assert 0.6 < told / values.std(ddof=1) < 1.7, name
+        assert 0.6 < reported / values.std(ddof=1) < 1.7, name
 
 
 def test_slip_biases_plain_fit_but_not_robust_fit() -> None:

@@ -35,7 +35,7 @@ def stamps_of(seconds: object) -> NDArray[np.int64]:
     return np.round(np.asarray(seconds, float) * 1e9).astype(np.int64)
 
 
-def driven(seconds: object, rates: object, before: SkidSteerState | None = None) -> PlanarOdometry[SkidSteerState]:
+def integrate(seconds: object, rates: object, before: SkidSteerState | None = None) -> PlanarOdometry[SkidSteerState]:
     return skid_steer_odometry_from_wheels(OURS, before, stamps_of(seconds), np.asarray(rates, float))
 
 
@@ -54,11 +54,11 @@ def test_constant_wheels_drive_circle_for_any_steps() -> None:
     """2.5 m/s at 0.5 rad/s: a circle of 5 m about (0, 5), which is come back to after 4 pi seconds."""
     seconds = np.sort(np.random.default_rng(2).uniform(0, 4 * np.pi, 200))
     seconds[[0, -1]] = 0, 4 * np.pi
-    found = driven(seconds, np.tile([8.0, 12.0], (200, 1)))
+    drive = integrate(seconds, np.tile([8.0, 12.0], (200, 1)))
     turned = 0.5 * seconds
     expected = np.stack([5 * np.sin(turned), 5 - 5 * np.cos(turned), turned], axis=-1)
-    np.testing.assert_allclose(found.poses, expected, atol=1e-7)  # stamps are whole nanoseconds
-    np.testing.assert_allclose(found.poses[-1], [0, 0, 2 * np.pi], atol=1e-7)
+    np.testing.assert_allclose(drive.poses, expected, atol=1e-7)  # stamps are whole nanoseconds
+    np.testing.assert_allclose(drive.poses[-1], [0, 0, 2 * np.pi], atol=1e-7)
 
 
 def test_drive_agrees_with_ode_solver() -> None:
@@ -72,7 +72,7 @@ def test_drive_agrees_with_ode_solver() -> None:
     seconds = np.concatenate([[0.0], np.cumsum(np.random.default_rng(3).uniform(0.005, 0.015, 3000))])
     exact = solve_ivp(slope, (0, seconds[-1]), [0, 0, 0], t_eval=seconds, rtol=1e-10, atol=1e-12).y.T
     assert np.abs(exact[-1, :2]).max() > 5
-    np.testing.assert_allclose(driven(seconds, rates_at(seconds)).poses, exact, atol=3e-4)
+    np.testing.assert_allclose(integrate(seconds, rates_at(seconds)).poses, exact, atol=3e-4)
 
 
 def test_twist_covariance_equals_that_of_many_noisy_rows() -> None:
@@ -83,49 +83,49 @@ def test_twist_covariance_equals_that_of_many_noisy_rows() -> None:
     turn_rate = (noisy[:, 1] - noisy[:, 0]) / 2.0 + 0.2 * 0.5 * draw.normal(size=count)
     slide = 0.05 * draw.normal(size=count) + 0.3 * 1.0 * draw.normal(size=count)
     sampled = np.cov(np.stack([noisy.mean(axis=1), slide, turn_rate]))
-    found = covariances_from_wheel_rates(BASE, errors, np.array([[8.0, 12.0]]))[0]
-    np.testing.assert_allclose(found, sampled, rtol=0.02, atol=2e-4)
+    covariance = covariances_from_wheel_rates(BASE, errors, np.array([[8.0, 12.0]]))[0]
+    np.testing.assert_allclose(covariance, sampled, rtol=0.02, atol=2e-4)
 
 
 def test_sides_are_held_until_updated_or_too_old() -> None:
     seconds = [0.0, 0.1, 0.2, 0.6, 0.7, 0.8]
     rates = [[1, NAN], [NAN, 2], [3, NAN], [NAN, NAN], [NAN, 4], [5, NAN]]
-    found, last = hold_rates(None, stamps_of(seconds), rates, longest_hold_s=0.5)
-    np.testing.assert_array_equal(found, [[1, NAN], [1, 2], [3, 2], [3, 2], [3, 4], [5, 4]])
+    held, last = hold_rates(None, stamps_of(seconds), rates, longest_hold_s=0.5)
+    np.testing.assert_array_equal(held, [[1, NAN], [1, 2], [3, 2], [3, 2], [3, 4], [5, 4]])
     later, _ = hold_rates(last, stamps_of([1.2, 1.21]), [[NAN, 6], [NAN, NAN]], longest_hold_s=0.4)
     np.testing.assert_array_equal(later, [[5, 6], [NAN, 6]])
 
 
 def test_odometry_needs_both_sides_known_and_one_updated() -> None:
     seconds = [0.0, 0.1, 0.2, 0.3, 1.0, 1.1]
-    found = driven(seconds, [[8, NAN], [NAN, 12], [NAN, NAN], [8, NAN], [8, NAN], [NAN, 12]])
-    np.testing.assert_array_equal(found.stamp_ns, stamps_of([0.1, 0.3, 1.1]))
-    np.testing.assert_allclose(found.twists, [[2.5, 0, 0.5]] * 3)
-    np.testing.assert_allclose(found.poses[:, 2], [0, 0.1, 0.5])
+    drive = integrate(seconds, [[8, NAN], [NAN, 12], [NAN, NAN], [8, NAN], [8, NAN], [NAN, 12]])
+    np.testing.assert_array_equal(drive.stamp_ns, stamps_of([0.1, 0.3, 1.1]))
+    np.testing.assert_allclose(drive.twists, [[2.5, 0, 0.5]] * 3)
+    np.testing.assert_allclose(drive.poses[:, 2], [0, 0.1, 0.5])
 
 
 def test_alternating_sides_drive_nearly_as_simultaneous_sides() -> None:
     """Each side lags by 25 ms in the mean, on a way of some 90 m."""
     seconds = np.arange(0, 60, 0.05)
     rates = np.stack([6 + 3 * np.sin(0.3 * seconds), 6 + 3 * np.cos(0.2 * seconds)], axis=-1)
-    apart = rates.copy()
-    apart[::2, 0], apart[1::2, 1] = NAN, NAN
-    together, in_turns = driven(seconds, rates), driven(seconds, apart)
+    alternating = rates.copy()
+    alternating[::2, 0], alternating[1::2, 1] = NAN, NAN
+    together, in_turns = integrate(seconds, rates), integrate(seconds, alternating)
     assert together.twists[:, 0].mean() * 60 > 80
     np.testing.assert_allclose(in_turns.poses[-1], together.poses[-1], atol=0.3)
     np.testing.assert_array_equal(in_turns.stamp_ns, together.stamp_ns[1:])
 
 
 def test_long_gap_is_integrated_up_to_longest_step_and_then_uncertain() -> None:
-    found = driven([0, 0.1, 300.1], np.full((3, 2), 4.0))
-    np.testing.assert_allclose(found.poses[:, 0], [0, 0.1, 1.1], atol=1e-12)
-    assert found.pose_covariances[1, 0, 0] ** 0.5 < 0.02
-    assert found.pose_covariances[2, 0, 0] ** 0.5 > 298
+    drive = integrate([0, 0.1, 300.1], np.full((3, 2), 4.0))
+    np.testing.assert_allclose(drive.poses[:, 0], [0, 0.1, 1.1], atol=1e-12)
+    assert drive.pose_covariances[1, 0, 0] ** 0.5 < 0.02
+    assert drive.pose_covariances[2, 0, 0] ** 0.5 > 298
 
 
 def test_unobserved_variances_are_unknown() -> None:
-    found = driven([0, 0.1], np.full((2, 2), 4.0))
-    for covariances in (found.pose_covariances, found.twist_covariances):
+    drive = integrate([0, 0.1], np.full((2, 2), 4.0))
+    for covariances in (drive.pose_covariances, drive.twist_covariances):
         np.testing.assert_array_equal(covariances[:, [2, 3, 4], [2, 3, 4]], 1e6)
 
 
@@ -133,15 +133,15 @@ def test_row_by_row_equals_batch() -> None:
     draw = np.random.default_rng(5)
     seconds = np.cumsum(draw.choice([0.0, 0.05, 0.1, 0.7, 5.0], 300, p=[0.1, 0.4, 0.4, 0.05, 0.05]))
     rates = np.where(draw.uniform(size=(300, 2)) < 0.4, NAN, draw.normal(4.0, 3.0, (300, 2)))
-    batch = driven(seconds, rates)
+    batch = integrate(seconds, rates)
     state, rows = None, []
     for row in range(300):
-        rows.append(driven(seconds[row : row + 1], rates[row : row + 1], state))
+        rows.append(integrate(seconds[row : row + 1], rates[row : row + 1], state))
         state = rows[-1].last
     assert 100 < len(batch.stamp_ns) < 290
     for name in ("stamp_ns", "poses", "twists", "pose_covariances", "twist_covariances"):
-        found = np.concatenate([getattr(row, name) for row in rows])
-        np.testing.assert_allclose(found, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
+        stepwise = np.concatenate([getattr(row, name) for row in rows])
+        np.testing.assert_allclose(stepwise, getattr(batch, name), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_joints_are_found_by_name_and_one_side_may_be_missing() -> None:

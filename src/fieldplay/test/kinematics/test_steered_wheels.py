@@ -20,16 +20,16 @@ Array = NDArray[np.float64]
 
 
 @pytest.mark.parametrize(
-    ("steering_deg", "places"),
+    ("steering_deg", "expected"),
     [
         (0, [(0.402, 0.539), (-0.402, 0.539), (-0.402, -0.539), (0.402, -0.539)]),
         (20, [(0.353091, 0.530376), (-0.450909, 0.530376), (-0.353091, -0.530376), (0.450909, -0.530376)]),
         (90, [(0.259, 0.396), (-0.545, 0.396), (-0.259, -0.396), (0.545, -0.396)]),
     ],
 )
-def test_wheel_positions_match_documentation(steering_deg: float, places: object) -> None:
-    found = wheel_positions_from_steering(AMEDS, np.full(4, np.radians(steering_deg)))
-    np.testing.assert_allclose(found, places, atol=1e-6)
+def test_wheel_positions_match_documentation(steering_deg: float, expected: object) -> None:
+    positions = wheel_positions_from_steering(AMEDS, np.full(4, np.radians(steering_deg)))
+    np.testing.assert_allclose(positions, expected, atol=1e-6)
 
 
 def test_wheel_rotations_match_documentation() -> None:
@@ -140,8 +140,8 @@ def test_covariance_equals_that_of_noisy_speeds() -> None:
     for (x, y), angle in zip(wheel_positions_from_steering(AMEDS, steering), steering, strict=True):
         cos, sin = np.cos(angle), np.sin(angle)
         rows += [[cos, sin, x * sin - y * cos], [-sin, cos, x * cos + y * sin]]
-    found = np.linalg.lstsq(np.array(rows), 0.02 * DRAW.normal(size=(8, 40_000)), rcond=None)[0]
-    np.testing.assert_allclose(covariance_of(only, [0.6, 0.0, 0.1]), np.cov(found), atol=1e-5)
+    solution = np.linalg.lstsq(np.array(rows), 0.02 * DRAW.normal(size=(8, 40_000)), rcond=None)[0]
+    np.testing.assert_allclose(covariance_of(only, [0.6, 0.0, 0.1]), np.cov(solution), atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])

@@ -6,11 +6,11 @@ import pytest
 from fieldplay.messages.cdr_layout import layout_of, open_layout_of, typestore
 
 
-def leaves(rows: Any) -> dict[str, Any]:
+def named_columns(rows: Any) -> dict[str, Any]:
     return {name: rows[name] for name in rows.dtype.names}
 
 
-def filled(msgtype: str, constants: dict[str, Any], count: int = 3) -> tuple[Any, Any]:
+def random_messages(msgtype: str, constants: dict[str, Any], count: int = 3) -> tuple[Any, Any]:
     """Messages with random numbers in every place, as bytes and as records."""
     data, rows = layout_of(msgtype, constants).rows(count)
     draw = np.random.default_rng(7)
@@ -48,11 +48,11 @@ def follow(message: Any, path: str) -> Any:
     ],
 )  # fmt: skip
 def test_bytes_equal_those_of_rosbags(msgtype: str, constants: dict[str, Any]) -> None:
-    data, rows = filled(msgtype, constants)
+    data, rows = random_messages(msgtype, constants)
     for index in range(len(data)):
         message = typestore().deserialize_cdr(data[index].tobytes(), msgtype)
         assert bytes(typestore().serialize_cdr(message, msgtype)) == data[index].tobytes()
-        for path, column in leaves(rows).items():
+        for path, column in named_columns(rows).items():
             np.testing.assert_array_equal(follow(message, path), column[index], err_msg=path)
         for path, text in constants.items():
             if isinstance(text, str | list):

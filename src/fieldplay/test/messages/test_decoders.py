@@ -22,13 +22,13 @@ ROWS = 5
 STAMPS = 1_700_000_000_123_456_789 + np.arange(ROWS) * 50_000_000
 LOG_NS = STAMPS + 7
 TF = "tf2_msgs/msg/TFMessage"
-WAY = records.Pose(
+POSES = records.Pose(
     stamp_ns=STAMPS, position_m=np.arange(15.0).reshape(5, 3), orientation_xyzw=np.arange(20.0).reshape(5, 4)
 )
 STATES = ((records.State("arm", 0, "fine", (("load", "3 %"),)), records.State("leg", 1, "stiff")),)
-GIVEN: dict[str, Any] = {
+COLUMNS: dict[str, Any] = {
     "names": ("left", "right"), "parents": ("odom", "base"), "children": ("base", "arm"), "source": "gps",
-    "shapes": (1, 3), "paths": (WAY,), "path_index": np.zeros(ROWS, np.int64),
+    "shapes": (1, 3), "paths": (POSES,), "path_index": np.zeros(ROWS, np.int64),
     "state_index": np.zeros(ROWS, np.int64), "count": np.full(ROWS, 3),
 }  # fmt: skip
 
@@ -37,7 +37,7 @@ def record_of(kind: type[Record]) -> Record:
     """A record with other numbers in each place."""
     random = np.random.default_rng(3)
     names = {field.name for field in fields(kind)}
-    columns: dict[str, Any] = {name: value for name, value in GIVEN.items() if name in names}
+    columns: dict[str, Any] = {name: value for name, value in COLUMNS.items() if name in names}
     lengths = {name: len(value) for name, value in columns.items() if isinstance(value, tuple)}
     for name, shape in _shapes(kind).items():
         sides = tuple(3 if side is None else lengths[side] if isinstance(side, str) else side for side in shape.sides)
@@ -54,8 +54,8 @@ def record_of(kind: type[Record]) -> Record:
 
 def messages_of(record: Record, msgtype: str) -> list[bytes]:
     spec = StreamSpec(id="a", topic="a", type=msgtype, frame="here", child_frame="there")
-    payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(record)))
-    assert kept.all()
+    payloads, is_valid = messages_of_record(record, spec).payloads(np.arange(len(record)))
+    assert is_valid.all()
     return bytes_of_payloads(payloads)
 
 
@@ -77,18 +77,18 @@ def test_encoded_record_decodes_to_itself(kind: type[Record], msgtype: str) -> N
     record = record_of(kind)
     messages = messages_of(record, msgtype)
     decoder = RecordDecoder(msgtype)
-    ((found, frame, child),) = decoder.records(parts_of_lengths(LOG_NS, messages))
-    assert (type(found), decoder.failed) == (kind, 0)
-    assert messages_of(found, msgtype) == messages
+    ((decoded, frame, child),) = decoder.records(parts_of_lengths(LOG_NS, messages))
+    assert (type(decoded), decoder.failed) == (kind, 0)
+    assert messages_of(decoded, msgtype) == messages
     has_header = "header" in dict(typestore().fielddefs[msgtype][1])
     assert (frame, child) == (
         "here" if has_header or msgtype == MARKERS else "",
         "there" if msgtype.endswith("Odometry") else "",
     )
-    assert found.leaves_ns.tolist() == LOG_NS.tolist()
-    assert found.stamp_ns.tolist() == (STAMPS if has_header or msgtype in (TF, MARKERS) else LOG_NS).tolist()
+    assert decoded.leaves_ns.tolist() == LOG_NS.tolist()
+    assert decoded.stamp_ns.tolist() == (STAMPS if has_header or msgtype in (TF, MARKERS) else LOG_NS).tolist()
     if kind not in (records.Batteries, records.Paths, records.Twist, records.Pose) and has_header:
-        assert alike(record, found)
+        assert alike(record, decoded)
 
 
 def test_every_encodable_type_is_decodable() -> None:
@@ -100,9 +100,9 @@ def test_every_encodable_type_is_decodable() -> None:
 def test_missing_columns_decode_as_none() -> None:
     joints = records.Joints(stamp_ns=STAMPS, names=("a",), velocity=np.ones((ROWS, 1)))
     messages = messages_of(joints, "sensor_msgs/msg/JointState")
-    ((found, *_),) = RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(LOG_NS, messages))
-    assert isinstance(found, records.Joints)
-    assert (found.position, found.effort) == (None, None) and found.velocity is not None
+    ((record, *_),) = RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(LOG_NS, messages))
+    assert isinstance(record, records.Joints)
+    assert (record.position, record.effort) == (None, None) and record.velocity is not None
     imu = records.Imu(
         stamp_ns=STAMPS, angular_velocity_rad_s=np.ones((ROWS, 3)), linear_acceleration_m_s2=np.ones((ROWS, 3))
     )
@@ -115,18 +115,18 @@ def test_missing_columns_decode_as_none() -> None:
 def test_messages_with_different_texts_become_separate_records() -> None:
     parts = [records.Joints(stamp_ns=STAMPS, names=(name,), position=np.ones((ROWS, 1))) for name in ("a", "b")]
     messages = [message for part in parts for message in messages_of(part, "sensor_msgs/msg/JointState")]
-    found = list(RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(np.arange(10), messages)))
-    assert [(one.record.names, len(one.record)) for one in found] == [(("a",), ROWS), (("b",), ROWS)]
+    record = list(RecordDecoder("sensor_msgs/msg/JointState").records(parts_of_lengths(np.arange(10), messages)))
+    assert [(one.record.names, len(one.record)) for one in record] == [(("a",), ROWS), (("b",), ROWS)]
 
 
 def test_unknown_transforms_are_left_out_and_known_sets_share_a_message() -> None:
     known = np.array([[True, True], [True, False], [True, True], [False, True], [True, False]])
     zeros = {"translation_m": np.zeros((ROWS, 2, 3)), "rotation_xyzw": np.ones((ROWS, 2, 4))}
     tf = records.Transforms(stamp_ns=STAMPS, parents=("a", "a"), children=("b", "c"), known=known, **zeros)
-    told = [typestore().deserialize_cdr(data, TF).transforms for data in messages_of(tf, TF)]
-    children = ["".join(one.child_frame_id for one in message) for message in told]
+    messages = [typestore().deserialize_cdr(data, TF).transforms for data in messages_of(tf, TF)]
+    children = ["".join(one.child_frame_id for one in message) for message in messages]
     assert children == ["bc", "b", "bc", "c", "b"]
-    assert [message[0].header.stamp.nanosec for message in told] == (STAMPS % 10**9).tolist()
+    assert [message[0].header.stamp.nanosec for message in messages] == (STAMPS % 10**9).tolist()
 
 
 def test_cloud_has_all_fields_and_damaged_message_is_counted() -> None:
@@ -141,11 +141,11 @@ def test_cloud_has_all_fields_and_damaged_message_is_counted() -> None:
     )  # fmt: skip
     data = np.frombuffer(store.serialize_cdr(cloud, CLOUD), np.uint8)
     decoder = RecordDecoder(CLOUD)
-    ((found, frame, _),) = decoder.records([Part(np.array([9]), data[None]), Part(np.array([9]), data[None, :30])])
-    assert (frame, found.stamp_ns.tolist(), decoder.failed) == ("lidar", [3_000_000_004], 1)
-    assert isinstance(found, records.Clouds)
-    assert found.load(0).dtype == points.dtype
-    assert found.load(0).tobytes() == points.tobytes()
+    ((record, frame, _),) = decoder.records([Part(np.array([9]), data[None]), Part(np.array([9]), data[None, :30])])
+    assert (frame, record.stamp_ns.tolist(), decoder.failed) == ("lidar", [3_000_000_004], 1)
+    assert isinstance(record, records.Clouds)
+    assert record.load(0).dtype == points.dtype
+    assert record.load(0).tobytes() == points.tobytes()
 
 
 @pytest.mark.parametrize("position", [[0.1], [0.1, 0.2, 0.3]])
@@ -155,7 +155,7 @@ def test_joints_with_mismatched_names_are_refused_when_strict(position: list[flo
     none = np.zeros(0)
     message = types[msgtype](header, ["a", "b"], np.array(position), none, none)
     part = Part(np.array([9]), np.frombuffer(typestore().serialize_cdr(message, msgtype), np.uint8)[None])
-    ((found, *_),) = RecordDecoder(msgtype).records([part])
-    assert isinstance(found, records.Joints) and found.position is not None and found.position.shape == (1, 2)
+    ((record, *_),) = RecordDecoder(msgtype).records([part])
+    assert isinstance(record, records.Joints) and record.position is not None and record.position.shape == (1, 2)
     with pytest.raises(ValueError, match=f"expected a position for each of 2 joints, got .{position[0]}"):
         next(RecordDecoder(msgtype, strict=True).records([part]))

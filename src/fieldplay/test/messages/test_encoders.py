@@ -16,7 +16,7 @@ FIX, TWIST = "sensor_msgs/msg/NavSatFix", "geometry_msgs/msg/TwistStamped"
 SCAN, BATTERY = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/BatteryState"
 
 
-def decoded(record: records.Record, msgtype: str) -> list[Any]:
+def encode_and_decode(record: records.Record, msgtype: str) -> list[Any]:
     data = encode(record, StreamSpec(id="a", topic="a", type=msgtype, frame="here"))
     return [typestore().deserialize_cdr(row.tobytes(), msgtype) for row in data]
 
@@ -33,19 +33,21 @@ def fix(covariance: Any, *, approximate: bool = False, count: int = 3) -> record
 def test_fix_states_its_covariance_type(approximate: bool, full: bool, expected: int) -> None:
     covariance = np.tile(np.eye(3), (3, 1, 1)) + (0.1 if full else 0.0)
     covariance[1] = 0
-    types = [message.position_covariance_type for message in decoded(fix(covariance, approximate=approximate), FIX)]
+    types = [
+        message.position_covariance_type for message in encode_and_decode(fix(covariance, approximate=approximate), FIX)
+    ]
     assert types == [expected, 0, expected]
-    assert decoded(fix(None), FIX)[0].position_covariance_type == 0
+    assert encode_and_decode(fix(None), FIX)[0].position_covariance_type == 0
 
 
 def test_empty_record_gives_no_messages() -> None:
-    assert decoded(fix(np.zeros((0, 3, 3)), count=0), FIX) == []
+    assert encode_and_decode(fix(np.zeros((0, 3, 3)), count=0), FIX) == []
 
 
 def test_twist_is_encoded_as_twist_stamped() -> None:
     linear, angular = np.arange(9.0).reshape(3, 3), -np.arange(9.0).reshape(3, 3)
     record = records.Twist(stamp_ns=STAMPS, linear_velocity_m_s=linear, angular_velocity_rad_s=angular)
-    message = decoded(record, TWIST)[1]
+    message = encode_and_decode(record, TWIST)[1]
     assert (message.twist.linear.y, message.twist.angular.z) == (4, -5)
     assert (message.header.frame_id, message.header.stamp.nanosec) == ("here", 1)
 
@@ -63,7 +65,7 @@ def scans(*counts: int) -> records.LaserScans:
 
 
 def test_scan_has_ranges_and_angles() -> None:
-    first, second = decoded(scans(3, 3), SCAN)
+    first, second = encode_and_decode(scans(3, 3), SCAN)
     assert (first.angle_min, first.angle_max, first.angle_increment) == (-1, -0.5, 0.25)
     assert (first.range_min, first.range_max, first.scan_time) == (0, 81, pytest.approx(1 / 75))
     assert first.time_increment == pytest.approx(-0.001)
@@ -82,15 +84,15 @@ def test_scans_of_different_lengths_are_messages_of_different_sizes() -> None:
     feed = feed_of_numbers(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", rank=0)
     messages = feed.load(0)[1]
     for rows in ([0, 1, 2, 3, 4, 5], [1, 4], [3], [2, 3, 5], []):
-        payloads, kept = messages.payloads(np.array(rows, np.intp))
-        assert kept.all() and len(kept) == len(rows)
+        payloads, is_valid = messages.payloads(np.array(rows, np.intp))
+        assert is_valid.all() and len(is_valid) == len(rows)
         offset = np.concatenate([[0], np.cumsum(payloads.size)]).astype(np.int64)
         target = np.zeros(offset[-1], np.uint8)
         payloads.copy_to(target, offset[:-1])
         for row, start, end in zip(rows, offset[:-1], offset[1:], strict=True):
-            found = typestore().deserialize_cdr(target[start:end].tobytes(), SCAN)
-            assert found.ranges.tolist() == [row + 1 + beam for beam in range(record.count[row])]
-            assert found.header.stamp.nanosec == row
+            message = typestore().deserialize_cdr(target[start:end].tobytes(), SCAN)
+            assert message.ranges.tolist() == [row + 1 + beam for beam in range(record.count[row])]
+            assert message.header.stamp.nanosec == row
     with pytest.raises(ValueError, match="expected scans of one length, got"):
         encode(record, StreamSpec(id="a", topic="a", type=SCAN))
 
@@ -99,14 +101,14 @@ def test_scans_with_and_without_intensities_differ_in_size() -> None:
     record = replace(scans(3, 3, 2), intensities=np.array([[np.nan] * 3, [5, np.nan, 7], [8, 9, np.nan]]))
     parts = parts_of_one_size(record)
     assert [part.tolist() for part in parts] == [[2], [0], [1]]
-    found = [decoded(record.only(part), SCAN)[0].intensities.tolist() for part in parts]
-    assert found[:2] == [[8, 9], []] and found[2] == pytest.approx([5, np.nan, 7], nan_ok=True)
+    intensities = [encode_and_decode(record.only(part), SCAN)[0].intensities.tolist() for part in parts]
+    assert intensities[:2] == [[8, 9], []] and intensities[2] == pytest.approx([5, np.nan, 7], nan_ok=True)
     with pytest.raises(ValueError, match="expected scans that all have intensities, or none"):
-        decoded(record.only(np.array([0, 1])), SCAN)
+        encode_and_decode(record.only(np.array([0, 1])), SCAN)
 
 
 def test_battery_has_voltage_and_other_fields_unknown() -> None:
-    message = decoded(records.Batteries(stamp_ns=STAMPS, voltage_v=np.array([12.0, 12.5, 13.0])), BATTERY)[1]
+    message = encode_and_decode(records.Batteries(stamp_ns=STAMPS, voltage_v=np.array([12.0, 12.5, 13.0])), BATTERY)[1]
     assert (message.voltage, message.present, message.power_supply_status) == (12.5, True, 0)
     unknown = (message.temperature, message.current, message.charge, message.capacity, message.percentage)
     assert np.isnan([*unknown, message.design_capacity]).all()
@@ -114,16 +116,16 @@ def test_battery_has_voltage_and_other_fields_unknown() -> None:
 
 def test_plain_numbers_and_codes_have_no_header() -> None:
     codes = records.Code(stamp_ns=STAMPS, code=np.array([0, 7, 255], np.uint8))
-    assert [message.data for message in decoded(codes, "std_msgs/msg/UInt8")] == [0, 7, 255]
+    assert [message.data for message in encode_and_decode(codes, "std_msgs/msg/UInt8")] == [0, 7, 255]
     numbers = records.Values(stamp_ns=STAMPS, values=np.array([[1, np.nan], [2, 3], [4, 5]]))
-    messages = decoded(numbers, "std_msgs/msg/Float64MultiArray")
+    messages = encode_and_decode(numbers, "std_msgs/msg/Float64MultiArray")
     np.testing.assert_array_equal([message.data for message in messages], numbers.values)
 
 
 def test_wrench_has_force_and_torque() -> None:
     force, torque = np.arange(9.0).reshape(3, 3), -np.arange(9.0).reshape(3, 3)
     record = records.Wrench(stamp_ns=STAMPS, force_n=force, torque_nm=torque)
-    message = decoded(record, "geometry_msgs/msg/WrenchStamped")[2].wrench
+    message = encode_and_decode(record, "geometry_msgs/msg/WrenchStamped")[2].wrench
     assert (message.force.x, message.torque.z) == (6, -8)
 
 
@@ -132,7 +134,7 @@ def test_diagnostics_are_encoded_state_by_state() -> None:
     record = records.Diagnostics(stamp_ns=STAMPS, states=((fine,), (bad, fine)), state_index=np.array([1, 0, 1]))
     parts = parts_of_one_size(record)
     assert [part.tolist() for part in parts] == [[1], [0, 2]]
-    first, second = (decoded(record.only(part), "diagnostic_msgs/msg/DiagnosticArray") for part in parts)
+    first, second = (encode_and_decode(record.only(part), "diagnostic_msgs/msg/DiagnosticArray") for part in parts)
     assert [(status.name, status.level, status.message) for status in first[0].status] == [("a", 0, "fine")]
     assert [message.header.stamp.nanosec for message in second] == [0, 2]
     assert [(value.key, value.value) for value in second[1].status[0].values] == [("key", "value"), ("empty", "")]

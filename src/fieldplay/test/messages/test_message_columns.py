@@ -49,8 +49,8 @@ def test_numbers_and_times_equal_those_of_rosbags() -> None:
 
 def test_equally_long_messages_with_different_texts_are_separated() -> None:
     mixed = [message for pair in zip(poses(6, "one"), poses(6, "two"), strict=True) for message in pair]
-    found = list(Decoder(POSE).columns(message_batch("/pose", mixed).parts))
-    assert {columns.text("header.frame_id"): len(columns.rows) for columns in found} == {"one": 6, "two": 6}
+    batches = list(Decoder(POSE).columns(message_batch("/pose", mixed).parts))
+    assert {columns.text("header.frame_id"): len(columns.rows) for columns in batches} == {"one": 6, "two": 6}
 
 
 def test_lists_may_differ_in_length_between_messages() -> None:
@@ -58,9 +58,9 @@ def test_lists_may_differ_in_length_between_messages() -> None:
         (START_NS + k, stamped_message(JOINTS, START_NS, "", name=["a", "b"][:n], position=np.arange(n) + 10.0 * k))
         for k, n in enumerate([2, 1, 2, 0])
     ]
-    found = list(Decoder(JOINTS).columns(message_batch("/joints", messages).parts))
+    batches = list(Decoder(JOINTS).columns(message_batch("/joints", messages).parts))
     values = {columns.texts["name"]: np.asarray(columns.rows["position"]).reshape(len(columns.rows), -1).tolist()
-              for columns in found if columns.texts["name"]}  # fmt: skip
+              for columns in batches if columns.texts["name"]}  # fmt: skip
     assert values == {("a", "b"): [[0.0, 1.0], [20.0, 21.0]], ("a",): [[10.0]]}
 
 
@@ -87,8 +87,8 @@ def test_padding_does_not_matter(padding: bytes) -> None:
     assert gap % 4, "there is a gap to fill"
     rows = [bytes(data[:gap]) + bytes([77]) + data[gap + 1 :] + padding for data in whole]
     part = Part(np.arange(4), np.array([np.frombuffer(row, np.uint8) for row in rows]))
-    found = list(Decoder(POSE).columns([part]))
-    x = np.concatenate([columns.axes("pose.position")[:, 0] for columns in found])
+    batches = list(Decoder(POSE).columns([part]))
+    x = np.concatenate([columns.axes("pose.position")[:, 0] for columns in batches])
     assert x.tolist() == [0.0, 1 / 7, 2 / 7, 3 / 7]
 
 
@@ -155,8 +155,8 @@ def test_cut_message_is_reported_and_others_are_kept(is_cdr: bool) -> None:
 
 def test_length_beyond_message_is_refused_without_counting() -> None:
     data = bytearray(joints(["a"], [1.0], is_cdr=False))
-    place = data.index(b"base") + 4
-    data[place : place + 4] = struct.pack("<I", 2**31)
+    offset = data.index(b"base") + 4
+    data[offset : offset + 4] = struct.pack("<I", 2**31)
     with pytest.raises(ArchiveError, match="expected a whole"):
         layout_of_message(bytes(data), kind(JOINTS, is_cdr=False))
 

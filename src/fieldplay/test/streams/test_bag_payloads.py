@@ -16,7 +16,7 @@ from fieldplay.streams.message_block import (
 )
 
 
-def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:
+def copy_with_gaps(payloads: Payloads, gap: int = 3) -> list[bytes]:
     """The payloads as they stand in a buffer with gaps, which must stay untouched."""
     ends = np.cumsum(payloads.size + gap)
     starts = ends - payloads.size
@@ -32,13 +32,13 @@ def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:
 @pytest.mark.parametrize("width", [0, 1, 31, 324])
 def test_rows_are_copied_to_offsets(width: int) -> None:
     rows = np.random.default_rng(0).integers(0, 255, (50, width), np.uint8)
-    assert placed(RowPayloads(rows)) == [row.tobytes() for row in rows]
+    assert copy_with_gaps(RowPayloads(rows)) == [row.tobytes() for row in rows]
 
 
 def test_non_contiguous_rows_are_copied_to_offsets() -> None:
     rows = np.arange(600).astype(np.uint8).reshape(10, 60)
     for view in (rows[::2], rows[:, 3:50], rows[:, ::2], rows[::-1, ::-1], rows.T):
-        assert placed(RowPayloads(view)) == [row.tobytes() for row in view]
+        assert copy_with_gaps(RowPayloads(view)) == [row.tobytes() for row in view]
 
 
 def test_chunks_of_any_type_are_joined() -> None:
@@ -46,7 +46,7 @@ def test_chunks_of_any_type_are_joined() -> None:
     pixels = np.arange(12, dtype=np.uint16).reshape(3, 4)
     messages = [b"abc", (b"head", bytearray(b"er"), pixels.T, table), (), (memoryview(b"xyz")[::1], b""), pixels[:0]]
     expected = [b"abc", b"header" + pixels.T.tobytes() + table.tobytes(), b"", b"xyz", b""]
-    assert placed(PiecePayloads(messages)) == expected
+    assert copy_with_gaps(PiecePayloads(messages)) == expected
     assert PiecePayloads(messages).size.tolist() == [len(message) for message in expected]
 
 
@@ -93,7 +93,7 @@ def test_merged_batches_are_ordered_by_time_then_batch(
     for part, requested in ((whole, expected), (whole.part(start, stop), expected[start:stop])):
         assert part.stamp_ns.tolist() == [entry[0] for entry in requested]
         assert part.channel.tolist() == [entry[1] for entry in requested]
-        assert placed(part.payloads) == [entry[3] for entry in requested]
+        assert copy_with_gaps(part.payloads) == [entry[3] for entry in requested]
 
 
 @pytest.mark.parametrize(

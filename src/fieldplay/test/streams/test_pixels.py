@@ -40,7 +40,7 @@ class Stream:
         return Images(stamp_ns=stamp_ns, names=("eye 1",), load=lambda row: self.pixels, packed=False)
 
 
-Sent = Callable[[Pixels], dict[str, Any]]
+SendImage = Callable[[Pixels], dict[str, Any]]
 
 
 @pytest.fixture
@@ -49,42 +49,42 @@ def defects() -> list[Defect]:
 
 
 @pytest.fixture
-def sent(defects: list[Defect]) -> Sent:
+def send_image(defects: list[Defect]) -> SendImage:
     """The messages of one picture by their type, without those that were refused."""
 
     def send(pixels: Pixels, camera: Camera | None = None) -> dict[str, Any]:
-        found = {}
+        messages = {}
         feeds = image_topic_streams(
             Stream(pixels), SPEC, "/eye/image_raw", camera=camera, images="both", report=defects.append, ranks=(0, 1)
         )
         for feed in feeds:
-            payloads, kept = feed.load(0)[1].payloads(np.array([0]))
-            if kept.all():
+            payloads, is_valid = feed.load(0)[1].payloads(np.array([0]))
+            if is_valid.all():
                 buffer = np.zeros(int(payloads.size[0]), np.uint8)
                 payloads.copy_to(buffer, np.zeros(1, np.int64))
-                found[feed.msgtype] = typestore().deserialize_cdr(buffer.tobytes(), feed.msgtype)
-        return found
+                messages[feed.msgtype] = typestore().deserialize_cdr(buffer.tobytes(), feed.msgtype)
+        return messages
 
     return send
 
 
-def test_pixels_are_published_raw_and_compressed_losslessly(sent: Sent, defects: list[Defect]) -> None:
-    found = sent(BGR)
-    image = found[RAW]
+def test_pixels_are_published_raw_and_compressed_losslessly(send_image: SendImage, defects: list[Defect]) -> None:
+    messages = send_image(BGR)
+    image = messages[RAW]
     assert (image.height, image.width, image.encoding, image.step, image.is_bigendian) == (4, 6, "bgr8", 18, 0)
     assert image.data.tobytes() == BGR.data
-    assert found[COMPRESSED].format == "png"
-    assert (cv2.imdecode(found[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == COLOURS).all()
+    assert messages[COMPRESSED].format == "png"
+    assert (cv2.imdecode(messages[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == COLOURS).all()
     assert defects == []
 
 
-def test_padded_rows_and_other_encodings_are_compressed_too(sent: Sent) -> None:
+def test_padded_rows_and_other_encodings_are_compressed_too(send_image: SendImage) -> None:
     depth = np.arange(24, dtype=">u2").reshape(4, 6)
     rows = b"".join(row.tobytes() + b"fill" for row in depth)
     pixels = Pixels(height=4, width=6, encoding="mono16", step=16, data=rows, is_bigendian=True)
-    found = sent(pixels)
-    assert (cv2.imdecode(found[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == depth).all()
-    assert (found[RAW].is_bigendian, found[RAW].data.tobytes()) == (1, rows)
+    messages = send_image(pixels)
+    assert (cv2.imdecode(messages[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == depth).all()
+    assert (messages[RAW].is_bigendian, messages[RAW].data.tobytes()) == (1, rows)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_padded_rows_and_other_encodings_are_compressed_too(sent: Sent) -> None:
     ],
 )
 def test_invalid_image_is_reported_once(
-    sent: Sent, defects: list[Defect], changed: dict[str, Any], message: str, left: set[str]
+    send_image: SendImage, defects: list[Defect], changed: dict[str, Any], message: str, left: set[str]
 ) -> None:
-    assert set(sent(replace(BGR, **changed))) == left
+    assert set(send_image(replace(BGR, **changed))) == left
     (defect,) = defects
     assert (defect.file, defect.kind, defect.stream) == ("eye 1", "damaged_picture", "eye")
     assert message in defect.message
@@ -109,14 +109,14 @@ def test_pixels_are_published_raw_by_default() -> None:
     assert natural_images(Stream(BGR)) == "raw"
 
 
-def test_camera_info_has_rectified_pair_if_any(sent: Any) -> None:
+def test_camera_info_has_rectified_pair_if_any(send_image: Any) -> None:
     numbers = {"width": 6, "height": 4, "fx": 5.0, "fy": 5.0, "cx": 3.0, "cy": 2.0}
     camera = Camera(**numbers, distortion_model="plumb_bob", distortion=(0.0,) * 5)
-    alone = sent(BGR, camera)[INFO]
+    alone = send_image(BGR, camera)[INFO]
     assert alone.r.tolist() == np.eye(3).reshape(-1).tolist()
     assert alone.p.tolist() == [5, 0, 3, 0, 0, 5, 2, 0, 0, 0, 1, 0]
     turn, projection = tuple(map(float, range(9))), tuple(map(float, range(12)))
-    paired = sent(BGR, replace(camera, rectification=turn, projection=projection))[INFO]
+    paired = send_image(BGR, replace(camera, rectification=turn, projection=projection))[INFO]
     assert (paired.r.tolist(), paired.p.tolist(), paired.k.tolist()) == (list(turn), list(projection), alone.k.tolist())
 
 
@@ -128,8 +128,10 @@ def test_rectification_of_wrong_length_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_bayer_image_is_compressed_as_is_with_its_encoding(sent: Sent) -> None:
-    message = sent(Pixels(height=4, width=18, encoding="bayer_gbrg8", step=18, data=COLOURS.tobytes()))[COMPRESSED]
+def test_bayer_image_is_compressed_as_is_with_its_encoding(send_image: SendImage) -> None:
+    message = send_image(Pixels(height=4, width=18, encoding="bayer_gbrg8", step=18, data=COLOURS.tobytes()))[
+        COMPRESSED
+    ]
     assert message.format == "bayer_gbrg8; png compressed "
     np.testing.assert_array_equal(cv2.imdecode(message.data, cv2.IMREAD_UNCHANGED), COLOURS.reshape(4, 18))
 

@@ -21,11 +21,11 @@ START = 1656931512
 S = 10**9
 MS = 10**6
 
-Made = Callable[..., Tables]
+MakeTables = Callable[..., Tables]
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+def make_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeTables]:
     """Makes tables of the given times in ms, in blocks of some ten rows; each row holds its own time."""
     monkeypatch.setattr(table, "BLOCK_SIZE", 200)
     with ExitStack() as stack:
@@ -47,36 +47,36 @@ def at(*times_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return START * S + np.array(times_ms, np.int64) * MS
 
 
-def test_several_tables_are_merged_by_time(made: Made) -> None:
-    tables = made([0, 20, 40], [10, 30, 50])
+def test_several_tables_are_merged_by_time(make_tables: MakeTables) -> None:
+    tables = make_tables([0, 20, 40], [10, 30, 50])
     assert tables.count == 6
     assert tables.rows_between(int(at(10)[0]), int(at(40)[0]))["ms"].tolist() == [10, 20, 30, 40]
 
 
-def test_nearest_row_is_on_either_side_and_within_limit(made: Made) -> None:
-    tables = made(list(range(0, 1000, 10)))
+def test_nearest_row_is_on_either_side_and_within_limit(make_tables: MakeTables) -> None:
+    tables = make_tables(list(range(0, 1000, 10)))
     rows, near = tables.nearest(at(-3, 4, 6, 994, 1100), 5 * MS)
     assert near.tolist() == [True, True, True, True, False]
     assert rows["ms"][near].tolist() == [0, 0, 10, 990]
 
 
-def test_nearest_row_equals_brute_force(made: Made) -> None:
+def test_nearest_row_equals_brute_force(make_tables: MakeTables) -> None:
     draw = np.random.default_rng(4)
     times = np.sort(draw.choice(5000, 300, replace=False))
     requested = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
-    rows, near = made(times[::2].tolist(), times[1::2].tolist()).nearest(at(*requested.tolist()), 20 * MS)
+    rows, near = make_tables(times[::2].tolist(), times[1::2].tolist()).nearest(at(*requested.tolist()), 20 * MS)
     distance = np.abs(requested[:, None] - times[None, :]).min(axis=1)
     assert near.tolist() == (distance <= 20).tolist()
     assert np.abs(rows["ms"] - requested)[near].tolist() == distance[near].tolist()
 
 
-def test_without_near_row_nothing_matches(made: Made) -> None:
-    rows, near = made([0, 10]).nearest(at(5000, 6000), 5 * MS)
+def test_without_near_row_nothing_matches(make_tables: MakeTables) -> None:
+    rows, near = make_tables([0, 10]).nearest(at(5000, 6000), 5 * MS)
     assert (len(rows), near.tolist()) == (2, [False, False])
 
 
-def test_stream_has_one_span_per_block_converted_on_load(made: Made) -> None:
-    tables = made(list(range(0, 1000, 10)))
+def test_stream_has_one_span_per_block_converted_on_load(make_tables: MakeTables) -> None:
+    tables = make_tables(list(range(0, 1000, 10)))
     stream = TableStream(tables, lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
     assert len(stream.spans) > 5
     assert sum(span.count for span in stream.spans) == 100
@@ -87,40 +87,42 @@ def test_stream_has_one_span_per_block_converted_on_load(made: Made) -> None:
         assert (record.stamp_ns == at(*record.temperature_deg_c.astype(int).tolist())).all()
 
 
-def numbered(made: Made, *times: list[int]) -> TableStream:
+def number_stream(make_tables: MakeTables, *times: list[int]) -> TableStream:
     """A stream of several tables whose values are their times in ms."""
-    return TableStream(made(*times), lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
+    return TableStream(
+        make_tables(*times), lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"])
+    )
 
 
-def test_stream_can_end_at_a_time(made: Made) -> None:
-    whole = numbered(made, list(range(0, 1000, 10)))
+def test_stream_can_end_at_a_time(make_tables: MakeTables) -> None:
+    whole = number_stream(make_tables, list(range(0, 1000, 10)))
     for last in (0, 455, 460, 5000):
         stream = UntilStream(whole, int(at(last)[0]))
         records = [stream.load(index) for index in range(len(stream.spans))]
-        found = np.concatenate([record.stamp_ns for record in records])
-        assert found.tolist() == at(*range(0, min(last, 990) + 1, 10)).tolist()
+        result_ns = np.concatenate([record.stamp_ns for record in records])
+        assert result_ns.tolist() == at(*range(0, min(last, 990) + 1, 10)).tolist()
         assert max(span.last_ns for span in stream.spans) <= at(last)[0]
 
 
-def test_times_are_spread_evenly_over_all_spans(made: Made) -> None:
+def test_times_are_spread_evenly_over_all_spans(make_tables: MakeTables) -> None:
     batched = [index // 5 * 50 for index in range(300)]
-    stream = EvenStream(numbered(made, batched))
+    stream = EvenStream(number_stream(make_tables, batched))
     assert len(stream.spans) > 3
     first, last = at(0)[0], at(batched[-1])[0]
-    place = 0
+    start = 0
     for index, span in enumerate(stream.spans):
         record = stream.load(index)
         assert isinstance(record, Temperature)
-        expected = [int(first + (int(last) - int(first)) * k // 299) for k in range(place, place + len(record))]
+        expected = [int(first + (int(last) - int(first)) * k // 299) for k in range(start, start + len(record))]
         assert record.stamp_ns.tolist() == expected
         assert (span.first_ns, span.last_ns, span.count) == (expected[0], expected[-1], len(expected))
-        assert record.temperature_deg_c.tolist() == batched[place : place + len(record)]
-        place += len(record)
-    assert place == 300
+        assert record.temperature_deg_c.tolist() == batched[start : start + len(record)]
+        start += len(record)
+    assert start == 300
 
 
-def test_even_times_over_days_do_not_overflow(made: Made) -> None:
-    stream = EvenStream(numbered(made, [0, 1, 2, 90_000_000]))
+def test_even_times_over_days_do_not_overflow(make_tables: MakeTables) -> None:
+    stream = EvenStream(number_stream(make_tables, [0, 1, 2, 90_000_000]))
     stamps = stream.load(0).stamp_ns
     assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]
 
@@ -133,8 +135,8 @@ def test_held_stream_has_one_span_or_none() -> None:
     assert HeldStream(record.only(np.zeros(3, bool))).spans == []
 
 
-def test_joined_streams_load_their_own_spans(made: Made) -> None:
-    whole = numbered(made, list(range(0, 200, 10)))
+def test_joined_streams_load_their_own_spans(make_tables: MakeTables) -> None:
+    whole = number_stream(make_tables, list(range(0, 200, 10)))
     streams = [whole, UntilStream(whole, START * S + 50 * MS)]
     joined = JoinedStream(streams)
     assert len(joined.spans) == sum(len(stream.spans) for stream in streams) > 2

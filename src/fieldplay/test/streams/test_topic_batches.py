@@ -23,16 +23,16 @@ def source_of(spans: list[list[int]], loads: list[int] | None = None) -> Timelin
 
 def events(timeline: Timeline[list[int]], *limits: int | None) -> list[tuple[int, int]]:
     """Times and sources, in the order they come."""
-    found = []
-    for stretch in timeline.slices(*limits):
+    rows = []
+    for merged in timeline.slices(*limits):
         entries: dict[int, tuple[int, int]] = {}
-        for piece in stretch.slices:
-            for row, position in zip(piece.rows, piece.positions, strict=True):
-                assert piece.loaded[row] == stretch.stamp_ns[position]
-                entries[int(position)] = (piece.loaded[row], piece.source)
-        assert sorted(entries) == list(range(len(stretch.stamp_ns)))
-        found += [entries[position] for position in range(len(entries))]
-    return found
+        for span_slice in merged.slices:
+            for row, position in zip(span_slice.rows, span_slice.positions, strict=True):
+                assert span_slice.loaded[row] == merged.stamp_ns[position]
+                entries[int(position)] = (span_slice.loaded[row], span_slice.source)
+        assert sorted(entries) == list(range(len(merged.stamp_ns)))
+        rows += [entries[position] for position in range(len(entries))]
+    return rows
 
 
 SPANS = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=8), max_size=5)
@@ -48,8 +48,8 @@ def test_events_are_ordered_by_time_then_source(spans: list[list[list[int]]], fi
 
 def test_rows_of_same_time_and_source_keep_their_order() -> None:
     timeline = Timeline([source_of([[5, 5, 5]])])
-    (stretch,) = timeline.slices()
-    assert stretch.slices[0].rows[np.argsort(stretch.slices[0].positions)].tolist() == [0, 1, 2]
+    (merged,) = timeline.slices()
+    assert merged.slices[0].rows[np.argsort(merged.slices[0].positions)].tolist() == [0, 1, 2]
 
 
 def test_only_overlapping_spans_are_open_and_none_is_loaded_early() -> None:
@@ -88,8 +88,8 @@ def test_last_row_before_start_is_repeated_at_start_of_carrying_source(
     first: int, expected: list[tuple[int, int]]
 ) -> None:
     carrying = replace(source_of([[1, 4], [9]]), carries=True)
-    found = []
-    for stretch in Timeline([carrying, source_of([[2, 5, 9]])]).slices(first):
-        sources = {int(at): piece.source for piece in stretch.slices for at in piece.positions}
-        found += [(int(stamp), sources[at]) for at, stamp in enumerate(stretch.stamp_ns)]
-    assert found == expected
+    rows = []
+    for merged in Timeline([carrying, source_of([[2, 5, 9]])]).slices(first):
+        sources = {int(at): span_slice.source for span_slice in merged.slices for at in span_slice.positions}
+        rows += [(int(stamp), sources[at]) for at, stamp in enumerate(merged.stamp_ns)]
+    assert rows == expected

@@ -44,11 +44,11 @@ def evo_errors(metric: metrics.PE, estimate: PoseTrajectory3D, truth: PoseTrajec
 def test_alignment_agrees_with_evo(kind: str, scale: bool) -> None:
     estimate, truth = evos(ESTIMATE.copy()), evos(TRUTH.copy())
     rotation, translation, factor = estimate.align(truth, correct_scale=scale)
-    found = alignment_of_pairs(kind, pairs())
-    assert found.transform[:3, :3] == pytest.approx(rotation, abs=TOLERANCE)
-    assert found.transform[:3, 3] == pytest.approx(translation, abs=TOLERANCE)
-    assert found.scale == pytest.approx(factor, abs=TOLERANCE)
-    assert found.of_poses(ESTIMATE)[:, :3, 3] == pytest.approx(estimate.positions_xyz, abs=TOLERANCE)
+    alignment = alignment_of_pairs(kind, pairs())
+    assert alignment.transform[:3, :3] == pytest.approx(rotation, abs=TOLERANCE)
+    assert alignment.transform[:3, 3] == pytest.approx(translation, abs=TOLERANCE)
+    assert alignment.scale == pytest.approx(factor, abs=TOLERANCE)
+    assert alignment.of_poses(ESTIMATE)[:, :3, 3] == pytest.approx(estimate.positions_xyz, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", ["se3", "sim3", "first"])
@@ -58,13 +58,13 @@ def test_absolute_errors_agree_with_evo(kind: str) -> None:
         estimate.align_origin(truth)
     else:
         estimate.align(truth, correct_scale=kind == "sim3")
-    found = absolute_errors(alignment_of_pairs(kind, pairs()).of_pairs(pairs()))
+    errors = absolute_errors(alignment_of_pairs(kind, pairs()).of_pairs(pairs()))
     expected = evo_errors(metrics.APE(TRANSLATION), estimate, truth)
-    assert found.translation == pytest.approx(expected, abs=TOLERANCE)
-    assert found.rotation == pytest.approx(evo_errors(metrics.APE(ANGLE), estimate, truth), abs=TOLERANCE)
+    assert errors.translation == pytest.approx(expected, abs=TOLERANCE)
+    assert errors.rotation == pytest.approx(evo_errors(metrics.APE(ANGLE), estimate, truth), abs=TOLERANCE)
     metric = metrics.APE(TRANSLATION)
     metric.process_data((truth, estimate))
-    ours, theirs = statistics_of(found.translation), metric.get_all_statistics()
+    ours, theirs = statistics_of(errors.translation), metric.get_all_statistics()
     for name in ("rmse", "mean", "median", "std"):
         assert getattr(ours, name) == pytest.approx(theirs[name], abs=TOLERANCE)
     assert (ours.least, ours.most) == pytest.approx((theirs["min"], theirs["max"]), abs=TOLERANCE)
@@ -80,14 +80,14 @@ def compare_relative(found: Errors, **options: object) -> None:
 @pytest.mark.parametrize("all_pairs", [False, True])
 @pytest.mark.parametrize("delta", [1, 7])
 def test_relative_pose_errors_over_frames_agree_with_evo(delta: int, all_pairs: bool) -> None:
-    found = relative_pose_errors(pairs(), steps_over_frames(len(STAMPS), delta, all_pairs=all_pairs))
-    compare_relative(found, delta=delta, delta_unit=metrics.Unit.frames, all_pairs=all_pairs)
+    errors = relative_pose_errors(pairs(), steps_over_frames(len(STAMPS), delta, all_pairs=all_pairs))
+    compare_relative(errors, delta=delta, delta_unit=metrics.Unit.frames, all_pairs=all_pairs)
 
 
 @pytest.mark.parametrize("delta_m", [0.4, 1.0])
 def test_relative_pose_errors_over_distance_agree_with_evo(delta_m: float) -> None:
-    found = relative_pose_errors(pairs(), steps_over_distance(ESTIMATE[:, :3, 3], delta_m))
-    compare_relative(found, delta=delta_m, delta_unit=metrics.Unit.meters)
+    errors = relative_pose_errors(pairs(), steps_over_distance(ESTIMATE[:, :3, 3], delta_m))
+    compare_relative(errors, delta=delta_m, delta_unit=metrics.Unit.meters)
 
 
 def test_nearest_association_agrees_with_evo() -> None:
@@ -115,9 +115,9 @@ def test_interpolated_association_agrees_with_evo() -> None:
     )
     theirs[1].align(theirs[0])
     expected = evo_errors(metrics.APE(TRANSLATION), theirs[1], theirs[0])
-    found = evaluate(
+    evaluation = evaluate(
         EvaluationSettings(alignment="se3"),
         Trajectory(stamp_ns=STAMPS, poses=ESTIMATE),
         Trajectory(stamp_ns=seldom, poses=seldom_truth),
     )
-    assert found.absolute.translation == pytest.approx(expected, abs=1e-8)  # its times are floats
+    assert evaluation.absolute.translation == pytest.approx(expected, abs=1e-8)  # its times are floats

@@ -38,20 +38,20 @@ def trajectory(poses: Array, step_ns: int = SECOND // 20, **options: bool) -> Tr
     return Trajectory(stamp_ns=np.arange(len(poses)) * step_ns, poses=poses, **options)
 
 
-def compared(estimate: Array, truth: Array, **settings: object) -> Evaluation:
+def evaluate_poses(estimate: Array, truth: Array, **settings: object) -> Evaluation:
     return evaluate(EvaluationSettings(**settings), trajectory(estimate), trajectory(truth))
 
 
 def test_one_percent_scale_error_is_one_percent_at_every_length() -> None:
-    found = compared(
+    evaluation = evaluate_poses(
         transforms(UPRIGHT, 1.01 * STRAIGHT), transforms(UPRIGHT, STRAIGHT), lengths_m=(0.5, 1.0, 2.0, 5.0, 10.0)
     )
-    for one in found.over_lengths:
+    for one in evaluation.over_lengths:
         assert len(one.errors) == 2001 - round(one.length_m / 0.01)
         assert one.errors.translation == pytest.approx(0.01, abs=1e-9)
         assert one.errors.rotation == pytest.approx(0.0, abs=1e-9)
-    assert found.absolute.translation[-1] == pytest.approx(0.2)
-    assert found.axes_m[-1] == pytest.approx([0.2, 0, 0])
+    assert evaluation.absolute.translation[-1] == pytest.approx(0.2)
+    assert evaluation.axes_m[-1] == pytest.approx([0.2, 0, 0])
 
 
 def test_heading_drift_shows_as_degrees_per_metre_and_curved_path() -> None:
@@ -59,30 +59,32 @@ def test_heading_drift_shows_as_degrees_per_metre_and_curved_path() -> None:
     curvature = np.radians(0.5)
     yaw = curvature * STRAIGHT[:, 0]
     bent = np.c_[np.sin(yaw), 1 - np.cos(yaw), 0 * yaw] / curvature
-    found = compared(transforms(headings(yaw), bent), transforms(UPRIGHT, STRAIGHT), lengths_m=(1.0, 10.0))
-    for one in found.over_lengths:
+    evaluation = evaluate_poses(transforms(headings(yaw), bent), transforms(UPRIGHT, STRAIGHT), lengths_m=(1.0, 10.0))
+    for one in evaluation.over_lengths:
         turned = curvature * one.length_m
-        apart = np.hypot(np.sin(turned) / curvature - one.length_m, (1 - np.cos(turned)) / curvature)
+        difference = np.hypot(np.sin(turned) / curvature - one.length_m, (1 - np.cos(turned)) / curvature)
         assert one.errors.rotation == pytest.approx(curvature, abs=1e-9)
-        assert one.errors.translation == pytest.approx(apart / one.length_m, abs=1e-9)
+        assert one.errors.translation == pytest.approx(difference / one.length_m, abs=1e-9)
 
 
 def test_segment_ends_at_first_pose_beyond_its_length() -> None:
     truth = wander(300, step_m=0.03)
-    found = compared(drift_trajectory(truth), truth, lengths_m=(0.5, 2.0), step_m=0.0)
-    way = np.r_[0, np.cumsum(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1))]
-    assert found.travelled_m == pytest.approx(way)
-    for one in found.over_lengths:
-        pairs = [(i, j) for i in range(300) for j in range(i, 300) if way[j] - way[i] >= one.length_m - 1e-9]
+    evaluation = evaluate_poses(drift_trajectory(truth), truth, lengths_m=(0.5, 2.0), step_m=0.0)
+    travelled = np.r_[0, np.cumsum(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1))]
+    assert evaluation.travelled_m == pytest.approx(travelled)
+    for one in evaluation.over_lengths:
+        pairs = [
+            (i, j) for i in range(300) for j in range(i, 300) if travelled[j] - travelled[i] >= one.length_m - 1e-9
+        ]
         first = {i: j for i, j in reversed(pairs)}
         assert one.starts.tolist() == sorted(first)
         for number, i in enumerate(one.starts.tolist()):
-            motions = [np.linalg.inv(p[i]) @ p[first[i]] for p in (found.pairs.truth, found.pairs.estimate)]
+            motions = [np.linalg.inv(p[i]) @ p[first[i]] for p in (evaluation.pairs.truth, evaluation.pairs.estimate)]
             difference = np.linalg.inv(motions[0]) @ motions[1]
-            apart = np.linalg.norm(difference[:3, 3]) / one.length_m
+            distance = np.linalg.norm(difference[:3, 3]) / one.length_m
             angle = Rotation.from_matrix(difference[:3, :3]).magnitude() / one.length_m
             errors = one.errors.translation[number], one.errors.rotation[number]
-            assert errors == pytest.approx((apart, angle), abs=1e-12)
+            assert errors == pytest.approx((distance, angle), abs=1e-12)
 
 
 def test_time_offset_is_compensated() -> None:
@@ -130,8 +132,8 @@ def test_sensor_off_robot_centre_adds_no_error_with_its_transform() -> None:
     body_t_unit = transforms(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.53]]))[0]
     body = wander(500)
     units = np.linalg.inv(body[0]) @ body @ body_t_unit
-    apart = compared(body, units)
-    assert apart.absolute.translation.max() > 0.1
+    without_transform = evaluate_poses(body, units)
+    assert without_transform.absolute.translation.max() > 0.1
     moved = evaluate(EvaluationSettings(), trajectory(body).of_frame(body_t_unit), trajectory(units))
     assert moved.absolute.translation == pytest.approx(0.0, abs=1e-9)
     assert moved.absolute.rotation == pytest.approx(0.0, abs=1e-7)
@@ -146,24 +148,24 @@ def test_truth_without_orientation_gives_translation_errors_only(alignment: str)
     estimate[:, :3, 3] *= 1.01
     world = transforms(headings(np.array([2.0])), np.array([[5.0, 6.0, 7.0]]))[0]
     truth = trajectory(transforms(headings(np.zeros(1500)), (world @ drive)[:, :3, 3]), has_orientation=False)
-    found = evaluate(EvaluationSettings(alignment=alignment, lengths_m=(1.0, 5.0)), trajectory(estimate), truth)
-    known = compared(estimate, world @ drive, alignment=alignment, lengths_m=(1.0, 5.0))
-    assert not found.has_orientation and np.isnan(found.absolute.rotation).all()
-    for ours, theirs in zip(found.over_lengths, known.over_lengths, strict=True):
+    evaluation = evaluate(EvaluationSettings(alignment=alignment, lengths_m=(1.0, 5.0)), trajectory(estimate), truth)
+    known = evaluate_poses(estimate, world @ drive, alignment=alignment, lengths_m=(1.0, 5.0))
+    assert not evaluation.has_orientation and np.isnan(evaluation.absolute.rotation).all()
+    for ours, theirs in zip(evaluation.over_lengths, known.over_lengths, strict=True):
         assert np.isnan(ours.errors.rotation).all()
         assert ours.errors.translation == pytest.approx(theirs.errors.translation, rel=0.01)
-    assert found.absolute.translation == pytest.approx(known.absolute.translation, abs=0.01)
+    assert evaluation.absolute.translation == pytest.approx(known.absolute.translation, abs=0.01)
 
 
 def test_yaw_alignment_keeps_tilt_and_flips_z_down_frame() -> None:
     truth = wander(400)
     down = np.diag([1.0, -1.0, -1.0, 1.0])
     odom_t_map = transforms(headings(np.array([0.7])), np.array([[3.0, 2.0, 1.0]]))[0]
-    found = compared(odom_t_map @ truth, down @ truth, alignment="yaw")
-    assert found.absolute.translation == pytest.approx(0.0, abs=1e-9)
+    evaluation = evaluate_poses(odom_t_map @ truth, down @ truth, alignment="yaw")
+    assert evaluation.absolute.translation == pytest.approx(0.0, abs=1e-9)
     tilted = transforms(Rotation.from_euler("xyz", [[0.1, 0, 0]]), np.zeros((1, 3)))[0]
-    assert compared(tilted @ truth, truth, alignment="yaw").absolute.rotation.min() > 0.09
-    assert compared(tilted @ truth, truth, alignment="se3").absolute.rotation.max() < 1e-7
+    assert evaluate_poses(tilted @ truth, truth, alignment="yaw").absolute.rotation.min() > 0.09
+    assert evaluate_poses(tilted @ truth, truth, alignment="se3").absolute.rotation.max() < 1e-7
 
 
 def test_positions_on_a_line_leave_rotation_about_it_undetermined() -> None:
@@ -179,8 +181,8 @@ def test_positions_on_a_line_leave_rotation_about_it_undetermined() -> None:
 
 def test_mirrored_points_give_a_proper_rotation() -> None:
     points = wander(50)[:, :3, 3]
-    found = umeyama(points, points * [1, 1, -1])
-    assert np.linalg.det(found.transform[:3, :3]) == pytest.approx(1.0)
+    alignment = umeyama(points, points * [1, 1, -1])
+    assert np.linalg.det(alignment.transform[:3, :3]) == pytest.approx(1.0)
 
 
 def test_noise_at_standstill_adds_no_path_length() -> None:
@@ -197,19 +199,19 @@ def test_noise_at_standstill_adds_no_path_length() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65, 1000])
 def test_path_length_is_exact_for_any_number_of_positions(count: int) -> None:
-    places = STRAIGHT[:count]
+    positions = STRAIGHT[:count]
     for step_m in (0.0, 0.005, 0.05, 1.0, 100.0):
-        assert travelled_from_positions(places, step_m) == pytest.approx(places[:, 0], abs=1e-9)
+        assert travelled_from_positions(positions, step_m) == pytest.approx(positions[:, 0], abs=1e-9)
 
 
 def test_unordered_rows_with_gaps_become_a_trajectory() -> None:
     stamps = np.array([5, 1, 3, 3, 4])
     positions = np.array([[5.0, 0, 0], [1, 0, 0], [3, 0, 0], [9, 9, 9], [np.nan, 0, 0]])
     quaternions = np.array([[0, 0, 0, 1.0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]])
-    found = trajectory_from_rows(stamps, positions, quaternions)
-    assert found.stamp_ns.tolist() == [1, 3, 5] and found.has_orientation
-    assert found.positions_m[:, 0].tolist() == [1, 3, 5]
-    assert found.poses[0, :2, :2] == pytest.approx(-np.eye(2))
+    result = trajectory_from_rows(stamps, positions, quaternions)
+    assert result.stamp_ns.tolist() == [1, 3, 5] and result.has_orientation
+    assert result.positions_m[:, 0].tolist() == [1, 3, 5]
+    assert result.poses[0, :2, :2] == pytest.approx(-np.eye(2))
     for nothing in (None, np.zeros((5, 4))):
         assert not trajectory_from_rows(stamps, positions, nothing).has_orientation
     quaternions[1] = 0
@@ -229,11 +231,11 @@ def test_tum_file_keeps_every_nanosecond() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way_m", "expected"),
+    ("path_length_m", "expected"),
     [(650.0, (2, 5, 10, 20, 50, 100, 200)), (6.0, (0.5, 1, 2)), (0.3, (0.1,)), (0.0, (0.5,)), (1.1, (0.5,))],
 )
-def test_segment_lengths_fit_the_path(way_m: float, expected: tuple[float, ...]) -> None:
-    assert segment_lengths(way_m) == pytest.approx(expected)
+def test_segment_lengths_fit_the_path(path_length_m: float, expected: tuple[float, ...]) -> None:
+    assert segment_lengths(path_length_m) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -249,14 +251,14 @@ numbers = st.floats(-100, 100)
 
 @given(st.tuples(*[st.floats(-3, 3)] * 6), st.tuples(*[numbers] * 6), st.sampled_from(["first", "se3"]))
 def test_errors_do_not_depend_on_frames_of_reference(
-    angles: tuple[float, ...], places: tuple[float, ...], alignment: str
+    angles: tuple[float, ...], origins: tuple[float, ...], alignment: str
 ) -> None:
     truth = wander(60, step_m=0.2)
     estimate = drift_trajectory(truth)
     turns = Rotation.from_euler("xyz", np.reshape(angles, (2, 3)))
-    worlds = transforms(turns, np.reshape(places, (2, 3)))
-    known = compared(estimate, truth, alignment=alignment, lengths_m=(1.0, 3.0))
-    moved = compared(worlds[0] @ estimate, worlds[1] @ truth, alignment=alignment, lengths_m=(1.0, 3.0))
+    worlds = transforms(turns, np.reshape(origins, (2, 3)))
+    known = evaluate_poses(estimate, truth, alignment=alignment, lengths_m=(1.0, 3.0))
+    moved = evaluate_poses(worlds[0] @ estimate, worlds[1] @ truth, alignment=alignment, lengths_m=(1.0, 3.0))
     assert moved.absolute.translation == pytest.approx(known.absolute.translation, abs=1e-6)
     assert moved.absolute.rotation == pytest.approx(known.absolute.rotation, abs=1e-6)
     for one, other in zip(moved.over_lengths, known.over_lengths, strict=True):
@@ -276,12 +278,12 @@ def test_estimate_in_camera_frame_is_leveled_for_truth_without_orientation() -> 
     t = np.linspace(0, 6, 241)
     heading = 0.4 * np.sin(t)
     steps = 0.25 * np.stack([np.cos(heading), np.sin(heading), 0.05 * np.ones_like(t)], axis=1)
-    places = np.cumsum(steps, axis=0)
-    body = transform_from_rotation(rotation_about_axis(2, heading), places)
+    positions = np.cumsum(steps, axis=0)
+    body = transform_from_rotation(rotation_about_axis(2, heading), positions)
     first = transform_from_rotation(rotation_from_fixed_xyz([-np.radians(110), 0, -np.pi / 2]), np.array([0.0, 0, 1]))
     estimate = Trajectory(stamp_ns=np.arange(241) * 10**8, poses=np.linalg.inv(body[0] @ first) @ body)
-    truth = Trajectory(stamp_ns=estimate.stamp_ns, poses=transform_from_rotation(np.eye(3), places))
-    found = evaluate(EvaluationSettings(lengths_m=(5.0,)), estimate, replace(truth, has_orientation=False))
-    assert found.absolute.translation.max() < 0.05
-    assert np.median(found.over_lengths[0].errors.translation) < 0.01
-    assert np.allclose(found.alignment.of_poses(estimate.poses)[:, :3, 3], found.pairs.estimate[:, :3, 3])
+    truth = Trajectory(stamp_ns=estimate.stamp_ns, poses=transform_from_rotation(np.eye(3), positions))
+    evaluation = evaluate(EvaluationSettings(lengths_m=(5.0,)), estimate, replace(truth, has_orientation=False))
+    assert evaluation.absolute.translation.max() < 0.05
+    assert np.median(evaluation.over_lengths[0].errors.translation) < 0.01
+    assert np.allclose(evaluation.alignment.of_poses(estimate.poses)[:, :3, 3], evaluation.pairs.estimate[:, :3, 3])

@@ -27,7 +27,7 @@ def running(settings: EvaluationSettings = SETTINGS, **options: int) -> RunningE
 
 def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> list[PeriodReport]:
     """Poses of both in portions; the truth has every fifth."""
-    state, found = running(), []
+    state, reports = running(), []
     for start in range(0, 2000, at_once):
         rows = range(start, min(start + at_once, 2000))
         for is_truth in (truth_first, not truth_first):
@@ -36,24 +36,24 @@ def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> li
                     state.add_truth(int(STAMPS[row]), TRUTH[row])
                 elif not is_truth:
                     state.add_estimate(int(STAMPS[row]), ESTIMATE[row])
-            found += state.reports()
-    return found
+            reports += state.reports()
+    return reports
 
 
 def test_one_report_for_each_second_that_both_have_passed() -> None:
-    found = reports_of(1)
-    assert [report.stamp_ns for report in found] == [int(STAMPS[second * 50 + 45]) for second in range(39)]
+    reports = reports_of(1)
+    assert [report.stamp_ns for report in reports] == [int(STAMPS[second * 50 + 45]) for second in range(39)]
     aligned = TRUTH[0] @ np.linalg.inv(ESTIMATE[0])
-    apart = np.linalg.norm((aligned @ ESTIMATE)[:, :3, 3] - TRUTH[:, :3, 3], axis=1)
-    assert [report.position_error_m for report in found] == pytest.approx(apart[45 : 39 * 50 : 50], abs=1e-9)
+    errors_m = np.linalg.norm((aligned @ ESTIMATE)[:, :3, 3] - TRUTH[:, :3, 3], axis=1)
+    assert [report.position_error_m for report in reports] == pytest.approx(errors_m[45 : 39 * 50 : 50], abs=1e-9)
 
 
 @pytest.mark.parametrize("truth_first", [False, True])
 @pytest.mark.parametrize("at_once", [7, 333, 2000])
 def test_reports_do_not_depend_on_batches_of_poses(at_once: int, truth_first: bool) -> None:
-    known, found = reports_of(1), reports_of(at_once, truth_first=truth_first)
-    assert [report.stamp_ns for report in found] == [report.stamp_ns for report in known]
-    for one, other in zip(found, known, strict=True):
+    known, reports = reports_of(1), reports_of(at_once, truth_first=truth_first)
+    assert [report.stamp_ns for report in reports] == [report.stamp_ns for report in known]
+    for one, other in zip(reports, known, strict=True):
         assert one.position_error_m == other.position_error_m
         assert states_of_evaluation("", one.evaluation) == states_of_evaluation("", other.evaluation)
 
@@ -76,17 +76,19 @@ def test_online_errors_equal_offline_errors() -> None:
 def test_scale_error_is_constant_over_any_distance() -> None:
     """With room for 50 pairs a way of 100 m is kept in steps of 3.2 m; 1 % is 1 % at each length."""
     state = running(EvaluationSettings(lengths_m=(1.0, 10.0)), most=50)
-    way = np.c_[np.arange(10_000) * 0.01, np.zeros((10_000, 2))]
-    truth = transforms(headings(np.zeros(10_000)), way)
-    found = []
+    positions = np.c_[np.arange(10_000) * 0.01, np.zeros((10_000, 2))]
+    truth = transforms(headings(np.zeros(10_000)), positions)
+    reports = []
     for row in range(10_000):
         state.add_truth(int(row * SECOND // 100), truth[row])
-        state.add_estimate(int(row * SECOND // 100), transforms(headings(np.zeros(1)), 1.01 * way[row : row + 1])[0])
-        found += state.reports()
-    evaluation = found[-1].evaluation
+        state.add_estimate(
+            int(row * SECOND // 100), transforms(headings(np.zeros(1)), 1.01 * positions[row : row + 1])[0]
+        )
+        reports += state.reports()
+    evaluation = reports[-1].evaluation
     assert len(evaluation.pairs) <= 51 and state.history.step_m > 1
     assert evaluation.travelled_m[-1] == pytest.approx(98.99, abs=0.05)
-    assert found[-1].position_error_m == pytest.approx(0.9899, abs=1e-3)
+    assert reports[-1].position_error_m == pytest.approx(0.9899, abs=1e-3)
     for one in evaluation.over_lengths:
         assert one.errors.translation == pytest.approx(0.01, abs=1e-9)
     assert evaluation.pairs.stamp_ns[0] == 0
@@ -95,8 +97,8 @@ def test_scale_error_is_constant_over_any_distance() -> None:
 def test_standing_rover_uses_bounded_memory() -> None:
     state, random = running(), np.random.default_rng(1)
     for row in range(3000):
-        place = transforms(Rotation.identity(1), random.normal(0, 0.01, (1, 3)))[0]
-        state.add_truth(int(row * SECOND // 20), place)
+        pose = transforms(Rotation.identity(1), random.normal(0, 0.01, (1, 3)))[0]
+        state.add_truth(int(row * SECOND // 20), pose)
         state.add_estimate(int(row * SECOND // 20), np.eye(4))
         state.reports()
     assert len(state.history.pairs) == 1
@@ -120,22 +122,22 @@ def test_hours_without_poses_are_cheap_and_not_bridged() -> None:
         for row in range(100):
             state.add_truth(offset + int(STAMPS[row]), TRUTH[row])
             state.add_estimate(offset + int(STAMPS[row]), ESTIMATE[row])
-    found = state.reports()
-    assert [report.stamp_ns - int(STAMPS[0]) > gap // 2 for report in found] == [False, False, True]
+    reports = state.reports()
+    assert [report.stamp_ns - int(STAMPS[0]) > gap // 2 for report in reports] == [False, False, True]
 
 
 def test_first_pose_alignment_is_used_until_se3_is_determined() -> None:
     state = running(EvaluationSettings(alignment="se3", lengths_m=(1.0,)))
-    way = np.zeros((1000, 3))
-    way[:, 0] = np.arange(1000) * 0.01
-    way[500:, 1] = np.arange(500) * 0.01
-    poses: Array = transforms(headings(np.zeros(1000)), way)
-    found = []
+    positions = np.zeros((1000, 3))
+    positions[:, 0] = np.arange(1000) * 0.01
+    positions[500:, 1] = np.arange(500) * 0.01
+    poses: Array = transforms(headings(np.zeros(1000)), positions)
+    reports = []
     for row in range(1000):
         state.add_truth(row * SECOND // 100, poses[row])
         state.add_estimate(row * SECOND // 100, poses[row])
-        found += state.reports()
-    assert [report.evaluation.settings.alignment for report in found] == ["first"] * 5 + ["se3"] * 4
+        reports += state.reports()
+    assert [report.evaluation.settings.alignment for report in reports] == ["first"] * 5 + ["se3"] * 4
 
 
 def test_truth_without_orientation_is_reported_as_such() -> None:
