@@ -350,7 +350,7 @@ def report_measurement(archive: Archive, measurement: Measurement, file: str) ->
         return
     chosen = archive.parameters.get(measurement.parameter)
     if measurement.fits is None or chosen != measurement.fits:
-        cure = f"; {measurement.parameter}={chosen} does not fit"
+        remedy = f"; {measurement.parameter}={chosen} does not fit"
         if measurement.fits is not None:
-            cure += f", --set {measurement.parameter}={measurement.fits} would"
-        archive.defects(Defect(file=file, kind="unit_mismatch", message=measurement.text + cure))
+            remedy += f", --set {measurement.parameter}={measurement.fits} would"
+        archive.defects(Defect(file=file, kind="unit_mismatch", message=measurement.text + remedy))

@@ -181,8 +181,8 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
     bags = [name for name in names if name.endswith(BAG_ENDINGS)]
     if bags:
         shown = ", ".join(bags[:REASONS]) + (", ..." if len(bags) > REASONS else "")
-        cure = "give the path of one" if path.is_dir() else "unpack it, and give the path of one"
-        return f"no dataset that fieldplay knows ({', '.join(known)}) fits, but it holds bags ({shown}): {cure}"
+        remedy = "give the path of one" if path.is_dir() else "unpack it, and give the path of one"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits, but it holds bags ({shown}): {remedy}"
     if named:
         called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"

@@ -350,9 +350,9 @@ def _with_new_names(data: Mapping[Any, Any], known: Collection[str], where: str)
         if name in ("reader", "package") and isinstance(value, str):
             old = next((old for old in MOVED if value == old or value.startswith(f"{old}.")), "")
             if old:
-                moved = MOVED[old] + value.removeprefix(old)
-                warnings.warn(f"{where}.{name}: '{value}' is '{moved}' now", FutureWarning, stacklevel=2)
-                value = moved
+                new_name = MOVED[old] + value.removeprefix(old)
+                warnings.warn(f"{where}.{name}: '{value}' is '{new_name}' now", FutureWarning, stacklevel=2)
+                value = new_name
         renamed[name] = value
     return renamed
 

@@ -60,12 +60,12 @@ def rows_of(evaluation: Evaluation) -> list[ErrorRow]:
         for one in relative_errors
         if one.kind != ATE
     ]
-    turned = [
+    rotation_errors = [
         ErrorRow(name=f"{one.name}, rotation", unit=UNITS[one.kind][1], statistics=one.rotation)
         for one in relative_errors
         if one.rotation is not None
     ]
-    return [*ate, *axes, *others, *_over_distance(evaluation), *turned]
+    return [*ate, *axes, *others, *_over_distance(evaluation), *rotation_errors]
 
 
 def _over_distance(evaluation: Evaluation) -> Iterator[ErrorRow]:
@@ -81,11 +81,11 @@ def lines_of(comparison: Comparison) -> Iterator[str]:
     """The table."""
     evaluation, pair = comparison.evaluation, comparison.pair
     duration_s = (evaluation.pairs.stamp_ns[-1] - evaluation.pairs.stamp_ns[0]) / NS_PER_S
-    gone, truly = evaluation.estimate_m, float(evaluation.travelled_m[-1])
+    estimate_m, truth_m = evaluation.estimate_m, float(evaluation.travelled_m[-1])
     yield f"{pair.estimate.topic} against {pair.truth.topic}"
     yield (
         f"  {pluralize(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
-        f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m; "
+        f"the truth went {number_text(truth_m, 4)} m, the estimate {number_text(estimate_m, 4)} m; "
         f"ATE over length: {_percent_text(evaluation)} %"
     )
     yield f"  {_frames_text(comparison)}"

@@ -129,12 +129,12 @@ def _pose_rows(
             none,
             f"no true poses: nothing fixed on tf joins {truth_trajectory.child or name} and {frame or topic}",
         )
-    moved = (
+    trajectory = (
         truth_trajectory.trajectory
         if link is None
         else truth_trajectory.trajectory.of_frame(np.asarray(link[0][0], np.float64))
     )
-    poses, known = poses_between(moved, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
+    poses, known = poses_between(trajectory, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
     missing = f"{len(known) - int(known.sum())} of {len(known)} scans"
     if known.mean() < MIN_KNOWN:
         return None, none, f"no true poses: {missing} lie where {name} tells nothing"

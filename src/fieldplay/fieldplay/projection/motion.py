@@ -123,8 +123,8 @@ def motion_of_sensor(
             return no_motion(len(then_ns))
         raise ArchiveError(f"where {sensor} was in {fixed} is not known at all these times; --fixed-frame none goes on")
     fixed_t_sensor = joined[0][inverse.reshape(-1)]
-    moved = inverse_from_transform(fixed_t_sensor[-1]) @ fixed_t_sensor[:-1]
-    return SensorMotion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
+    now_t_then = inverse_from_transform(fixed_t_sensor[-1]) @ fixed_t_sensor[:-1]
+    return SensorMotion(now_t_then, frame, float(np.linalg.norm(now_t_then[:, :3, 3], axis=1).max()))
 
 
 def fixed_frame(frames: Frames, sensor: str, requested: str) -> str:

@@ -139,10 +139,10 @@ class FieldData(ABC):
             return ()
         columns = columns_of_records(list(self._spans(STATIC, self._window(0.0, None))))
         rows = {child: row for row, child in enumerate(columns.get("child", np.zeros(0, str)).tolist())}
-        turns = {row: rotation_from_quaternion(columns["rotation_xyzw"][row]) for row in rows.values()}
+        rotations = {row: rotation_from_quaternion(columns["rotation_xyzw"][row]) for row in rows.values()}
         return tuple(
-            Edge(str(columns["parent"][row]), child, transform_from_rotation(turn, columns["translation_m"][row]))
-            for (child, row), turn in zip(rows.items(), turns.values(), strict=True)
+            Edge(str(columns["parent"][row]), child, transform_from_rotation(rotation, columns["translation_m"][row]))
+            for (child, row), rotation in zip(rows.items(), rotations.values(), strict=True)
         )
 
     def records(self, topic: str, *, start: float = 0.0, duration: float | None = None) -> Columns:

@@ -54,9 +54,9 @@ class ReceiveQueue:
             (self._large if len(message.data) >= LARGE else self._small).append((self._number, message))
             self._bytes += len(message.data)
             while self._bytes > self._most and (self._large or self._small):
-                _, gone = (self._large or self._small).popleft()
-                self._bytes -= len(gone.data)
-                self.dropped[gone.topic] += 1
+                _, dropped = (self._large or self._small).popleft()
+                self._bytes -= len(dropped.data)
+                self.dropped[dropped.topic] += 1
             self._changed.notify()
 
     def take(self, patience_s: float) -> list[LiveMessage]:

@@ -82,13 +82,13 @@ def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
     parts = [_rates_between(rows) for rows in sample_blocks(tables[NAV])]
     differences, reported = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
     _note_scale(archive, "velocities", "places", measured=differences, reported=reported, least=MOVING_M_S)
-    turned, euler, body = (np.concatenate([part[index] for part in parts]) for index in (2, 3, 4))
-    if len(turned) < ENOUGH_ROWS or _rms(turned) < TURNING_RAD_S:
+    measured_rates, euler, body = (np.concatenate([part[index] for part in parts]) for index in (2, 3, 4))
+    if len(measured_rates) < ENOUGH_ROWS or _rms(measured_rates) < TURNING_RAD_S:
         return
     chosen = archive.parameters["nav_rates"]
     as_chosen = euler if chosen == "euler" else body
-    _note_scale(archive, "turn rates", "attitudes", measured=turned, reported=as_chosen, least=TURNING_RAD_S)
-    errors = {"euler": _rms(turned - euler), "body": _rms(turned - body)}
+    _note_scale(archive, "turn rates", "attitudes", measured=measured_rates, reported=as_chosen, least=TURNING_RAD_S)
+    errors = {"euler": _rms(measured_rates - euler), "body": _rms(measured_rates - body)}
     separation = _rms(euler - body)
     text = f"turn rates as euler rates differ from the attitudes' by {errors['euler']:.2g} rad/s, as body rates by "
     text += f"{errors['body']:.2g} rad/s (rms)"
@@ -207,11 +207,11 @@ def _estimate_text(estimate: Estimate) -> str:
 
 def _drive(wheels: Stream, odometry: Stream) -> WheelDrive:
     rates = [record for record in _all(wheels) if isinstance(record, Joints) and record.velocity is not None]
-    moved = [record for record in _all(odometry) if isinstance(record, Odometry)]
+    odometry_records = [record for record in _all(odometry) if isinstance(record, Odometry)]
     wheel_ns = np.concatenate([np.zeros(0, np.int64), *(record.stamp_ns for record in rates)])
-    moved_ns = np.concatenate([np.zeros(0, np.int64), *(record.stamp_ns for record in moved)])
-    speed = np.concatenate([np.zeros(0), *(record.linear_velocity_m_s[:, 0] for record in moved)])
-    turn = np.concatenate([np.zeros(0), *(record.angular_velocity_rad_s[:, 2] for record in moved)])
+    moved_ns = np.concatenate([np.zeros(0, np.int64), *(record.stamp_ns for record in odometry_records)])
+    speed = np.concatenate([np.zeros(0), *(record.linear_velocity_m_s[:, 0] for record in odometry_records)])
+    turn_rate = np.concatenate([np.zeros(0), *(record.angular_velocity_rad_s[:, 2] for record in odometry_records)])
     velocity = np.concatenate([np.zeros((0, 2)), *(record.velocity for record in rates if record.velocity is not None)])
     wheel_order, moved_order = np.argsort(wheel_ns, kind="stable"), np.argsort(moved_ns, kind="stable")
     return WheelDrive(
@@ -219,7 +219,7 @@ def _drive(wheels: Stream, odometry: Stream) -> WheelDrive:
         wheel_rates_rad_s=velocity[wheel_order],
         moved_stamp_ns=moved_ns[moved_order],
         speed_m_s=speed[moved_order],
-        turn_rate_rad_s=turn[moved_order],
+        turn_rate_rad_s=turn_rate[moved_order],
     )
 
 
@@ -348,8 +348,8 @@ def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: Known
     sight, other = (sight_of(clouds, rotation, target, mirrored=mirrored) for mirrored in (False, True))
     text = f"the radar in the static scene: {_sight_text(REFLECTOR, sight, target)}"
     if other.is_seen and not sight.is_seen:
-        cure = f"--set radar_angle_sense={-archive.parameters['radar_angle_sense']} would turn it round"
-        message = f"{text}; with the angle the other way: {_sight_text(REFLECTOR, other, target)}; {cure}"
+        remedy = f"--set radar_angle_sense={-archive.parameters['radar_angle_sense']} would turn it round"
+        message = f"{text}; with the angle the other way: {_sight_text(REFLECTOR, other, target)}; {remedy}"
         archive.defects(Defect(file="RadarRangeBearing", kind="radar_sense", message=message))
     elif known is not None or sight.is_seen:
         archive.notes.append(f"measured: {text}; seen in both senses" if other.is_seen else f"measured: {text}")

@@ -84,10 +84,10 @@ class LaserConversions:
             is_far &= ~invalid
         ranges_m[is_far] = np.inf
         step, count = rows["angle_increment"], rows["count"].astype(np.int64)
-        turns = turns_of(step) - 1 + np.minimum(np.abs(step) * (count - 1) / (2 * np.pi), 1)
+        revolutions = revolutions_of(step) - 1 + np.minimum(np.abs(step) * (count - 1) / (2 * np.pi), 1)
         return Lines(
-            stamp_ns=rows.stamp_ns, first_beam_s=turns * self.turn_s, start_rad=rows["start_angle"], step_rad=step,
-            count=count, ranges_m=ranges_m, range_max_m=limits[:, 0],
+            stamp_ns=rows.stamp_ns, first_beam_s=revolutions * self.turn_s, start_rad=rows["start_angle"],
+            step_rad=step, count=count, ranges_m=ranges_m, range_max_m=limits[:, 0],
         )  # fmt: skip
 
     def _units(self, rows: TableRows) -> Integers:
@@ -99,9 +99,9 @@ class LaserConversions:
     def scans_of(self, lines: Lines) -> records.LaserScans:
         """The lines counter-clockwise."""
         step, last = lines.step_rad, lines.start_rad + (lines.count - 1) * lines.step_rad
-        turns = turns_of(step)
+        revolutions = revolutions_of(step)
         sense = 1.0 if self.parameters["beam_sense"] == "counter_clockwise" else -1.0
-        beam_s = np.where(turns == 1, sense * np.abs(step) / (2 * np.pi) * self.turn_s, 0.0)
+        beam_s = np.where(revolutions == 1, sense * np.abs(step) / (2 * np.pi) * self.turn_s, 0.0)
         stamp_ns = lines.stamp_ns
         if self.parameters["laser_stamps"] == "first_beam":
             early_s = np.where(beam_s < 0, 0.0, lines.first_beam_s)
@@ -114,16 +114,16 @@ class LaserConversions:
             count=lines.count,
             range_min_m=np.zeros(len(step)),
             range_max_m=lines.range_max_m,
-            scan_time_s=turns * self.turn_s,
+            scan_time_s=revolutions * self.turn_s,
             time_increment_s=beam_s,
         )
         return scans if (np.diff(stamp_ns) >= 0).all() else scans.only(np.argsort(stamp_ns, kind="stable"))
 
 
-def turns_of(step_rad: Floats) -> Floats:
+def revolutions_of(step_rad: Floats) -> Floats:
     """How many turns of the mirror, 1 to 4, give lines of such steps (n,): each gives steps of one degree."""
-    turns: Floats = np.clip(np.rint(DEGREE / np.where(step_rad == 0, DEGREE, np.abs(step_rad))), 1, STEPS)
-    return turns
+    revolutions: Floats = np.clip(np.rint(DEGREE / np.where(step_rad == 0, DEGREE, np.abs(step_rad))), 1, STEPS)
+    return revolutions
 
 
 def _counter_clockwise(lines: Lines) -> Floats:

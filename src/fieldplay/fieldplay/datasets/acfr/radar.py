@@ -62,11 +62,11 @@ class RevolutionFinder:
         self._rows = 0  # of the turn that is not ended
         self._last: tuple[float, int] | None = None
 
-    def end_of(self, turn: Revolution) -> tuple[int, int]:
+    def end_of(self, revolution: Revolution) -> tuple[int, int]:
         """Block and row behind the last of a turn."""
-        if turn.number + 1 == len(self.revolutions):
+        if revolution.number + 1 == len(self.revolutions):
             return self._blocks, 0
-        following = self.revolutions[turn.number + 1]
+        following = self.revolutions[revolution.number + 1]
         return following.block, following.row
 
     def add(self, rows: TableRows) -> None:
@@ -109,15 +109,15 @@ class RevolutionFinder:
 
     def _find_starts(self, rows: TableRows) -> NDArray[np.intp]:
         """The rows that begin a turn: the first of all, and those behind a wrap or a pause."""
-        angle, turn = rows[self._scanner.column], self._scanner.turn
+        angle, full_turn = rows[self._scanner.column], self._scanner.turn
         is_first = self._last is None
         last_angle, last_ns = self._last or (angle[0], int(rows.stamp_ns[0]))
         step = np.abs(np.diff(angle, prepend=last_angle))
         # A bearing that goes on beyond a whole turn instead of wrapping ends its turns there.
-        whole = np.trunc(angle / turn * (1 - 1e-9))
-        before = np.trunc(np.concatenate([[last_angle], angle[:-1]]) / turn * (1 - 1e-9))
+        whole = np.trunc(angle / full_turn * (1 - 1e-9))
+        before = np.trunc(np.concatenate([[last_angle], angle[:-1]]) / full_turn * (1 - 1e-9))
         pause_ns = np.diff(rows.stamp_ns, prepend=last_ns)
-        starts = (step > turn / 2) | (whole != before) | (pause_ns > PAUSE_NS) | (pause_ns < 0)
+        starts = (step > full_turn / 2) | (whole != before) | (pause_ns > PAUSE_NS) | (pause_ns < 0)
         starts[0] |= is_first
         self._last = (float(angle[-1]), int(rows.stamp_ns[-1]))
         return np.flatnonzero(starts)
@@ -140,14 +140,16 @@ class RevolutionStream:
     def __init__(self, tables: Tables, make: Make) -> None:
         self._make = make
         self._parts = [part for table in tables.tables for part in _parts_of(table)]
-        self.spans = [Span(turns[0].first_ns, turns[-1].first_ns, len(turns)) for turns, _ in self._parts]
+        self.spans = [
+            Span(revolutions[0].first_ns, revolutions[-1].first_ns, len(revolutions)) for revolutions, _ in self._parts
+        ]
 
     def load(self, index: int) -> Record:
-        turns, table = self._parts[index]
-        stamps = np.array([turn.first_ns for turn in turns], np.int64)
-        texts = (f"the revolution at {turn.first_ns / NS_PER_S:.6f} s" for turn in turns)
+        revolutions, table = self._parts[index]
+        stamps = np.array([revolution.first_ns for revolution in revolutions], np.int64)
+        texts = (f"the revolution at {revolution.first_ns / NS_PER_S:.6f} s" for revolution in revolutions)
         names = tuple(DefectLocation(table.name, text) for text in texts)
-        return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
+        return self._make(stamps, names, lambda row: rows_of_revolution(table, revolutions[row]))
 
 
 def finder_of(table: Table) -> RevolutionFinder:
@@ -160,13 +162,13 @@ def finder_of(table: Table) -> RevolutionFinder:
 def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
     revolutions = finder_of(table).revolutions
     parts = (revolutions[start : start + PER_SPAN] for start in range(0, len(revolutions), PER_SPAN))
-    return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
+    return [(sorted(part, key=lambda revolution: revolution.first_ns), table) for part in parts]
 
 
-def rows_of_revolution(table: Table, turn: Revolution) -> TableRows:
+def rows_of_revolution(table: Table, revolution: Revolution) -> TableRows:
     """The rows from a revolution's begin to the next one's, which may lie in another block."""
     finder = finder_of(table)
-    (block, row), (last, until) = (turn.block, turn.row), finder.end_of(turn)
+    (block, row), (last, until) = (revolution.block, revolution.row), finder.end_of(revolution)
     parts = []
     for index in range(block, last + (until > 0)):
         rows = table.rows(index)
@@ -262,8 +264,8 @@ def _report_strange_bins(archive: Archive, tables: Tables, conversions: "RadarCo
         if abs(m_per_bin / stated - 1) > BIN_TOLERANCE:
             expected = f"expected bins of {stated} m, as {round(m_per_bin * conversions.bins_of(count) / stated)} make"
             got = f"got {m_per_bin:.4f} m of {conversions.bins_of(count)}: were the lines cut?"
-            cure = f"{expected}, {got} --set radar_bins=512 counts with 512 whatever the lines have"
-            archive.defects(Defect(file=table.name, kind="bin_length", stream="radar_spectrum", message=cure))
+            message = f"{expected}, {got} --set radar_bins=512 counts with 512 whatever the lines have"
+            archive.defects(Defect(file=table.name, kind="bin_length", stream="radar_spectrum", message=message))
 
 
 @dataclass(frozen=True, kw_only=True)

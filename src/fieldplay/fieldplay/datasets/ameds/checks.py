@@ -171,11 +171,11 @@ def _readings(archive: Archive, check: PoseCheck) -> Iterator[PoseReading]:
     before, after = edges_from_published(
         archive.spec.extrinsics, {check.parent: [arm.frame], arm.child_frames[-1]: [check.child]}
     )
-    for (reading, turn), (order, columns) in product(ANGLES.items(), JOINT_ORDERS.items()):
+    for (reading, rotation_from), (order, columns) in product(ANGLES.items(), JOINT_ORDERS.items()):
         _, end = arm_from_joints(arm_from_settings(arm.settings), positions[near][:, columns])
         computed = before.parent_t_child @ end @ after.parent_t_child
         distance = np.linalg.norm(computed[:, :3, 3] - archived_m[near], axis=-1)
-        difference = inverse_from_transform(computed)[:, :3, :3] @ turn(angles[near])
+        difference = inverse_from_transform(computed)[:, :3, :3] @ rotation_from(angles[near])
         cosines = np.clip((np.trace(difference, axis1=-2, axis2=-1) - 1) / 2, -1, 1)
         yield PoseReading(
             reading, order, float(np.median(distance)) * 1e3, float(np.degrees(np.median(np.arccos(cosines))))
@@ -447,10 +447,10 @@ def _rolling_distance(rows: TableRows, per_tick: float) -> tuple[float, float]:
         return 0.0, 0.0
     step_s = np.diff(rows.stamp_ns)[:, None] / NS_PER_S
     speed = rows.columns(*(f"drive_{wheel}_velocity" for wheel in WHEELS))
-    turned = np.diff(rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS)), axis=0) * per_tick
+    angles_rad = np.diff(rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS)), axis=0) * per_tick
     mean = (speed[1:] + speed[:-1]) / 2
     rolls = (step_s > 0) & (step_s < LONGEST_STEP_S) & (speed[1:] * speed[:-1] > 0)
-    return float((np.abs(mean) * step_s)[rolls].sum()), float((turned * np.sign(mean))[rolls].sum())
+    return float((np.abs(mean) * step_s)[rolls].sum()), float((angles_rad * np.sign(mean))[rolls].sum())
 
 
 CHECKS: tuple[Check, ...] = (

@@ -414,11 +414,11 @@ def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArra
     nearest_to_come = np.minimum.accumulate(swept[::-1])[::-1]
     if not (furthest - nearest_to_come).max() <= JITTER_RAD:
         return None
-    turns = (furthest + nearest_to_come) / (4 * np.pi)
-    turns -= turns[0]
-    if turns[-1] > LONGEST_SWEEP_TURNS:
+    revolutions = (furthest + nearest_to_come) / (4 * np.pi)
+    revolutions -= revolutions[0]
+    if revolutions[-1] > LONGEST_SWEEP_TURNS:
         return None
-    times: NDArray[np.float32] = (turns * revolution_s).astype(np.float32)
+    times: NDArray[np.float32] = (revolutions * revolution_s).astype(np.float32)
     return times
 
 
@@ -426,8 +426,8 @@ def _swept(azimuth: NDArray[np.float64]) -> NDArray[np.float64]:
     """Angle turned clockwise since the first point; a step is a jitter back or else forward by up to nearly a turn."""
     swept: NDArray[np.float64] = azimuth[0] - azimuth
     step = np.diff(swept)
-    turns = np.where(step < -JITTER_RAD, 1, 0) - (step >= 2 * np.pi - JITTER_RAD)
-    swept[1:] += 2 * np.pi * np.cumsum(turns)
+    wraps = np.where(step < -JITTER_RAD, 1, 0) - (step >= 2 * np.pi - JITTER_RAD)
+    swept[1:] += 2 * np.pi * np.cumsum(wraps)
     return swept
 
 

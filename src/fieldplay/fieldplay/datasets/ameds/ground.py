@@ -149,7 +149,7 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         f"{len(geodetic)} places lie on it), it stands some {requested:g} m high"
     )
     if abs(middle - requested) > FAR_M:
-        cure = archive.parameters["ground_z_offset_m"] + middle - requested
-        archive.notes.append(f"warning: {text}: --set ground_z_offset_m={cure:.2f} would fit")
+        offset_m = archive.parameters["ground_z_offset_m"] + middle - requested
+        archive.notes.append(f"warning: {text}: --set ground_z_offset_m={offset_m:.2f} would fit")
     else:
         archive.notes.append(f"measured: {text}")

@@ -120,10 +120,10 @@ class AmedsConversions:
         """PlatformMotorEncoders.csv: ticks as angles of driving and steering, in rad."""
         drive = rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS))
         steer = rows.columns(*(f"steer_{wheel}_ticks" for wheel in WHEELS))
-        turns = drive / self.constants["drive_ticks_per_turn"]
+        rotations = drive / self.constants["drive_ticks_per_turn"]
         millimetres = steer * self.constants["steer_signs"] / self.constants["steer_ticks_per_mm"]
         angles = np.concatenate(
-            [2 * np.pi * turns, np.radians(millimetres / self.constants["steer_mm_per_deg"])], axis=1
+            [2 * np.pi * rotations, np.radians(millimetres / self.constants["steer_mm_per_deg"])], axis=1
         )
         return records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES + STEERS, position=angles)
 
@@ -147,11 +147,11 @@ class AmedsConversions:
 
     def camera_pose(self, rows: TableRows) -> records.Pose:
         """*CamPoseEstimate.csv: the camera in the INS frame, as archived."""
-        turn = {"fixed_xyz": axes.quaternion_from_fixed_xyz, "moving_xyz": axes.quaternion_from_moving_xyz}
+        conversions = {"fixed_xyz": axes.quaternion_from_fixed_xyz, "moving_xyz": axes.quaternion_from_moving_xyz}
         return records.Pose(
             stamp_ns=rows.stamp_ns,
             position_m=rows.columns("x", "y", "z"),
-            orientation_xyzw=turn[self.parameters["camera_pose_angles"]](rows.columns("roll", "pitch", "yaw")),
+            orientation_xyzw=conversions[self.parameters["camera_pose_angles"]](rows.columns("roll", "pitch", "yaw")),
         )
 
 

@@ -160,8 +160,8 @@ def _torque_rows(joints: records.Record, motors: records.Record) -> list[tuple[s
         of_joint, of_motor = joints.names.index(name), motors.names.index(name)
         columns = (joints.effort[left, of_joint], motors.effort[right, of_motor], joints.velocity[left, of_joint])
         table = np.stack(columns, axis=-1)
-        turns = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > MIN_RATE_RAD_S)
-        tables.append((name, np.column_stack([table[turns, :2], np.sign(table[turns, 2])])))
+        is_turning = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > MIN_RATE_RAD_S)
+        tables.append((name, np.column_stack([table[is_turning, :2], np.sign(table[is_turning, 2])])))
     return tables
 
 

@@ -209,8 +209,8 @@ def tool_pose(kind: str, joint: str) -> Callable[[TableRows], records.Pose]:
     def convert(rows: TableRows) -> records.Pose:
         names = [f"{axis}_{kind}" for axis in ("x", "y", "z", "th")]
         rows = _with(rows, *names, joint)
-        turned = orientation_from_approach(rows[joint], rows[names[3]])
-        return records.Pose(stamp_ns=rows.stamp_ns, position_m=rows.columns(*names[:3]), orientation_xyzw=turned)
+        orientations = orientation_from_approach(rows[joint], rows[names[3]])
+        return records.Pose(stamp_ns=rows.stamp_ns, position_m=rows.columns(*names[:3]), orientation_xyzw=orientations)
 
     return convert
 
@@ -254,8 +254,8 @@ def _joints(key: str) -> ConvertStates:
 def _poses(position: str, angles: str) -> ConvertStates:
     def convert(rows: StatusRows) -> records.Pose:
         rows, (positions, joints) = _columns(rows, position, angles)
-        turned = orientation_from_approach(joints[:, 0], positions[:, 3])
-        return records.Pose(stamp_ns=rows.stamp_ns, position_m=positions[:, :3], orientation_xyzw=turned)
+        orientations = orientation_from_approach(joints[:, 0], positions[:, 3])
+        return records.Pose(stamp_ns=rows.stamp_ns, position_m=positions[:, :3], orientation_xyzw=orientations)
 
     return convert
 

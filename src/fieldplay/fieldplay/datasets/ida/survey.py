@@ -124,9 +124,9 @@ def _find_pauses(results: Survey, file: str, rows: TableRows) -> None:
         results._step_ns[file] = float(np.median(forward))
     limit = max(GAP_STEPS * results._step_ns.get(file, np.inf), GAP_NS)
     for index in np.flatnonzero(steps > limit).tolist():
-        moved = np.nan_to_num(np.abs(angles[index + 1] - angles[index])).tolist()
+        moved_rad = np.nan_to_num(np.abs(angles[index + 1] - angles[index])).tolist()
         results.pauses.append(
-            Pause(file, int(lines[index + 1]), int(stamps[index]), int(stamps[index + 1]), tuple(moved))
+            Pause(file, int(lines[index + 1]), int(stamps[index]), int(stamps[index + 1]), tuple(moved_rad))
         )
 
 
@@ -195,8 +195,8 @@ def _report_losses(archive: Archive, tables: DistinctTables, results: Survey) ->
             resting += 1
             continue
         joint = int(np.argmax(pause.moved_rad))
-        moved = f"{JOINTS[joint]} is {pause.moved_rad[joint]:.4f} rad away after it"
-        message = f"no row for {(pause.last_ns - pause.first_ns) / NS_PER_S:.3f} s before this one, though {moved}"
+        remark = f"{JOINTS[joint]} is {pause.moved_rad[joint]:.4f} rad away after it"
+        message = f"no row for {(pause.last_ns - pause.first_ns) / NS_PER_S:.3f} s before this one, though {remark}"
         archive.defects(Defect(file=pause.file, kind="gap", row=pause.line, message=message))
     if resting:
         archive.notes.append(f"pauses within files in which the arm rested, or that other files fill: {resting}")

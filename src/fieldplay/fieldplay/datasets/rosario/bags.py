@@ -164,14 +164,14 @@ def _impossible_fixes(columns: FieldNumbers) -> Iterator[InvalidValue]:
     yield InvalidValue(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
 
 
-def _impossible_turns(columns: FieldNumbers) -> Iterator[InvalidValue]:
-    turns = columns.vectors("pose.pose.orientation", "xyzw")
-    length = np.linalg.norm(turns, axis=1)
+def _impossible_orientations(columns: FieldNumbers) -> Iterator[InvalidValue]:
+    quaternions = columns.vectors("pose.pose.orientation", "xyzw")
+    length = np.linalg.norm(quaternions, axis=1)
     least, largest = TURN_LENGTH
-    yield InvalidValue(~((length >= least) & (length <= largest)), "a quaternion of length 1", turns)
+    yield InvalidValue(~((length >= least) & (length <= largest)), "a quaternion of length 1", quaternions)
 
 
-JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_turns}
+JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_orientations}
 
 
 def _imu(archive: Archive, stamp_ns: Stamps, columns: FieldNumbers) -> records.Imu:
@@ -306,8 +306,10 @@ def _rows_of(layout: Layout) -> Sequence[Extrinsic]:
         frames = (layout.text(f"{path}.{name}").lstrip("/") for name in ("header.frame_id", "child_frame_id"))
         parent, child = (FRAMES.get(frame, frame) for frame in frames)
         x, y, z = (float(layout.number(f"{path}.transform.translation.{axis}")) for axis in "xyz")
-        turn = tuple(float(layout.number(f"{path}.transform.rotation.{axis}")) for axis in "xyzw")
+        quaternion = tuple(float(layout.number(f"{path}.transform.rotation.{axis}")) for axis in "xyzw")
         rows.append(
-            Extrinsic(parent=parent, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=turn)
+            Extrinsic(
+                parent=parent, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=quaternion
+            )
         )
     return rows

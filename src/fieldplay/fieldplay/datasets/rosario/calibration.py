@@ -197,14 +197,16 @@ def _camera_rows(calibration: Calibration, defaults: Calibration) -> list[Extrin
 
 def _matrix_row(camera: str, camera_t_imu: Floats) -> Extrinsic:
     x, y, z = (float(value) for value in camera_t_imu[:3, 3])
-    turn = tuple(float(value) for value in camera_t_imu[:3, :3].reshape(-1))
-    return Extrinsic(parent=camera, child=IMU, convention="m_matrix", translation=(x, y, z), rotation=turn)
+    rotation = tuple(float(value) for value in camera_t_imu[:3, :3].reshape(-1))
+    return Extrinsic(parent=camera, child=IMU, convention="m_matrix", translation=(x, y, z), rotation=rotation)
 
 
 def _pose_row(child: str, pose: tuple[Floats, Floats]) -> Extrinsic:
     x, y, z = (float(value) for value in pose[0])
-    turn = tuple(float(value) for value in pose[1])
-    return Extrinsic(parent=BASE, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=turn)
+    quaternion = tuple(float(value) for value in pose[1])
+    return Extrinsic(
+        parent=BASE, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=quaternion
+    )
 
 
 def _imu_row(archive: Archive, calibration: Calibration, sequence: int | None) -> Extrinsic:

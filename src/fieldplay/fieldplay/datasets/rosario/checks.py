@@ -131,12 +131,12 @@ def _robot(archive: Archive) -> Mapping[str, Any]:
 def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
     """In a turn to the left the right wheel is faster: by the track, for each unit of turn rate."""
     drives = _steady(motion)
-    turn = motion.turn_rad_s[drives]
-    if len(turn) < MIN_SECONDS or np.sqrt((turn**2).mean()) < TURNING_RAD_S:
+    turn_rate = motion.turn_rad_s[drives]
+    if len(turn_rate) < MIN_SECONDS or np.sqrt((turn_rate**2).mean()) < TURNING_RAD_S:
         return
     factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
     faster = ((motion.right - motion.left) * motion.direction)[drives] * factor
-    track_m = float((faster * turn).sum() / (turn**2).sum())
+    track_m = float((faster * turn_rate).sum() / (turn_rate**2).sum())
     text = f"the right wheel is faster in turns to the left as by a track of {track_m:.2f} m"
     if abs(track_m) < MIN_TRACK * _robot(archive)["track_m"]:
         yield Measurement(f"{text}: too little to tell left from right")
@@ -149,14 +149,14 @@ def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement
 def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
     """Turn rate over speed against the steering's units: a line, whose slope tells the sign and whose root the zero."""
     drives = _steady(motion)
-    units, turn = motion.steering[drives], motion.turn_rad_s[drives]
-    if len(turn) < MIN_SECONDS or units.std() < MIN_UNITS:
+    units, turn_rate = motion.steering[drives], motion.turn_rad_s[drives]
+    if len(turn_rate) < MIN_SECONDS or units.std() < MIN_UNITS:
         return
     factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
     speed = ((motion.left + motion.right) / 2 * motion.direction)[drives] * factor
     wheelbase_m = _robot(archive)["wheelbase_m"]
-    (offset, slope), *_ = np.linalg.lstsq(np.column_stack([speed, speed * units]), turn, rcond=None)
-    if np.sqrt((turn**2).mean()) < TURNING_RAD_S or not slope:
+    (offset, slope), *_ = np.linalg.lstsq(np.column_stack([speed, speed * units]), turn_rate, rcond=None)
+    if np.sqrt((turn_rate**2).mean()) < TURNING_RAD_S or not slope:
         return
     degrees = float(np.degrees(-slope * wheelbase_m))
     zero = round(float(offset / slope), 2)
@@ -183,9 +183,9 @@ def _motion(archive: Archive) -> _Motion | None:
     if wheels is None or "imu" not in archive.streams:
         return None
     rotation = _base_R_imu(archive)
-    turns = _seconds(archive.streams["imu"], lambda record: _turn_columns(record, rotation))
+    turn_rates = _seconds(archive.streams["imu"], lambda record: _turn_columns(record, rotation))
     speeds = _speeds(archive)
-    for other in (turns, speeds):
+    for other in (turn_rates, speeds):
         if other is not None:
             wheels = wheels.join(other, on="second", how="left")
     absent = np.full(len(wheels), np.nan)
@@ -206,8 +206,8 @@ def _speeds(archive: Archive) -> polars.DataFrame | None:
     positions = positions.filter(polars.all_horizontal(polars.col("x", "y", "z").is_finite())).sort("second")
     step = polars.col("second").diff()
     earth_m = np.stack([positions[axis].to_numpy() for axis in "xyz"], axis=1)
-    moved = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
-    positions = positions.with_columns(speed=polars.Series(moved), step=step)
+    distances_m = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
+    positions = positions.with_columns(speed=polars.Series(distances_m), step=step)
     return positions.filter(polars.col("step") == 1).select("second", "speed")
 
 
@@ -289,8 +289,8 @@ def check_imu(archive: Archive, file: str) -> None:
         force, rate, wild = (float(of[name].to_numpy().max()) for name in ("force", "rate", "wild"))
         shown = f"specific force up to {force:.1f} m/s2, rates up to {rate:.2f} rad/s (medians of a second)"
         interval = f"from {first} s to {last + 1} s after its begin the IMU shows what it shows nowhere else"
-        cure = f"--set imu_until_s={first} leaves out what comes from there"
-        message = f"{interval}: {shown}, {wild:.0%} of single rows beyond reason; {cure}"
+        remedy = f"--set imu_until_s={first} leaves out what comes from there"
+        message = f"{interval}: {shown}, {wild:.0%} of single rows beyond reason; {remedy}"
         archive.defects(Defect(file=file, kind="implausible_imu", stream="imu", message=message))
 
 
@@ -403,8 +403,8 @@ def _fit(truth: Floats, positions: Floats) -> tuple[float, float, float]:
     along = float((first * second).sum())
     across = float((first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum())
     angle = np.arctan2(across, along)
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    left = first @ turn.T - second
+    rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    left = first @ rotation.T - second
     extent = float(np.ptp(positions, axis=0).max())
     return float(np.degrees(angle)), float(np.sqrt((left**2).sum(axis=1).mean())), extent
 

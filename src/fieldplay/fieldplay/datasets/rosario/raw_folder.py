@@ -92,10 +92,10 @@ def source_of(root: Path, files: Files) -> SequenceSource:
 def _several(root: Path, folders: Sequence[str], bags: Sequence[Path]) -> str:
     """Which sequences lie below a path, and how one of them is chosen."""
     candidates = [*(f"the raw files in {root / folder}" for folder in folders), *(f"the bag {bag}" for bag in bags)]
-    cure = "give the path of one of them"
+    remedy = "give the path of one of them"
     if bags and "" in folders:
-        cure = "give the bag's path, or take the bag out of the folder to have the raw files read"
-    return f"expected one sequence, got {len(candidates)}: {', '.join(candidates)}; {cure}"
+        remedy = "give the bag's path, or take the bag out of the folder to have the raw files read"
+    return f"expected one sequence, got {len(candidates)}: {', '.join(candidates)}; {remedy}"
 
 
 def bags_in(root: Path, files: Files) -> list[Path]:

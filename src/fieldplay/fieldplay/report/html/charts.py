@@ -312,8 +312,8 @@ def path_of_points(points: NDArray[np.float64], *, close: bool = False) -> Html:
     """A path through points (n, 2) in units of a drawing; points in a row on the same spot are drawn once."""
     whole = np.rint(points).astype(int)
     if len(whole) > 1:
-        moved = np.r_[True, (np.diff(whole, axis=0) != 0).any(axis=1)]
-        whole = whole[moved] if moved.sum() > 1 else whole[:2]
+        is_new = np.r_[True, (np.diff(whole, axis=0) != 0).any(axis=1)]
+        whole = whole[is_new] if is_new.sum() > 1 else whole[:2]
     steps = " ".join(f"{x} {y}" for x, y in whole.tolist())
     return Html(f"M{steps}{'Z' if close else ''}" if steps else "")
 

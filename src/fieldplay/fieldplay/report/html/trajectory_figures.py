@@ -148,8 +148,8 @@ def page_of(comparisons: Sequence[Comparison]) -> Html:
 
 def _tiles(comparisons: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
     """Name and value of what is told above."""
-    truly = max(float(one.evaluation.travelled_m[-1]) for one in comparisons)
-    tiles = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truly)} m")]
+    truth_m = max(float(one.evaluation.travelled_m[-1]) for one in comparisons)
+    tiles = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truth_m)} m")]
     if len(comparisons) > 1:
         return tiles
     (evaluation,) = (one.evaluation for one in comparisons)

@@ -137,8 +137,8 @@ def _figures(arm: _Arm, motion: _Motion) -> list[Html]:
     cos, sin = np.cos(motion.yaw)[:, None], np.sin(motion.yaw)[:, None]
     x, y, z = np.moveaxis(motion.corners, -1, 0)
     radial, across, down = motion.forces.T
-    turn = motion.yaw[motion.rows]
-    ahead, aside = np.cos(turn) * radial - np.sin(turn) * across, np.sin(turn) * radial + np.cos(turn) * across
+    yaw = motion.yaw[motion.rows]
+    ahead, aside = np.cos(yaw) * radial - np.sin(yaw) * across, np.sin(yaw) * radial + np.cos(yaw) * across
     side = np.stack([cos * x + sin * y, -z], axis=-1), np.stack([radial, -down], axis=-1)
     above = np.stack([x, -y], axis=-1), np.stack([ahead, -aside], axis=-1)
     since = utc_text(int(motion.stamp_ns[0]))

@@ -340,9 +340,9 @@ class Panel(Protocol):
 class Numbers:
     """Columns of numbers over time, in bounded memory; what is not finite is counted and left out."""
 
-    def __init__(self, labels: Sequence[str], *, turn: float | None = None) -> None:
+    def __init__(self, labels: Sequence[str], *, period: float | None = None) -> None:
         self.labels = tuple(labels)
-        self._turn = turn
+        self._turn = period
         self._last: Array = np.zeros((0, len(labels)))
         self._buckets = Buckets(len(labels))
         self.not_a_number: Counter[str] = Counter()
@@ -359,10 +359,10 @@ class Numbers:
                     counter[label] += count
         self._buckets.add(stamp_ns, values if self._turn is None else self._unwrap(values, self._turn))
 
-    def _unwrap(self, values: Array, turn: float) -> Array:
+    def _unwrap(self, values: Array, period: float) -> Array:
         """Angles (n, labels) without the steps of a whole turn, going on from those before."""
         there = np.isfinite(values).all(axis=1)
-        joined = np.unwrap(np.concatenate([self._last, values[there]]), axis=0, period=turn)
+        joined = np.unwrap(np.concatenate([self._last, values[there]]), axis=0, period=period)
         whole = np.full(values.shape, np.nan)
         whole[there] = joined[len(self._last) :]
         self._last = joined[-1:]

@@ -222,7 +222,7 @@ class SignalPanel:
         topic = batch.topic
         quantities = QUANTITIES[topic.msgtype]
         if topic not in self._topics:
-            numbers = [Numbers(quantity.names, turn=quantity.turn) for quantity in quantities]
+            numbers = [Numbers(quantity.names, period=quantity.turn) for quantity in quantities]
             self._topics[topic] = _TopicNumbers(numbers)
         content = self._topics[topic]
         for record, *_ in batch.records:
