@@ -62,7 +62,7 @@ class WhilePlaying(unittest.TestCase):
         expected = derived_messages(root, Path(folder.name) / "bag", TYPES)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
         launched.hear_all(self.listener, TYPES)
-        received, graph = self.listener.heard, self.listener.node
+        received, graph = self.listener.received, self.listener.node
         launched.find_all(self.listener, TYPES, ["/acfr/payload/wheels"], readers=2)  # the node, and this one
         self.assertEqual(graph.count_publishers(TF), 1)
         ends = launched.last_keys(expected, TYPES)

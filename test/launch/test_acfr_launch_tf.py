@@ -74,7 +74,7 @@ class WhilePlaying(unittest.TestCase):
         for name in LAUNCHES:
             listener.namespace = name
             self.listener.ask(srv.Resume, "resume")
-        sent = listener.heard["/tf"]
+        sent = listener.received["/tf"]
         listener.wait(
             lambda: (
                 all(self.rows(name) >= count for name, count in ROWS.items())
@@ -85,13 +85,13 @@ class WhilePlaying(unittest.TestCase):
         for name in LAUNCHES:
             self.assertEqual(self.edges(sent, name), MOVING[name])
             self.assertEqual(self.rows(name), ROWS[name])
-            static = self.edges(listener.heard["/tf_static"], name)
+            static = self.edges(listener.received["/tf_static"], name)
             self.assertEqual({edge for edge in static if edge[0] == "map"}, STATIC[name])
             self.assertEqual(len(static - STATIC[name]), 7)
         self.assertEqual(graph.count_publishers("/tf"), 2)
 
     def rows(self, name: str) -> int:
-        return len([message for message in self.listener.heard["/tf"] if self.edges([message], name)])
+        return len([message for message in self.listener.received["/tf"] if self.edges([message], name)])
 
     def edges(self, messages: list[Any], name: str) -> set[tuple[str, str]]:
         """The edges of one of the launches, without its prefix."""

@@ -46,7 +46,7 @@ class WhilePlaying(unittest.TestCase):
     def test_live_nodes_compute_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.listener, DERIVED)
-        received = self.listener.heard
+        received = self.listener.received
         launched.find_all(self.listener, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back
@@ -66,7 +66,7 @@ class WhilePlaying(unittest.TestCase):
     def test_c_services_are_obeyed_and_clock_follows(self) -> None:
         self.listener.subscribe("/clock", "rosgraph_msgs/msg/Clock")
         self.listener.subscribe("/ameds/imu/data_raw", "sensor_msgs/msg/Imu")
-        clock, imu = self.listener.heard["/clock"], self.listener.heard["/ameds/imu/data_raw"]
+        clock, imu = self.listener.received["/clock"], self.listener.received["/ameds/imu/data_raw"]
         self.assertTrue(self.listener.ask(srv.IsPaused, "is_paused").paused)
         self.assertTrue(self.listener.ask(srv.SetRate, "set_rate", rate=2.0).success)
         self.assertFalse(self.listener.ask(srv.SetRate, "set_rate", rate=0.0).success)

@@ -67,7 +67,7 @@ class WhilePlaying(unittest.TestCase):
 
         def frames() -> dict[str, set[str]]:
             by_name: dict[str, set[str]] = defaultdict(set)
-            for message in listener.heard["/tf"] + listener.heard["/tf_static"]:
+            for message in listener.received["/tf"] + listener.received["/tf_static"]:
                 for transform in message.transforms:
                     by_name[transform.child_frame_id.partition("/")[0]].add(transform.child_frame_id)
             return by_name
@@ -87,7 +87,7 @@ class WhilePlaying(unittest.TestCase):
 
         def rounds() -> list[dict[int, tuple[float, ...]]]:
             result: list[dict[int, tuple[float, ...]]] = [{}]
-            for message in listener.heard[topic]:
+            for message in listener.received[topic]:
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
                 if result[-1] and stamp < max(result[-1]):
                     result.append({})

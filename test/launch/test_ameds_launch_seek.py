@@ -63,7 +63,7 @@ class WhilePlaying(unittest.TestCase):
             request.time.sec = START + seconds
             self.assertTrue(self.listener.ask(srv.Seek, "seek", time=request.time).success)
             with self.listener.changed:
-                self.listener.heard["/tf"].clear()
+                self.listener.received["/tf"].clear()
             self.check(seconds)
 
     def check(self, start_s: int) -> None:
@@ -74,7 +74,7 @@ class WhilePlaying(unittest.TestCase):
 
     def errors(self, start_s: int) -> list[float]:
         """The distances, in m."""
-        received = self.listener.heard
+        received = self.listener.received
         edges = [t for message in received["/tf"] for t in message.transforms if t.child_frame_id == "base_link"]
         by_name = {time_ns(edge): vector(edge.transform.translation) for edge in edges}
         true = {time_ns(message): vector(message.pose.pose.position) for message in received[TRUTH]}

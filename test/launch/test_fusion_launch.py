@@ -67,7 +67,7 @@ class WhileRunning(unittest.TestCase):
         self.listener.subscribe(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.send(Path(folder.name) / "bag")
         self.listener.wait(lambda: self.listener.count(CLOUD) >= 4, lambda: self.listener.count(CLOUD))
-        received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.listener.heard[CLOUD]}
+        received = {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec: m for m in self.listener.received[CLOUD]}
         self.assertEqual({stamp_ns: bytes(message.data) for stamp_ns, message in received.items()}, expected)
         self.assertEqual({message.header.frame_id for message in received.values()}, {"wall/scene"})
         self.listener.wait(lambda: self.told().get("stereo", "").startswith("4 calls"), self.told)
@@ -127,7 +127,7 @@ class WhileRunning(unittest.TestCase):
 
     def told(self) -> dict[str, str]:
         """What the pipeline last said of itself."""
-        arrays = self.listener.heard[STATES]
+        arrays = self.listener.received[STATES]
         return {pair.key: pair.value for pair in arrays[-1].status[0].values} if arrays else {}
 
 

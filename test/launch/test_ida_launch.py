@@ -59,7 +59,7 @@ class WhilePlaying(unittest.TestCase):
     def test_live_arm_is_what_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.listener, DERIVED)
-        received = self.listener.heard
+        received = self.listener.received
         launched.find_all(self.listener, DERIVED, [f"/ida/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back

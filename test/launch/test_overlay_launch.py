@@ -49,7 +49,7 @@ class WhilePlaying(unittest.TestCase):
         self.addCleanup(self.listener.close)
 
     def test_points_are_where_command_puts_them(self, root: Path) -> None:
-        received = self.listener.heard
+        received = self.listener.received
         for topic in (RAW, OVERLAY):
             self.listener.subscribe(topic, IMAGE)
         graph = self.listener.node

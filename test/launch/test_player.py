@@ -56,7 +56,7 @@ class TopicRecorder:
     def __init__(self) -> None:
         self.node = rclpy.create_node("listener")
         self.changed = Condition()
-        self.heard: dict[str, list[bytes]] = {}
+        self.received: dict[str, list[bytes]] = {}
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._over = Event()
@@ -76,7 +76,7 @@ class TopicRecorder:
 
     def listen(self, kind: Any, topic: str, qos: QoSProfile = MANY) -> list[bytes]:
         """What comes on a topic, as it comes: the bytes."""
-        received = self.heard[topic] = []
+        received = self.received[topic] = []
 
         def keep(data: bytes) -> None:
             with self.changed:
@@ -91,7 +91,7 @@ class TopicRecorder:
         """Wait until something holds after a message has come."""
         with self.changed:
             assert self.changed.wait_for(what, PATIENCE_S), {
-                name: len(received) for name, received in self.heard.items()
+                name: len(received) for name, received in self.received.items()
             }
 
     def call(self, kind: Any, **request: Any) -> Any:
@@ -196,11 +196,11 @@ def test_every_message_arrives_as_bag_has_it(tiny_ameds: Any, listener: TopicRec
     with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
     assert code == 0, output
-    assert {topic: len(received) for topic, received in listener.heard.items()} == {
+    assert {topic: len(received) for topic, received in listener.received.items()} == {
         topic: len(sent) for topic, sent in expected.items()
     }
     for topic, sent in expected.items():
-        assert [same_length(*pair) for pair in zip(listener.heard[topic], sent, strict=True)] == sent, topic
+        assert [same_length(*pair) for pair in zip(listener.received[topic], sent, strict=True)] == sent, topic
     assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
 
 

@@ -58,8 +58,8 @@ class WhilePlaying(unittest.TestCase):
         launched.play_to_the_end(self.listener, ends)
         launched.play_again_in_full(self.listener, expected, HEARD, START)
         for topic in (*HEARD, "/tf_static"):
-            launched.check_same(topic, self.listener.heard[topic], expected[topic])
-        images = {bytes(message.data) for message in self.listener.heard[IMAGE]}
+            launched.check_same(topic, self.listener.received[topic], expected[topic])
+        images = {bytes(message.data) for message in self.listener.received[IMAGE]}
         self.assertEqual(images, {message.data.tobytes() for message in expected[IMAGE]})
         self.assertEqual(expected["/tf"][0].transforms[0].header.frame_id, "odom")
 

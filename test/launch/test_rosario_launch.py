@@ -42,7 +42,7 @@ class WhilePlaying(unittest.TestCase):
     def test_live_odometry_is_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.listener, DERIVED, latched=["/rosario/path"])
-        received = self.listener.heard
+        received = self.listener.received
         launched.find_all(self.listener, DERIVED, ["/rosario/wheels/joint_states"])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.listener, ends)  # all find each other; the second round counts, after a jump back

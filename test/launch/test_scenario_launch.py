@@ -97,7 +97,7 @@ class WhileRunning(unittest.TestCase):
         return {own.name: own for own in answer.pipelines}
 
     def told(self) -> set[str]:
-        return {status.name for array in list(self.listener.heard[STATES]) for status in array.status}
+        return {status.name for array in list(self.listener.received[STATES]) for status in array.status}
 
 
 @launch_testing.post_shutdown_test()

@@ -67,7 +67,7 @@ class WhilePlaying(unittest.TestCase):
         expected = written_messages(root, folder.name)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
         launched.hear_all(self.listener, TYPES)
-        received, graph = self.listener.heard, self.listener.node
+        received, graph = self.listener.received, self.listener.node
         read = [f"/sherpatt/{name}" for name in HEARD_BY_NODES]
         launched.find_all(self.listener, TYPES, read, readers=2)  # the node, and this one
 
@@ -106,7 +106,7 @@ class WhilePlaying(unittest.TestCase):
         latched = {SURFACE: CLOUD, PATH: TYPES[PATH], "/sherpatt/robot_description": "std_msgs/msg/String"}
         for topic, msgtype in latched.items():
             self.listener.subscribe(topic, msgtype, latched=True)
-        received = self.listener.heard
+        received = self.listener.received
         self.listener.wait(
             lambda: all(len(received[topic]) == 1 for topic in latched), lambda: {t: len(received[t]) for t in latched}
         )

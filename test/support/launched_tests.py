@@ -59,7 +59,7 @@ def last_keys(expected: Messages, topics: Iterable[str]) -> dict[str, tuple[Any,
 
 def play_to_the_end(listener: TopicRecorder, ends: Mapping[str, tuple[Any, ...]]) -> None:
     """Play until the last message of each topic is there, and pause."""
-    received = listener.heard
+    received = listener.received
     listener.ask(srv.Resume, "resume")
     listener.wait(
         lambda: all(any(key(message) == end for message in received[topic]) for topic, end in ends.items()),
@@ -71,7 +71,7 @@ def play_to_the_end(listener: TopicRecorder, ends: Mapping[str, tuple[Any, ...]]
 def play_again(listener: TopicRecorder, topics: Iterable[str], sec: int, nanosec: int = 0) -> None:
     """Forget what was heard of these topics, jump back and play on."""
     for topic in topics:
-        listener.heard[topic].clear()
+        listener.received[topic].clear()
     request = srv.Seek.Request()
     request.time.sec, request.time.nanosec = sec, nanosec
     assert listener.ask(srv.Seek, "seek", time=request.time).success
@@ -85,7 +85,7 @@ def play_again_in_full(
 
     A busy machine may lose some of those of which DDS keeps ten: then another round is played.
     """
-    received, topics = listener.heard, list(topics)
+    received, topics = listener.received, list(topics)
     for _ in range(ROUNDS):
         play_again(listener, topics, sec, nanosec)
         with listener.changed:
@@ -118,7 +118,7 @@ def model_offered(listener: TopicRecorder) -> str:
     """The robot's model, as one hears it who comes later."""
     topic = f"/{listener.namespace}/robot_description"
     listener.subscribe(topic, "std_msgs/msg/String", latched=True)
-    received = listener.heard[topic]
+    received = listener.received[topic]
     listener.wait(lambda: len(received) == 1, lambda: "no model")
     return str(received[0].data)
 

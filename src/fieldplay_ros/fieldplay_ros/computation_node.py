@@ -57,17 +57,19 @@ class ComputationNode(Node):
             settings[setting.name] = declare(self, setting.name, setting.default_among(settings), setting.meaning)
         self.computations = [one for kind in kinds for one in kind.several(settings)]
         outputs = {output.topic: output for one in self.computations for output in one.outputs}
-        self._outlets = {topic: self._publisher(output) for topic, output in outputs.items()}
+        self._output_publishers = {topic: self._publisher(output) for topic, output in outputs.items()}
         self.links = TfLookup(self) if any(kind.asks_links for kind in kinds) else None
         for one in self.computations:
             one.warn = self._warn
             one.link = self.links or one.link
         self._jumps = jump_handle(self, self._forget) if any(kind.remembers for kind in kinds) else None
-        self._told_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
+        self._jump_times_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
         self._since_ns = 0  # what was sent before is of another place
         self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
         if self._jumps is not None:
-            self._hears_of_jumps = self.create_subscription(Time, JUMP, self._on_jump, QoSProfile(depth=10), raw=True)
+            self._jump_subscription = self.create_subscription(
+                Time, JUMP, self._on_jump, QoSProfile(depth=10), raw=True
+            )
         received: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
         for one in self.computations:
             for entry in one.inputs:
@@ -75,7 +77,7 @@ class ComputationNode(Node):
         self._has_states = any(entry.latched for readers in received.values() for _, entry in readers)
         self._waiting: deque[Sent] = deque()
         self._next_round = self.create_guard_condition(self._take_up)
-        self._heard = [
+        self._input_subscriptions = [
             self._subscription(InputSubscription(msgtype, readers)) for (_, msgtype), readers in received.items()
         ]
 
@@ -108,17 +110,17 @@ class ComputationNode(Node):
         while the message that follows it is not.
         """
         while self._waiting:
-            if self._told_ns and self._waiting[0][2] >= self._told_ns[0]:
-                if older := [one for one in self._waiting if one[2] < self._told_ns[0]]:
+            if self._jump_times_ns and self._waiting[0][2] >= self._jump_times_ns[0]:
+                if older := [one for one in self._waiting if one[2] < self._jump_times_ns[0]]:
                     self._wait_for_more(older)
                     return
-                self._start_anew(self._told_ns.popleft())
+                self._start_anew(self._jump_times_ns.popleft())
             else:
                 self._take(*self._waiting.popleft())
 
     def _wait_for_more(self, older: "list[Sent]") -> None:
         """Take what was sent before a jump; there may be more of it, by a topic that lags behind another."""
-        self._waiting = deque(one for one in self._waiting if one[2] >= self._told_ns[0])
+        self._waiting = deque(one for one in self._waiting if one[2] >= self._jump_times_ns[0])
         for one in older:
             self._take(*one)
         self._next_round.trigger()
@@ -137,7 +139,7 @@ class ComputationNode(Node):
             try:
                 for output, record in one.step(entry.name, decoded.record):
                     for message in message_bytes(record, output.in_frame(one.frames)):
-                        self._outlets[output.topic].publish(message)
+                        self._output_publishers[output.topic].publish(message)
             except (ValueError, ArchiveError) as error:
                 self._leave_out(error)
 
@@ -153,7 +155,7 @@ class ComputationNode(Node):
 
     def _on_jump(self, _: bytes, info: Any) -> None:
         if self._anew_ns < info[SENT]:  # else the messages told it themselves
-            self._told_ns.append(info[SENT])
+            self._jump_times_ns.append(info[SENT])
 
     def _start_anew(self, since_ns: int) -> None:
         """The play head has jumped: nothing goes on from what came before."""
@@ -177,7 +179,7 @@ class InputSubscription:
         self._decoder = RecordDecoder(msgtype, strict=True)
 
     def decode(self, data: bytes, sent_ns: int) -> FramedRecord:
-        """A message as a record of one row."""
+        """Decode a message as a record of one row."""
         part = Part(np.array([sent_ns]), np.frombuffer(data, np.uint8)[None])
         record = next(self._decoder.records([part]), None)
         if record is None:
@@ -207,7 +209,7 @@ class TfLookup:
 
 
 def array_of(transform: Any) -> Array:
-    """A geometry_msgs/Transform as (4, 4)."""
+    """Convert a geometry_msgs/Transform to a matrix (4, 4)."""
     turn, translation = transform.rotation, transform.translation
     rotation = rotation_from_quaternion([turn.x, turn.y, turn.z, turn.w])
     return transform_from_rotation(rotation, [translation.x, translation.y, translation.z])
@@ -229,7 +231,7 @@ def jump_handle(node: Node, reset: Callable[[], None]) -> JumpHandle:
 
 
 def declare(node: Node, name: str, default: Any, meaning: str) -> Any:
-    """Declare a parameter; its value."""
+    """Declare a parameter, and return its value."""
     return node.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
 
 

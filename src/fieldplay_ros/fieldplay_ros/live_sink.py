@@ -125,7 +125,7 @@ class RosPublisherSink:
 
     @contextmanager
     def keep_publishers(self) -> Iterator[None]:
-        """Keep all publishers meanwhile: to make sure of each at each message costs a fifth of sending it."""
+        """Keep all publisher handles meanwhile: to check each at each message costs a fifth of publishing it."""
         with ExitStack() as stack:
             for publisher in self._publishers:
                 stack.enter_context(publisher.handle)
@@ -159,7 +159,7 @@ class RosPublisherSink:
         return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in missing]
 
     def _has_subscriber(self, publisher: Publisher, node: str) -> bool:
-        """Whether anybody has found a topic, or a node of this name beside the player, if one is named."""
+        """Whether the topic has a subscriber, or one in the named node besides the player."""
         if not publisher.get_subscription_count() or not node:
             return bool(publisher.get_subscription_count())
         readers = self._node.get_subscriptions_info_by_topic(publisher.topic_name)

@@ -128,7 +128,7 @@ class Orchestrator(Node):
         self._orchestration.receive_quality(name, message.data, time.monotonic())
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        """What pipelines say on /diagnostics of what stopped them."""
+        """Receive errors of pipelines from /diagnostics."""
         for status in message.status:
             name = status.name.partition(":")[0]
             if status.message and name in self._orchestration.pipelines:
@@ -158,7 +158,7 @@ class Orchestrator(Node):
         return self._set_state(request, response, self._orchestration.switch_off)
 
     def _set_state(self, request: Any, response: Any, act: Any) -> Any:
-        """Take in what is wanted; the transitions follow, and ~/pipelines tells how far they are."""
+        """Take in a request; the transitions follow, and ~/pipelines shows their progress."""
         try:
             if request.settings:
                 raise UsageError("settings are for configuring alone")

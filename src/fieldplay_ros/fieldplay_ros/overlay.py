@@ -80,7 +80,7 @@ def points_topic(node: Node) -> tuple[str, type]:
 
 
 def image_topics(node: Node) -> tuple[str, str, str]:
-    """The topics of the pictures, of their CameraInfo and of what is made of them."""
+    """Return the topics of the images, of their CameraInfo and of the output."""
     image = declare(node, "image", "image_raw", "topic of pictures; compressed ones where it ends with /compressed")
     camera = image.removesuffix("/compressed").rpartition("/")[0]
     prefix = f"{camera}/" if camera or image.startswith("/") else ""
@@ -120,7 +120,7 @@ def colour_scale(node: Node) -> ColourScale | None:
 
 @dataclass(frozen=True, eq=False)
 class TransformLookup:
-    """A buffer of tf; camera_T_sensor (4, 4) in its place, if one is given; a frame that does not move, or none."""
+    """A tf buffer, a camera_T_sensor (4, 4) that replaces it, and a fixed frame; the latter two may be missing."""
 
     buffer: Buffer
     own: Array | None
@@ -162,11 +162,11 @@ class Overlay(Node):
         within_s = declare(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
         self._pairs: NearestPairs[Any, Any] = NearestPairs(round(within_s * 1e9))
         self._camera: CameraModel | None = None
-        self._places = TransformLookup(Buffer(node=self), own_row(self), fixed_frame(self))
-        self._tf = TransformListener(self._places.buffer, self)
+        self._transforms = TransformLookup(Buffer(node=self), own_row(self), fixed_frame(self))
+        self._tf = TransformListener(self._transforms.buffer, self)
         self._out = self.create_publisher(Image, output, FEW)
         image_type = CompressedImage if image.endswith("/compressed") else Image
-        self._heard = [
+        self._input_subscriptions = [
             self.create_subscription(CameraInfo, info, careful(self, self._take_camera), FEW),
             self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), FEW),
             self.create_subscription(image_type, image, partial(self._take, self._pairs.add_image), FEW),
@@ -198,7 +198,7 @@ class Overlay(Node):
             raise LookupError("no CameraInfo has come")
         if scan is None:
             raise ValueError("no scan lies near it")
-        camera_t_sensor = self._places.camera_t_sensor(image.header, scan.header, is_pressed=self._pairs.is_pressed)
+        camera_t_sensor = self._transforms.camera_t_sensor(image.header, scan.header, is_pressed=self._pairs.is_pressed)
         pixels, points = pixels_of(image), points_of(scan).points
         camera = camera_of_size(self._camera, pixels.shape[1], pixels.shape[0]) or self._camera
         projection, ranges_m = projection_from_points(camera, camera_t_sensor, points), np.linalg.norm(points, axis=1)

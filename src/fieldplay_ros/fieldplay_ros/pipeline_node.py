@@ -90,9 +90,9 @@ class LiveRun:
         self._store, self._keeper = self._open_store()
         self.pipeline: Pipeline | None = None
         self.stopped = ""  # why
-        self._ends = threading.Event()
-        self._heard = [self._subscription(source) for source in self._reader.sources.values()]
-        self._heard += [self._camera_subscription(source) for source in self._reader.awaited]
+        self._stopping = threading.Event()
+        self._input_subscriptions = [self._subscription(source) for source in self._reader.sources.values()]
+        self._input_subscriptions += [self._camera_subscription(source) for source in self._reader.awaited]
         self._worker = threading.Thread(target=self._run_until_end, daemon=True)
         self._worker.start()
 
@@ -133,10 +133,10 @@ class LiveRun:
                 self._warn(str(error))
 
     def _run_until_end(self) -> None:
-        """Run the steps on what comes, until the end."""
-        while not self._ends.is_set():
+        """Run the steps on the inputs until shutdown."""
+        while not self._stopping.is_set():
             if not self._is_ready():
-                self._ends.wait(NOTICE_S)
+                self._stopping.wait(NOTICE_S)
                 continue
             inputs = self._queue.take(NOTICE_S)
             if inputs is None:
@@ -162,7 +162,7 @@ class LiveRun:
         before = list(self.pipeline.failures)[-1:]
         try:
             outputs = self.pipeline.run([inputs._replace(values=values)])
-            if not self._ends.is_set():
+            if not self._stopping.is_set():
                 self._publish(outputs)
                 self._keep(inputs, outputs)
         except PipelineStopped as stop:
@@ -175,7 +175,7 @@ class LiveRun:
         """Run no further set."""
         self.stopped = why
         self._node.get_logger().error(why)
-        self._ends.set()
+        self._stopping.set()
 
     def _is_ready(self) -> bool:
         """Whether the pipeline is made, which it is once the cameras of its pictures are known."""
@@ -214,7 +214,9 @@ class LiveRun:
 
     def silent(self) -> list[str]:
         """Topics of which nothing came yet."""
-        silent_topics = [topic for topic, source in self._reader.sources.items() if not self._queue.heard[source.port]]
+        silent_topics = [
+            topic for topic, source in self._reader.sources.items() if not self._queue.received[source.port]
+        ]
         return silent_topics + [source.info for source in self._reader.awaited]
 
     def hanging(self, limit_s: float) -> dict[str, float]:
@@ -226,7 +228,9 @@ class LiveRun:
         if self.pipeline is None:
             return None
         queue = self._queue
-        statistics = replace(self.pipeline.statistics, inputs=queue.heard, dropped=queue.dropped, skipped=queue.skipped)
+        statistics = replace(
+            self.pipeline.statistics, inputs=queue.received, dropped=queue.dropped, skipped=queue.skipped
+        )
         values = {"failing": ", ".join(self.pipeline.failing), "stopped": self.stopped, **statistics.as_texts()}
         level = DiagnosticStatus.WARN if self.pipeline.failing else DiagnosticStatus.OK
         status = DiagnosticStatus(
@@ -242,7 +246,7 @@ class LiveRun:
         self._node.get_logger().warning(text, throttle_duration_sec=WARN_S)
 
     def _finish(self, pipeline: Pipeline) -> None:
-        """Nobody hears what comes out at the end, but steps save what they are to."""
+        """Finish the steps; outputs at the end have no subscribers, but steps save their files."""
         try:
             pipeline.finish()
         except UserError as error:
@@ -251,8 +255,8 @@ class LiveRun:
 
     def close(self) -> bool:
         """End what hears and runs; whether that ended: a step that hangs cannot be."""
-        self._ends.set()
-        for subscription in self._heard:
+        self._stopping.set()
+        for subscription in self._input_subscriptions:
             self._node.destroy_subscription(subscription)
         self._worker.join(timeout=NOTICE_S if self.stopped else LAST_S)
         if self._worker.is_alive():
@@ -293,14 +297,14 @@ class PipelineNode(LifecycleNode):
         self._setup: LiveSetup | None = None
         self._run: LiveRun | None = None
         self._hung: LiveRun | None = None
-        self._fault: UserError | None = None
+        self._error: UserError | None = None
         self._be_careful()
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._waits = self.create_timer(WARN_S, self._warn_of_silence, clock=steady)
         self._watches = self.create_timer(WATCH_S, self._watch_steps, clock=steady)
         if stats_hz > 0:
             self._states = self.create_publisher(DiagnosticArray, "/diagnostics", FEW)
-            self._tells = self.create_timer(1 / stats_hz, self._publish_statistics, clock=steady)
+            self._statistics_timer = self.create_timer(1 / stats_hz, self._publish_statistics, clock=steady)
         if starts:
             self._start()
 
@@ -321,8 +325,8 @@ class PipelineNode(LifecycleNode):
 
     def _start(self) -> None:
         for act in (self.trigger_configure, self.trigger_activate):
-            if act() != DONE and self._fault is not None:
-                raise self._fault
+            if act() != DONE and self._error is not None:
+                raise self._error
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Check the description, its settings and its inputs."""
@@ -349,11 +353,11 @@ class PipelineNode(LifecycleNode):
         return DONE
 
     def _attempt(self, act: Any) -> TransitionCallbackReturn:
-        self._fault = None
+        self._error = None
         try:
             act()
         except UserError as error:
-            self._fault = error
+            self._error = error
             self.get_logger().error(str(error))
             return REFUSED
         return DONE

@@ -277,7 +277,7 @@ def parameters_by_name(spec: DatasetSpec, values: Mapping[str, Any]) -> dict[str
 
 
 def _as_type_of(name: str, value: Any, default: Any) -> Any:
-    """The value as what the default is: a command line makes 2 out of 2.0, and 5 out of a folder called so."""
+    """Convert the value to the type of the default: a command line makes 2 out of 2.0, and 5 out of a folder "5"."""
     if isinstance(default, str):
         return value if isinstance(value, str) else str(value)
     if isinstance(default, bool):
@@ -366,7 +366,7 @@ class Player(Node):
         self._diagnostics.publish(message)
 
     def log_mismatches(self) -> None:
-        """Tell which settings of the dataset the data contradict, before they are believed; what a bag lacks, too."""
+        """Log which settings of the dataset the data contradict, and what a bag lacks, before playing."""
         for line in self._archive.warnings if self._archive.bag is not None else ():
             self.get_logger().warning(line.removeprefix(WARNING))
         check_settings(self._archive)
@@ -375,7 +375,7 @@ class Player(Node):
                 self.get_logger().warning(str(defect))
 
     def log_end(self) -> None:
-        """Tell what was played, and what was not and why."""
+        """Log what was played, and what was not and why."""
         self.publish_state()
         first, *rest = end_summary(self.playback.status(), self._archive.defects)
         self.get_logger().info(first)
@@ -401,7 +401,7 @@ class Player(Node):
         return False
 
     def _log_not_installed(self) -> None:
-        """Name the topics that are left out because their types are not installed, a line for each package."""
+        """Log the topics whose types are not installed, one line per package."""
         for package, topics in self._not_installed.items():
             what = f"{pluralize(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
             self.get_logger().warning(f"{package}: left out {what}")
@@ -553,7 +553,7 @@ def wait_heeding_signals(done: Event) -> None:
 
 
 def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
-    """The values of the player's parameters, those of other names, and the namespace if one is given.
+    """Return the values of the player's parameters, those of other names, and the namespace if one is given.
 
     They are known before the player can be made: the dataset decides which others there are.
     """
@@ -574,7 +574,7 @@ def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
 
 
 def declare_parameters(node: Node) -> dict[str, Any]:
-    """Declare all parameters; their values."""
+    """Declare all parameters, and return their values."""
     return {name: _declare(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
 
 
@@ -586,7 +586,7 @@ def declare_dataset_parameters(node: Node, archive: Archive, chosen: Mapping[str
 
 
 def declare_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:
-    """Declare the switches of the dataset's tf; how they stand."""
+    """Declare the switches of the dataset's tf, and return their state."""
     meaning = "A switch of the dataset's tf; odom_tf of one that a node computes: whether it does."
     return switches_of_parameters({name: _declare(node, name, value, meaning) for name, value in defaults.items()})
 

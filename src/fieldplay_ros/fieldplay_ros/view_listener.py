@@ -27,22 +27,22 @@ class Listener:
     """Subscribes to what appears; `left` are the topics whose types are not shown or not there."""
 
     def __init__(self, node: Node, backlog: ReceiveQueue, requested: str) -> None:
-        self._node, self._backlog, self._wanted = node, backlog, re.compile(requested)
-        self._heard: dict[Topic, Any] = {}
+        self._node, self._backlog, self._pattern = node, backlog, re.compile(requested)
+        self._topic_subscriptions: dict[Topic, Any] = {}
         self.left: dict[str, str] = {}
         self.look()
         node.create_timer(LOOK_EVERY_S, self.look)
 
     @property
     def topics(self) -> list[Topic]:
-        return list(self._heard)
+        return list(self._topic_subscriptions)
 
     def look(self) -> None:
         """Find what is new."""
         for name, msgtypes in self._node.get_topic_names_and_types():
             for msgtype in msgtypes:
                 topic = Topic(name, msgtype)
-                if topic not in self._heard and name not in self.left and self._wanted.search(name):
+                if topic not in self._topic_subscriptions and name not in self.left and self._pattern.search(name):
                     self._receive(topic)
 
     def _receive(self, topic: Topic) -> None:
@@ -62,7 +62,7 @@ class Listener:
             reliability=ReliabilityPolicy.RELIABLE if is_latched else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if is_latched else DurabilityPolicy.VOLATILE,
         )
-        self._heard[topic] = self._node.create_subscription(
+        self._topic_subscriptions[topic] = self._node.create_subscription(
             kind, topic.name, partial(self._take, topic), profile, raw=True
         )
 

@@ -28,11 +28,11 @@ class Stage(NodeStage):
 
     def __init__(self) -> None:
         super().__init__("mars")
-        self.heard: dict[str, list[Any]] = {}
+        self.received: dict[str, list[Any]] = {}
         kinds = {"tcp": PoseStamped, "tcp_pot": PoseStamped, "tcp_deflected": PoseStamped, "tcp_error": Vector3Stamped}
         for topic, kind in {**kinds, "/tf": TFMessage}.items():
-            self.heard[topic] = []
-            self.listener.create_subscription(kind, topic, self.heard[topic].append, 500)
+            self.received[topic] = []
+            self.listener.create_subscription(kind, topic, self.received[topic].append, 500)
         self.tool = self.listener.create_publisher(UInt8, "tool", LATCHED)
         self.phase = self.listener.create_publisher(UInt8, "grapple/phase", LATCHED)
         self.geometry = self.listener.create_publisher(Float64MultiArray, "arm/geometry", LATCHED)
@@ -46,13 +46,13 @@ class Stage(NodeStage):
         self.add(lander_arm_tcp.node, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
-        self.wait(lambda: all(self.listener.count_publishers(self.resolve(topic)) for topic in self.heard))
+        self.wait(lambda: all(self.listener.count_publishers(self.resolve(topic)) for topic in self.received))
 
     def resolve(self, topic: str) -> str:
         return topic if topic.startswith("/") else f"/mars/{topic}"
 
     def describe(self) -> object:
-        return {topic: len(received) for topic, received in self.heard.items()}
+        return {topic: len(received) for topic, received in self.received.items()}
 
     def move(self, tenth: int, angles: list[float], publisher: Any = None) -> None:
         """A joint state so many tenths of a second after the start."""
@@ -61,7 +61,7 @@ class Stage(NodeStage):
         (publisher or self.joints).publish(message)
 
     def positions(self, topic: str) -> list[list[float]]:
-        poses = [message.pose.position for message in self.heard[topic]]
+        poses = [message.pose.position for message in self.received[topic]]
         return [[position.x, position.y, position.z] for position in poses]
 
 
@@ -80,7 +80,7 @@ def test_row_has_tool_active_at_its_stamp_even_if_read_late(stage: Stage) -> Non
         stage.tool.publish(UInt8(data=tool))
         stage.move(tenth, [*REACHING[:3], 0.1 * tenth])
         stage.executor.spin_once(timeout_sec=0.0)  # some are read meanwhile, most are not
-    stage.wait(lambda: len(stage.heard["tcp"]) == len(tools))
+    stage.wait(lambda: len(stage.received["tcp"]) == len(tools))
     names = [MODEL.arm.numbering[tool] for tool in tools]
     expected = [pose_of_tool(MODEL.arm, name, [*REACHING[:3], 0.1 * tenth])[:3, 3] for tenth, name in enumerate(names)]
     np.testing.assert_allclose(stage.positions("tcp"), expected, atol=1e-12)
@@ -89,15 +89,15 @@ def test_row_has_tool_active_at_its_stamp_even_if_read_late(stage: Stage) -> Non
 def test_unknown_tool_gives_frames_but_no_pose(stage: Stage) -> None:
     stage.start()
     stage.move(0, REACHING)
-    stage.wait(lambda: len(stage.heard["/tf"]) == 1)
+    stage.wait(lambda: len(stage.received["/tf"]) == 1)
     stage.tool.publish(UInt8(data=77))
     stage.move(1, REACHING)
-    stage.wait(lambda: len(stage.heard["/tf"]) == 2)
+    stage.wait(lambda: len(stage.received["/tf"]) == 2)
     stage.tool.publish(UInt8(data=BLADE))
     stage.move(2, REACHING)
-    stage.wait(lambda: len(stage.heard["/tf"]) == 3 and stage.heard["tcp"])
-    assert [message.header.stamp.nanosec for message in stage.heard["tcp"]] == [200_000_000]
-    assert [edge.child_frame_id for edge in stage.heard["/tf"][0].transforms] == list(FRAMES)
+    stage.wait(lambda: len(stage.received["/tf"]) == 3 and stage.received["tcp"])
+    assert [message.header.stamp.nanosec for message in stage.received["tcp"]] == [200_000_000]
+    assert [edge.child_frame_id for edge in stage.received["/tf"][0].transforms] == list(FRAMES)
 
 
 def test_deflection_includes_payload_and_pots_have_own_pose(stage: Stage) -> None:
@@ -107,7 +107,7 @@ def test_deflection_includes_payload_and_pots_have_own_pose(stage: Stage) -> Non
     straight = [*REACHING[:3], 0.0]
     stage.move(0, straight)
     stage.move(0, REACHING, stage.pots)
-    stage.wait(lambda: stage.heard["tcp_deflected"] and stage.heard["tcp_pot"])
+    stage.wait(lambda: stage.received["tcp_deflected"] and stage.received["tcp_pot"])
     (straight_position,), (bent_position,) = stage.positions("tcp"), stage.positions("tcp_deflected")
     moved = (np.array(bent_position) - straight_position) * 1e3
     np.testing.assert_allclose(moved, (-11.015274, -9.387336, 21.164884), atol=2e-5)
@@ -128,8 +128,8 @@ def test_error_is_own_minus_archive_pose_at_same_time(stage: Stage) -> None:
     stage.archived.publish(archived)
     stage.move(0, REACHING)
     stage.move(1, REACHING)
-    stage.wait(lambda: len(stage.heard["tcp"]) == 2 and stage.heard["tcp_error"])
-    (error,) = stage.heard["tcp_error"]
+    stage.wait(lambda: len(stage.received["tcp"]) == 2 and stage.received["tcp_error"])
+    (error,) = stage.received["tcp_error"]
     assert [error.vector.x, error.vector.y, error.vector.z] == pytest.approx([0.001, 0, 0.002], abs=1e-12)
     assert error.header.frame_id == "payload"
 
@@ -142,7 +142,7 @@ def test_reported_values_apply_from_their_stamp(stage: Stage) -> None:
     own[36] = 0.35
     stage.geometry.publish(Float64MultiArray(data=own.tolist()))
     stage.move(1, REACHING)
-    stage.wait(lambda: len(stage.heard["tcp"]) == 2)
+    stage.wait(lambda: len(stage.received["tcp"]) == 2)
     first, second = np.array(stage.positions("tcp"))
     np.testing.assert_allclose(second - first, (0.35 - 0.2993) * MODEL.arm.down, atol=1e-12)
 
@@ -159,7 +159,7 @@ def test_play_head_position_does_not_matter(stage: Stage) -> None:
     for tenth in (0, 1, 600, 0):  # on, a jump forward, and one back
         stage.archived.publish(archived_pose(tenth))
         stage.move(tenth, [*REACHING[:3], 0.001 * tenth])
-    stage.wait(lambda: len(stage.heard["tcp_error"]) == len(stage.heard["/tf"]) == 4)
+    stage.wait(lambda: len(stage.received["tcp_error"]) == len(stage.received["/tf"]) == 4)
     angles = [[*REACHING[:3], 0.001 * tenth] for tenth in (0, 1, 600, 0)]
     expected = [pose_of_tool(MODEL.arm, MODEL.arm.numbering[BLADE], row)[:3, 3] for row in angles]
     np.testing.assert_allclose(stage.positions("tcp"), expected, atol=1e-12)

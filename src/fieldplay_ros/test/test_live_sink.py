@@ -36,8 +36,8 @@ def test_messages_are_published_unchanged_and_by_rclpy_without_rcl_function(
         with publisher.handle:
             for each, message in ((send, large), (send_small, small), (send, large)):
                 each(serialize_message(message))
-        listener.wait(lambda: len(listener.heard[TOPIC]) == 3, lambda: len(listener.heard[TOPIC]))
-        assert listener.heard[TOPIC] == [large, small, large]
+        listener.wait(lambda: len(listener.received[TOPIC]) == 3, lambda: len(listener.received[TOPIC]))
+        assert listener.received[TOPIC] == [large, small, large]
         assert not by_rclpy
         monkeypatch.setattr(live_sink, "LIBRARY", "librcl_of_another_name.so")
         sender_of_large(publisher)(serialize_message(large))

@@ -42,8 +42,8 @@ class Stage(NodeStage):
 
     def __init__(self) -> None:
         super().__init__("argo")
-        self.heard: list[Image] = []
-        self.listener.create_subscription(Image, "camera/overlay", self.heard.append, 50)
+        self.received: list[Image] = []
+        self.listener.create_subscription(Image, "camera/overlay", self.received.append, 50)
         self.images = self.listener.create_publisher(Image, "camera/image_raw", 50)
         self.packed = self.listener.create_publisher(CompressedImage, "camera/image_raw/compressed", 50)
         self.infos = self.listener.create_publisher(CameraInfo, "camera/camera_info", 50)
@@ -115,11 +115,11 @@ def test_nearest_scan_is_drawn_in_each_image(stage: Stage) -> None:
         stage.scan(milliseconds, forward_m)
     stage.show(50)
     stage.show(95)
-    stage.wait(lambda: len(stage.heard) == 2)
-    assert [image.header for image in stage.heard] == [at(50, "camera"), at(95, "camera")]
-    marked = [[is_marked(image, column_of(0, forward)) for forward in (2.0, 4.0, 8.0)] for image in stage.heard]
+    stage.wait(lambda: len(stage.received) == 2)
+    assert [image.header for image in stage.received] == [at(50, "camera"), at(95, "camera")]
+    marked = [[is_marked(image, column_of(0, forward)) for forward in (2.0, 4.0, 8.0)] for image in stage.received]
     assert marked == [[False, True, False], [False, False, True]]
-    assert pixels_of(stage.heard[0])[20, 20].tolist() == [GREY] * 3
+    assert pixels_of(stage.received[0])[20, 20].tolist() == [GREY] * 3
 
 
 def test_clouds_and_compressed_images_work_too(stage: Stage) -> None:
@@ -130,8 +130,8 @@ def test_clouds_and_compressed_images_work_too(stage: Stage) -> None:
     _, packed = cv2.imencode(".png", np.full((HEIGHT, WIDTH, 3), GREY, np.uint8))
     data = array("B", packed.tobytes())
     stage.packed.publish(CompressedImage(header=at(0, "camera"), format="png", data=data))
-    stage.wait(lambda: stage.heard)
-    assert is_marked(stage.heard[0], column_of(0, 3), HEIGHT / 2 - FOCAL * 0.6 / 3)
+    stage.wait(lambda: stage.received)
+    assert is_marked(stage.received[0], column_of(0, 3), HEIGHT / 2 - FOCAL * 0.6 / 3)
 
 
 def test_camera_t_sensor_parameter_replaces_tf(stage: Stage) -> None:
@@ -139,8 +139,8 @@ def test_camera_t_sensor_parameter_replaces_tf(stage: Stage) -> None:
     stage.publish_camera_info()
     stage.scan(0, 4.0)
     stage.show(0)
-    stage.wait(lambda: stage.heard)
-    assert is_marked(stage.heard[0], column_of(0, 4))
+    stage.wait(lambda: stage.received)
+    assert is_marked(stage.received[0], column_of(0, 4))
 
 
 def test_image_waits_for_camera_info_and_tf_of_its_time(stage: Stage) -> None:
@@ -150,11 +150,11 @@ def test_image_waits_for_camera_info_and_tf_of_its_time(stage: Stage) -> None:
     stage.scan(500, 4.0)
     stage.publish_camera_info()
     stage.publish_transform(stage.moving, -100, forward_m=-2.0)
-    stage.wait(lambda: node._places.buffer.can_transform("camera", "laser", rclpy.time.Time()))
-    assert stage.heard == []
+    stage.wait(lambda: node._transforms.buffer.can_transform("camera", "laser", rclpy.time.Time()))
+    assert stage.received == []
     stage.publish_transform(stage.moving, 100, forward_m=2.0)
-    stage.wait(lambda: stage.heard)
-    assert is_marked(stage.heard[0], column_of(0, 4))
+    stage.wait(lambda: stage.received)
+    assert is_marked(stage.received[0], column_of(0, 4))
 
 
 def test_motion_between_scan_and_image_is_compensated_in_fixed_frame(stage: Stage) -> None:
@@ -169,9 +169,9 @@ def test_motion_between_scan_and_image_is_compensated_in_fixed_frame(stage: Stag
     stage.scan(50, 4.0)
     stage.show(150)
     stage.scan(900, 4.0)
-    stage.wait(lambda: stage.heard)
-    assert is_marked(stage.heard[0], column_of(0, 3.0))
-    assert not is_marked(stage.heard[0], column_of(0, 4.0))
+    stage.wait(lambda: stage.received)
+    assert is_marked(stage.received[0], column_of(0, 3.0))
+    assert not is_marked(stage.received[0], column_of(0, 4.0))
 
 
 @pytest.mark.parametrize(

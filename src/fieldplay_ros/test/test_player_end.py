@@ -48,10 +48,10 @@ class Waited(Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun = Event()
+        self.started = Event()
 
     def wait(self, timeout: float | None = None) -> bool:
-        self.begun.set()
+        self.started.set()
         return super().wait(timeout)
 
 
@@ -61,7 +61,7 @@ def test_signal_in_another_thread_is_received() -> None:
     before = signal.signal(signal.SIGUSR1, lambda *_: done.set())
 
     def take() -> None:
-        done.begun.wait()
+        done.started.wait()
         signal.pthread_kill(get_ident(), signal.SIGUSR1)
 
     other = Thread(target=take)

@@ -83,13 +83,13 @@ class Stage(NodeStage):
         super().__init__("yard")
         self.tf = self.listener.create_publisher(TFMessage, "/tf_static", LATCHED)
         self.radar = self.listener.create_publisher(PointCloud2, "radar/points", 500)
-        self.heard: dict[str, list[Any]] = {}
+        self.received: dict[str, list[Any]] = {}
         self.lasers: dict[str, Any] = {}
         for name in ("front", "left"):
             self.lasers[name] = self.listener.create_publisher(LaserScan, f"{name}/scan", 500)
             kinds = {"scan_filtered": LaserScan, "suspect_ratio": Float32, "integrity": DiagnosticArray}
             for topic, kind in kinds.items():
-                received = self.heard.setdefault(f"{name}/{topic}", [])
+                received = self.received.setdefault(f"{name}/{topic}", [])
                 self.listener.create_subscription(kind, f"{name}/{topic}", received.append, 500)
 
     def start(self, **parameters: Any) -> ComputationNode:
@@ -106,7 +106,7 @@ class Stage(NodeStage):
         """The radar's clouds of the dusty yard first, then scans, and wait until all of these have come through."""
         clouds = cloud_messages(*turns_of(DUSTY, SECONDS), "robot/radar")
         requested = {
-            topic: len(self.heard[topic]) + len(scans)
+            topic: len(self.received[topic]) + len(scans)
             for name, scans in lasers.items()
             for topic in (f"{name}/scan_filtered", f"{name}/suspect_ratio")
         }
@@ -116,7 +116,7 @@ class Stage(NodeStage):
             for name, scans in lasers.items():
                 self.lasers[name].publish(scans[row])
             self.executor.spin_once(timeout_sec=0.0)
-        self.wait(lambda: all(len(self.heard[topic]) == count for topic, count in requested.items()))
+        self.wait(lambda: all(len(self.received[topic]) == count for topic, count in requested.items()))
 
 
 ros = ros_fixture()
@@ -130,7 +130,7 @@ def test_each_scan_comes_back_filtered_as_in_batch(stage: Stage) -> None:
     seen = {name: scans_of(DUSTY, SECONDS, laser)[0] for name, laser in mounted.items()}
     stage.play(**{name: scan_messages(scans, f"robot/{name}") for name, scans in seen.items()})
     stage.wait(
-        lambda: all(len(received) == 3 for topic, received in stage.heard.items() if topic.endswith("integrity"))
+        lambda: all(len(received) == 3 for topic, received in stage.received.items() if topic.endswith("integrity"))
     )
     stamps, turns = turns_of(DUSTY, SECONDS)
     single = [turn.astype(np.float32).astype(np.float64) for turn in turns]
@@ -144,14 +144,14 @@ def test_each_scan_comes_back_filtered_as_in_batch(stage: Stage) -> None:
         batch = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(laser, RADAR))
         filtered = filter_ranges(seen[name].ranges_m, batch.outcomes).astype(np.float32)
         assert np.isnan(filtered).sum() > np.isnan(seen[name].ranges_m).sum() + 1000
-        received = stage.heard[f"{name}/scan_filtered"]
+        received = stage.received[f"{name}/scan_filtered"]
         for row, message in enumerate(received):
             assert np.array_equal(message.ranges, filtered[row, : len(message.ranges)], equal_nan=True)
             assert message.header.frame_id == f"robot/{name}"
             assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == scans.stamp_ns[row]
-        fractions = [message.data for message in stage.heard[f"{name}/suspect_ratio"]]
+        fractions = [message.data for message in stage.received[f"{name}/suspect_ratio"]]
         assert fractions == pytest.approx(batch.rates.suspect, abs=1e-6)
-        statuses = [message.status[0] for message in stage.heard[f"{name}/integrity"]]
+        statuses = [message.status[0] for message in stage.received[f"{name}/integrity"]]
         assert [(status.name, status.message) for status in statuses] == [
             (name, each.verdict) for each in batch.reports
         ]
@@ -169,15 +169,15 @@ def test_scans_wait_for_sensor_transforms(stage: Stage) -> None:
     (front,) = node.computations
     assert isinstance(front, SensorIntegrity)
     stage.wait(lambda: front.waiting == len(scans))
-    assert not stage.heard["front/scan_filtered"]
+    assert not stage.received["front/scan_filtered"]
     stage.tf.publish(tree(front=LASER, radar=RADAR))
 
     def all_are_back() -> bool:
         stage.radar.publish(clouds[0])  # what comes next looks whether tf is there
-        return len(stage.heard["front/scan_filtered"]) == len(scans)
+        return len(stage.received["front/scan_filtered"]) == len(scans)
 
     stage.wait(all_are_back)
-    stamps = [message.header.stamp.nanosec for message in stage.heard["front/scan_filtered"]]
+    stamps = [message.header.stamp.nanosec for message in stage.received["front/scan_filtered"]]
     assert stamps == [message.header.stamp.nanosec for message in scans]
 
 
@@ -187,7 +187,7 @@ def test_backward_stamp_jump_resets_node(stage: Stage) -> None:
     scans = scan_messages(scans_of(DUSTY, SECONDS)[0], "robot/front")
     stage.play(front=scans)
     stage.play(front=scans)
-    first, second = np.split(np.array([message.data for message in stage.heard["front/suspect_ratio"]]), 2)
+    first, second = np.split(np.array([message.data for message in stage.received["front/suspect_ratio"]]), 2)
     assert np.array_equal(first, second)
     assert first.max() > 0.2
 
@@ -202,7 +202,7 @@ def test_invalid_scan_is_skipped(stage: Stage) -> None:
             setattr(message, name, value)
         stage.lasers["front"].publish(message)
     stage.play(front=scans)
-    assert len(stage.heard["front/scan_filtered"]) == len(scans)
+    assert len(stage.received["front/scan_filtered"]) == len(scans)
 
 
 @pytest.mark.parametrize(("name", "value"), [("window_s", 0.0), ("tolerance_m", -0.1)])

@@ -130,7 +130,7 @@ def write_arrays(folder: Path, truth: SampleTruth) -> None:
 
 @dataclass(frozen=True)
 class SamplePaths:
-    """The archive, and what stands beside it: its truth and its record."""
+    """The paths of an archive, its truth and its record."""
 
     archive: Path
     truth: Path
@@ -142,7 +142,7 @@ class SamplePaths:
 
 
 def paths_of(out: Path, *, zipped: bool) -> SamplePaths:
-    """The places of a sample that is asked for at `out`, as a zip if that is said or its name does."""
+    """Return the paths of a sample at `out`, as a zip if requested or by its name."""
     name = out.name.removesuffix(".zip")
     if not name or name == "..":
         raise SampleError(f"{out}: expected a path that ends in a name")
@@ -184,7 +184,7 @@ def refuse_what_is_not_ours(record: SampleRecord | None, paths: SamplePaths) -> 
 
 
 def refuse_foreign_files(record: SampleRecord | None, paths: SamplePaths, names: Iterable[str]) -> None:
-    """SampleError unless the places of further files of truth are free, or hold those of the sample that is there."""
+    """Raise SampleError unless the truth files are missing, or belong to the present sample."""
     known = record.beside if record is not None else {}
     for path in (paths.truth_file(name) for name in names if name not in known):
         if path.exists() or path.is_symlink():

@@ -141,7 +141,7 @@ def _writer(dataset: str) -> Writer:
 
 
 def complete_options(dataset: str, options: SampleOptions) -> SampleOptions:
-    """The options with all settings of a dataset, checked; SampleError names what is wrong."""
+    """Return the options with all settings of a dataset, checked; SampleError names what is wrong."""
     return _complete(_writer(dataset), dataset, options)
 
 
@@ -160,7 +160,7 @@ def _complete(writer: Writer, dataset: str, options: SampleOptions) -> SampleOpt
 
 
 def _as_type_of(name: str, value: Value, default: Value) -> Value:
-    """A setting's value, given as such or as text, in the type of its default."""
+    """Convert a setting's value, typed or as text, to the type of its default."""
     text = str(value).strip()
     if isinstance(default, bool):
         if text.lower() not in ("true", "false"):
@@ -190,7 +190,7 @@ def _clear_away(archive: Path) -> None:
 
 @contextmanager
 def _scratch_folder(archive: Path) -> Iterator[Path]:
-    """A folder `.<name>.partial-<pid>` on the same disk, gone in the end whatever happens, locked until then."""
+    """Yield a locked folder `.<name>.partial-<pid>` on the same disk, removed in the end."""
     scratch = archive.with_name(PARTIAL.format(archive.name) + str(os.getpid()))
     try:
         scratch.mkdir()
@@ -205,7 +205,7 @@ def _scratch_folder(archive: Path) -> Iterator[Path]:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder; whether no other process does."""
+    """Hold the lock of a folder; yield whether no other process holds it."""
     descriptor = os.open(folder, os.O_RDONLY)
     is_ours = False
     try:

@@ -81,7 +81,7 @@ def read_log(path: Path) -> dict[str, Any]:
 
 
 def numbered_stream(*times_us: int, prefix: str = "", kind: str = STATE) -> Stream:
-    """Samples that are told apart by their number."""
+    """A stream of samples that differ in their number."""
     return kind, [(time, {"number": f"{prefix}{index}"}) for index, time in enumerate(times_us)]
 
 

@@ -22,7 +22,7 @@ HALF_BEAM_DEG = 1.5
 
 
 def sensor_transform(rpy_deg: tuple[float, float, float], position_m: tuple[float, float, float]) -> Array:
-    """A sensor in the base (4, 4)."""
+    """Transform of a sensor in the base (4, 4)."""
     return transform_from_rotation(rotation_from_fixed_xyz(np.radians(rpy_deg)), position_m)
 
 

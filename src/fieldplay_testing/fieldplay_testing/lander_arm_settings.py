@@ -10,7 +10,7 @@ from fieldplay.core.yaml_safe import LOADER
 
 
 def arm_description() -> dict[str, Any]:
-    """The whole description."""
+    """Load the complete description."""
     files = (folder / "datasets" / "ida.yaml" for folder in config_folders())
     description: dict[str, Any] = yaml.load(next(filter(Path.is_file, files)).read_text("utf-8"), LOADER)
     return description

@@ -54,7 +54,7 @@ def make(msgtype: str, **members: Any) -> Any:
 
 
 def stamped_message(msgtype: str, stamp_ns: int, frame: str, **members: Any) -> Any:
-    """A message with a header."""
+    """Make a message with a header."""
     sec, nanosec = divmod(stamp_ns, 10**9)
     head = {"header__stamp__sec": sec, "header__stamp__nanosec": nanosec, "header__frame_id": frame}
     return make(msgtype, **head, **members)

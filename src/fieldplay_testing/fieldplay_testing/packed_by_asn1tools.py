@@ -54,6 +54,6 @@ def of_asn1(value: Any) -> Any:
 
 
 def pack_sample(kind: str, value: Any, *, size: int = 0, prefix: str = "asn1Scc") -> dict[str, Any]:
-    """A sample of asn1_bitstream; `size` bytes, of which those behind the value are zero, or no more than needed."""
+    """Make a sample of asn1_bitstream of `size` bytes, filled with zeros, or no longer than needed."""
     data = bytes(CODER.encode(kind, of_asn1(value)))
     return {"serialization_method": 0, "type": f"{prefix}{kind}", "data": list(data.ljust(size, b"\0"))}

@@ -28,7 +28,7 @@ Streams = dict[str, tuple[str, list[Any]]]
 
 
 def pack(data: Any) -> bytes:
-    """As the old packer wrote: no bin, no str8."""
+    """Pack as the old packer: no bin, no str8."""
     return bytes(msgpack.packb(data, use_bin_type=False))
 
 

@@ -28,7 +28,7 @@ def wander(count: int, *, seed: int = 0, step_m: float = 0.05) -> Array:
 
 
 def drift_trajectory(truth: Array, *, seed: int = 1) -> Array:
-    """What an odometry makes of a way: its motions with errors, from another start."""
+    """Return a trajectory as an odometry has it: with errors in its motions, from another start."""
     random = np.random.default_rng(seed)
     motions = np.linalg.inv(truth[:-1]) @ truth[1:]
     errors = transforms(

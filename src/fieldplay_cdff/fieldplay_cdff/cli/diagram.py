@@ -92,7 +92,7 @@ def _with_chains(file: Path, description: Description) -> Catalogue:
 
 
 def _same_folder(file: Path, description: Description, issues: list[Defect]) -> Iterator[Description]:
-    """The descriptions of the chain's DFNs in the folder of the chain's own, where they are called as the DFN is."""
+    """Yield the descriptions of the chain's DFNs in the chain's folder that are named like their DFN."""
     names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps)
     for path in (file.with_name(f"{name}{end}") for name in names if PLAIN_NAME.fullmatch(name) for end in ENDS):
         if not path.is_file() or path.samefile(file):

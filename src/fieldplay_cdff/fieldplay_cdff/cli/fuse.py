@@ -176,7 +176,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     with ProductStore(chosen.products, is_written=True, report=note) as store:
         keeper = ProductKeeper(store, graph, outputs, sources)
         yield keeper
-        print_message(f"{chosen.products}: {pluralize(keeper.kept, 'product')} kept")
+        print_message(f"{chosen.products}: {pluralize(keeper.stored, 'product')} kept")
 
 
 def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:
@@ -192,7 +192,7 @@ def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> An
 
 
 def _require_output_paths(chosen: argparse.Namespace) -> None:
-    """UsageError where an output cannot be."""
+    """Raise UsageError where an output cannot be written."""
     require_output(chosen.archive, chosen.out, overwrite=chosen.overwrite)
     files = {
         chosen.tum: (".tum", ".txt"),
@@ -253,7 +253,7 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
 
 
 def _height_errors(result: Any) -> dict[str, Any]:
-    """The heights against true ones, where there are any."""
+    """Compare the heights with the true ones, if there are any."""
     return {"dem": result.heights.as_dict()} if result.heights else {}
 
 
@@ -283,7 +283,7 @@ def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: A
 
 
 def _print_issues(pipeline: Any, result: Any) -> None:
-    """What was skipped and what failed, each with its place, as far as it is not too much."""
+    """Print what was skipped and what failed, each with its location, up to a limit."""
     from fieldplay_cdff.pipeline.run import MOST_FAILURES
 
     for line in result.notes:

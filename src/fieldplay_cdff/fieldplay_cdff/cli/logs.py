@@ -223,7 +223,7 @@ TOOLS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 @contextmanager
 def open_logs_with_issues(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
-    """Logs, and what is wrong with them."""
+    """Open logs and collect their issues."""
     require_there(paths)
     issues: list[Defect] = []
     notes: list[str] = []
@@ -242,6 +242,6 @@ def require_there(paths: Sequence[Path]) -> None:
 
 
 def print_issues(issues: Sequence[Defect]) -> None:
-    """A line for each."""
+    """Print one line for each issue."""
     for issue in issues:
         note(str(issue))

@@ -91,7 +91,7 @@ def _stamp(text: str) -> int:
 
 
 def _print_none(chosen: argparse.Namespace, store: "ProductStore") -> int:
-    """Nothing is meant: said with what there is; to list none is no fault."""
+    """Print that there are no products; an empty list is no error."""
     kinds = ", ".join(f"{number} of kind {kind}" for kind, number in store.kinds.items())
     text = f"{chosen.folder}: no product is like this; it has {kinds or 'none'}"
     if chosen.word != "list":

@@ -55,7 +55,7 @@ def _chain_issues(description: Description, chain: ProcessingChain, catalogue: C
 
 
 def _step_issues(step: Step, listed: Collection[str], catalogue: Catalogue, *, is_named: bool) -> Iterator[LineIssue]:
-    """Faults of one step; where steps have names, one that is not listed says nothing of what it is."""
+    """Yield the issues of one step; a step that is not listed has no known types."""
     if not step.is_listed:
         there = f"; listed are {', '.join(listed)}" if listed else ", and there is no list of them"
         yield (

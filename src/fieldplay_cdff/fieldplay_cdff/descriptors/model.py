@@ -175,13 +175,13 @@ class Catalogue:
 
 @lru_cache(maxsize=1)
 def published_catalogue() -> Catalogue:
-    """The steps that come with the framework."""
+    """The steps of the framework."""
     return _catalogue("dfns")
 
 
 @lru_cache(maxsize=1)
 def known_catalogue() -> Catalogue:
-    """The steps that come with the framework, and those of our own that hold them together."""
+    """The steps of the framework and our own adapters between them."""
     return _catalogue("dfns", "own")
 
 
@@ -233,7 +233,7 @@ def do_differ(one: str, other: str) -> bool:
 def type_issues(
     description: Description, chain: ProcessingChain, catalogue: Catalogue
 ) -> Iterator[tuple[Connection, str]]:
-    """The connections of a chain whose ends have different types, with what is wrong in words."""
+    """Yield the connections of a chain whose ends have different types, with a message."""
     for connection in chain.connections:
         source, target = end_types(description, chain, connection, catalogue)
         if do_differ(source, target):
@@ -242,7 +242,7 @@ def type_issues(
 
 
 def feed_issues(description: Description, feeds: Mapping[str, InputFeed]) -> Iterator[tuple[int, str]]:
-    """The inputs of a chain, by their lines, that take another type than the stream of a log that feeds them."""
+    """Yield the inputs of a chain whose type differs from that of the log stream that feeds them, with their lines."""
     for port in description.inputs:
         feed = feeds.get(port.name)
         if feed is not None and do_differ(feed.type, port.shown_type):
@@ -252,7 +252,7 @@ def feed_issues(description: Description, feeds: Mapping[str, InputFeed]) -> Ite
 def end_types(
     description: Description, chain: ProcessingChain, connection: Connection, catalogue: Catalogue
 ) -> tuple[str, str]:  # fmt: skip
-    """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
+    """Return the types of the source's output and of the target's input, as written; "" where unknown."""
     dfns = {step.id: catalogue.meant(step.dfn) for step in chain.steps}
 
     def type_of(end: End, seen: frozenset[str], *, is_source: bool) -> str:
@@ -275,7 +275,7 @@ def end_types(
 
 
 def port_label(end: End) -> str:
-    """A port, with the step that it is of."""
+    """Name a port together with its step."""
     return f"{end.step}.{end.port}" if end.step else end.port
 
 

@@ -58,7 +58,7 @@ def reason_of(error: ArchiveError) -> str:
 
 
 class StereoIssues:
-    """Refuses pictures that show nothing, and measures once whether a pair is rectified."""
+    """Rejects images without texture, and measures once whether a pair is rectified."""
 
     def __init__(self) -> None:
         self._last: dict[str, Frame] = {}
@@ -72,7 +72,7 @@ class StereoIssues:
             raise UnusableInputError(message, reason=DARK_IMAGE)
 
     def add(self, port: str, frame: Frame) -> str:
-        """What is to be told once both pictures of a pair are there; "" where nothing is."""
+        """Return a warning once both images of a pair have arrived; "" where there is none."""
         if not self._left:
             return ""
         self._last[port] = frame
@@ -150,7 +150,7 @@ class StereoCamera:
         )
 
     def rectify(self, frame: Frame) -> Frame:
-        """The frame with its camera, rectified if it is not."""
+        """Return the frame with its camera, rectified if it is not."""
         image = self._rectification.image(frame.image)
         return replace(frame, image=image, camera=self.camera, baseline_m=self.baseline_m)
 
@@ -281,7 +281,7 @@ class PortReader:
         self._decoders: dict[str, RecordDecoder] = {}
 
     def add_camera_info(self, source: PortSource, data: bytes, log_ns: int) -> None:
-        """A CameraInfo; ArchiveError names what is wrong with it."""
+        """Add a CameraInfo; raise ArchiveError if it is invalid."""
         framed = self._record_with_frame(INFO, data, log_ns)
         if framed is None or not isinstance(framed.record, CameraInfos):
             raise ArchiveError(f"{source.info}: its bytes cannot be read as {INFO}")
@@ -326,7 +326,7 @@ class PortReader:
         return {side: each.camera for side, each in models.items() if side}, baseline_m
 
     def read(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
-        """A message and its stamp; None where it is not taken."""
+        """Decode a message and its stamp; None where it is not used."""
         source = self.sources[topic]
         if source.kind == FRAME and not self._nth.takes(source.port):
             return None

@@ -90,7 +90,7 @@ def _known_times(times_ns: Int64Array) -> Int64Array:
 
 
 def settings_files(path: Path, note: Note) -> list[str]:
-    """The files of settings that belong to a log: those that are called as it is, else the only ones of its folder."""
+    """Return the settings files of a log: those named like it, else the only ones of its folder."""
     return [name for kind in KINDS for name in _chosen(path, kind, note)]
 
 
@@ -130,7 +130,7 @@ def _prefixes(stem: str) -> Iterator[str]:
 
 
 def _sibling_names(path: Path) -> list[str]:
-    """The logs and settings of a log's folder, itself among them; none where nobody may look."""
+    """Return the logs and settings in a log's folder, itself among them; none where the folder cannot be read."""
     try:
         return sorted(name for name in os.listdir(path.parent) if LOG.fullmatch(name))
     except OSError:
@@ -256,7 +256,7 @@ def log_names(files: Files, note: Callable[[str], None] = lambda text: None) -> 
 
 
 def add_settings_files(log: Log, path: Path, report: Report, note: Callable[[str], None]) -> None:
-    """Take the settings that lie beside a log which is given alone as if they had been given with it."""
+    """Add the settings files next to a single log as if they had been given with it."""
     names = settings_files(path, note)
     if not names:
         return

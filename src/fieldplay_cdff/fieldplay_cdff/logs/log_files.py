@@ -36,7 +36,7 @@ class LogFiles:
     def __init__(self, files: Files) -> None:
         self.blocks = BlockCache()  # of samples of these files
         self._files = files
-        self._kept: OrderedDict[tuple[str, Hashable], list[BinaryIO]] = OrderedDict()
+        self._open_files: OrderedDict[tuple[str, Hashable], list[BinaryIO]] = OrderedDict()
         self._count = 0
         self._lock = threading.Lock()
 
@@ -67,7 +67,7 @@ class LogFiles:
 
     def _take(self, key: tuple[str, Hashable]) -> BinaryIO | None:
         with self._lock:
-            file = self._kept.get(key)
+            file = self._open_files.get(key)
             if not file:
                 return None
             self._count -= 1
@@ -75,24 +75,24 @@ class LogFiles:
 
     def _put_back(self, key: tuple[str, Hashable], file: BinaryIO) -> None:
         with self._lock:
-            self._kept.setdefault(key, []).append(file)
-            self._kept.move_to_end(key)
+            self._open_files.setdefault(key, []).append(file)
+            self._open_files.move_to_end(key)
             self._count += 1
             while self._count > MAXIMUM_CACHED:
-                oldest = next(iter(self._kept.values()))
+                oldest = next(iter(self._open_files.values()))
                 if oldest:
                     oldest.pop().close()
                     self._count -= 1
                 else:
-                    self._kept.popitem(last=False)
+                    self._open_files.popitem(last=False)
 
     def close(self) -> None:
         with self._lock:
-            for files in self._kept.values():
+            for files in self._open_files.values():
                 for file in files:
                     with suppress(OSError):
                         file.close()
-            self._kept.clear()
+            self._open_files.clear()
             self._count = 0
 
 
@@ -122,7 +122,7 @@ class InflatedFile(io.RawIOBase):
 
     @property
     def source_position(self) -> int:
-        """How far the packed file is read."""
+        """How far the packed file is read, in bytes."""
         return self._file.tell()
 
     def readable(self) -> bool:

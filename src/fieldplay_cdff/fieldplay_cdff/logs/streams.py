@@ -159,7 +159,7 @@ class LogStream(TimedRows):
         return int(first[0]), int(last[-1])
 
     def _offsets(self, rows: PartRows) -> Int64Array:
-        """Where samples begin, and where the last ends (n + 1,); of a flattened log, as if they were in rows."""
+        """Offsets of samples, and where the last one stops (n + 1,); of a flattened log, as if it were in rows."""
         part = self.parts[rows.part_index].part
         if part.columns:
             return mean_bytes(part) * np.arange(rows.low, rows.high + 1)

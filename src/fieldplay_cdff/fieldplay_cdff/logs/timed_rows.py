@@ -89,7 +89,7 @@ class TimedRows:
         return _in_ns(_concatenate([self._own(rows) for rows in parts]), self._own_unit)
 
     def logged_ns(self, start: int = 0, end: int | None = None) -> Int64Array:
-        """When the rows (n,) were logged; where that is missing, their own times."""
+        """Logging times of the rows (n,); where one is missing, the row's own time."""
         end = len(self) if end is None else end
         times = _in_ns(
             _concatenate([self._logged_times(rows) for rows in self._part_rows(start, end)]), self.logged_unit

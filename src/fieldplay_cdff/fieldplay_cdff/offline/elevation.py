@@ -110,7 +110,7 @@ def frame_t_camera(
 def elevation_in_frame(
     data: FieldData, cloud: Cloud, reader: PortReader, at_ns: int, options: HeightOptions
 ) -> tuple[ElevationGrid, str]:
-    """Heights of a cloud in the frame that a camera had at a time, and in which frame they are, in words."""
+    """Return heights of a cloud in the frame that a camera had at a time, and the description of that frame."""
     edges = [*data.tf_static, *reader.edges]
     if options.by:
         frame, placed = frame_t_camera(data, options.by, reader.camera_frame, at_ns, edges)
@@ -130,7 +130,7 @@ def elevation_of(cloud: Cloud, up_t_scene: Array, cell_m: float) -> ElevationGri
 
 
 def shift_grid(grid: ElevationGrid, origin: Sequence[float]) -> ElevationGrid:
-    """The grid where its frame's origin is at east, north and up of another."""
+    """Return the grid with its frame's origin moved by east, north and up."""
     layers = {name: getattr(grid, name) + origin[2] for name in ("mean", "lowest", "highest")}
     return replace(grid, x_m=grid.x_m + origin[0], y_m=grid.y_m + origin[1], **layers)
 

@@ -81,7 +81,7 @@ def _grid(image: Any, grid_position: Any) -> ElevationGrid:
 
 
 def _image_files(message: Any) -> dict[str, bytes]:
-    """A PNG; a TIFF of numbers that PNG does not have."""
+    """Return a PNG, or a TIFF where PNG cannot hold the numbers."""
     if message.encoding in NUMBERS and not message.is_bigendian:
         kind = np.dtype(NUMBERS[message.encoding])
         rows = np.frombuffer(message.data, np.uint8).reshape(message.height, message.step)

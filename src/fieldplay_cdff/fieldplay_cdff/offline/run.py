@@ -152,7 +152,7 @@ class BatchedBag:
 
 
 def latched_qos() -> Qos:
-    """The quality of service of what late listeners are given too."""
+    """The quality of service for late subscribers."""
     return Qos(durability="transient_local", depth=1)
 
 
@@ -174,7 +174,7 @@ class FusionRun:
         self._has_edges = False
 
     def passthrough(self) -> dict[str, str]:
-        """The topics that are written as they are: those asked for; else the static tree and all odometry."""
+        """Return the topics that are copied unchanged: the requested ones; else the static tree and all odometry."""
         requested = re.compile(self.part.passthrough)
         return {
             name: topic.type
@@ -287,7 +287,7 @@ class FusionRun:
 
 
 def run_fusion(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> FusionResult:
-    """Run a pipeline, and write a bag of what comes out and of what is passed on."""
+    """Run a pipeline, and write its outputs and the copied topics into a bag."""
     pipeline = run.pipeline
     with BagWriter(out, overwrite=overwrite, custom_data=run.data.custom_data) as writer:
         result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passthrough(), **run.outputs.topics()}))

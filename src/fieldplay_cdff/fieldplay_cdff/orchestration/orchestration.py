@@ -204,12 +204,12 @@ class Preference:
         self._since_s = 0.0  # of the present choice
 
     def start(self, now_s: float) -> None:
-        """The preferred one begins, and has as long as is given to it to be good."""
+        """Start the preferred pipeline, and its grace time to become good."""
         self.is_fallen_back = False
         self._good_s = self._bad_s = self._since_s = now_s
 
     def receive_quality(self, quality: float, now_s: float) -> None:
-        """What the preferred pipeline says of its quality; NaN is bad."""
+        """Receive a quality of the preferred pipeline; NaN is bad."""
         if now_s - max(self._good_s, self._bad_s) > self.policy.seconds:
             self._bad_s = now_s  # it was silent until now
         if quality >= self.policy.quality:
@@ -239,7 +239,7 @@ class Preference:
 
     @property
     def requested(self) -> dict[str, bool]:
-        """Which of both are to be active."""
+        """Which of both pipelines are to be active."""
         policy = self.policy
         return {policy.prefer: not self.is_fallen_back or policy.keep, policy.fallback: self.is_fallen_back}
 
@@ -319,7 +319,7 @@ class Orchestration:
         return self.pipelines[name]
 
     def receive_state(self, name: str, state: str) -> None:
-        """What a pipeline says of its state, or that it does not answer."""
+        """Receive the state of a pipeline, or that it does not answer."""
         own = self.pipelines[name]
         if own.transition and state != GONE:
             return  # how that ends is told besides
@@ -333,21 +333,21 @@ class Orchestration:
         own.state = state
 
     def receive_failure(self, name: str, message: str) -> None:
-        """What a pipeline says of a failure, such as which step hangs."""
+        """Receive a failure of a pipeline, such as a hanging step."""
         own = self.pipelines[name]
         if message and message != own.message:
             own.message = message
             self.news.append(f"{name}: {message}")
 
     def receive_quality(self, name: str, quality: float, now_s: float) -> None:
-        """What a pipeline says of its quality."""
+        """Receive the quality of a pipeline."""
         self.pipelines[name].quality = quality
         for preference in self._preferences:
             if preference.policy.prefer == name and self.pipelines[name].state == ACTIVE:
                 preference.receive_quality(quality, now_s)
 
     def start_transition(self, step: NeededTransition) -> None:
-        """A transition is under way."""
+        """Note that a transition is under way."""
         self.pipelines[step.pipeline].transition = step.transition
 
     def forget(self, name: str) -> None:
@@ -371,7 +371,7 @@ class Orchestration:
                 preference.start(now_s)
 
     def needed_transitions(self, now_s: float) -> list[NeededTransition]:
-        """The transitions that are to be asked for now: first those that make room."""
+        """Return the transitions to request now: first those that free threads."""
         for preference in self._preferences:
             self._apply(preference, now_s)
         transitions = [

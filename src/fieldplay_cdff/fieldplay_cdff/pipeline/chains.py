@@ -175,7 +175,7 @@ def source_of(path_or_name: str | Path, depth: int = 0, sibling: Path | None = N
 
 
 def raise_issues(issues: list[Defect]) -> None:
-    """A UsageError of all faults, in the order of their lines."""
+    """Raise a UsageError with all issues, in the order of their lines."""
     if issues:
         messages = [str(issue) for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0))]
         more = [f"and {len(messages) - MAXIMUM_REPORTED} more"] if len(messages) > MAXIMUM_REPORTED else []

@@ -32,7 +32,7 @@ class Configuration:
         return step in self.settings or step in self.implementations
 
     def location(self, step: str) -> str:
-        """Where something is said of a step, for a message."""
+        """Return where a step is set, for a message."""
         return f"{self.file}: " if self.file and self.names(step) else ""
 
     def and_then(self, other: "Configuration") -> "Configuration":
@@ -61,12 +61,12 @@ class Configuration:
 
 
 def merge_groups(first: Groups, then: Groups) -> dict[str, dict[str, Any]]:
-    """Parameters of both, by group and name; the latter's count."""
+    """Merge parameters by group and name; the latter ones override."""
     return {group: {**first.get(group, {}), **then.get(group, {})} for group in dict.fromkeys((*first, *then))}
 
 
 def settings_of_arguments(arguments: Iterable[str]) -> Configuration:
-    """STEP.GROUP.NAME=VALUE, each; a value is written as in YAML. STEP=IMPLEMENTATION names who does a step."""
+    """Parse STEP.GROUP.NAME=VALUE with values as in YAML, and STEP=IMPLEMENTATION."""
     configuration = Configuration()
     for word in arguments:
         name, equals, text = word.partition("=")

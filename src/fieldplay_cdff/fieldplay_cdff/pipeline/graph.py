@@ -172,7 +172,7 @@ def _usual(chain: ProcessingChain, catalogue: Catalogue) -> ProcessingChain:
 
 
 def _configure_chain(chain: ProcessingChain, configuration: Configuration) -> ProcessingChain:
-    """The chain with what is set from outside; parameters of another implementation have no meaning for this one."""
+    """Apply the configuration to the chain; parameters of another implementation are dropped."""
     there = {step.id: step for step in chain.steps}
     steps = []
     for step in chain.steps:
@@ -225,7 +225,7 @@ def _without_optional(chain: ProcessingChain, configuration: Configuration, cata
 
 
 def _chain_issues(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
-    """What keeps a chain from being run, by lines."""
+    """Yield what keeps a chain from being run, by lines."""
     for connection, message in type_issues(description, chain, catalogue):
         yield connection.line, message
     for target, count in Counter(each.target for each in chain.connections).items():
@@ -246,7 +246,7 @@ def _chain_issues(description: Description, chain: ProcessingChain, catalogue: C
 
 
 def _product_issues(description: Description) -> Iterator[tuple[int, str]]:
-    """What is wrong with how outputs are kept."""
+    """Yield the issues of how outputs are stored, by lines."""
     for port in description.outputs:
         mark = port.product
         if mark is None:

@@ -55,7 +55,7 @@ class StampValidator:
         self._suspect: int | None = None
 
     def issue(self, stamp_ns: int) -> str:
-        """What is wrong with the next stamp; "" where nothing is."""
+        """Return what is wrong with the next stamp; "" where nothing is."""
         last, suspect = self._last, self._suspect
         if last is None or 0 < stamp_ns - last <= JUMP_NS:
             self._last, self._suspect = stamp_ns, None
@@ -101,7 +101,7 @@ class PairedInputs:
         self._periods: deque[int] = deque(maxlen=PERIODS)
 
     def add(self, port: str, stamp_ns: int, value: Any) -> list[SyncedInputs]:
-        """What belongs together, now that this is there."""
+        """Add an input; return the sets that it completes."""
         own = self.waiting[port]
         own.append(Arrival(stamp_ns, value, time.monotonic()))
         if len(own) > WAITING:
@@ -216,7 +216,7 @@ class PipelineInputs:
         return self._paired.unequal
 
     def add(self, port: str, stamp_ns: int, value: Any) -> list[SyncedInputs]:
-        """The sets that are whole now that this is there."""
+        """Add an input; return the sets that it completes."""
         policy = self._ports[port].policy
         if policy == HOLD:
             return [SyncedInputs({port: value}, stamp_ns, time.monotonic(), is_held=True)]
@@ -263,7 +263,7 @@ class LiveQueue:
     """
 
     def __init__(self, inputs: Mapping[str, InputPort], most: int) -> None:
-        self.heard, self.dropped, self.skipped = Counter[str](), Counter[str](), Counter[str]()
+        self.received, self.dropped, self.skipped = Counter[str](), Counter[str](), Counter[str]()
         self.notes: deque[str] = deque(maxlen=MAXIMUM_REPORTED)  # stamps that cannot be
         self._most = max(1, most)
         self._inputs = PipelineInputs(inputs, self._drop, self._refuse)
@@ -273,7 +273,7 @@ class LiveQueue:
     def put(self, port: str, stamp_ns: int, value: Any) -> None:
         """One more at a port."""
         with self._changed:
-            self.heard[port] += 1
+            self.received[port] += 1
             for each in self._inputs.add(port, stamp_ns, value):
                 self._waiting.append(each)
                 self._make_room()

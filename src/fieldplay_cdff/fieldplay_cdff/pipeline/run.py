@@ -169,7 +169,7 @@ class Pipeline:
         self._in_a_row: Counter[str] = Counter()
         self._last_ns = 0
         runs = [node for node in self.graph.nodes if node.trigger or node.hz]
-        self._kept = {source for node in runs for source in node.inputs.values()}
+        self._used_sources = {source for node in runs for source in node.inputs.values()}
         self._fresh_for: dict[str, bool] = {node.id: False for node in runs if node.hz}
 
     def _statistics(self) -> RunStatistics:
@@ -274,7 +274,7 @@ class Pipeline:
 
     def _wave(self, wave: Activation) -> list[PipelineOutput]:
         """All that one set of inputs brings about: level by level, at last what is given later."""
-        self._latest.update({end: value for end, value in wave.new.items() if end in self._kept})
+        self._latest.update({end: value for end, value in wave.new.items() if end in self._used_sources})
         for level in self.graph.levels:
             ready = [(node, values) for node in level if (values := self._inputs(node, wave)) is not None]
             ready = [each for each in ready if not self._is_as_before(*each, wave)]
@@ -334,7 +334,7 @@ class Pipeline:
         return bool(values) and all(port in values for port in node.mandatory)
 
     def _call_steps(self, ready: Sequence[tuple[GraphNode, Mapping[str, Any]]]) -> list[Call]:
-        """Steps called, at the same time where there are threads; CPU time is that of all threads."""
+        """Call steps, in parallel where there are threads; CPU time is that of all threads."""
         if not ready:
             return []
         start = time.process_time()
@@ -368,10 +368,10 @@ class Pipeline:
         else:
             wave.old.update(new)
             self._last_calls[call.node.id] = (call.inputs, new)
-        self._latest.update({end: value for end, value in new.items() if end in self._kept})
+        self._latest.update({end: value for end, value in new.items() if end in self._used_sources})
 
     def _count_outputs(self, call: Call, wave: Activation) -> dict[End, Any]:
-        """What came out of a call, which is counted."""
+        """Count and return the outputs of a call."""
         own = self.statistics.steps[call.node.id]
         own.calls += 1
         own.wall_s.add(call.wall_s)

@@ -104,7 +104,7 @@ class RunStatistics:
 
     @property
     def input_sets(self) -> int:
-        """Sets of inputs that came, those that could not be used among them."""
+        """Number of input sets that came, unusable ones included."""
         unused = sum(count for reason, count in self.refused.items() if reason != NO_RESULT)
         return max([self.waves + unused, *self.inputs.values()])
 
@@ -129,7 +129,7 @@ class RunStatistics:
         }  # fmt: skip
 
     def unmatched_inputs(self) -> list[str]:
-        """What is to be told of how inputs were put together: what had no partner, and whose stamps differ."""
+        """Describe inputs without a partner, and pairs whose stamps differ."""
         lines = []
         if self.dropped:
             counts = ", ".join(
@@ -141,7 +141,7 @@ class RunStatistics:
         return lines
 
     def as_texts(self) -> dict[str, str]:
-        """As names and texts, for diagnostics."""
+        """Return the statistics as names and texts, for diagnostics."""
         texts = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
         named = {"given": self.inputs, "dropped": self.dropped, "skipped": self.skipped, "refused": self.refused}
         for name, counts in named.items():

@@ -36,7 +36,7 @@ Location = tuple[int, int]  # the block of a message in its bag, and where it be
 
 
 class ProductIndexError(StoreError):
-    """An index that does not serve: damaged, or of another version."""
+    """An unusable index: damaged, or of another version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class ProductIndex:
         return (row[0] if row else 0) + 1
 
     def add(self, product: Product, part: str, locations: Sequence[Location]) -> Product:
-        """Put a product in; where its number is another's it gets a new one."""
+        """Add a product; where its number is taken it gets a new one."""
         taken = self._database.execute("SELECT 1 FROM products WHERE id = ?", (product.id,)).fetchone()
         product = replace(product, id=self.next_id()) if taken or not product.id else product
         corners = [None] * 6 if product.extent is None else [*product.extent.least, *product.extent.most]
@@ -143,7 +143,7 @@ class ProductIndex:
         return {name: KnownPart(size=size, is_open=bool(is_open)) for name, size, is_open in rows}
 
     def set_part(self, name: str, size: int, *, is_open: bool) -> None:
-        """What a part is like."""
+        """Set the size and state of a part."""
         self._database.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, size, int(is_open)))
 
     def drop_part(self, name: str) -> None:
@@ -170,7 +170,7 @@ class ProductIndex:
         yield from self._read("SELECT part, places, record, id FROM products WHERE part = ? ORDER BY id", (part,))
 
     def query(self, query: ProductQuery) -> Iterator[IndexedProduct]:
-        """The products that are asked for, by their stamps."""
+        """Yield the products of a query, by their stamps."""
         where, values = _condition(query)
         columns = "part, places, record, id"
         if query.newest is None:
@@ -180,7 +180,7 @@ class ProductIndex:
         yield from self._read(f"SELECT {columns} FROM ({last}) ORDER BY stamp_ns, id", (*values, query.newest))
 
     def count(self, query: ProductQuery) -> int:
-        """How many products are asked for."""
+        """Return how many products match a query."""
         where, values = _condition(query)
         with self._database_errors():
             (number,) = self._database.execute(f"SELECT count(*) FROM products WHERE {where}", values).fetchone()

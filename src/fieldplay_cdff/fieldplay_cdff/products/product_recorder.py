@@ -79,7 +79,7 @@ class ProductKeeper:
     ) -> None:
         if not graph.products:
             raise StoreError(f"{graph.name} marks no output as a product, so there is nothing to keep")
-        self.kept = 0
+        self.stored = 0
         self._store, self._marks, self._outputs = store, graph.products, outputs
         self._producer, self._full_name = producer_of(graph), full_name
         self._sources = {port: full_name(topic) for port, topic in sources.items()}
@@ -90,7 +90,7 @@ class ProductKeeper:
         self._held: dict[str, OutputSet] = {}
 
     def receive_input(self, port: str, stamp_ns: int) -> None:
-        """Something went in at a port."""
+        """Receive an input at a port."""
         for spans in self._spans.values():
             first_ns, last_ns = spans.get(port, (stamp_ns, stamp_ns))
             spans[port] = min(first_ns, stamp_ns), max(last_ns, stamp_ns)
@@ -153,7 +153,7 @@ class ProductKeeper:
         self._spans[port] = {  # of what is there already of the next
             name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > outputs.stamp_ns
         }
-        self.kept += 1
+        self.stored += 1
 
 
 def _transform(value: Any) -> tuple[Array, Array] | None:

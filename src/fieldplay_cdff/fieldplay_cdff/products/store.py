@@ -101,7 +101,7 @@ class PartWriter:
                 raise
 
     def add(self, product: Product, messages: Sequence[ProductMessage]) -> list[Location]:
-        """Put a product behind those before, in a chunk of its own; where its messages lie."""
+        """Append a product in a chunk of its own; return the locations of its messages."""
         text = product.text().encode()
         record = TEXT_HEAD.pack(0, 1, 0, len(text) + 1) + text + b"\0"
         whole = [*messages, ProductMessage(RECORDS, TEXT, record)]
@@ -254,7 +254,7 @@ class ProductStore:
         part_bytes: int = PART_BYTES,
         part_products: int = PART_PRODUCTS,
     ) -> None:
-        self.folder, self._tell = folder, report
+        self.folder, self._report = folder, report
         self._most_bytes, self._most_products = part_bytes, part_products
         self._writer: PartWriter | None = None
         self._reader: PartReader | None = None
@@ -294,7 +294,7 @@ class ProductStore:
             return ProductIndex(path)
         except ProductIndexError as error:
             issue = str(error)
-            self._tell(f"{error}; it is made anew of the bags")
+            self._report(f"{error}; it is made anew of the bags")
             with suppress(OSError, StoreError):
                 path.unlink()
                 path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
@@ -327,7 +327,7 @@ class ProductStore:
 
     def _take_news(self, gone: Sequence[str], unknown: Sequence[str]) -> None:
         for name in gone:
-            self._tell(f"{part_file(self.folder, name)} is gone, and what it held")
+            self._report(f"{part_file(self.folder, name)} is gone, and what it held")
             self._index.drop_part(name)
         for name in unknown:
             if self._is_news(name):  # another process may have been faster
@@ -366,15 +366,15 @@ class ProductStore:
         self._index.set_part(name, self._size(name), is_open=is_open)
         self._report_issues(name, issues)
         if reader.is_cut and not is_open:
-            self._tell(f"{reader.path} was cut off: {count} products in it are whole")
+            self._report(f"{reader.path} was cut off: {count} products in it are whole")
             if self._is_writable:
                 self._rewrite(name)
 
     def _report_issues(self, name: str, issues: Sequence[str]) -> None:
         for issue in issues[:MAXIMUM_REPORTED]:
-            self._tell(issue)
+            self._report(issue)
         if len(issues) > MAXIMUM_REPORTED:
-            self._tell(f"{part_file(self.folder, name)}: {len(issues) - MAXIMUM_REPORTED} more faults")
+            self._report(f"{part_file(self.folder, name)}: {len(issues) - MAXIMUM_REPORTED} more faults")
 
     def _rewrite(self, name: str) -> None:
         """Write a part anew with what the index has of it; without a product it goes."""
@@ -423,7 +423,7 @@ class ProductStore:
                 self._rewrite(writer.name)
 
     def add(self, product: Product, messages: Sequence[ProductMessage]) -> Product:
-        """Keep a product, which gets its number; StoreError where it cannot be kept, and then nothing of it is."""
+        """Store a product, which gets its number; raise StoreError where it cannot be stored completely."""
         if not self._is_writable:
             raise StoreError(f"{self.folder} is open for reading")
         writer = self._writer
@@ -447,11 +447,11 @@ class ProductStore:
         return writer
 
     def query(self, query: ProductQuery = EVERYTHING) -> Iterator[Product]:
-        """The products that are asked for, by their stamps, one by one."""
+        """Yield the products of a query, by their stamps."""
         return (indexed.product for indexed in self._index.query(query))
 
     def count(self, query: ProductQuery = EVERYTHING) -> int:
-        """How many products are asked for."""
+        """Return how many products match a query."""
         return self._index.count(query)
 
     @property

@@ -99,7 +99,7 @@ class Bundle:
         return float(np.sqrt(np.mean(inner**2) / numbers)) if len(inner) else np.inf
 
     def inlier_fraction(self, limit: float) -> float:
-        """The share of all that is seen which is off by no more than a limit."""
+        """The fraction of all observations with an error of at most a limit."""
         seen = np.isfinite(self.errors)
         return float(np.mean(self.errors[seen] <= limit)) if seen.any() else 0.0
 
@@ -158,7 +158,7 @@ def first_poses(points: Array, *, seed: int) -> tuple[Array, Mask]:
 def adjust_bundle(
     rig: StereoRig, pixels: Array, poses: Array, points: Array, *, huber_px: float, most_steps: int = 50
 ) -> Bundle:
-    """Poses and points from which pixels (n, k, 4) follow best; what is off by more than `huber_px` weighs less.
+    """Return poses and points that fit pixels (n, k, 4) best; errors beyond `huber_px` have less weight.
 
     Levenberg and Marquardt's way; points are solved for first (Schur's complement). The first pose stays.
     """
@@ -182,7 +182,7 @@ class _System:
         self.cost = float(np.sum(self.errors**2 - beyond**2))
 
     def advance(self, damping: float) -> "_System":
-        """The system one step further."""
+        """Return the system one step further."""
         root = np.sqrt(np.minimum(1.0, self.huber_px / np.maximum(self.errors, 1e-12)))
         weights = (root * self.is_seen)[:, :, None, None] * self.rig.weights[:, None]
         of_positions = self.changes * weights
@@ -218,7 +218,7 @@ class _System:
 
 
 class InitialPoints(NamedTuple):
-    """What an adjustment begins with: poses k_T_first (k, 4, 4), points (n, 3), and how far off they are in pixels."""
+    """Initial values of an adjustment: poses k_T_first (k, 4, 4), points (n, 3), and their errors in pixels."""
 
     poses: Array
     points: Array
@@ -327,7 +327,7 @@ class CeresAdjustment(StereoAdjustment):
         return Bundle(poses=inner.poses, points=inner.points, errors=errors)
 
     def _initial_points(self, pixels: Array, seen: Array, fits: Mask, poses: Array) -> InitialPoints:
-        """Points where the nearest place saw them, and how far off they then are for the other places."""
+        """Return points as the nearest pose saw them, and their errors for the other poses."""
         nearest = np.argmin(np.where(fits, seen[:, :, 2], np.inf), axis=1)
         backs = inverse_from_transform(poses)[nearest]
         points = transform_points(backs, seen[np.arange(len(seen)), nearest][:, None])[:, 0]

@@ -26,7 +26,7 @@ def largest_blob(mask: Mask) -> Mask:
 
 
 class Background(Step):
-    """What is learnt from picture to picture; those of another size begin anew."""
+    """A background learnt from image to image; an image of another size starts anew."""
 
     keeps_state = True
 
@@ -45,7 +45,7 @@ class Background(Step):
         return grey
 
     def start(self, grey: NDArray[np.uint8]) -> None:
-        """Learn from a first picture."""
+        """Learn from a first image."""
         raise NotImplementedError
 
 

@@ -58,7 +58,7 @@ class Body:
         return known, np.stack([first, second], axis=1)
 
     def visible_edges(self, eye: Array, crease_rad: float) -> NDArray[np.intp]:
-        """Those edges (k, 2), by their corners, that may be seen from a place: creases, and the outline."""
+        """Edges (k, 2), by their corners, that may be visible from a position: creases, and the outline."""
         corners, sides = self.edges
         starts = self.corners[self.triangles[:, 0]]
         faces = np.einsum("ij,ij->i", self.normals, eye - starts) > 0
@@ -127,7 +127,7 @@ def read_body(path: Path, *, scale: float = 1.0, may_be_open: bool = False) -> B
 
 
 def _join_corners(corners: Array, triangles: NDArray[np.intp]) -> Body:
-    """With equal corners as one, without triangles that have no area, and turned outwards."""
+    """Merge equal corners, drop triangles without area, and orient the faces outwards."""
     corners_kept, which = np.unique(np.rint(corners / SAME_M).astype(np.int64), axis=0, return_inverse=True)
     corners, triangles = np.asarray(corners_kept * SAME_M, np.float64), which.ravel()[triangles]
     a, b, c = np.moveaxis(corners[triangles], 1, 0)

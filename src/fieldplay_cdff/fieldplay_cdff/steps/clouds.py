@@ -83,7 +83,7 @@ class Assembly(Step):
         return {"assembledCloud": whole}
 
     def merge(self, stored: Cloud, new: Cloud) -> Cloud:
-        """Both clouds, which have points, in one."""
+        """Merge both clouds, which have points, into one."""
         raise NotImplementedError
 
     def alone(self, cloud: Cloud) -> Cloud:
@@ -125,7 +125,7 @@ class NeighbourPointAverage(Assembly):
         return replace(whole, points=points, stamp_ns=max(stored.stamp_ns, new.stamp_ns))
 
     def _move_points(self, points: Array, before: Array, after: Array) -> Array:
-        """Points moved as the one of those before that is nearest to each."""
+        """Move points as the nearest one of the previous points."""
         limit = self.general["ShiftedWithinRadii"] * self.general["MaxNeighbourDistance"] or np.inf
         distances, nearest = cKDTree(before).query(points, workers=self.threads)
         shifts: Array = np.where((distances <= limit)[:, None], (after - before)[nearest], 0.0)

@@ -22,7 +22,7 @@ class ThresholdForce(Step):
     optional = ("armBasePose",)
 
     def configure(self) -> None:
-        self._told = np.array([self.general[f"Tare{axis}"] for axis in AXES])
+        self._tare = np.array([self.general[f"Tare{axis}"] for axis in AXES])
         self._is_weight = self.general["TareFrame"] == BASE
         self.reset()
 
@@ -47,7 +47,7 @@ class ThresholdForce(Step):
     def _without_tare(self, force: Array, base_r_tool: Array) -> Array:
         """The force less what is there without a touch; none while that is measured."""
         turn = base_r_tool if self._is_weight else np.eye(3)
-        rest = turn @ force - self._told
+        rest = turn @ force - self._tare
         if self._count < self.general["TareSamples"]:
             self._sum, self._count = self._sum + rest, self._count + 1
             return np.zeros(3)

@@ -32,7 +32,7 @@ def unit(features: Features3D) -> Array:
 
 
 def most_similar(source: Array, sink: Array, count: int) -> tuple[Indices, Array]:
-    """The places (n, count) of the descriptors most like each one, nearest first, and their distances."""
+    """Indices (n, count) of the most similar descriptors, nearest first, and their distances."""
     indices, distances = np.zeros((len(source), count), np.intp), np.zeros((len(source), count))
     for first in range(0, len(source), ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
@@ -69,7 +69,7 @@ class DescribedMatch(Step):
         return self.match(source, sink)
 
     def match(self, source: Features3D, sink: Features3D) -> Ports:
-        """The transform, if there is one that is to be believed."""
+        """Return the transform, if there is a reliable one."""
         raise NotImplementedError
 
 
@@ -151,7 +151,7 @@ class Ransac3D(DescribedMatch):
         return best, fraction
 
     def _inlier_fractions(self, transforms: Array, indices: Indices) -> Array:
-        """Which share of points of the model each transform brings onto the scene."""
+        """Fraction of the model's points that each transform brings onto the scene."""
         at_once = max(ROWS_AT_ONCE * 200 // len(indices), 1)
         parts = [
             np.isfinite(

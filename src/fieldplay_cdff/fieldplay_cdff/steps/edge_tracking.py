@@ -109,7 +109,7 @@ class EdgeModelContourMatching(Step):
         return {"measurement": state, "success": True, "quality": fraction}
 
     def _track(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
-        """The pose that fits the edges best, and the share of points that agree with it; None where it got lost."""
+        """Return the pose that fits the edges best, and the fraction of points that agree; None where it is lost."""
         own, accepted, pose = self.settings["Iterations"], self.settings["Acceptance"], expected
         for _ in range(own["Maximum"]):
             residuals = self._residuals(views, pose)
@@ -165,7 +165,7 @@ class EdgeModelContourMatching(Step):
 def visible_points(
     body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, most: int
 ) -> EdgePoints:
-    """Points of a body's edges that a view shows, so far apart, at most so many of all edges."""
+    """Points of a body's edges that are visible in a view, at a distance from each other, limited in number."""
     eye = pose[:3, :3].T @ (-view.shift - pose[:3, 3])
     edges = body.visible_edges(eye, np.radians(crease_deg))
     corners = transform_points(pose, body.corners)

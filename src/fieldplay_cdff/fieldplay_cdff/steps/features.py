@@ -232,7 +232,7 @@ def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: fl
 
 
 def agreeing_rotations(turns_deg: Array, within: float) -> NDArray[np.bool_]:
-    """Which turns (n,) differ by so many degrees at most from that with which most agree so: a picture turns as one."""
+    """Mask of rotations (n,) within so many degrees of the one that most agree with: an image rotates as one."""
     turns = turns_deg % 360
     if not len(turns):
         return np.zeros(0, np.bool_)
@@ -247,7 +247,7 @@ def _is_binary(features: Features2D) -> bool:
 
 
 def _with_descriptors(features: Features2D, port: str) -> Features2D:
-    """Those with a descriptor of numbers."""
+    """Return the features that have numeric descriptors."""
     if len(features.descriptors) != len(features):
         raise ValueError(
             f"{port}: expected a descriptor of each of {len(features)} points, got {len(features.descriptors)}"

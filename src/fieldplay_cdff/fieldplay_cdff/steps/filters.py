@@ -27,7 +27,7 @@ NS = 1e-9
 
 
 def predict(values: Array, covariance: Array, step_s: float, *, turns: float, shifts: float) -> tuple[Array, Array]:
-    """A state (12,) and its covariance a while later, with random accelerations (rad/s^2, m/s^2) meanwhile."""
+    """Predict a state (12,) and its covariance, with random accelerations (rad/s^2, m/s^2)."""
     change = np.eye(2 * MEASURED) + np.diag(np.full(MEASURED, step_s), MEASURED)
     deviations = np.repeat([turns, shifts], 3)
     noise = np.vstack([np.diag(step_s**2 / 2 * deviations), np.diag(step_s * deviations)])
@@ -37,7 +37,7 @@ def predict(values: Array, covariance: Array, step_s: float, *, turns: float, sh
 def correct(
     values: Array, covariance: Array, measured: Array, *, turns: float, shifts: float, gate: float = 0.0
 ) -> tuple[Array, Array]:
-    """A state and its covariance after turn and place (6,) were measured with these deviations (rad, m).
+    """Correct a state and its covariance by a measured rotation and position (6,) with these deviations (rad, m).
 
     What is so far from what was expected that its squared distance in deviations is above the gate changes nothing.
     """
@@ -125,7 +125,7 @@ def _without_turn(values: Array) -> Array:
 
 
 def _rotate_state(values: Array, before: Array) -> Array:
-    """A state (12,) whose turn counts from that of another."""
+    """Return a state (12,) whose rotation is relative to that of another."""
     turn = rotation_from_vector(values[:3]) @ rotation_from_vector(before[:3])
     return np.concatenate([vector_from_rotation(turn), values[3:]])
 
@@ -208,7 +208,7 @@ class KalmanFilter(Step):
 
 
 def weighted_mean(estimates: Sequence[PoseEstimate]) -> Array:
-    """The mean of poses (4, 4), each weighing as much as it is sure."""
+    """Mean of poses (4, 4), weighted by their inverse covariances."""
     first = estimates[0].pose
     weights = np.stack([np.linalg.inv(each.covariance) for each in estimates])
     steps = np.stack([
@@ -284,7 +284,7 @@ class LidarBasedTracking(Step):
         self._stamp_ns = state.stamp_ns
 
     def _measure(self, cloud: Cloud, model: Cloud, expected: Array) -> Array | None:
-        """sensor_T_model by the points near to where the model is expected; None where it is not there."""
+        """Return sensor_T_model by the points near the expected model; None where it is not there."""
         there = transform_points(expected, model.points)
         margin = self.settings[TRACKING]["MaxCorrespondenceDistance"]
         low, high = there.min(axis=0) - margin, there.max(axis=0) + margin

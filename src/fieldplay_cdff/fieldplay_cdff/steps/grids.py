@@ -34,7 +34,7 @@ class CellHeights(NamedTuple):
 
 
 def merge_cells(parts: CellHeights) -> CellHeights:
-    """The same with one row for each cell, in the order of rows and columns."""
+    """Merge rows of equal cells, in the order of rows and columns."""
     if not len(parts.cells):
         return parts
     cells = cells_of(parts.cells)

@@ -74,7 +74,7 @@ class Descriptor3D(Step):
         return {"features": Features3D(points=features.points, references=references, descriptors=result)}
 
     def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
-        """Descriptors (m, k) of the points at these places (m,); NaN where a point has no neighbours."""
+        """Descriptors (m, k) of the points at these indices (m,); NaN where a point has no neighbours."""
         raise NotImplementedError
 
     def _normals(self, cloud: Cloud, cloud_normals: Cloud | None) -> Array:

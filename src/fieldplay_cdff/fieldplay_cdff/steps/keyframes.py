@@ -48,7 +48,7 @@ BIT_SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS
 def track_flow(
     source: Grey, sink: Grey, points: Array, *, window: int, levels: int, expected: Array | None = None
 ) -> tuple[Array, Array]:
-    """Where points (n, 2) of a picture are in another (n, 2), and how far (n,) the way back ends from where it began.
+    """Track points (n, 2) of an image in another (n, 2); return also the forward-backward errors (n,).
 
     They are looked for about where they are expected (n, 2), else at their own place. Infinitely far where they are
     lost, or left the picture.
@@ -81,7 +81,7 @@ def as_bright_as(source: Grey, sink: Grey) -> Grey:
 
 
 def _project(pixels: Array, points: Array, step: Array, matrix: Array) -> Array:
-    """Where points (n, 3) are seen by a camera (3, 3) with a pose in their frame; their own pixels where not."""
+    """Project points (n, 3) into a camera (3, 3) with a pose in their frame; their own pixels where impossible."""
     seen = transform_points(inverse_from_transform(step), points)
     with np.errstate(divide="ignore", invalid="ignore"):
         projected = (seen / seen[:, 2:]) @ matrix[:2].T
@@ -222,7 +222,7 @@ class KeyframeEdge:
     is_closure: bool = False
 
     def inverse(self) -> "KeyframeEdge":
-        """The same, from the other end."""
+        """Return the same edge from the other keyframe."""
         back = inverse_from_transform(self.measured)
         return replace(
             self,
@@ -275,7 +275,7 @@ class KeyframeMap:
         return [edge for edge in self.edges if edge.is_closure]
 
     def closure_poses(self) -> Array:
-        """Poses (2 n, 4, 4) of both keyframes of each closure."""
+        """Poses (2 n, 4, 4) of both keyframes of each loop closure."""
         numbers = [number for edge in self.closures for number in (edge.first, edge.second)]
         return np.array([self.keyframes[number].pose for number in numbers]).reshape(-1, 4, 4)
 
@@ -295,7 +295,7 @@ class KeyframeMap:
             self.keyframes[number] = replace(keyframe, pose=pose)
 
     def trajectory(self) -> tuple[Numbers, Array]:
-        """Times (n,) that grow, and map_T_left (n, 4, 4) then, of keyframes and of all that hangs on them."""
+        """Increasing times (n,), and map_T_left (n, 4, 4) then, of keyframes and of all poses that depend on them."""
         hung = [(each.stamp_ns, self.keyframes[each.keyframe].pose @ each.pose) for each in self.frames]
         own = [(each.stamp_ns, each.pose) for each in self.keyframes.values()]
         rows = dict(sorted(hung + own, key=lambda row: row[0]))
@@ -348,7 +348,7 @@ class KeyframeMap:
 
 
 def _pose_differences(pose: Array, poses: Array) -> tuple[Array, Array]:
-    """Shifts (k,) in m and turns (k,) in rad of poses (k, 4, 4) from one (4, 4)."""
+    """Distances (k,) in m and angles (k,) in rad of poses (k, 4, 4) from one (4, 4)."""
     differences = inverse_from_transform(pose) @ poses
     return np.linalg.norm(differences[:, :3, 3], axis=1), np.linalg.norm(
         vector_from_rotation(differences[:, :3, :3]), axis=1

@@ -42,7 +42,7 @@ class Detector3D(Step):
         return {"features": Features3D(points=points, references=indices[selected] if is_referred else None)}
 
     def detect(self, points: Array) -> tuple[Indices, Array]:
-        """Which of the points (n, 3) stand out, and where exactly."""
+        """Return the indices of keypoints among the points (n, 3), and their exact positions."""
         raise NotImplementedError
 
 
@@ -113,7 +113,7 @@ class HarrisDetector3D(Detector3D):
 
 
 def _refine_corners(corners: Array, points: Array, normals: Array, tree: cKDTree, radius: float) -> Array:
-    """Corners where the planes of all points about them meet best."""
+    """Refine corners to where the planes of the points about them intersect."""
     for _ in range(REFINEMENTS if len(corners) else 0):
         edges = edges_within(tree, corners, radius)
         starts, every = starts_of(edges, len(corners)), np.arange(len(edges.to))

@@ -39,16 +39,16 @@ class InMapOfKeyframes(AmongKeyframes):
         self._forget()
 
     def _forget(self) -> None:
-        self._is_found = False
+        self._is_localised = False
         self._last, self._failed, self._waits, self._refused = None, 0, 0, 0
         self._fixed = np.eye(4)  # reference_T_camera when it was last seen
 
     def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
         self._require_size(imagePair)
         stamp_ns, odometry_pose = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
-        is_known = self._is_held(imagePair, odometry_pose, stamp_ns) if self._is_found else False
-        if not self._is_found:
-            is_known = self._is_found = self._search(imagePair, odometry_pose, stamp_ns)
+        is_known = self._is_held(imagePair, odometry_pose, stamp_ns) if self._is_localised else False
+        if not self._is_localised:
+            is_known = self._is_localised = self._search(imagePair, odometry_pose, stamp_ns)
         if not is_known:
             return FAILED
         return {"pose": self._estimate(self._known, stamp_ns), "success": True}
@@ -100,7 +100,7 @@ class InMapOfKeyframes(AmongKeyframes):
         return False
 
     def _search(self, pair: FramePair, odometry: Array | None, stamp_ns: int) -> bool:
-        """Look for it in the whole map, every so many pairs; whether it was found."""
+        """Search the complete map, every so many pairs; return whether the pose was found."""
         self._waits -= 1
         if self._waits > 0:
             return False

@@ -48,7 +48,7 @@ def finite(cloud: Cloud, name: str, least: int = 1) -> Cloud:
 
 
 def concatenate_clouds(clouds: Sequence[Cloud]) -> Cloud:
-    """The points of all; of what is known of points only what all have."""
+    """Concatenate clouds; only attributes that all of them have are kept."""
     names = [
         name for name in ("normals", "intensity", "colors") if all(getattr(cloud, name) is not None for cloud in clouds)
     ]

@@ -31,7 +31,7 @@ NEAREST_M = 0.05
 
 
 def code_words(codes: Codes) -> NDArray[np.uint32]:
-    """The words (8, n) of codes (n, 32)."""
+    """The 16-bit words (8, n) of codes (n, 32)."""
     whole = np.ascontiguousarray(codes).view("<u4").T
     return np.asarray(whole & np.uint32((1 << WORD_BITS) - 1), np.uint32)
 
@@ -49,7 +49,7 @@ class PlaceIndex:
         return cls(np.sort(np.concatenate([np.zeros((WORDS, 0), np.uint64), *rows], axis=1), axis=1))
 
     def add(self, number: int, view: View) -> None:
-        """One more keyframe."""
+        """Add a keyframe."""
         new = np.sort(_rows(number, view), axis=1)
         self.rows = np.stack([
             np.insert(old, np.searchsorted(old, own), own) for old, own in zip(self.rows, new, strict=True)

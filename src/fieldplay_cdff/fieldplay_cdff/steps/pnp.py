@@ -112,7 +112,7 @@ def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
 
 
 def refine_pose(sights: Sights, pose: Array, threshold: float, *, rounds: int = ROUNDS) -> tuple[Array, Mask]:
-    """The pose of least squares by the matches that agree with it, and which they are."""
+    """Return the least-squares pose of the matches that agree with it, and their mask."""
     inside = misses(sights, pose).lengths <= threshold
     for _ in range(rounds):
         if np.count_nonzero(inside) < SAMPLED:

@@ -107,7 +107,7 @@ class OrientedPairs(DescribedMatch):
         return {"transform": pose, "success": True, "quality": fraction}
 
     def _candidate_poses(self, size: float) -> Array:
-        """Poses (n, 4, 4) by which a pair of the model is one of the scene."""
+        """Poses (n, 4, 4) that bring a pair of the model onto one of the scene."""
         model, own = self._model, self.general
         first, second = self._random.integers(len(model.points), size=(2, own["ModelPairs"]))
         known = self._pairs(model, first, second, size)
@@ -167,7 +167,7 @@ class OrientedPairs(DescribedMatch):
         return pose, fraction
 
     def _inlier_fractions(self, poses: Array, judges: Indices) -> Array:
-        """Which share of points of the model has one of the scene with its normal nearby, by pose."""
+        """Fraction of the model's points with a scene point and similar normal nearby, by pose."""
         step = max(1, AT_ONCE // len(judges))
         parts = []
         for start in range(0, len(poses), step):
@@ -177,7 +177,7 @@ class OrientedPairs(DescribedMatch):
         return np.concatenate(parts)
 
     def _correspondences(self, poses: Array, judges: Indices, reach: float) -> tuple[Mask, Indices, Array]:
-        """Which points of the model (poses, n) are met by the scene, by which of its points, and where they are."""
+        """Return which model points (poses, n) correspond to scene points, to which ones, and where they are."""
         points = transform_points(poses, self._model.points[judges])
         distances, near = self._tree.query(points, distance_upper_bound=reach, workers=self.threads)
         is_met = np.isfinite(distances)

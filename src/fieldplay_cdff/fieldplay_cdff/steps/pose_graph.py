@@ -32,7 +32,7 @@ class Costly(Protocol):
     cost: float
 
     def advance(self: Own, damping: float) -> Own:
-        """The same one step further; the more damping, the shorter the step."""
+        """Return the system one step further; the more damping, the shorter the step."""
         ...
 
 
@@ -110,7 +110,7 @@ def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
 
 
 def transport_covariance(covariance: Array, step: Array) -> Array:
-    """The covariance (6, 6) of a pose, each in its own frame, as that of the pose a step (4, 4) further."""
+    """The covariance (6, 6) of a pose as that of the pose a step (4, 4) further, each in its own frame."""
     turn, shift = step[:3, :3], step[:3, 3]
     change = np.zeros((6, 6))
     change[:3, :3] = change[3:, 3:] = turn.T
@@ -141,8 +141,8 @@ class _Graph:
 
     def __init__(self, poses: Array, edges: GraphEdges, huber: float) -> None:
         self.poses, self.edges, self.huber = poses, edges, huber
-        self.apart = inverse_from_transform(poses[edges.nodes[:, 0]]) @ poses[edges.nodes[:, 1]]
-        self.error = inverse_from_transform(edges.measured) @ self.apart
+        self.differences = inverse_from_transform(poses[edges.nodes[:, 0]]) @ poses[edges.nodes[:, 1]]
+        self.error = inverse_from_transform(edges.measured) @ self.differences
         self.turns = vector_from_rotation(self.error[:, :3, :3])
         self.left = np.hstack([self.error[:, :3, 3], self.turns])
         self.information = np.linalg.inv(edges.covariance)
@@ -157,7 +157,7 @@ class _Graph:
 
     def normal(self) -> tuple[Any, Array]:
         """The matrix and the right side of the normal equations of all poses but the first."""
-        first, second = changes_of_edges(self.edges.measured, self.apart, self.error, self.turns)
+        first, second = changes_of_edges(self.edges.measured, self.differences, self.error, self.turns)
         weighted = self.information * self.weights[:, None, None]
         count = len(self.poses)
         rows, columns, blocks = [], [], []
@@ -179,7 +179,7 @@ class _Graph:
         return whole[6:, 6:], pull[1:].ravel()
 
     def advance(self, damping: float) -> "_Graph":
-        """The graph one step further."""
+        """Return the graph one step further."""
         whole, pull = self.normal()
         steps = np.zeros((len(self.poses), 6))
         if len(self.poses) > 1:

@@ -92,7 +92,7 @@ class ComposePose(Step):
         return bool(np.linalg.norm(new[:3, 3]) < own["KeptWithin"] and _angle(new) < own["KeptWithinTurn"])
 
     def _is_outlier(self, pose: Array, success: bool | None, quality: float | None) -> bool:
-        """Whether a pose is not to be believed."""
+        """Whether a pose is implausible."""
         if success is False or not np.isfinite(pose).all():
             return True
         own = self.general
@@ -109,7 +109,7 @@ class ComposePose(Step):
         return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
 
     def _expected_pose(self, pairs: float) -> Array:
-        """Where it is so many periods after the last that is known, if it goes on as before; for some only."""
+        """Predict the pose so many periods after the last known one; for some predictions only."""
         if self.general["Prediction"] != "Constant":
             return self._last
         pairs = min(pairs, self.general["PredictedPairs"])
@@ -277,7 +277,7 @@ def _vector(pose: Array) -> Array:
 
 
 def _repeat_step(step: Array, times: float) -> Array:
-    """A step so often, which need not be whole."""
+    """Repeat a step a number of times, which may be fractional."""
     whole = max(1, ceil(times))
     power: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
     return power

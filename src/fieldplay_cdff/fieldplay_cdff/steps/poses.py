@@ -112,7 +112,7 @@ class CeresEstimation(LeastSquaresMinimization):
 
 
 def _condense(source: Array, sink: Array) -> tuple[Array, Array]:
-    """What stands for all pairs in a sum of squares: a root (4, 4) times what a transform (4, 3) differs from the best.
+    """Condense the squares of all pairs: a root (4, 4), times the difference of a transform (4, 3) from the best.
 
     The sum over points of an affine transform is that of these 12 numbers, and what is left over in any case.
     """

@@ -54,7 +54,7 @@ def maps_to(camera: CameraModel, seen: CameraModel, turn: Array | None = None) -
 
 
 def pinhole_camera(camera: CameraModel, matrix: Array, size: tuple[int, int] | None = None) -> CameraModel:
-    """A camera of another matrix (3, 3), and of another size (width, height), whose lens bends nothing."""
+    """Return a camera with another matrix (3, 3) and size (width, height), without distortion."""
     width, height = size or (camera.width, camera.height)
     return CameraModel(matrix=matrix, distortion=NO_DISTORTION, model=PLUMB_BOB, width=width, height=height)
 
@@ -65,10 +65,10 @@ def _distortion(camera: CameraModel) -> Array:
 
 
 class RemapStep(Step):
-    """Maps are made once for each camera."""
+    """Base of the steps that remap images; maps are computed once for each camera."""
 
     def configure(self) -> None:
-        self._made: dict[tuple[Any, ...], Maps] = {}
+        self._maps: dict[tuple[Any, ...], Maps] = {}
 
     def remap(
         self,
@@ -80,13 +80,13 @@ class RemapStep(Step):
         interpolation: int = cv2.INTER_LINEAR,
         **border: Any,
     ) -> Frame:
-        """A picture of one camera as another would have it."""
+        """Remap an image of one camera to another camera."""
         camera, seen = cameras
         require_size(frame, camera, port)
         key = (*_key(camera), *_key(seen), None if turn is None else turn.tobytes())
-        if key not in self._made:
-            self._made = dict([*self._made.items(), (key, maps_to(camera, seen, turn))][-2:])
-        image = cv2.remap(np.asarray(frame.image), *self._made[key], interpolation, **border)
+        if key not in self._maps:
+            self._maps = dict([*self._maps.items(), (key, maps_to(camera, seen, turn))][-2:])
+        image = cv2.remap(np.asarray(frame.image), *self._maps[key], interpolation, **border)
         return replace(frame, image=image, camera=seen)
 
 
@@ -200,7 +200,7 @@ def _as_fisheye(camera: CameraModel, is_fisheye: bool) -> CameraModel:
 
 
 def _target_camera(camera: CameraModel, size: tuple[int, int], scaling: float, *, is_centred: bool) -> CameraModel:
-    """The camera without lens that a picture is taken to."""
+    """Return the camera without distortion that an image is remapped to."""
     whole = (camera.width, camera.height)
     if scaling == KEEP:
         scale = np.array(size) / whole
@@ -254,7 +254,7 @@ class StereoRectification(RemapStep):
 def rectify(
     calibration: StereoCalibration, size: tuple[int, int], scaling: float
 ) -> tuple[tuple[Array, Array], tuple[CameraModel, CameraModel], float]:
-    """How each camera is turned (3, 3), what it then is, and the baseline in m."""
+    """Return the rotation (3, 3) of each camera, the rectified cameras, and the baseline in m."""
     first, second = calibration.left, calibration.right
     cameras = (
         first.matrix,

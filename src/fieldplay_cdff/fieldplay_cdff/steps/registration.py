@@ -55,7 +55,7 @@ class Registration(Step):
         return self.register(sourceCloud, sinkCloud, transformGuess if useGuess else None)
 
     def register(self, source: Cloud, sink: Cloud, guess: Array | None) -> Ports:
-        """The transform, whether it is to be believed, and which share of the source lies on the sink."""
+        """Return the transform, whether it is reliable, and the fraction of the source that lies on the sink."""
         source, sink = finite(source, "sourceCloud", least=0), finite(sink, "sinkCloud", least=0)
         start = np.eye(4) if guess is None else guess
         if leaves_rotation_free(source.points) or leaves_rotation_free(sink.points) or not np.isfinite(start).all():
@@ -85,7 +85,7 @@ class Registration(Step):
         return float(self.settings["Acceptance"]["MaximumRms"]) or np.inf
 
     def find_transform(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
-        """sink_T_source (4, 4), from where the search begins; None where too few points are left."""
+        """Return sink_T_source (4, 4), searched from the start; None where too few points are left."""
         raise NotImplementedError
 
     def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
@@ -248,7 +248,7 @@ class IcpMatcher(Registration):
         return transform
 
     def _prefilter(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
-        """Points of both clouds that are used, and normals of the sink's."""
+        """Return the filtered points of both clouds, and normals of the sink's."""
         limit, fraction, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
         if limit["UseOnSource"]:
             source = _limit_cloud(source, limit)
@@ -264,7 +264,7 @@ class IcpMatcher(Registration):
         return points, sink.points, sink.points if normals is None else normals
 
     def _match_points(self, tree: cKDTree, points: Array) -> tuple[Indices, Indices]:
-        """Places of points and of those nearest to them, without the farthest."""
+        """Indices of points and of their nearest ones, without the farthest pairs."""
         general, trim = self.general, self.settings["TrimmedDistancePostfilter"]
         count = min(general["KdTreeNumberOfNearestNeighbours"], tree.n)
         distances, near = tree.query(
@@ -305,7 +305,7 @@ class SurfaceRelief(Step):
 
 
 def _limit_cloud(cloud: Cloud, limit: Mapping[str, Any]) -> Cloud:
-    """The points that lie beyond a distance from the origin, or along an axis, or only those within."""
+    """Keep the points beyond a distance from the origin, or along an axis, or only those within."""
     axis = AXES.get(limit["ThresholdDimension"])
     distances = np.linalg.norm(cloud.points, axis=1) if axis is None else np.abs(cloud.points[:, axis])
     is_within = distances < limit["DistanceThreshold"]

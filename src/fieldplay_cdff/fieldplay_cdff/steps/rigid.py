@@ -14,7 +14,7 @@ LEAST_PAIRS = 3
 
 
 def transform_points(transform: Array, points: Array) -> Array:
-    """Points (..., n, 3) in the frame that transforms (..., 4, 4) lead to."""
+    """Transform points (..., n, 3) by transforms (..., 4, 4)."""
     return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
 
 
@@ -35,7 +35,7 @@ def rigid_fit(source: Array, sink: Array) -> Array:
 
 
 def leaves_rotation_free(points: Array) -> bool:
-    """Whether points (n, 3) are too few or lie on a line, so that no rotation follows from them."""
+    """Whether points (n, 3) are too few or collinear, so that a rotation is undetermined."""
     if len(points) < LEAST_PAIRS:
         return True
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
@@ -86,7 +86,7 @@ class Freedoms(NamedTuple):
     axes: Array  # (6, 6), turns times the scale, and shifts; in columns
 
     def step(self, index: int, size: float) -> Array:
-        """A transform (4, 4) of the cloud by so many metres along one of them."""
+        """Return a transform (4, 4) that moves the cloud by so many metres along one degree of freedom."""
         return self.transform(self.axes[:, index] * size)
 
     def transform(self, change: Array) -> Array:
@@ -106,7 +106,7 @@ def freedoms(hessian: Array, points: Array) -> Freedoms:
 
 
 def hold_to_guess(guess: Array, estimate: Array, own: Freedoms, *, held: float) -> Array:
-    """A transform found from a guess, without those of its steps that are told less of than a share of the most."""
+    """Return the estimate without those directions from the guess that are observed too weakly."""
     free = own.axes[:, own.lengths <= held * own.lengths[-1]]
     if not free.shape[1]:
         return estimate

@@ -65,12 +65,12 @@ class Drift:
         )  # fmt: skip
 
     def length_m(self, step: Array) -> float:
-        """How long a step (4, 4) is, its turn included."""
+        """Length of a step (4, 4) in m, its rotation included."""
         turned = float(np.linalg.norm(vector_from_rotation(step[:3, :3])))
         return float(np.linalg.norm(step[:3, 3])) + self.metres_per_turn * turned
 
     def covariance_of_length(self, length_m: float) -> Array:
-        """The covariance (6, 6) that so much of a way adds."""
+        """The covariance (6, 6) that a path length adds."""
         return np.diag([self.shift**2 * length_m] * 3 + [self.turn**2 * length_m] * 3)
 
     def of_gap(self, seconds: float) -> Array:
@@ -79,7 +79,7 @@ class Drift:
 
 
 def pose_estimate(pose: Array, covariance: Array, stamp_ns: int) -> PoseEstimate:
-    """A pose whose covariance (6, 6) is in its own axes, as an estimate, which has it in those of its parent."""
+    """Return an estimate of a pose whose covariance (6, 6) is given in its own axes."""
     turn = np.kron(np.eye(2), pose[:3, :3])
     return PoseEstimate(pose=pose, covariance=turn @ covariance @ turn.T, stamp_ns=stamp_ns)
 
@@ -181,7 +181,7 @@ class AmongKeyframes(Step):
         return pose
 
     def _match_keyframe(self, view: View, number: int) -> LoopCandidate | None:
-        """What a view tells of a keyframe."""
+        """Match a view to a keyframe; None where they do not agree."""
         assert self._map is not None
         return sighting(self._map.keyframes[number].view, view, self._map.camera, self._map.size, self._limits)
 
@@ -249,7 +249,7 @@ class KeyframeSlam(AmongKeyframes):
     def configure(self) -> None:
         super().configure()
         self._of_reference = np.zeros((6, 6))  # how well it is known
-        self._way_m: dict[int, float] = {}  # of keyframes
+        self._path_m: dict[int, float] = {}  # of keyframes
         self._next = 0
         file, saves = self.general["MapFile"], self.general["SaveMap"]
         if saves and not file:
@@ -291,7 +291,7 @@ class KeyframeSlam(AmongKeyframes):
         return Trajectory(stamp_ns=stamp_ns, poses=poses)
 
     def _start_map(self, pair: FramePair, odometry: Array | None) -> Ports:
-        """The first keyframe, which is the scene, once enough is to be seen."""
+        """Start the map with the first keyframe, which is the scene frame, once enough is visible."""
         view, camera = self._finder.view(pair)
         if len(view) < self.settings["Views"]["MinimumPoints"]:
             return FAILED
@@ -306,7 +306,7 @@ class KeyframeSlam(AmongKeyframes):
         number = self._next
         self._map.keyframes[number] = Keyframe(id=number, stamp_ns=stamp_ns, pose=pose, view=view)
         self._index.add(number, view)
-        self._way_m[number] = self._moved_m
+        self._path_m[number] = self._moved_m
         self._next += 1
         self._reference, self._pose, self._known = number, np.eye(4), np.zeros((6, 6))
         return number
@@ -323,7 +323,7 @@ class KeyframeSlam(AmongKeyframes):
         self._map.hang(frame, self.settings["Keyframes"]["MaximumFrames"])
 
     def _add_keyframe(self, view: View, stamp_ns: int) -> bool:
-        """Keep a pair as a keyframe; whether a place was known again by it."""
+        """Add a pair as a keyframe; return whether it closed a loop."""
         assert self._map is not None
         if len(view) < self.settings["Views"]["MinimumPoints"]:
             self._waits = self.settings["Keyframes"]["RetryAfter"]
@@ -342,13 +342,13 @@ class KeyframeSlam(AmongKeyframes):
         return closes
 
     def _close_loops(self, view: View, number: int) -> bool:
-        """Look for places that are known again, and put all keyframes right by those that are."""
+        """Look for loop closures, and optimise all keyframes by those that agree."""
         assert self._map is not None
         own = self.settings["Places"]
-        path_m = self._way_m[number]
+        path_m = self._path_m[number]
         recent = frozenset(
             each for each in self._map.keyframes
-            if number - each <= own["RecentKeyframes"] or path_m - self._way_m[each] < own["RecentWay"]
+            if number - each <= own["RecentKeyframes"] or path_m - self._path_m[each] < own["RecentWay"]
         )  # fmt: skip
         if len(recent) == len(self._map):
             return False
@@ -376,13 +376,13 @@ class KeyframeSlam(AmongKeyframes):
     def _may_be(self, first: int, second: int, seen: LoopCandidate) -> bool:
         """Whether the odometry may have drifted by as much as a place that is known again tells."""
         assert self._map is not None
-        own, path_m = self.settings["Places"], self._way_m[second] - self._way_m[first]
+        own, path_m = self.settings["Places"], self._path_m[second] - self._path_m[first]
         expected = inverse_from_transform(self._map.keyframes[first].pose) @ self._map.keyframes[second].pose
         shift_m = own["DriftShift"] + own["DriftShare"] * path_m
         return self._is_near(expected, seen.pose, shift_m, own["DriftTurn"] + own["DriftTurnPerMetre"] * path_m)
 
     def _optimise(self) -> None:
-        """All keyframes where they fit best; a place that then does not fit was none."""
+        """Optimise all keyframes, and drop loop closures that do not fit."""
         assert self._map is not None
         own = self.settings["Places"]
         poses = poses_of_graph(self._map.poses, self._map.graph(), huber=own["Huber"])
@@ -405,11 +405,11 @@ class KeyframeSlam(AmongKeyframes):
             number = self._map.spare(recent)
             self._map.drop(number)
             self._index.remove(number)
-            del self._way_m[number]
+            del self._path_m[number]
 
 
 def fuse_poses(first: Array, of_first: Array, second: Array, of_second: Array) -> tuple[Array, Array]:
-    """Two estimates of one pose as one, and its covariance; each covariance (6, 6) in the pose's own frame."""
+    """Fuse two estimates of one pose and their covariances (6, 6), each in the pose's own frame."""
     difference = inverse_from_transform(first) @ second
     gain = of_first @ np.linalg.inv(of_first + of_second)
     step = gain @ np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])

@@ -152,7 +152,7 @@ def step_of(dfn: str, implementation: str) -> type[Step]:
 
 @lru_cache(maxsize=1)
 def parameters() -> Mapping[str, Parameters]:
-    """What can be set, by the implementation's name, group and name."""
+    """Return all parameters, by the implementation's name, group and name."""
     result: dict[str, Parameters] = {}
     for file in sorted(FOLDER.glob("*.yaml")):
         for name, groups in yaml.safe_load(file.read_text(encoding="utf-8")).items():

@@ -112,7 +112,7 @@ def _same(one: TrackedPair, other: TrackedPair) -> tuple[Indices, Indices]:
 
 
 def _common_pixels(one: Array, other: Array) -> tuple[Indices, Indices]:
-    """Places of equal pixels in (n, 2) and (m, 2), each pixel once."""
+    """Indices of equal pixels in (n, 2) and (m, 2), each pixel once."""
     _, own, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
     return own, its
 

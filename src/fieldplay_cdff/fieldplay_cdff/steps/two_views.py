@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 
 
 def triangulate(first: Array, second: Array, source: Array, sink: Array) -> tuple[Array, Array]:
-    """Points (n, 3) by two projections (3, 4) of pixels (n, 2), and how far (n,) in pixels they project from these.
+    """Triangulate points (n, 3) from pixels (n, 2) by two projections (3, 4); return also the errors (n,) in pixels.
 
     Linear: the smallest singular vector of x P3 - P1 and y P3 - P2 of both.
     """
@@ -43,7 +43,7 @@ def triangulate(first: Array, second: Array, source: Array, sink: Array) -> tupl
 
 
 def project(matrix: Array, points: Array) -> Array:
-    """Pixels (n, 2) of points (n, 3) by a projection (3, 4)."""
+    """Project points (n, 3) to pixels (n, 2) by a projection (3, 4)."""
     seen = points @ matrix[:, :3].T + matrix[:, 3]
     pixels: Array = seen[:, :2] / seen[:, 2:]
     return pixels
@@ -68,7 +68,7 @@ def eight_points(source: Array, sink: Array) -> Array:
 
 
 def _normalise_pixels(pixels: Array) -> tuple[Array, Array]:
-    """Pixels (n, 3) about their middle, with 1, at a mean distance of root 2; the matrix (3, 3) that moves them so."""
+    """Normalise pixels to (n, 3) about their mean at a mean distance of root 2; return also the matrix (3, 3)."""
     middle = pixels.mean(axis=0)
     scale = np.sqrt(2) / max(float(np.linalg.norm(pixels - middle, axis=1).mean()), 1e-12)
     moved = np.concatenate([(pixels - middle) * scale, np.ones((len(pixels), 1))], axis=1)

@@ -68,7 +68,7 @@ class Cloud:
         return len(self.points)
 
     def subset(self, which: NDArray[np.generic]) -> "Cloud":
-        """Some of the points, by a mask or their places."""
+        """Return some of the points, by a mask or their indices."""
         parts = {name: getattr(self, name) for name in ("normals", "intensity", "colors", "counts")}
         own = {name: None if part is None else part[which] for name, part in parts.items()}
         return Cloud(points=self.points[which], stamp_ns=self.stamp_ns, **own)
@@ -114,7 +114,7 @@ class Matches2D:
         return len(self.source)
 
     def subset(self, which: NDArray[np.generic]) -> "Matches2D":
-        """Some of the matches, by a mask or their places."""
+        """Return some of the matches, by a mask or their indices."""
         return Matches2D(source=self.source[which], sink=self.sink[which], probability=self.probability[which])
 
 

@@ -176,17 +176,17 @@ class PoseFilter:
         self.change = np.array([[1, step_s, step_s**2 / 2], [0, 1, step_s], [0, 0, 1]])
         self.state = np.zeros((6, 3))
         self.covariance = np.tile(np.eye(3), (6, 1, 1))
-        self.is_begun = False
+        self.is_started = False
 
     def predict(self) -> None:
         self.state = self.state @ self.change.T
         self.covariance = self.change @ self.covariance @ self.change.T + PROCESS_NOISE * np.eye(3)
 
     def correct(self, values: Array, noise: float) -> None:
-        """Take measured values of the first coordinates, three or all."""
+        """Correct the filter by measured values of the first coordinates, three or all."""
         count = len(values)
-        if not self.is_begun:
-            self.state[:count, 0], self.is_begun = values, True
+        if not self.is_started:
+            self.state[:count, 0], self.is_started = values, True
         covariance = self.covariance[:count]
         gain = covariance[:, :, 0] / (covariance[:, :1, 0] + noise)
         self.state[:count] += gain * (values - self.state[:count, 0])[:, None]
@@ -235,13 +235,13 @@ class WheeledRobotPoseEstimator(Step):
 
     def _filter_pose(self, values: Array | None, noise: float) -> None:
         known = self._filter
-        if values is None and not known.is_begun:
+        if values is None and not known.is_started:
             raise ValueError("primitives: expected two wheels beside each other with a depth, got none so far")
         known.predict()
         if values is None:
             return
         jump = np.linalg.norm(values[:3] - known.state[:3, 0])
-        if known.is_begun and jump > self.settings["KFParameters"]["maxJumpInPosition"]:
+        if known.is_started and jump > self.settings["KFParameters"]["maxJumpInPosition"]:
             known = self._filter = PoseFilter(self.settings["KFParameters"]["dt"])
         if len(values) > 3:
             turns = np.round((known.state[3:, 0] - values[3:]) / (2 * np.pi))
@@ -310,7 +310,7 @@ class WheelPairs(Step):
         self.reset()
 
     def reset(self) -> None:
-        self._begin: Array | None = None  # where it was seen first
+        self._start_position: Array | None = None  # where it was seen first
         self._seen_ns: int | None = None
         self._is_headed = False
 
@@ -388,24 +388,24 @@ class WheelPairs(Step):
         return WheelPair(pose_of_heading(along, up, position), flatness, misfit)
 
     def _orient_forwards(self, pose: Array, expected: Array | None) -> Array | None:
-        """The pose with its x axis forwards; None where it is not known yet which way that is."""
+        """Return the pose with its x axis forwards; None while the direction is unknown."""
         if expected is not None:
             forward = float(expected[:3, 0] @ pose[:3, 0])
         else:
-            self._begin = pose[:3, 3] if self._begin is None else self._begin
-            displacement = pose[:3, 3] - self._begin
+            self._start_position = pose[:3, 3] if self._start_position is None else self._start_position
+            displacement = pose[:3, 3] - self._start_position
             forward = float(displacement @ pose[:3, 0])
             if np.linalg.norm(displacement) < self.settings["Search"]["MinimumWay"]:
                 return None
             if abs(forward) < ALONG * np.linalg.norm(displacement):  # wheels roll: one of the two sights was none
-                self._begin = pose[:3, 3]
+                self._start_position = pose[:3, 3]
                 return None
         self._is_headed = True
         return pose if forward > 0 else reverse_heading(pose)
 
 
 def reverse_heading(pose: Array) -> Array:
-    """A pose (4, 4) with x and y the other way."""
+    """Return a pose (4, 4) with x and y reversed."""
     return np.asarray(pose @ np.diag([-1.0, -1.0, 1.0, 1.0]), np.float64)
 
 

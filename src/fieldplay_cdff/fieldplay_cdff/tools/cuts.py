@@ -138,7 +138,7 @@ def _repack(stream: LogStream, start: int, end: int) -> Iterator[bytes]:
 
 
 def logged_in_file(stream: LogStream, start: int, end: int) -> NDArray[np.int64]:
-    """The logging times (n,) of rows as the log has them, in its unit; 0 where a sample has none at all."""
+    """Logging times (n,) of rows in the log's unit; 0 where a sample has none at all."""
     raw, logged = stream.logged_raw(start, end), stream.logged_ns(start, end)
     in_ns = (stream.logged_unit or stream.unit) == NANOSECONDS
     return np.where(raw == NO_TIME, np.where(logged == NO_TIME, 0, logged) // (1 if in_ns else 1000), raw)

@@ -29,7 +29,7 @@ PART = re.compile(r"[/.]")
 
 @contextmanager
 def open_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log]:
-    """One log of all paths; the parts of a stream are joined in the order of the files' names.
+    """Open all paths as one log; the parts of a stream are joined in the order of the files' names.
 
     What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
     """
@@ -61,7 +61,7 @@ def _why_none(log: Log, issues: Sequence[Defect]) -> str:
 
 
 def _list_files(paths: Sequence[Path], report: Report, note: Note) -> Files:
-    """The files of several paths by what leads to them from the folder that they have in common."""
+    """List the files of several paths by their path relative to the common folder."""
     files = [os.path.abspath(file) for path in paths for file in _files_of(path, report, note)]
     if not files:
         raise ArchiveError(f"{paths[0]} and others: expected logs of MessagePack, got folders without any")

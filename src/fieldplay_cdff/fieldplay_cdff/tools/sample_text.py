@@ -138,7 +138,7 @@ def lines_of_sample(stream: LogStream, row: int, limits: Limits) -> Iterator[str
 
 
 def named_entries(settings: Any) -> dict[str, Any]:
-    """The entries of a file of settings; of transforms the name is that of both frames."""
+    """The entries of a settings file; a transform is named by its two frames."""
     entries = settings if isinstance(settings, Mapping) else {}
     return {" -> ".join(map(str, key)) if isinstance(key, tuple) else str(key): own for key, own in entries.items()}
 

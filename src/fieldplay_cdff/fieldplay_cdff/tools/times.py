@@ -39,13 +39,13 @@ def time_of_word(word: str, start_ns: int) -> int:
 
 
 def start_of_log(log: Log) -> int:
-    """When the first sample of a log was logged, in nanoseconds; 0 where no sample has a time."""
+    """Logging time of the first sample of a log, in nanoseconds; 0 where no sample has a time."""
     firsts = [first for stream in log.streams.values() if (first := stream.first_logged_ns()) != NO_TIME]
     return min(firsts, default=0)
 
 
 def known_times(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The times (m,) that are known of (n,)."""
+    """The known times (m,) among (n,)."""
     known: NDArray[np.int64] = times_ns[times_ns != NO_TIME]
     return known
 

@@ -35,7 +35,7 @@ class Pipelines:
         self.now_s = 100.0
         self.orchestration = Orchestration(plan_of_values({**VALUES, **changes}))
         self.refused: set[NeededTransition] = set()
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         for name in self.orchestration.pipelines:
             self.orchestration.receive_state(name, "unconfigured")
 
@@ -47,7 +47,7 @@ class Pipelines:
                 if self.orchestration.pipelines[name].state == "active":
                     self.orchestration.receive_quality(name, quality, self.now_s)
             for step in self.orchestration.needed_transitions(self.now_s):
-                self.asked.append(f"{step.transition} {step.pipeline}")
+                self.requests.append(f"{step.transition} {step.pipeline}")
                 self.orchestration.start_transition(step)
                 self.orchestration.finish(step, is_done=step not in self.refused, now_s=self.now_s)
 
@@ -64,7 +64,7 @@ def test_starting_pipelines_are_configured_and_activated_together() -> None:
     pipelines = Pipelines()
     pipelines.turn(1.0, odometry=0.9)
     assert pipelines.active == {"odometry", "mapping"}
-    assert pipelines.asked == [
+    assert pipelines.requests == [
         "configure odometry", "configure mapping", "activate odometry", "activate mapping",
     ]  # fmt: skip
 
@@ -117,7 +117,7 @@ def test_released_pipeline_rests_and_is_retried() -> None:
     assert pipelines.active == {"odometry", "mapping"}, "it gets its time"
     pipelines.turn(3.0, odometry=0.1)
     assert pipelines.active == {"mapping", "localisation"}
-    order = [word for word in pipelines.asked if "activate" in word]
+    order = [word for word in pipelines.requests if "activate" in word]
     assert order == ["activate odometry", "activate mapping", "deactivate odometry", "activate localisation",
                      "deactivate localisation", "activate odometry", "deactivate odometry",
                      "activate localisation"]  # fmt: skip
@@ -152,7 +152,7 @@ def test_refusing_pipeline_is_reported_once_and_replaced() -> None:
     pipelines.refused.add(NeededTransition("odometry", "configure"))
     pipelines.turn(5.0)
     assert pipelines.active == {"mapping", "localisation"}
-    assert pipelines.asked.count("configure odometry") == 1
+    assert pipelines.requests.count("configure odometry") == 1
     assert pipelines.orchestration.news[0] == "odometry: it refuses to configure"
 
 
@@ -175,7 +175,7 @@ def test_manual_activation_without_need_or_threads_is_rejected() -> None:
         orchestration.switch_on("heavy")
     pipelines.turn(1.0, odometry=0.9)
     assert pipelines.active == {"odometry", "heavy"} and pipelines.threads == 3
-    assert pipelines.asked[-3:] == ["deactivate mapping", "configure heavy", "activate heavy"]
+    assert pipelines.requests[-3:] == ["deactivate mapping", "configure heavy", "activate heavy"]
     orchestration.require_idle("mapping")
     orchestration.receive_state("localisation", GONE)
     with pytest.raises(UsageError, match="localisation does not answer"):

@@ -26,7 +26,7 @@ def test_slow_reader_gets_latest_complete_pairs_and_drops_are_counted() -> None:
         queue = LiveQueue(PAIR, 2)
         put_pairs(queue, range(10, 20), right_is_late=late)
         assert take_all(queue) == [{"left": "l18", "right": "r18"}, {"left": "l19", "right": "r19"}]
-        assert (queue.heard["left"], queue.dropped) == (10, {"left": 8, "right": 8})
+        assert (queue.received["left"], queue.dropped) == (10, {"left": 8, "right": 8})
 
 
 def test_pair_taken_between_its_halves_is_not_split() -> None:

@@ -66,23 +66,23 @@ def transform(rotation: Floats, translation: ArrayLike) -> Floats:
 
 
 def inverse(a_transform_b: Floats) -> Floats:
-    """The transforms (..., 4, 4) the other way round."""
+    """Invert transforms (..., 4, 4)."""
     back = np.swapaxes(a_transform_b[..., :3, :3], -1, -2)
     return transform(back, -(back @ a_transform_b[..., :3, 3:])[..., 0])
 
 
 def transform_points(a_transform_b: Floats, points: Floats) -> Floats:
-    """Points (..., 3) given in b, in a."""
+    """Transform points (..., 3) from b to a."""
     return floats((a_transform_b[..., :3, :3] @ points[..., None])[..., 0] + a_transform_b[..., :3, 3])
 
 
 def rotate_vectors(rotation: Floats, vectors: Floats) -> Floats:
-    """Vectors (..., 3) after the rotations (..., 3, 3)."""
+    """Rotate vectors (..., 3) by rotations (..., 3, 3)."""
     return floats((rotation @ vectors[..., None])[..., 0])
 
 
 def flip_axes(vectors: Floats, axes: Sequence[int] = (1, 2)) -> Floats:
-    """Vectors (..., 3) with some axes turned round: by default from forward-left-up to forward-right-down and back."""
+    """Reverse some axes of vectors (..., 3): by default from forward-left-up to forward-right-down and back."""
     axis_signs = np.ones(3)
     axis_signs[list(axes)] = -1.0
     return vectors * axis_signs

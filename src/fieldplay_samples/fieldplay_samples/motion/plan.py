@@ -207,7 +207,7 @@ class Route:
         return floats(np.interp(distance_m - laps * self.driven_m, distance, turn) + 2 * np.pi * laps)
 
     def pose_at(self, turn_rad: Floats) -> tuple[Floats, Floats, Floats]:
-        """Places x, y (n,) in m from the middle, and heading (n,) in rad, at angles (n,)."""
+        """Positions x, y (n,) in m from the centre, and heading (n,) in rad, at angles (n,)."""
         radius, slope, _ = self._radius(turn_rad)
         heading = turn_rad + np.arctan2(radius, slope)
         return radius * np.cos(turn_rad), radius * np.sin(turn_rad), floats(heading)
@@ -240,7 +240,7 @@ def _wavy(turn_rad: Floats, mean: float, waves: tuple[Activation, ...]) -> tuple
 
 
 def _path_lengths(radius_m: Floats, slope: Floats, _: Floats) -> Floats:
-    """How long the way is to each of the steps of a turn (n,)."""
+    """Path lengths up to each of the steps of a turn (n,)."""
     rate = np.hypot(radius_m, slope)
     steps = 0.5 * (rate[1:] + rate[:-1]) * (2 * np.pi / STEPS)
     return np.concatenate([[0.0], np.cumsum(steps)])

@@ -239,7 +239,7 @@ def _tracks_m(path: Path, height_m: Height, stance: Stance, *, offset_m: float) 
 
 
 def _support_points(stance: Stance) -> tuple[Floats, Floats]:
-    """Where along a track to ask for the ground's height, in m, and the weights of the answers."""
+    """Positions along a track where the ground's height is sampled, in m, and the weights of the samples."""
     along = stance.half_base_m * NODES[:, None] + stance.half_contact_m * CONTACT_NODES
     weights = 0.25 * WEIGHTS[:, None] * CONTACT_WEIGHTS
     return along.ravel(), weights.ravel()

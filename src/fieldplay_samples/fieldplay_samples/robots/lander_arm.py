@@ -92,7 +92,7 @@ def gravity_moments(arm: SoftArm, pose: ArmPose, carried_kg: Floats, hang: Float
 
 
 def _chain_links(arm: SoftArm, angles_rad: Floats, bends: Floats) -> ArmPose:
-    """The frames one after the other; at its end each link is shifted and turned by its bend (n, 4, 4, 4)."""
+    """Chain the frames; at its end each link is moved by its bend (n, 4, 4, 4)."""
     quarter = rotation_about(X, np.pi / 2)
     fixed = [
         transform(quarter, [arm.a_m[0], 0.0, arm.d_m[0]]),

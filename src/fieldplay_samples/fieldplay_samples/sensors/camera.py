@@ -62,7 +62,7 @@ def camera_from_numbers(
 
 
 def distort(camera: Intrinsics, undistorted: Array) -> Array:
-    """Where the lens puts points (..., 2) of the plane z = 1."""
+    """Distort points (..., 2) of the plane z = 1."""
     k1, k2, p1, p2, k3 = camera.distortion
     x, y = undistorted[..., 0], undistorted[..., 1]
     square = x * x + y * y
@@ -73,7 +73,7 @@ def distort(camera: Intrinsics, undistorted: Array) -> Array:
 
 
 def undistort(camera: Intrinsics, seen: Array) -> Array:
-    """Points (..., 2) of the plane z = 1 that the lens puts to `seen` (..., 2), by Newton's method.
+    """Undistort points `seen` (..., 2) to the plane z = 1, by Newton's method.
 
     A fitted polynomial may turn back within the picture, so that no point is put to its corners; there the angle from
     the axis grows evenly from the last good one on, so that a picture is seen to its edges.
@@ -206,13 +206,13 @@ def render(
 
 
 def render_rays(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
-    """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
+    """Return the rays (n,) of an image, row by row, one for shrink x shrink pixels, and what they hit."""
     towards = _world_rays(camera, world_T_camera, shrink)
     return towards, _cast(scene, camera, towards, shrink=shrink)
 
 
 def enlarge(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
-    """The full picture (height, width, c) of the colours (n, c) of its rays, by interpolation."""
+    """Interpolate the colours (n, c) of rays to the full image (height, width, c)."""
     small = small.reshape(*rays(camera, shrink).shape[:2], -1)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
     image = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
@@ -252,7 +252,7 @@ def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hi
 
 
 def develop(linear: Array) -> NDArray[np.uint8]:
-    """Eight bits of linear colours (n, 3), brightened in the dark and bent gently below white."""
+    """Convert linear colours (n, 3) to eight bits, brightened in the dark and bent gently below white."""
     exposed = np.float32(EXPOSURE) * linear.astype(np.float32)
     bent = np.clip(exposed / (1 + np.float32(0.25) * exposed), 0.0, 1.0)
     return np.asarray(np.float32(255) * bent ** np.float32(1 / 2.2) + np.float32(0.5), np.float32).astype(np.uint8)

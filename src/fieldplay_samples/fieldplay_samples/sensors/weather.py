@@ -94,7 +94,7 @@ def distance_at(puffs: Puffs, rays: Rays, depth: Array, *, end_m: Array, time_s:
 
 
 def _passed_puffs(puffs: Puffs, rays: Rays, time_s: Array) -> Iterator[_Passed]:
-    """What each puff that is there meets of the rays."""
+    """Yield what each present puff covers of the rays."""
     if not len(rays):
         return
     first, last = float(time_s.min()), float(time_s.max())
@@ -186,11 +186,11 @@ def airborne_returns(
 
 
 def lost_beams(weather: Weather, time_s: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which beams (n,) come back from nothing, for water."""
+    """Mask of beams (n,) that are lost to water."""
     return np.asarray(rng.uniform(size=len(time_s)) < weather.rain.lost_share * weather.rain.strength(time_s))
 
 
 def veil(linear: Array, depth: Array, colour: tuple[float, ...] | Array) -> Array:
-    """Colours (n, c) seen through a veil of optical depth (n,) that shines by itself in its own colour (c,)."""
+    """Blend colours (n, c) with a veil of optical depth (n,) that has its own colour (c,)."""
     clear = np.exp(-depth)[:, None]
     return np.asarray(clear * linear + (1.0 - clear) * np.asarray(colour, float))

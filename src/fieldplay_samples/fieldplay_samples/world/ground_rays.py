@@ -99,7 +99,7 @@ def _profiles(relief: GroundRelief, centre: Array, azimuth: Array, *, farthest_m
 
 
 def guess_m(seen: Panorama) -> Array:
-    """About where (n,) the rays meet the ground, in m along them; inf where they surely do not, NaN if in doubt."""
+    """Estimate where (n,) the rays hit the ground, in m along them; inf where they surely do not, NaN if in doubt."""
     flat, last = seen.highest.ravel(), len(seen.distance_m) - 1
     start, sought = seen.row * (last + 1), seen.sought
     listed = seen.highest + ROW * np.arange(len(seen.highest))[:, None]
@@ -138,7 +138,7 @@ def goes_under(seen: Panorama, chosen: ProfileIndices) -> NDArray[np.bool_]:
 
 @dataclass(eq=False, kw_only=True)
 class _MarchingRays:
-    """Rays under way in units of cells (z in m): which of the chunk, where from and to, how far, on which level."""
+    """Rays in progress in units of cells (z in m): index in the chunk, start, stop, position and level."""
 
     index: Indices
     x: Array
@@ -178,7 +178,7 @@ def _parts(count: int, size: int) -> Iterator[slice]:
 
 
 def distances_from_point_m(relief: GroundRelief, rays: Rays, end_m: Array, *, nearest_m: float) -> Array:
-    """As distances_m, for many rays (n,) that begin near each other; what is nearer than nearest_m is not met."""
+    """As distances_m, for many rays (n,) that start near each other; hits nearer than nearest_m are ignored."""
     seen = panorama(relief, rays, end_m)
     result = guess_m(seen)
     early = np.flatnonzero(result < nearest_m * (1 + 2 * GUESS_ERROR))
@@ -197,7 +197,7 @@ def distances_from_point_m(relief: GroundRelief, rays: Rays, end_m: Array, *, ne
 
 
 def _search(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]) -> Array:
-    """The first crossings (n,) in the parts of rays (n,) near the ground; inf where they cross it in none."""
+    """Find the first crossings (n,) in the parts of rays (n,) near the ground; inf where there is none."""
     which, start, end = near
     at = start[:, None] + (end - start)[:, None] * np.linspace(0.0, 1.0, SEARCHED + 1)
     gap = np.empty(at.shape)
@@ -215,7 +215,7 @@ def _search(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]
 
 
 def _settle(relief: GroundRelief, rays: Rays, guess: Array) -> Array:
-    """The crossings (n,) near the guesses (n,), by Newton's method; NaN where it leads away."""
+    """Refine the guessed crossings (n,) by Newton's method; NaN where it diverges."""
     result, left = np.full(len(guess), np.nan), np.arange(len(guess))
     at, reach = guess, GUESS_ERROR * guess
     for _ in range(STEPS):
@@ -251,7 +251,7 @@ def _chunk_distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
 
 
 def _start_rays(relief: GroundRelief, rays: Rays, end_m: Array) -> _MarchingRays:
-    """Rays already down at the relief's highest peak; those that never come down there are left out."""
+    """Start rays at the relief's highest peak, without those that never come down there."""
     scale = np.array([1 / relief.cell_m, 1 / relief.cell_m, 1.0])
     x, y, z = np.ascontiguousarray((rays.origins * scale + [0.5, 0.5, 0.0]).T)
     dx, dy, dz = np.ascontiguousarray((rays.directions * scale).T)
@@ -315,7 +315,7 @@ def _dives(relief: GroundRelief, rays: _MarchingRays, exits: Array) -> NDArray[n
 
 
 def _refine(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
-    """The crossing (n,) within a bracket, by false position that halves the weight of an end which stays."""
+    """Refine the crossing (n,) within a bracket by the Illinois method (false position)."""
     low, high = bracket
     gap_low, gap_high = _gap(relief, rays, low), _gap(relief, rays, high)
     high = np.where(gap_low <= 0, low, high)

@@ -239,7 +239,7 @@ def _images(soil: Soil) -> tuple[Single, ...]:
 
 
 def _image(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> Single:
-    """The band's picture; in its own axes light comes from that direction."""
+    """Return the band's image; in its own axes light comes from that direction."""
     noise = periodic_noise(rng, TEXELS, longest=12, shortest=3, roughness=0.4)
     stones = 1 / (1 + np.exp(-6 * (noise - 1.1)))
     bulging = _of_rms_1((1 - grain.pebbles) * noise + 3 * grain.pebbles * stones)
@@ -267,7 +267,7 @@ def _add_seen(
 
 
 def _sample_image(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:
-    """The picture's values (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
+    """Sample the image (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
     count = len(x)
     maps = np.zeros((2, -(-count // LINE) * LINE), np.float32)
     for line, values in zip(maps, (x, y), strict=True):

@@ -24,7 +24,7 @@ class Rays:
         return len(self.origins)
 
     def subset(self, rows: NDArray[np.intp]) -> "Rays":
-        """The rays of those numbers (m,)."""
+        """Return the rays of these indices (m,)."""
         return Rays(origins=self.origins.take(rows, axis=0), directions=self.directions.take(rows, axis=0))
 
     def part(self, rows: slice) -> "Rays":
@@ -54,7 +54,7 @@ def keys_by_view(directions: Array, distance_m: Array) -> NDArray[np.int64]:
 
 
 def keys_by_position(points: Array, direction: Array) -> NDArray[np.int64]:
-    """A number (n,) for points (n, 3): those of one number are near each other, seen along direction (3,)."""
+    """Sort keys (n,) for points (n, 3): equal keys are near each other, seen along direction (3,)."""
     aside = np.cross(direction, [0.0, 0.0, 1.0])
     aside = aside / np.linalg.norm(aside) if np.any(aside) else np.array([1.0, 0.0, 0.0])
     up = np.cross(aside, direction)

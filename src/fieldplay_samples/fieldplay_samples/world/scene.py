@@ -167,7 +167,7 @@ def looks(solids: Solids, met: Met, points: Array, *, soil: Soil, footprint_m: A
 
 
 def _flatten(points: Array, normal: Array) -> tuple[Array, Array]:
-    """The two coordinates (m,) of points (m, 3) that lie most across the normals (m, 3)."""
+    """Project points (m, 3) to the two coordinates (m,) most across the normals (m, 3)."""
     facing = np.abs(normal).argmax(axis=1)
     rows = np.arange(len(points))
     return points[rows, (facing + 1) % 3], points[rows, (facing + 2) % 3]
@@ -214,7 +214,7 @@ def scatter(
     keep_out: KeepOut,
     clearance_m: float,
 ) -> tuple[Array, Array]:
-    """Places (m, 2) within radius_m of the centre and sizes (m,) of those things (n,) that fell off the keep-out."""
+    """Scatter things (n,) within radius_m of the centre; return positions (m, 2) and sizes (m,) off the keep-out."""
     distance, angle = radius_m * np.sqrt(rng.uniform(size=len(sizes_m))), rng.uniform(0, 2 * np.pi, len(sizes_m))
     x, y = np.asarray(centre, float)[:, None] + distance * np.stack([np.cos(angle), np.sin(angle)])
     ring = np.linspace(0, 2 * np.pi, 8, endpoint=False)
@@ -314,13 +314,13 @@ class Scene:
         return dark
 
     def _ground_from_point(self, rays: Rays, nearest_m: float, farthest_m: float) -> Array:
-        """Distances (n,) beyond nearest_m at which rays (n,) from about one place meet the ground."""
+        """Distances (n,) beyond nearest_m at which rays (n,) from about one point hit the ground."""
         end = np.full(len(rays), farthest_m)
         levelled, relief = self._level(rays), relief_of(self.terrain)
         return ground_rays.distances_from_point_m(relief, levelled, end, nearest_m=nearest_m) - nearest_m
 
     def _level(self, rays: Rays) -> Rays:
-        """Rays with the overall slope of the ground taken off: that leaves straight lines and distances."""
+        """Remove the overall slope of the ground from rays: lines stay straight, distances are kept."""
         slope = np.array([*self.terrain.slope, 0.0])
         origins, directions = np.array(rays.origins), np.array(rays.directions)
         origins[:, 2] -= origins @ slope

@@ -162,7 +162,7 @@ def pole(foot: ArrayLike, height_m: float, *, radius_m: float = 0.04, albedo: Ar
 
 
 def merge_solids(parts: Iterable[Solids]) -> Solids:
-    """All the solids of parts as one, each kind in the order of the parts."""
+    """Merge solids into one, each kind in the order of the parts."""
     parts = list(parts)
     return Solids(
         stones=_concatenate(Stones, [part.stones for part in parts] or [NO_STONES]),

@@ -201,7 +201,7 @@ def relief_of(terrain: Terrain) -> GroundRelief:
 
 
 def cached_reliefs() -> dict[Terrain, GroundRelief]:
-    """The grids that are there, for another process to keep: to make one takes seconds."""
+    """Return the cached grids, for another process: to compute one takes seconds."""
     return dict(_reliefs)
 
 

@@ -61,13 +61,13 @@ def origin_at(location: dict[str, float]) -> LocalOrigin:
 
 
 def scene_along_drive(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
-    """The ground with rocks, boulders and poles off the way that the robot drives."""
+    """Return the ground with rocks, boulders and poles off the robot's path."""
     times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
     return scene_along_path(scenario, terrain, drive.motion.coordinates.at(times)[:, :2])
 
 
 def scene_along_path(scenario: Scenario, terrain: Terrain, path: Floats) -> Scene:
-    """The ground with rocks, boulders and poles off a way (n, 2) in m, as `surroundings` has their numbers."""
+    """Return the ground with rocks, boulders and poles off a path (n, 2) in m, by the numbers of `surroundings`."""
     numbers = scenario.numbers["surroundings"]
     centre = 0.5 * (path.min(axis=0) + path.max(axis=0))
     radius = float(np.linalg.norm(path - centre, axis=1).max()) + numbers["beyond_m"]

@@ -31,21 +31,21 @@ class TopicRecorder:
         self.context = rclpy.Context()
         rclpy.init(context=self.context)
         self.node = rclpy.create_node("listener", context=self.context)
-        self.heard: dict[str, list[Any]] = defaultdict(list)
+        self.received: dict[str, list[Any]] = defaultdict(list)
         self.changed = threading.Condition()
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._clients: dict[str, Any] = {}
-        self._ends = threading.Event()
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 
     def _listen(self) -> None:
-        while not self._ends.is_set():
+        while not self._stopping.is_set():
             self._executor.spin_once(NOTICE_S)
 
     def close(self) -> None:
-        self._ends.set()
+        self._stopping.set()
         self._thread.join()
         self._executor.shutdown()
         self.node.destroy_node()
@@ -58,7 +58,7 @@ class TopicRecorder:
 
         def take(message: Any) -> None:
             with self.changed:
-                self.heard[topic].append(message)
+                self.received[topic].append(message)
                 self.changed.notify_all()
 
         self.node.create_subscription(kind, topic, take, QoSProfile(depth=5000, durability=durability))
@@ -76,7 +76,7 @@ class TopicRecorder:
                 self.changed.wait(NOTICE_S)
 
     def count(self, topic: str) -> int:
-        return len(self.heard[topic])
+        return len(self.received[topic])
 
     def ask(self, kind: Any, name: str, **request: Any) -> Any:
         return self.call(kind, f"/{self.namespace}/player/{name}", **request)
@@ -127,7 +127,7 @@ class NodeStage:
             self.executor.spin_once(timeout_sec=0.1)
 
     def describe(self) -> object:
-        """What to say when a wait was in vain."""
+        """Return what to report when a wait times out."""
         return "waited in vain"
 
     def close(self) -> None:

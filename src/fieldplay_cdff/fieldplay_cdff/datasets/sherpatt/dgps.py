@@ -46,7 +46,7 @@ def in_enu(convert: Convert, name: str) -> Convert:
 
 
 def rotate_odometry(record: records.Odometry, turn: tuple[float, float, float, float]) -> records.Odometry:
-    """Odometry in a parent that is turned: a vector of the old one, turned so, is the same in the new one."""
+    """Rotate odometry into another parent frame, where a vector of the old one keeps its meaning."""
     rotation = np.stack([axes.rotate_vectors(turn, axis) for axis in np.eye(3)], axis=-1)
     whole = np.kron(np.eye(2), rotation)
     return replace(
@@ -74,7 +74,7 @@ def axes_of_unit(archive: Archive, unit: LogStream, odometry: LogStream | None) 
 
 
 def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
-    """A way that turns left in the odometry, whose z is up, turns left in NWU, and right in NED seen with z up."""
+    """Choose the axes in which the path turns as in the odometry (z up): left in NWU, right in NED seen with z up."""
     pairs = _match_rows(unit, odometry)
     if len(pairs) < 3:
         return None
@@ -98,7 +98,7 @@ def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
 
 
 def _match_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:
-    """Rows (k, 2) of both that were taken within NEAR_NS, some hundred over the common time."""
+    """Return rows (k, 2) of both that are at most NEAR_NS apart, some hundred over the common time."""
     if not len(unit) or not len(odometry):
         return np.zeros((0, 2), np.intp)
     first, last = _first_and_last(odometry)

@@ -97,7 +97,7 @@ def _same(parent: str, child: str, source: str) -> Extrinsic:
 
 
 def _child_frames(tree: Mapping[str, Sequence[str]]) -> set[str]:
-    """The frames that have a parent already."""
+    """Return the frames that already have a parent."""
     return {child for children in tree.values() for child in children}
 
 
@@ -204,7 +204,7 @@ def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[
 
 
 def _describe_difference(row: Extrinsic, back: Extrinsic) -> str:
-    """How far a transform and that in the other direction are from each other's inverse; "" where they are that."""
+    """Describe how far two opposite transforms are from being inverse; "" where they are."""
     turn, turn_back = np.array(row.rotation), np.array(back.rotation)
     distance_m = float(np.linalg.norm(np.array(row.translation) + rotate_vectors(turn, np.array(back.translation))))
     cosine = abs(float(turn @ (turn_back * CONJUGATE)) / float(np.linalg.norm(turn) * np.linalg.norm(turn_back)))
@@ -215,7 +215,7 @@ def _describe_difference(row: Extrinsic, back: Extrinsic) -> str:
 
 
 def _row_issue(row: Extrinsic, parents: Mapping[str, str]) -> str:
-    """What is wrong with a transform behind others; parents by child, without loops."""
+    """Return what is wrong with a transform after others; parents are by child, without loops."""
     if row.parent == row.child:
         return "expected two frames, got one that is its own parent"
     chain = [row.parent]

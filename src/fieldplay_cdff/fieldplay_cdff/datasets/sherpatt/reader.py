@@ -96,7 +96,7 @@ class _Opening:
         return streams
 
     def _named_streams(self, *, quietly: bool = False) -> Iterator[tuple[str, str]]:
-        """The logs' streams that have a name of their own here; of several for one, the first."""
+        """Yield the streams of the logs that have a name of their own; of several for one name, the first."""
         for stream, names in self._archive.spec.constants["sources"].items():
             there = [name for name in names if name in self._log.streams]
             for name in () if quietly else there[1:]:
@@ -116,7 +116,7 @@ class _Opening:
         }
 
     def _rotate_stream(self, item: BuiltStream) -> BuiltStream:
-        """The satellite unit's poses leave in the map's axes."""
+        """Convert the satellite unit's poses to the map's axes."""
         if item.spec.id != UNIT or not isinstance(item.stream, RecordStream):
             return item
         names = self._archive.spec.constants["sources"][ODOMETRY]

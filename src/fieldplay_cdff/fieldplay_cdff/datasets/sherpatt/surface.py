@@ -105,7 +105,7 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
 
 
 def _model_values(archive: Archive, name: str) -> Mapping[str, Any]:
-    """What the description knows of a model by its name."""
+    """Return what the description knows of a model, by the model's name."""
     models = archive.spec.constants.get("surfaces", ())
     return next((m for m in models if re.fullmatch(m["files"], last_part(name), re.IGNORECASE)), {})
 
@@ -137,7 +137,7 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
 
 
 def _index_range(archive: Archive, name: str, known: str | None, count: int) -> Indices:
-    """The rows or columns wanted; all where what is known of the file lies beyond them."""
+    """Return the requested rows or columns; all of them where the known ones lie beyond the file."""
     requested = archive.parameters[name]
     text = requested or known
     if not text:
@@ -204,7 +204,7 @@ def _row_near(stream: Stream, stamp_ns: int) -> records.Odometry | None:
 
 
 def body_positions(archive: Archive) -> Numbers:
-    """Places (n, 3) of the body in the map along the way, by the satellites."""
+    """Positions (n, 3) of the body in the map along its path, by satellite navigation."""
     satellites = archive.streams.get(SATELLITES)
     if satellites is None:
         return np.zeros((0, 3))

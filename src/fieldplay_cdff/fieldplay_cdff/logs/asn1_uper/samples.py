@@ -299,13 +299,13 @@ class PackedForm:
 
 
 def defined_types() -> Mapping[str, tuple[PackedForm, ...]]:
-    """The forms of each type that is defined, the newest first; none where the description is not installed."""
+    """Return the forms of each defined type, the newest first; none where the description is not installed."""
     return _installed_types(os.environ.get("AMENT_PREFIX_PATH", ""))
 
 
 @lru_cache(maxsize=4)
 def _installed_types(_: str) -> Mapping[str, tuple[PackedForm, ...]]:
-    """Those of the folders where they may be at present; it is asked for each sample while a log is gone through."""
+    """Return the types of the folders that exist now; called for each sample while a log is scanned."""
     file = next((folder / FILE for folder in config_folders() if (folder / FILE).is_file()), None)
     return types_of_file(file) if file is not None else {}
 
@@ -429,7 +429,7 @@ def packing_of(type_name: str, sample: Any) -> Packing | None:
 
 
 def packed_time(data: bytes) -> int:
-    """The own time of a sample of packed bits that is still MessagePack, in the log's unit; 0 where it has none."""
+    """Return the own time of a sample of packed bits as MessagePack, in the log's unit; 0 where it has none."""
     if MARK not in data:
         return 0
     try:

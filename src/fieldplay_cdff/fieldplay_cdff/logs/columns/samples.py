@@ -126,7 +126,7 @@ def _rows(data: bytes, count: int) -> Bytes | None:
 
 
 def _unpack_items(data: bytes, before: int, count: int) -> list[Any]:
-    """So many items that stand one behind the other, without those before them."""
+    """Unpack so many consecutive items, without those before them."""
     unpacker = msgpack.Unpacker(raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=max(len(data), 1))
     try:
         unpacker.feed(data)
@@ -144,7 +144,7 @@ def _one_by_one(extent: _ItemExtent, read: Read, unpack: Unpack) -> list[Any]:
 
 
 def _scan_cuts(extent: _ItemExtent, read: Read) -> list[int]:
-    """Where items begin, and where the last ends: large ones far behind small ones, so their places were not kept."""
+    """Find where items start, and where the last one stops: large items after small ones have no stored offsets."""
     unpacker = msgpack.Unpacker(_Bytes(extent, read), read_size=READ_SIZE, max_buffer_size=LARGEST_ITEM)
     try:
         for _ in range(extent.before):
@@ -162,11 +162,11 @@ class _Bytes:
     """An extent's bytes as a file, for msgpack."""
 
     def __init__(self, extent: _ItemExtent, read: Read) -> None:
-        self._place, self._stop, self._read = extent.start, extent.stop, read
+        self._offset, self._stop, self._read = extent.start, extent.stop, read
 
     def read(self, size: int) -> bytes:
-        start, self._place = self._place, min(self._place + size, self._stop)
-        return self._read(start, self._place - start) if self._place > start else b""
+        start, self._offset = self._offset, min(self._offset + size, self._stop)
+        return self._read(start, self._offset - start) if self._offset > start else b""
 
 
 def samples_of_columns(part: StreamPart, start: int, end: int, read: Read, *, arrays: bool) -> list[Any]:

@@ -50,16 +50,16 @@ class BlockReader:
     """The samples of a part by its blocks; `key` is what they are kept by."""
 
     def __init__(self, blocks: Blocks, read: Read, *, cache: BlockCache, key: Hashable) -> None:
-        self._blocks, self._read, self._kept, self._key = blocks, read, cache, key
-        self._rows, self._places = blocks.rows, blocks.offsets
+        self._blocks, self._read, self._cache, self._key = blocks, read, cache, key
+        self._rows, self._offsets = blocks.rows, blocks.offsets
 
     def offsets(self, low: int, high: int) -> Int64Array:
-        """Where samples low <= index < high begin, and where the last ends (n + 1,)."""
+        """Offsets of samples low <= index < high, and where the last one stops (n + 1,)."""
         if low >= high:
             return np.zeros(0, np.int64)
         first, last = self._between(low, high)
         if self._rows[last] - self._rows[first] == last - first:  # a sample each
-            return self._places[first : last + 1]
+            return self._offsets[first : last + 1]
         offsets = [self._block_offsets(index, low, high) for index in range(first, last)]
         return offsets[0] if len(offsets) == 1 else np.concatenate([*(part[:-1] for part in offsets[:-1]), offsets[-1]])
 
@@ -75,13 +75,13 @@ class BlockReader:
 
     def data(self, start: int, size: int) -> bytes:
         """Some bytes of samples: of blocks that are kept, else of the file."""
-        first = int(np.searchsorted(self._places, start, side="right")) - 1
-        last = int(np.searchsorted(self._places, start + size))
-        cached = [self._kept.get((self._key, index)) for index in range(first, last)]
+        first = int(np.searchsorted(self._offsets, start, side="right")) - 1
+        last = int(np.searchsorted(self._offsets, start + size))
+        cached = [self._cache.get((self._key, index)) for index in range(first, last)]
         chunks = [block.data for block in cached if block is not None and block.data]
         if not chunks or len(chunks) < last - first:
             return self._read(start, size)
-        offset = start - int(self._places[first])
+        offset = start - int(self._offsets[first])
         whole = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         return whole[offset : offset + size]
 
@@ -91,25 +91,25 @@ class BlockReader:
         return int(first) - 1, int(last)
 
     def _block_offsets(self, index: int, low: int, high: int) -> Int64Array:
-        """The same of those of the samples that are in one block, which need not be read if they are of one size."""
+        """Offsets of those samples that are in one block, which is not read if all have one size."""
         row, next_row = self._rows[index : index + 2].tolist()
         first, last = max(low, row) - row, min(high, next_row) - row
         size = int(self._blocks.table["size"][index])
         if not size:
             return self._block(index).offsets[first : last + 1]
-        return np.asarray(self._places[index] + size * np.arange(first, last + 1), np.int64)
+        return np.asarray(self._offsets[index] + size * np.arange(first, last + 1), np.int64)
 
     def _block(self, index: int) -> SampleBlock:
         key = (self._key, index)
-        block = self._kept.get(key)
+        block = self._cache.get(key)
         if block is None:
             block = self._load_block(index)
-            self._kept.keep(key, block)
+            self._cache.keep(key, block)
         return block
 
     def _load_block(self, index: int) -> SampleBlock:
         known = self._blocks.table[index]
-        start, end = self._places[index : index + 2].tolist()
+        start, end = self._offsets[index : index + 2].tolist()
         count, size = int(self._rows[index + 1] - self._rows[index]), int(known["size"])
         times = np.full(count, known["low"] if count == 1 else NO_TIME, np.int64)
         has_to_look = count > 1 and bool(known["known"])
@@ -124,7 +124,7 @@ class BlockReader:
 
 
 def _end_offsets(data: bytes, count: int) -> Int64Array:
-    """Where so many samples end (n,)."""
+    """Offsets where so many samples stop (n,)."""
     unpacker: Any = msgpack.Unpacker(raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     skip, position = unpacker.skip, unpacker.tell

@@ -69,10 +69,10 @@ class FileWindow:
         self._moved = moved
         self._mark = 0
         self._chunks: list[tuple[int, bytes]] = []
-        self._kept = 0
-        self._fault: ArchiveError | OSError | None = None
+        self._buffered_bytes = 0
+        self._error: ArchiveError | OSError | None = None
         self.end = 0
-        self.given = 0  # up to where the unpacker has the bytes
+        self.available = 0  # up to where the unpacker has the bytes
         self._ahead = self._next()
 
     def _next(self) -> bytes:
@@ -80,22 +80,22 @@ class FileWindow:
         try:
             data = self._file.read(CHUNK)
         except (ArchiveError, OSError) as error:
-            self._fault, data = error, b""
+            self._error, data = error, b""
         if data:
             self._chunks.append((self.end, data))
             self.end += len(data)
-            self._kept += len(data)
+            self._buffered_bytes += len(data)
             self._moved(self.end)
         return data
 
     def read(self, _: int) -> bytes:
         """The next bytes, as a MessagePack unpacker asks for them."""
-        if self._kept > LARGEST_ITEM + 3 * CHUNK:
+        if self._buffered_bytes > LARGEST_ITEM + 3 * CHUNK:
             raise TooLargeError(f"expected items of {LARGEST_ITEM} bytes at most, got one at byte {self._mark}")
         data = self._ahead
-        if not data and self._fault is not None:
-            raise self._fault
-        self.given += len(data)
+        if not data and self._error is not None:
+            raise self._error
+        self.available += len(data)
         self._ahead = self._next() if data else b""
         return data
 
@@ -103,7 +103,7 @@ class FileWindow:
         """What lies before is not needed any more."""
         self._mark = offset
         while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= offset:
-            self._kept -= len(self._chunks.pop(0)[1])
+            self._buffered_bytes -= len(self._chunks.pop(0)[1])
 
     def bytes_between(self, start: int, end: int) -> bytes:
         """Bytes since the mark, as far as they were read."""
@@ -145,7 +145,7 @@ class Blocks:
 
     @property
     def offsets(self) -> Int64Array:
-        """The first byte of each block, and where the last ends (b + 1,)."""
+        """Offsets of the blocks, and where the last one stops (b + 1,)."""
         return np.append(self.table["begin"], self.stop)
 
 
@@ -182,49 +182,49 @@ class GrowingBlocks:
     """Items with their begins and times, put into blocks as they come; the last can be taken back."""
 
     def __init__(self) -> None:
-        self._begins, self._times = array("q"), array("q")  # of those that are in no block yet
+        self._starts, self._times = array("q"), array("q")  # of those that are in no block yet
         self._tables: list[Table] = []
         self._settled = 0
         self.stop = 0
 
     def __len__(self) -> int:
-        return self._settled + len(self._begins)
+        return self._settled + len(self._starts)
 
     def add(self, start: int, time: int, stop: int) -> None:
         """One that ends at the byte `stop`."""
-        self._begins.append(start)
+        self._starts.append(start)
         self._times.append(time)
         self.stop = stop
-        if len(self._begins) >= MOST_WAITING:
+        if len(self._starts) >= MOST_WAITING:
             self._settle()
 
     def extend(self, starts: Int64Array, times: Int64Array, stop: int) -> None:
         """Several (n,), the last of which ends at the byte `stop`."""
-        self._begins.frombytes(starts.astype(np.int64).tobytes())
+        self._starts.frombytes(starts.astype(np.int64).tobytes())
         self._times.frombytes(times.astype(np.int64).tobytes())
         self.stop = stop
-        if len(self._begins) >= MOST_WAITING:
+        if len(self._starts) >= MOST_WAITING:
             self._settle()
 
     def take_back(self) -> int:
         """Take away the last; where it began."""
         self._times.pop()
-        self.stop = self._begins.pop()
+        self.stop = self._starts.pop()
         return self.stop
 
     def blocks(self) -> Blocks:
         """All that is there."""
-        rest = blocks_of(array_of(self._begins), array_of(self._times), stop=self.stop, first_row=self._settled)
+        rest = blocks_of(array_of(self._starts), array_of(self._times), stop=self.stop, first_row=self._settled)
         return Blocks(table=np.concatenate([*self._tables, rest]), count=len(self), stop=self.stop)
 
     def _settle(self) -> None:
         """Put all into blocks but what the last block may yet grow by."""
-        starts, times = array_of(self._begins), array_of(self._times)
+        starts, times = array_of(self._starts), array_of(self._times)
         table = blocks_of(starts, times, stop=self.stop, first_row=self._settled)
         settled = int(table["row"][-1]) - self._settled
         self._tables.append(table[:-1])
         self._settled += settled
-        del self._begins[:settled], self._times[:settled]
+        del self._starts[:settled], self._times[:settled]
 
 
 def blocks_of(starts: Int64Array, times: Int64Array, *, stop: int = 0, first_row: int = 0) -> Table:
@@ -278,7 +278,7 @@ class GrowingPart:
 
 
 def array_of(values: "array[int]") -> Int64Array:
-    """The numbers (n,) of an array that grew."""
+    """The numbers (n,) of a growing array."""
     return np.frombuffer(values, np.int64).copy() if len(values) else np.zeros(0, np.int64)
 
 
@@ -299,7 +299,7 @@ def cache_folder() -> Path:
 
 
 def cached_index(path: Path) -> FileIndex | None:
-    """The index of a log as it is now; None if none is kept."""
+    """Return the index of a log as it is now; None if none is cached."""
     with (
         suppress(*UNREADABLE),
         index_path(path).open("rb") as file,
@@ -322,7 +322,7 @@ def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
 
 
 def index_path(path: Path) -> Path:
-    """Where the index of a log is kept, if it is."""
+    """Return the path of the cached index of a log."""
     return cache_folder() / f"log-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.npz"
 
 

@@ -95,7 +95,7 @@ class SampleRuns:
         size, prefix = len(data), finder.prefix
         if self._unlike > MOST_FAILURES or not data.startswith(prefix) or not prefix:
             return 0
-        ahead = self._window.bytes_between(start + size, min(self._window.given, start + size * (most + 1)))
+        ahead = self._window.bytes_between(start + size, min(self._window.available, start + size * (most + 1)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) < FEWEST:
             return 0
@@ -116,7 +116,7 @@ class SampleRuns:
         """Small ones of different lengths, up to one whose maps have other names than texts."""
         if self._unfit > MOST_FAILURES:
             return 0
-        ahead = self._window.bytes_between(start, min(self._window.given, start + MOST_BYTES))
+        ahead = self._window.bytes_between(start, min(self._window.available, start + MOST_BYTES))
         ends = _end_offsets(ahead, min(most, MOST_SMALL))
         offsets = np.append(0, ends)
         large = np.flatnonzero(np.diff(offsets) > SMALL_SAMPLE)
@@ -132,7 +132,7 @@ class SampleRuns:
 
 
 def _end_offsets(data: bytes, most: int) -> Int64Array:
-    """Where items end (n,), of which there are `most` at most; unpacked so that all names in them are looked at."""
+    """Offsets where at most `most` items stop (n,); unpacked so that all names in them are checked."""
     unpacker: Any = msgpack.Unpacker(raw=True, use_list=False, strict_map_key=True, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     ends: list[int] = []
@@ -151,7 +151,7 @@ class ColumnRuns:
         self._window, self._unpacker = window, unpacker
         self.index, self.offset = 0, int(unpacker.tell())
         self._step = 1
-        self._begins = array("q")
+        self._starts = array("q")
         self._form: ItemForm | None = None
         self._look, self._pause = FIRST_LOOK, 1
 
@@ -161,12 +161,12 @@ class ColumnRuns:
         self._up_to(first)
         if self.offset - start < first * LARGE_ITEM:
             self._step = PER_BLOCK
-            del self._begins[1:]
+            del self._starts[1:]
         self._up_to(count)
 
     def column(self, *, is_cut: bool) -> LogColumn:
         """What was found so far."""
-        starts: Int64Array = np.array(self._begins, np.int64)
+        starts: Int64Array = np.array(self._starts, np.int64)
         return LogColumn(count=self.index, begins=starts, end=self.offset, step=self._step, is_cut=is_cut)
 
     def _up_to(self, count: int) -> None:
@@ -183,7 +183,7 @@ class ColumnRuns:
             mark(start)
             skip()
             if not self.index % step:
-                self._begins.append(start)
+                self._starts.append(start)
             self.offset = position()
             self.index += 1
             size = self.offset - start
@@ -191,7 +191,7 @@ class ColumnRuns:
 
     def _run(self, size: int, most: int) -> None:
         """Pass over those that are of the form of the last, as far as they are read already."""
-        start, available = self.offset, self._window.given
+        start, available = self.offset, self._window.available
         ahead = self._window.bytes_between(start - size, min(available, start + size * min(most, self._look)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) <= min(most, FEWEST_ALIKE):
@@ -204,7 +204,7 @@ class ColumnRuns:
             return
         self._unpacker.read_bytes(fitting * size)
         starts = start + size * np.arange(-self.index % self._step, fitting, self._step, dtype=np.int64)
-        self._begins.frombytes(starts.tobytes())
+        self._starts.frombytes(starts.tobytes())
         self.index += fitting
         self.offset = start + size * fitting
 
@@ -231,46 +231,46 @@ class _Scan:
             self._window, read_size=CHUNK, raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=LARGEST_ITEM,
             max_str_len=LONGEST_TEXT, max_array_len=64, max_map_len=64, strict_map_key=False,
         )  # fmt: skip
-        self._place = "the file"
-        self._found: dict[str, GrowingPart] = {}
+        self._label = "the file"
+        self._growing: dict[str, GrowingPart] = {}
         self._parts: list[StreamPart] = []
-        self._faults: list[tuple[str, str]] = []
+        self._issues: list[tuple[str, str]] = []
         self._settings = 0
 
     def index(self) -> FileIndex:
         try:
             self._maps()
         except (_ScanError, ArchiveError, OSError, *DECODE_ERRORS) as error:
-            self._faults.append(self._issue(error))
+            self._issues.append(self._issue(error))
         self._finish_map()
         parts = tuple(part for part in self._parts if len(part) or part.has_meta)
-        return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, issues=tuple(self._faults))
+        return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, issues=tuple(self._issues))
 
     def _issue(self, error: BaseException) -> tuple[str, str]:
-        start, end = self._begin, self._window.end
+        start, end = self._start, self._window.end
         near, is_cut = f"{NEAR}{start}:", isinstance(error, msgpack.exceptions.OutOfData)
         if isinstance(error, ArchiveError | OSError):
-            return "corrupt_log", f"{near} {self._place}: {error}"
+            return "corrupt_log", f"{near} {self._label}: {error}"
         rest = self._window.bytes_between(start, end) if self._is_sample else b""
         if is_cut and not holds_another(rest):
-            cut = f"the file ends at byte {end} within {self._place}"
+            cut = f"the file ends at byte {end} within {self._label}"
             return "truncated_log", f"{near} {cut}; what is before it is read"
         reason = HOLDS_ANOTHER if is_cut else str(error) if isinstance(error, _ScanError) else why(error)
         if not isinstance(error, _ScanError) and not is_cut and not reason.startswith("expected"):
             reason = f"{ITEM}, got {reason}"
-        return "corrupt_log", f"{near} {self._place}: {reason}{perhaps_left_out(rest)}; nothing behind it can be read"
+        return "corrupt_log", f"{near} {self._label}: {reason}{perhaps_left_out(rest)}; nothing behind it can be read"
 
-    _begin = 0
+    _start = 0
     _last_stream = ""
     _tail = b""  # of its last sample
     _is_sample = False
 
     def _at(self, label: str, *, is_sample: bool = False) -> int:
         """Remember where something begins."""
-        self._begin = int(self._unpacker.tell())
-        self._place, self._is_sample = label, is_sample
-        self._window.mark(self._begin)
-        return self._begin
+        self._start = int(self._unpacker.tell())
+        self._label, self._is_sample = label, is_sample
+        self._window.mark(self._start)
+        return self._start
 
     def _maps(self) -> None:
         """All maps of a file; several are several logs that were joined."""
@@ -279,7 +279,7 @@ class _Scan:
             try:
                 count = self._unpacker.read_map_header()
             except msgpack.exceptions.OutOfData:
-                if self._begin and self._begin == self._window.end:
+                if self._start and self._start == self._window.end:
                     return
                 raise
             for _ in range(count):
@@ -289,8 +289,8 @@ class _Scan:
             self._finish_map()
 
     def _finish_map(self) -> None:
-        self._parts += [part.part(stream) for stream, part in self._found.items()]
-        self._found = {}
+        self._parts += [part.part(stream) for stream, part in self._growing.items()]
+        self._growing = {}
 
     def _entry(self, name: object) -> None:
         if not isinstance(name, str | list | tuple):
@@ -316,12 +316,12 @@ class _Scan:
 
     def _take_back(self, name: object) -> NoReturn:
         """What stands where a stream's name should tells that the sample before it has swallowed that name."""
-        part = self._found.get(self._last_stream)
-        is_next = part is not None and len(part.samples) and part.samples.stop == self._begin
+        part = self._growing.get(self._last_stream)
+        is_next = part is not None and len(part.samples) and part.samples.stop == self._start
         if part is None or not is_next or not ends_with_name(self._tail):
             raise _ScanError(f"expected a text, got {type(name).__name__}")
-        self._begin = part.samples.take_back()
-        self._place, self._is_sample = f"sample {len(part.samples)} of {self._last_stream}", True
+        self._start = part.samples.take_back()
+        self._label, self._is_sample = f"sample {len(part.samples)} of {self._last_stream}", True
         raise _ScanError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
 
     def _first_byte(self, start: int) -> int:
@@ -331,14 +331,14 @@ class _Scan:
         return first[0]
 
     def _of(self, stream: str) -> GrowingPart:
-        return self._found.setdefault(stream, GrowingPart())
+        return self._growing.setdefault(stream, GrowingPart())
 
     def _anew(self, stream: str) -> GrowingPart:
         """A stream that stands in a map again: what was found of it is a part of its own."""
-        self._parts.append(self._found.pop(stream).part(stream))
+        self._parts.append(self._growing.pop(stream).part(stream))
         message = f"{stream} stands in the log more than once: its samples are taken one after the other"
-        if ("repeated_stream", message) not in self._faults:
-            self._faults.append(("repeated_stream", message))
+        if ("repeated_stream", message) not in self._issues:
+            self._issues.append(("repeated_stream", message))
         return self._of(stream)
 
     def _meta(self, stream: str) -> None:
@@ -370,7 +370,7 @@ class _Scan:
         count = unpacker.read_array_header()
         while len(blocks) < count:
             start, most = self._at(label), min(count - len(blocks), AT_ONCE)
-            ahead = window.bytes_between(start, min(window.given, start + WIDTH * most))
+            ahead = window.bytes_between(start, min(window.available, start + WIDTH * most))
             values, ends = numbers_ahead(ahead, most)
             if len(values):
                 unpacker.read_bytes(int(ends[-1]))
@@ -395,7 +395,7 @@ class _Scan:
                 raise _ScanError(HOLDS_ANOTHER)
             samples.add(start, finder.time(data), end)
             bulk.add(data, start, count - len(samples), blocks=samples, finder=finder)
-        self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._begin), samples.stop)
+        self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._start), samples.stop)
 
     def _pass_sample(self, depth: int) -> None:
         """Pass over an item, the names in its maps looked at.
@@ -422,7 +422,7 @@ class _Scan:
 
     def _may_be_shifted(self, *, is_last: bool) -> bool:
         offset = int(self._unpacker.tell())
-        value, sample = (self._window.bytes_between(at, at + ALIKE) for at in (offset, self._begin))
+        value, sample = (self._window.bytes_between(at, at + ALIKE) for at in (offset, self._start))
         return may_be_shifted(value, sample, is_last=is_last)
 
     def _column(self, stream: str, name: str) -> None:
@@ -437,7 +437,7 @@ class _Scan:
                 is_constant = is_text(self._first_byte(items.offset))
             items.pass_over(count)
         finally:
-            self._place, self._begin = f"item {items.index} of the column {name} of {stream}", items.offset
+            self._label, self._start = f"item {items.index} of the column {name} of {stream}", items.offset
             if not is_constant and 0 < items.index < count:
                 columns[name] = items.column(is_cut=True)
         column = items.column(is_cut=False)
@@ -445,6 +445,6 @@ class _Scan:
 
 
 def issue_offset(message: str) -> int | None:
-    """The byte that the fault of a log names, if it names one."""
+    """Return the byte that the issue of a log names, if it names one."""
     match = re.match(rf"{NEAR}(\d+)", message)
     return None if match is None else int(match[1])

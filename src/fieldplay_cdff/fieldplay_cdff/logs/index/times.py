@@ -129,7 +129,7 @@ def _whole_number(packed: bytes) -> int:
 
 
 class TimeInSample(NamedTuple):
-    """A sample's time, and the place of the number in the sample's bytes."""
+    """A sample's time, and the offset of the number in the sample's bytes."""
 
     time: int
     offset: int
@@ -200,7 +200,7 @@ def _heads(data: NDArray[np.uint8], offsets: Int64Array, size: int) -> NDArray[n
 
 
 def find_time(data: bytes, *, whole: bool = True) -> TimeInSample | None:
-    """The time of a sample that is a map, which is gone through as a whole or up to its time."""
+    """Find the time of a sample that is a map, unpacked completely or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
     )

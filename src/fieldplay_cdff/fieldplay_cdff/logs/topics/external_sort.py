@@ -96,7 +96,7 @@ def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
 
 
 def _merge_runs(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
-    """The rows of sorted runs in one order, of each run a part in memory.
+    """Merge sorted runs into one order, with a part of each run in memory.
 
     What may leave is what is less than the last of every part whose run goes on; of the same, that of earlier runs.
     """

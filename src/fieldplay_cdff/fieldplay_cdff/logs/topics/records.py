@@ -58,10 +58,10 @@ class RecordStream(_Spans):
     def __init__(self, log: LogStream, times: RowTimes, convert: Convert, report: StreamDefects) -> None:
         super().__init__(log, times, rows=SPAN_ROWS)
         self._convert, self._report = convert, report
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def with_conversion(self, change: Callable[[Convert], Convert]) -> "RecordStream":
-        """The same samples, converted in another way."""
+        """Return the same samples with another conversion."""
         return RecordStream(self._log, self._times, change(self._convert), self._report)
 
     def load(self, index: int) -> Record:
@@ -73,8 +73,8 @@ class RecordStream(_Spans):
             self._report.warn(f"{self._log.name}: {note}")
         if not rows.issues:
             return record
-        if index not in self._told:
-            self._told.add(index)
+        if index not in self._reported:
+            self._reported.add(index)
             for row, issue in sorted(rows.issues.items()):
                 self._report(self._log.sample_location(int(part.row[row])), "damaged_sample", issue)
         return record.only(rows.good)
@@ -91,14 +91,14 @@ class ImageStream(_Spans):
         self, log: LogStream, times: RowTimes, image: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
     ) -> None:
         super().__init__(log, times, rows=HEAVY_ROWS)
-        self._picture, self._packed, self._packable = image, packed, packable
+        self._image, self._packed, self._packable = image, packed, packable
 
     def load(self, index: int) -> Images:
         part = self._part(index)
         return Images(
             stamp_ns=part.stamp_ns,
             names=_names(self._log, part),
-            load=lambda row: self._picture(self._log.sample(int(part.row[row]), arrays=True)),
+            load=lambda row: self._image(self._log.sample(int(part.row[row]), arrays=True)),
             packed=self._packed,
             packable=self._packable,
             order_ns=self._order(part),

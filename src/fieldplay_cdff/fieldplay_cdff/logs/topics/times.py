@@ -83,7 +83,7 @@ class RowTimes:
         return len(self.log) if self.order is None else len(self.order)
 
     def with_offset(self, offset_ns: int) -> "RowTimes":
-        """The same with all stamps moved; the rows leave then too, unless that is when they were logged."""
+        """Return the same rows with all stamps moved; their log times move too, unless they are those of the log."""
         return replace(self, offset_ns=self.offset_ns + offset_ns)
 
     def spans(self, *, rows: int, size: int) -> list[RowSpan]:
@@ -130,7 +130,7 @@ class RowTimes:
 
 @dataclass(eq=False, kw_only=True)
 class _TimeCheck:
-    """What is found of a stream's times: how many rows have none, and the first of them; whether stamps differ."""
+    """Summary of a stream's times: how many rows have none, the first of them, and whether stamps differ."""
 
     lost: int = 0
     first_lost: int = 0
@@ -209,7 +209,7 @@ def report_broken_times(log: LogStream, report: StreamDefects) -> None:
 
 
 def _report_own_times(log: LogStream, report: StreamDefects) -> None:
-    """Samples that have a time that is none; what has no fields, and kinds that never have a time, are no fault."""
+    """Report samples whose own time is invalid; samples without fields and kinds without times are no issue."""
     has_others = log.has_own_times
     if not has_others and not _lacks_time(log, log.first_row, has_others=False):
         return
@@ -224,7 +224,7 @@ def _report_own_times(log: LogStream, report: StreamDefects) -> None:
 
 
 def _rows_without_time(log: LogStream) -> tuple[list[int], int]:
-    """The first rows that have a time of logging alone, and how many there are."""
+    """Return the first rows that have a logging time only, and how many there are."""
     counts, borders = np.diff(log.first_rows), log.first_rows
     lost: list[int] = []
     count = 0
@@ -255,7 +255,7 @@ def _has_time(sample: dict[Any, Any], depth: int) -> bool:
 
 
 def _report_logged_times(log: LogStream, report: StreamDefects) -> None:
-    """Times in `.meta` that are none, of samples with their own; those without either are reported where they leave."""
+    """Report invalid times in `.meta` of samples with their own time; samples without either are reported elsewhere."""
     first, latest = 0, LATEST_US if log.logged_unit == MICROSECONDS else np.iinfo(np.int64).max
     for file, part in log.parts:
         count, table = min(len(part), part.logged.count), part.logged.table

@@ -93,7 +93,7 @@ class StreamTopics:
         return spec
 
     def _topic_owner(self, topic: str, message_type: str) -> str:
-        """Whose it is, or one of those that go with it; "" where all are free."""
+        """Return who has the topic, or one of those that go with it; "" where all are free."""
         return next((self._owners[each] for each in _topics_of(topic, message_type) if each in self._owners), "")
 
     def _report(self, name: str, topic: str, requested: str, owner: str) -> None:
@@ -117,7 +117,7 @@ def _topics_of(topic: str, message_type: str) -> list[str]:
 
 
 def _number_names(text: str) -> Iterator[str]:
-    """The text, then with 2, 3 and so on behind it."""
+    """Yield the text, then the text with the suffixes 2, 3 and so on."""
     number = 1
     while True:
         yield text if number == 1 else f"{text}_{number}"
@@ -160,7 +160,7 @@ def camera_topic(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BuiltStream:
-    """A stream with its description, the log's stream that it is of, and of a pair which side."""
+    """A stream with its description, its stream of the log, and of a stereo pair the side."""
 
     spec: StreamSpec
     stream: Stream
@@ -188,7 +188,7 @@ class TopicBuilder:
     def build(
         self, log: LogStream, known: StreamSpec | None, topics: StreamTopics, *, second: bool = False
     ) -> list[BuiltStream]:
-        """The streams of one of a log; none where its kind has no message, which is noted.
+        """Build the streams of one stream of a log; none where its kind has no message, which is noted.
 
         One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
         """
@@ -269,7 +269,7 @@ class TopicBuilder:
     def _shift_times(
         self, log: LogStream, first: FirstSample, times: RowTimes, earliest_ns: Callable[[Any, int, int], int]
     ) -> RowTimes:
-        """The times of samples whose points have their own, from the first of these on."""
+        """Move the times of samples whose points have their own times to the first of these."""
         own_ns = int(log.own_ns(first.row, first.row + 1)[0])
         is_known = not first.issue and len(times) and own_ns > 0
         offset = earliest_ns(first.sample, own_ns, _unit_ns(log)) if is_known else 0

@@ -104,7 +104,7 @@ class SampleRows:
         return good
 
     def report_issue(self, rows: NDArray[np.bool_], message: str) -> None:
-        """Say of some rows (n,) what is wrong with them."""
+        """Report an issue of some rows (n,)."""
         for row in np.flatnonzero(rows).tolist():
             self.issues.setdefault(row, message)
 
@@ -179,7 +179,7 @@ class TreeRows(SampleRows):
         return column(self.bytes_of(leaf), leaf) if isinstance(leaf, Number) else leaf
 
     def _leaf_numbers(self, node: Any) -> list[Any] | None:
-        """The numbers of a vector, matrix or quaternion one after the other; None where it is another thing."""
+        """Return the numbers of a vector, matrix or quaternion in order; None where the value is something else."""
         node = _unwrap(node) if isinstance(node, dict) else node
         if node is MISSING:
             return []

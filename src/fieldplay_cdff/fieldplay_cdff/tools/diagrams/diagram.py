@@ -66,7 +66,7 @@ def draw_picture(
     feeds: Mapping[str, InputFeed] = MappingProxyType({}),
     measured: Lines = MappingProxyType({}),
 ) -> Drawing:
-    """The picture of a chain, whose inputs may be fed by streams of a log, or of a DFN with its ports."""
+    """Draw a chain, whose inputs may be fed by streams of a log, or a DFN with its ports."""
     graph = graph_of(description, chain, catalogue, feeds, measured)
     layout = layout_of(graph)
     title, notes = _title(description, chain), _notes(description, chain)

@@ -78,7 +78,7 @@ def longest_path_layers(count: int, edges: Sequence[Pair]) -> list[int]:
 
 
 def pull_right(layers: Sequence[int], edges: Sequence[Pair], movable: Sequence[int]) -> list[int]:
-    """Layers where nodes that nothing leads to stand right before what they lead to."""
+    """Move nodes without predecessors to the layer right before their successors."""
     pulled = list(layers)
     entered = {target for _, target in edges}
     for node in movable:
@@ -98,7 +98,7 @@ class Segment(NamedTuple):
 
 
 def order_layers(layers: Sequence[Sequence[int]], segments: Sequence[Segment]) -> list[list[int]]:
-    """The nodes of each layer in order."""
+    """Order the nodes of each layer."""
     order = [list(layer) for layer in layers]
     best, fewest = order, crossings(order, segments)
     for sweep in range(SWEEPS):
@@ -171,7 +171,7 @@ def heights_of_layers(
 def _preferred_positions(
     layer: Sequence[int], tops: Mapping[int, float], ties: Sequence[Tie]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Where each node's edges would have it, and with what weight."""
+    """Return the position that each node's edges prefer, and its weight."""
     sums, weights = dict.fromkeys(layer, 0.0), dict.fromkeys(layer, 0.0)
     for tie in ties:
         for node, top in (

@@ -149,7 +149,7 @@ def _dot(shape: Dot) -> Html:
 
 
 def _empty_element(tag: str, **attributes: object) -> Html:
-    """An element without content; XML wants its end."""
+    """Return an element without content, closed as XML requires."""
     return Html(void(tag, **attributes).removesuffix(">") + "/>")
 
 

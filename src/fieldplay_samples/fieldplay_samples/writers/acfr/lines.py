@@ -18,7 +18,7 @@ def stamp_texts(stamp_ns: Stamps) -> list[str]:
 
 
 def tagged_lines(stamp_ns: Stamps, texts: Iterable[str]) -> list[str]:
-    """A line for each stamp (n,) and the text behind it."""
+    """Return a line for each stamp (n,) and its text."""
     return [f"*{stamp} {text}" for stamp, text in zip(stamp_texts(stamp_ns), texts, strict=True)]
 
 

@@ -40,7 +40,7 @@ class AcfrStage:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Background:
-    """What is behind the air: rays (n,), how far off what they meet is, its colours (n, 3) or degrees (n, 1)."""
+    """What is behind the air: rays (n,), their distances, and colours (n, 3) or degrees (n, 1)."""
 
     rays: Rays
     distance_m: Floats
@@ -68,7 +68,7 @@ def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
 
 
 def write_image(stage: AcfrStage, camera: str, number: int) -> None:
-    """Make one picture and write it."""
+    """Render one image and write it."""
     scenario = stage.scenario
     image = image_of(stage, camera, number)
     path = stage.folder / FOLDERS[camera] / "Images" / image_names(scenario, camera)[number]
@@ -79,7 +79,7 @@ def write_image(stage: AcfrStage, camera: str, number: int) -> None:
 
 
 def image_of(stage: AcfrStage, camera: str, number: int) -> Image:
-    """A picture, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
+    """Render an image, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
     scenario = stage.scenario
     time_s = float(image_times(scenario, camera)[number])
     background = _static_background(stage, camera) if scenario.is_static else _moving_background(stage, camera, time_s)
@@ -167,7 +167,7 @@ def _with_streaks(
 
 
 def _blur(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.float32]:
-    """A layer (h, w), smoothed (h, w, 1)."""
+    """Blur a layer (h, w) to (h, w, 1)."""
     return np.asarray(cv2.GaussianBlur(layer, (0, 0), deviation_px), np.float32)[..., None]
 
 

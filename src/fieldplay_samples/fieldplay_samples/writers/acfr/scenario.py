@@ -181,7 +181,7 @@ def _driving(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo,
 
 
 def _static_drive(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> GroundDrive:
-    """It stands where it would start to drive; the seed is that of the ground."""
+    """Return a drive that stays at its start; the seed is that of the ground."""
     time = knots_s(seconds)
     zero, (x, y) = np.zeros(len(time)), numbers["start"]["xy_m"]
     path = Path(
@@ -280,7 +280,7 @@ def _foot(terrain: Terrain, table: Floats, at: list[float]) -> tuple[float, floa
 
 
 def _free_points(scenario: AcfrScenario) -> Floats:
-    """What must stay free (n, 2): the way, or the vehicle and the published scene."""
+    """Points (n, 2) that must stay free: the path, or the vehicle and the published scene."""
     if scenario.is_static:
         return floats(transform_points(world_T_table(scenario), floats([[1.9, -5.0, 0.0], [1.9, 9.5, 0.0]]))[:, :2])
     times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
@@ -311,7 +311,7 @@ def _wide_surroundings(scenario: AcfrScenario, rng: np.random.Generator) -> list
 
 
 def _things_near_path(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
-    """Posts, boxes, drums and bushes near the way, for lasers and radar to meet."""
+    """Return posts, boxes, drums and bushes near the path, for lasers and radar."""
     numbers, path, terrain = scenario.numbers["surroundings"], _free_points(scenario), scenario.terrain
     low, high = path.min(axis=0), path.max(axis=0)
     at, _ = scatter(

@@ -132,7 +132,7 @@ def _write_image(stage: AmedsStage, view: AmedsView, image: Image) -> None:
 
 
 def _camera_view(stage: AmedsStage, name: str, time_s: float) -> Image:
-    """What a camera sees, the rover's own parts included."""
+    """Render a camera's view, the rover's own parts included."""
     scenario, time = stage.scenario, floats([time_s])
     parts = parts_of(
         scenario.robot,

@@ -95,7 +95,7 @@ def touching_motion(numbers: dict[str, Any], touches: int) -> dict[str, Any]:
 
 
 def _touch_positions(position: dict[str, Any], touches: int) -> list[dict[str, float]]:
-    """So many places in rows of one radius, every other row the other way round."""
+    """Return positions in rows of one radius, with every other row reversed."""
     across = max(round(np.sqrt(touches)), 1)
     rows = -(-touches // across)
     radii = np.linspace(position["radius"][0], position["radius"][1], rows)
@@ -268,7 +268,7 @@ class Stand:
     ground: TouchedGround
 
     def payload_kg(self, course: Course) -> Floats:
-        """What hangs on the grapple (n,)."""
+        """The mass (n,) on the grapple."""
         masses = self.numbers["payload_kg"]
         return floats([masses.get(int(phase), 0.0) for phase in course.phase])
 
@@ -411,7 +411,7 @@ def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tu
 
 
 def _force_from_torques(stand: Stand, course: Course, angles: Floats, torque: Floats) -> Floats:
-    """The force (n, 3) that the powered joints' torques tell; invalid where fewer than two of the pitching ones do."""
+    """The force (n, 3) by the torques of the powered joints; invalid with fewer than two pitching joints."""
     rigid = rigid_pose(stand.arm, angles)
     moments = torque + gravity_moments(stand.arm, rigid, stand.payload_kg(course), _hang(stand, rigid))
     out, down, across = _levers(stand, course, angles)

@@ -123,7 +123,7 @@ def track_from_start(scenario: RosarioScenario, rows: GpsRows) -> Floats:
 
 
 def _batch_stamps(scenario: RosarioScenario, measured_ns: Stamps) -> Stamps:
-    """Stamps (n,): rows that come over USB together have one, when the last of them is there."""
+    """Return stamps (n,): rows that arrive together over USB share that of the last one."""
     if not scenario.settings["usb_batches"]:
         return measured_ns
     sizes = scenario.rng("batches").integers(1, scenario.numbers["largest_batch"] + 1, len(measured_ns))

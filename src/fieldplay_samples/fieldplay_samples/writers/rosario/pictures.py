@@ -50,7 +50,7 @@ def image_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Pa
 
 
 def write_image(stage: RosarioStage, view: RosarioView) -> None:
-    """Render one picture and write it."""
+    """Render one image and write it."""
     scenario = stage.scenario
     world_T_base = scenario.drive.motion.pose_at(floats([view.time_s]))[0]
     image = render(

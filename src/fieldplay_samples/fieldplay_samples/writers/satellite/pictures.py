@@ -180,7 +180,7 @@ def _noise(seed: int) -> Floats:
 
 
 def _interpolate(noise: Floats, at: Floats) -> Floats:
-    """The pattern between its numbers, at places (..., 2)."""
+    """Interpolate the pattern at positions (..., 2)."""
     low = np.floor(at).astype(np.int64)
     fraction = at - low
     low, high = low % NOISE_SIDE, (low + 1) % NOISE_SIDE

@@ -67,7 +67,7 @@ def write_log(path: Path, streams: Mapping[str, WrittenStream]) -> None:
 
 
 def encode(packer: msgpack.Packer, value: Any) -> bytes:
-    """A value as MessagePack; arrays, of bytes (n,) or floats (n,) or (n, up to 15), as lists of numbers."""
+    """Encode a value as MessagePack; arrays, of bytes (n,) or floats (n,) or (n, up to 15), as lists of numbers."""
     if isinstance(value, dict):
         parts = [packer.pack_map_header(len(value))]
         for key, held in value.items():
@@ -151,7 +151,7 @@ class MeasuredTransform(NamedTuple):
 
 
 def encode_transform(measured: MeasuredTransform, producer: str) -> Sample:
-    """A sample with a transform in packed bits; what lies behind them in the buffer is zero."""
+    """Encode a sample with a transform in packed bits; the rest of the buffer is zero."""
     bits = whole(VERSION, 0, LARGEST_U32) + name(producer) + "1" * 7  # all of the pose is estimated
     for frame in measured.frames:
         bits += name(frame)
@@ -190,7 +190,7 @@ def of_bytes(data: bytes) -> str:
 
 
 def logged_stamps(scenario: SherpattScenario, stamp_ns: Stamps, name: str) -> Stamps:
-    """When samples taken at times (n,) are written down."""
+    """Logging times of samples taken at times (n,)."""
     jitter = scenario.rng(f"{name} latency").uniform(0.5, 1.5, len(stamp_ns))
     late = (scenario.numbers["latency_s"][name] * jitter * 1e6).astype(np.int64) * 1000
     return np.asarray(np.maximum.accumulate(stamp_ns + late), np.int64)

@@ -186,7 +186,7 @@ def _disc(radius_m: float, half_m: float) -> tuple[list[float], list[list[float]
 
 
 def static_plan(seconds: float) -> DrivePlan:
-    """The unit stays where it is."""
+    """Return a plan without motion."""
     nothing = _changes([[-BEFORE_S, BEFORE_S / 2, 0.0]])
     return DrivePlan(seconds=seconds, speed_m_s=nothing, curvature_1_m=nothing)
 
@@ -282,7 +282,7 @@ class RouteDrive:
         return DrivePlan(seconds=seconds, speed_m_s=speed, curvature_1_m=curvature)
 
     def start(self) -> tuple[float, float, float]:
-        """x, y in m and heading in rad in the map, where it begins."""
+        """x, y in m and heading in rad in the map, at the start."""
         route = self.route()
         turn = route.turn_at(floats([self.own["from"]]))
         x, y, heading = self._in_map(*route.pose_at(turn))
