@@ -76,7 +76,7 @@ class WhilePlaying(unittest.TestCase):
         requested = ProjectionRequest(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
         with open_dataset(root) as archive:
             projection = project(archive, requested, step=lambda fraction, count: None, report=lambda text: None)
-        self.assertEqual((projection.picture.stamp_ns, projection.extrinsics), (stamp_ns, "own"))
+        self.assertEqual((projection.image.stamp_ns, projection.extrinsics), (stamp_ns, "own"))
         return np.rint(projection.projection.pixels[projection.projection.is_visible]).astype(int)
 
 

@@ -109,14 +109,14 @@ def test_projection_of_simulation_takes_times_of_its_stamps(sampled_ameds: Sampl
     for path in (part, bag):
         with open_dataset(path, BAG.name) as archive:
             results[path] = project(archive, requested, step=lambda fraction, count: None, report=print)
-    assert results[bag].picture.stamp_ns == results[part].picture.stamp_ns
+    assert results[bag].image.stamp_ns == results[part].image.stamp_ns
     difference = np.abs(results[bag].projection.pixels - results[part].projection.pixels)[
         results[part].projection.is_visible
     ]
     assert difference.max() < 0.01
     with open_dataset(bag, BAG.name) as archive:
         first = project(archive, replace(requested, time="0"), step=lambda fraction, count: None, report=print)
-    assert abs(first.picture.stamp_ns - first.requested_ns) < 10**8
+    assert abs(first.image.stamp_ns - first.requested_ns) < 10**8
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
