@@ -222,9 +222,9 @@ def texts_from_lines(block: bytes, kind: str = "") -> TaggedTexts:
 
 def _text(fields: TaggedFields, row: int, kind: str) -> tuple[str, BadLine | None]:
     first, count = int(fields.first[row]), int(fields.count[row])
-    words = [fields.shown_field(index) for index in range(first + 1, first + min(count, 4))]
-    has_kind = bool(kind) and [word.upper() for word in words[:1]] == [kind.upper()]
-    rest = words[has_kind:]
+    texts = [fields.shown_field(index) for index in range(first + 1, first + min(count, 4))]
+    has_kind = bool(kind) and [word.upper() for word in texts[:1]] == [kind.upper()]
+    rest = texts[has_kind:]
     if len(rest) > 1 or (has_kind and not rest):
         issue = "short_row" if not rest else "long_row"
         shown = fields.shown_line(row)[:SHOWN]

@@ -250,9 +250,9 @@ class LatchedValue:
         order = np.argsort(since_ns, kind="stable")[-max(MAX_STATES, len(record)) :]
         self.since_ns, self.values = since_ns[order], [values[index] for index in order]
 
-    def indices_at(self, leaves_ns: Stamps) -> NDArray[np.intp]:
+    def indices_at(self, stamp_ns: Stamps) -> NDArray[np.intp]:
         """The index in `values` of the state at times (n,); -1 before its first value."""
-        return np.asarray(np.searchsorted(self.since_ns, leaves_ns, side="right") - 1, np.intp)
+        return np.asarray(np.searchsorted(self.since_ns, stamp_ns, side="right") - 1, np.intp)
 
 
 # The computations that a dataset's description may name: those of fieldplay, and of packages that register theirs.

@@ -155,7 +155,7 @@ class InsightArm:
 def lander_arm_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> InsightArm:
-    """The arm of a description, and of the archive's own numbers where there are such: see resolved_settings."""
+    """The arm of a description, and of the archive's own numbers where there are such: see resolve_settings."""
     resolved = resolve_settings(settings, archived)
     rows = zip(*(resolved[name].tolist() for name in LENGTHS), strict=True)
     direction = resolved["gravity_direction"]

@@ -113,7 +113,7 @@ class LanderModel:
 def lander_model_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> LanderModel:
-    """The arm of a description, and of the archive's own numbers where there are such: see resolved_settings."""
+    """The arm of a description, and of the archive's own numbers where there are such: see resolve_settings."""
     resolved = resolve_settings(settings, archived)
     return LanderModel(
         arm=lander_arm_from_settings(settings, archived),

@@ -17,7 +17,7 @@ REACH_S, COARSE, FINE = 1.0, 100, 20  # how far is looked, in how many steps to 
 MOST_STEPS = 2000
 STEP_S = 2.0  # over which motions are compared: over shorter ones the noise of the poses outweighs them
 LEAST_STEPS = 20
-LEAST_ANGLE_RAD, LEAST_WAY_M = 1e-9, 1e-9
+LEAST_ANGLE_RAD, LEAST_DISTANCE_M = 1e-9, 1e-9
 LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says nothing
 
 
@@ -73,7 +73,7 @@ def find_time_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float
         if there.sum() < max(LEAST_STEPS, len(starts) / 3):
             return np.inf
         difference = np.abs(_motions(low, high) - known)[there].mean(axis=0)
-        distance, angle = np.log(difference + np.array([LEAST_WAY_M, LEAST_ANGLE_RAD]))
+        distance, angle = np.log(difference + np.array([LEAST_DISTANCE_M, LEAST_ANGLE_RAD]))
         return float(distance + angle if turned else distance)
 
     coarse = np.linspace(-reach_s, reach_s, 2 * COARSE + 1)

@@ -32,7 +32,7 @@ def test_row_by_row_equals_batch() -> None:
 
 def test_covariance_equals_that_of_many_noisy_drives() -> None:
     """Second route: the spread of ends when the twist of every step has the noise that the covariances say."""
-    ends = []
+    last_poses = []
     held = (TWISTS + np.concatenate([TWISTS[:1], TWISTS[:-1]])) / 2
     scale = np.sqrt(np.diagonal(COVARIANCES, axis1=1, axis2=2))
     for _ in range(1500):
@@ -45,8 +45,8 @@ def test_covariance_equals_that_of_many_noisy_drives() -> None:
             pose = pose + seconds * np.array(
                 [cos * twist[0] - sin * twist[1], sin * twist[0] + cos * twist[1], twist[2]]
             )
-        ends.append(pose)
-    expected = np.cov(np.array(ends).T)
+        last_poses.append(pose)
+    expected = np.cov(np.array(last_poses).T)
     covariance = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES).covariances[-1]
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), np.sqrt(np.diag(expected)), rtol=0.1)
 

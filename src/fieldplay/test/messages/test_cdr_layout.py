@@ -6,7 +6,7 @@ import pytest
 from fieldplay.messages.cdr_layout import layout_of, open_layout_of, typestore
 
 
-def named_columns(rows: Any) -> dict[str, Any]:
+def columns_by_name(rows: Any) -> dict[str, Any]:
     return {name: rows[name] for name in rows.dtype.names}
 
 
@@ -52,7 +52,7 @@ def test_bytes_equal_those_of_rosbags(msgtype: str, constants: dict[str, Any]) -
     for index in range(len(data)):
         message = typestore().deserialize_cdr(data[index].tobytes(), msgtype)
         assert bytes(typestore().serialize_cdr(message, msgtype)) == data[index].tobytes()
-        for path, column in named_columns(rows).items():
+        for path, column in columns_by_name(rows).items():
             np.testing.assert_array_equal(follow(message, path), column[index], err_msg=path)
         for path, text in constants.items():
             if isinstance(text, str | list):

@@ -70,8 +70,8 @@ def test_absolute_errors_agree_with_evo(kind: str) -> None:
     assert (ours.least, ours.most) == pytest.approx((theirs["min"], theirs["max"]), abs=TOLERANCE)
 
 
-def compare_relative(found: Errors, **options: object) -> None:
-    for relation, errors in ((TRANSLATION, found.translation), (ANGLE, found.rotation)):
+def compare_relative(errors_of_pairs: Errors, **options: object) -> None:
+    for relation, errors in ((TRANSLATION, errors_of_pairs.translation), (ANGLE, errors_of_pairs.rotation)):
         expected = evo_errors(metrics.RPE(relation, **options), evos(ESTIMATE), evos(TRUTH))
         assert len(expected) > 10
         assert errors == pytest.approx(expected, abs=TOLERANCE)
