@@ -32,7 +32,7 @@ STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
 
 @dataclass(frozen=True, kw_only=True)
 class PoseFiles:
-    """How files of poses are read, and who hears of rows that are none."""
+    """How files of poses are read, and what receives lines about rows without a pose."""
 
     forms: PoseForms = field(default_factory=PoseForms)
     report: Callable[[str], None] = lambda text: None

@@ -47,7 +47,7 @@ DEPTH, FAST_DEPTH = 10, 200
 
 
 def window_of(archive: Archive, selection: Selection) -> Window:
-    """The wanted stretch of an archive's time."""
+    """The selected time window of an archive."""
     start = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
     first = start + round(selection.start_s * NS_PER_S)
     last = None if selection.duration_s is None else first + round(selection.duration_s * NS_PER_S)

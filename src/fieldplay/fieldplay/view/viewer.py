@@ -235,7 +235,7 @@ def require_free(bind: str, port: int) -> None:
 
 
 def free_port(bind: str, requested: int) -> int:
-    """The port that is wanted, or another where it is in use."""
+    """The requested port, or another one where it is in use."""
     for port in (requested, 0):
         with suppress(OSError), closing(_bind(bind, port)) as listener:
             return int(listener.getsockname()[1])

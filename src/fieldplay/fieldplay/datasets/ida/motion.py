@@ -253,7 +253,7 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
 
 
 def with_possible_codes(rows: ParsedRows, numbers: Sequence[str]) -> ParsedRows:
-    """The rows, NaN in place of codes that cannot be, which are told. Their columns are `numbers`."""
+    """The rows, NaN in place of codes that cannot be, which are reported. Their columns are `numbers`."""
     values, issues = rows.values.copy(), []
     for name, largest in LARGEST.items():
         codes = values[:, numbers.index(name)]

@@ -39,7 +39,7 @@ class Calibration:
 
 
 def calibration_from_bytes(data: bytes, issue: Callable[[str, str], None]) -> Calibration:
-    """A calibration file; fault hears the kind and the message of what is missing or wrong in it."""
+    """Parse a calibration file; `issue` receives kind and message of what is missing or wrong in it."""
     if data.startswith(OPENCV_START):
         data = data.partition(b"\n")[2]
     try:
@@ -69,7 +69,7 @@ def _calibration(entries: "_Entries") -> Calibration:
 
 @dataclass(frozen=True)
 class _Entries:
-    """The entries of a file, each None where it is missing or wrong, which is told."""
+    """The entries of a file, each None where it is missing or wrong, which is reported."""
 
     content: Mapping[str, Any]
     report: Callable[[str, str], None]
