@@ -18,7 +18,7 @@ from fieldplay.messages.rectification import Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check
-from fieldplay_cdff.offline.run import info_of
+from fieldplay_cdff.offline.run import camera_info_topic
 from support import tiny_rosario as tiny
 from support.archive_messages import Messages, messages_of, xyzw
 from support.bag_messages import messages_of_bag
@@ -213,7 +213,7 @@ def test_pipeline_does_not_rectify_rectified_images_again(root: Path, tmp_path: 
     assert not Rectification(camera).is_needed
     assert camera.fx == pytest.approx(RECTIFIED["f"], abs=0.01)
     with fieldplay.open(bag) as data:
-        assert info_of(data, data.topic("left/image_rect")) == f"/rosario/stereo/left/{info}"
+        assert camera_info_topic(data, data.topic("left/image_rect")) == f"/rosario/stereo/left/{info}"
 
 
 def spec_camera(bag: Path, topic: str) -> Camera:

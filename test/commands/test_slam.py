@@ -15,8 +15,8 @@ from scipy.spatial.transform import Rotation
 
 import fieldplay
 from fieldplay.benchmark.batch.jobs import (
-    done_before,
     jobs_of,
+    previous_outcome,
     run_job,
     steps_of,
 )
@@ -214,7 +214,7 @@ def test_batch_has_row_for_each_method_and_gives_those_that_end_badly(
     jobs = jobs_of([bag], steps_of({"slam": ["--time-limit", "0.4"]}, files), tmp_path / "board")
     actual = [run_job(job, main, own_version()) for job in jobs]
     assert [outcome.is_well for outcome in actual] == [False, False, False, True, True, True]
-    assert [done_before(job) is not None for job in jobs] == [outcome.is_well for outcome in actual]
+    assert [previous_outcome(job) is not None for job in jobs] == [outcome.is_well for outcome in actual]
     write_results(tmp_path / "board", actual)
     with (tmp_path / "board" / "methods.csv").open() as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}

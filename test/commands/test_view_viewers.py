@@ -165,7 +165,7 @@ def test_live_topics_are_shown_at_times_of_their_headers(tmp_path: Path) -> None
             number.publish(serialize(make("std_msgs/msg/Float64", data=float(sent))))
             text.publish(serialize(make("std_msgs/msg/String", data="word")))
             sent += 1
-            show.know(listener.topics)
+            show.set_topics(listener.topics)
             show.take(backlog.take(0.1))
         show.take(backlog.take(0.0))  # what came since
         left = dict(listener.left)

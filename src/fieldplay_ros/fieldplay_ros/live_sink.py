@@ -22,8 +22,8 @@ from fieldplay.core.errors import UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN
 from fieldplay.messages.message_batches import full_type
-from fieldplay.player.options import Awaited
-from fieldplay.player.qos_overrides import OfferedQos, Override, offer_of
+from fieldplay.player.options import RequiredSubscription
+from fieldplay.player.qos_overrides import Override, PublisherQos, apply_override
 from fieldplay.player.read_ahead import LARGE_TYPES, Data
 from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_stream import TopicStream
@@ -149,7 +149,7 @@ class RosPublisherSink:
         """How many subscribers have found the topics that move."""
         return sum(publisher.get_subscription_count() for publisher in self._volatile)
 
-    def unheard(self, readings: Sequence[Awaited]) -> list[str]:
+    def unheard(self, readings: Sequence[RequiredSubscription]) -> list[str]:
         """What is waited for in vain yet, in words; of topics that are not played, and of /tf, nothing is said."""
         pairs = zip(self._streams, self._publishers, strict=True)
         requested = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
@@ -185,7 +185,7 @@ def _publisher(node: Node, feed: TopicStream, override: Override, rate: float) -
         qos = replace(
             qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), MAXIMUM_HISTORY if is_small else 0)
         )
-    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer_of(qos, override)))
+    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(apply_override(qos, override)))
 
 
 def message_class(msgtype: str) -> Any:
@@ -197,9 +197,9 @@ def message_class(msgtype: str) -> Any:
         raise UsageError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
 
 
-def profile(offer: OfferedQos | Qos) -> QoSProfile:
+def profile(offer: PublisherQos | Qos) -> QoSProfile:
     """How a topic is offered, as rclpy wants it."""
-    offer = offer if isinstance(offer, OfferedQos) else OfferedQos(qos=offer)
+    offer = offer if isinstance(offer, PublisherQos) else PublisherQos(qos=offer)
     qos = offer.qos
     durations = {
         name: Duration(nanoseconds=value)

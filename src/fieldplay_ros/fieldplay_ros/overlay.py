@@ -188,7 +188,7 @@ class Overlay(Node):
             except (ValueError, ArchiveError) as error:
                 self._warn(f"a picture is left out: {error}")
             except (LookupError, TransformException) as error:
-                if not self._pairs.is_pressed:
+                if not self._pairs.is_backlogged:
                     return
                 self._warn(f"a picture is left out: {error}")
             self._pairs.drop_first()
@@ -198,7 +198,9 @@ class Overlay(Node):
             raise LookupError("no CameraInfo has come")
         if scan is None:
             raise ValueError("no scan lies near it")
-        camera_t_sensor = self._transforms.camera_t_sensor(image.header, scan.header, is_pressed=self._pairs.is_pressed)
+        camera_t_sensor = self._transforms.camera_t_sensor(
+            image.header, scan.header, is_pressed=self._pairs.is_backlogged
+        )
         pixels, points = pixels_of(image), points_of(scan).points
         camera = camera_of_size(self._camera, pixels.shape[1], pixels.shape[0]) or self._camera
         projection, ranges_m = projection_from_points(camera, camera_t_sensor, points), np.linalg.norm(points, axis=1)

@@ -36,7 +36,7 @@ from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.player.options import READ_AHEAD_MB, Awaited, PlayOptions
+from fieldplay.player.options import READ_AHEAD_MB, PlayOptions, RequiredSubscription
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
     diagnostics,
@@ -237,7 +237,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         clock_hz=values_given["clock"],
         skip_gaps_s=None if values_given["skip_gaps"] < 0 else values_given["skip_gaps"],
         wait_timeout_s=values_given["wait_timeout"],
-        wait_for_streams=tuple(map(Awaited.from_text, values_given["wait_for_streams"].split())),
+        wait_for_streams=tuple(map(RequiredSubscription.from_text, values_given["wait_for_streams"].split())),
         qos_overrides=_path(values_given["qos_overrides"]),
         urdf=_path(values_given["urdf"]),
         **{name: values_given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},

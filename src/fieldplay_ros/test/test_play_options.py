@@ -9,7 +9,7 @@ import pytest
 from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.qos_overrides import OfferedQos, offer_of, overrides_from_file
+from fieldplay.player.qos_overrides import PublisherQos, apply_override, overrides_from_file
 from fieldplay.topics.selection import Selection
 from fieldplay_ros.player_node import PARAMETERS, options_of_parameters, switches_of_parameters
 
@@ -92,13 +92,13 @@ def test_override_replaces_what_it_names(tmp_path: Path) -> None:
         "/b:\n  history: keep_all\n  durability: transient_local\n  avoid_ros_namespace_conventions: true\n"
     )
     overrides = overrides_from_file(path)
-    assert offer_of(Qos(depth=200), overrides["/a"]) == OfferedQos(
+    assert apply_override(Qos(depth=200), overrides["/a"]) == PublisherQos(
         qos=Qos(reliability="best_effort", depth=5), deadline_ns=1_000_000_500
     )
-    assert offer_of(Qos(depth=200), overrides["/b"]) == OfferedQos(
+    assert apply_override(Qos(depth=200), overrides["/b"]) == PublisherQos(
         qos=Qos(durability="transient_local", history="keep_all", depth=200), avoid_ros_namespace_conventions=True
     )
-    assert offer_of(Qos(depth=200), overrides.get("/c", {})) == OfferedQos(qos=Qos(depth=200))
+    assert apply_override(Qos(depth=200), overrides.get("/c", {})) == PublisherQos(qos=Qos(depth=200))
 
 
 @pytest.mark.parametrize(

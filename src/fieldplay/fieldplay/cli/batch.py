@@ -30,9 +30,9 @@ from fieldplay.benchmark.batch.jobs import (
     address_in,
     clean_up_after,
     connect,
-    done_before,
     jobs_of,
     outcomes,
+    previous_outcome,
     run_job,
     steps_of,
 )
@@ -93,7 +93,7 @@ def run(chosen: argparse.Namespace) -> int:
     request = _request(chosen)
     jobs = jobs_of(_archives(request.archives, chosen.out), _steps(request), chosen.out)
     with _locked(chosen.out):
-        before = {job.key: outcome for job in jobs if (outcome := done_before(job)) is not None}
+        before = {job.key: outcome for job in jobs if (outcome := previous_outcome(job)) is not None}
         left = [job for job in jobs if job.key not in before]
         if before:
             note(f"{len(before)} of {len(jobs)} steps were done before")

@@ -16,7 +16,7 @@ from fieldplay.cli.arguments import (
     selection_of,
 )
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import interrupts_held, print_line, print_message, progress_bar
+from fieldplay.cli.terminal import deferred_interrupts, print_line, print_message, progress_bar
 from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
 from fieldplay.topics.plain_bag_topics import warnings_of_chosen
@@ -65,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
             raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
         try:
             check_settings(archive)
-            with progress_bar("converting", "messages") as bar, interrupts_held() as stop_if_requested:
+            with progress_bar("converting", "messages") as bar, deferred_interrupts() as stop_if_requested:
 
                 def progress(fraction: float, count: int) -> None:
                     stop_if_requested()
@@ -84,7 +84,7 @@ def run(chosen: argparse.Namespace) -> int:
             for line in (*written.notes, *(missing_outputs(archive, selection) if chosen.derived else ())):
                 print_message(line)
         finally:
-            for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
+            for line in (*warnings_of_chosen(archive, selection), *archive.defects.summary_lines()):
                 print_message(line)
         topics = sum(1 for count in written.counts if count)
         trees = describe_tf_trees(archive, selection)

@@ -82,7 +82,7 @@ def run(chosen: argparse.Namespace) -> int:
                 topics = list(make(feeds, folder))
                 write_topics(folder, topics)
         finally:
-            for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
+            for line in (*warnings_of_chosen(archive, selection), *archive.defects.summary_lines()):
                 print_message(line)
     if chosen.json:
         print_line(as_json(topics))

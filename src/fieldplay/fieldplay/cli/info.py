@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> int:
             return 0
         for line in summaries.as_lines(archive, streams):
             print_line(line)
-        for line in archive.defects.in_short():
+        for line in archive.defects.summary_lines():
             print_line(f"  {line}")
     return 0
 

@@ -15,7 +15,7 @@ import argcomplete
 
 from fieldplay.cli.arguments import unreadable_reason
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import Interrupted, interrupts_at_once, note, print_line, print_message
+from fieldplay.cli.terminal import Interrupted, immediate_interrupts, note, print_line, print_message
 from fieldplay.core.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
@@ -94,7 +94,7 @@ class _Version(argparse.Action):
 
 def _run(chosen: argparse.Namespace) -> int:
     try:
-        with interrupts_at_once():
+        with immediate_interrupts():
             code: int = chosen.run(chosen)
             sys.stdout.flush()
             return code

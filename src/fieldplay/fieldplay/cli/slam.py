@@ -169,7 +169,7 @@ def _run(
             note(f"{fitting.method.name}: {fitting.method.untested}")
         with progress_bar(f"{fitting.method.name}: converting", "messages") as bar:
             trial = Trial(data=data, truth=truth, out=chosen.out, part=part, report=note, progress=bar)
-            outcomes[fitting.method.name] = trial.of(fitting)
+            outcomes[fitting.method.name] = trial.run_method(fitting)
     return outcomes
 
 

@@ -34,7 +34,7 @@ class Interrupted(BaseException):
 
 
 @contextmanager
-def interrupts_at_once() -> Iterator[None]:
+def immediate_interrupts() -> Iterator[None]:
     """A signal raises Interrupted wherever it comes; a second one does not disturb what cleans up after the first."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -47,7 +47,7 @@ def interrupts_at_once() -> Iterator[None]:
 
 
 @contextmanager
-def interrupts_held() -> Iterator[Callable[[], None]]:
+def deferred_interrupts() -> Iterator[Callable[[], None]]:
     """A signal waits until the work calls what it is given here, which raises Interrupted then."""
     received: list[int] = []
 

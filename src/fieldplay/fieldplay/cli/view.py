@@ -18,7 +18,7 @@ from fieldplay.cli.arguments import (
     selection_of,
 )
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import Interrupted, interrupts_held, print_line, print_message, progress_bar
+from fieldplay.cli.terminal import Interrupted, deferred_interrupts, print_line, print_message, progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.core.process_exit import exit_deadline
 
@@ -74,7 +74,7 @@ def run(chosen: argparse.Namespace) -> int:
                     print_message("Ctrl-C ends it" if started.page else "closing the viewer, or Ctrl-C, ends it")
                     wait(started)
         finally:
-            for line in (*data.archive.warnings, *data.archive.defects.in_short()):
+            for line in (*data.archive.warnings, *data.archive.defects.summary_lines()):
                 print_message(line)
     return 0
 
@@ -92,12 +92,12 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
     show = LiveShow(stream, print_message, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
     backlog = ReceiveQueue(LIVE_BYTES)
     received = listening(backlog, chosen.topics, exit_deadline)  # ends last: all else is done then
-    with received as listener, open_output(chosen, stream) as started, interrupts_held() as stop_if_requested:
+    with received as listener, open_output(chosen, stream) as started, deferred_interrupts() as stop_if_requested:
         try:
             while started is None or started.process.poll() is None:
                 stop_if_requested()
                 messages = backlog.take(LIVE_WAIT_S)
-                show.know(listener.topics)
+                show.set_topics(listener.topics)
                 if messages:
                     show.take(messages)
         except Interrupted:

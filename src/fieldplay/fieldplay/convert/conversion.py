@@ -111,7 +111,7 @@ class _LateMessages:
 # one that began them does, and ends them. Whoever loses the other side of the pipe between them ends too.
 
 
-class _Finished(NamedTuple):
+class _SliceResult(NamedTuple):
     """What a process reports when its part is written: its contents, defects and notes."""
 
     contents: Contents
@@ -129,7 +129,7 @@ class _Part:
     start_ns: int
     done: int = 0
     passed_ns: int = 0
-    finished: _Finished | None = field(default=None)
+    finished: _SliceResult | None = field(default=None)
 
 
 def write_in_parts(
@@ -191,7 +191,7 @@ def _wait(parts: Sequence[_Part], received: ReportProgress) -> None:
                 raise BagError(f"a process that wrote a part of the bag has ended {how}: nothing was written") from None
             if isinstance(report, UserError):
                 raise report
-            if isinstance(report, _Finished):
+            if isinstance(report, _SliceResult):
                 part.finished = report
                 del open_parts[part.receiver]
             else:
@@ -225,7 +225,7 @@ def _write_slice(
         except BrokenPipeError:
             return
         log = archive.defects
-        sender.send(_Finished(contents, log.listed[defect_count:], log.counts - counts, archive.notes[notes:]))
+        sender.send(_SliceResult(contents, log.listed[defect_count:], log.counts - counts, archive.notes[notes:]))
 
 
 def _reopen_files() -> None:

@@ -82,7 +82,7 @@ class DefectLog:
         """How many of a kind in a place are counted only."""
         return self.counts - Counter((defect_scope(defect), defect.kind) for defect in self.listed)
 
-    def in_short(self) -> list[str]:
+    def summary_lines(self) -> list[str]:
         """How many of each kind there are, and the first of each file; nothing where there are none."""
         if not self.total:
             return []
@@ -161,7 +161,7 @@ class Archive(AbstractContextManager["Archive"]):
     origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours
     recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
-    def lack(self, file: str, message: str, *, stream: str | None = None) -> None:
+    def note_missing(self, file: str, message: str, *, stream: str | None = None) -> None:
         """Note a file of the dataset that is not there, as in a download of a part of it."""
         self.missing.append(Defect(file=file, kind="missing_file", stream=stream, message=message))
         self.notes.append(str(self.missing[-1]))
@@ -274,11 +274,11 @@ def matching_files(archive: Archive, files: Files, key: str, requested: TableFil
         archive.notes.append(f"no file for '{key}'")
     elif not names:
         message = f"expected files for '{key}' of this name, got none; the rest plays"
-        archive.lack(requested.shown, message, stream=key)
+        archive.note_missing(requested.shown, message, stream=key)
     return names
 
 
-def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
+def note_ignored_files(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
     """Say which files are left aside, and why; `read` are those that the reader uses beside tables and rows."""
     spec = archive.spec
     for pattern, why in spec.ignored_files.items():
@@ -294,7 +294,7 @@ def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) 
         archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")
 
 
-def spread(count: int, most: int) -> list[int]:
+def sample_indices(count: int, most: int) -> list[int]:
     """Indices from all over `count` things, in their order: so many at most, the first and the last among them."""
     return sorted({int(index) for index in np.linspace(0, count - 1, min(most, count))})
 

@@ -38,29 +38,29 @@ Values = Mapping[str, Sequence[Any] | NDArray[Any]]
 # Samples as plain data for JSON: what JSON has no number for becomes a text, bytes become hexadecimal digits.
 
 
-def plain_of(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """The value with "NaN", "Infinity" and "-Infinity" in the place of such numbers, as protobuf's JSON has them."""
     if isinstance(value, float):
         return (
             value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         )
     if isinstance(value, dict):
-        return {str(key): plain_of(inner) for key, inner in value.items()}
+        return {str(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_of(inner) for inner in value]
+        return [to_plain(inner) for inner in value]
     return value.hex() if isinstance(value, bytes) else value if isinstance(value, int | str | None) else str(value)
 
 
-def json_of(value: Any) -> str:
+def to_json(value: Any) -> str:
     """The value as a line of JSON."""
     try:
         text = ENCODER.encode(value)
     except TypeError:
-        return ENCODER.encode(plain_of(value))
+        return ENCODER.encode(to_plain(value))
     if "N" not in text and "I" not in text:
         return text
     if '"' in text:  # a text may have these words too
-        return ENCODER.encode(plain_of(value))
+        return ENCODER.encode(to_plain(value))
     return STRANGE.sub(r'"\g<0>"', text)
 
 
@@ -140,7 +140,7 @@ def _add(cells: Cells, path: str, value: Any, *, lists: Lists) -> None:
                 else:
                     _add(cells, name, item, lists=lists)
         else:
-            cells[path] = json_of(value)
+            cells[path] = to_json(value)
     elif isinstance(value, bytes):
         cells[path] = value.hex()
     elif value is not None:
@@ -162,8 +162,8 @@ def values_of(rows: Sequence[Cells]) -> Values:
     names = list(rows[0])
     if all(list(row) == names for row in rows):
         columns = dict(zip(names, zip(*(row.values() for row in rows), strict=True), strict=True))
-        return {name: columns[name] for name in in_order(names)}
-    names = in_order(dict.fromkeys(name for row in rows for name in row))
+        return {name: columns[name] for name in ordered_names(names)}
+    names = ordered_names(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name) for row in rows] for name in names}
 
 
@@ -172,7 +172,7 @@ def columns_of(values: Values) -> Columns:
     return {name: kind_of_values(own) for name, own in values.items()}
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def ordered_names(names: Iterable[str]) -> list[str]:
     """Each name once, those below one field together, in the order of appearance; so pos.2 stands behind pos.1."""
     order: dict[str, tuple[int, ...]] = {}
     first: dict[str, int] = {}
@@ -209,7 +209,7 @@ def _kind_of_whole(low: int, high: int) -> str:
 
 def merge_columns(columns: Columns, further: Columns) -> Columns:
     """Merge columns, so that they hold the values of both."""
-    names = list(columns) if further.keys() <= columns.keys() else in_order([*columns, *further])
+    names = list(columns) if further.keys() <= columns.keys() else ordered_names([*columns, *further])
     return {name: common_kind(columns.get(name), further.get(name)) for name in names}
 
 
@@ -233,7 +233,7 @@ def series_of(name: str, kind: str, values: Sequence[Any] | NDArray[Any] | None,
     if isinstance(values, np.ndarray):
         return _series_of_array(name, TYPES[kind], values)
     if kind == TEXT:
-        values = [value if value is None or isinstance(value, str) else json_of(value) for value in values]
+        values = [value if value is None or isinstance(value, str) else to_json(value) for value in values]
     return pl.Series(name, values, dtype=TYPES[kind], strict=False)
 
 

@@ -288,7 +288,7 @@ class MessageRows:
 
     def _block(self, messages: Messages, decoder: Decoder, report: Report) -> Block:
         gathered: dict[str, _Column] = {each.name: _Column(each.kind) for each in self._fixed_fields}
-        for rows, data in of_one_size(messages):
+        for rows, data in group_by_size(messages):
             for own, layout in decoder.groups(data):
                 if isinstance(layout, ArchiveError):
                     self._report_defects(messages.stamp_ns[rows[own]], layout, report)
@@ -345,8 +345,8 @@ class _Column:
         return column
 
 
-def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-    """The messages that have one length: which they are, and their bytes (n, size)."""
+def group_by_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    """Group messages by length: their rows, and their bytes (n, size)."""
     order = np.argsort(messages.size, kind="stable")
     ends = np.cumsum(messages.size[order])
     starts = np.empty(len(order), np.int64)
@@ -382,7 +382,7 @@ class TransformRows(MessageRows):
         """The transforms of some messages, in their order."""
         order: list[NDArray[np.int64]] = [np.zeros((0, 2), np.int64)]
         gathered: dict[str, list[NDArray[Any]]] = {name: [np.zeros(0, object)] for name in COLUMNS}
-        for rows, data in of_one_size(messages):
+        for rows, data in group_by_size(messages):
             for own, layout in decoder.groups(data):
                 if isinstance(layout, ArchiveError):
                     message = f"message at {int(messages.stamp_ns[rows[own[0]]])} ns: {layout}; it is left out"

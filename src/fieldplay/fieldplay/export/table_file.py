@@ -27,9 +27,9 @@ from fieldplay.export.table_columns import (
     Columns,
     Values,
     is_same_table,
-    json_of,
     merge_columns,
     series_of,
+    to_json,
 )
 
 CSV, PARQUET = ".csv", ".parquet"
@@ -69,7 +69,7 @@ def _as_json(lists: pl.Series) -> pl.Series:
     """Lists as texts of JSON, with the shortest digits that tell each number; what JSON has no number for is a text."""
     kind = lists.dtype
     if not isinstance(kind, pl.List) or kind.inner == pl.String:
-        texts = [None if own is None else json_of(own.to_list()) for own in lists]
+        texts = [None if own is None else to_json(own.to_list()) for own in lists]
         return pl.Series(lists.name, texts, dtype=pl.String)
     item = pl.element()
     text = item.cast(pl.String)

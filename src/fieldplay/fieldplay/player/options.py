@@ -17,14 +17,14 @@ READ_AHEAD_MB = 128
 MIN_RATE, MAX_RATE = 1e-6, 1e6  # beyond them times are no numbers that a machine can wait for
 
 
-class Awaited(NamedTuple):
-    """That a stream (by its id) is heard: by a node of this name in the player's namespace, else by anybody."""
+class RequiredSubscription(NamedTuple):
+    """A stream (by its id) that must have a subscriber: a node of this name in the player's namespace, else any."""
 
     stream: str
     node: str = ""
 
     @classmethod
-    def from_text(cls, text: str) -> "Awaited":
+    def from_text(cls, text: str) -> "RequiredSubscription":
         """From 'STREAM' or 'STREAM@NODE'."""
         stream, _, node = text.partition("@")
         return cls(stream, node)
@@ -49,7 +49,7 @@ class PlayOptions:
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
-    wait_for_streams: tuple[Awaited, ...] = ()
+    wait_for_streams: tuple[RequiredSubscription, ...] = ()
     wait_timeout_s: float = 0.0
     read_ahead_mb: float = READ_AHEAD_MB
     qos_overrides: Path | None = None

@@ -34,7 +34,7 @@ class Sink(Protocol):
         """Send the time of the play head."""
 
     def jump(self, stamp_ns: int) -> None:
-        """Tell that the play head has jumped to a time: what follows does not go on from what came before."""
+        """Announce that the play head has jumped to a time: what follows is not continuous with what came before."""
 
 
 class Reader(Protocol):
@@ -107,7 +107,7 @@ class Playback:
         self._skipped = [0] * len(plan.restamps)
         self._reader: Reader | None = None
         self._jump: Jump | None = None  # that nobody was told of yet
-        self._stands = {message.feed: message.data for message in plan.static_messages}
+        self._published_static = {message.feed: message.data for message in plan.static_messages}
 
     # --- the playing thread ------------------------------------------------------------------------------------
 
@@ -143,12 +143,12 @@ class Playback:
         if self._jump is not None and not self._busy:
             return self._take_jump()
         stands = self._paused or self._held or self._busy  # busy: another thread sends a step
-        ahead = ReadState.WAITING if stands else self._ahead()
+        ahead = ReadState.WAITING if stands else self._next_ready()
         if ahead is ReadState.WAITING:
             self._time.wait(self._changed, None)
             return None
         now, head_ns = self._time.now(), self._position_ns
-        self._bound_ns = self._bound_of(ahead)
+        self._bound_ns = self._play_head_limit(ahead)
         if self._is_latched(ahead):
             return self._before_time(now)
         if not self._clock.runs:  # only now, with the first message at hand, does time go on
@@ -162,7 +162,11 @@ class Playback:
             return self._tick()
         due_ns = self._clock.deadline_ns(self._bound_ns)
         if due_ns - now <= TOGETHER_NS:
-            return self._leaving(self._together(ahead, now), now) if isinstance(ahead, DueMessage) else self._at_end()
+            return (
+                self._take_due(self._due_messages(ahead, now), now)
+                if isinstance(ahead, DueMessage)
+                else self._finish_round()
+            )
         if isinstance(ahead, DueMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
             return self._wait_for_due(ahead, due_ns)
         self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
@@ -170,12 +174,12 @@ class Playback:
 
     def _wait_for_due(self, ahead: DueMessage, due_ns: int) -> Publish | None:
         """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
-        requested, messages = self._requests, self._together(ahead, due_ns)
+        requested, messages = self._requests, self._due_messages(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
         if self._requests != requested or now < due_ns:  # woken for something else: less is due now
             return None
-        return self._leaving(messages, now)
+        return self._take_due(messages, now)
 
     def _is_latched(self, ahead: DueMessage | ReadState) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
@@ -190,7 +194,7 @@ class Playback:
         self._reader.take(1)
         return Publish(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
-    def _together(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
+    def _due_messages(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
         """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
         assert self._reader is not None
         until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
@@ -198,14 +202,14 @@ class Playback:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
         return self._reader.ready(until_ns, MAX_TOGETHER)
 
-    def _leaving(self, messages: Sequence[DueMessage], now: int) -> Publish:
+    def _take_due(self, messages: Sequence[DueMessage], now: int) -> Publish:
         assert self._reader is not None
         self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
         return Publish(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
-    def _ahead(self) -> DueMessage | ReadState:
+    def _next_ready(self) -> DueMessage | ReadState:
         """The next message that is one; those without data are counted."""
         assert self._reader is not None
         while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
@@ -217,13 +221,13 @@ class Playback:
         jump, self._jump = self._jump, None
         return jump
 
-    def _bound_of(self, ahead: DueMessage | ReadState) -> int:
+    def _play_head_limit(self, ahead: DueMessage | ReadState) -> int:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
         if isinstance(ahead, DueMessage):
             return ahead.stamp_ns
         return self._plan.last_ns + self._plan.gap_ns if self._options.loop else self._bound_ns
 
-    def _at_end(self) -> Tick | None:
+    def _finish_round(self) -> Tick | None:
         if self._options.loop:
             self._restart()
             return None
@@ -272,8 +276,8 @@ class Playback:
         """Of what stands only what is different at the new place is sent again."""
         self._sink.jump(jump.stamp_ns)
         for message in jump.static_messages:
-            if self._stands.get(message.feed) != message.data:
-                self._stands[message.feed] = message.data
+            if self._published_static.get(message.feed) != message.data:
+                self._published_static[message.feed] = message.data
                 self._send(Publish([message], [0]))
 
     def _send(self, out: Publish) -> None:
@@ -291,7 +295,7 @@ class Playback:
     # --- what may be asked for ---------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """How it stands."""
+        """The state of playback."""
         with self._changed:
             return Status(
                 position_ns=self._position_ns,
@@ -310,7 +314,7 @@ class Playback:
             self._notify()
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause."""
         with self._changed:
             self._settle()
             self._clock.stop_at(self._position_ns)
@@ -318,13 +322,13 @@ class Playback:
             self._notify()
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume."""
         with self._changed:
             self._paused = False
             self._notify()
 
     def toggle_paused(self) -> None:
-        """Pause or go on."""
+        """Pause or resume."""
         with self._changed:
             if self._paused:
                 self.resume()
@@ -332,7 +336,7 @@ class Playback:
                 self.pause()
 
     def set_rate(self, rate: float) -> bool:
-        """Go on at another rate; False where nothing can go at it."""
+        """Change the rate; False where it is out of range."""
         if not is_rate(rate):
             return False
         with self._changed:
@@ -392,7 +396,7 @@ class Playback:
     def _wait_for_message(self, goes_round: bool) -> DueMessage | None:
         """The next message, as long as playing is paused; None at the end."""
         while self._paused and not self._stopped and self._reader is not None:
-            ahead = self._ahead()
+            ahead = self._next_ready()
             if isinstance(ahead, DueMessage):
                 return ahead
             if ahead is ReadState.END and not goes_round:

@@ -175,7 +175,7 @@ def end_summary(status: Status, log: DefectLog) -> list[str]:
     topics = sum(1 for count in status.published if count)
     published = f"{pluralize(sum(status.published), 'message')} on {pluralize(topics, 'topic')}"
     played = f"published {published}, skipped {sum(status.skipped)}"
-    return [played, *log.in_short()]
+    return [played, *log.summary_lines()]
 
 
 def is_behind(status: Status) -> bool:

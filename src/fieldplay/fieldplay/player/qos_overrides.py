@@ -1,4 +1,4 @@
-"""A file that says how topics are offered, in the form that rosbag2 reads."""
+"""QoS overrides from a file, in the format of rosbag2."""
 
 import os
 import re
@@ -55,8 +55,8 @@ def _has_version_3() -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfferedQos:
-    """How a topic is offered; durations in nanoseconds, None is for ever."""
+class PublisherQos:
+    """The QoS profile of a publisher; durations in nanoseconds, None is infinite."""
 
     qos: Qos
     liveliness: str = "automatic"
@@ -80,11 +80,11 @@ def overrides_from_file(path: Path) -> dict[str, Override]:
     return {_topic(path, topic): _override(f"{path}: {topic}", entries) for topic, entries in data.items()}
 
 
-def offer_of(qos: Qos, override: Override) -> OfferedQos:
-    """How a topic is offered that was meant to be offered as qos."""
+def apply_override(qos: Qos, override: Override) -> PublisherQos:
+    """Apply an override to the QoS of a topic."""
     own = {name: value for name, value in override.items() if name in Qos.__dataclass_fields__}
     rest = {name: value for name, value in override.items() if name not in own}
-    return OfferedQos(qos=replace(qos, **own), **rest)
+    return PublisherQos(qos=replace(qos, **own), **rest)
 
 
 def _topic(path: Path, topic: object) -> str:

@@ -58,7 +58,7 @@ class NearestPairs(Generic[Image, Scan]):
         self._image_s = 0.0  # when it came
 
     @property
-    def is_pressed(self) -> bool:
+    def is_backlogged(self) -> bool:
         """Whether so many pictures wait that the first should be done with what is there."""
         return len(self._waiting) > PATIENCE
 
@@ -89,7 +89,7 @@ class NearestPairs(Generic[Image, Scan]):
         last_ns = self._scan_ns[-1] if self._scan_ns else None
         # DDS keeps the order within a topic only: a later image does not mean that all scans before it have come.
         is_late = self._waiting[-1][0] > stamp_ns + self._within_ns and self._clock_s() > self._image_s + GRACE_S
-        if (last_ns is None or last_ns < stamp_ns) and not (is_late or self.is_pressed):
+        if (last_ns is None or last_ns < stamp_ns) and not (is_late or self.is_backlogged):
             return None
         return ImageAndScan(image, self._nearest(stamp_ns))
 

@@ -67,7 +67,7 @@ def topic_of_input(data: FieldData, port: str, types: Sequence[str]) -> TopicInf
     fitting = [topic for topic in data.topics.values() if topic.type in types]
     qualifiers = {word.lower() for word in NAME_PARTS.findall(port)} & set(QUALIFIERS)
     named = [topic for topic in fitting if qualifiers <= set(re.split(r"[/_]", topic.name))] if qualifiers else fitting
-    candidates = _without_twins(named)
+    candidates = _prefer_raw(named)
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
@@ -83,14 +83,14 @@ def topic_of_input(data: FieldData, port: str, types: Sequence[str]) -> TopicInf
     )
 
 
-def _without_twins(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
-    """Of pictures that are there both raw and compressed the raw ones."""
+def _prefer_raw(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
+    """Drop compressed images that are there raw too."""
     raw = {topic.name for topic in topics if topic.type == IMAGE}
     return [topic for topic in topics if topic.name.removesuffix(COMPRESSED) not in raw or topic.name in raw]
 
 
-def info_of(data: FieldData, topic: TopicInfo) -> str:
-    """The CameraInfo beside pictures."""
+def camera_info_topic(data: FieldData, topic: TopicInfo) -> str:
+    """The CameraInfo topic of an image topic; "" where there is none."""
     plain = topic.name.removesuffix(COMPRESSED)
     folder = plain.rpartition("/")[0]
     names = (f"{folder}/camera_info", f"{plain}/camera_info", f"{folder}/camera_info_rect")

@@ -51,7 +51,7 @@ def read_recording(source: RecordSource, progress: Progress) -> tuple[Overview, 
     for topic in source.topics:
         overview.streams.setdefault(topic, StreamTimes())
     for times in overview.streams.values():
-        times.take_in()
+        times.flush_pending()
     return overview, panels
 
 

@@ -420,7 +420,7 @@ class Recording:
         self.tree = FrameTree()
         self.counts: Counter[str] = Counter()
 
-    def know(self, topics: Iterable[str]) -> None:
+    def set_topics(self, topics: Iterable[str]) -> None:
         """The names of all topics, where these become known on the way."""
         self._topics = set(topics)
 

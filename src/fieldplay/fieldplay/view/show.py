@@ -91,10 +91,10 @@ class LiveShow:
         self._now_ns = 0
         self._shown: tuple[str, int] | None = None
 
-    def know(self, topics: Iterable[Topic]) -> None:
+    def set_topics(self, topics: Iterable[Topic]) -> None:
         """The topics that are heard."""
         self._topics = list(topics)
-        self._recording.know(topic.name for topic in self._topics)
+        self._recording.set_topics(topic.name for topic in self._topics)
 
     def take(self, messages: Iterable[LiveMessage]) -> None:
         """Show further messages."""

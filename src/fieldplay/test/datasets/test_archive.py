@@ -16,7 +16,7 @@ from fieldplay.datasets.archive import (
     Archive,
     DefectLog,
     chosen_parameters,
-    note_leftovers,
+    note_ignored_files,
     open_tables,
 )
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, TableFiles
@@ -126,7 +126,7 @@ def test_gap_is_reported_at_row_after_it(archive_folder: ArchiveFolder) -> None:
 
 def test_ignored_files_are_noted(archive_folder: ArchiveFolder) -> None:
     files = archive_folder.write(imu__csv=rows(1), feed__mp4="", **{f"other{k}__txt": "" for k in range(7)})
-    note_leftovers(archive_folder.archive, files)
+    note_ignored_files(archive_folder.archive, files)
     others = "other0.txt, other1.txt, other2.txt, other3.txt, other4.txt, ..."
     assert archive_folder.archive.notes == [
         "feed.mp4: not played",
@@ -172,7 +172,7 @@ def test_defects_of_row_files_share_one_limit_per_stream() -> None:
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
     assert (log.total, len(log.listed)) == (LISTED_PER_KIND + 7, LISTED_PER_KIND)
     assert log.dropped == {("cam", "picture_size"): 7}
-    first, second, *_, last = lines = log.in_short()
+    first, second, *_, last = lines = log.summary_lines()
     assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
     assert last == "  and 7 more: fieldplay check lists them" and len(lines) == LISTED_PER_KIND + 2
 
@@ -183,7 +183,7 @@ def test_summary_has_line_for_each_file() -> None:
         log(Defect(file="a.csv", kind="short_row", message="", row=k))
     for file in ("b.csv", "c.csv", *(f"{k}.msg" for k in range(25))):
         log(Defect(file=file, kind="damaged_sample", message="cut", stream="x", sample=3))
-    lines = log.in_short()[1:]
+    lines = log.summary_lines()[1:]
     assert {line.split(":")[0].strip() for line in lines[:-1]} == {defect.file for defect in log.listed}
     assert lines[-1] == "  and 299 more: fieldplay check lists them"
 

@@ -1,4 +1,4 @@
-"""Awaited ahead: order, the limit in bytes, faults, and an end at any moment."""
+"""Read-ahead: order, the limit in bytes, errors, and an end at any moment."""
 
 import gc
 import time

@@ -74,7 +74,7 @@ def test_burst_of_images_drops_oldest() -> None:
     waiting = pairs()
     for number in range(20):
         waiting.add_image(number * MS, f"picture {number}")
-    assert waiting.is_pressed
+    assert waiting.is_backlogged
     assert waiting.first() == ImageAndScan(f"picture {20 - MAX_WAITING}", None)
 
 

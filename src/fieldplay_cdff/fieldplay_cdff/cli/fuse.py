@@ -21,7 +21,7 @@ from fieldplay.cli.arguments import (
     require_output,
     require_output_file,
 )
-from fieldplay.cli.terminal import interrupts_held, note, print_line, print_message, progress_bar
+from fieldplay.cli.terminal import deferred_interrupts, note, print_line, print_message, progress_bar
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.core.number_text import many
@@ -132,7 +132,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
         with (
             _keeper(chosen, graph, outputs, reader) as keeper,
             progress_bar("fusing", "inputs") as bar,
-            interrupts_held() as stop_if_requested,
+            deferred_interrupts() as stop_if_requested,
         ):
 
             def progress(fraction: float, done: int) -> None:

@@ -14,7 +14,7 @@ from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.number_text import many, size_text
 from fieldplay.core.progress import track_opening
-from fieldplay.export.table_columns import lists_of_word, plain_of
+from fieldplay.export.table_columns import lists_of_word, to_plain
 from fieldplay.export.table_file import CSV, PARQUET, file_names
 from fieldplay.io.containers import FolderFiles
 from fieldplay_cdff.logs.log import Log
@@ -69,7 +69,7 @@ def show(chosen: argparse.Namespace) -> int:
         rows = list(_rows(streams, chosen.index, time_ns, is_named=bool(chosen.stream)))
         if chosen.json:
             samples = [
-                {"stream": each.name, "type": each.type, "index": row, "sample": plain_of(each.sample(row))}
+                {"stream": each.name, "type": each.type, "index": row, "sample": to_plain(each.sample(row))}
                 for each, row in rows
             ]  # fmt: skip
             print_line(json.dumps(samples[0] if chosen.stream else samples, indent=2, ensure_ascii=False))
@@ -85,7 +85,7 @@ def _show_settings(settings: Mapping[str, Any], limits: Limits, *, as_json: bool
     """The files of settings, where there is no log beside them."""
     named = {file: named_entries(entries) for file, entries in settings.items()}
     if as_json:
-        print_line(json.dumps(plain_of(named), indent=2, ensure_ascii=False))
+        print_line(json.dumps(to_plain(named), indent=2, ensure_ascii=False))
         return
     for file, entries in named.items():
         for line in [f"{file} (settings)", *lines_of(entries, limits)]:

@@ -18,8 +18,8 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import ON_TF
 from fieldplay.recording.field_data import COMPRESSED, STATIC, FieldData, Message
 from fieldplay.recording.record_source import (
+    camera_info_topic,
     find_topic,
-    info_of,
     topic_of_input,
     topics_by_input,
 )
@@ -68,7 +68,7 @@ def bindings(
         twin = next((other.port for other in sources if other.topic == topic.name), "")
         if twin:
             raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
-        info = info_of(data, topic) if kind == FRAME else ""
+        info = camera_info_topic(data, topic) if kind == FRAME else ""
         sources.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
     return sources
 

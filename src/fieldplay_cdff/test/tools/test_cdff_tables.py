@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from fieldplay.export.table_columns import (
     cells_of,
     columns_of,
-    in_order,
     is_same_table,
-    json_of,
     lists_of_word,
     merge_columns,
+    ordered_names,
     series_of,
+    to_json,
     values_of,
 )
 
@@ -46,14 +46,21 @@ def test_values_of_two_blocks_stay_exact_in_one_column(first: list[Any], second:
 
 @given(st.lists(st.lists(st.sampled_from(["a", "a.0", "a.1", "a.1.x", "b", "b.c", "c..d"]), unique=True), max_size=4))
 def test_columns_of_a_field_are_adjacent_and_unique(names: list[list[str]]) -> None:
-    names_in_order = in_order(name for own in names for name in own)
+    names_in_order = ordered_names(name for own in names for name in own)
     assert sorted(names_in_order) == sorted({name for own in names for name in own})
     tops = [name.split(".")[0] for name in names_in_order]
     assert tops == sorted(tops, key=tops.index)
 
 
 def test_later_columns_follow_their_neighbours() -> None:
-    assert in_order(["t", "pos.0", "pos.1", "name", "pos.2", "t.x"]) == ["t", "t.x", "pos.0", "pos.1", "pos.2", "name"]
+    assert ordered_names(["t", "pos.0", "pos.1", "name", "pos.2", "t.x"]) == [
+        "t",
+        "t.x",
+        "pos.0",
+        "pos.1",
+        "pos.2",
+        "name",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +79,6 @@ def test_lists_are_expanded_where_named(word: str, expected: dict[str, Any]) -> 
 
 
 def test_json_cells_use_text_for_numbers_json_lacks() -> None:
-    assert json_of([math.nan, -math.inf, math.inf, 1.5]) == '["NaN", "-Infinity", "Infinity", 1.5]'
-    assert json_of(["NaN is a word", math.nan]) == '["NaN is a word", "NaN"]'
-    assert json_of([b"\x00\xff", None, True, "é"]) == '["00ff", null, true, "é"]'
+    assert to_json([math.nan, -math.inf, math.inf, 1.5]) == '["NaN", "-Infinity", "Infinity", 1.5]'
+    assert to_json(["NaN is a word", math.nan]) == '["NaN is a word", "NaN"]'
+    assert to_json([b"\x00\xff", None, True, "é"]) == '["00ff", null, true, "é"]'

@@ -22,7 +22,7 @@ from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
 from fieldplay.player.playback import Playback
 from fieldplay.player.player_state import PlayPlan, reader_of_feeds
 from fieldplay.player.player_time import wake_exactly
-from fieldplay.player.qos_overrides import Override, offer_of, overrides_from_file
+from fieldplay.player.qos_overrides import Override, apply_override, overrides_from_file
 from fieldplay.player.read_ahead import Data, Workers
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.selection import Selection
@@ -159,7 +159,7 @@ class _Sink:
             topic: node.create_publisher(
                 message_class(msgtype),
                 topic,
-                profile(offer_of(qos_of_profiles(profiles.get(topic)), overrides.get(topic, {}))),
+                profile(apply_override(qos_of_profiles(profiles.get(topic)), overrides.get(topic, {}))),
             )
             for topic, msgtype in types.items()
         }

@@ -174,8 +174,8 @@ def _files(path: Path) -> Iterator[tuple[Path, str]]:
                 yield file, str(file.relative_to(path))
 
 
-def done_before(job: Job) -> Outcome | None:
-    """What came of the same job in an earlier run, where that was well and its output is still there."""
+def previous_outcome(job: Job) -> Outcome | None:
+    """The outcome of the same job in an earlier run, if it succeeded and its output still exists."""
     try:
         data = json.loads(job.record.read_text())
         outcome = Outcome(**{**data, "words": tuple(data["words"])})

@@ -178,7 +178,7 @@ class Trial:
     report: Callable[[str], None]
     progress: Progress = no_progress
 
-    def of(self, fitting: RunConfig) -> Outcome:
+    def run_method(self, fitting: RunConfig) -> Outcome:
         """Run a method and judge it; what goes wrong is in the outcome, and its log is kept."""
         partial = Partial(self.out / fitting.method.name, is_folder=True)
         try:

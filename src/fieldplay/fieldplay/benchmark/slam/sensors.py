@@ -20,7 +20,7 @@ from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
-from fieldplay.recording.record_source import find_topic, info_of, topic_of_input
+from fieldplay.recording.record_source import camera_info_topic, find_topic, topic_of_input
 from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
@@ -159,7 +159,7 @@ def _first(data: FieldData, topic: str) -> FramedRecord | None:
 
 
 def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
-    info = info_of(data, topic)
+    info = camera_info_topic(data, topic)
     if not info:
         raise ArchiveError(f"{topic.name}: expected a CameraInfo beside it, got none")
     framed = _first(data, info)

@@ -200,7 +200,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
     chosen = _chosen_for_calibration(archive, files)
     images: dict[str, ListedImages] = {}
     for camera in LOGS:
-        listed = _of_log(archive, files, camera, is_expected=both)
+        listed = _images_of_log(archive, files, camera, is_expected=both)
         if camera in chosen:
             listed = _choose_images(archive, listed, chosen[camera])
         if listed.names:
@@ -276,7 +276,7 @@ def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
     return f"bayer_{kind}8"
 
 
-def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedImages:
+def _images_of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedImages:
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
@@ -287,7 +287,7 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
         requested_files = " and ".join(requested.shown for requested in kinds.values())
         message = f"expected a folder with {requested_files}, got none; the rest plays"
         folder = kinds[log_key].folder
-        archive.lack(folder, message, stream=stream_id(camera))
+        archive.note_missing(folder, message, stream=stream_id(camera))
     images = {last_part(name).lower(): name for name in file_names[images_key]}
     entries = [
         entry for log in file_names[log_key] for entry in _entries(archive, files, log, stream=stream_id(camera))

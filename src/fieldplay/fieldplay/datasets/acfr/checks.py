@@ -32,7 +32,7 @@ from fieldplay.datasets.acfr.radar import (
     spectrum_of,
 )
 from fieldplay.datasets.acfr.sets import KnownSet
-from fieldplay.datasets.archive import Archive, file_of_span, spread
+from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
@@ -72,7 +72,7 @@ Bytes = NDArray[np.uint8]
 
 def sample_blocks(tables: Tables) -> list[TableRows]:
     """Sample blocks from all over the tables."""
-    return [tables.rows(index) for index in spread(len(tables.blocks), BLOCKS)]
+    return [tables.rows(index) for index in sample_indices(len(tables.blocks), BLOCKS)]
 
 
 def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
@@ -368,7 +368,7 @@ def _sight_text(name: str, sight: Sight, target: Target) -> str:
 
 def _scans(stream: Stream) -> Iterator[Floats]:
     """Points (n, 3) of scans from all over the stream."""
-    for index in spread(len(stream.spans), SPANS):
+    for index in sample_indices(len(stream.spans), SPANS):
         record = stream.load(index)
         if not isinstance(record, LaserScans):
             continue
@@ -382,7 +382,7 @@ def _scans(stream: Stream) -> Iterator[Floats]:
 
 def _clouds(stream: Stream) -> Iterator[Floats]:
     """Points (n, 3) of clouds from all over the stream."""
-    for index in spread(len(stream.spans), SPANS):
+    for index in sample_indices(len(stream.spans), SPANS):
         record = stream.load(index)
         if isinstance(record, Clouds):
             for row in range(len(record)):
@@ -421,7 +421,7 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
 def _revolutions(tables: Tables) -> Iterator[TableRows]:
     for table in tables.tables:
         revolutions = finder_of(table).revolutions
-        for index in spread(len(revolutions), REVOLUTIONS):
+        for index in sample_indices(len(revolutions), REVOLUTIONS):
             yield rows_of_revolution(table, revolutions[index])
 
 
@@ -533,7 +533,7 @@ def _sample_images(archive: Archive, camera: str) -> Iterator[Pixels]:
     stream = archive.streams.get(stream_id(camera))
     if stream is None:
         return
-    for index in spread(len(stream.spans), IMAGES):
+    for index in sample_indices(len(stream.spans), IMAGES):
         record = stream.load(index)
         if not isinstance(record, Images):
             continue

@@ -15,11 +15,11 @@ from fieldplay.datasets.acfr.checks import add_checks
 from fieldplay.datasets.acfr.lasers import open_lasers, with_chosen_units
 from fieldplay.datasets.acfr.navigation import open_navigation
 from fieldplay.datasets.acfr.radar import open_radar, sweep_watcher
-from fieldplay.datasets.acfr.sets import KnownSet, note_set, require_one, table_files
+from fieldplay.datasets.acfr.sets import KnownSet, note_set, single_dataset_name, table_files
 from fieldplay.datasets.archive import (
     Archive,
     chosen_parameters,
-    note_leftovers,
+    note_ignored_files,
     open_tables_of,
 )
 from fieldplay.datasets.spec import DatasetSpec
@@ -246,13 +246,13 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     with archive.on_close:
         files = archive.on_close.enter_context(open_files(root, archive.defects))
         with_chosen_units(archive)
-        name = require_one(root, files)
+        name = single_dataset_name(root, files)
         names = table_files(archive, files, name)
         file_lists = {key: [(files, file) for file in own_names] for key, own_names in names.items()}
         tables = open_tables_of(archive, file_lists, watch=partial(sweep_watcher, archive))
         streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
         streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
-        note_leftovers(archive, files)
+        note_ignored_files(archive, files)
         archive.streams = streams
         known = note_set(archive)
         if (objects := reference_objects(archive, known)) is not None:

@@ -57,9 +57,9 @@ def _has_lines(files: Files, name: str) -> bool:
     return any(LINE.match(line + b"\n") for line in head.splitlines())
 
 
-def require_one(root: Path, files: Files) -> str:
+def single_dataset_name(root: Path, files: Files) -> str:
     """The name of the one dataset below a path; ArchiveError where there are several."""
-    folders = sorted({_above(name) for name in files.names if FILE.fullmatch(last_part(name))})
+    folders = sorted({_dataset_folder(name) for name in files.names if FILE.fullmatch(last_part(name))})
     if len(folders) > 1:
         raise ArchiveError(f"{root}: expected one dataset, got {len(folders)}; {_advice(root, folders)}")
     inside = last_part(folders[0]) if folders else ""
@@ -78,7 +78,7 @@ def _advice(root: Path, sets: list[str]) -> str:
     return f"{one}, or take all of them with: fieldplay batch {patterns} --do check,report --out DIR"
 
 
-def _above(name: str) -> str:
+def _dataset_folder(name: str) -> str:
     """The folder that has the folder of a sensor."""
     folders = folders_of(name)
     depth = next((index for index, part in enumerate(folders) if FOLDER.fullmatch(part)), len(folders))
@@ -147,8 +147,8 @@ def sets_of(constants: Mapping[str, Any]) -> list[KnownSet]:
 
 def set_of_name(name: str, constants: Mapping[str, Any]) -> KnownSet | None:
     """The set whose folder is called so, whatever the case and the signs between the words."""
-    plain = _plain(name)
-    return next((known for known in sets_of(constants) if _plain(known.name) == plain), None)
+    plain = _normalise(name)
+    return next((known for known in sets_of(constants) if _normalise(known.name) == plain), None)
 
 
 def set_at(first_ns: int, last_ns: int, constants: Mapping[str, Any]) -> KnownSet | None:
@@ -164,9 +164,9 @@ def set_at(first_ns: int, last_ns: int, constants: Mapping[str, Any]) -> KnownSe
 
 def calibration_set(archive: Archive) -> Mapping[str, Any] | None:
     """What is said of the calibration set that the archive's folder is called after."""
-    plain = _plain(archive.root.resolve().name)
+    plain = _normalise(archive.root.resolve().name)
     sets: Mapping[str, Mapping[str, Any]] = archive.spec.constants["calibration_sets"]
-    return next((entry for name, entry in sets.items() if _plain(name) == plain), None)
+    return next((entry for name, entry in sets.items() if _normalise(name) == plain), None)
 
 
 def note_set(archive: Archive) -> KnownSet | None:
@@ -211,5 +211,5 @@ def _about(known: KnownSet, archive: Archive) -> str:
     )
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.sub(ARCHIVE_ENDINGS, "", name.lower()))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ameds.streams import NS_PER_MS, WHEELS
-from fieldplay.datasets.archive import Archive, Measurement, file_of_span, report_measurement, spread
+from fieldplay.datasets.archive import Archive, Measurement, file_of_span, report_measurement, sample_indices
 from fieldplay.datasets.spec import PoseCheck
 from fieldplay.geometry.axes import quaternion_from_fixed_xyz, quaternion_from_moving_xyz
 from fieldplay.geometry.extrinsics import edges_from_published
@@ -230,7 +230,7 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
 
 def _blocks(tables: Tables) -> Iterator[TableRows]:
     """Blocks from all over the tables, one at a time."""
-    for index in spread(len(tables.blocks), BLOCKS):
+    for index in sample_indices(len(tables.blocks), BLOCKS):
         yield tables.rows(index)
 
 

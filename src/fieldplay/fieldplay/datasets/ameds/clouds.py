@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, Measurement, report_measurement, spread
+from fieldplay.datasets.archive import Archive, Measurement, report_measurement, sample_indices
 from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.transforms import (
     Array,
@@ -60,7 +60,7 @@ def check_cloud_stamp(archive: Archive) -> None:
     streams, half_s = archive.streams, float(archive.spec.constants["revolution_s"]) / 2
     if not {"lidar", "odometry", "body_rates"} <= set(streams):
         return
-    window = _liveliest_window(streams["body_rates"])
+    window = _most_dynamic_window(streams["body_rates"])
     if window is None:
         return
     stamp_ns, clouds = _clouds(streams["lidar"], *window)
@@ -85,7 +85,7 @@ def check_cloud_stamp(archive: Archive) -> None:
     report_measurement(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), name)
 
 
-def _liveliest_window(rates: Stream) -> tuple[int, int] | None:
+def _most_dynamic_window(rates: Stream) -> tuple[int, int] | None:
     """The seconds in which the turn rate changes most, as the first and the last time; None of a shorter recording."""
     sums: dict[int, tuple[float, int]] = {}
     for index in range(len(rates.spans)):
@@ -192,17 +192,17 @@ class CloudDecoder:
     def _notes(self, clouds: Sequence[Points]) -> Iterator[str]:
         """What is to be said of the times, from a few clouds."""
         if self._time is not None:
-            span_s = _longest(clouds, self._time.name) * UNITS_S[self._time.unit]
+            span_s = _longest_span(clouds, self._time.name) * UNITS_S[self._time.unit]
             taken = f"are those of the field '{self._time.name}', taken for {self._time.unit}"
             yield f"{STREAM}: the points' times {taken}: so a cloud lasts {span_s:.3g} s"
             return
         for name in TIME_NAMES:
             if any(name in (cloud.dtype.names or ()) for cloud in clouds):
                 expected = f"expected one that spans about {self._turn_s:g} s in some unit"
-                got = f"{_longest(clouds, name):g}"
+                got = f"{_longest_span(clouds, name):g}"
                 yield f"warning: {STREAM}: the field '{name}' is not read as times: {expected}, got a span of {got}"
         if self._by_azimuth:
-            returns = (_only(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_positions(cloud)])
+            returns = (_select(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_positions(cloud)])
             lost = sum(self._times(cloud, xyz) is None for cloud, xyz in returns)
             if lost:
                 yield f"warning: {lost} of {len(clouds)} clouds that were looked at {NOT_IN_ORDER}"
@@ -219,7 +219,7 @@ class CloudDecoder:
         """The points of one file, in the order of time."""
         cloud = _require_fields(cloud_from_pcd(data))
         xyz = _positions(cloud)
-        cloud, xyz = _only(_are_returns(xyz), cloud, xyz)
+        cloud, xyz = _select(_are_returns(xyz), cloud, xyz)
         fields = self._fields_in_use(cloud)
         good = np.ones(len(cloud), bool)
         for field in fields:
@@ -227,7 +227,7 @@ class CloudDecoder:
         if self._time is not None and self._time.name in fields:
             good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
         self._report_bad(name, fields, int((~good).sum()), len(cloud))
-        cloud, xyz = _only(good, cloud, xyz)
+        cloud, xyz = _select(good, cloud, xyz)
         time = self._times(cloud, xyz)
         if self._by_azimuth and (self._time is None or self._time.name not in fields):
             with self._lock:
@@ -287,7 +287,7 @@ def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
     """
     for name in TIME_NAMES:
         kinds = {cloud.dtype[name].kind for cloud in clouds if name in (cloud.dtype.names or ())}
-        span = _longest(clouds, name)
+        span = _longest_span(clouds, name)
         for unit, seconds in UNITS_S.items() if span > 0 else ():
             is_seconds = unit == "s"
             if is_seconds and kinds != {"f"}:
@@ -297,7 +297,7 @@ def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
     return None
 
 
-def _longest(clouds: Sequence[Points], name: str) -> float:
+def _longest_span(clouds: Sequence[Points], name: str) -> float:
     """The longest span of most of a field, in its own unit, 0 where there is none."""
     spans = [0.0]
     for cloud in clouds:
@@ -311,15 +311,15 @@ def _longest(clouds: Sequence[Points], name: str) -> float:
 
 def _since_first(own: NDArray[np.generic]) -> NDArray[np.float64]:
     """Times (n,) after the least."""
-    return _after(own, own.min()) if len(own) else np.zeros(0)
+    return _differences(own, own.min()) if len(own) else np.zeros(0)
 
 
 def _from_middle(own: NDArray[np.generic]) -> NDArray[np.float64]:
     """Times (n,) after the middle one, which no damaged one moves."""
-    return _after(own, np.sort(own)[len(own) // 2]) if len(own) else np.zeros(0)
+    return _differences(own, np.sort(own)[len(own) // 2]) if len(own) else np.zeros(0)
 
 
-def _after(own: NDArray[np.generic], start: Any) -> NDArray[np.float64]:
+def _differences(own: NDArray[np.generic], start: Any) -> NDArray[np.float64]:
     """Differences, exact also between large whole numbers."""
     kind = np.float64 if own.dtype.kind == "f" else np.int64
     return np.asarray(own.astype(kind) - np.asarray(start).astype(kind), np.float64)
@@ -327,7 +327,7 @@ def _after(own: NDArray[np.generic], start: Any) -> NDArray[np.float64]:
 
 def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
     """A few clouds from all over the archive, of those that can be read."""
-    for index in spread(len(names), LOOKED_AT):
+    for index in sample_indices(len(names), LOOKED_AT):
         try:
             yield _require_fields(cloud_from_pcd(files.read(names[index])))
         except (ArchiveError, OSError):
@@ -352,7 +352,9 @@ def _positions(cloud: Points) -> NDArray[np.float32]:
     return positions
 
 
-def _only(keep_mask: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]) -> tuple[Points, NDArray[np.float32]]:
+def _select(
+    keep_mask: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]
+) -> tuple[Points, NDArray[np.float32]]:
     """Those points (n,) that are kept, and their places (n, 3); nothing is copied where all are."""
     return (cloud, xyz) if keep_mask.all() else (cloud[keep_mask], xyz.T[:, keep_mask].T)
 

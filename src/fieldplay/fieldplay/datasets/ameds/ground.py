@@ -9,7 +9,7 @@ from pyproj.exceptions import CRSError
 
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.ameds.streams import lander_geodetic
-from fieldplay.datasets.archive import Archive, spread
+from fieldplay.datasets.archive import Archive, sample_indices
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.io.containers import Files
 from fieldplay.io.geotiff import (
@@ -125,7 +125,7 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         archive.notes.append(f"{ground.name}: no fixes, so nothing tells whether it is placed well")
         return
     positions = []
-    spans = spread(len(fixes.spans), MAX_SPANS)
+    spans = sample_indices(len(fixes.spans), MAX_SPANS)
     for index in spans:
         record = fixes.load(index)
         if isinstance(record, records.Fix) and len(record):

@@ -14,7 +14,7 @@ from fieldplay.datasets.ameds.streams import table_streams
 from fieldplay.datasets.archive import (
     Archive,
     chosen_parameters,
-    note_leftovers,
+    note_ignored_files,
     open_tables,
 )
 from fieldplay.datasets.row_files import cloud_stream, image_stream, timed_files
@@ -106,7 +106,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         if isinstance(files, JoinedFiles):
             archive.notes += [f"{name}: its files lie beside it unpacked, too; not read" for name in files.twice]
         tables = open_tables(archive, files)
-        note_leftovers(archive, files)
+        note_ignored_files(archive, files)
         streams = table_streams(archive, tables) | _file_streams(archive, files)
         first_ns = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
         streams |= ground_stream(archive, files, first_ns)

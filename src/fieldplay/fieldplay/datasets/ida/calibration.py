@@ -229,12 +229,12 @@ def geometry_of_file(file: ParameterFile | None) -> Floats:
     """The numbers (295,) of the stream arm_geometry; NaN where the file does not say."""
     if file is None:
         return np.full(COUNT, np.nan)
-    parts = [_or_nothing(file.numbers(*requested), requested[2]) for requested in NUMBERS]
-    base = [_or_nothing(file.numbers(*requested), requested[2]) for requested in BASE]
+    parts = [_or_nan(file.numbers(*requested), requested[2]) for requested in NUMBERS]
+    base = [_or_nan(file.numbers(*requested), requested[2]) for requested in BASE]
     return np.concatenate([*parts, *_links(file, LINKS), *_links(file, ALTERNATES), *base])
 
 
-def _or_nothing(numbers: Floats | None, count: int) -> Floats:
+def _or_nan(numbers: Floats | None, count: int) -> Floats:
     return np.full(count, np.nan) if numbers is None else numbers
 
 
@@ -243,7 +243,7 @@ def _links(file: ParameterFile, links: Sequence[tuple[str, str]]) -> Iterator[Fl
     sets = [_set_of_link(file, *link) for link in links]
     for key, count in LINK_NUMBERS:
         for values in sets:
-            yield _or_nothing(_of_link(values, key, count), count)
+            yield _or_nan(_of_link(values, key, count), count)
 
 
 def _set_of_link(file: ParameterFile, number: str, form: str) -> Mapping[str, ParameterValue]:
@@ -439,7 +439,7 @@ def _note_heights(archive: Archive, rows: Sequence[Extrinsic]) -> None:
 def describe_uploads(archive: Archive, files: Sequence[ParameterFile], first: ParameterFile | None) -> None:
     """Note the parameter files that take effect between the first and the last row of motion."""
     for file in files:
-        lengths = _like(archive, file)
+        lengths = _named_lengths(archive, file)
         archive.notes.append(f"parameters: {file.file} holds from its own time on; its lengths are {lengths}")
         if first is not None and not _same_deck(_deck_of(first), _deck_of(file)):
             archive.notes.append(
@@ -455,7 +455,7 @@ def _same_deck(one: Mapping[str, tuple[Floats, Floats]], other: Mapping[str, tup
     )
 
 
-def _like(archive: Archive, file: ParameterFile) -> str:
+def _named_lengths(archive: Archive, file: ParameterFile) -> str:
     """Which of the named sets the arm's lengths of a file are."""
     lengths = geometry_of_file(file)[LENGTHS]
     if not np.isfinite(lengths).all():
@@ -472,7 +472,7 @@ def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
         text = "no parameter file at or before the first row of motion: the arm's numbers are the dataset's own"
         archive.notes.append(text)
     else:
-        archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {_like(archive, file)}")
+        archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {_named_lengths(archive, file)}")
         if untold := _missing_numbers(file):
             archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
     if chosen != "auto":

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, file_of_span, spread
+from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
 from fieldplay.geometry.transforms import Array, rotation_from_quaternion
 from fieldplay.kinematics.computation import LatchedValue
 from fieldplay.kinematics.insight_arm import HANGING, RIGID, SCOOP_AND_IDC, SETS, tool_names
@@ -129,7 +129,7 @@ def spans_of_tools(stream: Stream, tools: LatchedValue) -> list[int]:
         span_indices = [
             index for index, span in enumerate(stream.spans) if ((start <= span.last_ns) & (end > span.first_ns)).any()
         ]
-        chosen |= {span_indices[position] for position in spread(len(span_indices), SPANS_PER_TOOL)}
+        chosen |= {span_indices[position] for position in sample_indices(len(span_indices), SPANS_PER_TOOL)}
     return sorted(chosen)
 
 
@@ -229,7 +229,7 @@ def check_rotors(archive: Archive) -> None:
         return
     rotor = rotor_from_settings(archive.spec.constants["rotor"])
     differences: dict[str, list[tuple[int, Array]]] = {}
-    for index in spread(len(motors.spans), MAX_SPANS):
+    for index in sample_indices(len(motors.spans), MAX_SPANS):
         for joint, difference in _rotors_of_span(archive, rotor, motors, index=index):
             differences.setdefault(joint, []).append((index, np.abs(difference)))
     for joint, parts in differences.items():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.archive import Archive, file_of_span, spread
+from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
 from fieldplay.datasets.ida.calibration import ParameterFile, geometry_of_file
 from fieldplay.datasets.ida.streams import JOINTS, force_signs
 from fieldplay.io.row_cache import TableRows
@@ -100,7 +100,7 @@ def check_forces(archive: Archive) -> None:
     if archived is None or computed is None:
         return
     distances, size, worst, alone = [], [], (0.0, 0), np.zeros(2, np.int64)
-    for index in spread(len(archived.spans), MAX_SPANS):
+    for index in sample_indices(len(archived.spans), MAX_SPANS):
         theirs, ours = archived.load(index), computed.load(index)
         if not isinstance(theirs, records.Wrench) or not isinstance(ours, records.Wrench):
             raise TypeError("expected wrenches")
@@ -133,7 +133,9 @@ def check_torques(archive: Archive) -> None:
     constants = archive.spec.constants["torque"]
     if joints is None or motors is None:
         return
-    rows = [_torque_rows(joints.load(index), motors.load(index)) for index in spread(len(joints.spans), MAX_SPANS)]
+    rows = [
+        _torque_rows(joints.load(index), motors.load(index)) for index in sample_indices(len(joints.spans), MAX_SPANS)
+    ]
     for number, name in enumerate(JOINTS):
         parts = [part for own_rows in rows for joint, part in own_rows if joint == name]
         table = np.concatenate(parts) if parts else np.zeros((0, 3))

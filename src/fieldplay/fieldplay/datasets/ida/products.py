@@ -37,8 +37,8 @@ COLLECTIONS = {"Product_Bundle": "bundle", "Product_Collection": "collection"}
 # Many small tables that may hold the same rows: each counts once.
 
 
-class LatestThings(Generic[T]):
-    """The last things that were made, by their number; safe to call from several threads."""
+class LruCache(Generic[T]):
+    """A thread-safe cache of the most recently used values, by number."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -46,7 +46,7 @@ class LatestThings(Generic[T]):
         self._things: OrderedDict[int, T] = OrderedDict()
 
     def get(self, key: int, make: Callable[[], T]) -> T:
-        """What is kept, or was made just now."""
+        """The cached value, or one made now."""
         with self._lock:
             if key not in self._things:
                 self._things[key] = make()
@@ -67,7 +67,7 @@ class DistinctTables(Tables):
     def __init__(self, tables: Sequence[Table], own: Sequence[str] = ()) -> None:
         super().__init__(tables)
         self._own = frozenset(own)
-        self._distinct: LatestThings[TableRows] = LatestThings(MAX_BLOCKS)
+        self._distinct: LruCache[TableRows] = LruCache(MAX_BLOCKS)
         self._first = np.array([block.first_ns for block in self.blocks], np.int64)
         self._last = np.array([block.last_ns for block in self.blocks], np.int64)
 
@@ -241,7 +241,7 @@ def read_labels(archive: Archive, files: Files) -> Labels:
                 labels.of_file[path.lower()] = (file, label)
             elif label.product_class not in COLLECTIONS:
                 message = f"expected the file {described.name} that the label describes beside it, got none"
-                archive.lack(file, message)
+                archive.note_missing(file, message)
     return labels
 
 
@@ -263,10 +263,10 @@ def products_of(files: Files, pattern: str, labels: Labels) -> list[Product]:
     for file in files.matching(pattern):
         label_file, label = labels.of_file.get(file.lower(), ("", None))
         products.append(Product(file=file, name=name_from_file(file), label=label, label_file=label_file))
-    return sorted(products, key=_order)
+    return sorted(products, key=_sort_key)
 
 
-def _order(product: Product) -> tuple[int, int, int, str, str]:
+def _sort_key(product: Product) -> tuple[int, int, int, str, str]:
     name = product.name
     if name is None:
         return 1, 0, 0, "", product.file

@@ -11,7 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import (
     Archive,
     chosen_parameters,
-    note_leftovers,
+    note_ignored_files,
     plausible_ns,
 )
 from fieldplay.datasets.ida import products as products_of_ida
@@ -115,7 +115,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         describe_lander(archive, files)
         streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
         read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
-        note_leftovers(archive, files, read=read)
+        note_ignored_files(archive, files, read=read)
         note_times(archive, streams, clock)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         archive.checks += [check_lander_arm, check_rotors, check_forces, check_torques]

@@ -11,7 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.timestamps import ns_from_texts
 from fieldplay.datasets.archive import Archive, plausible_ns
 from fieldplay.datasets.ida.clock import SpacecraftClock
-from fieldplay.datasets.ida.products import NS_PER_S, LatestThings, Product
+from fieldplay.datasets.ida.products import NS_PER_S, LruCache, Product
 from fieldplay.io.containers import Files
 from fieldplay.io.key_values import KeyLine, lines_of_text, plain_key
 from fieldplay.messages.records import Record
@@ -117,7 +117,7 @@ class StatusFiles:
     ) -> None:
         self._archive, self._files, self._clock, self._vectors = archive, files, clock, vectors
         self.products = tuple(products)
-        self._cache: LatestThings[dict[str, StatusRows]] = LatestThings(CACHED_FILES)
+        self._cache: LruCache[dict[str, StatusRows]] = LruCache(CACHED_FILES)
         self.repeated = 0
         self._seen = {ARM: np.zeros(0, np.int64), SYSTEM: np.zeros(0, np.int64)}
         self.spans: dict[str, list[tuple[int, Span]]] = {ARM: [], SYSTEM: []}  # the file of each, and its stretch

@@ -66,13 +66,13 @@ def survey(archive: Archive, tables: DistinctTables) -> Survey:
             continue
         _count_repeated(archive, tables, index, results=results)
         _find_pauses(results, file, rows)
-        _see_units(results, rows)
+        _check_units(results, rows)
         _check_elapsed(archive, file, rows, results=results)
         results._last = (file, rows.only(np.array([len(rows) - 1])))
         distinct = tables.rows(index)
         for name in STATES:
             _add_changes(results.states[name], distinct, name)
-    _report_alike(archive, results)
+    _report_duplicate_times(archive, results)
     _report_losses(archive, tables, results)
     return results
 
@@ -100,7 +100,7 @@ def _count_repeated(archive: Archive, tables: DistinctTables, index: int, *, res
             archive.defects(Defect(file=file, kind="conflicting_rows", row=line, message=message))
 
 
-def _report_alike(archive: Archive, results: Survey) -> None:
+def _report_duplicate_times(archive: Archive, results: Survey) -> None:
     """Report the rows of a file that share a time and have other numbers."""
     for file, lines in results.alike.items():
         if lines:
@@ -130,7 +130,7 @@ def _find_pauses(results: Survey, file: str, rows: TableRows) -> None:
         )
 
 
-def _see_units(results: Survey, rows: TableRows) -> None:
+def _check_units(results: Survey, rows: TableRows) -> None:
     """What the numbers show of their units: the heaters' current, and whether angles of approach jump by a turn."""
     numbers = rows.dialect.numbers
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))

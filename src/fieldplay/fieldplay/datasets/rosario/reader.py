@@ -16,7 +16,7 @@ from fieldplay.core.errors import (
 )
 from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, chosen_parameters, note_leftovers
+from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_files
 from fieldplay.datasets.rosario import bags, checks
 from fieldplay.datasets.rosario.calibration import (
     Calibration,
@@ -155,7 +155,7 @@ def _known_facts(archive: Archive, source: SequenceSource, files: Files) -> _Kno
 def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Stream]:
     raw = open_raw(archive, files, known.calibration)
     read = [*raw.logs, *files.matching(CALIBRATIONS), *files.matching(archive.spec.tables[TRUTH].files)]
-    note_leftovers(archive, files, read=read)
+    note_ignored_files(archive, files, read=read)
     _finish(archive, raw.streams, known, of_bag=OfBag())
     report_unpaired(archive, raw.streams)
     log = raw.tables["imu"].tables[0].name if "imu" in raw.tables else ""

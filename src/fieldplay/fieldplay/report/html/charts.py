@@ -203,7 +203,7 @@ def as_steps(curve: Curve, x_axis: Axis) -> Curve:
     return Curve(curve.label, at[order], y[row[order]], is_held=True)
 
 
-def runs(curve: Curve, x_axis: Axis) -> list[NDArray[np.intp]]:
+def segments(curve: Curve, x_axis: Axis) -> list[NDArray[np.intp]]:
     """Where a curve has values, broken where it lacks them for long, and where the axis passes over a gap."""
     there = np.flatnonzero(np.isfinite(curve.y))
     if len(there) < 2:
@@ -336,7 +336,7 @@ def _curve(curve: Curve, index: int, *, axes: tuple[Axis, Axis]) -> Html:
     css_class = f"s{index % SERIES_COLOURS}"
     parts: list[Html] = []
     curve = as_steps(curve, x_axis) if curve.is_held else curve
-    for run in runs(curve, x_axis):
+    for run in segments(curve, x_axis):
         x = UNITS * x_axis.fractions(curve.x[run])
         if curve.low is not None and curve.high is not None:
             low, high = _units_up(curve.low[run], y_axis), _units_up(curve.high[run], y_axis)
@@ -424,8 +424,8 @@ def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *
     )
 
 
-def route(plane: Plane, points: Array, css_class: str, *, breaks: Sequence[int] = ()) -> Html:
-    """A line through points (n, 2), broken before some of them."""
+def polyline(plane: Plane, points: Array, css_class: str, *, breaks: Sequence[int] = ()) -> Html:
+    """A polyline through points (n, 2), broken before some of them."""
     runs = np.split(plane.units(points), list(breaks))
     lines = "".join(path_of_points(run) for run in runs if len(run) > 1)
     return element("path", d=Html(lines), class_=f"line {css_class}") if lines else Html("")

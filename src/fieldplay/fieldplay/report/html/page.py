@@ -58,7 +58,7 @@ def element(tag: str, /, *children: object, **attributes: object) -> Html:
     return Html(f"<{tag}{attribute_text}>{join_html(children)}</{tag}>")
 
 
-def void(tag: str, /, **attributes: object) -> Html:
+def void_element(tag: str, /, **attributes: object) -> Html:
     """An element without an end, as img and meta."""
     return Html(element(tag, **attributes).removesuffix(f"</{tag}>"))
 
@@ -85,12 +85,12 @@ def page_of_sections(title: str, head: Html, sections: Sequence[Section], script
     body = join_html([head, element("nav", *links), *(_section(section) for section in sections), _footer()])
     meta = join_html(
         [
-            void("meta", charset="utf-8"),
-            void("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            void("meta", name="generator", content=GENERATOR),
-            void("meta", name="color-scheme", content="light dark"),
+            void_element("meta", charset="utf-8"),
+            void_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            void_element("meta", name="generator", content=GENERATOR),
+            void_element("meta", name="color-scheme", content="light dark"),
             Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}{_permit(script)}">'),
-            void("link", rel="icon", href="data:,"),
+            void_element("link", rel="icon", href="data:,"),
             element("title", title),
             element("style", style),
         ]

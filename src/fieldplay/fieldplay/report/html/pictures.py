@@ -18,7 +18,7 @@ from fieldplay.report.html.charts import (
     x_labels,
     y_labels,
 )
-from fieldplay.report.html.page import Html, element, join_html, path_text, void
+from fieldplay.report.html.page import Html, element, join_html, path_text, void_element
 
 JPEG_QUALITY, WEBP_QUALITY = 80, 82
 LOSSLESS = 101  # as OpenCV has it
@@ -57,7 +57,7 @@ def _image(pixels: Pixels, kind: str, options: list[int], *, alternative: str) -
         raise ValueError(f"expected a picture that can be stored as {kind}, got one of shape {pixels.shape}")
     source = f"data:image/{kind};base64,{base64.b64encode(data.tobytes()).decode()}"
     height, width = pixels.shape[:2]
-    return void("img", src=Html(source), alt=alternative, width=width, height=height)
+    return void_element("img", src=Html(source), alt=alternative, width=width, height=height)
 
 
 def gradient() -> str:

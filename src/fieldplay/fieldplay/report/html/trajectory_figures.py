@@ -24,7 +24,7 @@ from fieldplay.report.html.charts import (
     line_chart,
     plane_drawing,
     plane_of_points,
-    route,
+    polyline,
 )
 from fieldplay.report.html.page import Html, Section, cards, element, join_html, page_of_sections, plain_table
 from fieldplay.trajectories.evaluation import UNITS, Evaluation
@@ -169,7 +169,7 @@ def _map(comparisons: Sequence[Comparison]) -> Html:
     trajectories = _named_trajectories(comparisons)
     points = [_decimate(trajectory.positions_m[:, :2]) for _, trajectory in trajectories]
     plane = plane_of_points(np.concatenate(points), room=0.12, least_m=0.1)
-    layers = [route(plane, one, f"s{index % SERIES_COLOURS}") for index, one in enumerate(points)]
+    layers = [polyline(plane, one, f"s{index % SERIES_COLOURS}") for index, one in enumerate(points)]
     labels = [label for label, _ in trajectories]
     return element("figure", plane_drawing(plane, layers, []), legend_of(labels), class_="card")
 

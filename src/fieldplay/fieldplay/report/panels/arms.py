@@ -16,7 +16,7 @@ from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Wrench
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import Plane, legend_of, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.charts import Plane, legend_of, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.page import Html, Section, cards, element, join_html
 from fieldplay.report.panels.overview import Overview
 
@@ -158,7 +158,10 @@ def _figure(title: str, details: str, motion: _Motion, *, points: Array, arrows:
     shafts = arrows * (ARROW_FRACTION * width / longest) if longest > 0 else arrows[:0]
     tails = tool_path[motion.rows][: len(shafts)]
     plane = plane_of_points(np.concatenate([corners, tails + shafts]), least_m=MIN_M)
-    layers = [route(plane, tool_path, WAY), *(route(plane, points[k], f"s{i}") for i, k in enumerate(chosen.tolist()))]
+    layers = [
+        polyline(plane, tool_path, WAY),
+        *(polyline(plane, points[k], f"s{i}") for i, k in enumerate(chosen.tolist())),
+    ]
     layers += _arrows(plane, tails, shafts)
     seconds = (motion.stamp_ns[chosen] - motion.stamp_ns[0]) / NS_PER_S
     details += f"; the longest force is {number_text(longest)} N" if longest > 0 else ""
@@ -179,4 +182,4 @@ def _arrows(plane: Plane, tails: Array, shafts: Array) -> list[Html]:
     across = np.stack([-shafts[:, 1], shafts[:, 0]], axis=-1)
     tips = tails + shafts
     barbs = [tips - HEAD_FRACTION * (shafts + side * across / 2) for side in (1, -1)]
-    return [route(plane, path, FORCE) for path in np.stack([tails, tips, barbs[0], tips, barbs[1]], axis=1)]
+    return [polyline(plane, path, FORCE) for path in np.stack([tails, tips, barbs[0], tips, barbs[1]], axis=1)]

@@ -190,7 +190,7 @@ def _labels(names: list[str], positions: Array, ratio: float) -> list[Html]:
                 continue
             for is_left in (False, True):
                 box = _box(name, positions[row], size, is_left=is_left)
-                if box[0] >= 0 and box[2] <= width and not any(_meet(box, other) for other in taken):
+                if box[0] >= 0 and box[2] <= width and not any(_overlap(box, other) for other in taken):
                     taken.append(box)
                     settled.append((row, is_left))
                     labels.append(_label(name, positions[row], kind, is_left=is_left))
@@ -215,7 +215,7 @@ def _box(name: str, position: Array, size: tuple[float, float], *, is_left: bool
     return left, y - LINE / 2, left + length, y + LINE / 2
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
@@ -255,7 +255,7 @@ class ImageLinePanel:
 
     def sections(self, overview: Overview) -> list[Section]:
         """Two figures for each camera with images at several times."""
-        topics = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
+        topics = [item for item in overview.in_order(self._cameras) if not self._has_uncompressed(item[0])]
         figures: list[Html] = []
         for topic, camera in topics[:MAX_LINE_CAMERAS]:
             lines = camera.samples.items()
@@ -270,7 +270,7 @@ class ImageLinePanel:
             else []
         )
 
-    def _is_double(self, topic: Topic) -> bool:
+    def _has_uncompressed(self, topic: Topic) -> bool:
         """Whether the images are there uncompressed too."""
         plain = topic.name.removesuffix("/compressed").removesuffix("/compressedDepth")
         return topic.msgtype == COMPRESSED and Topic(plain, IMAGE) in self._cameras
@@ -393,7 +393,7 @@ class CameraPanel:
 
     def sections(self, overview: Overview) -> list[Section]:
         """A group for each camera."""
-        requested = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
+        requested = [item for item in overview.in_order(self._cameras) if not self._has_uncompressed(item[0])]
         optional_groups = (self._group(overview, topic, camera) for topic, camera in requested[:MAX_CAMERAS])
         groups = [group for group in optional_groups if group is not None]
         if not groups:
@@ -402,7 +402,7 @@ class CameraPanel:
         more = element("p", f"{left_out} more cameras are not shown.", class_="muted") if left_out > 0 else ""
         return [Section("pictures", "What the cameras saw", join_html([*groups, more]), LEAD)]
 
-    def _is_double(self, topic: Topic) -> bool:
+    def _has_uncompressed(self, topic: Topic) -> bool:
         """Whether the pictures are there uncompressed too."""
         return Topic(_plain_name(topic), IMAGE) in self._cameras and topic.msgtype == COMPRESSED
 

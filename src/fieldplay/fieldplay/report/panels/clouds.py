@@ -22,7 +22,7 @@ from fieldplay.recording.record_source import (
     Single,
     report_unreadable,
 )
-from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text
 from fieldplay.report.html.pictures import Pixels, drawing, gradient
 from fieldplay.report.panels.overview import Overview
@@ -263,7 +263,7 @@ def _figure(topic: Topic, details: str, plane: Plane, *, points: Array, position
         return Html("")
     image = drawing(relief.pixels, alternative=f"{topic.name} from above")
     marks = [mark(plane, *positions[0, :2], kind="sensor")] if len(positions) == 1 else []
-    layers = [route(plane, positions[:, :2], "s1")] if len(positions) > 1 else []
+    layers = [polyline(plane, positions[:, :2], "s1")] if len(positions) > 1 else []
     what = "the sensor's way" if len(positions) > 1 else "the sensor"
     key = element("span", element("i", class_="key s1"), what) if len(positions) else ""
     low, high = (number_text(round(value, 2)) for value in (relief.low_m, relief.high_m))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fieldplay.core.number_text import many
 from fieldplay.messages.records import Poses
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import dots, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.charts import dots, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.page import Html, Section, element, join_html, path_text
 from fieldplay.report.panels.overview import Overview
 
@@ -63,8 +63,8 @@ def _figure(namespace: str, keyframes: _PoseList, closures: _PoseList | None) ->
     points = keyframes.positions[:, axes]
     closure_ends = np.zeros((0, 2)) if closures is None else closures.positions[:, axes]
     plane = plane_of_points(np.concatenate([points, closure_ends]), room=0.12, least_m=0.1)
-    lines = [route(plane, closure_ends, "s1", breaks=range(2, len(closure_ends), 2))] if len(closure_ends) else []
-    layers = [route(plane, points, "s0"), dots(plane, points, "s0"), *lines]
+    lines = [polyline(plane, closure_ends, "s1", breaks=range(2, len(closure_ends), 2))] if len(closure_ends) else []
+    layers = [polyline(plane, points, "s0"), dots(plane, points, "s0"), *lines]
     marks = [mark(plane, *points[-1].tolist(), kind="end s0"), mark(plane, *points[0].tolist(), kind="start s0")]
     across, up = ("xyz"[axis] for axis in axes)
     caption = (

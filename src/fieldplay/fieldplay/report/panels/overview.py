@@ -202,9 +202,9 @@ class StreamTimes:
         self._waiting.append(stamp_ns)
         self._waiting_count += len(stamp_ns)
         if self._waiting_count >= TAKEN_IN:
-            self.take_in()
+            self.flush_pending()
 
-    def take_in(self) -> None:
+    def flush_pending(self) -> None:
         """Let all that was added count."""
         if not self._waiting_count:
             return

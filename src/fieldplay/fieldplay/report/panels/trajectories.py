@@ -31,7 +31,7 @@ from fieldplay.report.html.charts import (
     mark,
     plane_drawing,
     plane_of_points,
-    route,
+    polyline,
 )
 from fieldplay.report.html.page import Html, Section, cards, element, join_html, path_text, plain_table
 from fieldplay.report.panels.overview import Overview
@@ -249,7 +249,7 @@ def _height_text(one: Route) -> str:
 def _map(routes: Sequence[Route]) -> Html:
     plane = plane_of_points(np.concatenate([one.points[:, :2] for one in routes]), room=0.12, least_m=0.1)
     layers = [
-        route(plane, one.points[:, :2], f"s{index % SERIES_COLOURS}", breaks=one.breaks)
+        polyline(plane, one.points[:, :2], f"s{index % SERIES_COLOURS}", breaks=one.breaks)
         for index, one in enumerate(routes)
     ]
     marks = []

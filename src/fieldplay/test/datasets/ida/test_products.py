@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.ida.products import DistinctTables, LatestThings
+from fieldplay.datasets.ida.products import DistinctTables, LruCache
 from fieldplay.io.containers import ListedFiles
 from fieldplay.io.table import Table
 from fieldplay.io.table_format import TableSpec
@@ -69,7 +69,7 @@ def test_long_pause_is_no_defect_in_one_of_many_tables(tmp_path: Path) -> None:
 
 
 def test_cache_is_bounded() -> None:
-    cache: LatestThings[int] = LatestThings(2)
+    cache: LruCache[int] = LruCache(2)
     created: list[int] = []
 
     def make(key: int) -> int:
@@ -83,7 +83,7 @@ def test_cache_is_bounded() -> None:
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_failed_creation_is_retried(failing: bool) -> None:
-    cache: LatestThings[int] = LatestThings(2)
+    cache: LruCache[int] = LruCache(2)
     if failing:
         with pytest.raises(ZeroDivisionError):
             cache.get(1, lambda: 1 // 0)

@@ -12,7 +12,7 @@ from fieldplay.core import number_text
 from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.core.timestamps import utc_text
 from fieldplay.report.html.charts import Curve, line_chart, plane_of_points
-from fieldplay.report.html.page import Section, element, page_of_sections, path_text, text, void
+from fieldplay.report.html.page import Section, element, page_of_sections, path_text, text, void_element
 
 
 class Reader(html.parser.HTMLParser):
@@ -63,7 +63,7 @@ def test_names_break_only_after_slashes() -> None:
 
 def test_attribute_of_none_is_omitted() -> None:
     assert element("a", "x", class_="k", href=None, aria_label="y") == '<a class="k" aria-label="y">x</a>'
-    assert void("meta", name="viewport") == '<meta name="viewport">'
+    assert void_element("meta", name="viewport") == '<meta name="viewport">'
 
 
 def test_page_loads_no_resources_and_runs_no_scripts() -> None:

@@ -32,7 +32,7 @@ def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **n
     for name, stamp_ns in stamps.items():
         times = overview.streams.setdefault(Topic(name, "std_msgs/msg/Float64"), StreamTimes())
         times.add(NOON_NS + stamp_ns.astype(np.int64))
-        times.take_in()
+        times.flush_pending()
     return overview
 
 
@@ -242,7 +242,7 @@ def test_slow_integers_are_drawn_as_states_with_their_notes() -> None:
     overview = recording_of({}, **{"/tool": "the archive's own number"})
     overview.streams[received.topic] = StreamTimes()
     overview.streams[received.topic].add(received.stamp_ns)
-    overview.streams[received.topic].take_in()
+    overview.streams[received.topic].flush_pending()
     panel.add(received)
     (section,) = panel.sections(overview)
     assert "(the archive's own number)" in text_of(section.body).replace("&#x27;", "'")

@@ -66,7 +66,7 @@ def section_of(*batches: RecordBatch, tf: tuple[Any, ...] = ()) -> str:
         TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, transforms(*tf))]))
     for each in batches:
         overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
-        overview.streams[each.topic].take_in()
+        overview.streams[each.topic].flush_pending()
         if each.topic.msgtype in panel.msgtypes:
             panel.add(each)
     panel.report_issues(overview.issues)

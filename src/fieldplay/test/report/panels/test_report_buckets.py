@@ -68,7 +68,7 @@ def test_stream_times_give_rate_and_pauses() -> None:
     before, after = np.arange(0, 10 * SECOND, SECOND // 10), np.arange(14 * SECOND, 20 * SECOND, SECOND // 10)
     for part in (before[:33], before[33:], after):
         times.add(part)
-    times.take_in()
+    times.flush_pending()
     assert (times.count, times.first_ns, times.last_ns) == (160, 0, 20 * SECOND - SECOND // 10)
     assert times.rate_hz == pytest.approx(159 / 19.9)
     assert times.longest_gap_ns == 14 * SECOND - (10 * SECOND - SECOND // 10)
@@ -80,6 +80,6 @@ def test_few_times_are_stored_individually() -> None:
     times = StreamTimes()
     assert times.rate_hz is None
     times.add(np.array([3, 5]))
-    times.take_in()
+    times.flush_pending()
     assert times.stamps is not None
     assert times.stamps.tolist() == [3, 5]

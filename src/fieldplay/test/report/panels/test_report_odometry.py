@@ -52,7 +52,7 @@ def sections(topics: dict[str, list[tuple[int, Any]]], tf: Any = None) -> list[S
     for name, messages in topics.items():
         batch_ = batch(name, messages)
         overview.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(batch_.stamp_ns)
-        overview.streams[batch_.topic].take_in()
+        overview.streams[batch_.topic].flush_pending()
         panel.add(batch_)
     panel.report_issues(overview.issues)
     return panel.sections(overview)

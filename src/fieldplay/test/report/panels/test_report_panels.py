@@ -30,7 +30,7 @@ def feed_panel(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Ove
     overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     for each in batches:
         overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
-        overview.streams[each.topic].take_in()
+        overview.streams[each.topic].flush_pending()
         panel.add(each)
     if tf is not None:
         for topic, message in tf:

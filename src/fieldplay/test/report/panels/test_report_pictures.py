@@ -224,7 +224,7 @@ def lines_section(*batches: Any) -> str:
     overview, panel = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0)), ImageLinePanel()
     for each in batches:
         overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
-        overview.streams[each.topic].take_in()
+        overview.streams[each.topic].flush_pending()
         panel.add(each)
     sections = panel.sections(overview)
     return str(sections[0].body) if sections else ""

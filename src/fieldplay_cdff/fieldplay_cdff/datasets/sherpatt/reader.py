@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fieldplay.datasets.archive import Archive, chosen_parameters, note_leftovers
+from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_files
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import Files, ListedFiles
 from fieldplay.io.file_names import last_part
@@ -79,7 +79,7 @@ class _Opening:
         describe_frames(archive, self._log.settings, self._cameras.baseline_m())
         if archive.root.is_dir():
             surfaces = self._log.files.matching(SURFACE)
-            note_leftovers(archive, self._log.files, read=[*self._log.files.matching(LOG.pattern), *surfaces])
+            note_ignored_files(archive, self._log.files, read=[*self._log.files.matching(LOG.pattern), *surfaces])
 
     def _build_streams(self) -> list[BuiltStream]:
         archive, log = self._archive, self._log

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fieldplay.report.html.page import Html, element, void
+from fieldplay.report.html.page import Html, element, void_element
 
 Point = tuple[float, float]
 NARROW, WIDE = frozenset("ijltfrI.,:;|!'()[]/ -"), frozenset("mwMWQO@%")
@@ -150,7 +150,7 @@ def _dot(shape: Dot) -> Html:
 
 def _empty_element(tag: str, **attributes: object) -> Html:
     """Return an element without content, closed as XML requires."""
-    return Html(void(tag, **attributes).removesuffix(">") + "/>")
+    return Html(void_element(tag, **attributes).removesuffix(">") + "/>")
 
 
 def _path(points: tuple[Point, ...]) -> str:
