@@ -211,7 +211,10 @@ def test_frames_that_nothing_joins_are_taken_for_one_and_that_is_reported() -> N
     assert result.lever_arm == pytest.approx(np.eye(4))
     assert messages == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
     parameters = transforms_of([0.1, 0.0, 0.0])
-    assert compare(trajectories, EvaluationSettings(), lever_arm=parameters, report=messages.append).lever is parameters
+    assert (
+        compare(trajectories, EvaluationSettings(), lever_arm=parameters, report=messages.append).lever_arm
+        is parameters
+    )
     assert len(messages) == 1
 
 
