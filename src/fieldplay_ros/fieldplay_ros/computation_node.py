@@ -201,11 +201,11 @@ class TfLookup:
     def __call__(self, parent: str, child: str) -> Array | None:
         """parent_T_child (4, 4) at the latest time that is known."""
         try:
-            transform_found = self.buffer.lookup_transform(parent, child, AnyTime()).transform
+            stamped = self.buffer.lookup_transform(parent, child, AnyTime()).transform
         except TransformException as error:
             self._node.get_logger().info(f"messages wait for tf: {error}", throttle_duration_sec=QUIET_S)
             return None
-        return array_of(transform_found)
+        return array_of(stamped)
 
 
 def array_of(transform: Any) -> Array:

@@ -36,8 +36,8 @@ SendLarge = Callable[[bytes | memoryview], None]
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
 # So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
-MAXIMUM_HISTORY = 200  # of small ones
-MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
+MAX_HISTORY = 200  # of small ones
+MAX_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 
 
@@ -182,9 +182,7 @@ def _publisher(node: Node, feed: TopicStream, override: Override, rate: float) -
     qos = channel_of_feed(feed).qos
     if qos.durability == "volatile":
         is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE_TYPES
-        qos = replace(
-            qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), MAXIMUM_HISTORY if is_small else 0)
-        )
+        qos = replace(qos, depth=max(round(qos.depth * min(max(rate, 1.0), MAX_TIMES)), MAX_HISTORY if is_small else 0))
     return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(apply_override(qos, override)))
 
 

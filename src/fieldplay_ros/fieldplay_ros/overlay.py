@@ -131,8 +131,8 @@ class TransformLookup:
         target, still = (image.frame_id, np.eye(4)) if self.own is None else (scan.frame_id, self.own)
         if self.fixed:
             now, then = Time.from_msg(image.stamp), Time.from_msg(scan.stamp)
-            found_transform = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
-            return still @ array_of(found_transform.transform)
+            stamped = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
+            return still @ array_of(stamped.transform)
         return still if target == scan.frame_id else self._at(image, scan.frame_id, is_pressed=is_pressed)
 
     def _at(self, image: Header, sensor: str, *, is_pressed: bool) -> Array:

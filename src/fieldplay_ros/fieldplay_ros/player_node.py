@@ -215,33 +215,31 @@ PARAMETERS = {
 
 def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
     """What the values of all parameters ask for; UsageError names one that makes no sense."""
-    values_given = {name: _as_type_of(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
-    if values_given["images"] not in get_args(ImageTransport):
-        raise UsageError(
-            f"images: expected one of {', '.join(get_args(ImageTransport))}, got {values_given['images']!r}"
-        )
+    parameters = {name: _as_type_of(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
+    if parameters["images"] not in get_args(ImageTransport):
+        raise UsageError(f"images: expected one of {', '.join(get_args(ImageTransport))}, got {parameters['images']!r}")
     selection = Selection(
-        start_s=values_given["start"],
-        duration_s=None if values_given["duration"] < 0 else values_given["duration"],
-        topics=values_given["topics"],
-        images=values_given["images"],
-        rectify=values_given["rectify"],
+        start_s=parameters["start"],
+        duration_s=None if parameters["duration"] < 0 else parameters["duration"],
+        topics=parameters["topics"],
+        images=parameters["images"],
+        rectify=parameters["rectify"],
         namespace=namespace,
-        frame_prefix=values_given["frame_prefix"],
-        map_tf=values_given["map_tf"],
-        joints_tf=values_given["joints_tf"],
+        frame_prefix=parameters["frame_prefix"],
+        map_tf=parameters["map_tf"],
+        joints_tf=parameters["joints_tf"],
         parameters=dataset_parameters(values["dataset_parameters"]),
     )
     return PlayOptions(
         selection=selection,
-        clock_hz=values_given["clock"],
-        skip_gaps_s=None if values_given["skip_gaps"] < 0 else values_given["skip_gaps"],
-        wait_timeout_s=values_given["wait_timeout"],
-        wait_for_streams=tuple(map(RequiredSubscription.from_text, values_given["wait_for_streams"].split())),
-        qos_overrides=_path(values_given["qos_overrides"]),
-        urdf=_path(values_given["urdf"]),
-        **{name: values_given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
-        **{name: values_given[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
+        clock_hz=parameters["clock"],
+        skip_gaps_s=None if parameters["skip_gaps"] < 0 else parameters["skip_gaps"],
+        wait_timeout_s=parameters["wait_timeout"],
+        wait_for_streams=tuple(map(RequiredSubscription.from_text, parameters["wait_for_streams"].split())),
+        qos_overrides=_path(parameters["qos_overrides"]),
+        urdf=_path(parameters["urdf"]),
+        **{name: parameters[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
+        **{name: parameters[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
     )
 
 
@@ -562,11 +560,9 @@ def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
     )
     try:
         namespace = probe.get_namespace().strip("/")
-        given_parameters = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
-        values = {name: given_parameters.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
-        others = {
-            name: value for name, value in given_parameters.items() if name not in values and not RCLPY_OWN.match(name)
-        }
+        overrides = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
+        values = {name: overrides.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
+        others = {name: value for name, value in overrides.items() if name not in values and not RCLPY_OWN.match(name)}
         return values, others, namespace or None
     finally:
         with exit_deadline():  # two of one name at a time would leave the player without its name

@@ -30,7 +30,7 @@ from fieldplay_cdff.products.product import (
 from fieldplay_cdff.products.store import ProductStore
 from fieldplay_ros.computation_node import declare, message_class, ns_of
 
-USUAL, MOST = 1000, 10_000  # records in one answer
+DEFAULT_RECORDS, MAX_RECORDS = 1000, 10_000  # records in one answer
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -67,7 +67,7 @@ class ProductsNode(Node):
     def _find(self, request: Any, response: Any) -> None:
         query = query_of_message(request.query)
         response.count = self._store.count(query)
-        last = request.first + min(request.most or USUAL, MOST)
+        last = request.first + min(request.most or DEFAULT_RECORDS, MAX_RECORDS)
         for product in islice(self._store.query(query), request.first, last):
             response.products.append(message_of_product(product))
 

@@ -27,10 +27,10 @@ def climb(count: int = 200) -> tuple[np.ndarray, np.ndarray]:
 def test_path_length_is_measured_along_slope_and_poses_are_unchanged() -> None:
     stamps, poses = climb(51)  # 5 m in steps of 0.1 m
     growths, _ = path_from_poses(PathLimits(step_m=0.99, poses=20), None, stamps, poses)
-    kept_rows = growths[-1].points
-    assert kept_rows.poses[:, 0] == pytest.approx([0.0, 0.8, 1.6, 2.4, 3.2, 4.0])
-    np.testing.assert_array_equal(kept_rows.poses, poses[::10])
-    np.testing.assert_array_equal(kept_rows.stamp_ns, stamps[::10])
+    rows = growths[-1].points
+    assert rows.poses[:, 0] == pytest.approx([0.0, 0.8, 1.6, 2.4, 3.2, 4.0])
+    np.testing.assert_array_equal(rows.poses, poses[::10])
+    np.testing.assert_array_equal(rows.stamp_ns, stamps[::10])
 
 
 def test_row_by_row_gives_same_path() -> None:

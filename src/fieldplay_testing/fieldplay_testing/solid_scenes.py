@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 SENSOR = np.array([0.0, -4.0, 2.5])  # above the ground; it is the origin of the clouds
-CLUTTER, OF_EACH, OF_GROUND, MOST = 8, 1800, 9000, 20_000
+CLUTTER, OF_EACH, OF_GROUND, MAX_POINTS = 8, 1800, 9000, 20_000
 CLEAR_M = 0.9  # of others about the body
 NOISE_M = 0.002
 
@@ -85,5 +85,5 @@ def scene(random: np.random.Generator, sensor_T_body: Array | None, *, noise_m: 
     parts.append(Surface(np.column_stack([flat, heights]), np.tile([0.0, 0.0, 1.0], (OF_GROUND, 1))))
     points, normals = map(np.concatenate, zip(*parts, strict=True))
     points = points[np.einsum("ij,ij->i", normals, SENSOR - points) > 0] - SENSOR
-    points = points[random.permutation(len(points))[:MOST]]
+    points = points[random.permutation(len(points))[:MAX_POINTS]]
     return np.asarray(points + random.normal(0, noise_m, points.shape))

@@ -27,7 +27,7 @@ from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.core.number_text import many
 from fieldplay.core.progress import track_opening
 
-MOST_THREADS = 64
+MAX_THREADS = 64
 EPILOG = """\
 DFPC is the name of a pipeline (fuse --list names them) or the file of a description of form 2; docs/fusion.md tells
 what it may say. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
@@ -118,7 +118,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     from fieldplay_cdff.pipeline.chains import source_of
     from fieldplay_cdff.pipeline.graph import graph_of
 
-    options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
+    options = {"threads": min(chosen.threads, MAX_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
     models_of, arguments = _models(chosen.input, graph.inputs)
     inputs = {name: port.type for name, port in graph.inputs.items() if name not in models_of}
@@ -284,7 +284,7 @@ def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: A
 
 def _print_issues(pipeline: Any, result: Any) -> None:
     """Print what was skipped and what failed, each with its location, up to a limit."""
-    from fieldplay_cdff.pipeline.run import MOST_FAILURES
+    from fieldplay_cdff.pipeline.run import MAX_FAILURES
 
     for line in result.notes:
         note(line)
@@ -300,7 +300,7 @@ def _print_issues(pipeline: Any, result: Any) -> None:
     if len(pipeline.failures) > 3:
         note(f"and {len(pipeline.failures) - 3} more failures; --stats counts them by step")
     for step in pipeline.statistics.steps.values():
-        if step.most_in_a_row >= MOST_FAILURES:
+        if step.most_in_a_row >= MAX_FAILURES:
             note(f"{step.name} failed {step.most_in_a_row} times in a row")
 
 

@@ -352,9 +352,9 @@ def _inner_connections(fields: Fields) -> Iterator[Connection]:
             own = both[name].fields(f"'{name}' of a connection", ("dfn_id", "port"), mandatory=("dfn_id", "port"))
             end = end_of(own, "dfn_id")
             connection += [(name, end)] if all(end) else []
-        own_ends = dict(connection)
-        if len(own_ends) == 2:  # of another it is told what is missing
-            yield Connection(source=own_ends["from"], target=own_ends["to"], line=value.line)
+        by_name = dict(connection)
+        if len(by_name) == 2:  # of another it is told what is missing
+            yield Connection(source=by_name["from"], target=by_name["to"], line=value.line)
 
 
 def _is_positive(text: str) -> bool:
@@ -442,7 +442,7 @@ def _ports(
             ports[end].setdefault(port.name, port)
             if with_connections:
                 connections += _connections_of_port(end, port.name, items_of(fields, "connections"))
-    return {end: tuple(found_ports.values()) for end, found_ports in ports.items()}, connections
+    return {end: tuple(by_name.values()) for end, by_name in ports.items()}, connections
 
 
 def _port(value: YamlValue, fields: Fields) -> Port:

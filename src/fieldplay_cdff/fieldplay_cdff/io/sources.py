@@ -28,8 +28,8 @@ from fieldplay_cdff.steps.values import (
 )
 
 DARK, SPREAD = 3.0, 1.5  # grey values below which nothing can be seen: the mean, and the deviation about it
-MOST_PX = 1.0  # by which lines of a rectified pair may differ
-FEATURES, LEAST = 800, 30
+MAX_PX = 1.0  # by which lines of a rectified pair may differ
+FEATURES, MIN_FEATURES = 800, 30
 DARK_IMAGE, DAMAGED = "dark", "damaged"  # reasons of refusals
 LOOKS = 3  # pairs that may show too little
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
@@ -81,22 +81,22 @@ class StereoIssues:
             return ""
         self._left -= 1
         shifts = feature_shifts(pair[0], pair[1])
-        if len(shifts) < LEAST:
+        if len(shifts) < MIN_FEATURES:
             if self._left:
                 return ""
             return f"left and right show little of the same: {len(shifts)} features of the {LOOKS}th pair are in both"
         self._left = 0
         aside, middle = float(np.median(shifts[:, 0])), float(np.median(np.abs(shifts[:, 1])))
         basis = f"(the middle of {len(shifts)} features; expected"
-        if aside > MOST_PX:
+        if aside > MAX_PX:
             return (
                 f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {basis} 0)"
             )
-        if middle <= MOST_PX:
+        if middle <= MAX_PX:
             return ""
         return (
             f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {basis} "
-            f"{MOST_PX:g} at most)"
+            f"{MAX_PX:g} at most)"
         )
 
 

@@ -15,7 +15,7 @@ from fieldplay.io.seekable_zip import InflateError, RunningSum, SeekableDeflate
 from fieldplay_cdff.logs.index.blocks import BlockCache
 
 PACKED = ".zz"
-MAXIMUM_CACHED = 24  # open files
+MAX_CACHED = 24  # open files
 HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and behind its data
 NEEDS_DICTIONARY = 0x20
 OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
@@ -78,7 +78,7 @@ class LogFiles:
             self._open_files.setdefault(key, []).append(file)
             self._open_files.move_to_end(key)
             self._count += 1
-            while self._count > MAXIMUM_CACHED:
+            while self._count > MAX_CACHED:
                 oldest = next(iter(self._open_files.values()))
                 if oldest:
                     oldest.pop().close()

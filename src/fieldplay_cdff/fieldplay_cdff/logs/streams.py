@@ -20,8 +20,8 @@ from fieldplay_cdff.logs.timed_rows import (
 )
 from fieldplay_cdff.logs.types.table import PLAIN, canonical_type, kind_of
 
-LOOKED_AT, MOST_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
-MOST_BYTES = 4 << 20  # and as far as those have no more bytes
+LOOKED_AT, MAX_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
+MAX_BYTES = 4 << 20  # and as far as those have no more bytes
 READ_AT_ONCE = 4 << 20  # bytes
 
 
@@ -63,14 +63,14 @@ class LogStream(TimedRows):
 
     def _later_rows(self) -> Iterator[int]:
         """Rows to look at if the first ones have no fields; none where the type says that they have none."""
-        end = min(len(self), MOST_LOOKED_AT)
+        end = min(len(self), MAX_LOOKED_AT)
         if end <= LOOKED_AT or canonical_type(self.type) in PLAIN:
             return
         try:
             sizes = np.cumsum(self.sizes(LOOKED_AT, end))
         except ArchiveError:
             return
-        yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
+        yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MAX_BYTES, side="right")))
 
     def sample_location(self, row: int) -> DefectLocation:
         """Where a sample is, for a message."""

@@ -26,7 +26,7 @@ MODEL_TYPE, RASTER_TYPE = 1024, 1025
 BANDS = ("mean", "highest", "lowest", "deviation", "count")
 OFTEN = 5  # points in a cell, from which on its height is compared
 LONGEST_GAP_NS = 1e9  # of odometry, within which a pose between two is known
-MOST_PIXELS = 100_000_000  # of true heights that are read
+MAX_PIXELS = 100_000_000  # of true heights that are read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +172,8 @@ def _heights_at(raster: Raster, x: Array, y: Array) -> Array:
             f"x {a.min():.1f} to {a.max():.1f} m and y {b.min():.1f} to {b.max():.1f} m" for a, b in (corners, (x, y))
         )
         raise ArchiveError(f"it has {there}, the heights {here}: --dem-origin tells where their origin lies in it")
-    if np.prod(last - first + 1) > MOST_PIXELS:
-        raise ArchiveError(f"expected {MOST_PIXELS} of its pixels at most below the heights, got more")
+    if np.prod(last - first + 1) > MAX_PIXELS:
+        raise ArchiveError(f"expected {MAX_PIXELS} of its pixels at most below the heights, got more")
     heights = raster.heights(np.arange(first[0], last[0] + 1), np.arange(first[1], last[1] + 1))
     left, top = np.floor(column).astype(np.intp), np.floor(row).astype(np.intp)
     result = np.zeros(len(x))

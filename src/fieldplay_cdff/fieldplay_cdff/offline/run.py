@@ -42,7 +42,7 @@ from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 BATCH = 500  # messages, or so many bytes, that are written at once
 BATCH_BYTES = 16 << 20
 SUCCESS = "success"
-MAXIMUM_REPORTED = 3  # of a topic's inputs that are skipped
+MAX_REPORTED = 3  # of a topic's inputs that are skipped
 
 
 def bindings(
@@ -261,7 +261,7 @@ class FusionRun:
 
     def _skip(self, topic: str, text: str) -> None:
         self.result.skipped[topic] += 1
-        if self.result.skipped[topic] <= MAXIMUM_REPORTED:
+        if self.result.skipped[topic] <= MAX_REPORTED:
             self.result.notes.append(text)
 
     def _output_messages(self, outputs: Sequence[PipelineOutput]) -> Iterator[OutMessage]:

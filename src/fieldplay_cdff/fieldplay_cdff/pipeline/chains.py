@@ -28,7 +28,7 @@ from fieldplay_cdff.descriptors.reader import description_of_file
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
 DEEPEST = 8  # chains that stand in each other
-MAXIMUM_REPORTED = 20  # faults of a description
+MAX_REPORTED = 20  # faults of a description
 
 
 # What a description of form 1 lacks: the form 2 that it would need, as far as form 1 tells.
@@ -178,8 +178,8 @@ def raise_issues(issues: list[Defect]) -> None:
     """Raise a UsageError with all issues, in the order of their lines."""
     if issues:
         messages = [str(issue) for issue in sorted(issues, key=lambda issue: (issue.file, issue.row or 0))]
-        more = [f"and {len(messages) - MAXIMUM_REPORTED} more"] if len(messages) > MAXIMUM_REPORTED else []
-        raise UsageError("\n".join([*messages[:MAXIMUM_REPORTED], *more]))
+        more = [f"and {len(messages) - MAX_REPORTED} more"] if len(messages) > MAX_REPORTED else []
+        raise UsageError("\n".join([*messages[:MAX_REPORTED], *more]))
 
 
 def catalogue_with_inner(description: Description, file: Path, depth: int = 0) -> Catalogue:

@@ -20,8 +20,8 @@ WAITING = 16  # of a port, for what belongs to them
 PERIODS = 20  # of which the middle one is the period
 RECENT = 64  # sets that are remembered, so that one whose parts come apart is refused once
 UNPAIRED = "unpaired"  # the reason of a refusal
-MAXIMUM_REPORTED = 100
-MOST_REFUSED = 16  # sets without values that wait
+MAX_REPORTED = 100
+MAX_REFUSED = 16  # sets without values that wait
 
 
 class Arrival(NamedTuple):
@@ -264,7 +264,7 @@ class LiveQueue:
 
     def __init__(self, inputs: Mapping[str, InputPort], most: int) -> None:
         self.received, self.dropped, self.skipped = Counter[str](), Counter[str](), Counter[str]()
-        self.notes: deque[str] = deque(maxlen=MAXIMUM_REPORTED)  # stamps that cannot be
+        self.notes: deque[str] = deque(maxlen=MAX_REPORTED)  # stamps that cannot be
         self._most = max(1, most)
         self._inputs = PipelineInputs(inputs, self._drop, self._refuse)
         self._waiting: deque[SyncedInputs] = deque()
@@ -287,7 +287,7 @@ class LiveQueue:
 
     def _make_room(self) -> None:
         refused = [index for index, each in enumerate(self._waiting) if each.refused]
-        if len(refused) > MOST_REFUSED:
+        if len(refused) > MAX_REFUSED:
             del self._waiting[refused[0]]
         indices = [index for index, each in enumerate(self._waiting) if not each.is_held and not each.refused]
         if len(indices) <= self._most:

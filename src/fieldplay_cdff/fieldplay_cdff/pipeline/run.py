@@ -30,8 +30,8 @@ MATRIX_INDICES: Mapping[str, tuple[int, int]] = MappingProxyType({  # in the cam
     "FocalLengthX": (0, 0), "FocalLengthY": (1, 1), "FocalLength": (0, 0), "PointX": (0, 2), "PointY": (1, 2),
 })  # fmt: skip
 BASELINE = "Baseline"
-MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
-MAXIMUM_FAILURES = 1000
+MAX_FAILURES = 10  # of a step in a row, from which on it is said to be failing
+MAX_RECORDED_FAILURES = 1000
 STEP_ERRORS = (
     ValueError,
     ArithmeticError,
@@ -148,7 +148,7 @@ class Pipeline:
         self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
         self.inputs = {name: port.type for name, port in graph.inputs.items()}
         self.outputs, self.bodies = dict(graph.outputs), graph.bodies
-        self.failures: deque[Failure] = deque(maxlen=MAXIMUM_FAILURES)
+        self.failures: deque[Failure] = deque(maxlen=MAX_RECORDED_FAILURES)
         self._stop_after = stop_after
         self._running: dict[str, float] = {}  # steps that run, and since when
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
@@ -423,7 +423,7 @@ class Pipeline:
     @property
     def failing(self) -> list[str]:
         """Steps that failed as often in a row as is worth saying."""
-        return [step for step, count in list(self._in_a_row.items()) if count >= (self._stop_after or MOST_FAILURES)]
+        return [step for step, count in list(self._in_a_row.items()) if count >= (self._stop_after or MAX_FAILURES)]
 
 
 def load_pipeline(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 NO_RESULT = "no result"  # why a set is refused where the steps ran, and gave none
-MAXIMUM_TIMES = 10_000  # times of which the middle and the 95th part are told
+MAX_TIMES = 10_000  # times of which the middle and the 95th part are told
 
 
 @dataclass
@@ -18,7 +18,7 @@ class NumberSeries:
     count: int = 0
     total: float = 0.0
     most: float = 0.0
-    last: deque[float] = field(default_factory=lambda: deque(maxlen=MAXIMUM_TIMES))
+    last: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
 
     def add(self, value: float) -> None:
         """One more."""

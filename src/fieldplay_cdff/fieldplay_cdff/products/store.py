@@ -35,7 +35,7 @@ PREFIX = "part_"
 TEXT_HEAD = struct.Struct("<BBHI")  # of CDR, little endian, and the length with the 0 at the end
 FIRST_ROOM = 64 << 10
 PART_BYTES, PART_PRODUCTS = 256 << 20, 1000  # after which the next part begins
-MAXIMUM_REPORTED = 3  # faults of a part
+MAX_REPORTED = 3  # faults of a part
 
 
 # The bags of a store, its parts: each a folder that is a rosbag2 bag (MCAP), written product by product.
@@ -371,10 +371,10 @@ class ProductStore:
                 self._rewrite(name)
 
     def _report_issues(self, name: str, issues: Sequence[str]) -> None:
-        for issue in issues[:MAXIMUM_REPORTED]:
+        for issue in issues[:MAX_REPORTED]:
             self._report(issue)
-        if len(issues) > MAXIMUM_REPORTED:
-            self._report(f"{part_file(self.folder, name)}: {len(issues) - MAXIMUM_REPORTED} more faults")
+        if len(issues) > MAX_REPORTED:
+            self._report(f"{part_file(self.folder, name)}: {len(issues) - MAX_REPORTED} more faults")
 
     def _rewrite(self, name: str) -> None:
         """Write a part anew with what the index has of it; without a product it goes."""

@@ -12,7 +12,7 @@ from fieldplay_cdff.steps.values import Frame
 
 FOREGROUND = 255
 SHADOW = 127  # as MOG2 marks it
-SMOOTH_SIDE, SMOOTH_DEVIATION, LEAST_SMOOTHED = 9, 7.0, 30
+SMOOTH_SIDE, SMOOTH_DEVIATION, MIN_SMOOTHED = 9, 7.0, 30
 Mask = NDArray[np.bool_]
 
 
@@ -95,7 +95,7 @@ class BackgroundExtraction(Background):
         self._learn(grey, is_background)
         moving = np.where(is_background, 0, FOREGROUND).astype(np.uint8)
         smooth = cv2.GaussianBlur(moving, (SMOOTH_SIDE, SMOOTH_SIDE), SMOOTH_DEVIATION)
-        labels = np.where(smooth > LEAST_SMOOTHED, own["ForegroundLabel"], own["BackgroundLabel"])
+        labels = np.where(smooth > MIN_SMOOTHED, own["ForegroundLabel"], own["BackgroundLabel"])
         return {"image": replace(image, image=labels.astype(np.uint8), encoding="mono8")}
 
     def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:

@@ -128,8 +128,8 @@ def read_body(path: Path, *, scale: float = 1.0, may_be_open: bool = False) -> B
 
 def _join_corners(corners: Array, triangles: NDArray[np.intp]) -> Body:
     """Merge equal corners, drop triangles without area, and orient the faces outwards."""
-    corners_kept, which = np.unique(np.rint(corners / SAME_M).astype(np.int64), axis=0, return_inverse=True)
-    corners, triangles = np.asarray(corners_kept * SAME_M, np.float64), which.ravel()[triangles]
+    unique, which = np.unique(np.rint(corners / SAME_M).astype(np.int64), axis=0, return_inverse=True)
+    corners, triangles = np.asarray(unique * SAME_M, np.float64), which.ravel()[triangles]
     a, b, c = np.moveaxis(corners[triangles], 1, 0)
     has_area = np.linalg.norm(np.cross(b - a, c - a), axis=1) > SAME_M**2
     triangles = triangles[has_area]

@@ -6,7 +6,7 @@ from scipy.spatial import cKDTree
 from fieldplay_cdff.steps.histograms import NOT_KNOWN
 from fieldplay_cdff.steps.neighbours import NEAR, Indices
 from fieldplay_cdff.steps.rigid import (
-    LEAST_PAIRS,
+    MIN_PAIRS,
     leaves_rotation_free,
     rigid_fit,
     robust_fit,
@@ -122,7 +122,7 @@ class Ransac3D(DescribedMatch):
             if better < fraction:
                 break
             transform, fraction = refitted, better
-        if fraction < general["InlierFraction"] or fraction * len(self._model) < LEAST_PAIRS:
+        if fraction < general["InlierFraction"] or fraction * len(self._model) < MIN_PAIRS:
             return {"success": False}
         return {"transform": transform, "success": True, "quality": fraction}
 

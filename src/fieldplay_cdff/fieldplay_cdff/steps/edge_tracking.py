@@ -18,7 +18,7 @@ from fieldplay_cdff.steps.values import Array, Frame, State
 
 NEAREST_M = 0.05  # before a camera
 TUKEY, TO_DEVIATION = 4.685, 1.4826  # of residuals, and from their median
-LEAST_DEVIATION_PX = 0.3
+MIN_DEVIATION_PX = 0.3
 MEASURED = 6
 
 
@@ -235,7 +235,7 @@ def _robust_step(rows: Array, distances: Array) -> Array:
     step = np.zeros(MEASURED)
     for _ in range(3):
         left = distances - rows @ step
-        deviation = max(TO_DEVIATION * float(np.median(np.abs(left))), LEAST_DEVIATION_PX)
+        deviation = max(TO_DEVIATION * float(np.median(np.abs(left))), MIN_DEVIATION_PX)
         weights = np.clip(1 - (left / (TUKEY * deviation)) ** 2, 0, None) ** 2
         products = (rows * weights[:, None]).T
         held = np.eye(MEASURED) * 1e-9 * np.trace(products @ rows)

@@ -28,7 +28,7 @@ ORB = {
     "PatchSize": "PatchSize",
     "FastThreshold": "FastThreshold",
 }  # OpenCV's names and the published ones
-MOST_CORNERS = 1024  # of a picture: the limit of the published type
+MAX_CORNERS = 1024  # of a picture: the limit of the published type
 BRIGHTEST = 255.0  # that responses are scaled to
 ROWS_AT_ONCE = 64  # of features that are compared with those of the same lines
 
@@ -132,7 +132,7 @@ class HarrisDetector2D(Step):
         scaled = cv2.normalize(response, np.empty_like(response), 0, BRIGHTEST, cv2.NORM_MINMAX)
         is_best = response >= cv2.dilate(response, np.ones((3, 3), np.uint8))
         indices = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
-        strongest = np.argsort(-response.flat[indices], kind="stable")[:MOST_CORNERS]
+        strongest = np.argsort(-response.flat[indices], kind="stable")[:MAX_CORNERS]
         indices = np.sort(indices[strongest])
         rows, columns = np.unravel_index(indices, response.shape)
         return {

@@ -19,7 +19,7 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
 NOT_KNOWN = 1000.0  # what stands for a number that is none, as published
-LEAST_POINTS = 3
+MIN_POINTS = 3
 FPFH_BINS, PFH_BINS = 11, 5
 PAIRS_AT_ONCE = 100_000  # so that they stay near the processor
 LOWEST, SPANS = np.array([-np.pi, -1.0, -1.0]), np.array([2 * np.pi, 2.0, 2.0])  # of the three features of a pair
@@ -61,8 +61,8 @@ class Descriptor3D(Step):
     def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
         estimated = self._normals(pointcloud, normals)
         solid = np.flatnonzero(np.isfinite(np.hstack([pointcloud.points, estimated])).all(axis=1))
-        if len(solid) < LEAST_POINTS:
-            raise ValueError(f"pointcloud: expected {LEAST_POINTS} or more points with normals, got {len(solid)}")
+        if len(solid) < MIN_POINTS:
+            raise ValueError(f"pointcloud: expected {MIN_POINTS} or more points with normals, got {len(solid)}")
         if not np.isfinite(features.points).all():
             raise ValueError("features: expected points that are numbers")
         points, tree = pointcloud.points[solid], cKDTree(pointcloud.points[solid])

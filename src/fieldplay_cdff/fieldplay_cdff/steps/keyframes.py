@@ -35,7 +35,7 @@ Numbers = NDArray[np.int64]
 BITS, NUMBERS = 256, 128  # of a code, of a SIFT descriptor
 WINDOW, LEVELS = 21, 4  # px and further levels, with which points are followed into the right picture
 RETURN_PX, ROW_PX = 0.5, 1.0  # by which a way back, and a row, may be off
-LEAST_PX = 1.0  # of disparity: what is further away tells no distance
+MIN_PX = 1.0  # of disparity: what is further away tells no distance
 FEW = 1e-9
 METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
 _DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
@@ -179,7 +179,7 @@ class ViewFinder:
         pixels = (np.array([point.pt for point in keypoints], np.float64) + 0.5) * shrink - 0.5
         moved, off = track_flow(left, right, pixels, window=WINDOW, levels=LEVELS)
         disparities = pixels - moved
-        is_valid = (off < RETURN_PX) & (np.abs(disparities[:, 1]) <= ROW_PX) & (disparities[:, 0] > LEAST_PX)
+        is_valid = (off < RETURN_PX) & (np.abs(disparities[:, 1]) <= ROW_PX) & (disparities[:, 0] > MIN_PX)
         pixels, depth = pixels[is_valid], camera.focal_x * camera.baseline_m / disparities[is_valid, 0]
         across = (pixels - [camera.center_x, camera.center_y]) / [camera.focal_x, camera.focal_y]
         points = np.column_stack([across * depth[:, None], depth])

@@ -25,7 +25,7 @@ from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 HARRIS_K = 0.04
 NOISE = 1e-9  # of a response: flat ground has none
 REFINEMENTS = 10
-LEAST_POINTS = 3
+MIN_POINTS = 3
 QUARTER = 0.25  # of a slot: so that neither an axis nor what lies across it is between two slots
 
 Mask = NDArray[np.bool_]
@@ -35,7 +35,7 @@ class Detector3D(Step):
     """Points of a cloud that stand out, by position, or by their places in the cloud too."""
 
     def process(self, *, pointcloud: Cloud) -> Ports:
-        cloud = finite(pointcloud, "pointcloud", least=LEAST_POINTS)
+        cloud = finite(pointcloud, "pointcloud", least=MIN_POINTS)
         indices = np.flatnonzero(np.isfinite(pointcloud.points).all(axis=1))
         selected, points = self.detect(cloud.points)
         is_referred = self.general["OutputFormat"] == "References"

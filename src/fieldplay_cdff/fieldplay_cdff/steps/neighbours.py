@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 from fieldplay_cdff.steps.values import Array, Cloud
 
 AT_ONCE = 20_000  # points whose neighbours are held at a time
-MOST_PAIRS = 50_000_000
-LEAST_POINTS = 3  # that make a surface
+MAX_PAIRS = 50_000_000
+MIN_POINTS = 3  # that make a surface
 NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is as far too
 
 UPPER = np.triu_indices(3)
@@ -128,9 +128,9 @@ class Neighbourhood(NamedTuple):
 def neighbourhood(tree: cKDTree, radius: float) -> Neighbourhood:
     """All points of a tree within a radius of each other; ValueError where these are too many to hold."""
     count = (tree.count_neighbors(tree, radius) - tree.n) // 2
-    if count > MOST_PAIRS:
+    if count > MAX_PAIRS:
         raise ValueError(
-            f"expected at most {MOST_PAIRS} pairs of points within {radius:g} m, got {count} of {tree.n} points:"
+            f"expected at most {MAX_PAIRS} pairs of points within {radius:g} m, got {count} of {tree.n} points:"
             " a smaller radius or fewer points would do"
         )
     one, other = tree.query_pairs(radius * NEAR, output_type="ndarray").T
@@ -154,10 +154,10 @@ def surfaces_of(
     """
     if around is not None or radius > 0:
         surfaces = around or neighbourhood(cKDTree(points), radius)
-        enough, covariances = surfaces.counts >= LEAST_POINTS, surfaces.moments(points)[1]
+        enough, covariances = surfaces.counts >= MIN_POINTS, surfaces.moments(points)[1]
     else:
         count = min(nearest, len(points))
-        enough, covariances = np.full(len(points), count >= LEAST_POINTS), np.zeros((len(points), 3, 3))
+        enough, covariances = np.full(len(points), count >= MIN_POINTS), np.zeros((len(points), 3, 3))
         tree = cKDTree(points)
         for first in range(0, len(points), AT_ONCE):
             own = points[first : first + AT_ONCE]

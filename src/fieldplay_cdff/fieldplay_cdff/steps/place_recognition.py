@@ -22,11 +22,11 @@ from fieldplay_cdff.steps.values import Array
 Rows = NDArray[np.uint64]
 
 WORDS, WORD_BITS, OWNER_BITS = 8, 24, 32
-MOST_COMMON = 0.2  # of the keyframes: a word that more have tells nothing
+MAX_COMMON = 0.2  # of the keyframes: a word that more have tells nothing
 TRIES, CERTAINTY = 400, 0.999
 CELLS = 4  # of a picture, each way, by which it is told how far points are spread
 PIXEL = 1.0  # px, how well a point is seen
-LEAST_M, LEAST_RAD = 0.005, 0.001  # no view tells a pose better
+MIN_M, MIN_RAD = 0.005, 0.001  # no view tells a pose better
 NEAREST_M = 0.05
 
 
@@ -67,7 +67,7 @@ class PlaceIndex:
         for row, words in zip(self.rows, own, strict=True):
             start = np.searchsorted(row, words)
             lengths = np.searchsorted(row, words + np.uint64(1 << OWNER_BITS)) - start
-            rare = (lengths > 0) & (lengths <= max(2.0, MOST_COMMON * count))
+            rare = (lengths > 0) & (lengths <= max(2.0, MAX_COMMON * count))
             start, lengths = start[rare], lengths[rare]
             first = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) if len(start) else start
             indices = first + np.arange(int(lengths.sum()))
@@ -184,5 +184,5 @@ def _covariance(camera: StereoCamera, points: Array) -> Array:
     rows[:, :, 3:] = np.cross(points[:, None], rows[:, :, :3])  # a turn of the camera shifts points by point x turn
     flat = rows.reshape(-1, 6) / PIXEL
     known = flat.T @ flat + 1e-9 * np.eye(6)
-    covariance: Array = np.linalg.inv(known) + np.diag([LEAST_M**2] * 3 + [LEAST_RAD**2] * 3)
+    covariance: Array = np.linalg.inv(known) + np.diag([MIN_M**2] * 3 + [MIN_RAD**2] * 3)
     return covariance

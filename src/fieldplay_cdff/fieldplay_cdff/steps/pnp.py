@@ -19,7 +19,7 @@ ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, at last and before
 SMALL = 1e-10  # a step with which it is over
 MISSED = 1e-3  # the chance of having missed the best pose, with which no more is tried
 AT_ONCE = 20  # poses that are tried
-LEAST_ROUNDS = 60
+MIN_ROUNDS = 60
 SEARCHED = 150  # matches by which poses are compared, before all of them count
 SPOILT = 4  # of so many samples of right matches one tells a pose that is near enough
 NEAREST_M = 1e-3
@@ -89,7 +89,7 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
             best, least = pose, cost
             hit = min(float(np.mean(inside)) ** SAMPLED, 0.999) / SPOILT
             enough = int(log(MISSED) / log(1 - hit)) if hit > MISSED / rounds else rounds
-            requested = min(rounds, max(enough, LEAST_ROUNDS))
+            requested = min(rounds, max(enough, MIN_ROUNDS))
     return best
 
 

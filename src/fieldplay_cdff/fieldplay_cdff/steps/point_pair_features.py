@@ -27,12 +27,12 @@ LENGTHS = (0.25, 0.75)  # of the model's size, of pairs
 SLOTS = 16  # more than there are of a cosine
 FLAT_PAIR = 0.95  # cosine of normals of a pair that may be anywhere on a plane
 SAME_NORMAL = 0.85
-LEAST_WIDTH = 0.2  # of a normal across a pair, which tells how the pair is turned about itself
+MIN_WIDTH = 0.2  # of a normal across a pair, which tells how the pair is turned about itself
 STAGES = ((24, 3000), (120, 200))  # how many points of the model judge poses, how many of these are judged further
 REFINEMENTS = (2.0, 2.0, 1.0, 1.0, 1.0, 1.0)  # tolerances within which points are drawn to planes
 FINAL_POINT, FINAL_PLANE = 1.5, 0.3  # tolerances from a point and from its plane, in the end
 AT_ONCE = 400_000
-LEAST_POINTS = 30
+MIN_POINTS = 30
 
 
 class Surface(NamedTuple):
@@ -96,7 +96,7 @@ class OrientedPairs(DescribedMatch):
         self._model = model.subset(_one_of_each_cell(model.points, THINNED * self._reach))
         self._scene, self._tree = scene, cKDTree(scene.points)
         self._random = np.random.default_rng(self.seed)
-        if min(len(self._model.points), len(scene.points)) < LEAST_POINTS:
+        if min(len(self._model.points), len(scene.points)) < MIN_POINTS:
             return {"success": False}
         poses = self._candidate_poses(size)
         if not len(poses):
@@ -155,9 +155,9 @@ class OrientedPairs(DescribedMatch):
     def _best(self, poses: Array) -> tuple[Array, float]:
         """The pose that brings most of the model onto the scene, and the share that then lies on it."""
         stages = (*STAGES, (len(self._model.points), self.general["Refined"]))
-        for count, count_kept in stages:
+        for count, best_count in stages:
             judges = self._random.permutation(len(self._model.points))[:count]
-            poses = poses[np.argsort(-self._inlier_fractions(poses, judges), kind="stable")[:count_kept]]
+            poses = poses[np.argsort(-self._inlier_fractions(poses, judges), kind="stable")[:best_count]]
         refined_poses = []
         for pose in poses:
             for reach in REFINEMENTS:
@@ -191,7 +191,7 @@ class OrientedPairs(DescribedMatch):
         is_met, near, points = (
             each[0] for each in self._correspondences(pose[None], np.arange(len(self._model.points)), reach)
         )
-        if is_met.sum() < LEAST_POINTS // 3:
+        if is_met.sum() < MIN_POINTS // 3:
             return pose
         sink, normals = self._scene.points[near[is_met]], self._scene.normals[near[is_met]]
         result: Array = transform_of_step(*plane_step(points[is_met], sink, normals)) @ pose
@@ -236,7 +236,7 @@ def _axes(directions: Array, normal: Array) -> tuple[Array, Mask]:
     across = normal - np.einsum("ij,ij->i", normal, along)[:, None] * along
     width = np.linalg.norm(across, axis=1)
     across = across / np.maximum(width, 1e-12)[:, None]
-    return np.stack([along, across, np.cross(along, across)], axis=2), width > LEAST_WIDTH
+    return np.stack([along, across, np.cross(along, across)], axis=2), width > MIN_WIDTH
 
 
 def _one_of_each_cell(points: Array, side_m: float) -> Indices:

@@ -20,7 +20,7 @@ from fieldplay_cdff.steps.values import (
     State,
 )
 
-MOST_CELLS = 1 << 20  # to each side of the origin
+MAX_CELLS = 1 << 20  # to each side of the origin
 PART_S = 0.25  # of a motion, over which a turn changes no direction
 BITS = 21  # of each of three numbers of a cell
 
@@ -242,10 +242,10 @@ class CloudMap(Step):
 
     def _merge(self, cloud: Cloud) -> None:
         size = self.general["VoxelResolution"]
-        inside = np.abs(cloud.points) < MOST_CELLS * size  # which NaN is not
+        inside = np.abs(cloud.points) < MAX_CELLS * size  # which NaN is not
         number: NDArray[np.bool_] = np.asarray(inside.all(axis=1), np.bool_)
         points = cloud.points[number]
-        cells = np.floor(points / size).astype(np.int64) + MOST_CELLS
+        cells = np.floor(points / size).astype(np.int64) + MAX_CELLS
         keys = (cells[:, 0] << 2 * BITS) | (cells[:, 1] << BITS) | cells[:, 2]
         self._has_intensity &= cloud.intensity is not None or not len(points)
         intensity = np.zeros(len(points)) if cloud.intensity is None else cloud.intensity[number]

@@ -15,8 +15,8 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame
 
 CANNY = (50, 200)  # of the edges that lines and ellipses are made of
-LEAST_VOTES, TURN_RAD = 50, np.pi / 180  # of lines: points on one, and how finely directions are tried
-LEAST_OF_ELLIPSE = 5  # points
+MIN_VOTES, TURN_RAD = 50, np.pi / 180  # of lines: points on one, and how finely directions are tried
+MIN_OF_ELLIPSE = 5  # points
 STEP_DEG = 5  # between the corners of an ellipse that is compared
 GREEN, THICKNESS = (0, 255, 0), 2
 Contour = NDArray[np.int32]
@@ -65,7 +65,7 @@ class BasicPrimitiveFinder(Step):
     def lines(self, grey: NDArray[np.uint8]) -> list[Array]:
         own = self.settings["HoughLinesParameters"]
         lines = cv2.HoughLinesP(
-            cv2.Canny(grey, *CANNY), 1, TURN_RAD, LEAST_VOTES,
+            cv2.Canny(grey, *CANNY), 1, TURN_RAD, MIN_VOTES,
             minLineLength=own["MinLineLenght"], maxLineGap=own["MaxLineGap"],
         )  # fmt: skip
         return [] if lines is None else _rows(lines, 4)
@@ -73,7 +73,7 @@ class BasicPrimitiveFinder(Step):
     def ellipses(self, grey: NDArray[np.uint8]) -> list[Array]:
         own, ellipses = self.settings["EllipsesParameters"], []
         for contour in contours_of(black_and_white(grey), own["MinArea"]):
-            if len(contour) < LEAST_OF_ELLIPSE:
+            if len(contour) < MIN_OF_ELLIPSE:
                 continue
             (x, y), (width, height), angle = cv2.fitEllipse(contour)
             axes = (max(round(width / 2), 1), max(round(height / 2), 1))

@@ -16,7 +16,7 @@ from fieldplay_cdff.steps.neighbours import (
     voxel_means,
 )
 from fieldplay_cdff.steps.rigid import (
-    LEAST_PAIRS,
+    MIN_PAIRS,
     freedoms,
     hold_to_guess,
     leaves_rotation_free,
@@ -36,7 +36,7 @@ from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 CACHED_CLOUDS = 2  # that are made ready: the sink of a call is often the source of the last one
 METHODS = {"Point": "ICP", "Plane": "PLANE_ICP", "Gicp": "GICP"}  # as small_gicp calls them
 FAR_DEVIATIONS = 3  # of the distances' mean: what CloudCompare takes for the farthest points
-LEAST_TILT = 1e-6  # squared: what is even is taken to be as uneven
+MIN_TILT = 1e-6  # squared: what is even is taken to be as uneven
 HELD_BELOW = 1e-6  # of what planes say most of: what they say less of stays as guessed
 PREFILTERS = ("DistanceLimit", "RandomSampling", "SamplingSurfaceNormal")
 AXES = {"AxisX": 0, "AxisY": 1, "AxisZ": 2}
@@ -190,7 +190,7 @@ class IcpCC(Registration):
         random = np.random.default_rng(self.seed)
         points, target = (_sample(cloud.points, general["SamplingLimit"], random) for cloud in (source, sink))
         tree, transform, last = cKDTree(target), start, np.inf
-        count = max(int(np.ceil(general["FinalOverlapRatio"] * len(points))), LEAST_PAIRS)
+        count = max(int(np.ceil(general["FinalOverlapRatio"] * len(points))), MIN_PAIRS)
         for _ in range(general["MaximumNumberOfIterations"]):
             distances, nearest = tree.query(transform_points(transform, points), workers=self.threads)
             chosen = np.argsort(distances, kind="stable")[:count]
@@ -227,7 +227,7 @@ class IcpMatcher(Registration):
         if general["MinimizerType"] == "Identity":
             return start
         points, target, normals = self._prefilter(source, sink)
-        if min(len(points), len(target)) < LEAST_PAIRS:
+        if min(len(points), len(target)) < MIN_PAIRS:
             return None
         tree, transform, steps = cKDTree(target), start, list[tuple[float, float]]()
         for _ in range(general["MaximumIterations"]):
@@ -258,8 +258,8 @@ class IcpMatcher(Registration):
         if fraction["UseOnSource"]:
             points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < fraction["Probability"]]
         normals = None if surface["UseOnSink"] else sink.normals
-        if normals is None and self.general["MinimizerType"] == "PointToPlane" and len(sink) >= LEAST_PAIRS:
-            count = max(surface["NumberOfNeighbours"], LEAST_PAIRS)
+        if normals is None and self.general["MinimizerType"] == "PointToPlane" and len(sink) >= MIN_PAIRS:
+            count = max(surface["NumberOfNeighbours"], MIN_PAIRS)
             normals, _ = surfaces_of(sink.points, nearest=count, threads=self.threads)
         return points, sink.points, sink.points if normals is None else normals
 
@@ -272,7 +272,7 @@ class IcpMatcher(Registration):
         )
         own = np.repeat(np.arange(len(points)), count)
         if trim["Use"]:
-            used = max(int(trim["Ratio"] * distances.size), LEAST_PAIRS)
+            used = max(int(trim["Ratio"] * distances.size), MIN_PAIRS)
             nearest = np.argsort(distances.ravel(), kind="stable")[:used]
             return own[nearest], near.ravel()[nearest]
         return own, near.ravel()
@@ -300,7 +300,7 @@ class SurfaceRelief(Step):
         rows = np.hstack([np.cross(middle / scale, normals), normals])
         least = float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[0])
         tilt = float(np.median(2 * curvatures / (1 - curvatures)))  # the square of its tangent
-        relief = least / max(tilt, LEAST_TILT)
+        relief = least / max(tilt, MIN_TILT)
         return {"success": relief >= self.general["MinimumRelief"], "relief": relief}
 
 

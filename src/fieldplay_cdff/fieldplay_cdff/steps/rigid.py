@@ -10,7 +10,7 @@ from fieldplay_cdff.steps.values import Array
 
 FLAT = 1e-9  # of the longest extent: what is narrower is a line
 REFITS = 3
-LEAST_PAIRS = 3
+MIN_PAIRS = 3
 
 
 def transform_points(transform: Array, points: Array) -> Array:
@@ -36,7 +36,7 @@ def rigid_fit(source: Array, sink: Array) -> Array:
 
 def leaves_rotation_free(points: Array) -> bool:
     """Whether points (n, 3) are too few or collinear, so that a rotation is undetermined."""
-    if len(points) < LEAST_PAIRS:
+    if len(points) < MIN_PAIRS:
         return True
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return bool(extents[1] <= FLAT * max(extents[0], FLAT))
@@ -46,7 +46,7 @@ def robust_fit(
     source: Array, sink: Array, *, distance: float, rounds: int, random: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_]]:
     """sink_T_source (4, 4) that brings most points (n, 3) within a distance (m) of theirs, and which ones."""
-    picked = random.integers(len(source), size=(rounds, LEAST_PAIRS))
+    picked = random.integers(len(source), size=(rounds, MIN_PAIRS))
     tried = rigid_fit(source[picked], sink[picked])
     errors = np.linalg.norm(transform_points(tried, source[None]) - sink, axis=-1)
     best = np.argmin(np.minimum(errors, distance).sum(axis=1))

@@ -41,18 +41,18 @@ class Parameter:
     default: Any
     limits: Mapping[str, Any] = field(default_factory=dict)
 
-    def value(self, value_given: Any, label: str) -> Any:
+    def value(self, raw: Any, label: str) -> Any:
         """What was given, as the type that the parameter has; UsageError tells what it should be."""
         kind = type(self.default)
         names = self.limits.get("names", {})
-        value = names.get(value_given, value_given) if isinstance(value_given, str) else value_given
+        value = names.get(raw, raw) if isinstance(raw, str) else raw
         if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
             value = float(value)
         if type(value) is not kind:
-            raise UsageError(f"{label}: expected {NAMES[kind]}, got {value_given!r}")
+            raise UsageError(f"{label}: expected {NAMES[kind]}, got {raw!r}")
         for name, limit in self.limits.items():
             if name in LIMITS and not LIMITS[name][1](value, limit):
-                raise UsageError(f"{label}: expected {LIMITS[name][0]} {_limit_text(limit)}, got {value_given!r}")
+                raise UsageError(f"{label}: expected {LIMITS[name][0]} {_limit_text(limit)}, got {raw!r}")
         return value
 
 

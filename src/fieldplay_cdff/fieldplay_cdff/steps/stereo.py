@@ -25,8 +25,8 @@ from fieldplay_cdff.steps.values import (
 )
 
 SUBPIXELS = 16  # of OpenCV's disparities, which are whole numbers
-LEAST = 1e-4  # a density or a size of voxels below says that there is none
-LEAST_BLOCK = 5  # of block matching
+MIN_SET = 1e-4  # a density or a size of voxels below says that there is none
+MIN_BLOCK = 5  # of block matching
 BLOCK_MATCHING = 0
 Matcher = Callable[[NDArray[np.uint8], NDArray[np.uint8]], NDArray[np.int16]]
 Mask = NDArray[np.bool_]
@@ -122,8 +122,8 @@ def _mode_name(name: str) -> str:
 
 
 def _check_block(name: str, size: int) -> None:
-    if size < LEAST_BLOCK:
-        raise UsageError(f"{name}: expected a block size of {LEAST_BLOCK} to 255 for block matching, got {size}")
+    if size < MIN_BLOCK:
+        raise UsageError(f"{name}: expected a block size of {MIN_BLOCK} to 255 for block matching, got {size}")
 
 
 class CloudOfDisparities(Step):
@@ -168,12 +168,12 @@ class Reconstruction(Step):
 
     def configure(self) -> None:
         density, leaf = (self.general[name] for name in ("PointCloudSamplingDensity", "VoxelGridLeafSize"))
-        if (density > LEAST) == (leaf > LEAST):
+        if (density > MIN_SET) == (leaf > MIN_SET):
             raise UsageError(
-                f"{self.implementation}: expected one of PointCloudSamplingDensity and VoxelGridLeafSize above {LEAST},"
-                f" got {density:g} and {leaf:g}"
+                f"{self.implementation}: expected one of PointCloudSamplingDensity and VoxelGridLeafSize above "
+                f"{MIN_SET}, got {density:g} and {leaf:g}"
             )
-        self.leaf_m = leaf if leaf > LEAST else 0.0
+        self.leaf_m = leaf if leaf > MIN_SET else 0.0
         self.period = 1 if self.leaf_m else int(1 / density)
         x, y, z = (self.settings["ReconstructionSpace"][f"Limit{axis}"] for axis in "XYZ")
         self.limits = np.array([[-x, -y, 0.0], [x, y, z]])

@@ -17,8 +17,8 @@ from fieldplay_cdff.steps.values import (
     Matches2D,
 )
 
-LEAST_MATCHES = 8  # of a fundamental matrix
-LEAST_POINTS = 4  # of a pose
+MIN_MATCHES = 8  # of a fundamental matrix
+MIN_POINTS = 4  # of a pose
 REFINEMENTS = 5
 EXACT = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-14)
 FAILED: Ports = {"success": False}
@@ -139,10 +139,10 @@ class FundamentalMatrixRansac(Step):
 
     def process(self, *, matches: Matches2D) -> Ports:
         matches = matches.subset(_finite(matches.source, matches.sink))
-        matrix = self.matrix(matches) if len(matches) >= LEAST_MATCHES else None
+        matrix = self.matrix(matches) if len(matches) >= MIN_MATCHES else None
         if matrix is not None:
             good = matches.subset(self._within(matrix, matches, "MaximumSymmetricEpipolarDistance"))
-            if len(good) >= LEAST_MATCHES:
+            if len(good) >= MIN_MATCHES:
                 fraction = len(good) / len(matches)
                 return {"fundamentalMatrix": matrix, "success": True, "inlierMatches": good, "quality": fraction}
         return FAILED | ({"inlierMatches": matches} if self.general["AllPassOnFailure"] else {})
@@ -159,7 +159,7 @@ class FundamentalMatrixRansac(Step):
         best = _normalise(np.asarray(matrix, np.float64))
         inside = mask.ravel().astype(bool)
         for _ in range(REFINEMENTS):
-            if np.count_nonzero(inside) < LEAST_MATCHES:
+            if np.count_nonzero(inside) < MIN_MATCHES:
                 break
             finer = eight_points(source[inside], sink[inside])
             agreeing = self._within(finer, matches, "OutlierThreshold")
@@ -226,14 +226,14 @@ class IterativePnpSolver(Step):
             raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
         known = _finite(points.points, projections.points)
         positions, pixels = points.points[known], projections.points[known]
-        if len(positions) < LEAST_POINTS:
+        if len(positions) < MIN_POINTS:
             return FAILED
         matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
         good, turn, shift, inliers = cv2.solvePnPRansac(
             positions, pixels, matrix, np.zeros(0),
             iterationsCount=own["Iterations"], reprojectionError=own["OutlierThreshold"], confidence=own["Confidence"],
         )  # fmt: skip
-        if not good or inliers is None or len(inliers) < LEAST_POINTS:
+        if not good or inliers is None or len(inliers) < MIN_POINTS:
             return FAILED
         inside = inliers.ravel()
         turn, shift = cv2.solvePnPRefineLM(positions[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)

@@ -24,12 +24,12 @@ DEFAULT_BASELINE_M = 0.2  # published: the picture's own holds where it has one
 MANA = "MANA"  # its depths are disparities
 WHEEL_NOISE, BLOB_NOISE, PROCESS_NOISE = 1e-3, 1e-1, 1e-3
 BY_BLOB = 0.5  # the quality of a pose that what moves has told, not wheels
-FOREGROUND_ABOVE, LEAST_BLOB = 100, 100  # grey value; height in pixels
+FOREGROUND_ABOVE, MIN_BLOB = 100, 100  # grey value; height in pixels
 UP = np.array([0.0, -1.0, 0.0])  # in an optical frame
 PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of what a circle is measured by, and moves by
 INNER = 0.8  # of a wheel's radius, within which depths are those of its side
-LEAST_SHARE, LARGEST_SHARE = 0.4, 1.4  # of a wheel's radius that a circle on it may have: a rim, or a tyre seen askew
-LEAST_DEPTHS = 30  # on a wheel
+MIN_SHARE, LARGEST_SHARE = 0.4, 1.4  # of a wheel's radius that a circle on it may have: a rim, or a tyre seen askew
+MIN_DEPTHS = 30  # on a wheel
 ALONG = 0.8  # the cosine of the largest angle between the heading of a rover and its first way
 NS = 1e-9
 LOST: Ports = {"success": False, "quality": 0.0}
@@ -271,7 +271,7 @@ def blob_middle(grey: NDArray[np.uint8]) -> Array | None:
     """The middle u v of what is bright in a picture, if it is high enough to be a robot and no shadow."""
     mask = (grey > FOREGROUND_ABOVE).astype(np.uint8)
     rows = np.flatnonzero(mask.any(axis=1))
-    if not len(rows) or rows[-1] - rows[0] < LEAST_BLOB:
+    if not len(rows) or rows[-1] - rows[0] < MIN_BLOB:
         return None
     moments = cv2.moments(mask, binaryImage=True)
     return np.array([moments["m10"], moments["m01"]]) / moments["m00"]
@@ -350,10 +350,10 @@ class WheelPairs(Step):
             if middle is None:
                 continue
             pixels = image.matrix[0, 0] * radius / middle[2]
-            if LEAST_SHARE * pixels < circle[2] < LARGEST_SHARE * pixels:
+            if MIN_SHARE * pixels < circle[2] < LARGEST_SHARE * pixels:
                 points = disc_points(image, circle[:2], INNER * pixels, middle[2])
                 points = points[np.abs(points[:, 2] - middle[2]) < radius]
-                if len(points) >= LEAST_DEPTHS:
+                if len(points) >= MIN_DEPTHS:
                     wheels.append(WheelSide(middle * np.median(points[:, 2]) / middle[2], points))
         return wheels
 

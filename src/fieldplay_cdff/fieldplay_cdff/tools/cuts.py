@@ -27,7 +27,7 @@ META = ".meta"
 PACKED = ".zz"
 BLOCK = 1 << 20  # bytes that are copied at once
 ROWS = 64  # samples of flattened logs that are put together at once
-MOST_ITEMS = (1 << 32) - 1  # of a list
+MAX_ITEMS = (1 << 32) - 1  # of a list
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +97,8 @@ def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[ChosenRow
     packer = msgpack.Packer(unicode_errors="surrogateescape")
     yield packer.pack_map_header(2 * len(streams))
     for stream, own in zip(streams, rows, strict=True):
-        if len(own) > MOST_ITEMS:
-            raise ArchiveError(f"{stream.name}: a list of this format holds {MOST_ITEMS} samples at most")
+        if len(own) > MAX_ITEMS:
+            raise ArchiveError(f"{stream.name}: a list of this format holds {MAX_ITEMS} samples at most")
         yield packer.pack(stream.name)
         yield packer.pack_array_header(len(own))
         yield from _samples(log, stream, own)

@@ -130,8 +130,8 @@ def drop_following_lists(samples: list[Any], row: int, name: str) -> bytes:
     """A list of samples of which one lacks a value, and all behind it: so the converter leaves out long lists."""
     parts = [tiny.pack(sample) for sample in samples]
     keys = list(samples[row])
-    kept_keys = keys[: keys.index(name)]
-    head = bytes((0x80 + len(keys),)) + b"".join(tiny.pack(k) + tiny.pack(samples[row][k]) for k in kept_keys)
+    keys_before = keys[: keys.index(name)]
+    head = bytes((0x80 + len(keys),)) + b"".join(tiny.pack(k) + tiny.pack(samples[row][k]) for k in keys_before)
     parts[row] = head + tiny.pack(name)
     return bytes((0x90 + len(samples),)) + b"".join(parts)
 

@@ -13,7 +13,7 @@ from fieldplay_samples.world.scene import GROUND, Hits, Scene
 
 Array = NDArray[np.float64]
 ITERATIONS = 15
-LEAST_GROWTH = 0.2  # of the radius in the picture with that in the world, where the polynomial is left
+MIN_GROWTH = 0.2  # of the radius in the picture with that in the world, where the polynomial is left
 BEYOND_RAD = 1.4  # by which the angle grows there with the radius: about as it does just before, seen by angles
 WIDEST_RAD = 1.45
 MEAN_ALBEDO = 0.11
@@ -94,7 +94,7 @@ def _rim(camera: Intrinsics) -> float:
     k1, k2, _, _, k3 = camera.distortion
     square = np.square(np.linspace(0.0, 3.0, 3001))
     growth = 1 + square * (3 * k1 + square * (5 * k2 + square * 7 * k3))
-    shrinking = np.flatnonzero(growth < LEAST_GROWTH)
+    shrinking = np.flatnonzero(growth < MIN_GROWTH)
     if not len(shrinking):
         return np.inf
     last = square[max(shrinking[0] - 1, 0)]

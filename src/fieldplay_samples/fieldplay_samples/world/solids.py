@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 PLANES = 12
-MOST_COVERS = 12  # of a limb
+MAX_COVERS = 12  # of a limb
 NO_PLANE = (0.0, 0.0, 1.0, 1e9)
 Columns = TypeVar("Columns", "Stones", "Limbs")
 BARK = (0.20, 0.16, 0.12)
@@ -69,7 +69,7 @@ class Solids:
         """Centres (s, 3) and radii (s,) in m of balls that cover the solids, many a limb; and whose each is (s,)."""
         limbs = self.limbs
         line = limbs.end - limbs.start
-        count = np.clip(np.ceil(np.linalg.norm(line, axis=1) / np.maximum(4 * limbs.radius_m, 1e-9)), 1, MOST_COVERS)
+        count = np.clip(np.ceil(np.linalg.norm(line, axis=1) / np.maximum(4 * limbs.radius_m, 1e-9)), 1, MAX_COVERS)
         owner = np.repeat(np.arange(len(count)), count.astype(np.intp))
         index = np.arange(len(owner)) - np.searchsorted(owner, owner)
         centres = limbs.start[owner] + ((index + 0.5) / count[owner])[:, None] * line[owner]

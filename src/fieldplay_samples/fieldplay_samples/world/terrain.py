@@ -25,7 +25,7 @@ from fieldplay_samples.world.layers import (
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-MAXIMUM_CACHED = 4  # grids of terrains
+MAX_CACHED = 4  # grids of terrains
 REACH_M = 0.2  # from a face, within which points are taken for it; it is below half the shortest length
 EDGE_M = 0.05  # from a face's edges, where points belong to another
 OFF_GROUND_M = 0.1  # beyond which points are none of the ground beside a face
@@ -208,7 +208,7 @@ def cached_reliefs() -> dict[Terrain, GroundRelief]:
 def keep_reliefs(reliefs: Mapping[Terrain, GroundRelief]) -> None:
     """Keep grids that were made, a few at most."""
     _reliefs.update(reliefs)
-    for terrain in list(_reliefs)[:-MAXIMUM_CACHED]:
+    for terrain in list(_reliefs)[:-MAX_CACHED]:
         del _reliefs[terrain]
 
 

@@ -15,7 +15,7 @@ from fieldplay_cdff.logs.types.rows import field, flat
 from fieldplay_cdff.logs.types.table import IMAGE
 
 RECTIFIED = "rect"
-MOST_COEFFICIENTS = 5
+MAX_COEFFICIENTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def camera_from_settings(settings: CameraSettings, topic: str, width: int, heigh
     """A camera of pictures of a size; those of a rectified pair have no distortion, whatever the settings say."""
     fx, _, cx, _, fy, cy = settings.matrix[:6]
     is_rectified = RECTIFIED in topic
-    own = (*settings.coefficients, *(0.0,) * MOST_COEFFICIENTS)[:MOST_COEFFICIENTS]
+    own = (*settings.coefficients, *(0.0,) * MAX_COEFFICIENTS)[:MAX_COEFFICIENTS]
     return Camera(
         width=width,
         height=height,
@@ -66,7 +66,7 @@ def camera_from_settings(settings: CameraSettings, topic: str, width: int, heigh
         cx=cx,
         cy=cy,
         distortion_model="plumb_bob",
-        distortion=(0.0,) * MOST_COEFFICIENTS if is_rectified else own,
+        distortion=(0.0,) * MAX_COEFFICIENTS if is_rectified else own,
         projection=(fx, 0.0, cx, -fx * settings.baseline_m, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0)
         if is_rectified
         else (),

@@ -20,11 +20,11 @@ NED, NWU = "ned", "nwu"
 HALF = float(np.sqrt(0.5))
 ENU_TURN = {NED: (HALF, HALF, 0.0, 0.0), NWU: (0.0, 0.0, HALF, HALF)}  # x y z w, of vectors in these axes to ENU
 NAMES = {NED: "north-east-down", NWU: "north-west-up"}
-MOST_ROWS = 400
+MAX_ROWS = 400
 NEAR_NS = 100_000_000
-MINIMUM_PATH_M = 0.5
-LEAST_DIFFERENCE = 0.02  # of the two agreements, each between -1 and 1
-LEAST_UP = 0.5
+MIN_PATH_M = 0.5
+MIN_DIFFERENCE = 0.02  # of the two agreements, each between -1 and 1
+MIN_UP = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
     theirs, ours = _positions(unit, pairs[:, 0]), _positions(odometry, pairs[:, 1])
     good = np.isfinite(theirs).all(axis=1) & np.isfinite(ours).all(axis=1)
     theirs, ours = theirs[good], ours[good]
-    if len(ours) < 3 or np.linalg.norm(np.ptp(ours, axis=0)) < MINIMUM_PATH_M:
+    if len(ours) < 3 or np.linalg.norm(np.ptp(ours, axis=0)) < MIN_PATH_M:
         return None
     theirs, ours = theirs - theirs.mean(axis=0), ours - ours.mean(axis=0)
     size = float(np.linalg.norm(theirs) * np.linalg.norm(ours)) or 1.0
@@ -92,7 +92,7 @@ def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
         NED: (abs(np.vdot(a.conj(), b)) - heights) / size,
     }
     best, other = sorted(scores, key=lambda name: -scores[name])
-    if scores[best] - scores[other] < LEAST_DIFFERENCE:
+    if scores[best] - scores[other] < MIN_DIFFERENCE:
         return None
     return Axes(name=best, why=f"its way agrees with the odometry's by {scores[best]:.3f}, else by {scores[other]:.3f}")
 
@@ -119,7 +119,7 @@ def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[n
     """Some hundred rows (k,) between two times, evenly spread over all such, and their times."""
     counts = [_count_between(log, *rows, limits=(first_ns, last_ns)) for rows in log.ranges()]
     total, passed = sum(counts), 0
-    requested = np.unique(np.linspace(0, max(total - 1, 0), MOST_ROWS).astype(np.intp))[:total]
+    requested = np.unique(np.linspace(0, max(total - 1, 0), MAX_ROWS).astype(np.intp))[:total]
     chosen, times = [np.zeros(0, np.intp)], [np.zeros(0, np.int64)]
     for (start, end), count in zip(log.ranges(), counts, strict=True):
         own = requested[(requested >= passed) & (requested < passed + count)] - passed
@@ -187,7 +187,7 @@ def _by_up(archive: Archive, unit: LogStream) -> Axes | None:
     if not len(turn):
         return None
     up = float(axes.rotate_vectors(turn, axes.rotate_vectors(row.rotation, (0.0, 0.0, 1.0)))[:, 2].mean())
-    if abs(up) < LEAST_UP:
+    if abs(up) < MIN_UP:
         return None
     return Axes(
         name=NWU if up > 0 else NED, why=f"so the rover stands upright ({up:+.2f} of its z axis along the unit's)"

@@ -26,7 +26,7 @@ SHOWN = 6
 BODY = ("body", "base_link", "robot")  # frames of a rover that stands on its wheels
 CONVERTED = "orient"
 OF_LOGGER = ("source_frame", "target_frame")
-MOST_ROWS = 100
+MAX_ROWS = 100
 CLEAR = 0.2  # difference of the mean uprightness, which is between -1 and 1
 
 
@@ -134,7 +134,7 @@ def _upright(streams: list[LogStream]) -> bool | None:
     for stream in streams:
         try:
             rows = SampleRows(
-                [stream.sample(row) for row in np.linspace(0, len(stream) - 1, MOST_ROWS).astype(int).tolist()]
+                [stream.sample(row) for row in np.linspace(0, len(stream) - 1, MAX_ROWS).astype(int).tolist()]
             )
         except ArchiveError:
             continue

@@ -34,7 +34,7 @@ POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4")])
 Numbers = NDArray[np.float64]
 ODOMETRY, SATELLITES = "wheel_odom", "dgps_odom"
 BODY, BASE = "body_height_m", "base_link"
-MAXIMUM_POSITIONS = 50
+MAX_POSITIONS = 50
 FAR_M, FAR_DEG = 0.5, 20.0
 AHEAD = np.array([1.0, 0.0, 0.0])
 
@@ -209,10 +209,10 @@ def body_positions(archive: Archive) -> Numbers:
     if satellites is None:
         return np.zeros((0, 3))
     poses = []
-    for index in range(0, len(satellites.spans), -(-len(satellites.spans) // MAXIMUM_POSITIONS)):
+    for index in range(0, len(satellites.spans), -(-len(satellites.spans) // MAX_POSITIONS)):
         record = satellites.load(index)
         if isinstance(record, records.Odometry) and len(record):
-            each = -(-len(record) * min(len(satellites.spans), MAXIMUM_POSITIONS) // MAXIMUM_POSITIONS)
+            each = -(-len(record) * min(len(satellites.spans), MAX_POSITIONS) // MAX_POSITIONS)
             poses.append(_bodies(archive, record.only(np.arange(0, len(record), each))))
     return np.concatenate(poses) if poses else np.zeros((0, 3))
 

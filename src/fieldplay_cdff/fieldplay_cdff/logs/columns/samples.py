@@ -44,7 +44,7 @@ from fieldplay_cdff.logs.types.rows import (
 
 Read = Callable[[int, int], bytes]  # begin and size
 Unpack = Callable[[bytes], Any]  # one item
-MOST_BYTES = 8 << 20  # that are read at once
+MAX_BYTES = 8 << 20  # that are read at once
 READ_SIZE = 1 << 20
 DEEPEST = 32
 ELEMENTS = "elements"  # of vectors with names: what stands below is a list for each sample
@@ -91,7 +91,7 @@ def items_of(column: LogColumn, start: int, end: int, read: Read, *, arrays: boo
     if start >= end:
         return Items(count=0, values=list)
     extent, unpack = _extent_of(column, start, end), arrays_from_bytes if arrays else plain_from_bytes
-    if extent.stop - extent.start > MOST_BYTES:
+    if extent.stop - extent.start > MAX_BYTES:
         return Items(count=end - start, values=partial(_one_by_one, extent, read, unpack))
     return _items(read(extent.start, extent.stop - extent.start), extent, unpack)
 

@@ -13,7 +13,7 @@ from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Int64Array
 from fieldplay_cdff.logs.index.times import TimeFinder, times_of_samples
 from fieldplay_cdff.logs.msgpack_decode.values import DECODE_ERRORS, UNKNOWN_TEXT, why
 
-MAXIMUM_CACHED = 64  # of some 300 kB
+MAX_CACHED = 64  # of some 300 kB
 
 Read = Callable[[int, int], bytes]  # begin and size
 
@@ -42,7 +42,7 @@ class BlockCache:
     def keep(self, key: Hashable, block: SampleBlock) -> None:
         with self._lock:
             self._blocks[key] = block
-            while len(self._blocks) > MAXIMUM_CACHED:
+            while len(self._blocks) > MAX_CACHED:
                 self._blocks.popitem(last=False)
 
 
@@ -114,8 +114,8 @@ class BlockReader:
         times = np.full(count, known["low"] if count == 1 else NO_TIME, np.int64)
         has_to_look = count > 1 and bool(known["known"])
         data = self._read(start, end - start) if has_to_look or not size else b""
-        ends = size * np.arange(1, count + 1) if size else _end_offsets(data, count)
-        offsets = np.append(0, ends)
+        stops = size * np.arange(1, count + 1) if size else _end_offsets(data, count)
+        offsets = np.append(0, stops)
         if has_to_look:
             times = times_of_samples(np.frombuffer(data, np.uint8), offsets, TimeFinder(again=True))
         if int(offsets[-1]) != end - start or len(times) != count:
@@ -128,11 +128,11 @@ def _end_offsets(data: bytes, count: int) -> Int64Array:
     unpacker: Any = msgpack.Unpacker(raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     skip, position = unpacker.skip, unpacker.tell
-    ends: list[int] = []
+    stops: list[int] = []
     try:
         for _ in range(count):
             skip()
-            ends.append(position())
+            stops.append(position())
     except DECODE_ERRORS as error:
         raise ArchiveError(f"expected {count} samples, got {why(error)}: the file has changed") from None
-    return np.array(ends, np.int64)
+    return np.array(stops, np.int64)

@@ -37,11 +37,11 @@ FIELDS = ("row", "begin", "size", "known", "surely_ns", "low", "high", "is_order
 BLOCK = np.dtype([(name, np.int64) for name in FIELDS])
 BLOCK_ROWS, BLOCK_BYTES = 4096, 1 << 18
 LARGE = 1 << 16  # bytes of an item that is a block of its own
-MOST_WAITING = 1 << 15  # items that are put into blocks at once
+MAX_WAITING = 1 << 15  # items that are put into blocks at once
 LATEST = np.iinfo(np.int64).max
 FORM = 6  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
-MOST = 500  # indexes are kept; then the oldest go
+MAX_INDEXES = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")
 COLUMN = ("count", "end", "step", "is_constant", "is_cut")
 READ_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -195,7 +195,7 @@ class GrowingBlocks:
         self._starts.append(start)
         self._times.append(time)
         self.stop = stop
-        if len(self._starts) >= MOST_WAITING:
+        if len(self._starts) >= MAX_WAITING:
             self._settle()
 
     def extend(self, starts: Int64Array, times: Int64Array, stop: int) -> None:
@@ -203,7 +203,7 @@ class GrowingBlocks:
         self._starts.frombytes(starts.astype(np.int64).tobytes())
         self._times.frombytes(times.astype(np.int64).tobytes())
         self.stop = stop
-        if len(self._starts) >= MOST_WAITING:
+        if len(self._starts) >= MAX_WAITING:
             self._settle()
 
     def take_back(self) -> int:
@@ -362,7 +362,7 @@ def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
 def _clear_away(folder: Path) -> None:
     """Leave the newest indexes only."""
     files = sorted(folder.glob("log-*.npz"), key=lambda path: path.stat().st_mtime_ns)
-    for path in files[:-MOST]:
+    for path in files[:-MAX_INDEXES]:
         path.unlink(missing_ok=True)
 
 
@@ -376,8 +376,8 @@ def _arrays(index: FileIndex) -> Iterator[tuple[str, Any]]:
     for number, part in enumerate(index.parts):
         for name in LISTS:
             yield f"{number}_{name}", getattr(part, name).table
-        for place, column in enumerate(part.columns.values()):
-            yield f"{number}_column_{place}", column.begins
+        for position, column in enumerate(part.columns.values()):
+            yield f"{number}_column_{position}", column.begins
 
 
 def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:

@@ -56,8 +56,8 @@ from fieldplay_cdff.logs.msgpack_decode.values import (
     why,
 )
 
-SMALL_SAMPLE, FEWEST, MOST_FAILURES = 1 << 14, 8, 20
-MOST_SMALL, MOST_BYTES = 1 << 15, 1 << 18  # small ones that are looked at, and their bytes
+SMALL_SAMPLE, FEWEST, MAX_FAILURES = 1 << 14, 8, 20
+MAX_SMALL, MAX_BYTES = 1 << 15, 1 << 18  # small ones that are looked at, and their bytes
 FEWEST_ALIKE = 64  # items ahead: to look at fewer takes longer than to pass over them
 FIRST_LOOK, LONGEST_LOOK = 128, 1 << 20  # items ahead
 LONGEST_PAUSE = 1024  # items that are passed one by one where no runs are
@@ -93,7 +93,7 @@ class SampleRuns:
     def _alike(self, data: bytes, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Those that are as the last but for their numbers."""
         size, prefix = len(data), finder.prefix
-        if self._unlike > MOST_FAILURES or not data.startswith(prefix) or not prefix:
+        if self._unlike > MAX_FAILURES or not data.startswith(prefix) or not prefix:
             return 0
         ahead = self._window.bytes_between(start + size, min(self._window.available, start + size * (most + 1)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
@@ -114,13 +114,13 @@ class SampleRuns:
 
     def _small(self, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Small ones of different lengths, up to one whose maps have other names than texts."""
-        if self._unfit > MOST_FAILURES:
+        if self._unfit > MAX_FAILURES:
             return 0
-        ahead = self._window.bytes_between(start, min(self._window.available, start + MOST_BYTES))
-        ends = _end_offsets(ahead, min(most, MOST_SMALL))
-        offsets = np.append(0, ends)
+        ahead = self._window.bytes_between(start, min(self._window.available, start + MAX_BYTES))
+        stops = _end_offsets(ahead, min(most, MAX_SMALL))
+        offsets = np.append(0, stops)
         large = np.flatnonzero(np.diff(offsets) > SMALL_SAMPLE)
-        count = int(large[0]) if len(large) else len(ends)
+        count = int(large[0]) if len(large) else len(stops)
         times = times_of_samples(np.frombuffer(ahead, np.uint8), offsets[: count + 1], finder)
         count = len(times)
         self._unfit = 0 if count >= FEWEST else self._unfit + 1
@@ -135,13 +135,13 @@ def _end_offsets(data: bytes, most: int) -> Int64Array:
     """Offsets where at most `most` items stop (n,); unpacked so that all names in them are checked."""
     unpacker: Any = msgpack.Unpacker(raw=True, use_list=False, strict_map_key=True, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
-    ends: list[int] = []
+    stops: list[int] = []
     try:
         for _ in zip(range(most), unpacker, strict=False):
-            ends.append(unpacker.tell())
+            stops.append(unpacker.tell())
     except DECODE_ERRORS:
         pass  # it is told when it is looked at alone
-    return np.array(ends, np.int64)
+    return np.array(stops, np.int64)
 
 
 class ColumnRuns:
@@ -371,10 +371,10 @@ class _Scan:
         while len(blocks) < count:
             start, most = self._at(label), min(count - len(blocks), AT_ONCE)
             ahead = window.bytes_between(start, min(window.available, start + WIDTH * most))
-            values, ends = numbers_ahead(ahead, most)
+            values, stops = numbers_ahead(ahead, most)
             if len(values):
-                unpacker.read_bytes(int(ends[-1]))
-                blocks.extend(start + np.append(0, ends[:-1]), values, start + int(ends[-1]))
+                unpacker.read_bytes(int(stops[-1]))
+                blocks.extend(start + np.append(0, stops[:-1]), values, start + int(stops[-1]))
             else:  # one that is not read to its end yet, or too large to be a number
                 unpacker.skip()
                 end = int(unpacker.tell())

@@ -28,7 +28,7 @@ from fieldplay_cdff.logs.msgpack_decode.values import (
     plain_name,
 )
 
-MOST_ITEMS = 1_000_000  # of a list, that pocolog2msgpack writes
+MAX_ITEMS = 1_000_000  # of a list, that pocolog2msgpack writes
 LOOKED_AT = 1 << 16  # bytes of a sample
 PIXELS, VALUES = ("image", "data"), ("points", "colors", "distances", "remissions")
 WHOLE = rb"([\x00-\x7f]|\xcc.|\xcd..|\xce....)"  # a whole number
@@ -45,7 +45,7 @@ LONGEST_PREFIX = 4096
 EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
 WIDTH = 9  # of such
 FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number begins
-FEW, MOST_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
+FEW, MAX_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
 
 
 # What tells that a sample is damaged, which list it lacks, and whether the converter may have left that out.
@@ -95,7 +95,7 @@ def perhaps_left_out(data: bytes) -> str:
     missing = next((name for name in (*PIXELS, *VALUES) if _lacks(head, name)), None)
     if missing is None or (missing in PIXELS and not _is_large(_own(head))):
         return ""
-    return f"; perhaps {missing} had more than {MOST_ITEMS:,} items, as pocolog2msgpack leaves such lists out"
+    return f"; perhaps {missing} had more than {MAX_ITEMS:,} items, as pocolog2msgpack leaves such lists out"
 
 
 def _lacks(data: bytes, name: str) -> bool:
@@ -121,7 +121,7 @@ def _is_large(data: bytes) -> bool:
     """Whether a picture has more bytes than the converter writes, as its size says; True if that is not there."""
     matches = [pattern.search(data) for pattern in SIZES.values()]
     sizes = [_whole_number(match[1]) for match in matches if match is not None]
-    return len(sizes) < len(matches) or sizes[0] * sizes[1] > MOST_ITEMS
+    return len(sizes) < len(matches) or sizes[0] * sizes[1] > MAX_ITEMS
 
 
 def _whole_number(packed: bytes) -> int:
@@ -265,7 +265,7 @@ def numbers_ahead(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
     if len(whole_numbers(data[: WIDTH * few])) == few:
         values = whole_numbers(data[: WIDTH * most])
         return values, WIDTH * np.arange(1, len(values) + 1)
-    return _one_by_one(data, min(most, MOST_MIXED))
+    return _one_by_one(data, min(most, MAX_MIXED))
 
 
 def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, int], bytes]) -> Int64Array:
@@ -296,9 +296,9 @@ def _one_by_one(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
     unpacker: Any = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     unpack, skip, position, offset, size = unpacker.unpack, unpacker.skip, unpacker.tell, 0, len(data)
-    values, ends = array("q"), array("q")
+    values, stops = array("q"), array("q")
     with suppress(*DECODE_ERRORS):
-        while len(ends) < most and offset < size:
+        while len(stops) < most and offset < size:
             first = data[offset]
             if first <= LARGEST_SMALL or FIRST_WHOLE <= first <= LAST_WHOLE:
                 value = whole_number(unpack())
@@ -307,5 +307,5 @@ def _one_by_one(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
                 skip()
             offset = position()
             values.append(value)
-            ends.append(offset)
-    return np.array(values, np.int64), np.array(ends, np.int64)
+            stops.append(offset)
+    return np.array(values, np.int64), np.array(stops, np.int64)

@@ -31,7 +31,7 @@ DEEPEST = 64
 DECODE_ERRORS = (ValueError, TypeError, OverflowError, msgpack.exceptions.UnpackException)
 UNKNOWN_TEXT = "replace"  # how bytes of a text that are no UTF-8 are shown
 LARGEST = 1 << 14  # bytes of items that are looked at so
-MOST_ITEMS = 4096  # within one
+MAX_ITEMS = 4096  # within one
 LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, **TEXTS}  # of bytes and texts: so many bytes of their length
 WIDTHS = {first: np.dtype(kind).itemsize for first, kind in WIDE.items()}
 NOTHING, FALSE, TRUE = 0xC0, 0xC2, 0xC3
@@ -336,7 +336,7 @@ class _Walk:
 
     def item(self, depth: int) -> Any:
         self._items += 1
-        if self._items > MOST_ITEMS or depth > 32:
+        if self._items > MAX_ITEMS or depth > 32:
             raise ValueError("too much for a template")
         first = self._data[self.offset]
         if first in WIDE:
@@ -431,7 +431,7 @@ def form_of(data: bytes) -> ItemForm | None:
     heads: list[int] = []
     singles: list[int] = []
     offset, left, count = 0, 1, 0
-    while left and offset < len(data) and count < MOST_ITEMS:
+    while left and offset < len(data) and count < MAX_ITEMS:
         if SINGLE[data[offset]]:
             singles.append(offset)
             offset, left = offset + 1, left - 1

@@ -14,7 +14,7 @@ from fieldplay.io.spill_file import ScratchFile, scratch_folder
 Numbers = NDArray[np.int64]
 
 AT_ONCE = 1 << 18  # rows that are sorted in memory
-LEAST_READ = 1 << 10  # rows of a run that are read at once
+MIN_READ = 1 << 10  # rows of a run that are read at once
 
 
 class RowsInOrder(Protocol):
@@ -100,15 +100,15 @@ def _merge_runs(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
 
     What may leave is what is less than the last of every part whose run goes on; of the same, that of earlier runs.
     """
-    positions, ends = list(borders[:-1]), borders[1:]
-    at_once = max(AT_ONCE // len(ends), LEAST_READ)
-    parts = [rows.rows(0, 0) for _ in ends]
+    positions, stops = list(borders[:-1]), borders[1:]
+    at_once = max(AT_ONCE // len(stops), MIN_READ)
+    parts = [rows.rows(0, 0) for _ in stops]
     while True:
         for run, part in enumerate(parts):
-            if not len(part) and positions[run] < ends[run]:
-                parts[run] = rows.rows(positions[run], min(positions[run] + at_once, ends[run]))
+            if not len(part) and positions[run] < stops[run]:
+                parts[run] = rows.rows(positions[run], min(positions[run] + at_once, stops[run]))
                 positions[run] += len(parts[run])
-        lasts = [(int(part[-1, 0]), run) for run, part in enumerate(parts) if positions[run] < ends[run]]
+        lasts = [(int(part[-1, 0]), run) for run, part in enumerate(parts) if positions[run] < stops[run]]
         limit, its_run = min(lasts, default=(np.iinfo(np.int64).max, len(parts)))
         cuts = [
             int(np.searchsorted(part[:, 0], limit, side="right" if run <= its_run else "left"))

@@ -29,7 +29,7 @@ Stamps = NDArray[np.int64]
 ReportDefect = Callable[[str, str, str], None]  # of what file, kind and message
 
 LEAVES, ROW, STAMP = 0, 1, 2  # columns of rows that were sorted
-MOST_LOOKED_AT = 200  # samples without a time
+MAX_LOOKED_AT = 200  # samples without a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +106,11 @@ class RowTimes:
 
     def _as_they_stand(self, rows: int, size: int) -> Iterator[RowSpan]:
         borders, first = self.log.first_rows.tolist(), 0
-        ends = np.cumsum(self.log.block_bytes).tolist()
+        byte_stops = np.cumsum(self.log.block_bytes).tolist()
         for last in range(len(self.blocks)):
-            before = ends[first - 1] if first else 0
+            before = byte_stops[first - 1] if first else 0
             is_last = last + 1 == len(self.blocks)
-            if is_last or borders[last + 2] - borders[first] > rows or ends[last + 1] - before > size:
+            if is_last or borders[last + 2] - borders[first] > rows or byte_stops[last + 1] - before > size:
                 low, high = int(self.blocks["low"][first]), int(self.blocks["high"][last])
                 yield self._row_span(borders[first], borders[last + 1], low, high)
                 first = last + 1
@@ -232,7 +232,7 @@ def _rows_without_time(log: LogStream) -> tuple[list[int], int]:
         blocks = slice(*np.searchsorted(borders, [start, end]))
         if bool((log.blocks["known"][blocks] < counts[blocks]).any()):
             rows = start + np.flatnonzero((log.own_ns(start, end) == NO_TIME) & (log.logged_ns(start, end) != NO_TIME))
-            lost += rows[: MOST_LOOKED_AT - len(lost)].tolist()
+            lost += rows[: MAX_LOOKED_AT - len(lost)].tolist()
             count += len(rows)
     return lost, count
 

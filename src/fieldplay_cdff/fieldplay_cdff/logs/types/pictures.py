@@ -12,7 +12,7 @@ from fieldplay.messages.records import Pixels
 from fieldplay_cdff.logs.types.rows import MISSING, Floats, field, flat
 
 PLANAR, POLAR = "planar", "polar"
-MOST_CELLS = 4_000_000
+MAX_CELLS = 4_000_000
 FAR_M = 1e4  # where float32 begins to lose millimetres
 XYZ = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
 INTENSITY, RING, TIME = ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")
@@ -43,7 +43,7 @@ def points_from_depth_map(sample: Any, stamp_ns: int, ns_per_unit: int) -> Point
     """
     rows, columns = _size(sample, "verticalsize"), _size(sample, "horizontalsize")
     distance = _numbers(sample, "distances")
-    if len(distance) != rows * columns or rows * columns > MOST_CELLS:
+    if len(distance) != rows * columns or rows * columns > MAX_CELLS:
         raise ArchiveError(f"expected {rows} x {columns} distances, got {len(distance)}")
     direction = _directions(sample, rows, columns)
     is_measured = np.isfinite(distance) & (distance > 0)
@@ -69,7 +69,7 @@ def earliest_offset_ns(sample: Any, stamp_ns: int, ns_per_unit: int) -> int:
 
 def _size(sample: Any, name: str) -> int:
     value = field(sample, name)
-    if type(value) is not int or not 0 < value <= MOST_CELLS:
+    if type(value) is not int or not 0 < value <= MAX_CELLS:
         raise ArchiveError(f"{name}: expected a size, got {value!r}")
     return value
 

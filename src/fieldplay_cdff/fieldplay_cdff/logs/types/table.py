@@ -32,7 +32,7 @@ TOO_FAR, TOO_NEAR, LAST_CODE = (1, 5), 2, 5  # ranges up to the last code are no
 NO_FIX, PLAIN_FIX, GBAS_FIX = -1, 0, 2
 NO_SOLUTION = ("no_solution", "invalid")
 BETTER = ("differential", "rtk", "widelane", "narrowlane")
-MOST_BEAMS = 1 << 16
+MAX_BEAMS = 1 << 16
 PARTS = {"position": "position", "velocity": "speed", "effort": "effort"}
 UNKNOWN_VARIANCE = 1e6  # of a part that the data do not hold
 NORM_ERROR = 1e-3  # of a quaternion
@@ -185,8 +185,8 @@ def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
         codes = np.asarray(value, np.float64).reshape(-1)
     except (TypeError, ValueError, OverflowError):
         codes = np.zeros(0)
-    if not 0 < len(codes) <= MOST_BEAMS:
-        rows.issues.setdefault(row, f"ranges: expected 1 to {MOST_BEAMS} numbers, got {len(codes)}")
+    if not 0 < len(codes) <= MAX_BEAMS:
+        rows.issues.setdefault(row, f"ranges: expected 1 to {MAX_BEAMS} numbers, got {len(codes)}")
         return np.zeros(0)
     ranges = codes * M_PER_MM
     ranges[codes <= LAST_CODE] = np.nan

@@ -42,7 +42,7 @@ from fieldplay_cdff.tools.diagrams.shapes import (
 )
 
 MARGIN, HEAD, LEGEND, NOTE = 28.0, 70.0, 40.0, 18.0
-LEAST_WIDTH = 480.0
+MIN_WIDTH = 480.0
 HEADLINE, DOC_SIZE = 20.0, 12.5
 INK, SOFT, FAINT, PAPER = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"
 BODY, BODY_RIM, BAND = "#f5f7fa", "#7b8794", "#e4e7eb"
@@ -71,7 +71,7 @@ def draw_picture(
     layout = layout_of(graph)
     title, notes = _title(description, chain), _notes(description, chain)
     unfit = [text for _, text in (*type_issues(description, chain, catalogue), *feed_issues(description, feeds))]
-    width = max(layout.width + 2 * MARGIN, LEAST_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
+    width = max(layout.width + 2 * MARGIN, MIN_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
     below = HEAD + MARGIN / 2 + layout.height
     image = Drawing(
         width=round(width), height=round(below + LEGEND + NOTE * len(notes + unfit)), title=title, doc=description.doc

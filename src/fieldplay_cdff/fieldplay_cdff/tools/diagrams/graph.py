@@ -31,7 +31,7 @@ INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
 KNOWN, UNUSED, WRONG, DIFFERENT = "known", "unused", "wrong", "different"  # of ports; the last by its type
 TITLE_SIZE, TEXT_SIZE = 14.0, 12.0
 ROW, HEAD, PADDING, BETWEEN = 20.0, 26.0, 12.0, 26.0
-LEAST_WIDTH = 96.0
+MIN_WIDTH = 96.0
 LONGEST_LINE = 60  # characters
 
 
@@ -107,7 +107,7 @@ class Box:
             *(text_width(line, TEXT_SIZE) for line in self.lines),
         ]
         sides = sum(max((text_width(mark.name, TEXT_SIZE) for mark in marks), default=0) for marks in self._sides)
-        return round(max(LEAST_WIDTH, max(heads) + 2 * PADDING, sides + BETWEEN + 2 * PADDING))
+        return round(max(MIN_WIDTH, max(heads) + 2 * PADDING, sides + BETWEEN + 2 * PADDING))
 
     @property
     def _sides(self) -> tuple[Sequence[Mark], Sequence[Mark]]:

@@ -16,7 +16,7 @@ from fieldplay_cdff.tools.diagrams.shapes import Point
 
 Pair = tuple[int, int]
 SWEEPS = 16
-MOST_ROWS = 64  # of ports at a node's side
+MAX_ROWS = 64  # of ports at a node's side
 ROUNDS = 24
 BETWEEN = 24.0
 GAP, PER_EDGE, WIDEST_GAP = 56.0, 5.0, 130.0
@@ -122,7 +122,7 @@ def _by_barycentre(layer: list[int], other: list[int], segments: Sequence[Segmen
         node, neighbour = (segment.target, segment.source) if to_left else (segment.source, segment.target)
         row = segment.source_row if to_left else segment.target_row
         if node in neighbours and neighbour in index_of:
-            neighbours[node].append(index_of[neighbour] + row / MOST_ROWS)
+            neighbours[node].append(index_of[neighbour] + row / MAX_ROWS)
     means = {node: sum(indices) / len(indices) for node, indices in neighbours.items() if indices}
     return sorted(layer, key=lambda node: means.get(node, float(layer.index(node))))
 

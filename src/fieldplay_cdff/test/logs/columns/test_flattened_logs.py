@@ -263,7 +263,7 @@ def test_large_items_have_own_offsets_though_first_is_empty() -> None:
 
 
 def test_large_items_after_many_small_ones_are_read_individually(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_items, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(column_items, "MAX_BYTES", 50_000)
     values = [[1]] * (PER_BLOCK + 3) + [[7] * 9000] * 20
     data = log_of({"x": values})
     part = part_of(data)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_cdff.datasets.sherpatt.dgps import MOST_ROWS, NEAR_NS, _match_rows
+from fieldplay_cdff.datasets.sherpatt.dgps import MAX_ROWS, NEAR_NS, _match_rows
 from fieldplay_cdff.logs.index import file_index
 from fieldplay_cdff.logs.index.file_index import NO_TIME, FileWindow
 from fieldplay_cdff.logs.index.scan import index_of_log
@@ -33,10 +33,10 @@ CLOSED_AFTERWARDS = ExitStack()
 def small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks, and what is sorted in memory, are so small that a few thousand samples are many."""
     monkeypatch.setenv("FIELDPLAY_CACHE", str(tmp_path / "cache"))
-    for name, value in (("BLOCK_ROWS", 256), ("BLOCK_BYTES", 1 << 14), ("LARGE", 1 << 12), ("MOST_WAITING", 1000)):
+    for name, value in (("BLOCK_ROWS", 256), ("BLOCK_BYTES", 1 << 14), ("LARGE", 1 << 12), ("MAX_WAITING", 1000)):
         monkeypatch.setattr(file_index, name, value)
     monkeypatch.setattr(external_sort, "AT_ONCE", 700)
-    monkeypatch.setattr(external_sort, "LEAST_READ", 16)
+    monkeypatch.setattr(external_sort, "MIN_READ", 16)
     with CLOSED_AFTERWARDS:
         yield
 
@@ -146,7 +146,7 @@ def test_row_pairing_of_streams_equals_in_memory_pairing(name: str, tmp_path: Pa
     unit, odometry = (streams[each].own_ns() for each in (A, B))
     order = np.argsort(odometry, kind="stable")
     known = np.flatnonzero((unit >= odometry.min()) & (unit <= odometry.max()))
-    chosen = known[np.unique(np.linspace(0, len(known) - 1, MOST_ROWS).astype(int))]
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, MAX_ROWS).astype(int))]
     index = np.searchsorted(odometry[order], unit[chosen])
     near = odometry[order][index] - unit[chosen] <= NEAR_NS
     expected = np.stack([chosen[near], order[index[near]]], axis=1)

@@ -28,7 +28,7 @@ TDT_AHEAD_OF_UTC_NS = 69_184_000_000  # with 37 leap seconds
 CARTESIAN = ("radius", "azimuth", "z", "th")
 MOVED_RAD = 1e-9
 INVALID_N = -99999.0
-LEAST_DETERMINANT = 1e-6
+MIN_DETERMINANT = 1e-6
 YIELDING = 4  # rounds in which arm and ground find to each other
 CREEP_M_S = 1e-3  # below this speed friction fades
 TOOL_NAMES = {0: "RA_BLADE_1", 1: "RA_BLADE_2", 2: "RA_SCOOP", 4: "RA_WRIST", 5: "RA_GRAPPLE"}
@@ -417,7 +417,7 @@ def _force_from_torques(stand: Stand, course: Course, angles: Floats, torque: Fl
     out, down, across = _levers(stand, course, angles)
     rows = np.stack([-down, out], axis=-1) * course.powered[:, 1:, None]  # moments = rows @ (F_R, F_Z)
     normal = np.swapaxes(rows, 1, 2) @ rows
-    good = np.linalg.det(normal) > LEAST_DETERMINANT
+    good = np.linalg.det(normal) > MIN_DETERMINANT
     force = np.full((len(angles), 3), INVALID_N)
     right = np.einsum("nki,nk->ni", rows, moments[:, 1:])
     solved = np.linalg.solve(normal[good], right[good][..., None])[..., 0]

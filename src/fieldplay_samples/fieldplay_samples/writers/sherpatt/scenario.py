@@ -36,7 +36,7 @@ PASSING_TRUTH = "passing"  # OUT.passing.npz
 PATH_STEP_S = 0.5
 SIDES = (1.0, -1.0)
 CORNERS = 240  # of the line along a route that rocks keep off
-MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
+MAX_LIDAR_POINTS = 30_000  # of a depth map, by its type
 ROCKS, BOX, PASSING = "rocks", "box", "passing"
 FREE, LOOP, AGAIN = "free", "loop", "again"
 FASTEST_DEG_S = 90.0
@@ -439,6 +439,6 @@ def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
         raise SampleError(f"scene: expected {ROCKS}, {BOX} or {PASSING}, got {settings['scene']!r}")
     if settings["circle_deg_s"] > FASTEST_DEG_S:
         raise SampleError(f"circle_deg_s: expected {FASTEST_DEG_S:g} at most, got {settings['circle_deg_s']:g}")
-    most = MOST_LIDAR_POINTS // numbers["lidar"]["rows"]
+    most = MAX_LIDAR_POINTS // numbers["lidar"]["rows"]
     if settings["lidar_columns"] > most:
         raise SampleError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")
