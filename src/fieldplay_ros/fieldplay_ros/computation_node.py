@@ -55,14 +55,14 @@ class ComputationNode(Node):
         settings: dict[str, Any] = {}
         for setting in {setting.name: setting for kind in kinds for setting in kind.settings}.values():
             settings[setting.name] = declare(self, setting.name, setting.default_among(settings), setting.meaning)
-        self.computations = [one for kind in kinds for one in kind.several(settings)]
+        self.computations = [one for kind in kinds for one in kind.create_all(settings)]
         outputs = {output.topic: output for one in self.computations for output in one.outputs}
         self._output_publishers = {topic: self._publisher(output) for topic, output in outputs.items()}
-        self.links = TfLookup(self) if any(kind.asks_links for kind in kinds) else None
+        self.links = TfLookup(self) if any(kind.needs_links for kind in kinds) else None
         for one in self.computations:
             one.warn = self._warn
             one.link = self.links or one.link
-        self._jumps = jump_handle(self, self._forget) if any(kind.remembers for kind in kinds) else None
+        self._jumps = jump_handle(self, self._forget) if any(kind.is_stateful for kind in kinds) else None
         self._jump_times_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
         self._since_ns = 0  # what was sent before is of another place
         self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
@@ -162,7 +162,7 @@ class ComputationNode(Node):
         self._since_ns = since_ns
         self.get_logger().info(JUMPED)
         for one in self.computations:
-            if one.remembers:
+            if one.is_stateful:
                 one.reset()
 
     def _forget(self) -> None:

@@ -14,7 +14,7 @@ from fieldplay.datasets.archive import Archive, chosen_parameters
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.io.containers import FolderFiles
 from fieldplay.messages import records
-from fieldplay.streams.stream import HeldStream
+from fieldplay.streams.stream import InMemoryStream
 from fieldplay_cdff.datasets.sherpatt.surface import add_surface
 
 SPEC = spec_from_file(Path(__file__).parents[3] / "config" / "datasets" / "sherpatt.yaml")
@@ -39,11 +39,11 @@ def slope(rows: int = 40, columns: int = 30) -> np.ndarray:
     return (800 + 0.01 * np.arange(rows)[:, None] + np.arange(columns)[None]).astype(np.float32)
 
 
-def unit_poses(positions: np.ndarray, turn: tuple[float, ...] = LEVEL) -> HeldStream:
+def unit_poses(positions: np.ndarray, turn: tuple[float, ...] = LEVEL) -> InMemoryStream:
     """The satellite unit, level, a second apart each."""
     count = len(positions)
     unknown, still = np.zeros((count, 6, 6)), np.zeros((count, 3))
-    return HeldStream(
+    return InMemoryStream(
         records.Odometry(
             stamp_ns=START_NS + np.arange(count) * 1_000_000_000, position_m=np.asarray(positions, float),
             orientation_xyzw=np.tile(turn, (count, 1)), pose_covariance=unknown, linear_velocity_m_s=still,
@@ -54,7 +54,7 @@ def unit_poses(positions: np.ndarray, turn: tuple[float, ...] = LEVEL) -> HeldSt
 
 def opened(
     folder: Path, heights: np.ndarray | None, name: str = "dsm.tif", *, cell: float = 0.5,
-    positions: Any = ((0, 0, 0),), others: Mapping[str, HeldStream] | None = None, **parameters: Any,
+    positions: Any = ((0, 0, 0),), others: Mapping[str, InMemoryStream] | None = None, **parameters: Any,
 ) -> Archive:  # fmt: skip
     """An archive of the satellite unit's poses, with the model beside them."""
     if heights is not None:

@@ -30,9 +30,9 @@ from fieldplay.bags.compression import (
     ZSTD_MAGIC,
     decompress_file,
     decompress_message,
+    describe_file,
     is_zstd,
     kind_of_file,
-    what_file_is,
 )
 from fieldplay.bags.mcap_reader import McapReader
 from fieldplay.bags.metadata import (
@@ -222,7 +222,7 @@ class Ros2Bag(Bag):
         counts = " and ".join(
             f"{pluralize(count, 'message')} in {encoding}" for encoding, count in self.strange.items()
         )
-        return f"{what_file_is(self.files[0])} with {counts}, which is none of ROS 2"
+        return f"{describe_file(self.files[0])} with {counts}, which is none of ROS 2"
 
     def close(self) -> None:
         self._open.close()
@@ -297,7 +297,7 @@ class Ros2Bag(Bag):
         kind = kind_of_file(path)
         if kind not in STORAGES:
             self._report_once(
-                "damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {what_file_is(path)}"
+                "damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {describe_file(path)}"
             )
             return NoStorage()
         if is_zstd(path):

@@ -81,7 +81,7 @@ def decompress_message(data: bytes | memoryview, limit: int = UNPACK_LIMIT) -> b
 
 
 def _hint(size: int) -> str:
-    """What allows so many bytes."""
+    """The option that allows so many bytes."""
     return f"--set unpack_limit_mb={-(-size // MB)} allows it"
 
 
@@ -101,7 +101,7 @@ def _decompress(compression: str, stored: bytes | memoryview, most: int) -> tupl
         raise ArchiveError(f"{compression}: {error}") from None
 
 
-def first_unpacked(file: BinaryIO, size: int) -> bytes:
+def decompress_head(file: BinaryIO, size: int) -> bytes:
     """The first bytes of a file compressed by zstd; fewer where it ends early."""
     try:
         return bytes(zstd.ZstdDecompressor().decompress(file.read(1 << 17), max_length=size))
@@ -110,7 +110,7 @@ def first_unpacked(file: BinaryIO, size: int) -> bytes:
 
 
 def decompress_file(path: Path, target: Path, limit: int = UNPACK_LIMIT) -> str:
-    """Unpack a file as far as it goes; what is wrong with it, if something is."""
+    """Decompress a file as far as possible; return its issue, or an empty text."""
     left = max(FILES_GAIN * limit, LARGEST_GAIN * path.stat().st_size)
     try:
         with zstd.open(path, "rb") as packed, target.open("wb") as unpacked:
@@ -132,7 +132,7 @@ def kind_of_file(path: Path) -> str:
     start = _first_bytes(path)
     if start.startswith(ZSTD_MAGIC):
         with path.open("rb") as file:
-            start = first_unpacked(file, LONGEST_MAGIC)
+            start = decompress_head(file, LONGEST_MAGIC)
     return next((kind for magic, kind in MAGICS.items() if start.startswith(magic)), "")
 
 
@@ -141,7 +141,7 @@ def is_zstd(path: Path) -> bool:
     return _first_bytes(path).startswith(ZSTD_MAGIC)
 
 
-def what_file_is(path: Path) -> str:
+def describe_file(path: Path) -> str:
     """Describe what a file is, by its content."""
     start = _first_bytes(path)
     if not start:

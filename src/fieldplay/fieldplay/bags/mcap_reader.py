@@ -132,7 +132,7 @@ class McapReader:
                     if message is not None:
                         yield message
                 else:
-                    self._learn(record.op, memoryview(self._content(record)))
+                    self._read_definition(record.op, memoryview(self._content(record)))
             except BROKEN as error:
                 self.issues.append(f"the record at byte {record.offset} is damaged: {error}")
         for number, count in self._strangers.items():
@@ -153,7 +153,7 @@ class McapReader:
         if chunk is not None and self.is_cut:  # behind it some of its indexes may be missing
             unindexed[chunk.offset] = chunk
         for record in unindexed.values():
-            self._look_into(index, record)
+            self._index_chunk(index, record)
         self._introduce(index)
         return {number: index.offsets(number) for number in index.parts if number in self.topics}
 
@@ -251,7 +251,7 @@ class McapReader:
                     if message is not None:
                         yield message
                 else:
-                    self._learn(op, content)
+                    self._read_definition(op, content)
         except BROKEN:
             if record.there == record.length:  # else the file's end is told anyway
                 raise
@@ -281,7 +281,7 @@ class McapReader:
         self.position, self.is_cut = position, is_cut
         del self.issues[issue_count:]
 
-    def _learn(self, op: int, content: memoryview) -> None:
+    def _read_definition(self, op: int, content: memoryview) -> None:
         """Take in a schema, a channel, or what the file says about itself."""
         if op == SCHEMA:
             (number,) = struct.unpack_from("<H", content)
@@ -315,7 +315,7 @@ class McapReader:
             if record.op == MESSAGE:
                 index.add_one(content, OUTSIDE, record.offset)
             else:
-                self._learn(record.op, content)
+                self._read_definition(record.op, content)
         except BROKEN as error:
             self.issues.append(f"the record at byte {record.offset} is damaged: {error}")
 
@@ -329,7 +329,7 @@ class McapReader:
         unindexed.pop(chunk.offset, None)
         index.add(number, entries, chunk.offset)
 
-    def _look_into(self, index: _MessageIndex, chunk: _Record) -> None:
+    def _index_chunk(self, index: _MessageIndex, chunk: _Record) -> None:
         """Index a chunk by what is in it."""
         index.forget(chunk.offset)
         try:
@@ -337,7 +337,7 @@ class McapReader:
                 if op == MESSAGE:
                     index.add_one(content, chunk.offset, offset)
                 else:
-                    self._learn(op, content)
+                    self._read_definition(op, content)
         except BROKEN as error:
             if chunk.there == chunk.length:
                 self.issues.append(f"the record at byte {chunk.offset} is damaged: {error}")
@@ -350,7 +350,7 @@ class McapReader:
                     break
                 try:
                     for op, _, content in records_in(memoryview(self._blocks[block])):
-                        self._learn(op, content)
+                        self._read_definition(op, content)
                 except BROKEN:
                     continue
 

@@ -31,7 +31,7 @@ from fieldplay.bags.bag_topics import (
     kind_of_definition,
     mixed_types,
 )
-from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, decompress_all, what_file_is
+from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, decompress_all, describe_file
 from fieldplay.bags.qos import UNUSABLE, needed_types, store_of_kind
 from fieldplay.bags.storage import (
     MessageOffsets,
@@ -207,7 +207,7 @@ class Parts:
             raise ArchiveError(f"{error.filename}: cannot be read: {error.strerror}") from None
         sizes = [os.fstat(number).st_size for number in self._numbers]
         self._starts = [0, *accumulate(sizes)][:-1]
-        self.what = what_file_is(paths[0])
+        self.what = describe_file(paths[0])
         self.size = sum(sizes)
 
     def read_at(self, offset: int, size: int) -> bytes:

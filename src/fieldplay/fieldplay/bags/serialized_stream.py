@@ -50,8 +50,8 @@ class InvalidValue:
 Judge = Callable[[FieldNumbers], Iterator[InvalidValue]]
 
 
-def all_possible(_: FieldNumbers) -> Iterator[InvalidValue]:
-    """Whatever is finite can be."""
+def accept_all(_: FieldNumbers) -> Iterator[InvalidValue]:
+    """Accept all finite values."""
     yield from ()
 
 
@@ -74,7 +74,7 @@ class TopicNumbers:
         report: Report,
         perhaps: Collection[str] = (),
         covariances: Collection[str] = (),
-        judge: Judge = all_possible,
+        judge: Judge = accept_all,
     ) -> None:
         self.topic = topic
         self.spans = topic.spans
@@ -220,8 +220,8 @@ class Serialized(Record):
             return None
 
 
-def messages_as_they_are(record: Serialized) -> SingleMessages:
-    """SpanMessages of what lies in a bag, byte for byte."""
+def raw_messages(record: Serialized) -> SingleMessages:
+    """SpanMessages of a bag's messages, byte for byte."""
 
     def read(row: int) -> tuple[bytes] | None:
         try:
@@ -257,7 +257,7 @@ class SerializedStream:
         return Serialized(stamp_ns=stamp_ns, msgtype=self.msgtype, load=load, heavy=self._heavy)
 
     def _read(self, index: int) -> Callable[[int], bytes]:
-        """Some at a time: of a rare topic a span may reach over all of the bag, and only a moment is wanted."""
+        """Read some at a time: a span of a rare topic may cover the complete bag, while only a moment is requested."""
         parts: dict[int, list[bytes | None]] = {}
         count = _at_once(self.spans[index])
 
@@ -273,7 +273,7 @@ class SerializedStream:
         return load
 
     def _reader(self, index: int) -> Callable[[int], bytes]:
-        """One by one, when they are wanted."""
+        """Read messages one by one, on request."""
 
         def load(row: int) -> bytes:
             try:

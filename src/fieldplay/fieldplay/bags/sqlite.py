@@ -151,7 +151,7 @@ class SqliteReader:
     def messages(self) -> Iterator[StoredMessage]:
         unusable = 0
         try:
-            self._learn()
+            self._read_topics()
             for number, stamp_ns, data, _ in self._rows():
                 if number not in self.topics or not isinstance(data, bytes) or not isinstance(stamp_ns, int):
                     unusable += 1
@@ -188,7 +188,7 @@ class SqliteReader:
         """By their numbers, so many to a block; no message is read for it."""
         parts: list[NDArray[np.int64]] = [np.zeros((0, 3), np.int64)]
         try:
-            self._learn()
+            self._read_topics()
             rows = self._database.execute(
                 "SELECT topic_id, timestamp, id FROM messages"
                 " WHERE id >= 0 AND typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' ORDER BY id"
@@ -223,7 +223,7 @@ class SqliteReader:
                 raise ArchiveError(f"expected a message in row {offset}, got none")
             yield data
 
-    def _learn(self) -> None:
+    def _read_topics(self) -> None:
         """Take in the topics, and the definitions of their types where the database has them."""
         definitions: dict[str, tuple[str, str]] = {}
         with suppress(*UNREADABLE):

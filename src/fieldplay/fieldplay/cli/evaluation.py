@@ -26,7 +26,7 @@ from fieldplay.cli.arguments import (
     source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import (
     BAG,
@@ -370,7 +370,7 @@ def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path)
     if chosen.tum is not None:
         trajectories = (comparison.pair.estimate.trajectory, comparison.pair.truth.trajectory, comparison.aligned)
         for name, trajectory in zip(TUM_NAMES, trajectories, strict=True):
-            write_whole(folder / name, _tum(trajectory))
+            write_atomically(folder / name, _tum(trajectory))
 
 
 def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
@@ -380,7 +380,9 @@ def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
         draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.png_of
-        write_whole(chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons))
+        write_atomically(
+            chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons)
+        )
 
 
 def _tum(trajectory: Trajectory) -> bytes:

@@ -66,7 +66,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Topics into files."""
-    from fieldplay.core.atomic_output import whole
+    from fieldplay.core.atomic_output import atomic_output
     from fieldplay.export.folder import as_json, feeds_to_export, write_topics
     from fieldplay.topics.plain_bag_topics import warnings_of_chosen
 
@@ -78,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
         archive = data.archive
         try:
             feeds = feeds_to_export(archive, selection, types, what=what, watch=_progress)
-            with whole(chosen.out, is_folder=True) as folder:
+            with atomic_output(chosen.out, is_folder=True) as folder:
                 topics = list(make(feeds, folder))
                 write_topics(folder, topics)
         finally:

@@ -7,7 +7,7 @@ import cv2
 
 from fieldplay.cli.arguments import add_archive, add_overwrite, open_archive, require_output_file
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
 from fieldplay.projection.motion import AUTO
 from fieldplay.projection.overlays import ColourScale, overlay
@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
             result.image.pixels, result.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
         )
         bar(1.0, 4)
-    write_whole(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
+    write_atomically(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
     for line in lines_of(result, str(chosen.out)):
         print_line(line)
     return 0

@@ -65,8 +65,8 @@ class Partial:
 
 
 @contextmanager
-def whole(out: Path, *, is_folder: bool = False) -> Iterator[Path]:
-    """A path to write to, which takes the place of OUT at the end; UserError where it cannot be written.
+def atomic_output(out: Path, *, is_folder: bool = False) -> Iterator[Path]:
+    """A temporary path to write to, which replaces OUT at the end; UserError where it cannot be written.
 
     A file that stands at OUT is replaced, a folder never.
     """
@@ -86,9 +86,9 @@ def whole(out: Path, *, is_folder: bool = False) -> Iterator[Path]:
         raise  # another file than OUT, which the error names
 
 
-def write_whole(out: Path, data: bytes) -> None:
-    """Put a file in its place, and the folders that it needs; where that fails nothing is left of either."""
-    with whole(out) as path:
+def write_atomically(out: Path, data: bytes) -> None:
+    """Write a file and the folders that it needs; on failure nothing is left of either."""
+    with atomic_output(out) as path:
         path.write_bytes(data)
 
 
@@ -122,11 +122,11 @@ def _stale_outputs(target: Path, kind: str) -> Iterator[Path]:
     pattern = str(_sibling_path(Path(glob.escape(str(target))), kind, "*"))
     for path in map(Path, glob.glob(pattern)):
         pid = path.name.rpartition("-")[2].partition(".")[0]
-        if pid.isdecimal() and not _lives(int(pid)) and not _is_locked(path):
+        if pid.isdecimal() and not _is_running(int(pid)) and not _is_locked(path):
             yield path
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Whether another process has this id; where ids start anew, as in containers, an own one may be an old one."""
     if pid == os.getpid():
         return False

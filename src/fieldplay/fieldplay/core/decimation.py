@@ -81,7 +81,7 @@ class Decimator(Generic[Item]):
         return items
 
 
-def middle_of(stamp_ns: Sequence[int]) -> int:
+def middle_index(stamp_ns: Sequence[int]) -> int:
     """The index of the time nearest to the middle between the first and the last."""
     middle = (stamp_ns[0] + stamp_ns[-1]) // 2
     return min(range(len(stamp_ns)), key=lambda index: abs(stamp_ns[index] - middle))

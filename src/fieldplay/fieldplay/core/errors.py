@@ -20,7 +20,7 @@ def pluralize(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def nearest(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
+def closest_name(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
     """The known name that may have been meant, capitals aside; "" where none is near."""
     by_plain = {each.lower(): each for each in reversed(list(known))}
     matches = difflib.get_close_matches(name.lower(), by_plain, n=1, cutoff=cutoff)
@@ -29,7 +29,7 @@ def nearest(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
 
 def unknown_name(name: str, known: Collection[str], *, what: str, owner: str) -> str:
     """A message about a name that does not exist: the nearest one, or all there are."""
-    near = nearest(name, known)
+    near = closest_name(name, known)
     hint = f": did you mean '{near}'?" if near else f"; it has {', '.join(sorted(known)) or 'none'}"
     return f"{owner} has no {what} '{name}'{hint}"
 

@@ -161,8 +161,8 @@ def count_text(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
-def many(count: int, noun: str) -> str:
-    """A count with its noun."""
+def count_noun(count: int, noun: str) -> str:
+    """A count with grouped digits and its noun."""
     plural = "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
     return f"{count_text(count)} {noun}{'' if count == 1 else plural}"
 

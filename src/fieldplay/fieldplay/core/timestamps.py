@@ -146,7 +146,7 @@ def time_text(stamp_ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z ({seconds}.{rest:09d})"
 
 
-def distance_text(stamp_ns: int, other_ns: int, other: str) -> str:
+def time_difference_text(stamp_ns: int, other_ns: int, other: str) -> str:
     """How far a time is from another, in words."""
     gap_s = (stamp_ns - other_ns) / NS_PER_S
     return f"{abs(gap_s):.6f} s {'after' if gap_s > 0 else 'before'} {other}" if gap_s else f"at {other}"

@@ -24,11 +24,11 @@ from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, spec_from_fil
 from fieldplay.io.containers import (
     Files,
     ListedFiles,
-    how_to_unpack,
     is_packed,
     list_once,
     open_files,
     open_joined,
+    unpack_hint,
 )
 
 DATASETS = "datasets"
@@ -186,7 +186,7 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
     if named:
         called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
-    hint = how_to_unpack(path, names) or "--dataset names one"
+    hint = unpack_hint(path, names) or "--dataset names one"
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
 
 

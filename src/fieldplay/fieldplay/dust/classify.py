@@ -52,8 +52,8 @@ CLOUD_NEIGHBOURS = 2  # of the six around a return that are suspect too where it
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Counted:
-    """How many returns of each outcome the last scans had (m, OUTCOMES), at their times (m,), and where all began."""
+class CountWindow:
+    """Counts of each outcome in the last scans (m, OUTCOMES), at their times (m,), and the time of the first scan."""
 
     first_ns: int
     stamp_ns: NDArray[np.int64]
@@ -106,8 +106,8 @@ class AirReport:
 
 
 def update_rates(
-    settings: IntegritySettings, before: Counted | None, stamp_ns: NDArray[np.int64], *, counts: Counts
-) -> tuple[FlagRates, list[AirReport], Counted]:
+    settings: IntegritySettings, before: CountWindow | None, stamp_ns: NDArray[np.int64], *, counts: Counts
+) -> tuple[FlagRates, list[AirReport], CountWindow]:
     """The rates at further scans with counts (n, OUTCOMES), and a report for each report_s that started."""
     first_ns = int(stamp_ns[0]) if before is None else before.first_ns
     old = np.zeros(0, np.int64) if before is None else before.stamp_ns
@@ -121,7 +121,7 @@ def update_rates(
     due = np.diff(number, prepend=number[:1])[len(old[-1:]) :] > 0
     reports = [_report(settings, fractions, row, int(stamp_ns[row])) for row in np.flatnonzero(due).tolist()]
     in_window = times > times[-1] - window_ns
-    return fractions, reports, Counted(first_ns=first_ns, stamp_ns=times[in_window], counts=all_counts[in_window])
+    return fractions, reports, CountWindow(first_ns=first_ns, stamp_ns=times[in_window], counts=all_counts[in_window])
 
 
 def air_verdict(settings: IntegritySettings, in_front: float, isolated: float, *, judged: int) -> str:
@@ -176,7 +176,7 @@ def steadiness(settings: IntegritySettings, scans: Scans, requested: Flags) -> N
     return result
 
 
-def often_there(settings: IntegritySettings, scans: Scans, requested: Flags) -> Flags:
+def is_recurrent(settings: IntegritySettings, scans: Scans, requested: Flags) -> Flags:
     """Those returns of the last n scans that are asked for (n, k) and were met before, at most a step aside.
 
     A post thinner than the step of the beams is missed by most scans, and cannot be traced. Where too few scans were
@@ -258,7 +258,7 @@ class IntegrityState:
 
     past: Scans
     suspect: Array
-    counted: Counted
+    count_window: CountWindow
 
     @property
     def last(self) -> Scans:
@@ -300,18 +300,18 @@ def integrity_from_scans(
     radar = _suspicion(settings, scans, nearest_at(settings, views, scans.stamp_ns), mounting=mounting)
     suspect = np.where(met, radar.in_front, np.nan).astype(np.float64)
     in_cloud = _in_cloud(scans, suspect, state)
-    alone = met & ~in_cloud & _alone(settings, scans, state)
+    alone = met & ~in_cloud & _is_isolated(settings, scans, state)
     whole = scans if state is None else concatenate_scans(state.past, scans)
     steady = steadiness(settings, whole, radar.in_front | alone)
-    alone &= ~often_there(settings, whole, alone)
+    alone &= ~is_recurrent(settings, whole, alone)
     outcomes = _outcomes(met, radar, alone, steady=steady, in_cloud=in_cloud)
     counts = np.stack([(outcomes == kind).sum(axis=1) for kind in range(OUTCOMES)], axis=1)
     counts[:, NO_RETURN] = np.isposinf(scans.ranges_m).sum(axis=1)
     fractions, reports, counted = update_rates(
-        settings, None if state is None else state.counted, scans.stamp_ns, counts=counts
+        settings, None if state is None else state.count_window, scans.stamp_ns, counts=counts
     )
     past = whole.only(slice(-settings.trace_scans, None))
-    after = IntegrityState(past=past, suspect=suspect[-1:], counted=counted)
+    after = IntegrityState(past=past, suspect=suspect[-1:], count_window=counted)
     return Integrity(outcomes=outcomes, rates=fractions, reports=reports, last=after)
 
 
@@ -334,7 +334,7 @@ def _comparable(settings: IntegritySettings, seen: RadarCoverage) -> Flags:
     return np.asarray((seen.above_m >= -settings.below_m) & (seen.above_m <= settings.above_m), bool)
 
 
-def _alone(settings: IntegritySettings, scans: Scans, state: IntegrityState | None) -> Flags:
+def _is_isolated(settings: IntegritySettings, scans: Scans, state: IntegrityState | None) -> Flags:
     """Returns nearer by isolated_m than their neighbours in the scan and in the one before; NaN tells nothing."""
     ranges = scans.ranges_m
     last = None if state is None else state.last

@@ -48,8 +48,8 @@ class SensorIntegrity(Computation):
 
     name = "sensor_integrity"
     each = "lasers"
-    remembers = True
-    asks_links = True
+    is_stateful = True
+    needs_links = True
     settings = (
         Setting("frame_prefix", "", "put before the base's name"),
         Setting("frame", "base_link", "a frame whose z axis points up"),
@@ -85,9 +85,9 @@ class SensorIntegrity(Computation):
 
     def step(self, name: str, record: Record) -> OutputRecords:
         if isinstance(record, Clouds):
-            self._see(record)
+            self._add_clouds(record)
         elif isinstance(record, LaserScans):
-            self._waiting.append(self._sound(record))
+            self._waiting.append(self._valid_scans(record))
         else:
             raise TypeError(f"expected scans of a laser or clouds of a radar, got {type(record).__name__}")
         if self._mounting is None and self._waiting and RADAR in self.frames:
@@ -95,7 +95,7 @@ class SensorIntegrity(Computation):
         while self._mounting is not None and self._waiting:
             yield from self._judge(self._waiting.popleft(), self._mounting)
 
-    def _see(self, clouds: Clouds) -> None:
+    def _add_clouds(self, clouds: Clouds) -> None:
         """Add revolutions; a damaged one is reported by `_points`."""
         points = [(row, self._points(clouds, row)) for row in range(len(clouds))]
         seen = [(row, xyz) for row, xyz in points if xyz is not None]
@@ -110,7 +110,7 @@ class SensorIntegrity(Computation):
             return None
         return np.stack([points[axis].astype(np.float32) for axis in "xyz"], axis=-1).astype(np.float64)
 
-    def _sound(self, scans: LaserScans) -> LaserScans:
+    def _valid_scans(self, scans: LaserScans) -> LaserScans:
         """Those scans that have beams with a step between them."""
         with np.errstate(divide="ignore", invalid="ignore"):
             good: NDArray[np.bool_] = np.isfinite(scans.angle_min_rad) & np.isfinite(1.0 / scans.angle_increment_rad)

@@ -63,8 +63,8 @@ def model_from_text(text: str) -> UrdfModel:
     name = robot.get("name", "")
     links = tuple(_Named(link).name for link in robot.findall("link"))
     joints = [_joint(element) for element in robot.findall("joint")]
-    _no_twins("link", links)
-    _no_twins("joint", [joint.name for joint in joints])
+    _require_unique("link", links)
+    _require_unique("joint", [joint.name for joint in joints])
     root = _root(links, joints)
     _check_mimics(joints)
     ordered = tuple(_from_root(root, joints))
@@ -152,7 +152,7 @@ def _mimic(named: _Named) -> Mimic:
     return Mimic(named.text("mimic", "joint"), multiplier, offset)
 
 
-def _no_twins(what: str, names: Sequence[str]) -> None:
+def _require_unique(what: str, names: Sequence[str]) -> None:
     twins = [name for name, count in Counter(names).items() if count > 1]
     if twins:
         raise ValueError(f"the {what} '{twins[0]}' is there more than once")

@@ -34,7 +34,7 @@ ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, s
 ZIP_START = b"PK\x03\x04"
 
 
-def how_to_unpack(path: Path, names: Sequence[str]) -> str:
+def unpack_hint(path: Path, names: Sequence[str]) -> str:
     """What to do where a path holds nothing but packed files, by the names in it; nothing said where it holds none."""
     for name in names:
         quoted_path = shlex.quote(str(path / name if path.is_dir() else path))
@@ -219,7 +219,7 @@ class ZipFiles(Files):
             self._zip = known or ZipDirectory(path)
         except ZIP_ERRORS as error:
             cut = "; the zip is cut off or damaged" if starts_as_zip(path) else ""
-            hint = how_to_unpack(path, [path.name]) if not cut else ""
+            hint = unpack_hint(path, [path.name]) if not cut else ""
             raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}{hint and '; ' + hint}") from None
         self.path = path
         for name in self._zip.unsafe:

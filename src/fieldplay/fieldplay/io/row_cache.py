@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.io.csv_dialect import Dialect
-from fieldplay.io.spill_file import ScratchFile
+from fieldplay.io.spill_file import SpillFile
 
 SHOWN = 40  # characters of a faulty text that a message shows
 HELD_BYTES = 1 << 23  # of the rows of all tables of an archive; the others go to a file
@@ -146,9 +146,9 @@ class RowCache:
         self._lock = threading.Lock()
 
     @cached_property
-    def file(self) -> ScratchFile:
+    def file(self) -> SpillFile:
         """Where the rows are that memory has no room for; OSError where no file can be."""
-        return ScratchFile()
+        return SpillFile()
 
     def add(self, rows: TableRows) -> int | None:
         """Keep some rows; return their index, or None where there is no room."""

@@ -8,14 +8,14 @@ import weakref
 FOLDERS = ("/var/tmp",)  # before the usual folder for temporary files, which may be memory
 
 
-class ScratchFile:
+class SpillFile:
     """Bytes that are added at the end and read from anywhere, by several threads; OSError where there is no room.
 
     It takes no more than a share of the room that is free when it is made.
     """
 
     def __init__(self, fraction: float = 0.5) -> None:
-        folder = scratch_folder()
+        folder = spill_folder()
         with tempfile.TemporaryFile(prefix="fieldplay-", dir=folder) as file:
             self._descriptor = os.dup(file.fileno())
         self.close = weakref.finalize(self, os.close, self._descriptor)
@@ -37,7 +37,7 @@ class ScratchFile:
         return os.pread(self._descriptor, size, offset)
 
 
-def scratch_folder() -> str:
+def spill_folder() -> str:
     """Where large temporary files go: as TMPDIR says, else to a disk."""
     if "TMPDIR" in os.environ:
         return tempfile.gettempdir()

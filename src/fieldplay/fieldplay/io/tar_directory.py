@@ -19,7 +19,7 @@ from typing import IO
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.file_names import NameTable
 from fieldplay.io.seekable_zip import is_outside_archive
-from fieldplay.io.spill_file import ScratchFile
+from fieldplay.io.spill_file import SpillFile
 
 PART = re.compile(r"(?P<whole>.+\.(?:tar(?:\.[a-z0-9]{1,4})?|tgz|tbz2?|txz))\.(?P<number>\d{2,3})", re.IGNORECASE)
 PACKED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz"}  # how files begin that are packed
@@ -37,7 +37,7 @@ class TarDirectory:
     """
 
     def __init__(self, path: Path) -> None:
-        self._scratch: ScratchFile | None = None
+        self._scratch: SpillFile | None = None
         self._file: IO[bytes] | None = None
         self._locations: dict[str, tuple[int, int]] = {}
         self.cut = ""
@@ -98,7 +98,7 @@ class TarDirectory:
                 yield member.name, (member.offset_data, member.size)
 
     def _unpack(self, parts: list[Path]) -> Iterator[tuple[str, tuple[int, int]]]:
-        self._scratch = ScratchFile()
+        self._scratch = SpillFile()
         with io.BufferedReader(_Joined(parts), CHUNK) as packed, tarfile.open(fileobj=packed, mode="r|*") as tar:
             for member in self._members(tar):
                 source, offset = tar.extractfile(member), self._scratch.size

@@ -29,8 +29,8 @@ from fieldplay.kinematics.planar_odometry import (
     integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import (
+    PathGrowth,
     PathLimits,
-    PathThinner,
     ThinnedPath,
     extend_path,
     joints_of,
@@ -38,7 +38,7 @@ from fieldplay.kinematics.pose_records import (
     paths_record,
     transforms_record,
 )
-from fieldplay.kinematics.robots import UNKNOWN_VARIANCE, of_joints, planar_transforms
+from fieldplay.kinematics.robots import UNKNOWN_VARIANCE, joint_values, planar_transforms
 from fieldplay.messages.records import Record
 
 RAD_S_PER_RPM = 2 * math.pi / 60
@@ -181,7 +181,7 @@ def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
 class AckermannState:
     """Where the odometry stands: the reckoning, the rear wheels' last rates (2,) and angles (2,), and the trail."""
 
-    reckoning: OdometryState
+    odometry: OdometryState
     wheel_rates: Array
     turned: Array
     path: ThinnedPath
@@ -195,7 +195,7 @@ class AckermannDrive(PlanarOdometry[AckermannState]):
     """
 
     joint_transforms: Array
-    growths: list[PathThinner]
+    growths: list[PathGrowth]
 
 
 def ackermann_odometry_from_joints(
@@ -208,7 +208,7 @@ def ackermann_odometry_from_joints(
 ) -> AckermannDrive:
     """Odometry from rates (n, 2) of the rear wheels and steering angles (n,) at times (n,), from where it stood on."""
     base, errors = settings.base, settings.errors
-    start = None if before is None else before.reckoning
+    start = None if before is None else before.odometry
     before_m_s = 0.0 if start is None else float(start.twist[0])
     speeds = speeds_from_wheels(base, errors, wheel_rates, before_m_s=before_m_s)
     twists, covariances = twists_from_wheels(base, errors, speeds, steering=steering)
@@ -226,7 +226,7 @@ def ackermann_odometry_from_joints(
         twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
         joint_transforms=joint_transforms_from_angles(base, turned, steering),
         growths=growths,
-        last=AckermannState(reckoning=planar.last, wheel_rates=wheel_rates[-1], turned=turned[-1], path=path),
+        last=AckermannState(odometry=planar.last, wheel_rates=wheel_rates[-1], turned=turned[-1], path=path),
     )
 
 
@@ -239,8 +239,8 @@ def wheels_of_joints(names: Sequence[str], positions: Array, velocities: Array) 
     """Rates (n, 2) of the rear wheels and steering angles (n,) among all joints' (n, k), all of them numbers."""
     if positions.shape[-1] != len(names) or velocities.shape[-1] != len(names):
         raise ValueError(f"expected a position and a velocity for each of {len(names)} joints, got fewer or more")
-    wheel_rates = of_joints(names, velocities, REAR_WHEELS)
-    steering = of_joints(names, positions, STEERING)[..., 0]
+    wheel_rates = joint_values(names, velocities, REAR_WHEELS)
+    steering = joint_values(names, positions, STEERING)[..., 0]
     if not np.isfinite(wheel_rates).all() or not np.isfinite(steering).all():
         raise ValueError("expected numbers for the wheels' rates and the steering angle, got some that are none")
     return wheel_rates, steering
@@ -255,7 +255,7 @@ def _wheel_angles(
     if before is None:
         earlier_ns, earlier, start = int(stamp_ns[0]), wheel_rates[0], np.zeros(2)
     else:
-        earlier_ns, earlier, start = before.reckoning.stamp_ns, before.wheel_rates, before.turned
+        earlier_ns, earlier, start = before.odometry.stamp_ns, before.wheel_rates, before.turned
     durations = np.minimum(np.diff(stamp_ns, prepend=earlier_ns) / NS_PER_S, longest_s)
     held = (wheel_rates + np.concatenate([earlier[None], wheel_rates[:-1]])) / 2
     angles: Array = np.cumsum(np.concatenate([start[None], held * durations[:, None]]), axis=0)[1:]
@@ -267,7 +267,7 @@ class AckermannOdometry(Computation):
 
     name = "ackermann_odometry"
     publishes_joint_tf = True
-    remembers = True
+    is_stateful = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("frame", "odom", "frame of the odometry"),

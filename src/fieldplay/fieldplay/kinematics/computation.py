@@ -115,8 +115,8 @@ class Computation(ABC):
     name: ClassVar[str]
     settings: ClassVar[tuple[Setting, ...]]
     each: ClassVar[str] = ""
-    remembers: ClassVar[bool] = False  # what came before, so that it starts anew where time jumps back
-    asks_links: ClassVar[bool] = False
+    is_stateful: ClassVar[bool] = False  # what came before, so that it starts anew where time jumps back
+    needs_links: ClassVar[bool] = False
     publishes_joint_tf: ClassVar[bool] = False  # its frames on tf follow from joint states alone, the odometry's apart
     inputs: Sequence[Input]
     outputs: Sequence[Output]
@@ -168,7 +168,7 @@ class Computation(ABC):
         return [self.setting_values["frame_prefix"] + child for child in self.setting_values["child_frames"]]
 
     @classmethod
-    def several(cls, settings: Mapping[str, Any]) -> "list[Computation]":
+    def create_all(cls, settings: Mapping[str, Any]) -> "list[Computation]":
         """All that settings ask for."""
         if not cls.each:
             return [cls(settings)]

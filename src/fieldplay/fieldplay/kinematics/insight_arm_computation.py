@@ -45,7 +45,7 @@ from fieldplay.kinematics.insight_arm import (
     tool_pose,
 )
 from fieldplay.kinematics.pose_records import pose_record, transforms_record, with_positions
-from fieldplay.kinematics.robots import of_joints
+from fieldplay.kinematics.robots import joint_values
 from fieldplay.messages import records
 
 Codes = NDArray[np.uint8]
@@ -144,7 +144,7 @@ def codes_of_states(*states: int | None) -> Codes:
 
 def angles_of_joints(names: Sequence[str], positions: Array) -> Array:
     """The arm's joints (..., 4) among all (..., k), by their names."""
-    return of_joints(names, positions, JOINTS)
+    return joint_values(names, positions, JOINTS)
 
 
 def tcp_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array:
@@ -250,17 +250,17 @@ class ArmReading:
         return values[self.states[name].indices_at(leaves_ns)]
 
 
-def straight(model: LanderModel, rows: ArmRows) -> Array:
+def straight_tcp(model: LanderModel, rows: ArmRows) -> Array:
     """The active tool (n, 4, 4), the arm not bent."""
     return tcp_from_joints(model, rows.angles, rows.tools)
 
 
-def bent(model: LanderModel, rows: ArmRows) -> Array:
+def bent_tcp(model: LanderModel, rows: ArmRows) -> Array:
     """The active tool (n, 4, 4) of the arm that bends."""
     return bent_tcp_from_joints(model, rows.angles, rows.tools, phases=rows.phases)
 
 
-def frames(model: LanderModel, rows: ArmRows) -> Array:
+def arm_frames(model: LanderModel, rows: ArmRows) -> Array:
     """All frames in their parents (n, frames, 4, 4)."""
     return frames_from_joints(model, rows.angles, rows.tools)
 
@@ -311,16 +311,16 @@ class InsightArmTcp(Computation):
         else:
             rows = self._reading.rows(record, self.warn)
             if name == POTS:
-                yield from self._poses(self._pot, rows, straight)
+                yield from self._poses(self._pot, rows, straight_tcp)
             else:
                 yield from self._by_encoders(rows)
 
     def _by_encoders(self, rows: ArmRows) -> OutputRecords:
-        for output, poses in self._poses(self._tcp, rows, straight):
+        for output, poses in self._poses(self._tcp, rows, straight_tcp):
             yield output, poses
-            yield from self._poses(self._bent, rows, bent)
+            yield from self._poses(self._bent, rows, bent_tcp)
             yield from self._compare(0, poses)
-        transforms = self._reading.compute_rows(rows, frames, (len(self.children), *POSE_SHAPE))
+        transforms = self._reading.compute_rows(rows, arm_frames, (len(self.children), *POSE_SHAPE))
         yield ON_TF, transforms_record(*self._edges, rows.stamp_ns, transforms)
 
     def _poses(self, output: Output, rows: ArmRows, compute: Compute) -> OutputRecords:

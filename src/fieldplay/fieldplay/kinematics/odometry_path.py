@@ -16,8 +16,8 @@ from fieldplay.kinematics.computation import (
 )
 from fieldplay.kinematics.pose_records import (
     Indices,
+    PathGrowth,
     PathLimits,
-    PathThinner,
     ThinnedPath,
     extend_path,
     odometry_of,
@@ -37,7 +37,7 @@ class PathState:
 
 def path_from_poses(
     limits: PathLimits, before: PathState | None, stamp_ns: Indices, poses: Array
-) -> tuple[list[PathThinner], PathState]:
+) -> tuple[list[PathGrowth], PathState]:
     """Extend the path by poses (n, 7), n > 0, as x, y, z and a quaternion; return its growth and the new state.
 
     A pose that is not finite is refused.
@@ -56,7 +56,7 @@ class OdometryPath(Computation):
     """The path of odometry, on path: as few poses as are needed to see it."""
 
     name = "odometry_path"
-    remembers = True
+    is_stateful = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("odometry", "odom", "the topic whose poses make the path"),

@@ -104,10 +104,10 @@ REAL_TIME = IntegrationLimits()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reckoned:
-    """What dead reckoning gave for n rows: poses (n, 3) as x, y, yaw, their covariances (n, 3, 3), and its end.
+class IntegratedOdometry:
+    """The result of dead reckoning for n rows: poses (n, 3) as x, y, yaw, covariances (n, 3, 3), and the last state.
 
-    `lengths_m` (n,) is how long the way to each pose was from the one before, backwards as forwards.
+    `lengths_m` (n,) is the distance to each pose from the one before, backwards as forwards.
     """
 
     poses: Array
@@ -147,7 +147,7 @@ def integrate_odometry(
     twist_covariances: Array,
     *,
     stepping: IntegrationLimits = REAL_TIME,
-) -> Reckoned:
+) -> IntegratedOdometry:
     """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
 
     Times must not run back: start anew there.
@@ -167,7 +167,7 @@ def integrate_odometry(
     path = path_from_displacements(steps.displacements, start.pose)
     covariances, error_sum = _covariances(start.error_sum, path, steps.covariances)
     last = OdometryState(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
-    return Reckoned(poses=path[1:], covariances=covariances, lengths_m=steps.lengths_m, last=last)
+    return IntegratedOdometry(poses=path[1:], covariances=covariances, lengths_m=steps.lengths_m, last=last)
 
 
 def _arcs(held: Array, durations: Array, covariances: Array, *, longest_s: float) -> _Steps:

@@ -78,7 +78,7 @@ class ThinnedPath:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PathThinner:
+class PathGrowth:
     """States of a path, one for each pose added to it: the poses of `points` as far as `first`, then one more each.
 
     `first` is a count of poses, from 1 on.
@@ -95,7 +95,7 @@ class PathThinner:
 
 def extend_path(
     before: ThinnedPath | None, limits: PathLimits, *, stamp_ns: Indices, poses: Array, lengths_m: Array
-) -> tuple[list[PathThinner], ThinnedPath]:
+) -> tuple[list[PathGrowth], ThinnedPath]:
     """Extend a path by rows at times (n,), with poses (n, 3 or 7) and distances (n,) to each; return its growth too."""
     path = before or ThinnedPath()
     travelled = np.cumsum(np.concatenate([[path.travelled_m], lengths_m]))[1:]
@@ -113,7 +113,7 @@ def extend_path(
             continue
         first = len(points.stamp_ns) + 1
         points, fresh = points.and_then(fresh.only(slice(room))), fresh.only(slice(room, None))
-        growths.append(PathThinner(points=points, first=first))
+        growths.append(PathGrowth(points=points, first=first))
     return growths, ThinnedPath(points=points, travelled_m=float(travelled[-1]), cell=int(cells[-1]), level=level)
 
 
@@ -167,7 +167,7 @@ def odometry_record(odometry: PlanarOdometry[object]) -> records.Odometry:
     )
 
 
-def paths_record(growths: Sequence[PathThinner]) -> records.Paths:
+def paths_record(growths: Sequence[PathGrowth]) -> records.Paths:
     """The growth of a path: one row for each pose added to it, at its time."""
     counts = [np.arange(growth.first, len(growth.points.stamp_ns) + 1) for growth in growths]
     return records.Paths(

@@ -78,8 +78,8 @@ def arm_from_settings(settings: Mapping[str, Any]) -> list[DhRow]:
     return [DhRow(alpha=float(np.radians(alpha)), a=float(a), d=float(d)) for alpha, a, d in rows]
 
 
-def of_joints(names: Sequence[str], values: Array, requested: Sequence[str]) -> Array:
-    """The values (..., len(wanted)) of some joints among all (..., k), by their names."""
+def joint_values(names: Sequence[str], values: Array, requested: Sequence[str]) -> Array:
+    """The values (..., len(requested)) of some joints among all (..., k), by name."""
     missing = [name for name in requested if name not in names]
     if missing:
         raise ValueError(f"expected the joints {list(requested)}, got none of the name {missing[0]}")
@@ -88,7 +88,7 @@ def of_joints(names: Sequence[str], values: Array, requested: Sequence[str]) -> 
 
 def wheel_poses_from_joints(base: SteeredBase, names: Sequence[str], positions: Array) -> Array:
     """base_T_wheel (..., 4, 4, 4) from the joints drive_1..4 and steer_1..4."""
-    return wheel_poses_from_angles(base, of_joints(names, positions, STEERS), of_joints(names, positions, DRIVES))
+    return wheel_poses_from_angles(base, joint_values(names, positions, STEERS), joint_values(names, positions, DRIVES))
 
 
 def wheel_odometry_from_wheels(
@@ -213,7 +213,7 @@ class WheelOdometry(Computation):
     """Odometry of four steered wheels on wheels/odom and tf, from angles and speeds of one time."""
 
     name = "wheel_odometry"
-    remembers = True
+    is_stateful = True
     settings = (
         PREFIX,
         Setting("frame", "odom", "frame of the odometry"),
@@ -253,8 +253,8 @@ class WheelOdometry(Computation):
         if len(joints) < len(of_speeds):
             of_speeds = of_speeds.only(np.isin(of_speeds.stamp_ns, joints.stamp_ns))
         speeds, velocities = with_velocities(of_speeds)
-        steering = np.ascontiguousarray(of_joints(joints.names, positions, STEERS))
-        rim_speeds = np.ascontiguousarray(of_joints(speeds.names, velocities, DRIVES))
+        steering = np.ascontiguousarray(joint_values(joints.names, positions, STEERS))
+        rim_speeds = np.ascontiguousarray(joint_values(speeds.names, velocities, DRIVES))
         self.follow(joints.stamp_ns)
         odometry = wheel_odometry_from_wheels(
             self._base, self._state, joints.stamp_ns, steering=steering, rim_speeds=rim_speeds,
@@ -280,7 +280,7 @@ class ArmTcp(Computation):
 
     name = "arm_tcp"
     publishes_joint_tf = True
-    remembers = True  # whether the arm stands
+    is_stateful = True  # whether the arm stands
     settings = (
         Setting("arm", "arm", "name of the arm, before its topics"),
         PREFIX,

@@ -156,7 +156,7 @@ class SkidSteerState:
     """Where the odometry stands: the latest rates of the sides, and the reckoning once both are known."""
 
     held: ZeroOrderHold
-    reckoning: OdometryState | None = None
+    odometry: OdometryState | None = None
 
 
 def skid_steer_odometry_from_wheels(
@@ -166,7 +166,7 @@ def skid_steer_odometry_from_wheels(
 
     Rates (n, 2) are those of the sides at times (n,), NaN where a row has none of a side.
     """
-    held_before, reckoning = (None, None) if before is None else (before.held, before.reckoning)
+    held_before, reckoning = (None, None) if before is None else (before.held, before.odometry)
     rates, held = hold_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
     known = np.isfinite(rates).all(axis=1) & np.isfinite(wheel_rates).any(axis=1)
     stamps, rates = stamp_ns[known], rates[known]
@@ -182,7 +182,7 @@ def skid_steer_odometry_from_wheels(
         twists=twists,
         pose_covariances=covariance_from_planar(pose_covariances, UNKNOWN_VARIANCE),
         twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
-        last=SkidSteerState(held=held, reckoning=reckoning),
+        last=SkidSteerState(held=held, odometry=reckoning),
     )
 
 
@@ -205,7 +205,7 @@ class SkidSteerOdometry(Computation):
     """
 
     name = "skid_steer_odometry"
-    remembers = True
+    is_stateful = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("frame", "odom", "frame of the odometry"),

@@ -219,10 +219,10 @@ def _batteries(record: records.Batteries, stream: StreamSpec) -> Bytes:
 def _laser_scans(record: records.LaserScans, stream: StreamSpec) -> Bytes:
     counts = np.unique(record.count)
     if len(counts) > 1:
-        raise ValueError(f"expected scans of one length, got {counts.tolist()}: see parts_of_one_size")
+        raise ValueError(f"expected scans of one length, got {counts.tolist()}: see group_by_size")
     has_intensities = _has_intensities(record)
     if has_intensities.any() and not has_intensities.all():
-        raise ValueError("expected scans that all have intensities, or none: see parts_of_one_size")
+        raise ValueError("expected scans that all have intensities, or none: see group_by_size")
     columns = {"ranges": record.ranges_m, "intensities": record.intensities if has_intensities.any() else None}
     lengths = {name: int(counts.sum()) for name, values in columns.items() if values is not None}
     data, rows = stamped_rows(stream.type, record, stream.frame, lengths)
@@ -244,7 +244,7 @@ def _has_intensities(record: records.LaserScans) -> NDArray[np.bool_]:
     return np.asarray(~np.isnan(record.intensities).all(axis=1), bool)
 
 
-def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
+def group_by_size(record: records.Record) -> list[NDArray[np.intp]]:
     """The rows of a record, parted by the size of their messages; each part is encoded on its own."""
     if isinstance(record, records.Diagnostics):
         return [np.flatnonzero(record.state_index == index) for index in np.unique(record.state_index)]
@@ -261,7 +261,7 @@ def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
 def _transforms(record: records.Transforms, stream: StreamSpec) -> Bytes:
     known = np.ones(len(record.children), bool) if record.known is None else record.known[:1].all(axis=0)
     if record.known is not None and (record.known != known).any():
-        raise ValueError("expected rows with the same frames: see parts_of_one_size")
+        raise ValueError("expected rows with the same frames: see group_by_size")
     columns = np.flatnonzero(known).tolist()
     texts: dict[str, Constant] = {"transforms": len(columns)}
     for index, column in enumerate(columns):
@@ -298,7 +298,7 @@ def _markers(record: records.Markers, stream: StreamSpec) -> Bytes:
 def _diagnostics(record: records.Diagnostics, stream: StreamSpec) -> Bytes:
     indices = np.unique(record.state_index)
     if len(indices) > 1:
-        raise ValueError(f"expected rows in one state, got {len(indices)}: see parts_of_one_size")
+        raise ValueError(f"expected rows in one state, got {len(indices)}: see group_by_size")
     states = record.states[indices[0]] if len(indices) else ()
     texts: dict[str, Constant] = {"status": len(states)}
     for i, state in enumerate(states):

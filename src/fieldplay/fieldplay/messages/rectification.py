@@ -110,7 +110,7 @@ class Rectification:
 
     def pixels(self, data: bytes | Pixels) -> Pixels:
         """A picture, as its file or its pixels, rectified."""
-        image, encoding = image_of_image(data)
+        image, encoding = array_and_encoding(data)
         if encoding == "16UC1" and not isinstance(data, Pixels):
             encoding = "mono16"
         pixels = np.ascontiguousarray(self.image(image))
@@ -119,8 +119,8 @@ class Rectification:
         return Pixels(height=height, width=width, encoding=encoding, step=len(flat) // height, data=flat)
 
 
-def image_of_image(data: bytes | Pixels) -> tuple[Image, str]:
-    """A picture as an array and its encoding: grey and depth as they are, all else as bgr8."""
+def array_and_encoding(data: bytes | Pixels) -> tuple[Image, str]:
+    """An image as an array and its encoding: grey and depth as they are, all else as bgr8."""
     if isinstance(data, Pixels):
         if data.encoding in PLAIN and not data.is_bigendian:
             kind, channels = SHAPES[data.encoding]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay.bags.serialized_stream import Serialized, SerializedStream
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.timestamps import NS_PER_S, distance_text, time_of_text, time_text
+from fieldplay.core.timestamps import NS_PER_S, time_difference_text, time_of_text, time_text
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.extrinsics import transform_from_published
@@ -180,7 +180,7 @@ def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: 
     rows = nearest_rows(sensor.stream, stamp_ns, count + TRIED)
     near = [row for row in rows if abs(row.stamp_ns - stamp_ns) <= within_s * NS_PER_S]
     if not near:
-        distance = distance_text(rows[0].stamp_ns, stamp_ns, other) if rows else ""
+        distance = time_difference_text(rows[0].stamp_ns, stamp_ns, other) if rows else ""
         nearest = f"the nearest is at {time_text(rows[0].stamp_ns)}, {distance}" if rows else "there is none"
         raise ArchiveError(f"{sensor.spec.topic}: nothing within {within_s:g} s of {other}; {nearest}")
     return rows if count > 1 else near
@@ -345,12 +345,12 @@ def lines_of(result: ProjectionResult, out: str) -> Iterator[str]:
     yield f"{out}: {shown} of {points} points of {laser} in {camera}"
     stamp_ns = result.image.stamp_ns
     start = f"{(stamp_ns - result.start_ns) / NS_PER_S:.6f} s"
-    distance = distance_text(stamp_ns, result.requested_ns, "the time asked for")
+    distance = time_difference_text(stamp_ns, result.requested_ns, "the time asked for")
     yield f"  picture  {time_text(stamp_ns)}, {start}, {distance}"
     nearest = min(result.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
-    yield f"  scan     {time_text(nearest.stamp_ns)}, {distance_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
+    yield f"  scan     {time_text(nearest.stamp_ns)}, {time_difference_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
     if len(result.scans) > 1:
-        distances = (distance_text(result.scans[index].stamp_ns, stamp_ns, "it") for index in (0, -1))
+        distances = (time_difference_text(result.scans[index].stamp_ns, stamp_ns, "it") for index in (0, -1))
         yield f"           with {len(result.scans) - 1} more, from {' to '.join(distances)}"
     yield f"  placed   {_placement_text(result)}"
 

@@ -20,7 +20,7 @@ from fieldplay.datasets.origins import custom_data_of
 from fieldplay.datasets.registry import open_bags, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages import records
-from fieldplay.messages.encoders import parts_of_one_size
+from fieldplay.messages.encoders import group_by_size
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import Record
@@ -163,7 +163,7 @@ def _load_row(record: records.Images | records.Clouds, row: int) -> Record | Non
 
 def _parts(record: Record) -> list[Record]:
     """A record in parts of which each has the same frames, or as many ranges, in all its rows."""
-    parts = parts_of_one_size(record)
+    parts = group_by_size(record)
     return [record.only(rows) for rows in parts] if len(parts) > 1 else [record]
 
 

@@ -21,7 +21,7 @@ from fieldplay.core.errors import (
     UsageError,
     pluralize,
 )
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import chosen_parameters
@@ -153,7 +153,7 @@ class BagSource:
 
     def _report_early(self) -> None:
         early = self._bag.early
-        text = f"{many(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
+        text = f"{count_noun(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
         self.issues.add("without_time", self._path.resolve().name, text, count=early)
 
     def _report(self, defect: Defect) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.core.progress import Progress
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.message_batches import Topic
@@ -136,7 +136,10 @@ class Issues:
 def report_unreadable(issues: Issues, topic: Topic, count: int) -> None:
     """Report messages that do not match the type of their topic."""
     issues.add(
-        "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
+        "unreadable_message",
+        topic.name,
+        f"{count_noun(count, 'message')} cannot be read as {topic.msgtype}",
+        count=count,
     )
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fieldplay.core.number_text import (
+    count_noun,
     count_text,
     duration_text,
-    many,
     size_text,
 )
 from fieldplay.core.progress import Progress
@@ -111,7 +111,7 @@ def _duration_tile(overview: Overview) -> tuple[str, str, str]:
     """From the first to the last message; where axes pass over gaps, how much there is between these, too."""
     if len(overview.intervals_ns) < 2:
         return "duration", duration_text(overview.duration_s), ""
-    intervals = many(len(overview.intervals_ns), "piece")
+    intervals = count_noun(len(overview.intervals_ns), "piece")
     return f"in {intervals}, over {duration_text(overview.duration_s)}", duration_text(overview.recorded_s), ""
 
 

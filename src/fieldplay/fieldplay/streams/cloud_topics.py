@@ -13,10 +13,10 @@ from fieldplay.streams.stream import Stream
 from fieldplay.streams.topic_stream import Chunks, SingleMessages, TopicStream
 
 
-def feed_of_clouds(
+def cloud_topic_stream(
     stream: Stream, spec: StreamSpec, topic: str, *, report: Report, rank: int, latched: bool = False
 ) -> TopicStream:
-    """Clouds, each decoded when it is asked for; one that is damaged is reported, once, and left out."""
+    """Clouds, each decoded on request; a damaged one is reported once and left out."""
     reported: set[str] = set()
 
     def load_or_report(record: Clouds, row: int) -> NDArray[np.void]:

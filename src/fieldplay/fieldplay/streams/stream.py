@@ -57,8 +57,8 @@ class FileStream:
         return self._convert(tuple(self._names[part]), self._stamp_ns[part])
 
 
-class HeldStream:
-    """A stream of few rows, such as states that seldom change, which is held in memory; in the order of time."""
+class InMemoryStream:
+    """A stream of few rows, such as states that seldom change, held in memory; ordered by time."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -81,8 +81,8 @@ class JoinedStream:
         return stream.load(span_index)
 
 
-class UntilStream:
-    """What a stream of numbers holds up to a time, that included."""
+class TruncatedStream:
+    """The rows of a stream of numbers up to a time, inclusive."""
 
     def __init__(self, stream: Stream, last_ns: int) -> None:
         self._stream = stream
@@ -98,8 +98,8 @@ class UntilStream:
         return record.only(record.stamp_ns <= self._last_ns)
 
 
-class EvenStream:
-    """The rows of a stream of numbers with times at equal distances, the first and the last as they are."""
+class EvenlyTimedStream:
+    """The rows of a stream of numbers with evenly spaced times; the first and the last are unchanged."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -114,7 +114,7 @@ class EvenStream:
         self.spans = [Span(first, last, count) for (first, last), count in zip(bounds, counts, strict=True)]
 
     def _times(self, start: int, end: int) -> NDArray[np.int64]:
-        """The times of some rows by their number, without a product that does not fit 64 bits."""
+        """The times of some rows by their number, without overflow of 64 bits."""
         steps = max(self._starts[-1] - 1, 1)
         whole, rest = divmod(self._length_ns, steps)
         number = np.arange(start, end, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.messages.cdr_layout import Layout, layout_of
-from fieldplay.messages.encoders import encode, parts_of_one_size, set_axes, set_stamp
+from fieldplay.messages.encoders import encode, group_by_size, set_axes, set_stamp
 from fieldplay.messages.records import Paths, Pose, Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.message_block import (
@@ -173,7 +173,7 @@ class SingleMessages:
         )
 
 
-def feed_of_numbers(
+def numeric_topic_stream(
     stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, static: bool = False
 ) -> TopicStream:
     """Records of numbers, a span at a time."""
@@ -196,7 +196,7 @@ def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
     """The messages of a record of numbers, of one size or of several."""
     if isinstance(record, Paths):
         return SingleMessages(path_messages(record, spec.frame).__getitem__, heavy=False)
-    parts = parts_of_one_size(record)
+    parts = group_by_size(record)
     if len(parts) <= 1:
         return RowMessages(encode(record, spec))
     return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])

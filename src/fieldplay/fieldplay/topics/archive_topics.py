@@ -12,11 +12,11 @@ from fieldplay.geometry.extrinsics import Edge
 from fieldplay.kinematics.computation import TF
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.cloud_topics import feed_of_clouds
+from fieldplay.streams.cloud_topics import cloud_topic_stream
 from fieldplay.streams.image_topics import RAW, image_topic_streams, images_of
 from fieldplay.streams.stream import Stream
 from fieldplay.streams.topic_batches import Window
-from fieldplay.streams.topic_stream import TopicStream, feed_of_numbers
+from fieldplay.streams.topic_stream import TopicStream, numeric_topic_stream
 from fieldplay.topics.derived import DerivedOptions, derived_topic_streams, feeds_of_joints
 from fieldplay.topics.dynamic_tf import (
     ODOM_TF,
@@ -146,8 +146,8 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
             camera=camera, images=images, report=archive.defects, ranks=ranks, rectify=selection.rectify,
         )  # fmt: skip
     if spec.type == CLOUD:
-        return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA, latched=spec.latched)]
-    return [feed_of_numbers(stream, spec, topic, rank=DATA, latched=spec.latched)]
+        return [cloud_topic_stream(stream, spec, topic, report=archive.defects, rank=DATA, latched=spec.latched)]
+    return [numeric_topic_stream(stream, spec, topic, rank=DATA, latched=spec.latched)]
 
 
 def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:

@@ -13,7 +13,7 @@ from fieldplay.kinematics.computation import ON_TF, TF
 from fieldplay.messages import records
 from fieldplay.messages.stream_spec import ALWAYS, StreamSpec
 from fieldplay.streams.stream import Stream
-from fieldplay.streams.topic_stream import TopicStream, feed_of_numbers
+from fieldplay.streams.topic_stream import TopicStream, numeric_topic_stream
 from fieldplay.topics.selection import Selection
 
 ODOM_TF = "odom_tf"  # the switch of a computed odometry
@@ -88,4 +88,4 @@ def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> TopicSt
         )
 
     on_tf = replace(spec, topic=TF, type=ON_TF.type)
-    return replace(feed_of_numbers(stream, on_tf, TF, rank=rank), records=transforms)
+    return replace(numeric_topic_stream(stream, on_tf, TF, rank=rank), records=transforms)

@@ -7,7 +7,7 @@ import numpy as np
 
 from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.qos import channel_of_indexed
-from fieldplay.bags.serialized_stream import SerializedStream, messages_as_they_are
+from fieldplay.bags.serialized_stream import SerializedStream, raw_messages
 from fieldplay.bags.storage import Channel, Qos
 from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S
@@ -89,7 +89,7 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
             msgtype=stream.msgtype,
             spans=stream.spans,
             records=stream.load,
-            messages=messages_as_they_are,
+            messages=raw_messages,
             rank=0 if is_latched else 1,
             latched=is_latched,
             stream=name,

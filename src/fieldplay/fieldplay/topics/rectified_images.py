@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from fieldplay.bags.serialized_stream import Serialized, SerializedStream, messages_as_they_are
+from fieldplay.bags.serialized_stream import Serialized, SerializedStream, raw_messages
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry.extrinsics import Edge
@@ -131,7 +131,7 @@ def _feed(
     before = (selection.namespace or "").strip("/")
     name = f"/{before}{topic}" if before else topic
     return TopicStream(
-        topic=name, msgtype=stream.msgtype, spans=stream.spans, records=records, messages=messages_as_they_are,
+        topic=name, msgtype=stream.msgtype, spans=stream.spans, records=records, messages=raw_messages,
         rank=1, stream=of,
     )  # fmt: skip
 

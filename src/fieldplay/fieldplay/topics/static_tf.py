@@ -20,8 +20,8 @@ from fieldplay.messages import records
 from fieldplay.messages.records import Record
 from fieldplay.messages.rectification import Rectification
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.stream import HeldStream, Stream
-from fieldplay.streams.topic_stream import TopicStream, feed_of_numbers
+from fieldplay.streams.stream import InMemoryStream, Stream
+from fieldplay.streams.topic_stream import TopicStream, numeric_topic_stream
 from fieldplay.topics.dynamic_tf import ODOM_TF
 from fieldplay.topics.gnss_map_frame import (
     Odometry,
@@ -250,6 +250,6 @@ def _static_transform(edges: list[Edge], parent: str, child: str) -> Array | Non
 
 def feed_of_static_frames(edges: list[Edge], stamp_ns: int, frame_prefix: str, rank: int) -> TopicStream:
     """/tf_static with the whole tree, once."""
-    tree = HeldStream(record_of_edges(edges, stamp_ns, frame_prefix))
+    tree = InMemoryStream(record_of_edges(edges, stamp_ns, frame_prefix))
     spec = StreamSpec(id="", topic="/tf_static", type=TF)
-    return feed_of_numbers(tree, spec, spec.topic, rank=rank, latched=True, static=True)
+    return numeric_topic_stream(tree, spec, spec.topic, rank=rank, latched=True, static=True)

@@ -252,8 +252,8 @@ class OdometryEvaluation(Computation):
     """
 
     name = "odometry_evaluation"
-    remembers = True
-    asks_links = True
+    is_stateful = True
+    needs_links = True
     settings = (
         *(Setting(name, name, f"topic of the {name}") for name in (ESTIMATE, TRUTH)),
         *(Setting(f"{name}_type", "odometry", KINDS) for name in (ESTIMATE, TRUTH)),

@@ -10,7 +10,7 @@ import rerun as rr
 from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.messages import records
@@ -637,7 +637,9 @@ def not_shown(topics: Sequence[Topic]) -> str:
     """What there is besides, in words; nothing where all is shown."""
     left = [f"{topic.name} ({topic.msgtype})" for topic in topics if not is_shown(topic.msgtype)]
     return (
-        f"not shown: {many(len(left), 'topic')} of types that the view does not know: {', '.join(left)}" if left else ""
+        f"not shown: {count_noun(len(left), 'topic')} of types that the view does not know: {', '.join(left)}"
+        if left
+        else ""
     )
 
 

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 import rerun as rr
 
-from fieldplay.core.atomic_output import whole
+from fieldplay.core.atomic_output import atomic_output
 from fieldplay.core.errors import UsageError, UserError
 
 PATIENCE_S = 30.0
@@ -115,7 +115,7 @@ class RunningViewer:
 @contextmanager
 def save_to_file(stream: rr.RecordingStream, out: Path) -> Iterator[None]:
     """Save to a file, which appears when it is complete."""
-    with whole(out) as partial:
+    with atomic_output(out) as partial:
         stream.save(str(partial))
         try:
             yield

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.core.decimation import Decimator, RowDecimator, middle_of
+from fieldplay.core.decimation import Decimator, RowDecimator, middle_index
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20))
@@ -46,4 +46,4 @@ def test_item_that_is_none_is_left_out() -> None:
 
 @pytest.mark.parametrize(("stamps", "index"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
 def test_middle_is_nearest_in_time(stamps: list[int], index: int) -> None:
-    assert middle_of(stamps) == index
+    assert middle_index(stamps) == index

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.dust.classify import NO_HISTORY as UNKNOWN
-from fieldplay.dust.classify import STEADY, UNSTEADY, air_verdict, often_there, steadiness, update_rates
+from fieldplay.dust.classify import STEADY, UNSTEADY, air_verdict, is_recurrent, steadiness, update_rates
 from fieldplay.dust.radar import (
     BINS,
     RadarViews,
@@ -161,7 +161,7 @@ def test_return_in_every_fourth_scan_is_often_there_and_drop_is_not() -> None:
     rows = scans([row * SCAN_NS for row in range(30)], [-90 + 0.25 * (row % 4) for row in range(30)], ranges.tolist())
     requested = np.zeros((1, 9), bool)
     requested[0, [2, 6]] = True
-    assert often_there(SETTINGS, rows, requested)[0, [2, 6]].tolist() == [True, False]
+    assert is_recurrent(SETTINGS, rows, requested)[0, [2, 6]].tolist() == [True, False]
     assert steadiness(SETTINGS, rows, requested)[0, 2] == UNSTEADY
 
 

@@ -209,7 +209,7 @@ def test_spill_file_is_unnamed_and_stores_float32_where_exact(
 ) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()
-    monkeypatch.setattr(spill_file, "scratch_folder", lambda: str(folder))
+    monkeypatch.setattr(spill_file, "spill_folder", lambda: str(folder))
     sizes = []
     for number in ("1.5", "0.1"):
         opener.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
@@ -225,9 +225,9 @@ def test_rows_without_room_are_parsed_again(opener: TableOpener, monkeypatch: py
     for case in ("no room", "no folder"):
         cache = RowCache(most_held=1000)
         if case == "no room":
-            cache.file = spill_file.ScratchFile(fraction=0)
+            cache.file = spill_file.SpillFile(fraction=0)
         else:
-            monkeypatch.setattr(spill_file, "scratch_folder", lambda: "/nowhere")
+            monkeypatch.setattr(spill_file, "spill_folder", lambda: "/nowhere")
         table, _ = opener.table(cache=cache)
         for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
             assert rows["x"].tolist() == requested["x"].tolist()

@@ -125,7 +125,7 @@ def sum_of(computation: Computation, *stamps: int) -> float:
 
 
 def test_setting_may_refer_to_another_and_list_gives_several_computations() -> None:
-    computations = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
+    computations = Sum.create_all({"frame_prefix": "r/", "parts": ["left", "right"]})
     assert [one.setting_values["parts"] for one in computations] == [["left"], ["right"]]
     assert (computations[0].setting_values["frame"], computations[0].children) == ("r/base", ["r/tip"])
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fieldplay.kinematics.pose_records import (
+    PathGrowth,
     PathLimits,
-    PathThinner,
     ThinnedPath,
     extend_path,
 )
@@ -32,7 +32,7 @@ def path_states(lengths: list[float], limits: PathLimits, parts: list[int]) -> t
     return states, path
 
 
-def states_of(growth: PathThinner) -> list[list[int]]:
+def states_of(growth: PathGrowth) -> list[list[int]]:
     stamps: NDArray[np.int64] = growth.points.stamp_ns
     return [stamps[:count].tolist() for count in range(growth.first, len(stamps) + 1)]
 

@@ -6,10 +6,10 @@ import pytest
 
 from fieldplay.messages import records
 from fieldplay.messages.cdr_layout import typestore
-from fieldplay.messages.encoders import encode, parts_of_one_size
+from fieldplay.messages.encoders import encode, group_by_size
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Span
-from fieldplay.streams.topic_stream import feed_of_numbers
+from fieldplay.streams.topic_stream import numeric_topic_stream
 
 STAMPS = np.arange(3, dtype=np.int64)
 FIX, TWIST = "sensor_msgs/msg/NavSatFix", "geometry_msgs/msg/TwistStamped"
@@ -81,7 +81,7 @@ def test_scans_of_different_lengths_are_messages_of_different_sizes() -> None:
         def load(self, index: int) -> records.Record:
             return record
 
-    feed = feed_of_numbers(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", rank=0)
+    feed = numeric_topic_stream(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", rank=0)
     messages = feed.load(0)[1]
     for rows in ([0, 1, 2, 3, 4, 5], [1, 4], [3], [2, 3, 5], []):
         payloads, is_valid = messages.payloads(np.array(rows, np.intp))
@@ -99,7 +99,7 @@ def test_scans_of_different_lengths_are_messages_of_different_sizes() -> None:
 
 def test_scans_with_and_without_intensities_differ_in_size() -> None:
     record = replace(scans(3, 3, 2), intensities=np.array([[np.nan] * 3, [5, np.nan, 7], [8, 9, np.nan]]))
-    parts = parts_of_one_size(record)
+    parts = group_by_size(record)
     assert [part.tolist() for part in parts] == [[2], [0], [1]]
     intensities = [encode_and_decode(record.only(part), SCAN)[0].intensities.tolist() for part in parts]
     assert intensities[:2] == [[8, 9], []] and intensities[2] == pytest.approx([5, np.nan, 7], nan_ok=True)
@@ -132,7 +132,7 @@ def test_wrench_has_force_and_torque() -> None:
 def test_diagnostics_are_encoded_state_by_state() -> None:
     fine, bad = records.State("a", 0, "fine"), records.State("b", 2, "bad", (("key", "value"), ("empty", "")))
     record = records.Diagnostics(stamp_ns=STAMPS, states=((fine,), (bad, fine)), state_index=np.array([1, 0, 1]))
-    parts = parts_of_one_size(record)
+    parts = group_by_size(record)
     assert [part.tolist() for part in parts] == [[1], [0, 2]]
     first, second = (encode_and_decode(record.only(part), "diagnostic_msgs/msg/DiagnosticArray") for part in parts)
     assert [(status.name, status.level, status.message) for status in first[0].status] == [("a", 0, "fine")]

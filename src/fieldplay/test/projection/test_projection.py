@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.timestamps import distance_text, time_of_text, time_text
+from fieldplay.core.timestamps import time_difference_text, time_of_text, time_text
 from fieldplay.datasets.registry import dataset_files
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.frames import Frames
@@ -48,9 +48,9 @@ def test_invalid_time_is_rejected(text: str) -> None:
 def test_times_are_formatted_exactly() -> None:
     seconds = datetime(2008, 10, 15, 6, 9, 5, tzinfo=timezone.utc).timestamp()
     assert time_text(START_NS) == f"2008-10-15T06:09:05.437000000Z ({seconds:.0f}.437000000)"
-    assert distance_text(3_000_000, 1_000_000, "it") == "0.002000 s after it"
-    assert distance_text(0, 1_500_000_000, "it") == "1.500000 s before it"
-    assert distance_text(7, 7, "it") == "at it"
+    assert time_difference_text(3_000_000, 1_000_000, "it") == "0.002000 s after it"
+    assert time_difference_text(0, 1_500_000_000, "it") == "1.500000 s before it"
+    assert time_difference_text(7, 7, "it") == "at it"
 
 
 class Spans:

@@ -11,10 +11,10 @@ from fieldplay.io.table import Table, Tables, TableStream
 from fieldplay.io.table_format import TableSpec
 from fieldplay.messages.records import Temperature
 from fieldplay.streams.stream import (
-    EvenStream,
-    HeldStream,
+    EvenlyTimedStream,
+    InMemoryStream,
     JoinedStream,
-    UntilStream,
+    TruncatedStream,
 )
 
 START = 1656931512
@@ -97,7 +97,7 @@ def number_stream(make_tables: MakeTables, *times: list[int]) -> TableStream:
 def test_stream_can_end_at_a_time(make_tables: MakeTables) -> None:
     whole = number_stream(make_tables, list(range(0, 1000, 10)))
     for last in (0, 455, 460, 5000):
-        stream = UntilStream(whole, int(at(last)[0]))
+        stream = TruncatedStream(whole, int(at(last)[0]))
         records = [stream.load(index) for index in range(len(stream.spans))]
         result_ns = np.concatenate([record.stamp_ns for record in records])
         assert result_ns.tolist() == at(*range(0, min(last, 990) + 1, 10)).tolist()
@@ -106,7 +106,7 @@ def test_stream_can_end_at_a_time(make_tables: MakeTables) -> None:
 
 def test_times_are_spread_evenly_over_all_spans(make_tables: MakeTables) -> None:
     batched = [index // 5 * 50 for index in range(300)]
-    stream = EvenStream(number_stream(make_tables, batched))
+    stream = EvenlyTimedStream(number_stream(make_tables, batched))
     assert len(stream.spans) > 3
     first, last = at(0)[0], at(batched[-1])[0]
     start = 0
@@ -122,22 +122,22 @@ def test_times_are_spread_evenly_over_all_spans(make_tables: MakeTables) -> None
 
 
 def test_even_times_over_days_do_not_overflow(make_tables: MakeTables) -> None:
-    stream = EvenStream(number_stream(make_tables, [0, 1, 2, 90_000_000]))
+    stream = EvenlyTimedStream(number_stream(make_tables, [0, 1, 2, 90_000_000]))
     stamps = stream.load(0).stamp_ns
     assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]
 
 
 def test_held_stream_has_one_span_or_none() -> None:
     record = Temperature(stamp_ns=np.array([3, 5, 9]) * S, temperature_deg_c=np.zeros(3))
-    held = HeldStream(record)
+    held = InMemoryStream(record)
     assert [(span.first_ns, span.last_ns, span.count) for span in held.spans] == [(3 * S, 9 * S, 3)]
     assert held.load(0) is record
-    assert HeldStream(record.only(np.zeros(3, bool))).spans == []
+    assert InMemoryStream(record.only(np.zeros(3, bool))).spans == []
 
 
 def test_joined_streams_load_their_own_spans(make_tables: MakeTables) -> None:
     whole = number_stream(make_tables, list(range(0, 200, 10)))
-    streams = [whole, UntilStream(whole, START * S + 50 * MS)]
+    streams = [whole, TruncatedStream(whole, START * S + 50 * MS)]
     joined = JoinedStream(streams)
     assert len(joined.spans) == sum(len(stream.spans) for stream in streams) > 2
     for index, span in enumerate(joined.spans):

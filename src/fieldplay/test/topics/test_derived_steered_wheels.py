@@ -6,7 +6,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.messages import records
-from fieldplay.streams.stream import HeldStream
+from fieldplay.streams.stream import InMemoryStream
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.messages_by_hand import bytes_of_payloads
@@ -31,7 +31,7 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
         child_frames=("base_link",), settings=LENGTHS | EXACT | settings,
     )  # fmt: skip
     options = DerivedOptions(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
-    sources = [FedStream(HeldStream(joints)), FedStream(HeldStream(speeds))]
+    sources = [FedStream(InMemoryStream(joints)), FedStream(InMemoryStream(speeds))]
     feeds = [feed for feed in feeds_of_computation(spec, sources, options) if feed.rank]
     messages = []
     for batch in batches(feeds, [0], Window(START_NS, START_NS, None)):

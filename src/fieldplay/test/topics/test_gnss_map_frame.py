@@ -11,7 +11,7 @@ from pyproj import Transformer
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import spec_of_dataset
 from fieldplay.messages import records
-from fieldplay.streams.stream import HeldStream
+from fieldplay.streams.stream import InMemoryStream
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.static_tf import map_edges
 from fieldplay.topics.topic_checks import missing_outputs
@@ -85,7 +85,7 @@ def wheels(speed_fraction: float = 1.0) -> records.Joints:
 def archive_of(fix: records.Fix, joints: records.Joints) -> Archive:
     spec = spec_of_dataset("rosario")
     antenna = replace(spec.extrinsics[0], translation=LEVER_M)
-    streams = {"fix": HeldStream(fix), "wheel_joints": HeldStream(joints)}
+    streams = {"fix": InMemoryStream(fix), "wheel_joints": InMemoryStream(joints)}
     return Archive(
         root=Path("made"), spec=replace(spec, extrinsics=(antenna, *spec.extrinsics[1:])), parameters={},
         streams=streams,
@@ -187,7 +187,7 @@ def ground_truth() -> records.Odometry:
 @pytest.mark.parametrize("start_s", [0.0, 20.0])
 def test_archived_odometry_is_placed_in_map_for_any_start(start_s: float) -> None:
     archive = archive_of(fixes(), wheels())
-    archive.streams = {"fix": archive.streams["fix"], "odom_archived": HeldStream(true_odometry())}
+    archive.streams = {"fix": archive.streams["fix"], "odom_archived": InMemoryStream(true_odometry())}
     (edge,) = map_edges(archive, START_NS + round(start_s * 1e9))
     assert (edge.parent, edge.child) == ("map", "odom")
     east, north, up = antenna_at(np.array([0.13 + 2 / FIX_HZ]))[0]
@@ -197,7 +197,7 @@ def test_archived_odometry_is_placed_in_map_for_any_start(start_s: float) -> Non
 
 def test_ground_truth_matches_antenna_position_by_tf() -> None:
     archive = archive_of(fixes(), wheels())
-    archive.streams["ground_truth"] = HeldStream(ground_truth())
+    archive.streams["ground_truth"] = InMemoryStream(ground_truth())
     odom, truth = map_edges(archive, START_NS)
     assert (truth.parent, truth.child) == ("map", "ground_truth")
     rows = ground_truth()
@@ -217,7 +217,7 @@ def test_ground_truth_matches_antenna_position_by_tf() -> None:
 def test_ground_truth_of_another_drive_gets_no_map_frame() -> None:
     archive = archive_of(fixes(), wheels())
     rows = ground_truth()
-    archive.streams["ground_truth"] = HeldStream(replace(rows, position_m=rows.position_m[::-1] * [1, -4, 1]))
+    archive.streams["ground_truth"] = InMemoryStream(replace(rows, position_m=rows.position_m[::-1] * [1, -4, 1]))
     assert [edge.child for edge in map_edges(archive, START_NS)] == ["odom"]
     (line,) = missing_outputs(archive, Selection(derived=True))
     assert line.startswith("map -> ground_truth: not sent: ground_truth/odom does not fit the fixes: ")

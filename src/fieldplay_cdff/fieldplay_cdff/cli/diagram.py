@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fieldplay.cli.arguments import require_output_file
 from fieldplay.cli.terminal import note, print_line
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay_cdff.cli.logs import open_logs_with_issues, print_issues
 from fieldplay_cdff.descriptors.checks import check_description
 from fieldplay_cdff.descriptors.model import (
@@ -49,14 +49,14 @@ def diagram(chosen: argparse.Namespace) -> int:
         note(str(issue))
     chain = _chain(description, chosen.implementation)
     if chosen.strict and issues:
-        note(f"--strict: {many(len(issues), 'fault')}; nothing is written")
+        note(f"--strict: {count_noun(len(issues), 'fault')}; nothing is written")
         return FAULTY
     measured = {} if chosen.stats is None else lines_of_file(chosen.stats)
     image = draw_picture(description, chain, catalogue, feeds, measured)
-    write_whole(chosen.out, svg_of(image).encode() if chosen.out.suffix.lower() == SVG else _png(image))
-    steps = f"{many(len(chain.steps), 'DFN')}, {many(len(chain.connections), 'connection')}"
+    write_atomically(chosen.out, svg_of(image).encode() if chosen.out.suffix.lower() == SVG else _png(image))
+    steps = f"{count_noun(len(chain.steps), 'DFN')}, {count_noun(len(chain.connections), 'connection')}"
     what = f"DFPC {image.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"
-    print_line(f"{chosen.out}: {what}, {many(len(issues), 'fault') if issues else 'no faults'}")
+    print_line(f"{chosen.out}: {what}, {count_noun(len(issues), 'fault') if issues else 'no faults'}")
     return DONE
 
 

@@ -22,9 +22,9 @@ from fieldplay.cli.arguments import (
     require_output_file,
 )
 from fieldplay.cli.terminal import deferred_interrupts, note, print_line, print_message, progress_bar
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError, pluralize
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.core.progress import track_opening
 
 MAX_THREADS = 64
@@ -234,7 +234,7 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
     if chosen.tum is not None:
         poses = np.array(result.poses).reshape(-1, 4, 4)
         trajectory = result.trajectory or Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
-        write_whole(chosen.tum, "".join(tum_lines(trajectory)).encode())
+        write_atomically(chosen.tum, "".join(tum_lines(trajectory)).encode())
     if chosen.map is not None:
         if result.keyframes is None:
             note(f"{chosen.map}: the pipeline made no map of keyframes, so there is none")
@@ -244,12 +244,12 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
         if result.cloud is None:
             note(f"{chosen.ply}: the pipeline gave no cloud, so there is none")
         else:
-            write_whole(chosen.ply, ply_bytes(result.cloud))
+            write_atomically(chosen.ply, ply_bytes(result.cloud))
     if chosen.dem is not None:
         _write_heights(chosen, data, run_.reader, result)
     if chosen.stats is not None:
         statistics = {**run_.pipeline.statistics.as_dict(), **_height_errors(result)}
-        write_whole(chosen.stats, json.dumps(statistics, indent=1).encode())
+        write_atomically(chosen.stats, json.dumps(statistics, indent=1).encode())
 
 
 def _height_errors(result: Any) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: A
     elif chosen.dem_by:
         note("--dem-by: the pipeline's map is in the frame of the poses that made it, and stays there")
     grid = shift_grid(grid, chosen.dem_origin)
-    write_whole(chosen.dem, geotiff_bytes(grid))
+    write_atomically(chosen.dem, geotiff_bytes(grid))
     print_message(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {frame}")
     if chosen.dem_truth is not None:
         result.heights = height_error(grid, chosen.dem_truth)
@@ -315,7 +315,7 @@ def _print_summary(chosen: argparse.Namespace, pipeline: Any, sources: Sequence[
     for line in pipeline.statistics.table():
         print_message(line)
     messages = sum(result.counts.values())
-    print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
+    print_line(f"{chosen.out}: {count_noun(messages, 'message')} on {count_noun(len(result.counts), 'topic')}")
     if result.poses:
         length_m = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
         print_line(f"{pluralize(len(result.poses), 'pose')}, {length_m:.2f} m of way, {result.wall_s:.1f} s")

@@ -10,9 +10,9 @@ from typing import Any
 
 from fieldplay.cli.arguments import require_output, unreadable_reason
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.core.atomic_output import whole
+from fieldplay.core.atomic_output import atomic_output
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
-from fieldplay.core.number_text import many, size_text
+from fieldplay.core.number_text import count_noun, size_text
 from fieldplay.core.progress import track_opening
 from fieldplay.export.table_columns import lists_of_word, to_plain
 from fieldplay.export.table_file import CSV, PARQUET, file_names
@@ -149,10 +149,10 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
         if not any(len(own) for own in rows):
             note("no sample lies in this stretch; nothing is written")
             return FAULTY
-        with progress_bar("writing", "MB") as bar, whole(chosen.out) as partial:
+        with progress_bar("writing", "MB") as bar, atomic_output(chosen.out) as partial:
             write_cut(log, streams, rows, out=partial, progress=bar)
     packed = ", packed" if chosen.out.name.lower().endswith(PACKED) else ""
-    counts = f"{many(sum(map(len, rows)), 'sample')} of {many(len(streams), 'stream')}"
+    counts = f"{count_noun(sum(map(len, rows)), 'sample')} of {count_noun(len(streams), 'stream')}"
     print_line(f"{chosen.out}: {counts}, {size_text(chosen.out.stat().st_size)}{packed}")
     return DONE
 
@@ -172,7 +172,7 @@ def export(chosen: argparse.Namespace) -> int:
         if is_file and len(names) != 1:
             there = f"; there are {', '.join(log.streams)}" if not chosen.streams else ""
             raise UsageError(f"{chosen.out} is for one stream, and these are {len(names)}: name a folder{there}")
-        with whole(chosen.out, is_folder=not is_file) as partial:
+        with atomic_output(chosen.out, is_folder=not is_file) as partial:
             paths = [partial] if is_file else [partial / each for each in file_names(names, f".{chosen.format}")]
             lines = [
                 _export_one(log.streams[name], path, options, issues=issues)
@@ -180,7 +180,7 @@ def export(chosen: argparse.Namespace) -> int:
             ]
             options.lists.require_known()
             if chosen.strict and issues:
-                raise ArchiveError(f"--strict: {many(len(issues), 'fault')}; nothing is written")
+                raise ArchiveError(f"--strict: {count_noun(len(issues), 'fault')}; nothing is written")
     for path, line in zip(paths, lines, strict=True):
         print_line(f"{chosen.out if is_file else chosen.out / path.name}: {line}")
     return DONE
@@ -194,7 +194,7 @@ def _export_one(stream: LogStream, path: Path, options: TableOptions, *, issues:
     with progress_bar(f"exporting {stream.name}", "samples") as bar:
         done = export_stream(stream, path, options, report=report, progress=bar)
     twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
-    return f"{many(done.rows, 'row')} of {many(len(done.columns) + 1, 'column')}{twice}"
+    return f"{count_noun(done.rows, 'row')} of {count_noun(len(done.columns) + 1, 'column')}{twice}"
 
 
 def _require_output_path(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:
@@ -212,7 +212,7 @@ def _is_refused(chosen: argparse.Namespace, issues: Sequence[Defect]) -> bool:
     """Faults are told; with --strict nothing is written then."""
     print_issues(issues)
     if chosen.strict and issues:
-        note(f"--strict: {many(len(issues), 'fault')}; nothing is written")
+        note(f"--strict: {count_noun(len(issues), 'fault')}; nothing is written")
     return bool(chosen.strict and issues)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fieldplay.cli.arguments import add_json, add_overwrite, count, number
 from fieldplay.cli.terminal import note, print_line, print_message
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S, ns_from_text
 
@@ -134,7 +134,7 @@ def _get(chosen: argparse.Namespace, store: "ProductStore", query: "ProductQuery
             path = chosen.to / f"{product.id}_{product.kind}{ending}"
             if path.exists() and not chosen.overwrite:
                 raise UsageError(f"{path} exists; --overwrite replaces it")
-            write_whole(path, data)
+            write_atomically(path, data)
             written.append({"id": product.id, "file": str(path)})
             if not chosen.json:
                 print_line(str(path))

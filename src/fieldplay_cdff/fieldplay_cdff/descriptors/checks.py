@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from fieldplay.core.errors import Defect, Report, nearest
+from fieldplay.core.errors import Defect, Report, closest_name
 from fieldplay_cdff.descriptors.model import (
     DFPC,
     TYPES_DIFFER,
@@ -120,7 +120,7 @@ def _port_hint(name: str, names: Collection[str]) -> str:
 
 
 def _hint(name: str, names: Collection[str]) -> str:
-    meant = nearest(name, names, cutoff=NEAR) if name else ""
+    meant = closest_name(name, names, cutoff=NEAR) if name else ""
     return f": did you mean {meant}?" if meant else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from fieldplay.core.errors import nearest
+from fieldplay.core.errors import closest_name
 
 DFN, DFPC = "DFN", "DFPC"
 PREFIX = "asn1Scc"
@@ -170,7 +170,7 @@ class Catalogue:
         by_implementation = [dfn.name for dfn in self.dfns.values() if name in dfn.implementations]
         if usual not in self.dfns and len(by_implementation) == 1:
             usual = by_implementation[0]
-        return self.dfns.get(usual) or self.dfns.get(nearest(name, self.dfns, cutoff=0.8))
+        return self.dfns.get(usual) or self.dfns.get(closest_name(name, self.dfns, cutoff=0.8))
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from fieldplay.core.errors import (
     ArchiveError,
     Defect,
     Report,
-    nearest,
+    closest_name,
 )
 from fieldplay.core.yaml_safe import (
     DEEPEST,
@@ -134,7 +134,7 @@ class YamlValue(NamedTuple):
         """The field that is meant; "" for none."""
         if name in known:
             return name
-        meant = nearest(name, known)
+        meant = closest_name(name, known)
         unknown = f"{what} has a field '{name}', expected {_join_names(known)}"
         self.reader.complain(line, "unknown_field", unknown + (f"; taken as {meant}" if meant else ""))
         return meant

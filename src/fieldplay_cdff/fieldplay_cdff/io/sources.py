@@ -16,7 +16,7 @@ from fieldplay.messages import records
 from fieldplay.messages.message_batches import Part
 from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
-from fieldplay.messages.rectification import RECTIFIED, Rectification, camera_of_images, image_of_image
+from fieldplay.messages.rectification import RECTIFIED, Rectification, array_and_encoding, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.steps.values import (
@@ -129,7 +129,7 @@ def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Fram
     if not isinstance(record, records.Images):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     data = record.load(0)
-    image, encoding = image_of_image(data)
+    image, encoding = array_and_encoding(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
     return frame if camera is None else camera.rectify(frame)
 

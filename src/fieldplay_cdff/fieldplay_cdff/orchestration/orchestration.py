@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from fieldplay.core.errors import UsageError, nearest
+from fieldplay.core.errors import UsageError, closest_name
 from fieldplay.core.resources import config_folders
 from fieldplay.core.yaml_safe import value_of_yaml
 
@@ -81,7 +81,7 @@ def plan_file(path_or_name: str) -> Path:
         return Path(path_or_name).expanduser()
     files = {path.stem: path for folder in config_folders() for path in sorted((folder / FOLDER).glob("*.yaml"))}
     if path_or_name not in files:
-        near = nearest(path_or_name, files)
+        near = closest_name(path_or_name, files)
         hint = f": did you mean {near}?" if near else f"; there are {', '.join(files) or 'none'}"
         raise UsageError(f"there is no plan {path_or_name}{hint}")
     return files[path_or_name]
@@ -130,7 +130,7 @@ def plan_of_values(content: Any, label: str = "plan") -> PipelinePlan:
 def require_known(name: str, pipelines: Mapping[str, Any], label: str) -> None:
     """UsageError where there is no pipeline of that name, with the near one."""
     if name not in pipelines:
-        near = nearest(name, pipelines)
+        near = closest_name(name, pipelines)
         hint = f": did you mean {near}?" if near else f"; there are {', '.join(pipelines)}"
         raise UsageError(f"{label}: there is no pipeline {name}{hint}")
 
@@ -168,7 +168,7 @@ def _fields(value: Any, known: Fields, label: str) -> dict[str, Any]:
         raise UsageError(f"{label}: expected {', '.join(known)}, got {value!r:.60}")
     for name in value:
         if name not in known:
-            near = nearest(str(name), known)
+            near = closest_name(str(name), known)
             raise UsageError(f"{label}: unknown field {name}{f': did you mean {near}?' if near else ''}")
     missing = [name for name, usual in known.items() if usual is None and name not in value]
     if missing:

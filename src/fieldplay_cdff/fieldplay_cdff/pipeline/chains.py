@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fieldplay.core.errors import Defect, UsageError, nearest
+from fieldplay.core.errors import Defect, UsageError, closest_name
 from fieldplay.core.resources import config_folders
 from fieldplay_cdff.descriptors.checks import check_description
 from fieldplay_cdff.descriptors.model import (
@@ -112,7 +112,7 @@ class Source:
         match = next((chain for chain in chains if implementation in (None, "", chain.name)), None)
         if match is None:
             names = [chain.name for chain in chains]
-            near = nearest(str(implementation), names)
+            near = closest_name(str(implementation), names)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(names)}"
             raise UsageError(f"{self.description.name} has no implementation {implementation}{hint}")
         return match
@@ -213,7 +213,7 @@ def _file_of(path_or_name: str | Path, sibling: Path | None) -> Path:
         return path
     files = pipeline_files()
     if name not in files:
-        near = nearest(name, files)
+        near = closest_name(name, files)
         hint = f": did you mean {near}?" if near else f"; there are {', '.join(sorted(files)) or 'none'}"
         raise UsageError(f"there is no DFPC {name}{hint}")
     return files[name]

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fieldplay.core.errors import UsageError, nearest
+from fieldplay.core.errors import UsageError, closest_name
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay_cdff.descriptors.model import known_catalogue
 from fieldplay_cdff.steps.step import parameters as known_parameters
@@ -122,7 +122,7 @@ def _implementation(item: Mapping[str, Any], label: str) -> str:
     if item.get("Type") and dfn is None:
         raise UsageError(f"{label}: {item['Type']} is no published DFN")
     if dfn is not None and name not in dfn.implementations:
-        near = nearest(name, dfn.implementations) or ", ".join(dfn.implementations)
+        near = closest_name(name, dfn.implementations) or ", ".join(dfn.implementations)
         raise UsageError(f"{label}: {dfn.name} has no implementation {name}; there is {near}")
     return name
 
@@ -136,7 +136,7 @@ def _groups(content: Any, label: str) -> dict[str, dict[str, Any]]:
 def _require_known(item: Mapping[str, Any], names: tuple[str, ...], label: str) -> None:
     for name in item:
         if name not in names:
-            near = nearest(str(name), names)
+            near = closest_name(str(name), names)
             raise UsageError(f"{label}: unknown {name}{f': did you mean {near}?' if near else ''}")
 
 
@@ -144,11 +144,11 @@ def _targets(parameters: Groups, group: str, name: str, label: str) -> list[str]
     """The parameters of steps, as STEP.GROUP.NAME, that a parameter of the chain sets."""
     own = parameters.get(group)
     if own is None:
-        near = nearest(group, parameters)
+        near = closest_name(group, parameters)
         hint = f": did you mean {near}?" if near else f"; it has {', '.join(parameters) or 'none'}"
         raise UsageError(f"{label} has no group {group}{hint}")
     if name not in own:
-        near = nearest(name, own)
+        near = closest_name(name, own)
         hint = f": did you mean {near}?" if near else f"; it has {', '.join(own)}"
         raise UsageError(f"{label}: {group} has no parameter {name}{hint}")
     target = own[name]

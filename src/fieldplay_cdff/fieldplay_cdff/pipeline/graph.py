@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
-from fieldplay.core.errors import Defect, UsageError, nearest
+from fieldplay.core.errors import Defect, UsageError, closest_name
 from fieldplay_cdff.descriptors.model import (
     Catalogue,
     Description,
@@ -199,7 +199,7 @@ def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None
     there = [step.id for step in chain.steps]
     for name in (*configuration.settings, *configuration.implementations):
         if name not in there and name != CHAIN and not any(each.startswith(f"{name}.") for each in there):
-            near = nearest(name, there)
+            near = closest_name(name, there)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(there)}"
             raise UsageError(f"{configuration.location(name)}{chain.name} has no step {name}{hint}")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import cv2
 
-from fieldplay.core.errors import UsageError, UserError, nearest
+from fieldplay.core.errors import UsageError, UserError, closest_name
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.descriptors.model import End
 from fieldplay_cdff.pipeline.chains import source_of
@@ -198,7 +198,7 @@ class Pipeline:
     def feed(self, port: str, value: Any, stamp_ns: int) -> list[PipelineOutput]:
         """What comes out, now that something is at an input; stamps of a port must go on."""
         if port not in self.inputs:
-            near = nearest(port, self.inputs)
+            near = closest_name(port, self.inputs)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(self.inputs)}"
             raise UsageError(f"{self.name} has no input {port}{hint}")
         self.statistics.inputs[port] = self.statistics.inputs.get(port, 0) + 1

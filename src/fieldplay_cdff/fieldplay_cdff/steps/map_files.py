@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.steps.intrinsics import StereoCamera
 from fieldplay_cdff.steps.keyframes import (
@@ -83,7 +83,7 @@ def map_bytes(keyframe_map: KeyframeMap) -> bytes:
 
 def save_map(path: Path, keyframe_map: KeyframeMap) -> None:
     """Write a map; what stood there is replaced once it is whole."""
-    write_whole(path, map_bytes(keyframe_map))
+    write_atomically(path, map_bytes(keyframe_map))
 
 
 def load_map(path: Path, report: Callable[[str], None]) -> tuple[KeyframeMap, PlaceIndex]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from fieldplay.core.errors import UsageError, nearest
+from fieldplay.core.errors import UsageError, closest_name
 from fieldplay_cdff.descriptors.reader import GENERAL
 
 FOLDER = Path(__file__).parent
@@ -142,7 +142,7 @@ def step_of(dfn: str, implementation: str) -> type[Step]:
     step = steps().get((dfn, implementation))
     if step is None:
         there = [name for kind, name in _STEPS if kind == dfn]
-        near = nearest(implementation, there)
+        near = closest_name(implementation, there)
         hint = (
             f": did you mean {near}?" if near else f"; there {'is' if len(there) == 1 else 'are'} {_join_names(there)}"
         )
@@ -190,7 +190,7 @@ def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
 
 def _near(name: str, known: Iterable[str]) -> str:
     there = list(known)
-    near = nearest(name, there)
+    near = closest_name(name, there)
     return f": did you mean {near}?" if near else f"; it has {_join_names(there)}"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.number_text import many, size_text
+from fieldplay.core.number_text import count_noun, size_text
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
@@ -172,7 +172,7 @@ def settings_lines(settings: Any) -> Iterator[str]:
     if frames:
         shown = ", ".join(f"{parent} -> {child}" for parent, child in frames[:FEW_NAMES])
         more = f" and {len(frames) - FEW_NAMES} more" if len(frames) > FEW_NAMES else ""
-        yield f"{many(len(frames), 'transform')}: {shown}{more}"
+        yield f"{count_noun(len(frames), 'transform')}: {shown}{more}"
     for name, value in entries.items():
         if not isinstance(name, tuple):
             has_baseline = isinstance(value, Mapping) and isinstance(value.get("baseline"), int | float)
@@ -214,7 +214,7 @@ def _stream_lines(stream: LogStreamSummary) -> Iterator[str]:
     gap = "" if dense.max_gap_s is None else f", largest gap {dense.max_gap_s:.3f} s"
     kind = stream.type or "type not known"
     yield f"  {stream.stream}  {kind} ({stream.dialect})"
-    yield f"    {many(stream.count, 'sample')}{rate}{gap}, {size_text(stream.bytes)}, times in {stream.unit}"
+    yield f"    {count_noun(stream.count, 'sample')}{rate}{gap}, {size_text(stream.bytes)}, times in {stream.unit}"
     for name, times in (("sampled", stream.sampled), ("logged ", stream.logged)):
         if times.first_ns is not None and times.last_ns is not None:
             lag = f", {stream.lag_s * 1e3:.3f} ms later" if name == "logged " and stream.lag_s is not None else ""

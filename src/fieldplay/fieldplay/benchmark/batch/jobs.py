@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fieldplay.core.atomic_output import clean_up, write_whole
+from fieldplay.core.atomic_output import clean_up, write_atomically
 from fieldplay.core.errors import UsageError, UserError
 from fieldplay.core.resources import own_version
 
@@ -205,7 +205,7 @@ def run_job(job: Job, command: Command, requested_version: str) -> Outcome:
         said=messages[-MAX_MESSAGE_LENGTH:].strip() or _first_issue(result),
         result=result,
     )
-    write_whole(job.record, json.dumps(asdict(outcome), indent=1).encode())
+    write_atomically(job.record, json.dumps(asdict(outcome), indent=1).encode())
     return outcome
 
 

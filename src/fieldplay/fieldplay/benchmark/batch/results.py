@@ -21,7 +21,7 @@ from fieldplay.benchmark.batch.jobs import (
     SLAM,
     Outcome,
 )
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.report.html.page import Html, Section, element, join_html, page_of_sections, plain_table
 
@@ -77,11 +77,11 @@ def write_results(out: Path, outcomes: Sequence[Outcome]) -> None:
     rows = [row_of(name, steps) for name, steps in steps_by_name.items()]
     methods = [row for steps in steps_by_name.values() for row in sorted(_method_rows(steps), key=_by_error)]
     entries = [entry for steps in steps_by_name.values() for entry in entries_of(out, steps)]
-    write_whole(out / JSON, (json.dumps(entries, indent=1) + "\n").encode())
-    write_whole(out / CSV, _csv(rows))
+    write_atomically(out / JSON, (json.dumps(entries, indent=1) + "\n").encode())
+    write_atomically(out / CSV, _csv(rows))
     if methods:
-        write_whole(out / METHODS, _csv(methods))
-    write_whole(out / PAGE, page_of(rows, methods, steps_by_name).encode())
+        write_atomically(out / METHODS, _csv(methods))
+    write_atomically(out / PAGE, page_of(rows, methods, steps_by_name).encode())
 
 
 def row_of(name: str, steps: Sequence[Outcome]) -> Row:

@@ -35,7 +35,7 @@ from fieldplay.io.table import (
 from fieldplay.io.tagged_lines import TYPE
 from fieldplay.messages import records
 from fieldplay.messages.records import Markers, Odometry
-from fieldplay.streams.stream import HeldStream, Stream
+from fieldplay.streams.stream import InMemoryStream, Stream
 
 STREAM, ODOMETRY = "reference_objects", "nav_odom"
 SHAPES = {"cube": 1, "sphere": 2, "cylinder": 3}  # types of visualization_msgs/Marker
@@ -55,7 +55,7 @@ Mask = NDArray[np.bool_]
 # The objects of the static scene (Table 1 of the report) as markers in the map, placed by the vehicle's first pose.
 
 
-def reference_objects(archive: Archive, known: KnownSet | None) -> HeldStream | None:
+def reference_objects(archive: Archive, known: KnownSet | None) -> InMemoryStream | None:
     """The markers of a set of the static scene, at the navigation's first time; None for other sets.
 
     Objects that other sets have are there too, grey and nearly transparent.
@@ -85,7 +85,7 @@ def reference_objects(archive: Archive, known: KnownSet | None) -> HeldStream | 
         size_m=np.array([[_size(entry) for entry in entries.values()]]),
         colour_rgba=np.array([[THERE_RGBA if there else ABSENT_RGBA for there in is_there]]),
     )
-    return HeldStream(markers)
+    return InMemoryStream(markers)
 
 
 def _in_base(entry: Mapping[str, Any], vehicle: Mapping[str, float]) -> tuple[float, float, float]:

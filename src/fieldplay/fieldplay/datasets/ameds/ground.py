@@ -20,7 +20,7 @@ from fieldplay.io.geotiff import (
     thinning_step,
 )
 from fieldplay.messages import records
-from fieldplay.streams.stream import HeldStream, Stream
+from fieldplay.streams.stream import InMemoryStream, Stream
 
 KEY = "ground"
 WGS84_EPSG = 4979  # with heights above the ellipsoid
@@ -83,7 +83,7 @@ def ground_stream(archive: Archive, files: Files, first_ns: int | None) -> dict[
     clouds = records.Clouds(
         stamp_ns=np.array([first_ns], np.int64), names=(ground.name,), load=lambda _: ground.points()
     )
-    return {KEY: HeldStream(clouds)}
+    return {KEY: InMemoryStream(clouds)}
 
 
 def _ground(archive: Archive, files: Files, name: str) -> Ground:

@@ -14,7 +14,7 @@ from fieldplay.geometry.transforms import Array, rotation_from_quaternion
 from fieldplay.kinematics.computation import LatchedValue
 from fieldplay.kinematics.insight_arm import HANGING, RIGID, SCOOP_AND_IDC, SETS, tool_names
 from fieldplay.kinematics.insight_arm_computation import JOINT_STATES as JOINTS
-from fieldplay.kinematics.insight_arm_computation import POTS, TOOL, ArmReading, Compute, bent, straight
+from fieldplay.kinematics.insight_arm_computation import POTS, TOOL, ArmReading, Compute, bent_tcp, straight_tcp
 from fieldplay.kinematics.rotor_temperature import (
     STEP_S,
     Rotor,
@@ -34,10 +34,10 @@ TOOLS = len(RIGID) + len(HANGING)
 UNSURE_CODES = (2, 3)
 UNSURE_HANGING = (7, 8, 9)  # how far SEIS, WTS and HP3 hang is not known
 VARIANTS: Mapping[str, tuple[str, Compute]] = {
-    "tool_enc": (JOINTS, straight),
-    "tool_pot": (POTS, straight),
-    "tool_enc_defl": (JOINTS, bent),
-    "tool_pot_defl": (POTS, bent),
+    "tool_enc": (JOINTS, straight_tcp),
+    "tool_pot": (POTS, straight_tcp),
+    "tool_enc_defl": (JOINTS, bent_tcp),
+    "tool_pot_defl": (POTS, bent_tcp),
 }
 MOTORS, CASE, ROTOR = "motors", "{}_case_temperature", "{}_rotor_temperature"
 CLOSE_DEG_C = 1.0

@@ -65,7 +65,7 @@ from fieldplay.io.containers import (
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import label_from_xml
 from fieldplay.io.table import Table, TableStream
-from fieldplay.streams.stream import HeldStream, JoinedStream, Stream
+from fieldplay.streams.stream import InMemoryStream, JoinedStream, Stream
 
 TEXTS = ("status", "history", "parameters", "labels", "places")  # the kinds of files besides the rows
 DIAGNOSTICS = "diagnostics"
@@ -166,7 +166,7 @@ def _motion_streams(
     results = survey(archive, distinct)
     note_survey(archive, results)
     conversions = IdaConversions(parameters=archive.parameters, tools=_tool_names(archive))
-    streams: dict[str, Stream] = {name: HeldStream(state_record(results, name)) for name in STATES}
+    streams: dict[str, Stream] = {name: InMemoryStream(state_record(results, name)) for name in STATES}
     for name, (needed, convert) in conversions.streams().items():
         if not needed or not results.columns.isdisjoint(needed):
             streams[name] = TableStream(distinct, convert)
@@ -301,4 +301,4 @@ def _parameters(
     deck = first or next(iter(later or parameter_files), None)
     describe_deck(archive, deck)
     describe_uploads(archive, later, deck)
-    return {"arm_geometry": HeldStream(geometry_rows(parameter_files, stamps, first_ns))}
+    return {"arm_geometry": InMemoryStream(geometry_rows(parameter_files, stamps, first_ns))}

@@ -16,7 +16,7 @@ from fieldplay.bags.serialized_stream import (
     Judge,
     TopicImages,
     TopicNumbers,
-    all_possible,
+    accept_all,
 )
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
@@ -144,7 +144,7 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
             report=report,
             perhaps=PERHAPS.get(stream, ()),
             covariances=COVARIANCES.get(stream, ()),
-            judge=JUDGES.get(stream, all_possible),
+            judge=JUDGES.get(stream, accept_all),
         )
 
     looked_through = stream_of(

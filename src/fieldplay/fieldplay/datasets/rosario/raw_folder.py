@@ -23,7 +23,7 @@ from fieldplay.io.file_names import last_part
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Tables, TableStream
 from fieldplay.messages import records
-from fieldplay.streams.stream import EvenStream, Stream, UntilStream
+from fieldplay.streams.stream import EvenlyTimedStream, Stream, TruncatedStream
 
 IMAGE_NAME = re.compile(r"(left|right)_\d{9,10}\.\d+\.png", re.IGNORECASE)
 LOG = re.compile(r"(imu|gps|odometry.*)\.(log|txt)", re.IGNORECASE)
@@ -495,5 +495,5 @@ def imu_by_parameters(archive: Archive, stream: Stream) -> Stream:
     until_s = archive.parameters["imu_until_s"]
     if until_s > 0:
         start_ns = min(span.first_ns for span in stream.spans)
-        stream = UntilStream(stream, start_ns + round(until_s * NS_PER_S))
-    return EvenStream(stream) if archive.parameters["imu_stamps"] == "even" else stream
+        stream = TruncatedStream(stream, start_ns + round(until_s * NS_PER_S))
+    return EvenlyTimedStream(stream) if archive.parameters["imu_stamps"] == "even" else stream

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
 
 MAX_CHARACTERS = 1000
@@ -154,5 +154,5 @@ def is_report(path: Path) -> bool:
 def write_page(out: Path, page: str) -> int:
     """Put the page in its place, whole or not at all; its size in bytes."""
     data = page.encode("utf-8", "replace")
-    write_whole(out, data)
+    write_atomically(out, data)
     return len(data)

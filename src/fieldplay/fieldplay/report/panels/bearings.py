@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.decimation import Decimator, RowDecimator, middle_of
+from fieldplay.core.decimation import Decimator, RowDecimator, middle_index
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import (
     Axis,
+    count_noun,
     count_text,
-    many,
     number_axis,
     number_text,
 )
@@ -238,7 +238,9 @@ def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m:
     down = overview.time_axis()
     pictured = _evenly(overview.seconds(stamp_ns), ranges, down)
     pixels = cells_of_fractions(np.minimum(pictured / top_m, 1.0))
-    caption = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
+    caption = (
+        f"ranges over time, of {count_text(len(stamp_ns))} of {count_noun(seen.rows.seen if seen.rows else 0, 'scan')}"
+    )
     return raster_figure(name, caption, pixels, axes=(x_axis, down.flip()), foot=ramp("0 m", f"{number_text(top_m)} m"))
 
 
@@ -403,7 +405,7 @@ class ScanPanel:
         for topic, content in overview.in_order(self._topics)[:MAX_TOPICS]:
             scans = [scan for scan in content.samples.items() if len(scan.points)]
             if scans:
-                figures.append(_figure(overview, topic, scans[middle_of([scan.log_ns for scan in scans])]))
+                figures.append(_figure(overview, topic, scans[middle_index([scan.log_ns for scan in scans])]))
         if not figures:
             return []
         left_out = len(self._topics) - MAX_TOPICS

@@ -8,12 +8,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.decimation import Decimator, middle_of
+from fieldplay.core.decimation import Decimator, middle_index
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import (
     Axis,
+    count_noun,
     count_text,
-    many,
     number_axis,
 )
 from fieldplay.geometry.frames import Frames
@@ -317,7 +317,7 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     pixels = _evenly(overview.seconds(stamp_ns), colours, down)
     width = max(line.width for line in lines)
     x_axis = Axis(0.0, float(width), tuple(tick for tick in number_axis(0.0, width).ticks if tick[0] <= width))
-    caption = f"the middle line over time, of {count_text(len(lines))} of {many(count, 'image')}"
+    caption = f"the middle line over time, of {count_text(len(lines))} of {count_noun(count, 'image')}"
     foot = element("div", "columns of the image", class_="legend")
     return raster_figure(topic.name, caption, pixels, axes=(x_axis, down.flip()), foot=foot)
 
@@ -440,7 +440,7 @@ def _decoded_images(topic: Topic, camera: _Camera) -> list[_DecodedImage]:
     """The first, middle and last image, decoded once."""
     if camera.images is None:
         items = camera.samples.items()
-        middle = middle_of([stamp_ns for stamp_ns, _ in items]) if items else 0
+        middle = middle_index([stamp_ns for stamp_ns, _ in items]) if items else 0
         chosen = [items[index] for index in sorted({0, middle, len(items) - 1})] if items else []
         camera.images = [
             _decode_image(topic, *item, widest=SMALL if number else LARGE) for number, item in enumerate(chosen)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.messages.records import Poses
 from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import dots, mark, plane_drawing, plane_of_points, polyline
@@ -67,8 +67,7 @@ def _figure(namespace: str, keyframes: _PoseList, closures: _PoseList | None) ->
     layers = [polyline(plane, points, "s0"), dots(plane, points, "s0"), *lines]
     marks = [mark(plane, *points[-1].tolist(), kind="end s0"), mark(plane, *points[0].tolist(), kind="start s0")]
     across, up = ("xyz"[axis] for axis in axes)
-    caption = (
-        f"{many(len(points), 'keyframe')}, {many(len(closure_ends) // 2, 'closure')}; {across} to the right, {up} up"
-    )
+    counts = f"{count_noun(len(points), 'keyframe')}, {count_noun(len(closure_ends) // 2, 'closure')}"
+    caption = f"{counts}; {across} to the right, {up} up"
     figcaption = element("figcaption", element("b", path_text(namespace)), element("span", caption, class_="muted"))
     return element("figure", figcaption, plane_drawing(plane, layers, marks), class_="card")

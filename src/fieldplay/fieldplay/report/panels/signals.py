@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.number_text import many
+from fieldplay.core.number_text import count_noun
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay.messages.message_batches import Topic
@@ -54,7 +54,10 @@ class JointPanel:
             for name, numbers in joints.items():
                 count = numbers.infinite.total()
                 issues.add(
-                    "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
+                    "not_finite",
+                    topic.name,
+                    f"{count_noun(count, 'infinite number')} as {quantity} of {name}",
+                    count=count,
                 )
 
     def sections(self, overview: Overview) -> list[Section]:
@@ -236,7 +239,12 @@ class SignalPanel:
         for topic, content in self._topics.items():
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], content.numbers, strict=True):
                 count = 0 if quantity.may_lack else numbers.not_a_number.total() + numbers.infinite.total()
-                issues.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)
+                issues.add(
+                    "not_finite",
+                    topic.name,
+                    f"{count_noun(count, 'number')} of its {quantity.title}",
+                    count=count,
+                )
 
     def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic."""

@@ -14,9 +14,9 @@ from fieldplay.core.gaps import (
 )
 from fieldplay.core.number_text import (
     Axis,
+    count_noun,
     count_text,
     duration_text,
-    many,
     number_text,
 )
 from fieldplay.core.timestamps import NS_PER_S
@@ -144,7 +144,7 @@ def stream_sections(overview: Overview) -> list[Section]:
 
 def _lead(overview: Overview, axis: Axis) -> str:
     gaps = sum(stream_numbers(overview, times).pauses for times in overview.streams.values())
-    summary = f"{many(gaps, 'pause')} in all." if gaps else "No topic pauses."
+    summary = f"{count_noun(gaps, 'pause')} in all." if gaps else "No topic pauses."
     lead = (
         "How dense the messages of each topic are, each beside its own highest density. A pause is longer than ten "
         f"usual steps and half a second. {summary}"
@@ -154,7 +154,7 @@ def _lead(overview: Overview, axis: Axis) -> str:
     longest = gap_text(max(each.end - each.start for each in axis.breaks))
     step = gap_text(grid_step_s(overview.seconds(overview.intervals_ns)))
     return (
-        f"{lead} All axes of time pass over {many(len(axis.breaks), 'stretch')} without messages, of up to "
+        f"{lead} All axes of time pass over {count_noun(len(axis.breaks), 'stretch')} without messages, of up to "
         f"{longest}: a dashed strip with the length stands for each, or the longest of many. Lines are {step} apart."
     )
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.decimation import RowDecimator
 from fieldplay.core.gaps import length_within
-from fieldplay.core.number_text import Axis, many, number_axis, number_text
+from fieldplay.core.number_text import Axis, count_noun, number_axis, number_text
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.geometry.geodesy import enu_from_geodetic
@@ -313,7 +313,7 @@ class TrajectoryPanel:
         """Positions that are none, and topics that change their frame."""
         for topic, content in self._topics.items():
             lacks = "no position" if topic.msgtype == FIX else "a position that is none"
-            message = f"{many(content.left_out, 'message')} with {lacks}"
+            message = f"{count_noun(content.left_out, 'message')} with {lacks}"
             issues.add("position_left_out", topic.name, message, count=content.left_out)
             if len(content.frames) > 1:
                 names = ", ".join(f"'{name}'" for name in content.frames)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.number_text import many, number_text
+from fieldplay.core.number_text import count_noun, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.recording.record_source import TF, FrameReader, Issues, RecordBatch
 from fieldplay.report.html.page import Html, Section, element, join_html
@@ -30,7 +30,7 @@ class TransformPanel:
     def report_issues(self, issues: Issues) -> None:
         """Transforms that are none, and trees that are none."""
         for name, count in self._reader.unusable.items():
-            message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"
+            message = f"{count_noun(count, 'transform')} with numbers that are none, or a quaternion of length 0"
             issues.add("unusable_transform", name, message, count=count)
         for child, parents in self._frames.rivals().items():
             issues.add("frame_with_several_parents", child, f"expected one parent, got {', '.join(parents)}")

@@ -135,8 +135,8 @@ def test_numbers_are_short(value: float, shown: str) -> None:
 
 def test_counts_sizes_and_durations_are_human_readable() -> None:
     assert number_text.count_text(1234567) == "1\u202f234\u202f567"
-    assert [number_text.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
-    assert [number_text.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
+    assert [number_text.count_noun(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
+    assert [number_text.count_noun(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
     assert [number_text.size_text(n) for n in (0, 999, 12_300, 4_000_000_000)] == ["0 B", "999 B", "12.3 kB", "4 GB"]
     assert [number_text.duration_text(s) for s in (0.5, 59.0, 571.0, 7500.0)] == [
         "0.5 s",

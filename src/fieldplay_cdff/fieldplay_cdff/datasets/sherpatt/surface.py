@@ -22,7 +22,7 @@ from fieldplay.io.geotiff import (
     thinning_step,
 )
 from fieldplay.messages import records
-from fieldplay.streams.stream import HeldStream, Stream
+from fieldplay.streams.stream import InMemoryStream, Stream
 
 KEY = "surface"
 NUMBER = r"([-+]?\d+(?:\.\d+)?)"
@@ -101,7 +101,7 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
     clouds = records.Clouds(
         stamp_ns=np.array([first], np.int64), names=(surface.name,), load=lambda _: surface.points()
     )
-    return {KEY: HeldStream(clouds)}
+    return {KEY: InMemoryStream(clouds)}
 
 
 def _model_values(archive: Archive, name: str) -> Mapping[str, Any]:

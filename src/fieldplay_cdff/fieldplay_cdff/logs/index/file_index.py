@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.atomic_output import whole
+from fieldplay.core.atomic_output import atomic_output
 from fieldplay.core.errors import ArchiveError, UserError
 from fieldplay.core.timestamps import NO_TIME as NO_TIME
 
@@ -346,7 +346,7 @@ def _write(target: Path, state: Sequence[Any], index: FileIndex) -> None:
     }
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
     own_sum = np.frombuffer(_sum(text, arrays), np.uint8)
-    with whole(target) as path:
+    with atomic_output(target) as path:
         np.savez(path, **{"head": text, "sum": own_sum, **arrays})
 
 

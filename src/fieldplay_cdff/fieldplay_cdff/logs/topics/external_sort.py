@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.spill_file import ScratchFile, scratch_folder
+from fieldplay.io.spill_file import SpillFile, spill_folder
 
 Numbers = NDArray[np.int64]
 
@@ -58,7 +58,7 @@ class _Filed:
     def __init__(self, width: int) -> None:
         self._row_bytes, self._width = 8 * width, width
         with _no_space_error():
-            self._file = ScratchFile()
+            self._file = SpillFile()
 
     def __len__(self) -> int:
         return self._file.size // self._row_bytes
@@ -80,7 +80,7 @@ def _no_space_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ArchiveError(f"times cannot be sorted in {scratch_folder()}: {error}") from None
+        raise ArchiveError(f"times cannot be sorted in {spill_folder()}: {error}") from None
 
 
 def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
