@@ -11,7 +11,7 @@ import pytest
 from fieldplay.datasets.spec import DatasetSpec, spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published, transform_from_published
 from fieldplay.messages.cdr_layout import typestore
-from fieldplay.messages.encoders import ENCODERS
+from fieldplay.messages.codec import MESSAGES
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.streams.image_topics import RAW
 
@@ -42,7 +42,7 @@ def test_streams_and_topics_are_unique_and_well_named(spec: DatasetSpec) -> None
 
 
 def test_every_stream_has_known_type_and_encoder(spec: DatasetSpec) -> None:
-    encoded = {msgtype for _, msgtype in ENCODERS} | {RAW, CLOUD}
+    encoded = {RAW, CLOUD, *(msgtype for msgtype, entry in MESSAGES.items() if entry.is_written)}
     for stream in spec.streams:
         assert stream.type in typestore().fielddefs, stream.id
         assert stream.type in encoded, stream.id

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.subscription import Subscription
 from rclpy.time import Time as AnyTime
 
 from fieldplay.core.errors import ArchiveError
@@ -26,8 +27,9 @@ from fieldplay.kinematics.computation import (
     Input,
     Output,
 )
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Part
-from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
+from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.streams.topic_stream import message_bytes
 from tf2_ros import Buffer, TransformException, TransformListener
 
@@ -65,11 +67,10 @@ class ComputationNode(Node):
         self._jumps = jump_handle(self, self._forget) if any(kind.is_stateful for kind in kinds) else None
         self._jump_times_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
         self._since_ns = 0  # what was sent before is of another place
+        self._states: list[Subscription] = []  # of states and jumps, which concern messages of other topics
         self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
         if self._jumps is not None:
-            self._jump_subscription = self.create_subscription(
-                Time, JUMP, self._on_jump, QoSProfile(depth=10), raw=True
-            )
+            self._states.append(self.create_subscription(Time, JUMP, self._on_jump, QoSProfile(depth=10), raw=True))
         received: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
         for one in self.computations:
             for entry in one.inputs:
@@ -88,27 +89,38 @@ class ComputationNode(Node):
     def _subscription(self, inlet: "InputSubscription") -> Any:
         entry = inlet.readers[0][1]
         overriding = QoSOverridingOptions.with_default_policies() if entry.overridable else None
-        is_later = (self._has_states or self._jumps is not None) and not entry.latched
+        is_ordered = (self._has_states or self._jumps is not None) and not entry.latched
 
         def callback(data: bytes, info: Any) -> None:
             sent_ns = info[SENT]
-            if is_later:
+            if is_ordered:
+                self._receive_states()
                 self._waiting.append((inlet, data, sent_ns))
-                self._next_round.trigger()
+                self._take_up()
             else:
                 self._take(inlet, data, sent_ns)
 
-        return self.create_subscription(
+        subscription = self.create_subscription(
             message_class(entry.msgtype), entry.topic, callback, STATES if entry.latched else SENSOR, raw=True,
             qos_overriding_options=overriding,
         )  # fmt: skip
+        if entry.latched:
+            self._states.append(subscription)
+        return subscription
+
+    def _receive_states(self) -> None:
+        """Take states and jumps that have arrived: what was sent before a message is received before it.
+
+        An executor asks one topic after the other for messages. A state that comes in right then is missed for that
+        round, while the message that follows it is not.
+        """
+        for subscription in self._states:
+            with subscription.handle as handle:
+                while (received := handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+                    subscription.callback(*received)
 
     def _take_up(self) -> None:
-        """Take messages one round of the executor later, in their order: what was said before them is heard by then.
-
-        An executor asks one topic after the other for news. A state that comes in right then is missed for that round,
-        while the message that follows it is not.
-        """
+        """Take waiting messages in their order; those sent before a jump come before those sent after it."""
         while self._waiting:
             if self._jump_times_ns and self._waiting[0][2] >= self._jump_times_ns[0]:
                 if older := [one for one in self._waiting if one[2] < self._jump_times_ns[0]]:

@@ -17,10 +17,10 @@ from fieldplay.core.errors import (
 )
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import layout_of_message
-from fieldplay.messages.decoders import DECODERS
+from fieldplay.messages.codec import MESSAGES, FramedRecord
 from fieldplay.messages.message_batches import parts_of_lengths
 from fieldplay.messages.message_columns import Decoder, FieldNumbers, numbers_of_messages
-from fieldplay.messages.record_decoder import SINGLE, FramedRecord, RecordDecoder
+from fieldplay.messages.record_decoder import SINGLE, RecordDecoder
 from fieldplay.messages.records import Images, Pixels, Record
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import SingleMessages
@@ -204,7 +204,7 @@ class Serialized(Record):
     @property
     def is_readable(self) -> bool:
         """Whether records are made of such messages."""
-        return self.msgtype in DECODERS or self.msgtype in SINGLE
+        return self.msgtype in MESSAGES or self.msgtype in SINGLE
 
     def framed_records(self, rows: NDArray[np.intp]) -> Iterator[FramedRecord]:
         """The records of some rows."""

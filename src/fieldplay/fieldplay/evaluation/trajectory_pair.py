@@ -14,8 +14,8 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, load_pose_file
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.messages.codec import PATH, FramedRecord
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import PATH, FramedRecord
 from fieldplay.recording.record_source import TF, FrameReader, RecordBatch, RecordSource
 from fieldplay.trajectories.alignment import NONE
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate

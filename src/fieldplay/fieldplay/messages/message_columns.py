@@ -41,8 +41,24 @@ class Columns:
         """The members of a vector or quaternion (n, axes)."""
         return self.numbers(*(f"{path}.{axis}" for axis in axes))
 
+    def list(self, path: str) -> NDArray[np.float64]:
+        """The numbers (n, k) of a list, which may be empty."""
+        has_any = path in (self.rows.dtype.names or ())
+        return self.rows[path].astype(np.float64) if has_any else np.zeros((len(self.rows), 0))
+
+    def length(self, path: str) -> int:
+        """The length of a list."""
+        constant = self.texts[path]
+        return constant if isinstance(constant, int) else len(constant)
+
     def text(self, path: str) -> str:
+        """A text; empty where the messages have none at this path."""
         return str(self.texts.get(path, ""))
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """A list of texts."""
+        texts = self.texts[path]
+        return () if isinstance(texts, str | int) else tuple(texts)
 
     def time_ns(self, path: str = "header.stamp") -> NDArray[np.int64]:
         """Times (n,) that stand in the messages; the log times where all are 0."""

@@ -1,25 +1,17 @@
 """Records of messages: all of one layout at once, or one by one where they are large or all different."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages import records
-from fieldplay.messages.decoders import (
-    DECODERS,
-    JOINTS,
-    STAMP,
-    Times,
-    check_joints,
-)
+from fieldplay.messages.codec import DIAGNOSTICS, JOINTS, MESSAGES, PATH, FramedRecord, JointLists, decode
 from fieldplay.messages.image_pixels import DEPTH_HEADER
 from fieldplay.messages.message_batches import Part
 from fieldplay.messages.message_columns import (
-    Columns,
     Decoder,
     decode_message,
     time_of_header,
@@ -28,15 +20,13 @@ from fieldplay.messages.point_clouds import CLOUD, rows_of_cloud
 from fieldplay.messages.stream_spec import Camera
 
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
-PATH, DIAGNOSTICS = "nav_msgs/msg/Path", "diagnostic_msgs/msg/DiagnosticArray"
 
 
-class FramedRecord(NamedTuple):
-    """A record, and the frames that its messages name, empty where they name none."""
+class Times(TypedDict):
+    """The times (n,) of a record: those in its messages, and those at which they were logged."""
 
-    record: records.Record
-    frame: str
-    child_frame: str
+    stamp_ns: NDArray[np.int64]
+    order_ns: NDArray[np.int64]
 
 
 class RecordDecoder:
@@ -48,7 +38,7 @@ class RecordDecoder:
     """
 
     def __init__(self, msgtype: str, *, strict: bool = False) -> None:
-        if msgtype not in DECODERS and msgtype not in SINGLE:
+        if msgtype not in MESSAGES and msgtype not in SINGLE:
             raise ValueError(f"expected a type of messages that become records, got {msgtype}")
         self._msgtype, self._strict = msgtype, strict
         self._decoder = Decoder(msgtype)
@@ -56,20 +46,13 @@ class RecordDecoder:
 
     def records(self, parts: Iterable[Part]) -> Iterator[FramedRecord]:
         """The messages of some parts, layout by layout."""
-        if self._msgtype not in DECODERS:
+        if self._msgtype not in MESSAGES:
             yield from self._one_by_one(parts)
             return
         for columns in self._decoder.columns(parts):
             if self._strict and self._msgtype == JOINTS:
-                check_joints(columns)
-            times = Times(stamp_ns=_stamps(columns), order_ns=columns.stamp_ns)
-            record = DECODERS[self._msgtype](columns, times)
-            frame = columns.text("header.frame_id") or columns.text("markers[0].header.frame_id")
-            frames = frame, columns.text("child_frame_id")
-            if isinstance(record, records.Transforms):
-                yield from (FramedRecord(part, *frames) for part in _of_one_time(columns, record))
-            else:
-                yield FramedRecord(record, *frames)
+                JointLists.check(columns)
+            yield from decode(self._msgtype, columns)
         self.failed = self._decoder.failed
 
     def _one_by_one(self, parts: Iterable[Part]) -> Iterator[FramedRecord]:
@@ -80,31 +63,6 @@ class RecordDecoder:
                 self.failed += record is None
                 if record is not None:
                     yield record
-
-
-def _stamps(columns: Columns) -> NDArray[np.int64]:
-    """The times (n,) of the headers, or of the log where there are none."""
-    has_any = f"{STAMP}.sec" in (columns.rows.dtype.names or ())
-    return columns.time_ns() if has_any else columns.stamp_ns
-
-
-def _of_one_time(columns: Columns, record: records.Transforms) -> list[records.Transforms]:
-    """The transforms, each alone where those of a message differ in their times."""
-    paths = [f"transforms[{index}].{STAMP}" for index in range(len(record.children))]
-    stamps = [columns.time_ns(path) for path in paths]
-    if all((stamp_ns == record.stamp_ns).all() for stamp_ns in stamps):
-        return [record]
-    return [
-        replace(
-            record,
-            stamp_ns=stamp_ns,
-            parents=(record.parents[row],),
-            children=(record.children[row],),
-            translation_m=record.translation_m[:, [row]],
-            rotation_xyzw=record.rotation_xyzw[:, [row]],
-        )
-        for row, stamp_ns in enumerate(stamps)
-    ]
 
 
 def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> FramedRecord | None:

@@ -9,8 +9,8 @@ from fieldplay.bags.serialized_stream import Serialized
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.point_clouds import CLOUD
-from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import camera_of_images
 from fieldplay.messages.stream_spec import Camera, StreamSpec

@@ -20,9 +20,8 @@ from fieldplay.datasets.origins import custom_data_of
 from fieldplay.datasets.registry import open_bags, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages import records
-from fieldplay.messages.encoders import group_by_size
+from fieldplay.messages.codec import FramedRecord, group_by_size
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import Record
 from fieldplay.recording.field_data import FieldData, Message, TopicInfo
 from fieldplay.recording.record_source import (

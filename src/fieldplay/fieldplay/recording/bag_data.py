@@ -29,15 +29,10 @@ from fieldplay.datasets.origins import Origin, origin_of
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages.cdr_layout import NUMBERS, MessageKind
-from fieldplay.messages.decoders import DECODERS
+from fieldplay.messages.codec import MESSAGES, FramedRecord
 from fieldplay.messages.message_batches import Batch, Topic, parts_of_lengths
 from fieldplay.messages.message_columns import Decoder
-from fieldplay.messages.record_decoder import (
-    SINGLE,
-    FramedRecord,
-    RecordDecoder,
-    record_of_message,
-)
+from fieldplay.messages.record_decoder import SINGLE, RecordDecoder, record_of_message
 from fieldplay.messages.records import Record
 from fieldplay.recording.archive_data import size_of_files
 from fieldplay.recording.field_data import (
@@ -72,7 +67,7 @@ class BatchDecoder:
 
     def decode(self, batch: Batch) -> RecordBatch:
         """The rows of messages; of a type that no record is made of, and of what is no CDR, their times alone."""
-        is_known = batch.topic.msgtype in DECODERS or batch.topic.msgtype in SINGLE
+        is_known = batch.topic.msgtype in MESSAGES or batch.topic.msgtype in SINGLE
         return RecordBatch(
             batch.topic,
             batch.stamp_ns,
@@ -329,7 +324,7 @@ class BagData(FieldData):
 
     def _decoder(self, topic: str) -> RecordDecoder:
         msgtype = self.topics[topic].type
-        if msgtype not in DECODERS and msgtype not in SINGLE:
+        if msgtype not in MESSAGES and msgtype not in SINGLE:
             raise UsageError(f"{topic}: no columns are made of {msgtype}; messages() gives its bytes")
         return RecordDecoder(msgtype)
 
@@ -356,7 +351,7 @@ class BagData(FieldData):
         topic = self._bag.indexed[name]
         stamps, msgtype = topic.offsets.stamp_ns, topic.kind.msgtype
         frames = ("", "")
-        data = self._read(name, 0) if msgtype in DECODERS or msgtype in SINGLE else None
+        data = self._read(name, 0) if msgtype in MESSAGES or msgtype in SINGLE else None
         if data is not None:
             records = RecordDecoder(msgtype).records(parts_of_lengths(stamps[:1], [data]))
             frames = next(((framed.frame, framed.child_frame) for framed in records), frames)

@@ -14,8 +14,9 @@ from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.number_text import count_noun
 from fieldplay.core.progress import Progress
 from fieldplay.geometry.frames import Frames
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import IMAGE, INFO, FramedRecord
+from fieldplay.messages.record_decoder import IMAGE, INFO
 from fieldplay.messages.records import Transforms
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.messages.cdr_layout import Layout, layout_of
-from fieldplay.messages.encoders import encode, group_by_size, set_axes, set_stamp
+from fieldplay.messages.codec import encode, group_by_size, set_axes, set_stamp
 from fieldplay.messages.records import Paths, Pose, Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.message_block import (

@@ -14,9 +14,9 @@ from fieldplay.core.number_text import count_noun
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.messages import records
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.image_pixels import SHAPES, colour_map, pixels_from_file, pixels_from_image
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
 from fieldplay.projection.points import points_from_scan

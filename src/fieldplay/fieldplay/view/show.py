@@ -13,8 +13,9 @@ from fieldplay.core.errors import pluralize
 from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic, parts_of_lengths
-from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
+from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.recording.archive_data import ArchiveSource
 from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, send_robot, view_of

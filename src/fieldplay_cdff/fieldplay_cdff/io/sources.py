@@ -13,8 +13,9 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.messages import records
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Part
-from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
+from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
 from fieldplay.messages.rectification import RECTIFIED, Rectification, array_and_encoding, camera_of_images
 from fieldplay.messages.stream_spec import Camera

@@ -15,7 +15,8 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.spec import ImuNoise
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
-from fieldplay.messages.record_decoder import FramedRecord, record_of_message
+from fieldplay.messages.codec import FramedRecord
+from fieldplay.messages.record_decoder import record_of_message
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera

@@ -21,10 +21,9 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.dust.radar import mounting_from_base, project_to_radar
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
-from fieldplay.messages.decoders import MARKERS
+from fieldplay.messages.codec import DIAGNOSTICS, MARKERS
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD, points_from_rows
-from fieldplay.messages.record_decoder import DIAGNOSTICS
 from fieldplay.messages.records import (
     Clouds,
     Diagnostics,

@@ -17,14 +17,10 @@ from fieldplay.core.number_text import (
     number_axis,
 )
 from fieldplay.geometry.frames import Frames
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image, reduced_pixels_from_file
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import (
-    COMPRESSED,
-    IMAGE,
-    INFO,
-    FramedRecord,
-)
+from fieldplay.messages.record_decoder import COMPRESSED, IMAGE, INFO
 from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.records import Pixels as ArchivePixels
 from fieldplay.messages.stream_spec import Camera

@@ -13,8 +13,8 @@ from fieldplay.core.number_text import Axis, count_noun, number_axis, number_tex
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.geometry.geodesy import enu_from_geodetic
+from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import (
     Fix,
     Odometry,

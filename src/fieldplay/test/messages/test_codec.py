@@ -6,7 +6,7 @@ import pytest
 
 from fieldplay.messages import records
 from fieldplay.messages.cdr_layout import typestore
-from fieldplay.messages.encoders import encode, group_by_size
+from fieldplay.messages.codec import encode, group_by_size
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import numeric_topic_stream
