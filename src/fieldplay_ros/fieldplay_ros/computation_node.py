@@ -96,7 +96,10 @@ class ComputationNode(Node):
             if is_ordered:
                 self._receive_states()
                 self._waiting.append((inlet, data, sent_ns))
-                self._take_up()
+                if self._jump_times_ns:  # messages of other topics may be on their way that were sent before the jump
+                    self._next_round.trigger()
+                else:
+                    self._take_up()
             else:
                 self._take(inlet, data, sent_ns)
 
@@ -115,8 +118,10 @@ class ComputationNode(Node):
         round, while the message that follows it is not.
         """
         for subscription in self._states:
-            with subscription.handle as handle:
-                while (received := handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+            with subscription.handle:
+                while (
+                    received := subscription.handle.take_message(subscription.msg_type, subscription.raw)
+                ) is not None:
                     subscription.callback(*received)
 
     def _take_up(self) -> None:

@@ -3,9 +3,12 @@
 Angles are radians, quaternions (..., 4) in the order x y z w. All functions take whole batches.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+FEW_ROTATIONS = 16  # for so many, plain numbers are faster than NumPy
 Array = NDArray[np.float64]
 
 
@@ -85,12 +88,37 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
+def _quaternion_of_numbers(
+    xx: float, r01: float, r02: float, r10: float, yy: float, r12: float, r20: float, r21: float, zz: float
+) -> list[float]:
+    """The same for one rotation, row by row, with the same roundings: for few, NumPy costs more than it saves."""
+    xy, xz, yz = r10 + r01, r02 + r20, r21 + r12
+    xw, yw, zw = r21 - r12, r02 - r20, r10 - r01
+    products = (
+        (1 + xx - yy - zz, xy, xz, xw),
+        (xy, 1 - xx + yy - zz, yz, yw),
+        (xz, yz, 1 - xx - yy + zz, zw),
+        (xw, yw, zw, 1 + xx + yy + zz),
+    )
+    diagonal = [products[index][index] for index in range(4)]
+    largest = next((index for index in range(4) if diagonal[index] != diagonal[index]), None)  # NaN, as argmax has it
+    x, y, z, w = products[diagonal.index(max(diagonal)) if largest is None else largest]
+    norm = math.sqrt(x * x + y * y + z * z + w * w)
+    if not norm:
+        return [math.nan] * 4
+    quaternion = [x / norm, y / norm, z / norm, w / norm]
+    return [-number for number in quaternion] if quaternion[3] < 0 else quaternion
+
+
 def quaternion_from_rotation(rotation: ArrayLike) -> Array:
     """Unit quaternions x y z w (..., 4), w >= 0, from rotations (..., 3, 3).
 
     All products of two components follow from the matrix; the row of the largest component is the exact one.
     """
     r = np.asarray(rotation, float)
+    if r.size <= FEW_ROTATIONS * 9:
+        rows = [_quaternion_of_numbers(*numbers) for numbers in r.reshape(-1, 9).tolist()]
+        return np.array(rows, float).reshape(*r.shape[:-2], 4)
     xx, yy, zz = r[..., 0, 0], r[..., 1, 1], r[..., 2, 2]
     xy, xz, yz = r[..., 1, 0] + r[..., 0, 1], r[..., 0, 2] + r[..., 2, 0], r[..., 2, 1] + r[..., 1, 2]
     xw, yw, zw = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
