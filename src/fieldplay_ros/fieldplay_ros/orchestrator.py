@@ -52,8 +52,8 @@ class Orchestrator(Node):
         self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
         self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
         self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}
-        for name, own in plan.pipelines.items():
-            description = source_of(own.dfpc).description
+        for name, pipeline in plan.pipelines.items():
+            description = source_of(pipeline.dfpc).description
             if any(port.name == QUALITY for port in description.outputs):
                 topic = f"{topic_of(description)}/{QUALITY}"
                 self.create_subscription(Float64, topic, partial(self._on_quality, name), 10)
@@ -137,18 +137,18 @@ class Orchestrator(Node):
     def _list(self, request: Any, response: Any) -> Any:
         del request
         response.threads = self._orchestration.plan.threads
-        response.pipelines = [self._pipeline_message(own) for own in self._orchestration.pipelines.values()]
+        response.pipelines = [self._pipeline_message(pipeline) for pipeline in self._orchestration.pipelines.values()]
         return response
 
-    def _pipeline_message(self, own: ManagedPipeline) -> Pipeline:
+    def _pipeline_message(self, pipeline: ManagedPipeline) -> Pipeline:
         return Pipeline(
-            name=own.plan.name,
-            node=self.resolve_service_name(own.plan.name),
-            state=own.state,
-            threads=own.plan.threads,
-            is_wanted=own.is_requested,
-            quality=own.quality,
-            told=own.message,
+            name=pipeline.plan.name,
+            node=self.resolve_service_name(pipeline.plan.name),
+            state=pipeline.state,
+            threads=pipeline.plan.threads,
+            is_wanted=pipeline.is_requested,
+            quality=pipeline.quality,
+            told=pipeline.message,
         )
 
     def _activate(self, request: Any, response: Any) -> Any:

@@ -127,8 +127,8 @@ def query_of_message(requested: Any) -> ProductQuery:
     )
 
 
-def _box(least: Any, most: Any) -> Extent:
-    return Extent((least.x, least.y, least.z), (most.x, most.y, most.z))
+def _box(minimum: Any, maximum: Any) -> Extent:
+    return Extent((minimum.x, minimum.y, minimum.z), (maximum.x, maximum.y, maximum.z))
 
 
 def message_of_product(product: Product) -> Any:

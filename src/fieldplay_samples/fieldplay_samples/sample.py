@@ -172,9 +172,9 @@ def _as_type_of(name: str, value: Value, default: Value) -> Value:
         number = float(text)
     except ValueError:
         raise SampleError(f"{name}: expected a number, got {value!r}") from None
-    least = "a number from 0 on" if default == 0 else "a number above 0"
+    minimum = "a number from 0 on" if default == 0 else "a number above 0"
     if not (math.isfinite(number) and (number > 0 or number == default == 0)):
-        raise SampleError(f"{name}: expected {least}, got {value!r}")
+        raise SampleError(f"{name}: expected {minimum}, got {value!r}")
     if isinstance(default, int) and number != int(number):
         raise SampleError(f"{name}: expected a whole number, got {value!r}")
     return type(default)(number)

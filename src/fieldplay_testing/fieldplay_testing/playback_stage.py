@@ -48,8 +48,8 @@ class ListReader:
     def peek(self) -> DueMessage | ReadState:
         return self.messages[0] if self.messages else ReadState.END
 
-    def ready(self, until_ns: int, most: int) -> list[DueMessage]:
-        further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:most])
+    def ready(self, until_ns: int, maximum: int) -> list[DueMessage]:
+        further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:maximum])
         return [self.messages[0], *further]
 
     def take(self, count: int) -> None:

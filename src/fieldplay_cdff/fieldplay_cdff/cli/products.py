@@ -66,7 +66,7 @@ def run(chosen: argparse.Namespace) -> int:
             _print_json(store.query(query))
         else:
             for product in store.query(query):
-                for line in _lines(product, is_whole=chosen.word == "show"):
+                for line in _lines(product, is_complete=chosen.word == "show"):
                     print_line(line)
     return 0
 
@@ -111,8 +111,8 @@ def _print_json(products: "Iterator[Product]") -> None:
     print_line("]")
 
 
-def _lines(product: "Product", *, is_whole: bool) -> Iterator[str]:
-    if is_whole:
+def _lines(product: "Product", *, is_complete: bool) -> Iterator[str]:
+    if is_complete:
         yield json.dumps(product.as_dict(), indent=1)
         return
     seconds, rest = divmod(product.stamp_ns, NS_PER_S)

@@ -112,8 +112,8 @@ class TimedRows:
         """The earliest that `logged_ns` has; NO_TIME where there is none."""
         tables = [part.logged.table for _, part in self.parts if len(part)]
         counts = [(len(part), part.logged.count) for _, part in self.parts]
-        is_whole = all(own == logged for own, logged in counts)
-        if is_whole and sum(int(table["known"].sum()) for table in tables) == len(self):
+        is_complete = all(own == logged for own, logged in counts)
+        if is_complete and sum(int(table["known"].sum()) for table in tables) == len(self):
             lows = _in_ns(_concatenate([table["low"] for table in tables]), self.logged_unit)
         else:
             lows = _concatenate([_least(self.logged_ns(*rows)) for rows in self.ranges()])

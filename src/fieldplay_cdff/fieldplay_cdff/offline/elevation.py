@@ -40,7 +40,7 @@ class HeightOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HeightError:
-    """Heights against true ones in the cells with `least` points and more; `offset_m` is the middle difference.
+    """Heights against true ones in the cells with `minimum` points and more; `offset_m` is the middle difference.
 
     The others are of the size of the difference, `about_offset_m` of what differs from the middle one.
     """
@@ -135,9 +135,9 @@ def shift_grid(grid: ElevationGrid, origin: Sequence[float]) -> ElevationGrid:
     return replace(grid, x_m=grid.x_m + origin[0], y_m=grid.y_m + origin[1], **layers)
 
 
-def height_error(grid: ElevationGrid, truth: Path, least: int = OFTEN) -> HeightError:
+def height_error(grid: ElevationGrid, truth: Path, minimum: int = OFTEN) -> HeightError:
     """The grid against the true heights of a GeoTIFF of the same frame; ArchiveError where they do not meet."""
-    rows, columns = np.nonzero(grid.count >= least)
+    rows, columns = np.nonzero(grid.count >= minimum)
     seen = int((grid.count > 0).sum())
     x = np.asarray(grid.x_m + (columns + 0.5) * grid.resolution_m, np.float64)
     y = np.asarray(grid.y_m + (rows + 0.5) * grid.resolution_m, np.float64)
@@ -148,10 +148,10 @@ def height_error(grid: ElevationGrid, truth: Path, least: int = OFTEN) -> Height
         raise ArchiveError(f"{truth}: {error}") from None
     off = (grid.mean[rows, columns] - true)[np.isfinite(true)]
     if not len(off):
-        raise ArchiveError(f"{truth}: it has no height below the {len(rows)} cells with {least} points and more")
+        raise ArchiveError(f"{truth}: it has no height below the {len(rows)} cells with {minimum} points and more")
     middle = float(np.median(off))
     return HeightError(
-        seen=seen, seen_often=len(rows) / seen, least=least, compared=len(off),
+        seen=seen, seen_often=len(rows) / seen, least=minimum, compared=len(off),
         offset_m=middle, median_m=float(np.median(np.abs(off))), p95_m=float(np.percentile(np.abs(off), 95)),
         about_offset_m=float(np.median(np.abs(off - middle))),
     )  # fmt: skip

@@ -139,26 +139,26 @@ def _pipeline(name: str, value: Any, label: str) -> PlannedPipeline:
     label = f"{label}: {name}"
     if not name.isidentifier():
         raise UsageError(f"{label}: expected a name of letters, digits and _")
-    own = _fields(value, PIPELINE, label)
-    lists = {key: tuple(map(str, _list(own[key], f"{label}: {key}"))) for key in ("settings", "inputs")}
+    fields = _fields(value, PIPELINE, label)
+    lists = {key: tuple(map(str, _list(fields[key], f"{label}: {key}"))) for key in ("settings", "inputs")}
     return PlannedPipeline(
-        name=name, dfpc=str(own["dfpc"]), implementation=str(own["implementation"]), config=str(own["config"]),
-        threads=int(_number(own["threads"], 1, f"{label}: threads")), tf=bool(own["tf"]), **lists,
+        name=name, dfpc=str(fields["dfpc"]), implementation=str(fields["implementation"]), config=str(fields["config"]),
+        threads=int(_number(fields["threads"], 1, f"{label}: threads")), tf=bool(fields["tf"]), **lists,
     )  # fmt: skip
 
 
 def _policy(value: Any, pipelines: Mapping[str, PlannedPipeline], label: str) -> PreferencePolicy:
     label = f"{label}: policies"
-    own = _fields(value, POLICY, label)
-    prefer, fallback = str(own["prefer"]), str(own["fallback"])
+    fields = _fields(value, POLICY, label)
+    prefer, fallback = str(fields["prefer"]), str(fields["fallback"])
     for name in (prefer, fallback):
         require_known(name, pipelines, label)
     if prefer == fallback:
         raise UsageError(f"{label}: {prefer} cannot stand in for itself")
     return PreferencePolicy(
-        prefer=prefer, fallback=fallback, quality=_number(own["quality"], None, f"{label}: quality"),
-        seconds=_number(own["seconds"], 0, f"{label}: seconds"), keep=bool(own["keep"]),
-        retry_s=_number(own["retry_s"], 0, f"{label}: retry_s"),
+        prefer=prefer, fallback=fallback, quality=_number(fields["quality"], None, f"{label}: quality"),
+        seconds=_number(fields["seconds"], 0, f"{label}: seconds"), keep=bool(fields["keep"]),
+        retry_s=_number(fields["retry_s"], 0, f"{label}: retry_s"),
     )  # fmt: skip
 
 
@@ -182,10 +182,10 @@ def _list(value: Any, label: str) -> list[Any]:
     return value
 
 
-def _number(value: Any, least: float | None, label: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or (least is not None and value < least):
+def _number(value: Any, minimum: float | None, label: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or (minimum is not None and value < minimum):
         raise UsageError(
-            f"{label}: expected a number{f' from {least}' if least is not None else ''}, got {value!r:.60}"
+            f"{label}: expected a number{f' from {minimum}' if minimum is not None else ''}, got {value!r:.60}"
         )
     return value
 
@@ -276,7 +276,7 @@ class Orchestration:
 
     def __init__(self, plan: PipelinePlan) -> None:
         self.plan = plan
-        self.pipelines = {name: ManagedPipeline(own) for name, own in plan.pipelines.items()}
+        self.pipelines = {name: ManagedPipeline(pipeline) for name, pipeline in plan.pipelines.items()}
         self._preferences = [Preference(policy) for policy in plan.policies]
         self._running: set[str] = set()  # preferred ones that are watched
         self.news: list[str] = []  # what is worth telling
@@ -285,33 +285,33 @@ class Orchestration:
 
     def switch_on(self, name: str) -> None:
         """Want a pipeline; UsageError where it is there already, or has no threads."""
-        own = self._pipeline(name)
-        if own.is_requested:
-            raise UsageError(f"{name} is active already" if own.state == ACTIVE else f"{name} is being activated")
-        others = [other for other in self.pipelines.values() if other is not own and other.is_requested]
+        pipeline = self._pipeline(name)
+        if pipeline.is_requested:
+            raise UsageError(f"{name} is active already" if pipeline.state == ACTIVE else f"{name} is being activated")
+        others = [other for other in self.pipelines.values() if other is not pipeline and other.is_requested]
         used = sum(other.plan.threads for other in others)
-        if used + own.plan.threads > self.plan.threads:
+        if used + pipeline.plan.threads > self.plan.threads:
             names = ", ".join(other.plan.name for other in others)
             raise UsageError(
-                f"{name} needs {own.plan.threads} of {self.plan.threads} threads, {names} have {used}: "
+                f"{name} needs {pipeline.plan.threads} of {self.plan.threads} threads, {names} have {used}: "
                 "deactivate another first"
             )
-        own.is_requested, own.message = True, ""
+        pipeline.is_requested, pipeline.message = True, ""
 
     def switch_off(self, name: str) -> None:
         """Want a pipeline no more; UsageError where it is not wanted anyway."""
-        own = self._pipeline(name)
-        if not own.is_requested and own.state != ACTIVE:
+        pipeline = self._pipeline(name)
+        if not pipeline.is_requested and pipeline.state != ACTIVE:
             raise UsageError(f"{name} is not active")
-        own.is_requested = False
+        pipeline.is_requested = False
         self._running.discard(name)
 
     def require_idle(self, name: str) -> None:
         """UsageError where a pipeline cannot be configured now."""
-        own = self._pipeline(name)
-        if own.is_requested or own.state == ACTIVE or own.transition:
+        pipeline = self._pipeline(name)
+        if pipeline.is_requested or pipeline.state == ACTIVE or pipeline.transition:
             raise UsageError(f"{name} is active: deactivate it before it is configured")
-        if own.state in (GONE, UNKNOWN):
+        if pipeline.state in (GONE, UNKNOWN):
             raise UsageError(f"{name} does not answer: is its node there?")
 
     def _pipeline(self, name: str) -> ManagedPipeline:
@@ -320,23 +320,23 @@ class Orchestration:
 
     def receive_state(self, name: str, state: str) -> None:
         """Receive the state of a pipeline, or that it does not answer."""
-        own = self.pipelines[name]
-        if own.transition and state != GONE:
+        pipeline = self.pipelines[name]
+        if pipeline.transition and state != GONE:
             return  # how that ends is told besides
-        if state != own.state and own.state == ACTIVE and own.is_requested:
-            own.message = f"it became {state} by itself"
-            self.news.append(f"{name}: {own.message}")
-            own.is_requested = state == GONE  # one that comes again is wanted still
-            own.quality = math.nan
+        if state != pipeline.state and pipeline.state == ACTIVE and pipeline.is_requested:
+            pipeline.message = f"it became {state} by itself"
+            self.news.append(f"{name}: {pipeline.message}")
+            pipeline.is_requested = state == GONE  # one that comes again is wanted still
+            pipeline.quality = math.nan
         if state == GONE:
-            own.transition = ""
-        own.state = state
+            pipeline.transition = ""
+        pipeline.state = state
 
     def receive_failure(self, name: str, message: str) -> None:
         """Receive a failure of a pipeline, such as a hanging step."""
-        own = self.pipelines[name]
-        if message and message != own.message:
-            own.message = message
+        pipeline = self.pipelines[name]
+        if message and message != pipeline.message:
+            pipeline.message = message
             self.news.append(f"{name}: {message}")
 
     def receive_quality(self, name: str, quality: float, now_s: float) -> None:
@@ -352,19 +352,19 @@ class Orchestration:
 
     def forget(self, name: str) -> None:
         """How a transition ends does not become known: nothing more is asked until the pipeline tells its state."""
-        own = self.pipelines[name]
-        own.transition, own.state = "", UNKNOWN
+        pipeline = self.pipelines[name]
+        pipeline.transition, pipeline.state = "", UNKNOWN
 
     def finish(self, step: NeededTransition, *, is_done: bool, now_s: float) -> None:
         """A transition has ended; a pipeline that refuses it is wanted no more."""
-        own = self.pipelines[step.pipeline]
-        own.transition = ""
+        pipeline = self.pipelines[step.pipeline]
+        pipeline.transition = ""
         if is_done:
-            own.state = GIVES[step.transition]
+            pipeline.state = GIVES[step.transition]
             return
-        own.message = f"it refuses to {step.transition}"
-        self.news.append(f"{step.pipeline}: {own.message}")
-        own.is_requested = False
+        pipeline.message = f"it refuses to {step.transition}"
+        self.news.append(f"{step.pipeline}: {pipeline.message}")
+        pipeline.is_requested = False
         for preference in self._preferences:
             if preference.policy.prefer == step.pipeline and step.pipeline not in self._running:
                 self._running.add(step.pipeline)
@@ -376,17 +376,17 @@ class Orchestration:
             self._apply(preference, now_s)
         transitions = [
             NeededTransition(name, DEACTIVATE)
-            for name, own in self.pipelines.items()
-            if own.state == ACTIVE and not own.is_requested and not own.transition
+            for name, pipeline in self.pipelines.items()
+            if pipeline.state == ACTIVE and not pipeline.is_requested and not pipeline.transition
         ]
-        used = sum(own.plan.threads for own in self.pipelines.values() if own.has_threads)
-        for name, own in self.pipelines.items():
-            if not own.is_requested or own.transition:
+        used = sum(pipeline.plan.threads for pipeline in self.pipelines.values() if pipeline.has_threads)
+        for name, pipeline in self.pipelines.items():
+            if not pipeline.is_requested or pipeline.transition:
                 continue
-            if own.state == UNCONFIGURED:
+            if pipeline.state == UNCONFIGURED:
                 transitions.append(NeededTransition(name, CONFIGURE))
-            elif own.state == INACTIVE and used + own.plan.threads <= self.plan.threads:
-                used += own.plan.threads
+            elif pipeline.state == INACTIVE and used + pipeline.plan.threads <= self.plan.threads:
+                used += pipeline.plan.threads
                 transitions.append(NeededTransition(name, ACTIVATE))
         return transitions
 
@@ -404,10 +404,10 @@ class Orchestration:
             return
         self.news.append(reason)
         for choice, is_requested in preference.requested.items():
-            own = self.pipelines[choice]
-            if is_requested and own is prefer and not own.is_requested and preference.is_fallen_back:
+            pipeline = self.pipelines[choice]
+            if is_requested and pipeline is prefer and not pipeline.is_requested and preference.is_fallen_back:
                 continue  # it was stopped, and is not to be kept
-            own.is_requested = is_requested
+            pipeline.is_requested = is_requested
         fallback.message = reason if preference.is_fallen_back else ""
         if not preference.is_fallen_back and not preference.policy.keep:
             self._running.discard(name)  # its time begins when it is active again

@@ -142,14 +142,14 @@ def _require_known(item: Mapping[str, Any], names: tuple[str, ...], label: str) 
 
 def _targets(parameters: Groups, group: str, name: str, label: str) -> list[str]:
     """The parameters of steps, as STEP.GROUP.NAME, that a parameter of the chain sets."""
-    own = parameters.get(group)
-    if own is None:
+    group_parameters = parameters.get(group)
+    if group_parameters is None:
         near = closest_name(group, parameters)
         hint = f": did you mean {near}?" if near else f"; it has {', '.join(parameters) or 'none'}"
         raise UsageError(f"{label} has no group {group}{hint}")
-    if name not in own:
-        near = closest_name(name, own)
-        hint = f": did you mean {near}?" if near else f"; it has {', '.join(own)}"
+    if name not in group_parameters:
+        near = closest_name(name, group_parameters)
+        hint = f": did you mean {near}?" if near else f"; it has {', '.join(group_parameters)}"
         raise UsageError(f"{label}: {group} has no parameter {name}{hint}")
-    target = own[name]
+    target = group_parameters[name]
     return [] if target is None else [target] if isinstance(target, str) else list(target)

@@ -256,16 +256,16 @@ class PipelineInputs:
 
 
 class LiveQueue:
-    """Sets of inputs in the order in which they are whole; `most` may wait, then the oldest goes, with all of it.
+    """Sets of inputs in the order in which they are whole; `maximum` may wait, then the oldest goes, with all of it.
 
     What waits is never older than that, and a set is never torn: what is slow still gets pairs. What is held does not
     count. Filled by one thread, emptied by another.
     """
 
-    def __init__(self, inputs: Mapping[str, InputPort], most: int) -> None:
+    def __init__(self, inputs: Mapping[str, InputPort], maximum: int) -> None:
         self.received, self.dropped, self.skipped = Counter[str](), Counter[str](), Counter[str]()
         self.notes: deque[str] = deque(maxlen=MAX_REPORTED)  # stamps that cannot be
-        self._most = max(1, most)
+        self._most = max(1, maximum)
         self._inputs = PipelineInputs(inputs, self._drop, self._refuse)
         self._waiting: deque[SyncedInputs] = deque()
         self._changed = threading.Condition()

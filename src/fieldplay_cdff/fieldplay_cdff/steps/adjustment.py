@@ -225,14 +225,14 @@ class InitialPoints(NamedTuple):
     error: float
 
 
-def longest(pixels: Array, most: int) -> Array:
+def longest(pixels: Array, maximum: int) -> Array:
     """The tracks (n, k, 4) that are seen from the most places, so many at most; 0: all."""
-    if not most or len(pixels) <= most:
+    if not maximum or len(pixels) <= maximum:
         return pixels
     often = np.isfinite(pixels[:, :, 0]).sum(axis=1)
-    least = np.sort(often)[-most]
-    surely, rest = np.flatnonzero(often > least), np.flatnonzero(often == least)
-    some = rest[np.linspace(0, len(rest) - 1, most - len(surely)).astype(np.intp)]
+    minimum = np.sort(often)[-maximum]
+    surely, rest = np.flatnonzero(often > minimum), np.flatnonzero(often == minimum)
+    some = rest[np.linspace(0, len(rest) - 1, maximum - len(surely)).astype(np.intp)]
     chosen: Array = pixels[np.sort(np.concatenate([surely, some]))]
     return chosen
 

@@ -54,10 +54,12 @@ class BackgroundSubtractorMOG2(Background):
     """The largest thing that moves (255), by a mixture of bell curves for each pixel; the first picture tells none."""
 
     def start(self, grey: NDArray[np.uint8]) -> None:
-        own = self.general
-        self._model = cv2.createBackgroundSubtractorMOG2(history=own["History"], detectShadows=own["DetectShadows"])
-        self._model.setNMixtures(own["NMixtures"])
-        self._model.setBackgroundRatio(own["BackgroundRatio"])
+        options = self.general
+        self._model = cv2.createBackgroundSubtractorMOG2(
+            history=options["History"], detectShadows=options["DetectShadows"]
+        )
+        self._model.setNMixtures(options["NMixtures"])
+        self._model.setBackgroundRatio(options["BackgroundRatio"])
         self._model.apply(self._smooth(grey))  # which takes all of a first picture for new
 
     def _smooth(self, grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -87,15 +89,15 @@ class BackgroundExtraction(Background):
         self._samples = grey[rows, columns]
 
     def process(self, *, image: Frame) -> Ports:
-        own, grey = self.general, self.grey(image)
+        options, grey = self.general, self.grey(image)
         alike = np.zeros(grey.shape, np.int32)
         for sample in self._samples:
-            alike += cv2.absdiff(grey, sample) < own["DistanceThreshold"]
-        is_background = np.asarray(alike >= own["RequiredMatches"], np.bool_)
+            alike += cv2.absdiff(grey, sample) < options["DistanceThreshold"]
+        is_background = np.asarray(alike >= options["RequiredMatches"], np.bool_)
         self._learn(grey, is_background)
         moving = np.where(is_background, 0, FOREGROUND).astype(np.uint8)
         smooth = cv2.GaussianBlur(moving, (SMOOTH_SIDE, SMOOTH_SIDE), SMOOTH_DEVIATION)
-        labels = np.where(smooth > MIN_SMOOTHED, own["ForegroundLabel"], own["BackgroundLabel"])
+        labels = np.where(smooth > MIN_SMOOTHED, options["ForegroundLabel"], options["BackgroundLabel"])
         return {"image": replace(image, image=labels.astype(np.uint8), encoding="mono8")}
 
     def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:

@@ -37,7 +37,7 @@ class StatisticalOutlierRemoval(Step):
     """Drops points whose nearest others are further away than those of most points."""
 
     def process(self, *, pointCloud: Cloud) -> Ports:
-        cloud = finite(pointCloud, "pointCloud", least=3)
+        cloud = finite(pointCloud, "pointCloud", minimum=3)
         nearest = min(self.general["NumberOfNearestNeighbours"], len(cloud) - 1)
         distances, _ = cKDTree(cloud.points).query(cloud.points, np.arange(2, nearest + 2), workers=self.threads)
         means = distances.mean(axis=1)
@@ -72,7 +72,7 @@ class Assembly(Step):
             raise ValueError("secondPointCloud: expected a cloud, got none (UseIncrementalMode is false)")
         else:
             first, second = firstPointCloud, secondPointCloud
-        parts = [finite(cloud, "cloud", least=0) for cloud in (first, second) if cloud is not None]
+        parts = [finite(cloud, "cloud", minimum=0) for cloud in (first, second) if cloud is not None]
         parts = [cloud for cloud in parts if len(cloud)] or parts[:1]
         whole = self.merge(*parts) if len(parts) == 2 else self.alone(parts[0])
         if self.general["UseIncrementalMode"]:
@@ -159,17 +159,17 @@ class MatcherAssembly(Assembly):
         return self.alone(concatenate_clouds([stored, new]))
 
     def alone(self, cloud: Cloud) -> Cloud:
-        own = self.settings["SurfaceNormalPrefilter"]
-        count = min(own["NumberOfNeighbours"], len(cloud))
+        options = self.settings["SurfaceNormalPrefilter"]
+        count = min(options["NumberOfNeighbours"], len(cloud))
         if count < 2:
             return cloud
         distances, _ = cKDTree(cloud.points).query(
-            cloud.points, [count], eps=own["ApproximationEpsilon"], workers=self.threads
+            cloud.points, [count], eps=options["ApproximationEpsilon"], workers=self.threads
         )
         density = count / (4 / 3 * np.pi * np.maximum(distances[:, 0], 1e-9) ** 3)
         fraction = np.random.default_rng(self.seed).uniform(size=len(cloud))
         points = cloud.subset(fraction * density < self.general["MaximumSamplingDensity"])
-        if own["KeepNormals"] and len(points) >= 3:
+        if options["KeepNormals"] and len(points) >= 3:
             points = replace(points, normals=surfaces_of(points.points, nearest=count, threads=self.threads)[0])
         return points
 

@@ -71,10 +71,10 @@ class EdgeModelContourMatching(Step):
     optional = ("rightImage", "rightEdges", "rightGradientX", "rightGradientY")
 
     def configure(self) -> None:
-        own = self.settings["Model"]
+        options = self.settings["Model"]
         self._body: Body | None = None
-        if own["File"]:
-            self._body = read_body(Path(own["File"]), scale=own["Scale"], may_be_open=own["MayBeOpen"])
+        if options["File"]:
+            self._body = read_body(Path(options["File"]), scale=options["Scale"], may_be_open=options["MayBeOpen"])
         self.reset()
 
     def reset(self) -> None:
@@ -110,8 +110,8 @@ class EdgeModelContourMatching(Step):
 
     def _track(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
         """Return the pose that fits the edges best, and the fraction of points that agree; None where it is lost."""
-        own, accepted, pose = self.settings["Iterations"], self.settings["Acceptance"], expected
-        for _ in range(own["Maximum"]):
+        options, accepted, pose = self.settings["Iterations"], self.settings["Acceptance"], expected
+        for _ in range(options["Maximum"]):
             residuals = self._residuals(views, pose)
             is_there = np.isfinite(residuals.distances)
             fraction = float(is_there.mean()) if len(is_there) else 0.0
@@ -120,9 +120,9 @@ class EdgeModelContourMatching(Step):
             step = _robust_step(residuals.rows[is_there], residuals.distances[is_there])
             pose = transform_of_step(step[:3], step[3:]) @ pose
             pose[:3, :3] = _nearest_rotation(pose[:3, :3])
-            if _is_beyond(expected, pose, turn_deg=own["DivergedTurn"], shift_m=own["DivergedShift"]):
+            if _is_beyond(expected, pose, turn_deg=options["DivergedTurn"], shift_m=options["DivergedShift"]):
                 return None, fraction
-            if _is_within(step, pose, turn_deg=own["ConvergedTurn"], shift_m=own["ConvergedShift"]):
+            if _is_within(step, pose, turn_deg=options["ConvergedTurn"], shift_m=options["ConvergedShift"]):
                 break
         distances = self._residuals(views, pose).distances
         near = np.abs(distances) <= accepted["MaximumResidual"]
@@ -150,20 +150,20 @@ class EdgeModelContourMatching(Step):
     def _contour(self, number: int, view: View, pose: Array) -> Contour:
         """What of the edges is seen, looked at anew after some motion."""
         assert self._body is not None
-        own, cached = self.settings["Sampling"], self._contours.get(number)
-        turn, shift = own["VisibilityTurn"], own["VisibilityShift"]
+        options, cached = self.settings["Sampling"], self._contours.get(number)
+        turn, shift = options["VisibilityTurn"], options["VisibilityShift"]
         if cached is None or _is_beyond(cached.pose, pose, turn_deg=turn, shift_m=shift):
             cached = self._contours[number] = Contour(
                 visible_points(
                     self._body, view, pose, crease_deg=self.settings["Model"]["CreaseAngle"],
-                    distance_px=own["Distance"], most=own["MaximumPoints"],
+                    distance_px=options["Distance"], maximum=options["MaximumPoints"],
                 ), pose,
             )  # fmt: skip
         return cached
 
 
 def visible_points(
-    body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, most: int
+    body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, maximum: int
 ) -> EdgePoints:
     """Points of a body's edges that are visible in a view, at a distance from each other, limited in number."""
     eye = pose[:3, :3].T @ (-view.shift - pose[:3, 3])
@@ -172,7 +172,7 @@ def visible_points(
     corners[:, 2] = np.maximum(corners[:, 2], NEAREST_M)
     pixels = _pixels(view, corners)
     lengths = np.linalg.norm(pixels[edges[:, 0]] - pixels[edges[:, 1]], axis=1)
-    distance = max(distance_px, lengths.sum() / most)
+    distance = max(distance_px, lengths.sum() / maximum)
     is_long = lengths > distance
     points = body.points_on_edges(edges[is_long], lengths[is_long] / distance)
     before = transform_points(pose, points.points)

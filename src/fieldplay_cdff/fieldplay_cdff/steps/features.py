@@ -69,15 +69,15 @@ class SpreadCorners(Step):
     """The strongest corners, by the smaller of both slopes, none nearer to a stronger one than a distance."""
 
     def process(self, *, frame: Frame) -> Ports:
-        own, grey = self.general, grey_of(frame, "frame")
+        options, grey = self.general, grey_of(frame, "frame")
         everywhere = np.full(grey.shape, 255, np.uint8)
         corners, strength = cv2.goodFeaturesToTrackWithQuality(
-            grey, own["MaxFeaturesNumber"], own["Quality"], own["MinimumDistance"], everywhere,
-            blockSize=own["BlockSize"],
+            grey, options["MaxFeaturesNumber"], options["Quality"], options["MinimumDistance"], everywhere,
+            blockSize=options["BlockSize"],
         )  # fmt: skip
         points = np.asarray([] if corners is None else corners, np.float64).reshape(-1, 2)
         response = np.asarray([] if corners is None else strength, np.float64).ravel()
-        strong = response >= own["LeastStrength"]
+        strong = response >= options["LeastStrength"]
         return {"features": Features2D(points=points[strong], response=response[strong])}
 
 
@@ -116,8 +116,8 @@ class HarrisDetector2D(Step):
     """
 
     def process(self, *, frame: Frame) -> Ports:
-        grey, own = grey_of(frame, "frame"), self.general
-        if own["UseGaussianBlur"]:
+        grey, options = grey_of(frame, "frame"), self.general
+        if options["UseGaussianBlur"]:
             blur = self.settings["GaussianBlur"]
             grey = np.asarray(
                 cv2.GaussianBlur(
@@ -128,17 +128,17 @@ class HarrisDetector2D(Step):
                 ),
                 np.uint8,
             )
-        response = cv2.cornerHarris(grey, own["BlockSize"], own["ApertureSize"], own["ParameterK"])
+        response = cv2.cornerHarris(grey, options["BlockSize"], options["ApertureSize"], options["ParameterK"])
         scaled = cv2.normalize(response, np.empty_like(response), 0, BRIGHTEST, cv2.NORM_MINMAX)
         is_best = response >= cv2.dilate(response, np.ones((3, 3), np.uint8))
-        indices = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
+        indices = np.flatnonzero(is_best & (response > 0) & (scaled > options["DetectionThreshold"]))
         strongest = np.argsort(-response.flat[indices], kind="stable")[:MAX_CORNERS]
         indices = np.sort(indices[strongest])
         rows, columns = np.unravel_index(indices, response.shape)
         return {
             "features": Features2D(
                 points=np.stack([columns, rows], axis=-1).astype(np.float64),
-                size=np.full(len(indices), float(own["BlockSize"])),
+                size=np.full(len(indices), float(options["BlockSize"])),
                 angle_deg=np.zeros(len(indices)),
                 response=response.flat[indices].astype(np.float64),
                 octave=np.zeros(len(indices), np.int32),
@@ -166,8 +166,8 @@ class FlannMatcher(Step):
             shown = [f"{side.descriptors.shape[1]} {side.descriptors.dtype}" for side in (source, sink)]
             raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
         distances, nearest = self._nearest(source, sink, 2)
-        least, nearest = distances[:, 0], nearest[:, 0]
-        rows = np.flatnonzero(least < self.general["AcceptanceRatio"] * distances[:, 1])
+        minimum, nearest = distances[:, 0], nearest[:, 0]
+        rows = np.flatnonzero(minimum < self.general["AcceptanceRatio"] * distances[:, 1])
         if self.general["MutualOnly"] and len(rows):
             side = nearest[rows]
             partners = Features2D(points=sink.points[side], descriptors=sink.descriptors[side])
@@ -181,8 +181,8 @@ class FlannMatcher(Step):
             "matches": Matches2D(
                 source=source.points[rows],
                 sink=sink.points[nearest[rows]],
-                probability=self.probability(least[rows], binary=_is_binary(source)),
-                distances=least,
+                probability=self.probability(minimum[rows], binary=_is_binary(source)),
+                distances=minimum,
             ),
             "quality": len(rows) / len(source),
         }
@@ -225,9 +225,9 @@ def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: fl
             continue
         allowed = (np.abs(at[:, None] - lines[None, first:end]) <= within).astype(np.uint8)
         there = order[first:end]
-        least, side = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
+        minimum, side = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
         is_known = (side >= 0).all(axis=1)
-        distances[some[is_known]], nearest[some[is_known]] = least[is_known], there[side[is_known]]
+        distances[some[is_known]], nearest[some[is_known]] = minimum[is_known], there[side[is_known]]
     return distances, nearest
 
 

@@ -72,18 +72,18 @@ class KalmanPredictor(Step):
     optional = ("previousState",)
 
     def process(self, *, currentTime: int, previousState: State | None = None) -> Ports:
-        own = self.settings[GROUP]
+        options = self.settings[GROUP]
         if previousState is None:
-            covariance = np.eye(2 * MEASURED) * own["InitialStateCovariance"]
+            covariance = np.eye(2 * MEASURED) * options["InitialStateCovariance"]
             state = State(values=np.zeros(2 * MEASURED), covariance=covariance, stamp_ns=currentTime)
             return {"predictedState": state, "predictedStateCovariance": state}
         _check(previousState, "previousState")
-        start = _without_turn(previousState.values) if own["Increments"] else previousState.values
+        start = _without_turn(previousState.values) if options["Increments"] else previousState.values
         values, covariance = predict(
             start, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
-            turns=own["StandardDeviationtdOrientation"], shifts=own["StandardDeviationtdTranslation"],
+            turns=options["StandardDeviationtdOrientation"], shifts=options["StandardDeviationtdTranslation"],
         )  # fmt: skip
-        if own["Increments"]:
+        if options["Increments"]:
             values = _rotate_state(values, previousState.values)
         state = State(values=values, covariance=covariance, stamp_ns=currentTime)
         return {"predictedState": state, "predictedStateCovariance": state}
@@ -98,12 +98,12 @@ class KalmanCorrector(Step):
     def process(
         self, *, predictedState: State, measurement: State, predictedStateCovariance: State | None = None
     ) -> Ports:
-        own = self.settings[GROUP]
+        options = self.settings[GROUP]
         _check(predictedState, "predictedState")
         if not np.isfinite(measurement.values[:MEASURED]).all():
             raise ValueError("measurement: expected a turn and a place, got NaN")
         expected, turn = predictedState.values, measurement.values[:3]
-        if own["Increments"]:
+        if options["Increments"]:
             expected = _without_turn(expected)
             difference = rotation_from_vector(turn) @ rotation_from_vector(predictedState.values[:3]).T
             turn = vector_from_rotation(difference)
@@ -111,10 +111,10 @@ class KalmanCorrector(Step):
         covariance = (predictedStateCovariance or predictedState).covariance
         values, covariance = correct(
             expected, covariance, np.concatenate([turn, measurement.values[3:MEASURED]]),
-            turns=own["MeasurementNoiseStandardDeviationOrientation"],
-            shifts=own["MeasurementNoiseStandardDeviationTranslation"], gate=own["MahalanobisGate"],
+            turns=options["MeasurementNoiseStandardDeviationOrientation"],
+            shifts=options["MeasurementNoiseStandardDeviationTranslation"], gate=options["MahalanobisGate"],
         )  # fmt: skip
-        if own["Increments"]:
+        if options["Increments"]:
             values = _rotate_state(values, predictedState.values)
         state = State(values=values, covariance=covariance, stamp_ns=predictedState.stamp_ns)
         return {"correctedState": state, "stateCovariance": state}
@@ -162,9 +162,9 @@ class NewerState(Step):
     def process(self, *, first: State | None = None, second: State | None = None) -> Ports:
         if second is None or (first is not None and first.stamp_ns >= second.stamp_ns):
             return {} if first is None else {"state": first}
-        own = self.general
+        options = self.general
         names = ("BeginTurn", "BeginShift", "BeginTurnRate", "BeginSpeed")
-        usual = np.repeat([own[name] ** 2 for name in names], 3)
+        usual = np.repeat([options[name] ** 2 for name in names], 3)
         deviations = np.diag(second.covariance)
         known = np.where((deviations > 0) & (deviations < UNKNOWN_VARIANCE), deviations, usual)
         return {"state": replace(second, covariance=np.diag(known))}
@@ -233,11 +233,11 @@ class LidarBasedTracking(Step):
     optional = ("modelCloud", "initialState")
 
     def configure(self) -> None:
-        own = self.settings[TRACKING]
+        options = self.settings[TRACKING]
         names = ("MaxCorrespondenceDistance", "MaximumIterations", "TransformationEpsilon", "EuclideanFitnessEpsilon")
         values = {
-            GENERAL: {name: own[name] for name in names},
-            "Acceptance": {"MinimumInlierShare": own["MinimumInlierShare"]},
+            GENERAL: {name: options[name] for name in names},
+            "Acceptance": {"MinimumInlierShare": options["MinimumInlierShare"]},
         }
         self._icp = Icp3D(values, threads=self.threads, seed=self.seed)
         self.reset()
@@ -255,23 +255,24 @@ class LidarBasedTracking(Step):
         if initialState is not None:
             self._start(initialState)
         if modelCloud is not None:
-            self._model = finite(modelCloud, "modelCloud", least=NEAREST_POINTS)
+            self._model = finite(modelCloud, "modelCloud", minimum=NEAREST_POINTS)
         if self._model is None:
             raise ValueError("modelCloud: expected the cloud of a model before the first cloud, got none")
-        own = self.settings[TRACKING]
+        options = self.settings[TRACKING]
         step_s = _step_s(self._stamp_ns, sourceCloud.stamp_ns) if self._stamp_ns != NO_TIME else 0.0
         values, covariance = predict(
             np.concatenate([np.zeros(MEASURED), self._speeds]), self._covariance, step_s,
-            turns=own["StandardDeviationtdOrientationProcess"], shifts=own["StandardDeviationtdTranslationProcess"],
+            turns=options["StandardDeviationtdOrientationProcess"],
+            shifts=options["StandardDeviationtdTranslationProcess"],
         )  # fmt: skip
         expected = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
-        measured = self._measure(finite(sourceCloud, "sourceCloud", least=0), self._model, expected)
+        measured = self._measure(finite(sourceCloud, "sourceCloud", minimum=0), self._model, expected)
         if measured is not None:
             difference = inverse_from_transform(self._pose) @ measured
             values, covariance = correct(
                 values, covariance, np.concatenate([vector_from_rotation(difference[:3, :3]), difference[:3, 3]]),
-                turns=own["StandardDeviationtdOrientationMeasurement"],
-                shifts=own["StandardDeviationtdTranslationMeasurement"],
+                turns=options["StandardDeviationtdOrientationMeasurement"],
+                shifts=options["StandardDeviationtdTranslationMeasurement"],
             )  # fmt: skip
         self._pose = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
         self._speeds, self._covariance, self._stamp_ns = values[MEASURED:], covariance, sourceCloud.stamp_ns

@@ -51,11 +51,11 @@ class Descriptor3D(Step):
     optional: ClassVar[tuple[str, ...]] = ("normals",)
 
     def configure(self) -> None:
-        own = self.settings["NormalEstimationParameters"]
-        if (own["SearchRadius"] > 0) == (own["NeighboursSetSize"] > 0):
+        options = self.settings["NormalEstimationParameters"]
+        if (options["SearchRadius"] > 0) == (options["NeighboursSetSize"] > 0):
             raise UsageError(
                 f"{self.implementation}: expected a SearchRadius of normals or a NeighboursSetSize above 0, "
-                f"got {own['SearchRadius']:g} and {own['NeighboursSetSize']}"
+                f"got {options['SearchRadius']:g} and {options['NeighboursSetSize']}"
             )
 
     def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
@@ -86,11 +86,14 @@ class Descriptor3D(Step):
             return known
         if not self.general["EnableNormalsEstimation"]:
             raise ValueError("normals: expected a cloud with normals, got none (EnableNormalsEstimation is false)")
-        own = self.settings["NormalEstimationParameters"]
+        options = self.settings["NormalEstimationParameters"]
         is_number = np.isfinite(cloud.points).all(axis=1)
         result = np.full(cloud.points.shape, np.nan)
         result[is_number], _ = surfaces_of(
-            cloud.points[is_number], nearest=own["NeighboursSetSize"], radius=own["SearchRadius"], threads=self.threads
+            cloud.points[is_number],
+            nearest=options["NeighboursSetSize"],
+            radius=options["SearchRadius"],
+            threads=self.threads,
         )
         return result
 
@@ -135,10 +138,10 @@ class PfhDescriptor3D(Descriptor3D):
 
     def configure(self) -> None:
         super().configure()
-        radius, own = self.general["SearchRadius"], self.settings["NormalEstimationParameters"]["SearchRadius"]
-        if own >= radius:
+        radius, options = self.general["SearchRadius"], self.settings["NormalEstimationParameters"]["SearchRadius"]
+        if options >= radius:
             raise UsageError(
-                f"PfhDescriptor3D: expected a radius of normals below {radius:g}, that of descriptors, got {own:g}"
+                f"PfhDescriptor3D: expected a radius of normals below {radius:g}, that of descriptors, got {options:g}"
             )
 
     def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:

@@ -114,9 +114,9 @@ class ImageDegradation(Step):
     """A picture of fewer pixels."""
 
     def process(self, *, originalImage: Frame) -> Ports:
-        own = self.settings["ImageDegradationParams"]
-        ratio = Size(own["xratio"], own["yratio"])
-        return {"degradedImage": shrunk(originalImage, ratio, own["method"], "originalImage")}
+        options = self.settings["ImageDegradationParams"]
+        ratio = Size(options["xratio"], options["yratio"])
+        return {"degradedImage": shrunk(originalImage, ratio, options["method"], "originalImage")}
 
 
 @implements("StereoDegradation")
@@ -124,10 +124,10 @@ class StereoDegradation(Step):
     """A pair of pictures of fewer pixels."""
 
     def process(self, *, originalImagePair: FramePair) -> Ports:
-        own = self.settings["StereoDegradationParams"]
-        ratio = Size(own["xratio"], own["yratio"])
+        options = self.settings["StereoDegradationParams"]
+        ratio = Size(options["xratio"], options["yratio"])
         left, right = (
-            shrunk(frame, ratio, own["method"], f"originalImagePair.{side}")
+            shrunk(frame, ratio, options["method"], f"originalImagePair.{side}")
             for side, frame in (("left", originalImagePair.left), ("right", originalImagePair.right))
         )
         return {"degradedImagePair": FramePair(left=left, right=right)}
@@ -138,10 +138,10 @@ class CannyEdgeDetection(Step):
     """Edges (255) by Canny's method after a mean filter."""
 
     def process(self, *, image: Frame) -> Ports:
-        own = self.settings["CannyEdgeDetection"]
-        side = own["NoiseReductionKernelSize"]
+        options = self.settings["CannyEdgeDetection"]
+        side = options["NoiseReductionKernelSize"]
         smooth = cv2.blur(grey_of(image, "image"), (side, side))
-        edges = cv2.Canny(smooth, own["CannyLowThreshold"], own["CannyHighThreshold"])
+        edges = cv2.Canny(smooth, options["CannyLowThreshold"], options["CannyHighThreshold"])
         return {"image": replace(image, image=edges, encoding="mono8")}
 
 
@@ -150,15 +150,21 @@ class DerivativeEdgeDetection(Step):
     """How much grey values change to the right or downwards, without the sign, in 8 bits."""
 
     def process(self, *, image: Frame) -> Ports:
-        own, kernel = self.general, self.settings["ConvolutionParameters"]
+        options, kernel = self.general, self.settings["ConvolutionParameters"]
         size = 3 if kernel["KernelType"] == SCHARR else kernel["KernelSize"]
         rim = size // 2 + 1
         wide = cv2.copyMakeBorder(
-            grey_of(image, "image"), rim, rim, rim, rim, TO_INT[own["BorderMode"]], value=own["ConstantBorderValue"]
+            grey_of(image, "image"),
+            rim,
+            rim,
+            rim,
+            rim,
+            TO_INT[options["BorderMode"]],
+            value=options["ConstantBorderValue"],
         )
-        along = (1, 0) if own["DerivativeDirection"] == HORIZONTAL else (0, 1)
+        along = (1, 0) if options["DerivativeDirection"] == HORIZONTAL else (0, 1)
         changes = cv2.Sobel(
-            wide, TO_DEPTH[own["DepthMode"]], *along,
+            wide, TO_DEPTH[options["DepthMode"]], *along,
             ksize=cv2.FILTER_SCHARR if kernel["KernelType"] == SCHARR else size,
             scale=kernel["Scale"], delta=kernel["Delta"],
         )[rim:-rim, rim:-rim]  # fmt: skip
@@ -171,12 +177,14 @@ class KMeansClustering(Step):
     """Depths by the means of so many groups of them; 0 where nothing is known."""
 
     def process(self, *, image: Frame) -> Ports:
-        own, depths = self.settings["KMeansClustering"], depths_of(image, "image")
+        options, depths = self.settings["KMeansClustering"], depths_of(image, "image")
         is_known = np.isfinite(depths) & (depths > 0)
         known = np.sort(depths[is_known])
         clusters = np.zeros(depths.shape, np.float32)
         if len(known):
-            centres = group_means(known, own["NumCenters"], most=own["MaxIterations"], tolerance=own["Tolerance"])
+            centres = group_means(
+                known, options["NumCenters"], maximum=options["MaxIterations"], tolerance=options["Tolerance"]
+            )
             clusters[is_known] = centres[np.searchsorted(between(centres), depths[is_known])]
         return {"image": replace(image, image=clusters, encoding="32FC1")}
 
@@ -187,11 +195,11 @@ def between(centres: Array) -> Array:
     return halves
 
 
-def group_means(ordered: Array, count: int, *, most: int, tolerance: float) -> Array:
+def group_means(ordered: Array, count: int, *, maximum: int, tolerance: float) -> Array:
     """Means of groups of ordered numbers, each nearest to its own: begun at equal shares of them, at most so many."""
     centres: Array = np.unique(np.quantile(ordered, (np.arange(count) + 0.5) / count))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    for _ in range(most):
+    for _ in range(maximum):
         borders = np.concatenate([[0], np.searchsorted(ordered, between(centres)), [len(ordered)]])
         counts = np.diff(borders)
         means = np.where(counts > 0, np.diff(sums[borders]) / np.maximum(counts, 1), centres)

@@ -104,9 +104,9 @@ class PyramidTracker(Step):
         self, *, sourceFrame: Frame, sinkFrame: Frame, features: Features2D, points: Cloud | None = None,
         step: Array | None = None,
     ) -> Ports:  # fmt: skip
-        own = self.general
+        options = self.general
         source, sink = grey_pair(sourceFrame, sinkFrame, PORTS)
-        if own["EqualizeBrightness"]:
+        if options["EqualizeBrightness"]:
             sink = as_bright_as(source, sink)
         known = np.isfinite(features.points).all(axis=1)
         pixels, guess = features.points[known], None
@@ -114,11 +114,11 @@ class PyramidTracker(Step):
             return {"matches": Matches2D(source=pixels, sink=pixels, probability=np.zeros(0)), "quality": 0.0}
         if points is not None and step is not None:
             guess = _project(pixels, points.points[known], step, camera_of(sinkFrame, PORTS[1]).matrix)
-        window, levels = own["WindowSize"], own["PyramidLevels"]
+        window, levels = options["WindowSize"], options["PyramidLevels"]
         sinks, off = track_flow(source, sink, pixels, window=window, levels=levels, expected=guess)
-        is_valid = off < own["MaximumReturnError"]
-        if own["MaximumRowError"] > 0:  # of a rectified pair
-            is_valid &= np.abs(sinks[:, 1] - pixels[:, 1]) <= own["MaximumRowError"]
+        is_valid = off < options["MaximumReturnError"]
+        if options["MaximumRowError"] > 0:  # of a rectified pair
+            is_valid &= np.abs(sinks[:, 1] - pixels[:, 1]) <= options["MaximumRowError"]
         probability = np.exp(-(off[is_valid] ** 2) / 2)
         matches = Matches2D(source=pixels[is_valid], sink=sinks[is_valid], probability=probability)
         return {"matches": matches, "quality": float(is_valid.mean())}
@@ -132,17 +132,17 @@ class LucasKanade(Step):
     """
 
     def process(self, *, sourceFrame: Frame, sinkFrame: Frame, matches: Matches2D) -> Ports:
-        own, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, PORTS)
+        options, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, PORTS)
         if not len(matches):
             return {"matches": matches, "quality": 0.0}
         started = matches.sink.astype(np.float32)
         pixels, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
             source, sink, matches.source.astype(np.float32), started.copy(),
-            winSize=(own["WindowSize"], own["WindowSize"]), maxLevel=own["PyramidLevels"],
-            criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, own["Iterations"], own["LeastStep"]),
+            winSize=(options["WindowSize"], options["WindowSize"]), maxLevel=options["PyramidLevels"],
+            criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, options["Iterations"], options["LeastStep"]),
             flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
         )  # fmt: skip
-        is_near = np.linalg.norm(pixels - started, axis=1) <= own["MaximumShift"]
+        is_near = np.linalg.norm(pixels - started, axis=1) <= options["MaximumShift"]
         rows = np.flatnonzero(np.asarray(is_tracked).ravel().astype(np.bool_) & is_near)
         tracked = replace(matches.subset(rows), sink=np.asarray(pixels, np.float64)[rows])
         return {"matches": tracked, "quality": len(rows) / len(matches)}
@@ -163,8 +163,8 @@ class View:
 class ViewFinder:
     """Finds what is known again of pairs: SIFT on a picture made smaller by a whole number, at most `width` wide."""
 
-    def __init__(self, *, most: int, contrast: float, width: int) -> None:
-        self._sift = cv2.SIFT.create(nfeatures=most, contrastThreshold=contrast)
+    def __init__(self, *, maximum: int, contrast: float, width: int) -> None:
+        self._sift = cv2.SIFT.create(nfeatures=maximum, contrastThreshold=contrast)
         self._width = width
 
     def view(self, pair: FramePair) -> tuple[View, StereoCamera]:
@@ -301,10 +301,10 @@ class KeyframeMap:
         rows = dict(sorted(hung + own, key=lambda row: row[0]))
         return np.array(list(rows), np.int64), np.array(list(rows.values())).reshape(-1, 4, 4)
 
-    def hang(self, frame: RelativeFrame, most: int) -> None:
+    def hang(self, frame: RelativeFrame, maximum: int) -> None:
         """Keep where a pair was taken; of too many every second one goes."""
         self.frames.append(frame)
-        if len(self.frames) > most:
+        if len(self.frames) > maximum:
             del self.frames[1::2]
 
     def near(self, pose: Array, *, shift_m: float, turn_rad: float) -> list[int]:

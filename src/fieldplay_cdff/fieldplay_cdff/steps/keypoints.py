@@ -35,7 +35,7 @@ class Detector3D(Step):
     """Points of a cloud that stand out, by position, or by their places in the cloud too."""
 
     def process(self, *, pointcloud: Cloud) -> Ports:
-        cloud = finite(pointcloud, "pointcloud", least=MIN_POINTS)
+        cloud = finite(pointcloud, "pointcloud", minimum=MIN_POINTS)
         indices = np.flatnonzero(np.isfinite(pointcloud.points).all(axis=1))
         selected, points = self.detect(cloud.points)
         is_referred = self.general["OutputFormat"] == "References"

@@ -64,13 +64,18 @@ class InMapOfKeyframes(AmongKeyframes):
     def _is_held(self, pair: FramePair, odometry: Array | None, stamp_ns: int) -> bool:
         """Go on from where it was; whether it is known where it is."""
         is_sure = self._follow(odometry, stamp_ns)
-        own = self.settings["Fixes"]
+        options = self.settings["Fixes"]
         moved = inverse_from_transform(self._fixed) @ self._pose
-        is_due = np.linalg.norm(moved[:3, 3]) >= own["Shift"] or angle(moved) >= own["Turn"]
+        is_due = np.linalg.norm(moved[:3, 3]) >= options["Shift"] or angle(moved) >= options["Turn"]
         is_fixed = (is_due or not is_sure) and self._fix(self._finder.view(pair)[0], odometry, stamp_ns)
-        is_far = self._moved_m > own["MaximumWay"]
+        is_far = self._moved_m > options["MaximumWay"]
         shift, turn = (float(np.sqrt(self._known.diagonal()[part].max())) for part in (slice(3), slice(3, 6)))
-        if is_far or shift > own["MaximumShift"] or turn > own["MaximumTurn"] or self._refused >= own["MaximumRefused"]:
+        if (
+            is_far
+            or shift > options["MaximumShift"]
+            or turn > options["MaximumTurn"]
+            or self._refused >= options["MaximumRefused"]
+        ):
             self._forget()
             return False
         if odometry is not None:
@@ -82,10 +87,10 @@ class InMapOfKeyframes(AmongKeyframes):
     def _fix(self, view: View, odometry: Array | None, stamp_ns: int) -> bool:
         """Where it is by a keyframe that is near, if one is seen, and as far from what was known as may be."""
         assert self._map is not None
-        own, pose = self.settings["Places"], self._map_pose
+        options, pose = self.settings["Places"], self._map_pose
         known = self._known if odometry is not None else self._known + self._gap(stamp_ns)
-        near = self._map.near(pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"])
-        for number in near[: own["Neighbours"]]:
+        near = self._map.near(pose, shift_m=options["NeighbourShift"], turn_rad=options["NeighbourTurn"])
+        for number in near[: options["Neighbours"]]:
             seen = self._match_keyframe(view, number)
             if seen is None:
                 continue

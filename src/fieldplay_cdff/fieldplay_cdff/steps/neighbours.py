@@ -37,12 +37,12 @@ class Cells(NamedTuple):
     counts: Indices
 
 
-def finite(cloud: Cloud, name: str, least: int = 1) -> Cloud:
+def finite(cloud: Cloud, name: str, minimum: int = 1) -> Cloud:
     """The points that are numbers; ValueError where these are too few."""
     is_number: NDArray[np.bool_] = np.asarray(np.isfinite(cloud.points).all(axis=1))
-    if np.count_nonzero(is_number) < least:
+    if np.count_nonzero(is_number) < minimum:
         raise ValueError(
-            f"{name}: expected {least} or more points, got {np.count_nonzero(is_number)} of {len(cloud)} with numbers"
+            f"{name}: expected {minimum} or more points, got {np.count_nonzero(is_number)} of {len(cloud)} with numbers"
         )
     return cloud if is_number.all() else cloud.subset(is_number)
 
@@ -59,11 +59,11 @@ def concatenate_clouds(clouds: Sequence[Cloud]) -> Cloud:
 
 def cells_of(indices: NDArray[np.int64]) -> Cells:
     """Rows (n, k) of whole numbers put together where they are the same."""
-    least = indices.min(axis=0)
-    span = indices.max(axis=0) - least + 1
+    minimum = indices.min(axis=0)
+    span = indices.max(axis=0) - minimum + 1
     if np.prod(span.astype(float)) >= 2**62:
         raise ValueError(f"expected points nearer to each other, got {' x '.join(map(str, span))} cells")
-    keys = np.ravel_multi_index(tuple((indices - least).T), tuple(span))
+    keys = np.ravel_multi_index(tuple((indices - minimum).T), tuple(span))
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
     return Cells(order, starts, np.diff(starts, append=len(keys)))

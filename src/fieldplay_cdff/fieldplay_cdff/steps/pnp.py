@@ -76,7 +76,7 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
 
     Four points whose depths are off tell a pose that is off: the best of some is refined before it is compared.
     """
-    best, least, tried, requested = None, np.inf, 0, rounds
+    best, minimum, tried, requested = None, np.inf, 0, rounds
     while tried < requested:
         tried += AT_ONCE
         poses = _of_samples(sights, random)
@@ -85,8 +85,8 @@ def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np
         start = poses[np.argmin(_costs(sights, poses, threshold))]
         pose, inside = refine_pose(sights, start, threshold, rounds=FEW_ROUNDS)
         cost = float(_costs(sights, pose, threshold))
-        if cost < least:
-            best, least = pose, cost
+        if cost < minimum:
+            best, minimum = pose, cost
             hit = min(float(np.mean(inside)) ** SAMPLED, 0.999) / SPOILT
             enough = int(log(MISSED) / log(1 - hit)) if hit > MISSED / rounds else rounds
             requested = min(rounds, max(enough, MIN_ROUNDS))
@@ -168,20 +168,20 @@ class StereoPnpSolver(Step):
     def process(self, *, points: Cloud, projections: Features2D) -> Ports:
         if len(points) != len(projections):
             raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
-        sights, own = self._sights(points.points, projections.points), self.general
-        count, threshold = len(sights.points), own["OutlierThreshold"]
+        sights, options = self._sights(points.points, projections.points), self.general
+        count, threshold = len(sights.points), options["OutlierThreshold"]
         if count < SAMPLED:
             return FAILED
         random = np.random.default_rng(self.seed)
         some = np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(np.intp))
-        pose = best_of_samples(sights.subset(some), threshold=threshold, rounds=own["Iterations"], random=random)
+        pose = best_of_samples(sights.subset(some), threshold=threshold, rounds=options["Iterations"], random=random)
         if pose is None:
             return FAILED
         pose, inside = refine_pose(sights, pose, threshold)
         agreeing, certain = int(np.count_nonzero(inside)), sights.subset(inside)
-        if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(own["MaximumChance"]):
+        if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(options["MaximumChance"]):
             return FAILED
-        if deviation(certain, pose) > own["MaximumDeviation"] / float(np.mean(1 / certain.points[:, 2])):
+        if deviation(certain, pose) > options["MaximumDeviation"] / float(np.mean(1 / certain.points[:, 2])):
             return FAILED
         return {"camera": inverse_from_transform(pose), "success": True, "quality": agreeing / count}
 
@@ -193,7 +193,7 @@ class StereoPnpSolver(Step):
     def _sights(self, points: Array, pixels: Array) -> Sights:
         """What is known, and how certain it is."""
         known = np.isfinite(points).all(axis=1) & np.isfinite(pixels).all(axis=1) & (points[:, 2] > NEAREST_M)
-        matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
+        matrix, options = matrix_of(self.settings["CameraMatrix"]), self.general
         points = points[known]
-        fraction = points[:, 2:] * own["DisparityDeviation"] / (matrix[0, 0] * own["Baseline"])
+        fraction = points[:, 2:] * options["DisparityDeviation"] / (matrix[0, 0] * options["Baseline"])
         return Sights(points, points * fraction, pixels[known], matrix)

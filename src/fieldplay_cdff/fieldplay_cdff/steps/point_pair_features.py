@@ -69,12 +69,12 @@ class SurfaceNormals3D(Step):
     optional = ("normals",)
 
     def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
-        own, cloud = self.general, finite(pointcloud, "pointcloud", least=3)
+        options, cloud = self.general, finite(pointcloud, "pointcloud", minimum=3)
         known = normals.normals if normals is not None else cloud.normals
         if known is None or len(known) != len(cloud):
-            radius = own["SearchRadius"]
+            radius = options["SearchRadius"]
             known, _ = surfaces_of(
-                cloud.points, nearest=0 if radius else own["NeighboursSetSize"], radius=radius, threads=self.threads
+                cloud.points, nearest=0 if radius else options["NeighboursSetSize"], radius=radius, threads=self.threads
             )
         indices = cKDTree(cloud.points).query(features.points)[1] if len(features) else np.zeros(0, np.intp)
         features_with_normals = Features3D(
@@ -108,18 +108,18 @@ class OrientedPairs(DescribedMatch):
 
     def _candidate_poses(self, size: float) -> Array:
         """Poses (n, 4, 4) that bring a pair of the model onto one of the scene."""
-        model, own = self._model, self.general
-        first, second = self._random.integers(len(model.points), size=(2, own["ModelPairs"]))
+        model, options = self._model, self.general
+        first, second = self._random.integers(len(model.points), size=(2, options["ModelPairs"]))
         known = self._pairs(model, first, second, size)
         keys = self._keys(known)
         order = np.argsort(keys, kind="stable")
         scene = self._scene.subset(_one_of_each_cell(self._scene.points, THINNED * self._reach))
         requested = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
         cosines = requested.features[:, 1:]
-        on_plane = (cosines[:, :2] < own["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
+        on_plane = (cosines[:, :2] < options["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
         requested = ExactTimeSync(*(part[~on_plane] for part in requested))
         low, high = (np.searchsorted(keys[order], self._keys(requested), side) for side in ("left", "right"))
-        there = np.tile(np.flatnonzero(high > low), own["PairsOfModelForEach"])
+        there = np.tile(np.flatnonzero(high > low), options["PairsOfModelForEach"])
         picked = order[low[there] + (self._random.random(len(there)) * (high - low)[there]).astype(np.intp)]
         return np.concatenate([
             _poses(model, known, picked, scene, requested, there, sign) for sign in (1.0, -1.0)
@@ -144,12 +144,12 @@ class OrientedPairs(DescribedMatch):
 
     def _neighbours(self, points: Array, radius: float) -> tuple[Indices, Indices]:
         """Points picked at random, and for each one of those within a radius."""
-        own = self.general
-        chosen = self._random.permutation(len(points))[: own["References"]]
+        options = self.general
+        chosen = self._random.permutation(len(points))[: options["References"]]
         around = cKDTree(points).query_ball_point(points[chosen], radius, workers=self.threads, return_sorted=True)
         counts = np.array([len(each) for each in around])
         starts, flat = np.cumsum(counts) - counts, np.concatenate([np.array(each, np.intp) for each in around])
-        of = self._random.integers(len(chosen), size=own["ScenePairs"])
+        of = self._random.integers(len(chosen), size=options["ScenePairs"])
         return chosen[of], flat[starts[of] + (self._random.random(len(of)) * counts[of]).astype(np.intp)]
 
     def _best(self, poses: Array) -> tuple[Array, float]:

@@ -48,10 +48,10 @@ def minimise_residuals(system: Own, *, steps: int, dampings: Dampings, solved: f
     """The system after so many steps at most, fewer where its cost falls by no more than a share at the end."""
     damping = dampings.first
     for _ in range(steps):
-        tried = system.advance(damping)
-        if tried.cost < system.cost:
-            is_done = system.cost - tried.cost < solved * system.cost
-            system, damping = tried, max(damping / 10, dampings.least)
+        candidate = system.advance(damping)
+        if candidate.cost < system.cost:
+            is_done = system.cost - candidate.cost < solved * system.cost
+            system, damping = candidate, max(damping / 10, dampings.least)
             if is_done:
                 break
         elif damping >= dampings.most or system.cost == 0:

@@ -82,25 +82,25 @@ class ComposePose(Step):
 
     def _is_enough(self, basis: Any) -> bool:
         """Whether later pairs can be compared with one that has this; of a cloud its points count."""
-        points, least = getattr(basis, "points", None), self.general["LeastBasis"]
-        if basis is None or points is None or not least:
+        points, minimum = getattr(basis, "points", None), self.general["LeastBasis"]
+        if basis is None or points is None or not minimum:
             return basis is not None
-        return bool(np.isfinite(points).all(axis=1).sum() >= least)
+        return bool(np.isfinite(points).all(axis=1).sum() >= minimum)
 
     def _is_near(self, new: Array) -> bool:
-        own = self.general
-        return bool(np.linalg.norm(new[:3, 3]) < own["KeptWithin"] and _angle(new) < own["KeptWithinTurn"])
+        options = self.general
+        return bool(np.linalg.norm(new[:3, 3]) < options["KeptWithin"] and _angle(new) < options["KeptWithinTurn"])
 
     def _is_outlier(self, pose: Array, success: bool | None, quality: float | None) -> bool:
         """Whether a pose is implausible."""
         if success is False or not np.isfinite(pose).all():
             return True
-        own = self.general
+        options = self.general
         off = inverse_from_transform(self._expected_pose(self._pairs)) @ pose
-        limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
+        limits = ((options["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (options["MaximumTurn"], _angle(off)))
         is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
-        least: float = own["MinimumQuality"]
-        return bool(is_far) or (quality is not None and quality < least)
+        minimum: float = options["MinimumQuality"]
+        return bool(is_far) or (quality is not None and quality < minimum)
 
     @property
     def _pairs(self) -> float:
@@ -188,15 +188,15 @@ class MergeGate(Step):
         return {"pointCloud": pointCloud}
 
     def _is_time(self, cloud: Cloud, pose: Array, there: Cloud | None) -> bool:
-        own = self.general
-        if own["CloudUpdateType"] == "Time":
-            return bool(self._pairs > own["CloudUpdateTime"])
-        if own["CloudUpdateType"] == "Distance":
+        options = self.general
+        if options["CloudUpdateType"] == "Time":
+            return bool(self._pairs > options["CloudUpdateTime"])
+        if options["CloudUpdateType"] == "Distance":
             moved = inverse_from_transform(self._pose) @ pose
             turned = 1 - abs(float(quaternion_from_rotation(moved[:3, :3])[3]))
-            is_far = np.linalg.norm(moved[:3, 3]) > own["CloudUpdateTranslationDistance"]
-            return bool(is_far or turned > own["CloudUpdateOrientationDistance"])
-        return _overlap(cloud, there, own["OverlapInlierDistance"]) < float(own["OverlapThreshold"])
+            is_far = np.linalg.norm(moved[:3, 3]) > options["CloudUpdateTranslationDistance"]
+            return bool(is_far or turned > options["CloudUpdateOrientationDistance"])
+        return _overlap(cloud, there, options["OverlapInlierDistance"]) < float(options["OverlapThreshold"])
 
 
 def _overlap(cloud: Cloud, there: Cloud | None, within: float) -> float:

@@ -55,30 +55,31 @@ class BasicPrimitiveFinder(Step):
         return {"primitives": finder(grey_of(image, "image"))}
 
     def circles(self, grey: NDArray[np.uint8]) -> list[Array]:
-        own = self.settings["HoughCirclesParameters"]
+        options = self.settings["HoughCirclesParameters"]
         circles = cv2.HoughCircles(
-            grey, cv2.HOUGH_GRADIENT, own["DP"], own["MinDist"], param1=own["Param1"], param2=own["Param2"],
-            minRadius=round(own["MinRadius"]), maxRadius=round(own["MaxRadius"]),
+            grey, cv2.HOUGH_GRADIENT, options["DP"], options["MinDist"],
+            param1=options["Param1"], param2=options["Param2"],
+            minRadius=round(options["MinRadius"]), maxRadius=round(options["MaxRadius"]),
         )  # fmt: skip
         return [] if circles is None else _rows(circles, 3)
 
     def lines(self, grey: NDArray[np.uint8]) -> list[Array]:
-        own = self.settings["HoughLinesParameters"]
+        options = self.settings["HoughLinesParameters"]
         lines = cv2.HoughLinesP(
             cv2.Canny(grey, *CANNY), 1, TURN_RAD, MIN_VOTES,
-            minLineLength=own["MinLineLenght"], maxLineGap=own["MaxLineGap"],
+            minLineLength=options["MinLineLenght"], maxLineGap=options["MaxLineGap"],
         )  # fmt: skip
         return [] if lines is None else _rows(lines, 4)
 
     def ellipses(self, grey: NDArray[np.uint8]) -> list[Array]:
-        own, ellipses = self.settings["EllipsesParameters"], []
-        for contour in contours_of(black_and_white(grey), own["MinArea"]):
+        options, ellipses = self.settings["EllipsesParameters"], []
+        for contour in contours_of(black_and_white(grey), options["MinArea"]):
             if len(contour) < MIN_OF_ELLIPSE:
                 continue
             (x, y), (width, height), angle = cv2.fitEllipse(contour)
             axes = (max(round(width / 2), 1), max(round(height / 2), 1))
             fitted = np.asarray(cv2.ellipse2Poly((round(x), round(y)), axes, round(angle), 0, 360, STEP_DEG), np.int32)
-            if unlikeness(contour, fitted) <= own["SimilarityRatio"]:
+            if unlikeness(contour, fitted) <= options["SimilarityRatio"]:
                 ellipses.append(np.array([x, y, width, height, angle]))
         return ellipses
 

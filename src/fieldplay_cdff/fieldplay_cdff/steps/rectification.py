@@ -98,10 +98,10 @@ def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, 
     """The camera that the groups CameraMatrix and Distortion tell, where they tell one, else the picture's own."""
     if settings["CameraMatrix"]["FocalLengthX"] == UNSET:
         return camera_of(frame, "image")
-    own = settings["Distortion"]
-    names = ["K1", "K2", "P1", "P2"] + ["K3"] * own["UseK3"] + ["K4", "K5", "K6"] * own["UseK4ToK6"]
-    distortion = np.array([own[name] for name in names])
-    model = RATIONAL if own["UseK4ToK6"] else PLUMB_BOB
+    options = settings["Distortion"]
+    names = ["K1", "K2", "P1", "P2"] + ["K3"] * options["UseK3"] + ["K4", "K5", "K6"] * options["UseK4ToK6"]
+    distortion = np.array([options[name] for name in names])
+    model = RATIONAL if options["UseK4ToK6"] else PLUMB_BOB
     matrix = matrix_of(settings["CameraMatrix"])
     return CameraModel(matrix=matrix, distortion=distortion, model=model, width=size[0], height=size[1])
 
@@ -136,15 +136,15 @@ class ImageUndistortionRectification(RemapStep):
     def configure(self) -> None:
         super().configure()
         _check_distortion(self.implementation, self.settings["Distortion"])
-        own = self.general
+        options = self.general
         self.turn = np.reshape(list(self.settings["RectificationMatrix"].values()), (3, 3))
         self.how: dict[str, Any] = {
-            "interpolation": INTERPOLATIONS[own["InterpolationMethod"]],
-            "borderMode": BORDERS[own["BorderMode"]],
-            "borderValue": own["ConstantBorderValue"],
+            "interpolation": INTERPOLATIONS[options["InterpolationMethod"]],
+            "borderMode": BORDERS[options["BorderMode"]],
+            "borderValue": options["ConstantBorderValue"],
         }
-        self.is_external = own["CameraConfigurationMode"] == EXTERNAL
-        path = own["TransformMapsFilePath"]
+        self.is_external = options["CameraConfigurationMode"] == EXTERNAL
+        path = options["TransformMapsFilePath"]
         self.maps = _maps_of(Path(path)) if self.is_external and path else None
 
     def process(self, *, image: Frame) -> Ports:
@@ -186,10 +186,10 @@ class ImageRectification(RemapStep):
     """A picture without what its own camera's lens bends; `scaling` 0 shows only known pixels, 1 all that there are."""
 
     def process(self, *, originalImage: Frame) -> Ports:
-        own = self.settings["ImageRectificationParams"]
-        camera = _as_fisheye(camera_of(originalImage, "originalImage"), own["fisheye"])
-        size = (round(camera.width / own["xratio"]), round(camera.height / own["yratio"]))
-        cameras = (camera, _target_camera(camera, size, own["scaling"], is_centred=own["centerPrincipalPoint"]))
+        options = self.settings["ImageRectificationParams"]
+        camera = _as_fisheye(camera_of(originalImage, "originalImage"), options["fisheye"])
+        size = (round(camera.width / options["xratio"]), round(camera.height / options["yratio"]))
+        cameras = (camera, _target_camera(camera, size, options["scaling"], is_centred=options["centerPrincipalPoint"]))
         return {"rectifiedImage": self.remap(originalImage, "originalImage", cameras=cameras)}
 
 
@@ -231,17 +231,21 @@ class StereoRectification(RemapStep):
         self.calibration = calibration_of(Path(path)) if path else None
 
     def process(self, *, originalStereoPair: FramePair) -> Ports:
-        own, left, right = self.settings["StereoRectificationParams"], originalStereoPair.left, originalStereoPair.right
+        options, left, right = (
+            self.settings["StereoRectificationParams"],
+            originalStereoPair.left,
+            originalStereoPair.right,
+        )
         calibration = self.calibration
         if calibration is None:
             if not right.baseline_m > 0:
                 raise ValueError(f"originalStereoPair: expected a baseline above 0, got {right.baseline_m:g} m")
             cameras = (camera_of(left, "originalStereoPair.left"), camera_of(right, "originalStereoPair.right"))
             calibration = StereoCalibration(*cameras, np.eye(3), np.array([-right.baseline_m, 0, 0]))
-        first, second = (_as_fisheye(camera, own["fisheye"]) for camera in calibration[:2])
+        first, second = (_as_fisheye(camera, options["fisheye"]) for camera in calibration[:2])
         calibration = calibration._replace(left=first, right=second)
-        size = (round(first.width / own["xratio"]), round(first.height / own["yratio"]))
-        turns, seen, baseline = rectify(calibration, size, own["scaling"])
+        size = (round(first.width / options["xratio"]), round(first.height / options["yratio"]))
+        turns, seen, baseline = rectify(calibration, size, options["scaling"])
         frames = [
             self.remap(frame, f"originalStereoPair.{side}", cameras=(camera, to), turn=turn)
             for frame, side, camera, to, turn in zip(

@@ -56,7 +56,7 @@ class Registration(Step):
 
     def register(self, source: Cloud, sink: Cloud, guess: Array | None) -> Ports:
         """Return the transform, whether it is reliable, and the fraction of the source that lies on the sink."""
-        source, sink = finite(source, "sourceCloud", least=0), finite(sink, "sinkCloud", least=0)
+        source, sink = finite(source, "sourceCloud", minimum=0), finite(sink, "sinkCloud", minimum=0)
         start = np.eye(4) if guess is None else guess
         if leaves_rotation_free(source.points) or leaves_rotation_free(sink.points) or not np.isfinite(start).all():
             return {"success": False}
@@ -289,7 +289,7 @@ class SurfaceRelief(Step):
 
     def process(self, *, pointCloud: Cloud) -> Ports:
         size = self.general["VoxelResolution"]
-        cloud = finite(pointCloud, "pointCloud", least=0)
+        cloud = finite(pointCloud, "pointCloud", minimum=0)
         points = voxel_means(cloud, size).points if size and len(cloud) else cloud.points
         if leaves_rotation_free(points):
             return {"success": False, "relief": 0.0}
@@ -298,9 +298,9 @@ class SurfaceRelief(Step):
         middle = points - points.mean(axis=0)
         scale = np.sqrt(np.mean(np.sum(middle**2, axis=1)))
         rows = np.hstack([np.cross(middle / scale, normals), normals])
-        least = float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[0])
+        minimum = float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[0])
         tilt = float(np.median(2 * curvatures / (1 - curvatures)))  # the square of its tangent
-        relief = least / max(tilt, MIN_TILT)
+        relief = minimum / max(tilt, MIN_TILT)
         return {"success": relief >= self.general["MinimumRelief"], "relief": relief}
 
 

@@ -47,10 +47,10 @@ def robust_fit(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """sink_T_source (4, 4) that brings most points (n, 3) within a distance (m) of theirs, and which ones."""
     picked = random.integers(len(source), size=(rounds, MIN_PAIRS))
-    tried = rigid_fit(source[picked], sink[picked])
-    errors = np.linalg.norm(transform_points(tried, source[None]) - sink, axis=-1)
+    candidate = rigid_fit(source[picked], sink[picked])
+    errors = np.linalg.norm(transform_points(candidate, source[None]) - sink, axis=-1)
     best = np.argmin(np.minimum(errors, distance).sum(axis=1))
-    transform, is_near = tried[best], errors[best] <= distance
+    transform, is_near = candidate[best], errors[best] <= distance
     for _ in range(REFITS):
         if leaves_rotation_free(source[is_near]):
             break

@@ -123,12 +123,14 @@ class AmongKeyframes(Step):
     optional = ("odometry", "tracked")
 
     def configure(self) -> None:
-        own = self.settings["Views"]
-        self._finder = ViewFinder(most=own["MaximumPoints"], contrast=own["Contrast"], width=own["PictureWidth"])
-        own = self.settings["Sightings"]
+        options = self.settings["Views"]
+        self._finder = ViewFinder(
+            maximum=options["MaximumPoints"], contrast=options["Contrast"], width=options["PictureWidth"]
+        )
+        options = self.settings["Sightings"]
         self._limits = SightingLimits(
-            points=own["MinimumPoints"], inlier_fraction=own["MinimumShare"], cells=own["MinimumCells"],
-            ratio=own["Ratio"], error_px=own["MaximumError"],
+            points=options["MinimumPoints"], inlier_fraction=options["MinimumShare"], cells=options["MinimumCells"],
+            ratio=options["Ratio"], error_px=options["MaximumError"],
         )  # fmt: skip
         self._map: KeyframeMap | None = None
         self._index = PlaceIndex()
@@ -203,14 +205,14 @@ class AmongKeyframes(Step):
         if not matches:
             return {}
         best = max(matches, key=lambda number: (matches[number].points, -number))
-        own = self.settings["Places"]
+        options = self.settings["Places"]
         neighbours = self._map.near(
-            self._map.keyframes[best].pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"]
+            self._map.keyframes[best].pose, shift_m=options["NeighbourShift"], turn_rad=options["NeighbourTurn"]
         )
         for number in [each for each in neighbours if each not in skipped and each not in candidates][
-            : own["Neighbours"]
+            : options["Neighbours"]
         ]:
-            if len(matches) > own["Neighbours"]:
+            if len(matches) > options["Neighbours"]:
                 break
             seen = self._match_keyframe(view, number)
             if seen is not None:
@@ -218,7 +220,9 @@ class AmongKeyframes(Step):
         pose = self._map.keyframes[best].pose @ matches[best].pose
         agreeing = {
             number: seen for number, seen in matches.items()
-            if self._is_near(pose, self._map.keyframes[number].pose @ seen.pose, own["Agreement"], own["AgreementTurn"])
+            if self._is_near(
+                pose, self._map.keyframes[number].pose @ seen.pose, options["Agreement"], options["AgreementTurn"]
+            )
         }  # fmt: skip
         return agreeing if len(agreeing) > 1 else {}
 
@@ -227,8 +231,8 @@ class AmongKeyframes(Step):
         difference = inverse_from_transform(pose) @ seen.pose
         off = np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])
         whole = known + seen.covariance
-        most: float = self.settings["Odometry"]["MaximumDeviations"]
-        return float(off @ np.linalg.solve(whole, off)) <= most**2
+        maximum: float = self.settings["Odometry"]["MaximumDeviations"]
+        return float(off @ np.linalg.solve(whole, off)) <= maximum**2
 
     @staticmethod
     def _is_near(one: Array, other: Array, shift_m: float, turn_rad: float) -> bool:
@@ -312,9 +316,9 @@ class KeyframeSlam(AmongKeyframes):
         return number
 
     def _is_due(self) -> bool:
-        own = self.settings["Keyframes"]
-        is_far = np.linalg.norm(self._pose[:3, 3]) >= own["Shift"] or angle(self._pose) >= own["Turn"]
-        is_lost = self._known[0, 0] > own["Shift"] ** 2 / 4  # after a gap
+        options = self.settings["Keyframes"]
+        is_far = np.linalg.norm(self._pose[:3, 3]) >= options["Shift"] or angle(self._pose) >= options["Turn"]
+        is_lost = self._known[0, 0] > options["Shift"] ** 2 / 4  # after a gap
         return bool(is_far or is_lost) and not self._waits
 
     def _hang(self, stamp_ns: int) -> None:
@@ -344,20 +348,20 @@ class KeyframeSlam(AmongKeyframes):
     def _close_loops(self, view: View, number: int) -> bool:
         """Look for loop closures, and optimise all keyframes by those that agree."""
         assert self._map is not None
-        own = self.settings["Places"]
+        options = self.settings["Places"]
         path_m = self._path_m[number]
         recent = frozenset(
             each for each in self._map.keyframes
-            if number - each <= own["RecentKeyframes"] or path_m - self._path_m[each] < own["RecentWay"]
+            if number - each <= options["RecentKeyframes"] or path_m - self._path_m[each] < options["RecentWay"]
         )  # fmt: skip
         if len(recent) == len(self._map):
             return False
-        near = self._map.near(self._map_pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"])
-        near = [each for each in near if each not in recent][: own["Neighbours"]]
+        near = self._map.near(self._map_pose, shift_m=options["NeighbourShift"], turn_rad=options["NeighbourTurn"])
+        near = [each for each in near if each not in recent][: options["Neighbours"]]
         alike = [each for each in self._alike(view, recent) if each not in near]
         candidates = self._agreeing(view, [*near, *alike], skipped=recent)
         candidates = {each: seen for each, seen in candidates.items() if self._may_be(each, number, seen)}
-        best = sorted(candidates, key=lambda each: (-candidates[each].points, each))[: own["Edges"]]
+        best = sorted(candidates, key=lambda each: (-candidates[each].points, each))[: options["Edges"]]
         if len(candidates) < 2:
             return False
         self._map.edges += [
@@ -376,32 +380,34 @@ class KeyframeSlam(AmongKeyframes):
     def _may_be(self, first: int, second: int, seen: LoopCandidate) -> bool:
         """Whether the odometry may have drifted by as much as a place that is known again tells."""
         assert self._map is not None
-        own, path_m = self.settings["Places"], self._path_m[second] - self._path_m[first]
+        options, path_m = self.settings["Places"], self._path_m[second] - self._path_m[first]
         expected = inverse_from_transform(self._map.keyframes[first].pose) @ self._map.keyframes[second].pose
-        shift_m = own["DriftShift"] + own["DriftShare"] * path_m
-        return self._is_near(expected, seen.pose, shift_m, own["DriftTurn"] + own["DriftTurnPerMetre"] * path_m)
+        shift_m = options["DriftShift"] + options["DriftShare"] * path_m
+        return self._is_near(expected, seen.pose, shift_m, options["DriftTurn"] + options["DriftTurnPerMetre"] * path_m)
 
     def _optimise(self) -> None:
         """Optimise all keyframes, and drop loop closures that do not fit."""
         assert self._map is not None
-        own = self.settings["Places"]
-        poses = poses_of_graph(self._map.poses, self._map.graph(), huber=own["Huber"])
+        options = self.settings["Places"]
+        poses = poses_of_graph(self._map.poses, self._map.graph(), huber=options["Huber"])
         off = deviations_of_edges(poses, self._map.graph())
         wrong = [
-            row for row, edge in enumerate(self._map.edges) if edge.is_closure and off[row] > own["MaximumDeviations"]
+            row
+            for row, edge in enumerate(self._map.edges)
+            if edge.is_closure and off[row] > options["MaximumDeviations"]
         ]
         if wrong:
             self._map.edges = [edge for row, edge in enumerate(self._map.edges) if row not in wrong]
-            poses = poses_of_graph(self._map.poses, self._map.graph(), huber=own["Huber"])
+            poses = poses_of_graph(self._map.poses, self._map.graph(), huber=options["Huber"])
         self._map.move(poses)
         row = list(self._map.keyframes).index(self._reference)
         self._of_reference = covariance_of_pose(poses, self._map.graph(), row)
 
     def _thin_out(self) -> None:
         assert self._map is not None
-        own = self.settings["Keyframes"]
-        if len(self._map) > own["MaximumKeyframes"]:
-            recent = [each for each in self._map.keyframes if each > self._reference - own["RecentKept"]]
+        options = self.settings["Keyframes"]
+        if len(self._map) > options["MaximumKeyframes"]:
+            recent = [each for each in self._map.keyframes if each > self._reference - options["RecentKept"]]
             number = self._map.spare(recent)
             self._map.drop(number)
             self._index.remove(number)

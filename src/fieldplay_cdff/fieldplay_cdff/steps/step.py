@@ -172,19 +172,19 @@ def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
     """All values of a step's parameters, of those that are given; UsageError names what is unknown or wrong."""
     known = parameters().get(implementation, {})
     for group, values in groups.items():
-        own = known.get(group)
-        if own is None:
+        group_parameters = known.get(group)
+        if group_parameters is None:
             raise UsageError(f"{implementation} has no group {group}{_near(group, known)}")
         for name in values:
-            if name not in own:
-                raise UsageError(f"{implementation}: {group} has no parameter {name}{_near(name, own)}")
+            if name not in group_parameters:
+                raise UsageError(f"{implementation}: {group} has no parameter {name}{_near(name, group_parameters)}")
     return Settings({
         group: {
             name: parameter.value(groups[group][name], f"{implementation}: {group}.{name}")
             if name in groups.get(group, {}) else parameter.default
-            for name, parameter in own.items()
+            for name, parameter in group_parameters.items()
         }
-        for group, own in known.items()
+        for group, group_parameters in known.items()
     })  # fmt: skip
 
 

@@ -37,12 +37,12 @@ def block_matcher(values: Mapping[str, int], regions: Mapping[str, tuple[int, in
     matcher = cv2.StereoBM.create(values["NumDisparities"], values["BlockSize"])
     for name, value in (*values.items(), *regions.items()):
         getattr(matcher, f"set{name}")(value)
-    least = values["MinDisparity"]
-    blind = max(least + values["NumDisparities"] - 1, 0)
+    minimum = values["MinDisparity"]
+    blind = max(minimum + values["NumDisparities"] - 1, 0)
 
     def compute(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.int16]:
         disparities = np.asarray(matcher.compute(left, right), np.int16)
-        disparities[:, :blind] = (least - 1) * SUBPIXELS  # its last rows have numbers there that mean nothing
+        disparities[:, :blind] = (minimum - 1) * SUBPIXELS  # its last rows have numbers there that mean nothing
         return disparities
 
     return compute
@@ -87,13 +87,13 @@ class DisparityImage(Step):
     """Disparities by block or semi-global matching, in sixteenths of pixels; 0 and less where there are none."""
 
     def configure(self) -> None:
-        own = self.settings["stereoMatcherParams"]
+        options = self.settings["stereoMatcherParams"]
         if self.settings["filterParams"]["useFilter"]:
             raise UsageError("DisparityImage: filterParams.useFilter needs modules of OpenCV that are not used here")
-        self.least = own["minDisparity"]
-        values = {_mode_name(name): value for name, value in own.items() if name != "algorithm"}
-        if own["algorithm"] == BLOCK_MATCHING:
-            _check_block(self.implementation, own["blockSize"])
+        self.least = options["minDisparity"]
+        values = {_mode_name(name): value for name, value in options.items() if name != "algorithm"}
+        if options["algorithm"] == BLOCK_MATCHING:
+            _check_block(self.implementation, options["blockSize"])
             more = self.settings["stereoBMParams"]
             self.matcher = block_matcher(values | {_mode_name(name): value for name, value in more.items()}, {})
             return
@@ -188,15 +188,15 @@ class Reconstruction(Step):
 
     def common(self) -> dict[str, int]:
         """What both matchers are set with, by OpenCV's names."""
-        own, blocks = self.settings["Disparities"], self.settings["BlocksMatching"]
-        if own["UseMaximumDifference"] and own["MaximumDifference"] < 0:
-            raise UsageError(f"{self.implementation}: expected a MaximumDifference, got {own['MaximumDifference']}")
+        options, blocks = self.settings["Disparities"], self.settings["BlocksMatching"]
+        if options["UseMaximumDifference"] and options["MaximumDifference"] < 0:
+            raise UsageError(f"{self.implementation}: expected a MaximumDifference, got {options['MaximumDifference']}")
         return {
-            "MinDisparity": own["Minimum"],
-            "NumDisparities": own["NumberOfIntervals"],
-            "Disp12MaxDiff": own["MaximumDifference"] if own["UseMaximumDifference"] else -1,
-            "SpeckleRange": own["SpeckleRange"],
-            "SpeckleWindowSize": own["SpeckleWindow"],
+            "MinDisparity": options["Minimum"],
+            "NumDisparities": options["NumberOfIntervals"],
+            "Disp12MaxDiff": options["MaximumDifference"] if options["UseMaximumDifference"] else -1,
+            "SpeckleRange": options["SpeckleRange"],
+            "SpeckleWindowSize": options["SpeckleWindow"],
             "PreFilterCap": self.settings["Prefilter"]["Maximum"],
             "BlockSize": blocks["BlockSize"],
             "UniquenessRatio": blocks["UniquenessRatio"],
@@ -225,8 +225,8 @@ class HirschmullerDisparityMapping(Reconstruction):
     """A cloud of a pair by semi-global matching."""
 
     def make_matcher(self) -> Matcher:
-        own = self.settings["Disparities"]
-        first, second = own["SmoothnessParameter1"], own["SmoothnessParameter2"]
+        options = self.settings["Disparities"]
+        first, second = options["SmoothnessParameter1"], options["SmoothnessParameter2"]
         check_smoothness(self.implementation, first, second)
         mode = cv2.StereoSGBM_MODE_HH if self.general["UseFullScaleTwoPassAlgorithm"] else self.general["Mode"]
         return semi_global_matcher(self.common() | {"P1": first, "P2": second, "Mode": mode})
@@ -241,14 +241,14 @@ class DisparityMapping(Reconstruction):
         _check_block(self.implementation, blocks["BlockSize"])
         regions: dict[str, Any] = {}
         for name, group in (("ROI1", "FirstRegionOfInterest"), ("ROI2", "SecondRegionOfInterest")):
-            own = self.settings[group]
+            options = self.settings[group]
             regions[name] = tuple(
-                own[part] for part in ("TopLeftColumn", "TopLeftRow", "NumberOfColumns", "NumberOfRows")
+                options[part] for part in ("TopLeftColumn", "TopLeftRow", "NumberOfColumns", "NumberOfRows")
             )
-        own = {
+        options = {
             "PreFilterSize": prefilter["Size"],
             "PreFilterType": prefilter["Type"],
             "TextureThreshold": blocks["TextureThreshold"],
             "SmallerBlockSize": blocks["SmallerBlockSize"],
         }
-        return block_matcher(self.common() | own, regions)
+        return block_matcher(self.common() | options, regions)

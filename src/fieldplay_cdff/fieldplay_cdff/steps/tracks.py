@@ -93,28 +93,30 @@ class TracksOfMatches(Step):
         images = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
         pairs = []
         for (one, source), (other, sink) in combinations(images, 2):
-            own, its = _same(one, other)
-            pairs.append(Matches2D(source=source[own], sink=sink[its], probability=np.ones(len(own))))
+            indices, its = _same(one, other)
+            pairs.append(Matches2D(source=source[indices], sink=sink[its], probability=np.ones(len(indices))))
         return pairs
 
     def _matches_of_points(self) -> list[Matches3D]:
         pairs = []
         for one, other in combinations(self._pairs, 2):
-            own, its = _same(one, other)
-            pairs.append(Matches3D(source=one.points[own], sink=other.points[its], probability=np.ones(len(own))))
+            indices, its = _same(one, other)
+            pairs.append(
+                Matches3D(source=one.points[indices], sink=other.points[its], probability=np.ones(len(indices)))
+            )
         return pairs
 
 
 def _same(one: TrackedPair, other: TrackedPair) -> tuple[Indices, Indices]:
     """Places in two pairs of what belongs to the same tracks."""
-    _, own, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
-    return own, its
+    _, indices, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
+    return indices, its
 
 
 def _common_pixels(one: Array, other: Array) -> tuple[Indices, Indices]:
     """Indices of equal pixels in (n, 2) and (m, 2), each pixel once."""
-    _, own, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
-    return own, its
+    _, indices, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
+    return indices, its
 
 
 def _require_alike(matches: Matches2D, points: Cloud) -> None:

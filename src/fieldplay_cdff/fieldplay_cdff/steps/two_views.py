@@ -228,10 +228,11 @@ class IterativePnpSolver(Step):
         positions, pixels = points.points[known], projections.points[known]
         if len(positions) < MIN_POINTS:
             return FAILED
-        matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
+        matrix, options = matrix_of(self.settings["CameraMatrix"]), self.general
         good, turn, shift, inliers = cv2.solvePnPRansac(
             positions, pixels, matrix, np.zeros(0),
-            iterationsCount=own["Iterations"], reprojectionError=own["OutlierThreshold"], confidence=own["Confidence"],
+            iterationsCount=options["Iterations"], reprojectionError=options["OutlierThreshold"],
+            confidence=options["Confidence"],
         )  # fmt: skip
         if not good or inliers is None or len(inliers) < MIN_POINTS:
             return FAILED

@@ -216,7 +216,7 @@ class WheeledRobotPoseEstimator(Step):
         self._is_leftwards = False
 
     def process(self, *, image: Frame, depth: Frame, primitives: Sequence[Array]) -> Ports:
-        own, robot = self.settings["KFParameters"], self.general["Robot"]
+        options, robot = self.settings["KFParameters"], self.general["Robot"]
         baseline_m = self.general["Baseline"]
         baseline = depth.baseline_m if baseline_m == DEFAULT_BASELINE_M and depth.baseline_m > 0 else baseline_m
         depths = depth_image(
@@ -225,7 +225,7 @@ class WheeledRobotPoseEstimator(Step):
         wheels = wheels_of(circles_of(primitives), robot)
         values = None if wheels is None else self._by_wheels(depths, wheels)
         noise = WHEEL_NOISE
-        if values is None and own["backupMeasurement"]:
+        if values is None and options["backupMeasurement"]:
             middle = blob_middle(grey_of(image, "image"))
             values = None if middle is None else depths.point(middle)
             noise = BLOB_NOISE
@@ -321,8 +321,8 @@ class WheelPairs(Step):
         if depth.image.shape != moving.shape:
             raise ValueError(f"depth: expected depths {moving.shape} as the picture, got {depth.image.shape}")
         depths = depth_image(depth, baseline_m=depth.baseline_m)
-        own, stamp_ns = self.settings["Search"], image.stamp_ns
-        if self._seen_ns is not None and (stamp_ns - self._seen_ns) * NS > own["ForgetAfter"]:
+        options, stamp_ns = self.settings["Search"], image.stamp_ns
+        if self._seen_ns is not None and (stamp_ns - self._seen_ns) * NS > options["ForgetAfter"]:
             self.reset()
         expected = None
         if self._is_headed and predictedState is not None:
@@ -363,16 +363,16 @@ class WheelPairs(Step):
 
     def _pair(self, first: WheelSide, second: WheelSide, expected: Array | None) -> WheelPair | None:
         """Two circles as wheels of the model; None where they cannot be."""
-        model, own = self.settings["Model"], self.settings["Search"]
+        model, options = self.settings["Model"], self.settings["Search"]
         along = first.middle - second.middle
         length = float(np.linalg.norm(along))
-        off = abs(length / model["WheelBase"] - 1) / own["Tolerance"]
-        if off > 1 or abs(along @ UP) > np.sin(np.radians(own["SteepestSlope"])) * length:
+        off = abs(length / model["WheelBase"] - 1) / options["Tolerance"]
+        if off > 1 or abs(along @ UP) > np.sin(np.radians(options["SteepestSlope"])) * length:
             return None
         points = np.concatenate([first.points, second.points])
         centre = points.mean(axis=0)
-        out, flatness = _plane(points - centre, own["PlaneTolerance"])
-        if flatness < own["MinimumFlatness"]:
+        out, flatness = _plane(points - centre, options["PlaneTolerance"])
+        if flatness < options["MinimumFlatness"]:
             return None
         out = out if out @ centre < 0 else -out
         along = along - (along @ out) * out
@@ -381,7 +381,7 @@ class WheelPairs(Step):
         position = (first.middle + second.middle) / 2 - out * model["Width"] / 2
         misfit = off**2 + (1 - flatness)
         if expected is not None:
-            jump = float(np.linalg.norm(position - expected[:3, 3])) / own["MaximumJump"]
+            jump = float(np.linalg.norm(position - expected[:3, 3])) / options["MaximumJump"]
             if jump > 1:
                 return None
             misfit += jump**2

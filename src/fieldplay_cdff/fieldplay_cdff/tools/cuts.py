@@ -80,7 +80,7 @@ def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: boo
 def write_cut(log: Log, names: Sequence[str], rows: Sequence[ChosenRows], *, out: Path, progress: Progress) -> None:
     """Write the rows of some streams into a log, packed by zlib if its name ends in .zz."""
     streams = [log.streams[name] for name in names]
-    runs = ((stream, run) for stream, own in zip(streams, rows, strict=True) for run in own.runs)
+    runs = ((stream, run) for stream, selected in zip(streams, rows, strict=True) for run in selected.runs)
     total = max(sum(stream.byte_count(*run) for stream, run in runs), 1)
     done = 0
     with out.open("wb") as file:
@@ -96,15 +96,15 @@ def write_cut(log: Log, names: Sequence[str], rows: Sequence[ChosenRows], *, out
 def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[ChosenRows]) -> Iterator[bytes]:
     packer = msgpack.Packer(unicode_errors="surrogateescape")
     yield packer.pack_map_header(2 * len(streams))
-    for stream, own in zip(streams, rows, strict=True):
-        if len(own) > MAX_ITEMS:
+    for stream, selected in zip(streams, rows, strict=True):
+        if len(selected) > MAX_ITEMS:
             raise ArchiveError(f"{stream.name}: a list of this format holds {MAX_ITEMS} samples at most")
         yield packer.pack(stream.name)
-        yield packer.pack_array_header(len(own))
-        yield from _samples(log, stream, own)
+        yield packer.pack_array_header(len(selected))
+        yield from _samples(log, stream, selected)
         yield packer.pack(stream.name + META)
-        yield packer.pack_map_header(2) + packer.pack("timestamps") + packer.pack_array_header(len(own))
-        for part in (part for run in own.runs for part in stream.ranges(*run)):
+        yield packer.pack_map_header(2) + packer.pack("timestamps") + packer.pack_array_header(len(selected))
+        for part in (part for run in selected.runs for part in stream.ranges(*run)):
             yield b"".join(map(packer.pack, logged_in_file(stream, *part).tolist()))
         yield packer.pack("type") + packer.pack(stream.type)
 

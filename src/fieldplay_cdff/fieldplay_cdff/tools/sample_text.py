@@ -115,8 +115,8 @@ def row_of(stream: LogStream, *, index: int | None, time_ns: int | None) -> int:
 
 def _nearest(stream: LogStream, rows: tuple[int, int], time_ns: int) -> tuple[int, int] | None:
     """How far from a time the nearest of some samples is, and its row; None where none has a time."""
-    own = stream.own_ns(*rows)
-    times = np.where(own == NO_TIME, stream.logged_ns(*rows), own)
+    own_ns = stream.own_ns(*rows)
+    times = np.where(own_ns == NO_TIME, stream.logged_ns(*rows), own_ns)
     known = np.flatnonzero(times != NO_TIME)
     if not len(known):
         return None

@@ -137,9 +137,9 @@ def _lag_s(stream: LogStream, rows: tuple[int, int]) -> float | None:
 
 def _lags(stream: LogStream, start: int, end: int) -> Stamps:
     """The same (m, 1) of those that have both."""
-    logged, own = stream.logged_ns(start, end), stream.own_ns(start, end)
-    both = (logged != NO_TIME) & (own != NO_TIME)
-    return np.asarray(logged[both] - own[both], np.int64)[:, None]
+    logged, own_ns = stream.logged_ns(start, end), stream.own_ns(start, end)
+    both = (logged != NO_TIME) & (own_ns != NO_TIME)
+    return np.asarray(logged[both] - own_ns[both], np.int64)[:, None]
 
 
 def dialect_of(stream: LogStream) -> str:

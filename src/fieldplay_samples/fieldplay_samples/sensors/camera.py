@@ -172,15 +172,15 @@ class Thermal:
 
 def warmth_c(model: Thermal, scene: Scene, hits: Hits, *, rays: Rays, stuff_c: Array, sun: Sun) -> Array:
     """Degrees above the air (n,) of what rays (n,) meet, or of the sky; stuff_c: of the solids, and last the ground."""
-    met = np.flatnonzero(np.isfinite(hits.distance_m))
+    is_hit = np.flatnonzero(np.isfinite(hits.distance_m))
     result = _sky_c(model, rays.directions)
-    normal, ground = hits.normal[met], hits.solid[met] == GROUND
+    normal, ground = hits.normal[is_hit], hits.solid[is_hit] == GROUND
     facing = np.maximum(normal @ sun.direction(), 0.0)
-    points = rays.subset(met).points(hits.distance_m[met])
+    points = rays.subset(is_hit).points(hits.distance_m[is_hit])
     lit = np.flatnonzero(facing > 0.0)
     facing[lit[scene.in_shadow(points[lit], sun.direction())]] *= 0.3  # where a shadow has come to, it is still warm
-    dark = np.where(ground, model.ground_c + model.dark_c * (MEAN_ALBEDO - hits.albedo[met].mean(axis=1)), 0.0)
-    result[met] = stuff_c[hits.solid[met]] + model.sun_c * facing + dark
+    dark = np.where(ground, model.ground_c + model.dark_c * (MEAN_ALBEDO - hits.albedo[is_hit].mean(axis=1)), 0.0)
+    result[is_hit] = stuff_c[hits.solid[is_hit]] + model.sun_c * facing + dark
     return result
 
 

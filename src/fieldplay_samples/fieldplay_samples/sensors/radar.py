@@ -68,10 +68,10 @@ def directions(angle_rad: Array, elevation_rad: Array) -> Array:
 
 def echo_powers(radar: Radar, distance_m: Array, reflectivity_db: Array) -> Array:
     """Powers (...) of rays that carry the whole beam, before they are weighed; 0 for those that meet nothing."""
-    met = np.isfinite(distance_m)
-    distance = np.where(met, np.maximum(distance_m, 0.5), 10.0)
+    is_hit = np.isfinite(distance_m)
+    distance = np.where(is_hit, np.maximum(distance_m, 0.5), 10.0)
     decibels = radar.reference_db + reflectivity_db - 20.0 * np.log10(distance / 10.0)
-    return np.asarray(np.where(met, 10.0 ** (0.1 * decibels), 0.0))
+    return np.asarray(np.where(is_hit, 10.0 ** (0.1 * decibels), 0.0))
 
 
 def spectra(radar: Radar, distance_m: Array, power: Array, *, rng: np.random.Generator) -> Array:

@@ -107,14 +107,14 @@ def guess_m(seen: Panorama) -> Array:
     after = np.clip(index, 1, last)
     low, high = flat.take(start + after - 1), flat.take(start + after)
     fraction = (sought - low) / np.maximum(high - low, 1e-12)
-    met = seen.distance_m.take(after - 1) + fraction * np.diff(seen.distance_m).take(after - 1)
-    met[sought - flat.take(start + np.maximum(after - CLEAR_STEPS, 0)) < CLEAR] = np.nan
-    met[index > last] = np.nan
-    met[sought > flat.take(start + last) + CLEAR] = np.inf
+    hits = seen.distance_m.take(after - 1) + fraction * np.diff(seen.distance_m).take(after - 1)
+    hits[sought - flat.take(start + np.maximum(after - CLEAR_STEPS, 0)) < CLEAR] = np.nan
+    hits[index > last] = np.nan
+    hits[sought > flat.take(start + last) + CLEAR] = np.inf
     steep = np.flatnonzero(index == 0)  # down to what is nearer than the first place: about as high as there
     first = flat.take(start[steep])
-    met[steep] = np.where(first < 0, FIRST_M * first / np.where(first < 0, sought[steep], 1.0), np.nan)
-    return np.asarray(met / seen.across)
+    hits[steep] = np.where(first < 0, FIRST_M * first / np.where(first < 0, sought[steep], 1.0), np.nan)
+    return np.asarray(hits / seen.across)
 
 
 def near_m(seen: Panorama, chosen: ProfileIndices) -> tuple[ProfileIndices, Array, Array]:

@@ -43,8 +43,8 @@ class Sun:
 def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
     """Linear colours (n, 3) of what rays (n,) met, or of the sky; a white sheet in full sun has about 3."""
     colour = np.empty(rays.directions.shape)
-    met = np.isfinite(hits.distance_m)
-    seen, unseen = np.flatnonzero(met), np.flatnonzero(~met)
+    is_hit = np.isfinite(hits.distance_m)
+    seen, unseen = np.flatnonzero(is_hit), np.flatnonzero(~is_hit)
     colour[unseen] = sky(rays.directions[unseen], sun)
     distance, normal = hits.distance_m[seen], hits.normal[seen]
     points = rays.subset(seen).points(distance)

@@ -149,18 +149,18 @@ def rows_of(table: Columns, rows: Indices) -> Columns:
     return type(table)(**{field.name: getattr(table, field.name).take(rows, axis=0) for field in fields(table)})
 
 
-def looks(solids: Solids, met: Met, points: Array, *, soil: Soil, footprint_m: Array) -> tuple[Array, Array]:
+def looks(solids: Solids, hits: Met, points: Array, *, soil: Soil, footprint_m: Array) -> tuple[Array, Array]:
     """Normals and albedos (m, 3) where solids are met, at points (m, 3), stones patterned as the soil is."""
     normal, albedo = np.empty_like(points), np.empty_like(points)
-    of_stone = met.solid < len(solids.stones.centre)
+    of_stone = hits.solid < len(solids.stones.centre)
     rows, others = np.flatnonzero(of_stone), np.flatnonzero(~of_stone)
-    stones = rows_of(solids.stones, met.solid[rows])
-    normal[rows] = stone_normals(stones, points[rows], met.side[rows])
+    stones = rows_of(solids.stones, hits.solid[rows])
+    normal[rows] = stone_normals(stones, points[rows], hits.side[rows])
     u, v = _flatten(points[rows] - stones.centre, normal[rows])
-    shift = SHIFT_M * met.solid[rows]
+    shift = SHIFT_M * hits.solid[rows]
     grain = stones.grain * soil.pattern(u + shift, v - shift, footprint_m[rows])
     albedo[rows] = np.minimum(stones.albedo * np.exp(grain)[:, None], 1.0)
-    limbs = rows_of(solids.limbs, met.solid[others] - len(solids.stones.centre))
+    limbs = rows_of(solids.limbs, hits.solid[others] - len(solids.stones.centre))
     normal[others], along = limb_normals(limbs, points[others])
     albedo[others] = np.where(_in_white_band(limbs, along)[:, None], WHITE, limbs.albedo)
     return normal, albedo
@@ -297,9 +297,9 @@ class Scene:
             distance = self._ground_from_point(Rays(origins=origins, directions=directions), nearest_m, farthest_m)
         else:
             distance = ground_rays.distances_m(relief_of(self.terrain), self._level(rays), end)
-        met = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
-        distance[met.ray] = met.distance_m
-        return self._visible(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
+        hits = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
+        distance[hits.ray] = hits.distance_m
+        return self._visible(rays, distance, hits, nearest_m=nearest_m, spread_rad=spread_rad)
 
     def in_shadow(self, points: Array, towards_sun: Array, keys: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
         """Which of points (n, 3) have a solid between themselves and the sun (3,); hills throw no shadow.
@@ -327,9 +327,9 @@ class Scene:
         directions[:, 2] -= directions @ slope
         return Rays(origins=origins, directions=directions)
 
-    def _visible(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
+    def _visible(self, rays: Rays, distance: Array, hits: Met, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)
-        solid[met.ray] = met.solid
+        solid[hits.ray] = hits.solid
         normal, albedo = np.zeros(rays.origins.shape), np.zeros(rays.origins.shape)
         ground = np.flatnonzero(np.isfinite(distance) & (solid == GROUND))
         x, y, _ = rays.subset(ground).points(distance[ground]).T
@@ -338,10 +338,10 @@ class Scene:
         steep = np.maximum(np.abs(sine), FLATTEST)
         stretched = spread_rad / np.sqrt(steep * np.sqrt(steep))  # between its width and, with a power of 1, its length
         albedo[ground] = self.terrain.colour(x, y, stretched * (distance[ground] + nearest_m))
-        points = rays.subset(met.ray).points(met.distance_m)
-        footprint = spread_rad * (met.distance_m + nearest_m)
-        looked = looks(self.solids, met, points, soil=self.terrain.soil, footprint_m=footprint)
-        normal[met.ray], albedo[met.ray] = looked
+        points = rays.subset(hits.ray).points(hits.distance_m)
+        footprint = spread_rad * (hits.distance_m + nearest_m)
+        looked = looks(self.solids, hits, points, soil=self.terrain.soil, footprint_m=footprint)
+        normal[hits.ray], albedo[hits.ray] = looked
         return Hits(distance_m=distance + nearest_m, normal=normal, albedo=albedo, solid=solid)
 
 

@@ -269,17 +269,17 @@ class GroundWithBox:
         Between opposite faces, each the median of points nearer to it than REACH_M; upwards from the ground beside.
         """
         pose, halves = self.box.world_T_box, self.box.sizes_m / 2
-        own = (points - pose[:3, 3]) @ pose[:3, :3]
-        raised = own[self.ground_distance_m(points) > OFF_GROUND_M]
+        in_box = (points - pose[:3, 3]) @ pose[:3, :3]
+        raised = in_box[self.ground_distance_m(points) > OFF_GROUND_M]
         sides = [
             _face(raised, halves, axis=axis, side=1) - _face(raised, halves, axis=axis, side=-1) for axis in (0, 1)
         ]
-        distances = np.abs(own[:, :2]) - halves[:2]
-        ground = (distances.max(axis=1) > REACH_M) & (distances.max(axis=1) < 2 * REACH_M) & (own[:, 2] < 0)
+        distances = np.abs(in_box[:, :2]) - halves[:2]
+        ground = (distances.max(axis=1) > REACH_M) & (distances.max(axis=1) < 2 * REACH_M) & (in_box[:, 2] < 0)
         feet = points[ground].copy()
         feet[:, 2] = self.terrain.height_m(feet[:, 0], feet[:, 1])
         true_ground = ((feet - pose[:3, 3]) @ pose[:3, :3])[:, 2]
-        height = _face(own, halves, axis=2, side=1) - _median(own[ground, 2])
+        height = _face(in_box, halves, axis=2, side=1) - _median(in_box[ground, 2])
         return floats([*sides, height]), floats([*self.box.sizes_m[:2], halves[2] - _median(true_ground)])
 
     def ground_distance_m(self, points: Array) -> Array:

@@ -111,8 +111,8 @@ def _match_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:
 def _first_and_last(log: LogStream) -> tuple[int, int]:
     """The first and the last of a stream's own times; NO_TIME for the first if one has none."""
     blocks = log.blocks
-    is_whole = bool((blocks["known"] == np.diff(log.first_rows)).all())
-    return int(blocks["low"].min()) if is_whole else NO_TIME, int(blocks["high"].max())
+    is_complete = bool((blocks["known"] == np.diff(log.first_rows)).all())
+    return int(blocks["low"].min()) if is_complete else NO_TIME, int(blocks["high"].max())
 
 
 def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
@@ -135,8 +135,8 @@ def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[n
 def _count_between(log: LogStream, start: int, end: int, *, limits: tuple[int, int]) -> int:
     """How many of some rows were taken between two times; those of most blocks are known without being read."""
     blocks = log.blocks[slice(*np.searchsorted(log.first_rows, [start, end]))]
-    is_whole = int(blocks["known"].sum()) == end - start
-    if is_whole and bool(((blocks["low"] >= limits[0]) & (blocks["high"] <= limits[1])).all()):
+    is_complete = int(blocks["known"].sum()) == end - start
+    if is_complete and bool(((blocks["low"] >= limits[0]) & (blocks["high"] <= limits[1])).all()):
         return end - start
     return int(np.count_nonzero(_between(log.own_ns(start, end), *limits)))
 
@@ -153,14 +153,14 @@ def _rows_not_before(log: LogStream, times: NDArray[np.int64]) -> tuple[NDArray[
         is_open = (blocks["high"][index] >= times) & (blocks["low"][index] <= nearest)
         if not bool(is_open.any()):
             continue
-        own = log.own_ns(int(borders[index]), int(borders[index + 1]))
-        order = np.argsort(own, kind="stable")
-        positions = np.searchsorted(own[order], times)
-        row = order[np.minimum(positions, len(own) - 1)]
-        is_better = (positions < len(own)) & (
-            (own[row] < nearest) | ((own[row] == nearest) & (borders[index] + row < rows))
+        own_ns = log.own_ns(int(borders[index]), int(borders[index + 1]))
+        order = np.argsort(own_ns, kind="stable")
+        positions = np.searchsorted(own_ns[order], times)
+        row = order[np.minimum(positions, len(own_ns) - 1)]
+        is_better = (positions < len(own_ns)) & (
+            (own_ns[row] < nearest) | ((own_ns[row] == nearest) & (borders[index] + row < rows))
         )
-        rows[is_better], nearest[is_better] = borders[index] + row[is_better], own[row[is_better]]
+        rows[is_better], nearest[is_better] = borders[index] + row[is_better], own_ns[row[is_better]]
     return rows, nearest
 
 

@@ -413,9 +413,11 @@ class Packing:
         for form in self.forms:
             if form.most_bytes == size:
                 return form
-        most = self.forms[0].most_bytes
-        if most is not None and size > most:
-            raise ArchiveError(f"expected {most} bytes of {self.kind} at most, got {size}: another version of the type")
+        maximum = self.forms[0].most_bytes
+        if maximum is not None and size > maximum:
+            raise ArchiveError(
+                f"expected {maximum} bytes of {self.kind} at most, got {size}: another version of the type"
+            )
         return self.forms[0]
 
 

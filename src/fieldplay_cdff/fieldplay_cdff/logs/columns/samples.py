@@ -191,22 +191,22 @@ def is_time_column(path: str) -> bool:
 
 def samples_of_items(items: Mapping[str, Items], count: int) -> list[Any]:
     """So many samples as they were before they were flattened; one behind the fault of a column lacks its field."""
-    samples = _maps(tree_of({path: own for path, own in items.items() if own.count}), count)
-    is_whole = all(own.count in (0, count) for own in items.values())
-    return samples if is_whole else [_without_missing(sample) for sample in samples]
+    samples = _maps(tree_of({path: column for path, column in items.items() if column.count}), count)
+    is_complete = all(column.count in (0, count) for column in items.values())
+    return samples if is_complete else [_without_missing(sample) for sample in samples]
 
 
 def tree_of(items: Mapping[str, Items]) -> dict[str, Any]:
     """What belongs to paths as maps within maps; where a path is the begin of others, these count."""
     tree: dict[str, Any] = {}
-    for path, own in items.items():
+    for path, values in items.items():
         *outer, name = path.split("/", DEEPEST)
         inner = tree
         for part in outer:
             if not isinstance(inner.get(part), dict):
                 inner[part] = {}
             inner = inner[part]
-        inner.setdefault(name, own)
+        inner.setdefault(name, values)
     return tree
 
 
@@ -298,7 +298,9 @@ def _times(items: Items) -> Int64Array:
 def rows_of_columns(part: StreamPart, start: int, end: int, read: Read) -> "ColumnRows":
     """The samples begin <= index < end."""
     items = {path: items_of(column, start, end, read, arrays=True) for path, column in part.columns.items()}
-    return ColumnRows({path: own for path, own in items.items() if own.count}, end - start)
+    return ColumnRows(
+        {path: items_of_path for path, items_of_path in items.items() if items_of_path.count}, end - start
+    )
 
 
 class ColumnRows(TreeRows):
@@ -334,7 +336,7 @@ class ColumnRows(TreeRows):
     def _fields(self, *names: str, default: Any = None) -> list[Any]:
         """Put together from the columns that such a field may lie in."""
         firsts = {name.partition(".")[0] for name in names}
-        items = {path: own for path, own in self._items.items() if plain_name(path.partition("/")[0]) in firsts}
+        items = {path: column for path, column in self._items.items() if plain_name(path.partition("/")[0]) in firsts}
         return [field(sample, *names, default=default) for sample in samples_of_items(items, self._count)]
 
     def has_parts(self, *names: str) -> NDArray[np.bool_]:

@@ -307,8 +307,8 @@ def cached_index(path: Path) -> FileIndex | None:
     ):
         arrays = {name: data[name] for name in data.files if name not in ("head", "sum")}
         head = json.loads(bytes(data["head"]).decode())
-        is_whole = bytes(data["sum"]) == _sum(data["head"], arrays)
-        if is_whole and head["key"] == state_of_log(path):
+        is_complete = bytes(data["sum"]) == _sum(data["head"], arrays)
+        if is_complete and head["key"] == state_of_log(path):
             return _index(head, arrays)
     return None
 

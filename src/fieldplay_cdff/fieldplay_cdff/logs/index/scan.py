@@ -82,20 +82,20 @@ class SampleRuns:
         self._template: Template | None = None
         self._unlike, self._unfit = 0, 0  # how often it was in vain
 
-    def add(self, data: bytes, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
-        """Add those that follow one, `most` at most; how many there were."""
+    def add(self, data: bytes, start: int, maximum: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
+        """Add those that follow one, `maximum` at most; how many there were."""
         if not 0 < len(data) <= SMALL_SAMPLE:
             return 0
-        return self._alike(data, start, most, blocks=blocks, finder=finder) or self._small(
-            start + len(data), most, blocks=blocks, finder=finder
+        return self._alike(data, start, maximum, blocks=blocks, finder=finder) or self._small(
+            start + len(data), maximum, blocks=blocks, finder=finder
         )
 
-    def _alike(self, data: bytes, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
+    def _alike(self, data: bytes, start: int, maximum: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Those that are as the last but for their numbers."""
         size, prefix = len(data), finder.prefix
         if self._unlike > MAX_FAILURES or not data.startswith(prefix) or not prefix:
             return 0
-        ahead = self._window.bytes_between(start + size, min(self._window.available, start + size * (most + 1)))
+        ahead = self._window.bytes_between(start + size, min(self._window.available, start + size * (maximum + 1)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
         if len(rows) < FEWEST:
             return 0
@@ -112,12 +112,12 @@ class SampleRuns:
         blocks.extend(offsets, np.where(times > 0, times, NO_TIME), start + size * (fitting + 1))
         return fitting
 
-    def _small(self, start: int, most: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
+    def _small(self, start: int, maximum: int, *, blocks: GrowingBlocks, finder: TimeFinder) -> int:
         """Small ones of different lengths, up to one whose maps have other names than texts."""
         if self._unfit > MAX_FAILURES:
             return 0
         ahead = self._window.bytes_between(start, min(self._window.available, start + MAX_BYTES))
-        stops = _end_offsets(ahead, min(most, MAX_SMALL))
+        stops = _end_offsets(ahead, min(maximum, MAX_SMALL))
         offsets = np.append(0, stops)
         large = np.flatnonzero(np.diff(offsets) > SMALL_SAMPLE)
         count = int(large[0]) if len(large) else len(stops)
@@ -131,13 +131,13 @@ class SampleRuns:
         return count
 
 
-def _end_offsets(data: bytes, most: int) -> Int64Array:
-    """Offsets where at most `most` items stop (n,); unpacked so that all names in them are checked."""
+def _end_offsets(data: bytes, maximum: int) -> Int64Array:
+    """Offsets where at most `maximum` items stop (n,); unpacked so that all names in them are checked."""
     unpacker: Any = msgpack.Unpacker(raw=True, use_list=False, strict_map_key=True, max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     stops: list[int] = []
     try:
-        for _ in zip(range(most), unpacker, strict=False):
+        for _ in zip(range(maximum), unpacker, strict=False):
             stops.append(unpacker.tell())
     except DECODE_ERRORS:
         pass  # it is told when it is looked at alone
@@ -189,17 +189,17 @@ class ColumnRuns:
             size = self.offset - start
         return size
 
-    def _run(self, size: int, most: int) -> None:
+    def _run(self, size: int, maximum: int) -> None:
         """Pass over those that are of the form of the last, as far as they are read already."""
         start, available = self.offset, self._window.available
-        ahead = self._window.bytes_between(start - size, min(available, start + size * min(most, self._look)))
+        ahead = self._window.bytes_between(start - size, min(available, start + size * min(maximum, self._look)))
         rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
-        if len(rows) <= min(most, FEWEST_ALIKE):
+        if len(rows) <= min(maximum, FEWEST_ALIKE):
             return
         fitting = self._fitting(rows) - 1
-        is_whole = fitting == len(rows) - 1
-        self._look = min(8 * self._look, LONGEST_LOOK) if is_whole else FIRST_LOOK
-        self._pause = 1 if fitting >= min(most, FEWEST_ALIKE) else min(2 * self._pause, LONGEST_PAUSE)
+        is_complete = fitting == len(rows) - 1
+        self._look = min(8 * self._look, LONGEST_LOOK) if is_complete else FIRST_LOOK
+        self._pause = 1 if fitting >= min(maximum, FEWEST_ALIKE) else min(2 * self._pause, LONGEST_PAUSE)
         if fitting <= 0:
             return
         self._unpacker.read_bytes(fitting * size)
@@ -369,9 +369,9 @@ class _Scan:
             return
         count = unpacker.read_array_header()
         while len(blocks) < count:
-            start, most = self._at(label), min(count - len(blocks), AT_ONCE)
-            ahead = window.bytes_between(start, min(window.available, start + WIDTH * most))
-            values, stops = numbers_ahead(ahead, most)
+            start, maximum = self._at(label), min(count - len(blocks), AT_ONCE)
+            ahead = window.bytes_between(start, min(window.available, start + WIDTH * maximum))
+            values, stops = numbers_ahead(ahead, maximum)
             if len(values):
                 unpacker.read_bytes(int(stops[-1]))
                 blocks.extend(start + np.append(0, stops[:-1]), values, start + int(stops[-1]))

@@ -153,7 +153,7 @@ class TimeFinder:
             return _whole(int.from_bytes(data[offset : offset + 8], "big"))
         if not data or not is_map(data[0]):
             return NO_TIME
-        result = find_time(data, whole=not self._again)
+        result = find_time(data, complete=not self._again)
         if result is None:
             return _whole(packed_time(data))
         if data[result.offset] == EIGHT_BYTES and result.offset < LONGEST_PREFIX:
@@ -199,20 +199,20 @@ def _heads(data: NDArray[np.uint8], offsets: Int64Array, size: int) -> NDArray[n
     return np.asarray(data[np.minimum(offsets[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
 
 
-def find_time(data: bytes, *, whole: bool = True) -> TimeInSample | None:
+def find_time(data: bytes, *, complete: bool = True) -> TimeInSample | None:
     """Find the time of a sample that is a map, unpacked completely or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
     )
     unpacker.feed(data)
-    return _in_map(unpacker, data, depth=2, whole=whole)
+    return _in_map(unpacker, data, depth=2, complete=complete)
 
 
-def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> TimeInSample | None:
+def _in_map(unpacker: Any, data: bytes, depth: int, *, complete: bool) -> TimeInSample | None:
     """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
     result = None
     for _ in range(unpacker.read_map_header()):
-        if result is not None and not whole:
+        if result is not None and not complete:
             break
         key, offset = unpacker.unpack(), unpacker.tell()
         odd_name(key)
@@ -220,7 +220,7 @@ def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> TimeInSam
         if result is None and name in TIMES:
             result = _time_at(unpacker, data, offset)
         elif result is None and name in INNER and depth and offset < len(data) and is_map(data[offset]):
-            result = _in_map(unpacker, data, depth - 1, whole=whole)
+            result = _in_map(unpacker, data, depth - 1, complete=complete)
         else:
             unpacker.skip()
     return result
@@ -256,16 +256,16 @@ def whole_numbers(data: bytes) -> Int64Array:
     return np.where(values >= 0, values, NO_TIME)  # negative beyond its range
 
 
-def numbers_ahead(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
-    """The first numbers (n,) of `most` in bytes, and where each ends (n,), as far as they are whole.
+def numbers_ahead(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
+    """The first numbers (n,) of `maximum` in bytes, and where each ends (n,), as far as they are whole.
 
     They may be fewer than the bytes hold.
     """
-    few = min(most, FEW)
+    few = min(maximum, FEW)
     if len(whole_numbers(data[: WIDTH * few])) == few:
-        values = whole_numbers(data[: WIDTH * most])
+        values = whole_numbers(data[: WIDTH * maximum])
         return values, WIDTH * np.arange(1, len(values) + 1)
-    return _one_by_one(data, min(most, MAX_MIXED))
+    return _one_by_one(data, min(maximum, MAX_MIXED))
 
 
 def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, int], bytes]) -> Int64Array:
@@ -291,14 +291,14 @@ def _exactly(data: bytes, count: int) -> Int64Array:
     return values
 
 
-def _one_by_one(data: bytes, most: int) -> tuple[Int64Array, Int64Array]:
+def _one_by_one(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
     """Numbers (n,) and where they end (n,), up to the first item that is cut off or none."""
     unpacker: Any = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
     unpack, skip, position, offset, size = unpacker.unpack, unpacker.skip, unpacker.tell, 0, len(data)
     values, stops = array("q"), array("q")
     with suppress(*DECODE_ERRORS):
-        while len(stops) < most and offset < size:
+        while len(stops) < maximum and offset < size:
             first = data[offset]
             if first <= LARGEST_SMALL or FIRST_WHOLE <= first <= LAST_WHOLE:
                 value = whole_number(unpack())

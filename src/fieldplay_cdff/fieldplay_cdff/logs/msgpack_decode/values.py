@@ -287,10 +287,10 @@ class Template:
 
     def fitting(self, rows: Bytes) -> int:
         """How many of the rows (n, size), from the first on, fit."""
-        own = np.frombuffer(self.data, np.uint8)
-        if rows.shape[1] != len(own):
+        bytes_of_item = np.frombuffer(self.data, np.uint8)
+        if rows.shape[1] != len(bytes_of_item):
             return 0
-        other = (rows[:, self.fixed] != own[self.fixed]).any(axis=1)
+        other = (rows[:, self.fixed] != bytes_of_item[self.fixed]).any(axis=1)
         return int(np.argmax(other)) if bool(other.any()) else len(rows)
 
 
@@ -444,8 +444,8 @@ def form_of(data: bytes) -> ItemForm | None:
         count += 1
     if left or offset != len(data):
         return None
-    own = np.frombuffer(data, np.uint8)
-    return ItemForm(data=own, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
+    bytes_of_item = np.frombuffer(data, np.uint8)
+    return ItemForm(data=bytes_of_item, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
 
 
 def _sizes(data: bytes, offset: int) -> tuple[int, int, int]:

@@ -194,21 +194,21 @@ class TopicBuilder:
         """
         first = first_sound(log)
         self._report_missing(log)
-        own = TYPES.get(log.kind)
-        if not len(log) or own is None or not own.message:
+        sample_type = TYPES.get(log.kind)
+        if not len(log) or sample_type is None or not sample_type.message:
             self._archive.notes.append(_why_not(log, first.sample))
             return []
-        if known is not None and known.type != own.message:
+        if known is not None and known.type != sample_type.message:
             note = f"{log.name}: expected samples for {known.type}, got {log.kind}; it keeps its own name"
             self._archive.notes.append(note)
             known = None
-        if own.sides:
-            return self._sides(log, own, topics)
-        own_id, topic = topics.own(plain_topic(log.name), own.message)
+        if sample_type.sides:
+            return self._sides(log, sample_type, topics)
+        own_id, topic = topics.own(plain_topic(log.name), sample_type.message)
         spec = known or self._spec(log, first.sample, own_id, topic)
         if known is not None and second:
             spec = replace(known, id=own_id, topic=topic, tf="")
-        if own.image and not self._has_image(log, first, spec):
+        if sample_type.image and not self._has_image(log, first, spec):
             return []
         self._compare_frames(log, first.sample, spec)
         stream = self._stream(log, first, spec, self._times(log, spec))
@@ -240,28 +240,28 @@ class TopicBuilder:
         return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), report=defects)
 
     def _stream(self, log: LogStream, first: FirstSample, spec: StreamSpec, times: RowTimes) -> Stream:
-        own = TYPES[log.kind]
-        if own.image:
-            return _image_stream(log, times, own.image, first.sample)
-        if own.points:
-            return self._clouds(log, own, first, times)
-        assert own.record is not None
-        convert = self._with_options(log, own, own.record)
+        sample_type = TYPES[log.kind]
+        if sample_type.image:
+            return _image_stream(log, times, sample_type.image, first.sample)
+        if sample_type.points:
+            return self._clouds(log, sample_type, first, times)
+        assert sample_type.record is not None
+        convert = self._with_options(log, sample_type, sample_type.record)
         defects = StreamDefects(report=self._archive.defects, stream=spec.id, notes=self._archive.notes)
         return RecordStream(log, times, convert, defects)
 
-    def _with_options(self, log: LogStream, own: SampleType, convert: Callable[..., Record]) -> Convert:
+    def _with_options(self, log: LogStream, sample_type: SampleType, convert: Callable[..., Record]) -> Convert:
         """The function that converts samples, told what it wants to know of their stream."""
-        if own.has_limits:
+        if sample_type.has_limits:
             return partial(convert, limits=table.range_of(log.type if log.kind != table.TRUTH_VALUE else log.kind))
-        return partial(convert, w_first=log.name in self._w_first) if own.has_quaternions else convert
+        return partial(convert, w_first=log.name in self._w_first) if sample_type.has_quaternions else convert
 
-    def _clouds(self, log: LogStream, own: SampleType, first: FirstSample, times: RowTimes) -> Stream:
+    def _clouds(self, log: LogStream, sample_type: SampleType, first: FirstSample, times: RowTimes) -> Stream:
         """Points; where their times begin before the sample's, that is the scan's end, and is moved back."""
-        assert own.points is not None
-        points, unit_ns = own.points, _unit_ns(log)
-        if own.earliest_ns:
-            times = self._shift_times(log, first, times, own.earliest_ns)
+        assert sample_type.points is not None
+        points, unit_ns = sample_type.points, _unit_ns(log)
+        if sample_type.earliest_ns:
+            times = self._shift_times(log, first, times, sample_type.earliest_ns)
         else:
             self._note_far(log, first.sample)
         return CloudStream(log, times, lambda sample, stamp_ns: points(sample, stamp_ns, unit_ns))
@@ -287,28 +287,28 @@ class TopicBuilder:
         except ArchiveError:
             return  # it is reported when the cloud is made
 
-    def _sides(self, log: LogStream, own: SampleType, topics: StreamTopics) -> list[BuiltStream]:
-        assert own.image is not None
+    def _sides(self, log: LogStream, sample_type: SampleType, topics: StreamTopics) -> list[BuiltStream]:
+        assert sample_type.image is not None
         sides = []
-        for side in own.sides:
-            own_id, topic = topics.own(plain_topic(log.name, side), own.message)
+        for side in sample_type.sides:
+            own_id, topic = topics.own(plain_topic(log.name, side), sample_type.message)
             first = first_sound(log, side=side)
             image = field(first.sample, side)
-            spec = StreamSpec(id=own_id, topic=topic, type=own.message, frame=self._frame(log, image, side))
+            spec = StreamSpec(id=own_id, topic=topic, type=sample_type.message, frame=self._frame(log, image, side))
             if not self._has_image(log, first, spec):
                 continue
-            stream = _image_stream(log, self._times(log, spec), own.image, image, side=side)
+            stream = _image_stream(log, self._times(log, spec), sample_type.image, image, side=side)
             if len(stream.spans):
                 sides.append(BuiltStream(spec=spec, stream=stream, log=log, first=first.sample, side=side))
         return sides
 
     def _spec(self, log: LogStream, first: Any, own_id: str, topic: str) -> StreamSpec:
-        own, frame, child = TYPES[log.kind], "", ""
-        if own.frames == 2:
+        sample_type, frame, child = TYPES[log.kind], "", ""
+        if sample_type.frames == 2:
             frame, child = self._frames_of_pose(log, first)
-        elif own.frames:
+        elif sample_type.frames:
             frame = self._frame(log, first)
-        return StreamSpec(id=own_id, topic=topic, type=own.message, frame=frame, child_frame=child)
+        return StreamSpec(id=own_id, topic=topic, type=sample_type.message, frame=frame, child_frame=child)
 
     def _frames_of_pose(self, log: LogStream, first: Any) -> tuple[str, str]:
         """The parent and the child: the target and the source of a state."""
@@ -383,8 +383,8 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
 
 def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:
     """ArchiveError where a sample does not tell what its kind's samples are like."""
-    own = TYPES.get(log.kind)
-    if own is not None and own.image and bool(side) == bool(own.sides):
+    sample_type = TYPES.get(log.kind)
+    if sample_type is not None and sample_type.image and bool(side) == bool(sample_type.sides):
         pictures.frame_shape(field(sample, side) if side else sample)
-    elif own is not None and own.points:
-        own.points(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1)
+    elif sample_type is not None and sample_type.points:
+        sample_type.points(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1)

@@ -203,8 +203,8 @@ def frame_shape(sample: Any) -> FrameShape:
     shape = _of_framework(sample) if field(sample, "data.rows") is not None else _of_rock(sample)
     if not (0 < shape.height <= LARGEST_SIDE and 0 < shape.width <= LARGEST_SIDE) and not shape.packed:
         raise ArchiveError(f"expected a picture's size, got {shape.width} x {shape.height}")
-    least = shape.width * shape.channels * KINDS[shape.kind].itemsize
-    if not shape.packed and (not 0 < shape.channels <= 4 or shape.step < least):
+    minimum = shape.width * shape.channels * KINDS[shape.kind].itemsize
+    if not shape.packed and (not 0 < shape.channels <= 4 or shape.step < minimum):
         raise ArchiveError(f"expected rows of {shape.width} pixels, got {shape.step} bytes")
     return shape
 

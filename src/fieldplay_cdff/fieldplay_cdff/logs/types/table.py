@@ -153,8 +153,8 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
 def _one_matrix(lists: list[Floats]) -> Floats:
     """Lists of numbers as rows, with NaN behind those that are shorter."""
     matrix = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
-    for row, own in enumerate(lists):
-        matrix[row, : len(own)] = own
+    for row, values in enumerate(lists):
+        matrix[row, : len(values)] = values
     return matrix
 
 

@@ -236,8 +236,8 @@ def _twist(scenario: AmedsScenario, time_s: Floats, deviations: str) -> list[Tex
     true = np.stack([velocity[:, 0], velocity[:, 1], rate[:, 2]], axis=1)
     measured = true + std * scenario.rng(deviations).standard_normal(true.shape)
     reported = columns(["std_x_m_s", "std_y_m_s", "std_z_rad_s"], np.broadcast_to(std, true.shape), 6)
-    own = reported[2:] if scenario.settings["twist_columns"] == PRINTED_TWIST_COLUMNS else reported
-    return [*columns(["x_m_s", "y_m_s", "z_rad_s"], measured, 6), *own]
+    options = reported[2:] if scenario.settings["twist_columns"] == PRINTED_TWIST_COLUMNS else reported
+    return [*columns(["x_m_s", "y_m_s", "z_rad_s"], measured, 6), *options]
 
 
 def _pose(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:

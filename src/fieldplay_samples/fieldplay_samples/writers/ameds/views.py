@@ -184,7 +184,7 @@ def _ground_pixels(stage: AmedsStage, time: Floats) -> tuple[Floats, Floats]:
     rays = directions_from_pixels(aux, pixels) @ world_T_aux[:3, :3].T
     origins = np.tile(world_T_aux[:3, 3], (len(rays), 1))
     distance = stage.scene.cast(origins, rays).distance_m
-    met = np.isfinite(distance)
-    points = (origins + distance[:, None] * rays)[met]
+    is_hit = np.isfinite(distance)
+    points = (origins + distance[:, None] * rays)[is_hit]
     main_T_world = inverse(world_T_main)
-    return pixels[met], pixels_from_points(main, points @ main_T_world[:3, :3].T + main_T_world[:3, 3])
+    return pixels[is_hit], pixels_from_points(main, points @ main_T_world[:3, :3].T + main_T_world[:3, 3])

@@ -74,24 +74,24 @@ def scene_of(settings: Mapping[str, Any]) -> str:
 
 def touching_motion(numbers: dict[str, Any], touches: int) -> dict[str, Any]:
     """A motion that stays above the ground first, then touches it, row by row to and fro over the place."""
-    own = numbers["touch"]
+    entry = numbers["touch"]
     ground = ground_of(numbers, TOUCH)
     above = [
-        {**position, "z": _depth(ground, position) - own["above_m"]}
-        for position in _touch_positions(own["place"], touches)
+        {**position, "z": _depth(ground, position) - entry["above_m"]}
+        for position in _touch_positions(entry["place"], touches)
     ]
     fraction = 1.0 / (len(above) + 1)
-    along, down, up = own["shares"]
+    along, down, up = entry["shares"]
     steps = [{**above[0], "share": fraction}]
     for number, position in enumerate(above):
-        pressed = {**position, "z": _depth(ground, position) + own["beyond_m"]}
+        pressed = {**position, "z": _depth(ground, position) + entry["beyond_m"]}
         further = above[min(number + 1, len(above) - 1)]
         steps += [
             {**pressed, "share": down * fraction},
             {**position, "share": up * fraction},
             {**further, "share": along * fraction},
         ]
-    return {**own["motion"], "begin": above[0], "steps": steps}
+    return {**entry["motion"], "begin": above[0], "steps": steps}
 
 
 def _touch_positions(position: dict[str, Any], touches: int) -> list[dict[str, float]]:

@@ -72,11 +72,11 @@ class SatelliteScenario(Scenario):
     @cached_property
     def camera_T_body(self) -> Floats:
         """Poses (n, 4, 4) in the left camera's optical frame."""
-        own = self.numbers["motion"]
+        entry = self.numbers["motion"]
         turned = np.radians(self.settings["turn_deg_s"]) * self.time_s
-        precession = rotation_about(_unit(own["precession_axis"]), own["precession_share"] * turned)
-        spin = rotation_about(_unit(own["spin_axis"]), (1.0 - own["precession_share"]) * turned)
-        start = floats(own["begin_turn"])
+        precession = rotation_about(_unit(entry["precession_axis"]), entry["precession_share"] * turned)
+        spin = rotation_about(_unit(entry["spin_axis"]), (1.0 - entry["precession_share"]) * turned)
+        start = floats(entry["begin_turn"])
         first = rotation_about(_unit(start), np.linalg.norm(start))
         return transform(precession @ first @ spin, self._sway()[0] + [0.0, 0.0, self.settings["distance_m"]])
 
@@ -87,8 +87,8 @@ class SatelliteScenario(Scenario):
 
     def _sway(self) -> tuple[Floats, Floats]:
         """How far it is from the middle of its way, and how fast it goes (n, 3)."""
-        own = self.numbers["motion"]
-        width, rate = floats(own["sway_m"]), 2.0 * np.pi / floats(own["sway_period_s"])
+        entry = self.numbers["motion"]
+        width, rate = floats(entry["sway_m"]), 2.0 * np.pi / floats(entry["sway_period_s"])
         phase = self.time_s[:, None] * rate
         return floats(width * np.sin(phase)), floats(width * rate * np.cos(phase))
 

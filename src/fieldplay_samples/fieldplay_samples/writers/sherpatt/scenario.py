@@ -166,17 +166,17 @@ class PassingRover:
 
     def _wheel(self, pose: Floats, face: Floats, rolled_rad: float) -> list[Solids]:
         """A tyre, a disc in it that stands out a little, and a knob that shows it turn."""
-        own, side = self.numbers["wheels"], float(np.sign(face[1]))
-        hub = face - [0.0, side * own["half_width"], 0.0]
-        knob = rotation_about((0, 1, 0), rolled_rad) @ floats([own["knob_at"], 0.0, 0.0])
-        at = transform_points(pose, np.stack([hub, face + knob, face + knob + [0.0, side * own["knob_length"], 0.0]]))
-        disc = _disc(own["radius"] * own["rim_share"], own["half_width"] + own["rim_out"])
-        tyre = _disc(own["radius"], own["half_width"])
+        entry, side = self.numbers["wheels"], float(np.sign(face[1]))
+        hub = face - [0.0, side * entry["half_width"], 0.0]
+        knob = rotation_about((0, 1, 0), rolled_rad) @ floats([entry["knob_at"], 0.0, 0.0])
+        at = transform_points(pose, np.stack([hub, face + knob, face + knob + [0.0, side * entry["knob_length"], 0.0]]))
+        disc = _disc(entry["radius"] * entry["rim_share"], entry["half_width"] + entry["rim_out"])
+        tyre = _disc(entry["radius"], entry["half_width"])
         turn = pose[:3, :3]
         return [
-            stone(at[0], tyre[0], world_R_stone=turn, planes=tyre[1], albedo=own["tyre_albedo"], grain=0.5),
-            stone(at[0], disc[0], world_R_stone=turn, planes=disc[1], albedo=own["rim_albedo"], grain=0.5),
-            capsule(at[1], at[2], own["knob_radius"], albedo=own["tyre_albedo"]),
+            stone(at[0], tyre[0], world_R_stone=turn, planes=tyre[1], albedo=entry["tyre_albedo"], grain=0.5),
+            stone(at[0], disc[0], world_R_stone=turn, planes=disc[1], albedo=entry["rim_albedo"], grain=0.5),
+            capsule(at[1], at[2], entry["knob_radius"], albedo=entry["tyre_albedo"]),
         ]
 
 
@@ -198,15 +198,17 @@ def _changes(rows: list[list[float]]) -> Changes:
 
 def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> PassingRover:
     """The rover that goes by the unit which stands at the start of all drives."""
-    own = numbers["passing"]
+    entry = numbers["passing"]
     x, y, heading = numbers["start_xy_heading"]
-    position = transform_points(transform(rotation_about((0, 0, 1), heading), [x, y, 0.0]), floats([*own["from"], 0.0]))
-    wheels = own["wheels"]
+    position = transform_points(
+        transform(rotation_about((0, 0, 1), heading), [x, y, 0.0]), floats([*entry["from"], 0.0])
+    )
+    wheels = entry["wheels"]
     drive = drive_over(
         DrivePlan(
             seconds=seconds,
-            speed_m_s=_changes([[-BEFORE_S, BEFORE_S / 2, own["speed"]]]),
-            curvature_1_m=_changes(own["bends"]),
+            speed_m_s=_changes([[-BEFORE_S, BEFORE_S / 2, entry["speed"]]]),
+            curvature_1_m=_changes(entry["bends"]),
         ),
         terrain.height_m,
         Stance(
@@ -216,9 +218,9 @@ def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> 
             half_contact_m=wheels["half_contact"],
         ),
         start_xy_m=(float(position[0]), float(position[1])),
-        start_heading_rad=heading + own["heading"],
+        start_heading_rad=heading + entry["heading"],
     )
-    return PassingRover(numbers=own, drive=drive)
+    return PassingRover(numbers=entry, drive=drive)
 
 
 def scene_with_passage(scenario: Scenario, terrain: Terrain, rover: PassingRover) -> Scene:
@@ -439,6 +441,6 @@ def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
         raise SampleError(f"scene: expected {ROCKS}, {BOX} or {PASSING}, got {settings['scene']!r}")
     if settings["circle_deg_s"] > FASTEST_DEG_S:
         raise SampleError(f"circle_deg_s: expected {FASTEST_DEG_S:g} at most, got {settings['circle_deg_s']:g}")
-    most = MAX_LIDAR_POINTS // numbers["lidar"]["rows"]
-    if settings["lidar_columns"] > most:
-        raise SampleError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")
+    maximum = MAX_LIDAR_POINTS // numbers["lidar"]["rows"]
+    if settings["lidar_columns"] > maximum:
+        raise SampleError(f"lidar_columns: expected {maximum} at most, got {settings['lidar_columns']}")
