@@ -301,11 +301,11 @@ class Ros2Bag(Bag):
             )
             return NoStorage()
         if is_zstd(path):
-            packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
+            compressed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
             path = Path(folder) / "unpacked"
-            issue = decompress_file(packed, path, limit)
+            issue = decompress_file(compressed, path, limit)
             if issue:
-                self._report_once("damaged_bag", packed.name, issue)
+                self._report_once("damaged_bag", compressed.name, issue)
         storage = McapReader(path, limit) if kind == MCAP else SqliteReader(path)
         stack.callback(storage.close)
         return storage

@@ -51,9 +51,9 @@ DECOMPRESS_ERRORS = (zstd.ZstdError, RuntimeError, EOFError, OSError, ValueError
 def compress(data: memoryview, compression: Compression) -> tuple[bytes | memoryview, str]:
     """Compress data; return it as it is, with an empty compression name, where that would not make it smaller."""
     if compression == "zstd":
-        packed = zstd.compress(data, ZSTD_LEVEL)
-        if len(packed) < len(data):
-            return packed, "zstd"
+        compressed = zstd.compress(data, ZSTD_LEVEL)
+        if len(compressed) < len(data):
+            return compressed, "zstd"
     return data, ""
 
 
@@ -68,8 +68,8 @@ def decompress(compression: str, stored: memoryview, size: int, limit: int = UNP
 
 def decompress_all(compression: str, stored: bytes | memoryview, limit: int = UNPACK_LIMIT) -> bytes:
     """Decompress all bytes; ArchiveError where there are more than `limit` or the end is missing."""
-    data, is_whole = _decompress(compression, stored, limit)
-    if not is_whole:
+    data, is_complete = _decompress(compression, stored, limit)
+    if not is_complete:
         too_large = f"it unpacks to more than {limit} bytes: {_hint(2 * limit)}"
         raise ArchiveError(f"{compression}: {too_large if len(data) >= limit else 'it ends early'}")
     return data
@@ -90,13 +90,13 @@ def too_large_message(limit: int) -> str:
     return f"its data unpack to more than {limit * FILES_GAIN} bytes: {_hint(2 * limit)}; what follows is not read"
 
 
-def _decompress(compression: str, stored: bytes | memoryview, most: int) -> tuple[bytes, bool]:
+def _decompress(compression: str, stored: bytes | memoryview, max_size: int) -> tuple[bytes, bool]:
     """Decompress at most so many bytes, and tell whether these are all."""
     if compression not in DECODERS:
         raise ArchiveError(f"expected a compression that is known, got '{compression}'")
     decoder = DECODERS[compression]()
     try:
-        return bytes(decoder.decompress(stored, max_length=most)), bool(decoder.eof)
+        return bytes(decoder.decompress(stored, max_length=max_size)), bool(decoder.eof)
     except DECOMPRESS_ERRORS as error:
         raise ArchiveError(f"{compression}: {error}") from None
 
@@ -113,8 +113,8 @@ def decompress_file(path: Path, target: Path, limit: int = UNPACK_LIMIT) -> str:
     """Decompress a file as far as possible; return its issue, or an empty text."""
     left = max(FILES_GAIN * limit, LARGEST_GAIN * path.stat().st_size)
     try:
-        with zstd.open(path, "rb") as packed, target.open("wb") as unpacked:
-            while data := packed.read(COPIED):
+        with zstd.open(path, "rb") as compressed, target.open("wb") as unpacked:
+            while data := compressed.read(COPIED):
                 left -= len(data)
                 if left < 0:
                     return too_large_message(limit)

@@ -116,9 +116,9 @@ def conversion_of_kind(kind: MessageKind) -> Ros1Conversion:
     names = needed_types(source, kind.definitions)
     own = {name: kind.definitions[name] for name in names if name not in jazzy and name not in RENAMED}
     definitions = {**jazzy, **own}
-    strange = _difference(source, target, kind.definitions, definitions)
-    if strange:
-        raise ArchiveError(f"ROS 2 has another {strange}")
+    difference = _difference(source, target, kind.definitions, definitions)
+    if difference:
+        raise ArchiveError(f"ROS 2 has another {difference}")
     target_kind = MessageKind(msgtype=target, definitions=definitions, is_cdr=True)
     try:
         stores = store_of_kind(kind), store_of_kind(target_kind)
@@ -182,9 +182,9 @@ def _difference(source: str, target: str, sources: Fields, targets: Fields) -> s
             return target
         inner, other_inner = _inner(field), _inner(other)
         if inner[0] == Nodetype.NAME == other_inner[0]:
-            strange = _difference(inner[1], other_inner[1], sources, targets)
-            if strange:
-                return strange
+            difference = _difference(inner[1], other_inner[1], sources, targets)
+            if difference:
+                return difference
         elif inner != other_inner or (field[0] == Nodetype.ARRAY and field != other):
             return target
     return ""
@@ -360,11 +360,11 @@ class Ros1Bag(Bag):
 
     def _unpack_chunk(self, offset: int) -> bytes:
         chunk = self._index.chunks[offset]
-        packed = self.parts.read_at(chunk.datapos, chunk.datasize)
+        compressed = self.parts.read_at(chunk.datapos, chunk.datasize)
         try:
-            if len(packed) == chunk.datasize:
-                return _plain(chunk, packed, self._reading.unpack_limit)
-            why = f"expected {chunk.datasize} bytes, got {len(packed)}"
+            if len(compressed) == chunk.datasize:
+                return _plain(chunk, compressed, self._reading.unpack_limit)
+            why = f"expected {chunk.datasize} bytes, got {len(compressed)}"
         except (ArchiveError, *BROKEN_CHUNK) as error:
             why = str(error)
         raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {why}")
@@ -459,10 +459,10 @@ def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int
     return offset
 
 
-def _plain(chunk: Chunk, packed: bytes, limit: int = UNPACK_LIMIT) -> bytes:
+def _plain(chunk: Chunk, compressed: bytes, limit: int = UNPACK_LIMIT) -> bytes:
     """What a chunk holds, unpacked within limits, which rosbags has none of."""
     compression = PACKED_BY.get(chunk.decompressor, "")
-    return decompress_all(compression, packed, limit) if compression else chunk.decompressor(packed)
+    return decompress_all(compression, compressed, limit) if compression else chunk.decompressor(compressed)
 
 
 class _Growing(dict[int, list[IndexData]]):

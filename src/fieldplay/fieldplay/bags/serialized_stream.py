@@ -59,7 +59,7 @@ class TopicNumbers:
     """A topic of messages with headers as records.
 
     A message that is none of its type, has NaN for a number, or numbers that `judge` finds impossible, is reported and
-    left out; `perhaps` are the paths of numbers that may be NaN. One that has NaN in one of its `covariances` is
+    left out; `optional` are the paths of numbers that may be NaN. One that has NaN in one of its `covariances` is
     reported and kept: the covariance is unknown then.
     """
 
@@ -72,7 +72,7 @@ class TopicNumbers:
         bag: str,
         stream: str,
         report: Report,
-        perhaps: Collection[str] = (),
+        optional: Collection[str] = (),
         covariances: Collection[str] = (),
         judge: Judge = accept_all,
     ) -> None:
@@ -81,7 +81,7 @@ class TopicNumbers:
         self._decoder = Decoder(topic.kind, strict=False)
         self._paths = tuple(paths)
         self._covariances = tuple(covariances)
-        self._certain = tuple(path for path in paths if path not in {*perhaps, *covariances})
+        self._certain = tuple(path for path in paths if path not in {*optional, *covariances})
         self._convert = convert
         self._judge = judge
         self._bag, self._id, self._report = bag, stream, report

@@ -52,11 +52,11 @@ def split_at_gaps(intervals: Intervals, *, skip_gaps_ns: int, usual_ns: float) -
     spans = merge_intervals(intervals, longest_ns)
     if len(spans) < 2:
         return spans
-    whole = float(spans[-1, 1] - spans[0, 0])
+    duration_ns = float(spans[-1, 1] - spans[0, 0])
     in_gaps = float((spans[1:, 0] - spans[:-1, 1]).astype(np.float64).sum())
-    if not skip_gaps_ns and in_gaps < LEAST_OF_WHOLE * whole:
-        return merge_intervals(spans, whole)
-    return merge_intervals(spans, max(longest_ns, LEAST_OF_RECORDED * (whole - in_gaps)))
+    if not skip_gaps_ns and in_gaps < LEAST_OF_WHOLE * duration_ns:
+        return merge_intervals(spans, duration_ns)
+    return merge_intervals(spans, max(longest_ns, LEAST_OF_RECORDED * (duration_ns - in_gaps)))
 
 
 def merge_intervals(intervals: Intervals, longest_ns: float) -> Intervals:

@@ -79,39 +79,39 @@ def _flip_fractions(fractions: tuple[float, float]) -> tuple[float, float]:
     return 1.0 - fractions[0], 1.0 - fractions[1]
 
 
-def number_axis(low: float, high: float, *, most: int = 4) -> Axis:
-    """An axis that holds the numbers with a little room, with up to `most` labels or one more."""
+def number_axis(low: float, high: float, *, max_labels: int = 4) -> Axis:
+    """An axis that holds the numbers with a little room, with up to `max_labels` labels or one more."""
     low, high = _with_room(low, high)
-    step = round_step(high - low, most)
+    step = round_step(high - low, max_labels)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     values = [index * step for index in range(first, last + 1)]
     return Axis(low, high, tuple((value, tick_text(value, step)) for value in values))
 
 
-def time_axis(duration_s: float, *, most: int = 4) -> Axis:
+def time_axis(duration_s: float, *, max_labels: int = 4) -> Axis:
     """An axis of seconds from 0, with labels as 90 s, 5 min or 2 h."""
     duration_s = max(duration_s, 1e-3)
-    step = time_step(duration_s, most)
+    step = time_step(duration_s, max_labels)
     values = [index * step for index in range(math.floor(duration_s / step + 1e-9) + 1)]
     return Axis(0.0, duration_s, tuple((value, _time_text(value, step)) for value in values))
 
 
-def time_step(duration_s: float, most: int) -> float:
-    """A step in seconds, round in its own unit, that divides a length of time into at most `most` parts."""
-    step = round_step(duration_s, most)
+def time_step(duration_s: float, max_labels: int) -> float:
+    """A step in seconds, round in its own unit, that divides a length of time into at most `max_labels` parts."""
+    step = round_step(duration_s, max_labels)
     if step < 60:
         return step
-    days = 86400.0 * round_step(duration_s / 86400, most)
-    return next((each for each in TIME_STEPS_S if duration_s / each <= most), days)
+    days = 86400.0 * round_step(duration_s / 86400, max_labels)
+    return next((each for each in TIME_STEPS_S if duration_s / each <= max_labels), days)
 
 
-def round_step(length: float, most: int) -> float:
-    """A step of 1, 2, 2.5 or 5 times a power of ten that divides the length into at most `most` parts."""
+def round_step(length: float, max_steps: int) -> float:
+    """A step of 1, 2, 2.5 or 5 times a power of ten that divides the length into at most `max_steps` parts."""
     if not math.isfinite(length) or length <= 0:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(length / most))
-    return next(factor * power for factor in (*STEPS, 20.0) if length / (factor * power) <= most * (1 + 1e-9))
+    power = 10.0 ** math.floor(math.log10(length / max_steps))
+    return next(factor * power for factor in (*STEPS, 20.0) if length / (factor * power) <= max_steps * (1 + 1e-9))
 
 
 def tick_text(value: float, step: float) -> str:
@@ -132,8 +132,8 @@ def tick_text(value: float, step: float) -> str:
 def _with_room(low: float, high: float) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high)) or low > high:
         return 0.0, 1.0
-    least = max(abs(low), abs(high)) * 1e-9
-    room = (abs(high) * 0.06 or 1.2) if high - low <= least else (high - low) * 0.06
+    min_width = max(abs(low), abs(high)) * 1e-9
+    room = (abs(high) * 0.06 or 1.2) if high - low <= min_width else (high - low) * 0.06
     return low - room, high + room
 
 

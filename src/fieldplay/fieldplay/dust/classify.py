@@ -147,8 +147,8 @@ def _flag_rates(sums: Counts) -> FlagRates:
     )
 
 
-def _ratio(part: Counts, whole: Counts) -> Array:
-    fraction: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+def _ratio(part: Counts, total: Counts) -> Array:
+    fraction: Array = np.divide(part, total, out=np.full(len(part), np.nan), where=total > 0)
     return fraction
 
 
@@ -301,16 +301,16 @@ def integrity_from_scans(
     suspect = np.where(met, radar.in_front, np.nan).astype(np.float64)
     in_cloud = _in_cloud(scans, suspect, state)
     alone = met & ~in_cloud & _is_isolated(settings, scans, state)
-    whole = scans if state is None else concatenate_scans(state.past, scans)
-    steady = steadiness(settings, whole, radar.in_front | alone)
-    alone &= ~is_recurrent(settings, whole, alone)
+    all_scans = scans if state is None else concatenate_scans(state.past, scans)
+    steady = steadiness(settings, all_scans, radar.in_front | alone)
+    alone &= ~is_recurrent(settings, all_scans, alone)
     outcomes = _outcomes(met, radar, alone, steady=steady, in_cloud=in_cloud)
     counts = np.stack([(outcomes == kind).sum(axis=1) for kind in range(OUTCOMES)], axis=1)
     counts[:, NO_RETURN] = np.isposinf(scans.ranges_m).sum(axis=1)
     fractions, reports, counted = update_rates(
         settings, None if state is None else state.count_window, scans.stamp_ns, counts=counts
     )
-    past = whole.only(slice(-settings.trace_scans, None))
+    past = all_scans.only(slice(-settings.trace_scans, None))
     after = IntegrityState(past=past, suspect=suspect[-1:], count_window=counted)
     return Integrity(outcomes=outcomes, rates=fractions, reports=reports, last=after)
 

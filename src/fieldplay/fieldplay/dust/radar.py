@@ -46,7 +46,7 @@ class RadarViews:
             return self
         end = int(np.searchsorted(self.stamp_ns, stamp_ns[0]))
         start = max(0, end + 1 - HISTORY_REVOLUTIONS)
-        nearest = [nearest_from_returns(settings, turn)[None] for turn in points]
+        nearest = [nearest_from_returns(settings, revolution)[None] for revolution in points]
         return RadarViews(
             stamp_ns=np.concatenate([self.stamp_ns[start:end], stamp_ns]),
             nearest_m=np.concatenate([self.nearest_m[start:end], *nearest]),
@@ -108,8 +108,8 @@ def nearest_at(settings: IntegritySettings, views: RadarViews, stamp_ns: NDArray
 def project_to_radar(mounting: Mounting, angles_rad: Array, range_m: Array) -> RadarCoverage:
     """Transform laser returns (n, k) at their angles in the laser's frame to the radar's bins and ranges."""
     rotation, translation = mounting.radar_t_laser[:3, :3], mounting.radar_t_laser[:3, 3]
-    ahead, aside = range_m * np.cos(angles_rad), range_m * np.sin(angles_rad)
-    x, y, z = (rotation[axis, 0] * ahead + rotation[axis, 1] * aside + translation[axis] for axis in range(3))
+    ahead, left = range_m * np.cos(angles_rad), range_m * np.sin(angles_rad)
+    x, y, z = (rotation[axis, 0] * ahead + rotation[axis, 1] * left + translation[axis] for axis in range(3))
     level = np.hypot(x, y)
     return RadarCoverage(bin=_bins(x, y), range_m=np.hypot(level, z), above_m=mounting.up * z)
 

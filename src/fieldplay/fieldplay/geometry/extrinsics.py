@@ -45,8 +45,8 @@ class Edge(NamedTuple):
 
 
 def _mm_deg_moving_xyz(translation: Numbers, rotation: Numbers) -> Array:
-    turn = rotation_from_moving_xyz(np.radians(rotation))
-    return transform_from_rotation(turn, np.asarray(translation) * MM)
+    rotation_matrix = rotation_from_moving_xyz(np.radians(rotation))
+    return transform_from_rotation(rotation_matrix, np.asarray(translation) * MM)
 
 
 def _m_deg_fixed_xyz(translation: Numbers, rotation: Numbers) -> Array:
@@ -63,13 +63,13 @@ def _m_matrix(translation: Numbers, rotation: Numbers) -> Array:
 
 
 def _m_deg_fixed_xyz_frd(translation: Numbers, rotation: Numbers) -> Array:
-    turn = rotation_from_fixed_xyz(np.radians(rotation) * FLU_FROM_FRD)
-    return transform_from_rotation(turn, np.asarray(translation) * FLU_FROM_FRD)
+    rotation_matrix = rotation_from_fixed_xyz(np.radians(rotation) * FLU_FROM_FRD)
+    return transform_from_rotation(rotation_matrix, np.asarray(translation) * FLU_FROM_FRD)
 
 
 def _m_deg_laser_in_camera(translation: Numbers, rotation: Numbers) -> Array:
-    turn = rotation_from_moving_xyz(np.radians(rotation)).T @ OPTICAL_FROM_FLU
-    return transform_from_rotation(turn, -np.asarray(translation))
+    rotation_matrix = rotation_from_moving_xyz(np.radians(rotation)).T @ OPTICAL_FROM_FLU
+    return transform_from_rotation(rotation_matrix, -np.asarray(translation))
 
 
 def _m_deg_turned_laser_in_camera(translation: Numbers, rotation: Numbers) -> Array:

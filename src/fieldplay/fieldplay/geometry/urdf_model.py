@@ -130,7 +130,7 @@ def _joint(element: ElementTree.Element) -> Joint:
     named, kind = _Named(element), element.get("type", "")
     if kind not in KINDS:
         raise ValueError(f"joint '{named.name}': expected a type of {', '.join(KINDS)}, got '{kind}'")
-    turn = rotation_from_fixed_xyz(named.numbers("origin", "rpy", (0.0, 0.0, 0.0)))
+    rotation = rotation_from_fixed_xyz(named.numbers("origin", "rpy", (0.0, 0.0, 0.0)))
     axis = np.array(named.numbers("axis", "xyz", (1.0, 0.0, 0.0)))
     length = float(np.linalg.norm(axis))
     if kind in MOVING and not length:
@@ -140,7 +140,7 @@ def _joint(element: ElementTree.Element) -> Joint:
         kind=kind,
         parent=named.text("parent", "link"),
         child=named.text("child", "link"),
-        parent_t_zero=transform_from_rotation(turn, named.numbers("origin", "xyz", (0.0, 0.0, 0.0))),
+        parent_t_zero=transform_from_rotation(rotation, named.numbers("origin", "xyz", (0.0, 0.0, 0.0))),
         axis=axis / (length or 1.0),
         mimic=_mimic(named) if kind in MOVING and named.has("mimic") else None,
     )

@@ -183,16 +183,16 @@ def _validate_rows(
     if dialect.factors:
         values = values * np.array([dialect.factors.get(name, 1.0) for name in dialect.numbers])
     finite = np.isfinite(values)
-    whole = good if finite.all() else good & finite.all(axis=1)
+    complete = good if finite.all() else good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
     rows = ParsedRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
-    if whole.all():
+    if complete.all():
         return rows
     lines = block.splitlines()
-    issues = [issue for row in np.flatnonzero(~whole) for issue in _line_issues(int(line[row]), lines[row], dialect)]
+    issues = [issue for row in np.flatnonzero(~complete) for issue in _line_issues(int(line[row]), lines[row], dialect)]
     if dialect.partial:
         rows = replace(rows, values=np.where(finite, values, np.nan))
-    return replace(rows.only(good if dialect.partial else whole), bad=tuple(sorted((*bad, *issues))))
+    return replace(rows.only(good if dialect.partial else complete), bad=tuple(sorted((*bad, *issues))))
 
 
 def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:

@@ -140,8 +140,8 @@ class _Filed(NamedTuple):
 class RowCache:
     """The rows of the tables of one archive: the first in memory, the others in a file, as long as there is room."""
 
-    def __init__(self, most_held: int = HELD_BYTES) -> None:
-        self._room = most_held  # in memory
+    def __init__(self, max_held: int = HELD_BYTES) -> None:
+        self._room = max_held  # in memory
         self._entries: list[TableRows | _Filed] = []
         self._lock = threading.Lock()
 

@@ -85,11 +85,11 @@ class ZipDirectory:
             raise zipfile.BadZipFile(BOMB)
         head = self._read(member.header_offset, LOCAL_HEADER.size)
         lengths = LOCAL_HEADER.unpack(head)[-2:] if len(head) == LOCAL_HEADER.size else ()
-        packed = self._read(member.header_offset, LOCAL_HEADER.size + sum(lengths) + member.compress_size)
+        compressed = self._read(member.header_offset, LOCAL_HEADER.size + sum(lengths) + member.compress_size)
         record = bytearray(self._record(name))
         # that of a long offset stays in the extra field, where nobody asks for it then
         record[OFFSET_AT] = bytes(4)
-        with closing(zipfile.ZipFile(io.BytesIO(_zip_of(packed, bytes(record))))) as alone:
+        with closing(zipfile.ZipFile(io.BytesIO(_zip_of(compressed, bytes(record))))) as alone:
             return alone.read(alone.infolist()[0])
 
     def _record(self, name: str) -> bytes:
@@ -145,9 +145,9 @@ class ZipDirectory:
         return end, length, offset
 
 
-def _zip_of(packed: bytes, record: bytes) -> bytes:
+def _zip_of(compressed: bytes, record: bytes) -> bytes:
     """A zip of one member."""
-    return packed + record + END.pack(END_SIGNATURE, 0, 0, 1, 1, len(record), len(packed), 0)
+    return compressed + record + END.pack(END_SIGNATURE, 0, 0, 1, 1, len(record), len(compressed), 0)
 
 
 def is_outside_archive(name: str) -> bool:

@@ -86,8 +86,8 @@ class RowValidator:
         """The rows with a possible time and numbers within the limits."""
         rows = parsed.only(self._possible(parsed))
         is_valid = np.ones(len(rows.stamp_ns), bool)
-        for column, (_, least, largest) in self.limits.items():
-            is_valid &= (rows.values[:, column] >= least) & (rows.values[:, column] <= largest)
+        for column, (_, smallest, largest) in self.limits.items():
+            is_valid &= (rows.values[:, column] >= smallest) & (rows.values[:, column] <= largest)
         return rows.only(is_valid)
 
     def check_lines(self, parsed: ParsedRows, first_line: int) -> None:
@@ -128,10 +128,12 @@ class RowValidator:
 
     def _check_limits(self, rows: ParsedRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
         """Report the rows with a number below its least or above its largest value, and what becomes of them."""
-        for column, (name, least, largest) in limits.items():
+        for column, (name, smallest, largest) in limits.items():
             numbers = rows.values[:, column]
-            for row in np.flatnonzero((numbers < least) | (numbers > largest)):
-                message = f"column {name}: expected {least:g} to {largest:g}, got {numbers[row]:g}; the row is {what}"
+            for row in np.flatnonzero((numbers < smallest) | (numbers > largest)):
+                message = (
+                    f"column {name}: expected {smallest:g} to {largest:g}, got {numbers[row]:g}; the row is {what}"
+                )
                 self._report_line(first_line + int(rows.line[row]), kind, message)
 
     def _report_line(self, line: int, kind: str, message: str) -> None:

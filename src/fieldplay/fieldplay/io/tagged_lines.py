@@ -320,9 +320,9 @@ class _Lines:
 def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> ParsedRows:
     """The rows of a block of whole lines; what is no line of these types is told apart."""
     lines = _lines(fields_from_block(block), marked)
-    strange = _strange_numbers(lines, marked)
+    invalid = _invalid_counts(lines, marked)
     has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
-    good = lines.is_time & (lines.kind >= 0) & has_length & (strange == 0)
+    good = lines.is_time & (lines.kind >= 0) & has_length & (invalid == 0)
     chosen = np.flatnonzero(good)
     rows = ParsedRows(
         stamp_ns=lines.stamp_ns[chosen],
@@ -341,7 +341,7 @@ def _plausible(rows: ParsedRows, marked: TaggedLines) -> ParsedRows:
     numbers = marked.dialect.numbers
     issues = list(choice_issues(rows, numbers, marked.choices)) if marked.choices else []
     if marked.angles:
-        issues += angle_issues(rows, numbers, marked.angles, turn=marked.turn)
+        issues += angle_issues(rows, numbers, marked.angles, full_turn=marked.turn)
     if issues:
         keep = np.ones(len(rows.line), bool)
         keep[[row for row, _ in issues]] = False
@@ -361,7 +361,7 @@ def _lacks_covariance_only(lines: _Lines, marked: TaggedLines, *, has_lists: boo
     for row in np.flatnonzero((lines.values > 0) & (lines.values < marked.covariance**2)).tolist():
         end = int(lines.end[row])
         rest = lines.fields.value[end - int(lines.values[row]) : end]
-        lacks[row] = is_whole_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
+        lacks[row] = is_complete_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
     return lacks
 
 
@@ -369,15 +369,15 @@ def _covariance_issues(lines: _Lines, chosen: Indices, rows: ParsedRows, marked:
     """The issues of covariances of rows that are kept; those of another length become NaN completely."""
     if rows.lists is None:
         return
-    whole = lines.has_length[chosen]
-    for index in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
+    is_complete = lines.has_length[chosen]
+    for index in np.flatnonzero(is_complete & np.isnan(rows.lists).any(axis=1)).tolist():
         issue = _number_issue(lines, int(chosen[index]), marked)
         if issue is not None:
             yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown there")
-    for index in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
+    for index in np.flatnonzero(~is_complete & (lines.values[chosen] > 0)).tolist():
         issue = _length_issue(lines, int(chosen[index]), marked)
         yield issue._replace(message=f"{issue.message}; the row is kept, its covariance is unknown")
-    rows.lists[~whole] = np.nan
+    rows.lists[~is_complete] = np.nan
     yield from variance_issues(rows, marked.covariance)
 
 
@@ -415,15 +415,15 @@ def _lines(fields: TaggedFields, marked: TaggedLines) -> _Lines:
     )  # fmt: skip
 
 
-def _strange_numbers(lines: _Lines, marked: TaggedLines) -> Indices:
+def _invalid_counts(lines: _Lines, marked: TaggedLines) -> Indices:
     """How many fields of each line (n,) should be numbers and are none."""
-    strange = ~np.isfinite(lines.fields.value)
+    invalid = ~np.isfinite(lines.fields.value)
     for kind, columns in enumerate(marked.types.values()):
         for index, name in enumerate(columns):
             if name.startswith(IGNORED):
                 own = lines.first[(lines.kind == kind) & (lines.values >= 0)] + index
-                strange[own] = False
-    few = np.flatnonzero(strange)
+                invalid[own] = False
+    few = np.flatnonzero(invalid)
     columns_end = lines.first + np.where(lines.kind >= 0, marked.widths[lines.kind], 0)
     until = np.minimum(columns_end, lines.end) if marked.covariance else lines.end
     counts: Indices = np.searchsorted(few, until) - np.searchsorted(few, np.minimum(lines.first, until))
@@ -527,15 +527,15 @@ def choice_issues(
 
 
 def angle_issues(
-    rows: ParsedRows, numbers: Sequence[str], angles: Sequence[str], *, turn: float
+    rows: ParsedRows, numbers: Sequence[str], angles: Sequence[str], *, full_turn: float
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, whose values lead beyond a whole turn, or all lie at one angle."""
     start, step = (rows.values[:, numbers.index(name)] for name in angles[:2])
     count = rows.values[:, numbers.index(COUNT)]
     led = start + step * (count - 1)
-    beyond = np.maximum(np.abs(start), np.abs(led)) > turn * (1 + BARELY)
+    beyond = np.maximum(np.abs(start), np.abs(led)) > full_turn * (1 + BARELY)
     for row in np.flatnonzero(beyond).tolist():
-        expected = f"columns {angles[0]}, {angles[1]}: expected angles within a turn, {turn:.6g}"
+        expected = f"columns {angles[0]}, {angles[1]}: expected angles within a turn, {full_turn:.6g}"
         message = f"{expected}, got {start[row]:g} to {led[row]:g}: in another unit?; {LEFT_OUT}"
         yield row, BadLine(int(rows.line[row]), "wrong_angle", message)
     for row in np.flatnonzero((step == 0) & (count > 1) & ~beyond).tolist():
@@ -543,7 +543,7 @@ def angle_issues(
         yield row, BadLine(int(rows.line[row]), "wrong_angle", message)
 
 
-def is_whole_before(rest: Floats, size: int, columns: int) -> bool:
+def is_complete_before(rest: Floats, size: int, columns: int) -> bool:
     """Whether a line that lacks numbers has all its columns, by what is left (k,) of the covariance behind these.
 
     A line that was cut off in the covariance lacks nothing before it. Where so few numbers are gone that it may be one
@@ -554,9 +554,9 @@ def is_whole_before(rest: Floats, size: int, columns: int) -> bool:
         return False
     if missing > columns:
         return True
-    whole = np.concatenate([np.full(missing, np.nan), rest]).reshape(size, size)
-    both = np.isfinite(whole) & np.isfinite(whole.T)
-    return not np.allclose(whole[both], whole.T[both], rtol=NEARLY, atol=0)
+    matrix = np.concatenate([np.full(missing, np.nan), rest]).reshape(size, size)
+    both = np.isfinite(matrix) & np.isfinite(matrix.T)
+    return not np.allclose(matrix[both], matrix.T[both], rtol=NEARLY, atol=0)
 
 
 def variance_issues(rows: ParsedRows, size: int) -> Iterator[BadLine]:

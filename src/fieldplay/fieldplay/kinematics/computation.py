@@ -188,7 +188,7 @@ class ExactTimeSync:
     def add(self, side: int, record: Record) -> list[tuple[Any, Any]]:
         """Add rows of the first (0) or the second (1) input; return all pairs of rows that they complete."""
         pairs: list[tuple[Any, Any]] = []
-        others, left, missed = self._waiting[1 - side], record, 0
+        others, left, first_left = self._waiting[1 - side], record, 0
         for index, other in enumerate(others):
             if not len(left):
                 break
@@ -199,12 +199,12 @@ class ExactTimeSync:
                 pair = _only(left, own), _only(other, theirs)
                 pairs.append(pair if side == 0 else pair[::-1])
                 left, others[index] = _without(left, own), _without(other, theirs)
-                missed = index if len(record) == 1 else missed
-        others[:] = [other for other in others[missed:] if len(other)]
-        mine = self._waiting[side]
-        mine += [left] if len(left) else []
-        while len(mine) > 1 and sum(map(len, mine)) > MAX_WAITING_ROWS:
-            del mine[0]
+                first_left = index if len(record) == 1 else first_left
+        others[:] = [other for other in others[first_left:] if len(other)]
+        waiting = self._waiting[side]
+        waiting += [left] if len(left) else []
+        while len(waiting) > 1 and sum(map(len, waiting)) > MAX_WAITING_ROWS:
+            del waiting[0]
         return pairs
 
     def forget(self) -> None:

@@ -297,7 +297,7 @@ def joints_from_tool(
     positions, approach = np.asarray(positions, float), np.asarray(approach, float)
     if tool in HANGING:
         return joints_from_tool(arm, ATTACH, positions - arm.hang_m[tool] * arm.down, approach=approach, elbow=elbow)
-    (x, y, z), turn = arm.tools[tool].position_m, arm.tools[tool].turn_rad
+    (x, y, z), tool_angle = arm.tools[tool].position_m, arm.tools[tool].turn_rad
     in_base = (positions - arm.base[:3, 3]) @ arm.base[:3, :3]
     yaw, out, down = _in_plane(arm, in_base, float(y))
     if tool == ON_FOREARM:
@@ -305,22 +305,22 @@ def joints_from_tool(
         shoulder, bend = _two_links((arm.rows[1].a, float(np.hypot(reach, z))), out, down, elbow=elbow)
         pitch, level = bend + np.arctan2(z, reach), np.zeros_like(bend)
         return np.stack([yaw, shoulder, pitch, level], axis=-1)
-    hand = approach - turn + np.pi / 2
+    hand = approach - tool_angle + np.pi / 2
     out = out - x * np.cos(hand) - z * np.sin(hand)
     down = down - x * np.sin(hand) + z * np.cos(hand)
     shoulder, bend = _two_links((arm.rows[1].a, arm.rows[2].a), out, down, elbow=elbow)
     return np.stack([yaw, shoulder, bend, hand - shoulder - bend], axis=-1)
 
 
-def within_limits(angles: ArrayLike, least_rad: ArrayLike, most_rad: ArrayLike) -> NDArray[np.bool_]:
+def within_limits(angles: ArrayLike, min_rad: ArrayLike, max_rad: ArrayLike) -> NDArray[np.bool_]:
     """Whether all joints (..., 4) stand within their limits (4,), each of them perhaps some full turns away."""
-    turned = nearest_turns(angles, least_rad, most_rad)
-    return np.asarray(((turned >= np.asarray(least_rad)) & (turned <= np.asarray(most_rad))).all(axis=-1), bool)
+    turned = nearest_turns(angles, min_rad, max_rad)
+    return np.asarray(((turned >= np.asarray(min_rad)) & (turned <= np.asarray(max_rad))).all(axis=-1), bool)
 
 
-def nearest_turns(angles: ArrayLike, least_rad: ArrayLike, most_rad: ArrayLike) -> Array:
+def nearest_turns(angles: ArrayLike, min_rad: ArrayLike, max_rad: ArrayLike) -> Array:
     """The same postures (..., 4) with each joint turned fully so often that it comes nearest to its limits' middle."""
-    angles, middle = np.asarray(angles, float), (np.asarray(least_rad, float) + np.asarray(most_rad, float)) / 2
+    angles, middle = np.asarray(angles, float), (np.asarray(min_rad, float) + np.asarray(max_rad, float)) / 2
     return np.asarray(angles - 2 * np.pi * np.round((angles - middle) / (2 * np.pi)), float)
 
 
@@ -483,8 +483,8 @@ def bent_links(arm: InsightArm, parts: ArmLinks, *, angles: Array, payload_kg: A
     into_link = np.swapaxes(straight[..., :3, :3], -1, -2)
     force, moment = into_link @ forces[..., None], into_link @ moments[..., None]
     shift = compliance.scale * (compliance.shift_by_force @ force + compliance.shift_by_moment @ moment)
-    turn = compliance.scale * (compliance.turn_by_force @ force + compliance.turn_by_moment @ moment)
-    yielding = transform_from_rotation(rotation_from_vector(turn[..., 0]), shift[..., 0])
+    rotation_vector = compliance.scale * (compliance.turn_by_force @ force + compliance.turn_by_moment @ moment)
+    yielding = transform_from_rotation(rotation_from_vector(rotation_vector[..., 0]), shift[..., 0])
     steps = steps_from_joints(arm.rows, angles, "standard") @ yielding
     frames = [arm.base @ steps[:, 0]]
     for link in range(1, LINKS):

@@ -116,9 +116,9 @@ class JointTransforms(Computation):
         self.text, self.model = model_of_settings(self.setting_values)
         self._renaming = renaming_from_text(self.setting_values["joint_names"])
         self._ignored = set(self.setting_values["ignore_links"]) - {""}
-        strangers = self._ignored - set(self.model.links)
-        if strangers:
-            raise ValueError(f"ignore_links: the model '{self.model.name}' has no link '{min(strangers)}'")
+        unknown = self._ignored - set(self.model.links)
+        if unknown:
+            raise ValueError(f"ignore_links: the model '{self.model.name}' has no link '{min(unknown)}'")
 
     def step(self, name: str, record: Record) -> OutputRecords:
         joints = joints_of(record)

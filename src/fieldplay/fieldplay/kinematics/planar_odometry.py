@@ -27,9 +27,9 @@ def displacement_from_twist(twist: ArrayLike, duration: ArrayLike) -> Array:
     small = np.abs(turn) < SMALL_TURN
     safe = np.where(small, 1.0, turn)
     forward = np.where(small, 1 - turn**2 / 6, np.sin(safe) / safe)
-    aside = np.where(small, turn / 2, (1 - np.cos(safe)) / safe)
+    sideways = np.where(small, turn / 2, (1 - np.cos(safe)) / safe)
     dx, dy = twist[..., 0] * duration, twist[..., 1] * duration
-    return np.stack([forward * dx - aside * dy, aside * dx + forward * dy, turn], axis=-1)
+    return np.stack([forward * dx - sideways * dy, sideways * dx + forward * dy, turn], axis=-1)
 
 
 def move_poses(pose: ArrayLike, displacement: ArrayLike) -> Array:

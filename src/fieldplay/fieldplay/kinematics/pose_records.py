@@ -101,18 +101,18 @@ def extend_path(
     travelled = np.cumsum(np.concatenate([[path.travelled_m], lengths_m]))[1:]
     cells = np.floor(travelled / limits.step_m).astype(np.int64)
     pairs = np.stack([np.concatenate([[path.cell], cells[:-1]]), cells], axis=-1)
-    fresh = PathPoints(stamp_ns=stamp_ns, poses=poses, cells=pairs)
-    points, level = path.points if len(path.points.stamp_ns) else fresh.only(slice(0)), path.level
-    fresh = fresh.only(fresh.enters(level))
+    new_points = PathPoints(stamp_ns=stamp_ns, poses=poses, cells=pairs)
+    points, level = path.points if len(path.points.stamp_ns) else new_points.only(slice(0)), path.level
+    new_points = new_points.only(new_points.enters(level))
     growths = []
-    while len(fresh.stamp_ns):
+    while len(new_points.stamp_ns):
         room = limits.poses - len(points.stamp_ns)
         if room <= 0:
             level += 1
-            points, fresh = points.only(points.enters(level)), fresh.only(fresh.enters(level))
+            points, new_points = points.only(points.enters(level)), new_points.only(new_points.enters(level))
             continue
         first = len(points.stamp_ns) + 1
-        points, fresh = points.and_then(fresh.only(slice(room))), fresh.only(slice(room, None))
+        points, new_points = points.and_then(new_points.only(slice(room))), new_points.only(slice(room, None))
         growths.append(PathGrowth(points=points, first=first))
     return growths, ThinnedPath(points=points, travelled_m=float(travelled[-1]), cell=int(cells[-1]), level=level)
 
@@ -130,14 +130,14 @@ def with_floor(covariances: Array) -> Array:
 
 def pose_record(stamp_ns: Stamps, transforms: Array) -> records.Pose:
     """Poses from frame_T_pose (n, 4, 4)."""
-    turns = quaternion_from_rotation(transforms[:, :3, :3])
-    return records.Pose(stamp_ns=stamp_ns, position_m=transforms[:, :3, 3], orientation_xyzw=turns)
+    quaternions = quaternion_from_rotation(transforms[:, :3, :3])
+    return records.Pose(stamp_ns=stamp_ns, position_m=transforms[:, :3, 3], orientation_xyzw=quaternions)
 
 
 def poses_record(stamp_ns: Stamps, transforms: Array) -> records.Poses:
     """Several poses from frame_T_pose (n, k, 4, 4)."""
-    turns = quaternion_from_rotation(transforms[..., :3, :3])
-    return records.Poses(stamp_ns=stamp_ns, position_m=transforms[..., :3, 3], orientation_xyzw=turns)
+    quaternions = quaternion_from_rotation(transforms[..., :3, :3])
+    return records.Poses(stamp_ns=stamp_ns, position_m=transforms[..., :3, 3], orientation_xyzw=quaternions)
 
 
 def transforms_record(

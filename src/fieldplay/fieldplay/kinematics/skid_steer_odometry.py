@@ -89,13 +89,13 @@ def hold_rates(
     measured = np.asarray(rates, float)
     start = before or ZeroOrderHold(rates=np.full(2, np.nan), came_ns=np.zeros(2, np.int64), stamp_ns=int(stamp_ns[0]))
     values = np.concatenate([start.rates[None], measured])
-    came = np.concatenate([start.came_ns[None], np.repeat(stamp_ns[:, None], 2, axis=1)])
+    came_ns = np.concatenate([start.came_ns[None], np.repeat(stamp_ns[:, None], 2, axis=1)])
     index = np.arange(len(values))[:, None]
     is_new = np.isfinite(values)
     is_new[0] = True
     latest = np.maximum.accumulate(np.where(is_new, index, 0), axis=0)
     held = np.take_along_axis(values, latest, axis=0)
-    held_ns: NDArray[np.int64] = np.take_along_axis(came, latest, axis=0)
+    held_ns: NDArray[np.int64] = np.take_along_axis(came_ns, latest, axis=0)
     last = ZeroOrderHold(rates=held[-1], came_ns=held_ns[-1], stamp_ns=int(stamp_ns[-1]))
     is_stale = stamp_ns[:, None] - held_ns[1:] > round(longest_hold_s * NS_PER_S)
     return np.where(is_stale, np.nan, held[1:]), last

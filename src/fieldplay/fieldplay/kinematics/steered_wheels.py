@@ -72,10 +72,10 @@ def wheel_poses_from_angles(base: SteeredBase, steering: ArrayLike, drive: Array
     steering, drive = np.broadcast_arrays(np.asarray(steering, float), np.asarray(drive, float))
     poses = np.zeros((*steering.shape, 4, 4))
     count = steering.shape[-1]
-    flat, angles, turns = poses.reshape(-1, count, 4, 4), steering.reshape(-1, count), drive.reshape(-1, count)
+    flat, angles, wheel_angles = poses.reshape(-1, count, 4, 4), steering.reshape(-1, count), drive.reshape(-1, count)
     for start in range(0, len(flat), BLOCK):
         part = slice(start, start + BLOCK)
-        _write_poses(base, angles[part], turns[part], flat[part])
+        _write_poses(base, angles[part], wheel_angles[part], flat[part])
     return poses
 
 

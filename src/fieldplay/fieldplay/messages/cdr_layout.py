@@ -381,5 +381,5 @@ def _layout(data: bytes | memoryview, walk: _Walk, size: int) -> Layout:
             "itemsize": size,
         }
     )
-    constants, stretches = dict(walk.constants), tuple(walk.shared)
-    return Layout(template=np.frombuffer(data, np.uint8), dtype=dtype, constants=constants, spans=stretches)
+    constants, spans = dict(walk.constants), tuple(walk.shared)
+    return Layout(template=np.frombuffer(data, np.uint8), dtype=dtype, constants=constants, spans=spans)

@@ -395,15 +395,15 @@ def concatenate(parts: Sequence[Kind]) -> Kind:
     if len(parts) == 1:
         return first
     columns = {name: [getattr(part, name) for part in parts] for name in _shapes(type(first))}
-    whole = {
+    columns_of_all = {
         name: np.concatenate(values) for name, values in columns.items() if all(value is not None for value in values)
     }
     starts = np.cumsum([0, *map(len, parts)]).tolist()
     if isinstance(first, Diagnostics):
         states = [part.states for part in parts if isinstance(part, Diagnostics)]
         shifts = np.repeat(np.cumsum([0, *map(len, states)])[:-1], [len(part) for part in parts])
-        whole["state_index"] = whole["state_index"] + shifts
-        return replace(first, **whole, states=tuple(chain(*states)))
+        columns_of_all["state_index"] = columns_of_all["state_index"] + shifts
+        return replace(first, **columns_of_all, states=tuple(chain(*states)))
     if isinstance(first, Clouds):
         clouds = [part for part in parts if isinstance(part, Clouds)]
 
@@ -411,5 +411,5 @@ def concatenate(parts: Sequence[Kind]) -> Kind:
             index = bisect_right(starts, row) - 1
             return clouds[index].load(row - starts[index])
 
-        return replace(first, **whole, names=tuple(chain(*(part.names for part in clouds))), load=load)
-    return replace(first, **whole)
+        return replace(first, **columns_of_all, names=tuple(chain(*(part.names for part in clouds))), load=load)
+    return replace(first, **columns_of_all)

@@ -58,10 +58,10 @@ def _fronts(frame: str, record: Paths) -> NDArray[np.uint8]:
     data, rows = layout.rows(len(record))
     set_stamp(rows, "header.stamp", record.stamp_ns)
     for index, path in enumerate(record.paths):
-        mine = record.path_index == index
-        part = rows[mine]
+        is_own = record.path_index == index
+        part = rows[is_own]
         _set_poses(part, 0, path.only(np.zeros(len(part), np.intp)))
-        rows[mine] = part
+        rows[is_own] = part
     assert layout.dtype.fields is not None
     end = layout.dtype.fields["poses[0].header.stamp.sec"][1]  # the count stands right before it
     data[:, end - COUNT_SIZE : end] = record.count.astype("<u4").view(np.uint8).reshape(-1, COUNT_SIZE)

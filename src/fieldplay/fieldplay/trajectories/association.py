@@ -98,11 +98,11 @@ def leveling_transform(pairs: PosePairs) -> Array:
     up = pairs.estimate[:, :3, 2].mean(axis=0)
     if not np.linalg.norm(up) > LEAST_MOTION_M2 or abs(up[2]) > UPRIGHT * np.linalg.norm(up):
         return np.eye(4)
-    turn = _turn_up(up, pairs.estimate[0, :3, 0])
-    x, y, z = (pairs.estimate[:, :3, 3] @ turn.T).T
+    rotation = _turn_up(up, pairs.estimate[0, :3, 0])
+    x, y, z = (pairs.estimate[:, :3, 3] @ rotation.T).T
     tilt = np.linalg.lstsq(np.column_stack([x, y, np.ones(len(x))]), pairs.truth[:, 2, 3] - z, rcond=None)[0]
     level = _turn_up(np.array([tilt[0], tilt[1], 1.0]), np.array([1.0, 0.0, 0.0]))
-    return np.asarray(transform_from_rotation(level @ turn, np.zeros(3)), np.float64)
+    return np.asarray(transform_from_rotation(level @ rotation, np.zeros(3)), np.float64)
 
 
 def _turn_up(up: Array, ahead: Array) -> Array:

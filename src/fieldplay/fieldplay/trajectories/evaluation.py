@@ -148,12 +148,12 @@ def evaluation_of_pairs(
     travelled = thinned_m
     if travelled is None:
         travelled = travelled_from_positions(positions, step_of(settings, lengths))
-    turn = np.eye(4)
+    leveling = np.eye(4)
     if not pairs.has_orientation:
-        turn = leveling_transform(pairs)
-        pairs = with_headings(replace(pairs, estimate=turn @ pairs.estimate), travelled, reach_m=min(lengths))
+        leveling = leveling_transform(pairs)
+        pairs = with_headings(replace(pairs, estimate=leveling @ pairs.estimate), travelled, reach_m=min(lengths))
     alignment = alignment_of_pairs(settings.alignment, pairs)
-    whole = replace(alignment, transform=alignment.transform @ turn)
+    whole = replace(alignment, transform=alignment.transform @ leveling)
     return Evaluation(
         settings=settings,
         pairs=alignment.of_pairs(pairs),

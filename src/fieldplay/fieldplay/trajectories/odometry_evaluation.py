@@ -82,12 +82,12 @@ class PairHistory:
         return self.pairs.and_then(self.newest), np.append(self.travelled_m, self.newest_travelled_m)
 
 
-def extend_history(before: PairHistory, fresh: PosePairs, *, most: int = MOST_PAIRS) -> PairHistory:
+def extend_history(before: PairHistory, new_pairs: PosePairs, *, max_pairs: int = MOST_PAIRS) -> PairHistory:
     """Add those of the pairs (n,) that lie a step from the last one kept; decimate where there are too many."""
-    if not len(fresh):
+    if not len(new_pairs):
         return before
     last = before.pairs.only(slice(-1, None))
-    joined = last.and_then(fresh)
+    joined = last.and_then(new_pairs)
     positions = joined.truth[:, :3, 3]
     indices = step_indices(positions, before.step_m)
     lengths = np.linalg.norm(np.diff(positions[indices], axis=0), axis=1)
@@ -98,10 +98,10 @@ def extend_history(before: PairHistory, fresh: PosePairs, *, most: int = MOST_PA
         before,
         pairs=before.pairs.and_then(joined.only(indices[new])),
         travelled_m=np.concatenate([before.travelled_m, travelled[new]]),
-        newest=fresh.only(slice(-1, None)),
+        newest=new_pairs.only(slice(-1, None)),
         newest_travelled_m=float(travelled[-1] + np.linalg.norm(positions[-1] - positions[indices[-1]])),
     )
-    return history if len(history.pairs) <= most else _decimate(history)
+    return history if len(history.pairs) <= max_pairs else _decimate(history)
 
 
 def _decimate(history: PairHistory) -> PairHistory:
@@ -146,15 +146,15 @@ class PoseBuffer:
 
     def extend(self, trajectory: Trajectory) -> None:
         """Further poses; of one time the first counts. Where too many wait the older ones are given up."""
-        fresh = trajectory.only(trajectory.stamp_ns > (self.stamps[-1] if self.stamps else BEFORE_ALL_NS))
-        if not len(fresh):
+        new_poses = trajectory.only(trajectory.stamp_ns > (self.stamps[-1] if self.stamps else BEFORE_ALL_NS))
+        if not len(new_poses):
             return
-        self.has_orientation = fresh.has_orientation
-        self.stamps += fresh.stamp_ns.tolist()
-        self.poses += list(fresh.poses)
-        most = max(MOST_WAITING, 2 * len(fresh))
-        if len(self.stamps) > most:
-            self.drop(len(self.stamps) - most // 2)
+        self.has_orientation = new_poses.has_orientation
+        self.stamps += new_poses.stamp_ns.tolist()
+        self.poses += list(new_poses.poses)
+        max_waiting = max(MOST_WAITING, 2 * len(new_poses))
+        if len(self.stamps) > max_waiting:
+            self.drop(len(self.stamps) - max_waiting // 2)
 
     def drop(self, count: int) -> None:
         """Give up the first so many."""
@@ -170,11 +170,11 @@ class PoseBuffer:
 class RunningEvaluation:
     """Takes poses of an estimate and of the truth, and tells after each period how they compare."""
 
-    def __init__(self, settings: EvaluationSettings, *, period_s: float = 1.0, most: int = MOST_PAIRS) -> None:
+    def __init__(self, settings: EvaluationSettings, *, period_s: float = 1.0, max_pairs: int = MOST_PAIRS) -> None:
         if not period_s > 0:
             raise ValueError(f"period_s: expected more than 0 s, got {period_s}")
         self._settings = replace(settings, lengths_m=settings.lengths_m or LENGTHS_M)
-        self._period_ns, self._most = round(period_s * NS_PER_S), most
+        self._period_ns, self._most = round(period_s * NS_PER_S), max_pairs
         self._offset_ns = round(settings.offset_s * NS_PER_S)
         self._done_ns = BEFORE_ALL_NS
         self.estimate, self.truth = PoseBuffer(), PoseBuffer()
@@ -204,7 +204,7 @@ class RunningEvaluation:
             pairs = self._take(end_ns)
             self._done_ns = end_ns
             if len(pairs):
-                self.history = extend_history(self.history, pairs, most=self._most)
+                self.history = extend_history(self.history, pairs, max_pairs=self._most)
                 reports.append(self._report())
         return reports
 
@@ -315,12 +315,12 @@ class OdometryEvaluation(Computation):
         if not isinstance(record, Odometry | Pose):
             raise TypeError(f"expected odometry or poses, got {type(record).__name__}")
         covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
-        turns = record.orientation_xyzw
+        quaternions = record.orientation_xyzw
         if covariance is not None:
             variances = covariance.reshape(-1, 36)[:, ROTATIONS]
             is_unknown = (variances >= UNKNOWN_VARIANCE).all(axis=1, keepdims=True)
-            turns = np.where(is_unknown, 0.0, turns)
-        return Pose(stamp_ns=record.stamp_ns, position_m=record.position_m, orientation_xyzw=turns)
+            quaternions = np.where(is_unknown, 0.0, quaternions)
+        return Pose(stamp_ns=record.stamp_ns, position_m=record.position_m, orientation_xyzw=quaternions)
 
     def _go_on(self) -> OutputRecords:
         if self._links is None and TRUTH in self.frames and self._waiting:

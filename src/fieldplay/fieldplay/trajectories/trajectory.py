@@ -150,8 +150,8 @@ def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: f
     fraction = np.clip((stamp_ns - trajectory.stamp_ns[before]) / np.maximum(gap_ns, 1), 0.0, 1.0)
     low, high = trajectory.poses[before], trajectory.poses[after]
     position = low[:, :3, 3] + fraction[:, None] * (high[:, :3, 3] - low[:, :3, 3])
-    turns = quaternion_from_rotation(low[:, :3, :3]), quaternion_from_rotation(high[:, :3, :3])
-    quaternion = slerp(turns[0], turns[1], fraction)
+    quaternions = quaternion_from_rotation(low[:, :3, :3]), quaternion_from_rotation(high[:, :3, :3])
+    quaternion = slerp(quaternions[0], quaternions[1], fraction)
     return transform_from_rotation(rotation_from_quaternion(quaternion), position), inside & (gap_ns <= longest_gap_ns)
 
 

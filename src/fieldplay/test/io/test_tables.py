@@ -190,7 +190,7 @@ def test_rows_spilled_to_file_are_read_back_unchanged(opener: TableOpener, numbe
     values = numbers.split(",") * 400
     text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
     held, defects = opener.table(text)
-    cache = RowCache(most_held=2000)
+    cache = RowCache(max_held=2000)
     table, _ = opener.table(cache=cache)
     for rows, requested in zip(rows_of(table), rows_of(held), strict=True):
         assert rows.dialect == requested.dialect
@@ -213,7 +213,7 @@ def test_spill_file_is_unnamed_and_stores_float32_where_exact(
     sizes = []
     for number in ("1.5", "0.1"):
         opener.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
-        cache = RowCache(most_held=0)
+        cache = RowCache(max_held=0)
         opener.table(cache=cache)
         sizes.append(cache.file.size)
     assert list(folder.iterdir()) == []
@@ -223,7 +223,7 @@ def test_spill_file_is_unnamed_and_stores_float32_where_exact(
 def test_rows_without_room_are_parsed_again(opener: TableOpener, monkeypatch: pytest.MonkeyPatch) -> None:
     held, _ = opener.table(text_of([*range(200), 150, *range(200, 300)]))
     for case in ("no room", "no folder"):
-        cache = RowCache(most_held=1000)
+        cache = RowCache(max_held=1000)
         if case == "no room":
             cache.file = spill_file.SpillFile(fraction=0)
         else:

@@ -75,7 +75,7 @@ def test_online_errors_equal_offline_errors() -> None:
 
 def test_scale_error_is_constant_over_any_distance() -> None:
     """With room for 50 pairs a way of 100 m is kept in steps of 3.2 m; 1 % is 1 % at each length."""
-    state = running(EvaluationSettings(lengths_m=(1.0, 10.0)), most=50)
+    state = running(EvaluationSettings(lengths_m=(1.0, 10.0)), max_pairs=50)
     positions = np.c_[np.arange(10_000) * 0.01, np.zeros((10_000, 2))]
     truth = transforms(headings(np.zeros(10_000)), positions)
     reports = []

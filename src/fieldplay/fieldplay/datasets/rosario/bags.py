@@ -142,7 +142,7 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
             bag=bag.name,
             stream=stream,
             report=report,
-            perhaps=PERHAPS.get(stream, ()),
+            optional=PERHAPS.get(stream, ()),
             covariances=COVARIANCES.get(stream, ()),
             judge=JUDGES.get(stream, accept_all),
         )

@@ -296,7 +296,7 @@ class Overview:
     def time_axis(self, *, most: int = 4, most_dates: int = 4) -> Axis:
         """The axis of seconds since the start, with up to so many labels; those of dates are wider."""
         if len(self.intervals_ns) < 2:
-            return time_axis(self.duration_s, most=most)
+            return time_axis(self.duration_s, max_labels=most)
         return time_axis_with_gaps(self.seconds(self.intervals_ns), start_ns=self.start_ns, most=most_dates)
 
     def moment_text(self, stamp_ns: int) -> str:

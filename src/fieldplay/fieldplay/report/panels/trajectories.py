@@ -126,7 +126,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
         if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > MIN_LENGTH_M
     ]
     if heights:
-        axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), most=5)
+        axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), max_labels=5)
         tight = type(axis)(0.0, axis.high, tuple(tick for tick in axis.ticks if tick[0] >= 0))
         charts.append(line_chart("Height", heights, unit="m", x_axis=tight, x_title="metres along the way"))
     axis = overview.time_axis(most=5)
