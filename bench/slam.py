@@ -157,7 +157,7 @@ def located(folder: Path, seed: int, seconds: float, own: KeyframeMap, true: Tra
     out, text = folder / f"again{seed}_out", f"localisation.GeneralParameters.MapFile={folder / f'map{seed}.npz'}"
     result = fused(sample, "MapLocalisation", out, "--set", text)
     actual, covariance = poses_of(out, "map_localisation/pose")
-    expected = inverse_from_transform(true_at(true, own.way()[0][:1])) @ true_at(true_again, actual.stamp_ns)
+    expected = inverse_from_transform(true_at(true, own.trajectory()[0][:1])) @ true_at(true_again, actual.stamp_ns)
     difference = inverse_from_transform(expected) @ actual.poses
     shift, turn = (
         np.linalg.norm(each, axis=1) for each in (difference[:, :3, 3], vector_from_rotation(difference[:, :3, :3]))

@@ -43,7 +43,7 @@ class WhilePlaying(unittest.TestCase):
         self.listener = TopicRecorder()
         self.addCleanup(self.listener.close)
 
-    def test_live_nodes_compute_what_conversion_writes(self, root: Path, folder: Any) -> None:
+    def test_a_live_nodes_compute_what_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.listener, DERIVED)
         received = self.listener.received

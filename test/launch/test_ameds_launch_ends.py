@@ -59,7 +59,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 class WhilePlaying(unittest.TestCase):
     """By the order of their names: the ends come last."""
 
-    def test_each_has_topics_and_frames_of_its_own(self) -> None:
+    def test_a_each_has_topics_and_frames_of_its_own(self) -> None:
         listener = TopicRecorder("to_the_end")
         self.addCleanup(listener.close)
         listener.subscribe("/tf", "tf2_msgs/msg/TFMessage")

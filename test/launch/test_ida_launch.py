@@ -56,7 +56,7 @@ class WhilePlaying(unittest.TestCase):
         self.listener = TopicRecorder("ida")
         self.addCleanup(self.listener.close)
 
-    def test_live_arm_is_what_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
+    def test_a_live_arm_is_what_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         launched.hear_all(self.listener, DERIVED)
         received = self.listener.received

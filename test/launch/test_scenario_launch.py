@@ -72,7 +72,7 @@ class WhileRunning(unittest.TestCase):
         self.listener = TopicRecorder("sherpatt")
         self.addCleanup(self.listener.close)
 
-    def test_all_of_it_from_startning_to_end(self, folder: Any) -> None:
+    def test_all_of_it_from_beginning_to_end(self, folder: Any) -> None:
         self.listener.subscribe(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.until(lambda result: all(result[name].state == "active" for name in ("odometry", "reconstruction")))
         self.listener.ask(Resume, "resume")

@@ -102,7 +102,7 @@ class WhilePlaying(unittest.TestCase):
         for position, message in live.items() if topic in COMPARED else ():
             np.testing.assert_allclose(numbers(message), numbers(written[position]), rtol=1e-9, atol=1e-12)
 
-    def test_surface_path_and_model_are_there_for_late_subscriberr(self) -> None:
+    def test_surface_path_and_model_are_there_for_late_subscriber(self) -> None:
         latched = {SURFACE: CLOUD, PATH: TYPES[PATH], "/sherpatt/robot_description": "std_msgs/msg/String"}
         for topic, msgtype in latched.items():
             self.listener.subscribe(topic, msgtype, latched=True)
