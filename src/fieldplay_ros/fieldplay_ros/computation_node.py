@@ -131,7 +131,7 @@ class ComputationNode(Node):
                 if older := [one for one in self._waiting if one[2] < self._jump_times_ns[0]]:
                     self._wait_for_more(older)
                     return
-                self._start_anew(self._jump_times_ns.popleft())
+                self._restart(self._jump_times_ns.popleft())
             else:
                 self._take(*self._waiting.popleft())
 
@@ -174,7 +174,7 @@ class ComputationNode(Node):
         if self._anew_ns < info[SENT]:  # else the messages told it themselves
             self._jump_times_ns.append(info[SENT])
 
-    def _start_anew(self, since_ns: int) -> None:
+    def _restart(self, since_ns: int) -> None:
         """The play head has jumped: nothing goes on from what came before."""
         self._since_ns = since_ns
         self.get_logger().info(JUMPED)

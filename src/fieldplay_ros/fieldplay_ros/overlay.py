@@ -89,7 +89,7 @@ def image_topics(node: Node) -> tuple[str, str, str]:
     return image, info or f"{prefix}camera_info", output or f"{prefix}overlay"
 
 
-def own_row(node: Node) -> Array | None:
+def explicit_transform(node: Node) -> Array | None:
     """camera_T_sensor (4, 4) that is used instead of tf, if one is given."""
     numbers = declare(
         node, "camera_t_sensor", [0.0], "16 numbers, row by row, in place of tf; else tf places the points"
@@ -162,7 +162,7 @@ class Overlay(Node):
         within_s = declare(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
         self._pairs: NearestPairs[Any, Any] = NearestPairs(round(within_s * 1e9))
         self._camera: CameraModel | None = None
-        self._transforms = TransformLookup(Buffer(node=self), own_row(self), fixed_frame(self))
+        self._transforms = TransformLookup(Buffer(node=self), explicit_transform(self), fixed_frame(self))
         self._tf = TransformListener(self._transforms.buffer, self)
         self._out = self.create_publisher(Image, output, FEW)
         image_type = CompressedImage if image.endswith("/compressed") else Image
@@ -171,16 +171,16 @@ class Overlay(Node):
             self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), FEW),
             self.create_subscription(image_type, image, partial(self._take, self._pairs.add_image), FEW),
         ]
-        self._timer = self.create_timer(RETRY_S, self._go_on, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = self.create_timer(RETRY_S, self._continue, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _take_camera(self, info: CameraInfo) -> None:
         self._camera = camera_of(info, is_rectified=self._is_rectified)
 
     def _take(self, add: Callable[[int, Any], None], message: Any) -> None:
         add(ns_of(message.header.stamp), message)
-        self._go_on()
+        self._continue()
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Publish all pictures whose scan and place are known; what does not come is not waited for without end."""
         while (pair := self._pairs.first()) is not None:
             try:

@@ -317,7 +317,7 @@ class Player(Node):
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
         self._not_installed: dict[str, list[str]] = {}
         try:
-            self._program, self._feeds = play_plan(archive, selection, is_left_out=self._is_left_out)
+            self._program, self._feeds = play_plan(archive, selection, is_left_out=self._is_excluded)
         finally:
             self._log_not_installed()
         self._is_complete = False
@@ -380,7 +380,7 @@ class Player(Node):
         for line in rest:
             self.get_logger().warning(line)
 
-    def _is_left_out(self, feed: TopicStream) -> bool:
+    def _is_excluded(self, feed: TopicStream) -> bool:
         """Whether nothing can be sent on a topic of a bag: its type is not installed here, or the clock is ours."""
         if self._archive.bag is None:
             return False

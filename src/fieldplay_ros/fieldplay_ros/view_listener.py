@@ -30,14 +30,14 @@ class Listener:
         self._node, self._backlog, self._pattern = node, backlog, re.compile(requested)
         self._topic_subscriptions: dict[Topic, Any] = {}
         self.left: dict[str, str] = {}
-        self.look()
-        node.create_timer(LOOK_EVERY_S, self.look)
+        self.discover()
+        node.create_timer(LOOK_EVERY_S, self.discover)
 
     @property
     def topics(self) -> list[Topic]:
         return list(self._topic_subscriptions)
 
-    def look(self) -> None:
+    def discover(self) -> None:
         """Find what is new."""
         for name, msgtypes in self._node.get_topic_names_and_types():
             for msgtype in msgtypes:

@@ -170,10 +170,10 @@ def is_intact(record: SampleRecord, paths: SamplePaths) -> bool:
     return digests == (record.archive_digest, record.truth_digest)
 
 
-def refuse_what_is_not_ours(record: SampleRecord | None, paths: SamplePaths) -> None:
+def refuse_foreign_sample(record: SampleRecord | None, paths: SamplePaths) -> None:
     """SampleError unless the places are free, or hold a sample of ours, be it damaged, with no other's file in it."""
     if record is None:
-        _refuse_whatever_is_there(paths)
+        _refuse_existing(paths)
         return
     archive = paths.archive
     if archive.is_symlink() or (archive.exists() and archive.is_dir() != bool(record.files)):
@@ -191,7 +191,7 @@ def refuse_foreign_files(record: SampleRecord | None, paths: SamplePaths, names:
             raise SampleError(f"{path} is there already and not a sample made here: {REMEDY}")
 
 
-def _refuse_whatever_is_there(paths: SamplePaths) -> None:
+def _refuse_existing(paths: SamplePaths) -> None:
     other = read_record(paths.record)
     if other is not None:
         raise SampleError(f"{paths.truth} belongs to {other.archive}: remove both or name another place")

@@ -31,7 +31,7 @@ from fieldplay_samples.places import (
     paths_of,
     record_at,
     refuse_foreign_files,
-    refuse_what_is_not_ours,
+    refuse_foreign_sample,
     source_digest,
     write_arrays,
     write_record,
@@ -120,7 +120,7 @@ def write_sample(
     record = record_at(paths)
     if record is not None and _is_as_requested(record, dataset, options) and is_intact(record, paths):
         return SampleResult(path=paths.archive, truth=paths.truth, reused=True)
-    refuse_what_is_not_ours(record, paths)
+    refuse_foreign_sample(record, paths)
     paths.archive.parent.mkdir(parents=True, exist_ok=True)
     with _scratch_folder(paths.archive) as scratch:
         content = scratch / "content"

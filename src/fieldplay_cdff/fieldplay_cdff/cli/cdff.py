@@ -97,7 +97,7 @@ def _add_looking(tool: Add) -> None:
     _add_log(show)
     show.add_argument("stream", metavar="STREAM", nargs="?", help="by default all, one below the other")
     which = show.add_mutually_exclusive_group()
-    which.add_argument("--index", type=_whole, metavar="N", help="which sample, from 0; -1 is the last; 0 by default")
+    which.add_argument("--index", type=_integer, metavar="N", help="which sample, from 0; -1 is the last; 0 by default")
     which.add_argument("--time", metavar="T", help="the sample nearest to a time: seconds from the begin, Unix or UTC")
     show.add_argument("--depth", type=count, default=8, metavar="D", help="so many levels of maps; 8")
     show.add_argument("--max-list", type=count, default=16, metavar="N", help="lists up to so long as a whole; 16")
@@ -180,7 +180,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="write nothing if there is any fault at all")
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     if not re.fullmatch(r"-?\d{1,18}", text):
         raise argparse.ArgumentTypeError(f"expected a whole number, got '{text}'")
     return int(text)

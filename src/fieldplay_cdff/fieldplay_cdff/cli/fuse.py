@@ -141,7 +141,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
             run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper, models_of)
             result = run_fusion(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
-        _write_besides(chosen, data, run_, result)
+        _write_extra_files(chosen, data, run_, result)
         _print_summary(chosen, pipeline, sources, result)
     return 0
 
@@ -226,7 +226,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return configuration, own
 
 
-def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
+def _write_extra_files(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
     from fieldplay.trajectories.trajectory import Trajectory, tum_lines
     from fieldplay_cdff.offline.product_files import ply_bytes
     from fieldplay_cdff.steps.map_files import save_map

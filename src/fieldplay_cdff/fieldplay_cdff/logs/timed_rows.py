@@ -86,7 +86,7 @@ class TimedRows:
     def own_ns(self, start: int = 0, end: int | None = None) -> Int64Array:
         """The rows' own times (n,), NO_TIME where one has none."""
         parts = self._part_rows(start, len(self) if end is None else end)
-        return _in_ns(_concatenate([self._own(rows) for rows in parts]), self._own_unit)
+        return _in_ns(_concatenate([self._own_times(rows) for rows in parts]), self._own_unit)
 
     def logged_ns(self, start: int = 0, end: int | None = None) -> Int64Array:
         """Logging times of the rows (n,); where one is missing, the row's own time."""
@@ -116,7 +116,7 @@ class TimedRows:
         if is_complete and sum(int(table["known"].sum()) for table in tables) == len(self):
             lows = _in_ns(_concatenate([table["low"] for table in tables]), self.logged_unit)
         else:
-            lows = _concatenate([_least(self.logged_ns(*rows)) for rows in self.ranges()])
+            lows = _concatenate([_minimum(self.logged_ns(*rows)) for rows in self.ranges()])
         known = lows[lows != NO_TIME]
         return int(known.min()) if len(known) else NO_TIME
 
@@ -128,7 +128,7 @@ class TimedRows:
             for low in range(0, len(part), BLOCK_ROWS):
                 high = min(low + BLOCK_ROWS, len(part))
                 growing.extend(
-                    size * np.arange(low, high), self._own(PartRows(rows.part_index, low, high)), size * high
+                    size * np.arange(low, high), self._own_times(PartRows(rows.part_index, low, high)), size * high
                 )
             table = growing.blocks().table
         else:
@@ -167,7 +167,7 @@ class TimedRows:
             if low < high:
                 yield PartRows(index, low, high)
 
-    def _own(self, rows: PartRows) -> Int64Array:
+    def _own_times(self, rows: PartRows) -> Int64Array:
         """The own times (n,) of rows as the file has them."""
         file, part = self.parts[rows.part_index]
         if not part.columns:
@@ -196,7 +196,7 @@ def mean_bytes(part: StreamPart) -> int:
     return total // max(len(part), 1)
 
 
-def _least(times: Int64Array) -> Int64Array:
+def _minimum(times: Int64Array) -> Int64Array:
     """The least (1,) of times that are known; (0,) where there is none."""
     known = times[times != NO_TIME]
     return np.asarray(known[[int(np.argmin(known))]] if len(known) else known, np.int64)

@@ -311,29 +311,29 @@ class ProductStore:
         """Take in what the index does not know: parts that are new, changed, or were left by a process that died."""
         known = self._index.parts()
         names = part_names(self.folder)
-        unknown = [name for name in names if self._is_news(name)]
+        unknown = [name for name in names if self._has_new_data(name)]
         if set(known) <= set(names) and not unknown:
             return
         try:
             with self._index.transaction():
-                self._take_news(sorted(set(known) - set(names)), unknown)
+                self._read_new_data(sorted(set(known) - set(names)), unknown)
         except StoreError:  # read-only, locked, or the disk is full, which who only reads need not mind
             if self._is_writable:
                 raise
             self._index.close()
             self._index = ProductIndex(None)
             with self._index.transaction():
-                self._take_news([], names)
+                self._read_new_data([], names)
 
-    def _take_news(self, gone: Sequence[str], unknown: Sequence[str]) -> None:
+    def _read_new_data(self, gone: Sequence[str], unknown: Sequence[str]) -> None:
         for name in gone:
             self._report(f"{part_file(self.folder, name)} is gone, and what it held")
             self._index.drop_part(name)
         for name in unknown:
-            if self._is_news(name):  # another process may have been faster
+            if self._has_new_data(name):  # another process may have been faster
                 self._take_part(name)
 
-    def _is_news(self, name: str) -> bool:
+    def _has_new_data(self, name: str) -> bool:
         known = self._index.parts().get(name)
         is_open = is_written(self.folder, name)
         if known is None:

@@ -85,7 +85,7 @@ class BackgroundExtraction(Background):
 
     def start(self, grey: NDArray[np.uint8]) -> None:
         count = self.general["SamplesPerPixel"]
-        rows, columns = self._near(np.indices(grey.shape).reshape(2, 1, *grey.shape), count)
+        rows, columns = self._neighbour_pixels(np.indices(grey.shape).reshape(2, 1, *grey.shape), count)
         self._samples = grey[rows, columns]
 
     def process(self, *, image: Frame) -> Ports:
@@ -108,10 +108,10 @@ class BackgroundExtraction(Background):
             which = self._random.integers(0, len(self._samples), len(rows))
             values = grey[rows, columns]
             if is_neighbour:
-                rows, columns = self._near(np.stack([rows, columns])[:, None], 1)[:, 0]
+                rows, columns = self._neighbour_pixels(np.stack([rows, columns])[:, None], 1)[:, 0]
             self._samples[which, rows, columns] = values
 
-    def _near(self, indices: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    def _neighbour_pixels(self, indices: NDArray[np.intp], count: int) -> NDArray[np.intp]:
         """Rows and columns (2, count, ...) of pixels at most one beside those (2, 1, ...)."""
         steps = self._random.integers(-1, 2, (2, count, *indices.shape[2:]))
         limits = np.reshape(np.array(self._shape) - 1, (2, *[1] * (indices.ndim - 1)))

@@ -60,7 +60,7 @@ class DescribedMatch(Step):
 
     def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
         source, sink = usable(sourceFeatures), usable(sinkFeatures)
-        _require_one_unit(source.points, sink.points)
+        _require_same_unit(source.points, sink.points)
         if leaves_rotation_free(source.points) or leaves_rotation_free(sink.points):
             return {"success": False}
         widths = [features.descriptors.shape[1] for features in (source, sink)]
@@ -73,7 +73,7 @@ class DescribedMatch(Step):
         raise NotImplementedError
 
 
-def _require_one_unit(model: Array, scene: Array) -> None:
+def _require_same_unit(model: Array, scene: Array) -> None:
     """ValueError where a model is so much larger than a scene that they have not the same unit."""
     sizes = [float(np.linalg.norm(np.ptp(points, axis=0))) if len(points) else 0.0 for points in (model, scene)]
     if sizes[1] and sizes[0] > MUCH_LARGER * sizes[1]:

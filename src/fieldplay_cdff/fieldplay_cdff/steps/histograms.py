@@ -104,7 +104,7 @@ class FpfhDescriptor3D(Descriptor3D):
 
     def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
         radius = self.general["SearchRadius"]
-        edges = _others(edges_within(tree, points[centers], radius), centers)
+        edges = _edges_to_others(edges_within(tree, points[centers], radius), centers)
         used, indices = np.unique(np.concatenate([centers, edges.to]), return_inverse=True)
         own, near = indices[: len(centers)], indices[len(centers) :]
         simple = self._simple(points, normals, tree, used)
@@ -116,7 +116,7 @@ class FpfhDescriptor3D(Descriptor3D):
 
     def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Indices) -> Array:
         """The histograms of pairs with the neighbours alone (m, 33), each third 100 in all."""
-        edges = _others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
+        edges = _edges_to_others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
         sums = np.zeros(3 * FPFH_BINS * len(used))
         for first in range(0, len(edges.of), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
@@ -172,7 +172,7 @@ class PfhDescriptor3D(Descriptor3D):
         return fractions
 
 
-def _others(edges: Edges, own: Indices) -> Edges:
+def _edges_to_others(edges: Edges, own: Indices) -> Edges:
     """Edges to other places, not where the point itself lies, or one just there."""
     other = (own[edges.of] != edges.to) & (edges.distances > 0)
     return Edges(edges.of[other], edges.to[other], edges.distances[other])

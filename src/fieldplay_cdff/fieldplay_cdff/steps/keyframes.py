@@ -301,7 +301,7 @@ class KeyframeMap:
         rows = dict(sorted(hung + own, key=lambda row: row[0]))
         return np.array(list(rows), np.int64), np.array(list(rows.values())).reshape(-1, 4, 4)
 
-    def hang(self, frame: RelativeFrame, maximum: int) -> None:
+    def attach_frame(self, frame: RelativeFrame, maximum: int) -> None:
         """Keep where a pair was taken; of too many every second one goes."""
         self.frames.append(frame)
         if len(self.frames) > maximum:
@@ -317,7 +317,7 @@ class KeyframeMap:
         rows = np.flatnonzero((shifts <= shift_m) & (turns <= turn_rad))
         return [numbers[row] for row in rows[np.argsort(far[rows], kind="stable")]]
 
-    def spare(self, kept_numbers: Sequence[int]) -> int:
+    def redundant_keyframe(self, kept_numbers: Sequence[int]) -> int:
         """The keyframe that is nearest to another one, which tells least; those to be kept and the first one stay."""
         poses, numbers = self.poses, list(self.keyframes)
         shifts = np.linalg.norm(poses[:, None, :3, 3] - poses[None, :, :3, 3], axis=-1)

@@ -98,7 +98,7 @@ class InMapOfKeyframes(AmongKeyframes):
             if not self._is_consistent(expected, known, seen):
                 self._refused += 1
                 return False
-            self._stand(number, seen, odometry, stamp_ns)
+            self._relocate(number, seen, odometry, stamp_ns)
             self._pose, self._known = fuse_poses(expected, known, seen.pose, seen.covariance)
             self._fixed, self._refused, self._moved_m = self._pose, 0, 0.0
             return True
@@ -115,6 +115,6 @@ class InMapOfKeyframes(AmongKeyframes):
         if not candidates:
             return False
         best = max(candidates, key=lambda number: (candidates[number].points, -number))
-        self._stand(best, candidates[best], odometry, stamp_ns)
+        self._relocate(best, candidates[best], odometry, stamp_ns)
         self._fixed, self._failed, self._refused, self._moved_m = self._pose, 0, 0, 0.0
         return True

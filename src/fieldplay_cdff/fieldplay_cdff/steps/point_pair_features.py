@@ -58,7 +58,7 @@ class VoxelSampling3D(Detector3D):
     """Points all over the surface, one of each cell."""
 
     def detect(self, points: Array) -> tuple[Indices, Array]:
-        indices = _one_of_each_cell(points, self.general["Resolution"])
+        indices = _index_per_cell(points, self.general["Resolution"])
         return indices, points[indices]
 
 
@@ -93,7 +93,7 @@ class OrientedPairs(DescribedMatch):
             raise ValueError(f"expected normals as descriptors, got {model.normals.shape[1]} numbers of each point")
         size = float(np.linalg.norm(np.ptp(model.points, axis=0)))
         self._reach = self.general["Tolerance"] * size
-        self._model = model.subset(_one_of_each_cell(model.points, THINNED * self._reach))
+        self._model = model.subset(_index_per_cell(model.points, THINNED * self._reach))
         self._scene, self._tree = scene, cKDTree(scene.points)
         self._random = np.random.default_rng(self.seed)
         if min(len(self._model.points), len(scene.points)) < MIN_POINTS:
@@ -113,7 +113,7 @@ class OrientedPairs(DescribedMatch):
         known = self._pairs(model, first, second, size)
         keys = self._keys(known)
         order = np.argsort(keys, kind="stable")
-        scene = self._scene.subset(_one_of_each_cell(self._scene.points, THINNED * self._reach))
+        scene = self._scene.subset(_index_per_cell(self._scene.points, THINNED * self._reach))
         requested = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
         cosines = requested.features[:, 1:]
         on_plane = (cosines[:, :2] < options["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
@@ -239,6 +239,6 @@ def _axes(directions: Array, normal: Array) -> tuple[Array, Mask]:
     return np.stack([along, across, np.cross(along, across)], axis=2), width > MIN_WIDTH
 
 
-def _one_of_each_cell(points: Array, side_m: float) -> Indices:
+def _index_per_cell(points: Array, side_m: float) -> Indices:
     cells = cells_of(np.floor(points / side_m).astype(np.int64))
     return np.sort(cells.order[cells.starts])

@@ -94,7 +94,7 @@ class Registration(Step):
         return result
 
 
-class Ready(NamedTuple):
+class PreparedCloud(NamedTuple):
     """A cloud as small_gicp takes it."""
 
     cloud: Cloud
@@ -108,7 +108,7 @@ class Icp3D(Registration):
     """Nearest points, nearest planes, or planes of both clouds (GICP), by small_gicp."""
 
     def configure(self) -> None:
-        self._ready: list[Ready] = []
+        self._ready: list[PreparedCloud] = []
         if self.general["Method"] not in METHODS:
             raise UsageError(f"Icp3D: expected a Method of {', '.join(METHODS)}, got {self.general['Method']!r}")
 
@@ -135,7 +135,7 @@ class Icp3D(Registration):
                 return None
         return transform
 
-    def _align(self, own: Ready, target: Ready, start: Array) -> small_gicp.RegistrationResult:
+    def _align(self, own: PreparedCloud, target: PreparedCloud, start: Array) -> small_gicp.RegistrationResult:
         general = self.general
         return small_gicp.align(
             target.own,
@@ -156,13 +156,13 @@ class Icp3D(Registration):
         distances: Array = np.sqrt(np.asarray(squares))
         return distances
 
-    def _ready_of(self, cloud: Cloud) -> Ready:
+    def _ready_of(self, cloud: Cloud) -> PreparedCloud:
         known = next((ready for ready in self._ready if ready.cloud is cloud), None)
         if known is None:
             size = self.general["VoxelResolution"]
             points = voxel_means(cloud, size).points if size else cloud.points
             own = small_gicp.PointCloud(points)
-            known = Ready(cloud, points, own, small_gicp.KdTree(own))
+            known = PreparedCloud(cloud, points, own, small_gicp.KdTree(own))
             if self.general["Method"] != "Point":
                 count = self.general["NumberOfNeighboursNormalEstimation"]
                 small_gicp.estimate_normals_covariances(own, known.tree, count, self.threads)

@@ -151,14 +151,14 @@ class AmongKeyframes(Step):
             self._failed += 1
             return False
         if self._last is not None:
-            self._go(inverse_from_transform(self._last) @ odometry)
+            self._advance(inverse_from_transform(self._last) @ odometry)
         is_sure = self._last is not None and not self._failed
         if self._last is None or self._failed >= self.settings["Odometry"]["FailuresOfGap"]:
             self._known = self._known + self._gap(stamp_ns)
         self._last, self._known_ns = odometry, stamp_ns
         return is_sure
 
-    def _go(self, step: Array) -> None:
+    def _advance(self, step: Array) -> None:
         """One step on, as the odometry has it."""
         moved_m = self._drift.length_m(step)
         self._pose = self._pose @ step
@@ -171,7 +171,7 @@ class AmongKeyframes(Step):
         self._moved_m += self._drift.gap_speed * gap_s
         return self._drift.of_gap(gap_s)
 
-    def _stand(self, number: int, seen: LoopCandidate, odometry: Array | None, stamp_ns: int) -> None:
+    def _relocate(self, number: int, seen: LoopCandidate, odometry: Array | None, stamp_ns: int) -> None:
         """Be where a keyframe is seen from."""
         self._reference, self._pose, self._known = number, seen.pose, seen.covariance
         self._last, self._known_ns = odometry, stamp_ns
@@ -268,7 +268,7 @@ class KeyframeSlam(AmongKeyframes):
         if view is not None:
             seen = self._match_keyframe(view, self._reference)
             if seen is not None:
-                self._stand(self._reference, seen, odometry_pose, stamp_ns)
+                self._relocate(self._reference, seen, odometry_pose, stamp_ns)
             elif odometry_pose is None:
                 return FAILED
         self._failed = 0 if odometry_pose is not None else self._failed
@@ -276,7 +276,7 @@ class KeyframeSlam(AmongKeyframes):
         if self._is_due():
             closed = self._add_keyframe(view or self._finder.view(imagePair)[0], stamp_ns)
         else:
-            self._hang(stamp_ns)
+            self._attach_frame(stamp_ns)
         covariance = transport_covariance(self._of_reference, self._pose) + self._known
         outputs: Ports = {"pose": self._estimate(covariance, stamp_ns), "success": True}
         return {**outputs, "path": self._path()} if closed else outputs
@@ -321,17 +321,17 @@ class KeyframeSlam(AmongKeyframes):
         is_lost = self._known[0, 0] > options["Shift"] ** 2 / 4  # after a gap
         return bool(is_far or is_lost) and not self._waits
 
-    def _hang(self, stamp_ns: int) -> None:
+    def _attach_frame(self, stamp_ns: int) -> None:
         assert self._map is not None
         frame = RelativeFrame(stamp_ns=stamp_ns, keyframe=self._reference, pose=self._pose)
-        self._map.hang(frame, self.settings["Keyframes"]["MaximumFrames"])
+        self._map.attach_frame(frame, self.settings["Keyframes"]["MaximumFrames"])
 
     def _add_keyframe(self, view: View, stamp_ns: int) -> bool:
         """Add a pair as a keyframe; return whether it closed a loop."""
         assert self._map is not None
         if len(view) < self.settings["Views"]["MinimumPoints"]:
             self._waits = self.settings["Keyframes"]["RetryAfter"]
-            self._hang(stamp_ns)
+            self._attach_frame(stamp_ns)
             return False
         before = self._reference
         seen = self._match_keyframe(view, before)
@@ -408,7 +408,7 @@ class KeyframeSlam(AmongKeyframes):
         options = self.settings["Keyframes"]
         if len(self._map) > options["MaximumKeyframes"]:
             recent = [each for each in self._map.keyframes if each > self._reference - options["RecentKept"]]
-            number = self._map.spare(recent)
+            number = self._map.redundant_keyframe(recent)
             self._map.drop(number)
             self._index.remove(number)
             del self._path_m[number]

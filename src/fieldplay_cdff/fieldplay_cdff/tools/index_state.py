@@ -65,13 +65,13 @@ def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
     yield f"indexes lie in {index_cache.cache_folder()}"
     for state in states:
         counts = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
-        why = _why_none() if state.state == NONE else ""
+        why = _reason_without_index() if state.state == NONE else ""
         yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{counts}{why}"
         if state.index:
             yield f"  {state.index}"
 
 
-def _why_none() -> str:
+def _reason_without_index() -> str:
     """Why none could be made, if that is plain."""
     folder = index_cache.cache_folder()
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)

@@ -42,13 +42,13 @@ def open_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log
     files = files_of(paths[0], collect) if len(paths) == 1 else _list_files(paths, collect, note)
     with Log(files, log_names(files, note) if len(paths) == 1 else files.names, collect) as log:
         if not log.streams and not log.settings:
-            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, received)}")
+            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_reason_without_logs(log, received)}")
         for text in log.notes:
             note(text)
         yield log
 
 
-def _why_none(log: Log, issues: Sequence[Defect]) -> str:
+def _reason_without_logs(log: Log, issues: Sequence[Defect]) -> str:
     """Why nothing is in what was given."""
     if not log.names:
         return str(issues[0]) if issues else "no file that is called .msg or .msg.zz"

@@ -117,7 +117,7 @@ def guess_m(seen: Panorama) -> Array:
     return np.asarray(hits / seen.across)
 
 
-def near_m(seen: Panorama, chosen: ProfileIndices) -> tuple[ProfileIndices, Array, Array]:
+def ground_intervals(seen: Panorama, chosen: ProfileIndices) -> tuple[ProfileIndices, Array, Array]:
     """Where rays of those numbers (c,) come near the ground, until they are surely below it.
 
     Parts (p,), in the order of the rays and of distance: which of the chosen, from where to where along it in m.
@@ -131,7 +131,7 @@ def near_m(seen: Panorama, chosen: ProfileIndices) -> tuple[ProfileIndices, Arra
     return which, seen.distance_m.take(part) / across, seen.distance_m.take(part + 1) / across
 
 
-def goes_under(seen: Panorama, chosen: ProfileIndices) -> NDArray[np.bool_]:
+def ends_below_ground(seen: Panorama, chosen: ProfileIndices) -> NDArray[np.bool_]:
     """Which (c,) of the chosen rays (c,) surely end up below the ground."""
     return np.asarray(seen.highest[seen.row[chosen], -1] > seen.sought[chosen] + NEAR)
 
@@ -187,8 +187,8 @@ def distances_from_point_m(relief: GroundRelief, rays: Rays, end_m: Array, *, ne
         result[requested[part]] = _settle(relief, rays.subset(requested[part]), result[requested[part]])
     doubtful = np.flatnonzero(np.isnan(result))
     for part in _parts(len(doubtful), AT_ONCE):
-        result[doubtful[part]] = _search(relief, rays.subset(doubtful[part]), near_m(seen, doubtful[part]))
-    lost = doubtful[np.isinf(result[doubtful]) & goes_under(seen, doubtful)]
+        result[doubtful[part]] = _search(relief, rays.subset(doubtful[part]), ground_intervals(seen, doubtful[part]))
+    lost = doubtful[np.isinf(result[doubtful]) & ends_below_ground(seen, doubtful)]
     again = np.unique(np.concatenate([early, lost, np.flatnonzero(result < nearest_m)]))
     started = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).subset(again)
     result[again] = nearest_m + distances_m(relief, started, end_m[again] - nearest_m)

@@ -192,7 +192,7 @@ class Soil:
         colours = [np.full(len(x), part, np.float32) for part in self.base]
         for shade, image in zip(self.shades, _patches(self), strict=True):
             fraction = np.full(len(x), shade.share, np.float32)
-            _add_seen(
+            _add_visible(
                 fraction, image, (x, y), 2 - wide / shade.shortest_m, texel_m=shade.shortest_m / 4, mean=shade.share
             )
             _blend(colours, shade.albedo, fraction)
@@ -209,7 +209,7 @@ class Soil:
         for turn, (grain, image) in enumerate(zip(self.grain, _images(self), strict=True)):
             cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
             position = cos * x - sin * y, sin * x + cos * y
-            _add_seen(total, image, position, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
+            _add_visible(total, image, position, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
         return total
 
 
@@ -252,7 +252,7 @@ def _of_rms_1(values: Array) -> Array:
     return np.asarray((values - values.mean()) / values.std())
 
 
-def _add_seen(
+def _add_visible(
     total: Single, image: Single, position: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
 ) -> None:
     """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.

@@ -114,7 +114,7 @@ def limb_normals(limbs: Limbs, points: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Met:
+class SolidHits:
     """Rays (m,) that meet a solid: their numbers, how far off in m, the solid's number, its plane (-1: round)."""
 
     ray: Indices
@@ -123,7 +123,7 @@ class Met:
     side: Indices
 
 
-def first_met(solids: Solids, rays: Rays, keys: NDArray[np.int64], *, end_m: Array) -> Met:
+def first_hits(solids: Solids, rays: Rays, keys: NDArray[np.int64], *, end_m: Array) -> SolidHits:
     """Those rays that meet a solid nearer than end_m (n,); keys (n,) bundle them."""
     *spheres, owner = solids.covers()
     ray, cover = candidates(rays, keys, (spheres[0], spheres[1]), end_m)
@@ -141,7 +141,7 @@ def first_met(solids: Solids, rays: Rays, keys: NDArray[np.int64], *, end_m: Arr
     seen = np.flatnonzero(distance < end_m[ray])
     order = seen[np.lexsort((distance[seen], ray[seen]))]
     first = order[np.flatnonzero(np.diff(ray[order], prepend=-1))]
-    return Met(ray=ray[first], distance_m=distance[first], solid=solid[first], side=side[first])
+    return SolidHits(ray=ray[first], distance_m=distance[first], solid=solid[first], side=side[first])
 
 
 def rows_of(table: Columns, rows: Indices) -> Columns:
@@ -149,7 +149,9 @@ def rows_of(table: Columns, rows: Indices) -> Columns:
     return type(table)(**{field.name: getattr(table, field.name).take(rows, axis=0) for field in fields(table)})
 
 
-def looks(solids: Solids, hits: Met, points: Array, *, soil: Soil, footprint_m: Array) -> tuple[Array, Array]:
+def appearance(
+    solids: Solids, hits: SolidHits, points: Array, *, soil: Soil, footprint_m: Array
+) -> tuple[Array, Array]:
     """Normals and albedos (m, 3) where solids are met, at points (m, 3), stones patterned as the soil is."""
     normal, albedo = np.empty_like(points), np.empty_like(points)
     of_stone = hits.solid < len(solids.stones.centre)
@@ -297,7 +299,7 @@ class Scene:
             distance = self._ground_from_point(Rays(origins=origins, directions=directions), nearest_m, farthest_m)
         else:
             distance = ground_rays.distances_m(relief_of(self.terrain), self._level(rays), end)
-        hits = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
+        hits = first_hits(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
         distance[hits.ray] = hits.distance_m
         return self._visible(rays, distance, hits, nearest_m=nearest_m, spread_rad=spread_rad)
 
@@ -310,7 +312,7 @@ class Scene:
         rays = Rays(origins=points + SHADOW_BEGINS_M * directions, directions=directions)
         keys = keys_by_position(rays.origins, towards_sun) if keys is None else keys
         dark = np.zeros(len(rays), bool)
-        dark[first_met(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
+        dark[first_hits(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
         return dark
 
     def _ground_from_point(self, rays: Rays, nearest_m: float, farthest_m: float) -> Array:
@@ -327,7 +329,7 @@ class Scene:
         directions[:, 2] -= directions @ slope
         return Rays(origins=origins, directions=directions)
 
-    def _visible(self, rays: Rays, distance: Array, hits: Met, *, nearest_m: float, spread_rad: float) -> Hits:
+    def _visible(self, rays: Rays, distance: Array, hits: SolidHits, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)
         solid[hits.ray] = hits.solid
         normal, albedo = np.zeros(rays.origins.shape), np.zeros(rays.origins.shape)
@@ -340,7 +342,7 @@ class Scene:
         albedo[ground] = self.terrain.colour(x, y, stretched * (distance[ground] + nearest_m))
         points = rays.subset(hits.ray).points(hits.distance_m)
         footprint = spread_rad * (hits.distance_m + nearest_m)
-        looked = looks(self.solids, hits, points, soil=self.terrain.soil, footprint_m=footprint)
+        looked = appearance(self.solids, hits, points, soil=self.terrain.soil, footprint_m=footprint)
         normal[hits.ray], albedo[hits.ray] = looked
         return Hits(distance_m=distance + nearest_m, normal=normal, albedo=albedo, solid=solid)
 

@@ -4,16 +4,16 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.world.scene import Met, first_met
+from fieldplay_samples.world.scene import SolidHits, first_hits
 from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, pole, sphere, stone
 
 Array = NDArray[np.float64]
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 1.1]).as_matrix()
 
 
-def hits_of(solids: Solids, origins: Array, directions: Array, *, farthest_m: float = 100.0) -> Met:
+def hits_of(solids: Solids, origins: Array, directions: Array, *, farthest_m: float = 100.0) -> SolidHits:
     """What rays meet if each is a bundle of its own."""
-    return first_met(
+    return first_hits(
         solids,
         Rays(origins=origins, directions=directions),
         np.arange(len(origins)),
@@ -125,7 +125,7 @@ def test_bundling_rays_changes_nothing() -> None:
     origins = rng.uniform(-0.2, 0.2, (3000, 3))
     one_by_one = hits_of(solids, origins, directions)
     for keys in (np.zeros(3000, np.int64), (directions[:, 0] * 5).astype(np.int64), rng.integers(0, 50, 3000)):
-        bundled = first_met(solids, Rays(origins=origins, directions=directions), keys, end_m=np.full(3000, 100.0))
+        bundled = first_hits(solids, Rays(origins=origins, directions=directions), keys, end_m=np.full(3000, 100.0))
         np.testing.assert_array_equal(bundled.ray, one_by_one.ray)
         np.testing.assert_array_equal(bundled.solid, one_by_one.solid)
     assert len(one_by_one.ray) > 100

@@ -35,12 +35,12 @@ def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: f
     if baseline_m > 0:
         rows.append(replace(_same(LEFT, RIGHT, "the baseline of the pair"), translation=(baseline_m, 0.0, 0.0)))
     placed = _child_frames(archive.spec.tree)
-    moving = _that_move(archive)
+    moving = _moving_frames(archive)
     tree, used = _tree(rows, placed, moving)
     archive.spec = replace(
         archive.spec, extrinsics=(*archive.spec.extrinsics, *used), tree=_merge_parents(archive, tree)
     )
-    _note_others(archive, [row for row in rows if row.source in settings and row not in used], placed, moving)
+    _note_unused(archive, [row for row in rows if row.source in settings and row not in used], placed, moving)
     _note_used(archive, used)
     _note_view(archive, used)
 
@@ -101,7 +101,7 @@ def _child_frames(tree: Mapping[str, Sequence[str]]) -> set[str]:
     return {child for children in tree.values() for child in children}
 
 
-def _that_move(archive: Archive) -> set[str]:
+def _moving_frames(archive: Archive) -> set[str]:
     moving = {stream.child_frame for stream in archive.spec.streams if stream.tf} - {BASE}
     return {*archive.spec.constants["frames_that_move"], "odom", "map", *moving}
 
@@ -130,7 +130,7 @@ def _merge_parents(archive: Archive, tree: Mapping[str, Sequence[str]]) -> dict[
     return {name: (*old.get(name, ()), *tree.get(name, ())) for name in (*old, *(n for n in tree if n not in old))}
 
 
-def _note_others(archive: Archive, left: Iterable[Extrinsic], placed: set[str], moving: set[str]) -> None:
+def _note_unused(archive: Archive, left: Iterable[Extrinsic], placed: set[str], moving: set[str]) -> None:
     """Say which transforms are not sent, and why: of frames that move, that are placed already, or of another root."""
     reasons: dict[str, list[str]] = {}
     for row in left:

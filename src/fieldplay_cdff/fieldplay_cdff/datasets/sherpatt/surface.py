@@ -183,7 +183,7 @@ def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
 def start_of_body(archive: Archive, streams: Mapping[str, Stream]) -> Numbers:
     """Where the body is in the map (3,) when the odometry begins, by the satellites; 0, 0, 0 where there are none."""
     satellites = streams.get(SATELLITES)
-    record = None if satellites is None else _row_near(satellites, _start_ns(streams.get(ODOMETRY, satellites)))
+    record = None if satellites is None else _nearest_row(satellites, _start_ns(streams.get(ODOMETRY, satellites)))
     return np.zeros(3) if record is None else _bodies(archive, record).reshape(3)
 
 
@@ -191,7 +191,7 @@ def _start_ns(stream: Stream) -> int:
     return min((span.first_ns for span in stream.spans), default=0)
 
 
-def _row_near(stream: Stream, stamp_ns: int) -> records.Odometry | None:
+def _nearest_row(stream: Stream, stamp_ns: int) -> records.Odometry | None:
     """The row of odometry that is nearest to a time."""
     spans = stream.spans
     for index in sorted(
@@ -248,7 +248,7 @@ def check_heading(archive: Archive, known_deg: float) -> None:
     if odometry is None or satellites is None:
         return
     start = _start_ns(odometry)
-    unit, wheels = _row_near(satellites, start), _row_near(odometry, start)
+    unit, wheels = _nearest_row(satellites, start), _nearest_row(odometry, start)
     if unit is None or wheels is None:
         return
     by_unit = rotate_vectors(unit.orientation_xyzw[0], rotate_vectors(_body_in_unit(archive)[1], AHEAD))

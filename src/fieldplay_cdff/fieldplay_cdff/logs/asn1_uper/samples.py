@@ -351,7 +351,7 @@ def _kind(notation: Any, parts: Mapping[str, PackedKind]) -> PackedKind:
     if text.startswith(CHOICE):
         return PackedChoice(tuple(text.removeprefix(CHOICE).split()))
     makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], PackedKind]], ...] = (
-        (LIMITS, _whole),
+        (LIMITS, _integer_form),
         (TEXT, _text),
         (LISTED, lambda match: PackedList(*_size(match), _kind(match["inner"], parts))),
     )
@@ -366,7 +366,7 @@ def _field(name: str, notation: Any, parts: Mapping[str, PackedKind]) -> PackedF
     return PackedField(name.removesuffix(OPTIONAL), _kind(notation, parts), name.endswith(OPTIONAL))
 
 
-def _whole(match: re.Match[str]) -> PackedWhole:
+def _integer_form(match: re.Match[str]) -> PackedWhole:
     low, high = (None if match[name] is None else int(match[name]) for name in ("low", "high"))
     if low is not None and high is not None and high < low:
         raise ValueError(f"expected limits in order, got '{match[0]}'")

@@ -34,9 +34,9 @@ from fieldplay_cdff.logs.index.times import (
     ends_with_name,
     holds_another,
     may_be_shifted,
+    missing_list_hint,
     numbers_ahead,
     odd_name,
-    perhaps_left_out,
     times_of_samples,
 )
 from fieldplay_cdff.logs.msgpack_decode.values import (
@@ -258,7 +258,7 @@ class _Scan:
         reason = HOLDS_ANOTHER if is_cut else str(error) if isinstance(error, _ScanError) else why(error)
         if not isinstance(error, _ScanError) and not is_cut and not reason.startswith("expected"):
             reason = f"{ITEM}, got {reason}"
-        return "corrupt_log", f"{near} {self._label}: {reason}{perhaps_left_out(rest)}; nothing behind it can be read"
+        return "corrupt_log", f"{near} {self._label}: {reason}{missing_list_hint(rest)}; nothing behind it can be read"
 
     _start = 0
     _last_stream = ""
@@ -333,7 +333,7 @@ class _Scan:
     def _of(self, stream: str) -> GrowingPart:
         return self._growing.setdefault(stream, GrowingPart())
 
-    def _anew(self, stream: str) -> GrowingPart:
+    def _start_new_part(self, stream: str) -> GrowingPart:
         """A stream that stands in a map again: what was found of it is a part of its own."""
         self._parts.append(self._growing.pop(stream).part(stream))
         message = f"{stream} stands in the log more than once: its samples are taken one after the other"
@@ -349,7 +349,7 @@ class _Scan:
     def _meta_field(self, stream: str, name: str) -> None:
         part = self._of(stream)
         if name == "timestamps":
-            part = self._anew(stream) if len(part.logged) else part
+            part = self._start_new_part(stream) if len(part.logged) else part
             self._numbers(f"the times of {stream}", part.logged)
             part.has_meta = True
         elif name == "type":
@@ -384,7 +384,7 @@ class _Scan:
     def _samples(self, stream: str) -> None:
         blocks, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
         is_there = len(blocks.samples) or blocks.columns
-        blocks, self._last_stream = self._anew(stream) if is_there else blocks, stream
+        blocks, self._last_stream = self._start_new_part(stream) if is_there else blocks, stream
         samples, count, bulk = blocks.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
         while len(samples) < count:
             start = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
@@ -430,7 +430,7 @@ class _Scan:
         start = self._at(f"the column {name} of {stream}")
         count = self._unpacker.read_array_header()
         if name in self._of(stream).columns or len(self._of(stream).samples):
-            self._anew(stream)
+            self._start_new_part(stream)
         items, columns, is_constant = ColumnRuns(self._window, self._unpacker), self._of(stream).columns, False
         try:
             if count and plain_name(name.rpartition("/")[2]) == "names":

@@ -86,14 +86,14 @@ def holds_another(data: bytes) -> bool:
     return len(head) == HEAD and is_map(head[0]) and data.find(head, 1) >= 0
 
 
-def perhaps_left_out(data: bytes) -> str:
+def missing_list_hint(data: bytes) -> str:
     """What to add to a fault of a sample if a list of too many items may be missing in it; else nothing.
 
     Only pictures of so many bytes and clouds of points have such lists; the name stands there without its value.
     """
     head = data[:LOOKED_AT]
     missing = next((name for name in (*PIXELS, *VALUES) if _lacks(head, name)), None)
-    if missing is None or (missing in PIXELS and not _is_large(_own(head))):
+    if missing is None or (missing in PIXELS and not _is_large(_first_sample(head))):
         return ""
     return f"; perhaps {missing} had more than {MAX_ITEMS:,} items, as pocolog2msgpack leaves such lists out"
 
@@ -111,7 +111,7 @@ def _lacks(data: bytes, name: str) -> bool:
     return False
 
 
-def _own(data: bytes) -> bytes:
+def _first_sample(data: bytes) -> bytes:
     """A sample's bytes without those of the next one."""
     end = data.find(data[:HEAD], 1)
     return data if end < 0 else data[:end]
@@ -150,18 +150,18 @@ class TimeFinder:
         prefix = self.prefix
         if prefix and data.startswith(prefix):
             offset = len(prefix)
-            return _whole(int.from_bytes(data[offset : offset + 8], "big"))
+            return _valid_time(int.from_bytes(data[offset : offset + 8], "big"))
         if not data or not is_map(data[0]):
             return NO_TIME
         result = find_time(data, complete=not self._again)
         if result is None:
-            return _whole(packed_time(data))
+            return _valid_time(packed_time(data))
         if data[result.offset] == EIGHT_BYTES and result.offset < LONGEST_PREFIX:
             self.prefix = data[: result.offset + 1]
-        return _whole(result.time)
+        return _valid_time(result.time)
 
 
-def _whole(time: int) -> int:
+def _valid_time(time: int) -> int:
     """A time that is none, or does not fit, counts as none."""
     return time if 0 < time < 1 << 63 else NO_TIME
 
@@ -242,12 +242,12 @@ def _time_at(unpacker: Any, data: bytes, offset: int) -> TimeInSample | None:
     return result
 
 
-def whole_number(value: object) -> int:
+def time_number(value: object) -> int:
     """A number as a time; NO_TIME for what is none."""
     return value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME
 
 
-def whole_numbers(data: bytes) -> Int64Array:
+def leading_numbers(data: bytes) -> Int64Array:
     """The numbers (n,) with which bytes begin, as far as they have eight bytes each."""
     rows = np.frombuffer(data, np.uint8, len(data) // WIDTH * WIDTH).reshape(-1, WIDTH)
     other = np.flatnonzero(rows[:, 0] != EIGHT_BYTES)
@@ -262,8 +262,8 @@ def numbers_ahead(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
     They may be fewer than the bytes hold.
     """
     few = min(maximum, FEW)
-    if len(whole_numbers(data[: WIDTH * few])) == few:
-        values = whole_numbers(data[: WIDTH * maximum])
+    if len(leading_numbers(data[: WIDTH * few])) == few:
+        values = leading_numbers(data[: WIDTH * maximum])
         return values, WIDTH * np.arange(1, len(values) + 1)
     return _one_by_one(data, min(maximum, MAX_MIXED))
 
@@ -276,7 +276,7 @@ def numbers_between(blocks: Blocks, start: int, end: int, read: Callable[[int, i
     first, last = np.searchsorted(rows, [start, end - 1], side="right") - 1
     if bool((sizes[first : last + 1] == WIDTH).all()):
         offset = int(offsets[first]) + WIDTH * (start - int(rows[first]))
-        numbers = whole_numbers(read(offset, WIDTH * (end - start)))
+        numbers = leading_numbers(read(offset, WIDTH * (end - start)))
         if len(numbers) == end - start:
             return numbers
     data = read(int(offsets[first]), int(offsets[last + 1] - offsets[first]))
@@ -301,7 +301,7 @@ def _one_by_one(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
         while len(stops) < maximum and offset < size:
             first = data[offset]
             if first <= LARGEST_SMALL or FIRST_WHOLE <= first <= LAST_WHOLE:
-                value = whole_number(unpack())
+                value = time_number(unpack())
             else:
                 value = NO_TIME
                 skip()

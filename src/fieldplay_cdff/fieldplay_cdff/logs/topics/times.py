@@ -89,7 +89,7 @@ class RowTimes:
     def spans(self, *, rows: int, size: int) -> list[RowSpan]:
         """All rows in spans of so many rows and bytes at most; a block of the log may have more rows."""
         return list(
-            self._as_they_stand(rows, size) if self.order is None else self._sorted_spans(self.order, rows, size)
+            self._file_order_spans(rows, size) if self.order is None else self._sorted_spans(self.order, rows, size)
         )
 
     def part(self, span: RowSpan) -> LeavingRows:
@@ -104,7 +104,7 @@ class RowTimes:
         stamps = stamps + self.offset_ns
         return LeavingRows(row, stamps, log_times if self.by_log else stamps)
 
-    def _as_they_stand(self, rows: int, size: int) -> Iterator[RowSpan]:
+    def _file_order_spans(self, rows: int, size: int) -> Iterator[RowSpan]:
         borders, first = self.log.first_rows.tolist(), 0
         byte_stops = np.cumsum(self.log.block_bytes).tolist()
         for last in range(len(self.blocks)):

@@ -196,7 +196,7 @@ class TopicBuilder:
         self._report_missing(log)
         sample_type = TYPES.get(log.kind)
         if not len(log) or sample_type is None or not sample_type.message:
-            self._archive.notes.append(_why_not(log, first.sample))
+            self._archive.notes.append(_unplayed_message(log, first.sample))
             return []
         if known is not None and known.type != sample_type.message:
             note = f"{log.name}: expected samples for {known.type}, got {log.kind}; it keeps its own name"
@@ -349,7 +349,7 @@ def _image_stream(
     return ImageStream(log, times, image_of, packed=shape.packed, packable=packable)
 
 
-def _why_not(log: LogStream, first: Any) -> str:
+def _unplayed_message(log: LogStream, first: Any) -> str:
     """Why a stream does not play."""
     kind = log.type or "a type that the log does not name"
     if not len(log):
@@ -373,7 +373,7 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
     for row in range(min(log.first_row, len(log)), len(log)):
         try:
             sample = log.sample(row, arrays=True)
-            _look_at(log, sample, row, side)
+            _inspect(log, sample, row, side)
         except ArchiveError as error:
             issue = issue or f"{log.sample_location(row).what}: {error}"
             continue
@@ -381,7 +381,7 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
     return FirstSample(0, None, issue or "no samples")
 
 
-def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:
+def _inspect(log: LogStream, sample: Any, row: int, side: str) -> None:
     """ArchiveError where a sample does not tell what its kind's samples are like."""
     sample_type = TYPES.get(log.kind)
     if sample_type is not None and sample_type.image and bool(side) == bool(sample_type.sides):

@@ -213,13 +213,13 @@ def _of_framework(sample: Any) -> FrameShape:
     status = str(field(sample, "metadata.status", default="")).lower()
     if any(word in status for word in EMPTY):
         raise ArchiveError(f"expected a picture, got one that is {status}")
-    width, height = _whole(sample, "data.cols"), _whole(sample, "data.rows")
+    width, height = _count_of(sample, "data.cols"), _count_of(sample, "data.rows")
     mode = _word(field(sample, "metadata.mode", default=""))
-    channels = _whole(sample, "data.channels", default=CHANNELS.get(mode, 1))
+    channels = _count_of(sample, "data.channels", default=CHANNELS.get(mode, 1))
     kind = _word(field(sample, "data.depth", default="8u"))
     if kind not in KINDS:
         raise ArchiveError(f"depth: expected one of {', '.join(KINDS)}, got '{kind}'")
-    step = _whole(sample, "data.rowsize", default=0) or width * channels * KINDS[kind].itemsize
+    step = _count_of(sample, "data.rowsize", default=0) or width * channels * KINDS[kind].itemsize
     data = field(sample, "data.data")
     return FrameShape(height=height, width=width, channels=channels, step=step, mode=mode, kind=kind, data=data)
 
@@ -230,9 +230,9 @@ def _of_rock(sample: Any) -> FrameShape:
     if any(word in status for word in EMPTY):
         raise ArchiveError(f"expected a picture, got one that is {status}")
     size = field(sample, "datasize", "size", default={})
-    width, height = _whole(size, "width"), _whole(size, "height")
+    width, height = _count_of(size, "width"), _count_of(size, "height")
     mode = _word(field(sample, "framemode", default=""))
-    step = _whole(sample, "rowsize", default=0) or width * _whole(sample, "pixelsize", default=1)
+    step = _count_of(sample, "rowsize", default=0) or width * _count_of(sample, "pixelsize", default=1)
     channels = CHANNELS.get(mode.partition("_")[0], 1)
     number_bytes = step // max(width * channels, 1)
     kind = KIND_OF_BYTES.get(number_bytes, "8u")
@@ -242,7 +242,7 @@ def _of_rock(sample: Any) -> FrameShape:
     return FrameShape(height=height, width=width, channels=channels, step=step, mode=mode, kind=kind, data=data)
 
 
-def _whole(sample: Any, name: str, *, default: int | None = None) -> int:
+def _count_of(sample: Any, name: str, *, default: int | None = None) -> int:
     value = field(sample, name, default=default)
     if type(value) is not int or value < 0:
         raise ArchiveError(f"{name}: expected a whole number, got {value!r}")

@@ -129,7 +129,7 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
     """Scans in metres: +inf for what is too far, -inf too near, NaN for faults of the measurement."""
     lists = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
     count = np.array([len(ranges) for ranges in lists], np.int64)
-    ranges = _one_matrix(lists)
+    ranges = _padded_matrix(lists)
     increment, speed = rows.numbers("angularresolution"), rows.numbers("speed")
     start = rows.numbers("startangle")
     rows.report_issue(~np.isfinite(start + increment), "expected start_angle and angular_resolution, got NaN")
@@ -150,7 +150,7 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
     )
 
 
-def _one_matrix(lists: list[Floats]) -> Floats:
+def _padded_matrix(lists: list[Floats]) -> Floats:
     """Lists of numbers as rows, with NaN behind those that are shorter."""
     matrix = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
     for row, values in enumerate(lists):
@@ -167,7 +167,7 @@ def _remissions(rows: SampleRows, count: NDArray[np.int64]) -> Floats | None:
         if len(own) not in (0, count[row]):
             rows.notes.add("scans whose remission is not one number for each range leave without intensities")
             remissions[row] = own[:0]
-    return _one_matrix(
+    return _padded_matrix(
         [own if len(own) else np.full(size, np.nan) for own, size in zip(remissions, count, strict=True)]
     )
 
@@ -222,7 +222,7 @@ def _status(kind: object) -> int:
     return GBAS_FIX if any(name in text for name in BETTER) else PLAIN_FIX
 
 
-def whole_numbers(
+def integers_from_samples(
     rows: SampleRows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
 ) -> records.Integers:
     """Numbers such as states, from the least to the largest that their type holds."""
@@ -463,12 +463,12 @@ ROWS = (
     ),
     SampleType(kind=MAP),
     SampleType(
-        kind=INTEGER, message="std_msgs/msg/Int32", frames=0, has_limits=True, record=whole_numbers,
+        kind=INTEGER, message="std_msgs/msg/Int32", frames=0, has_limits=True, record=integers_from_samples,
         names=("int8t", "int16t", "int32t", "uint8t", "uint16t", "int8", "int16", "int32", "uint8", "uint16", "int",
                "short"),
     ),
     SampleType(
-        kind=LONG, message="std_msgs/msg/Int64", frames=0, has_limits=True, record=whole_numbers,
+        kind=LONG, message="std_msgs/msg/Int64", frames=0, has_limits=True, record=integers_from_samples,
         names=("int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "long", "unsignedint"),
     ),
     SampleType(
@@ -476,7 +476,7 @@ ROWS = (
         names=("double", "float", "doublet", "floatt", "float32", "float64"),
     ),
     SampleType(
-        kind=TRUTH_VALUE, message="std_msgs/msg/Bool", frames=0, has_limits=True, record=whole_numbers,
+        kind=TRUTH_VALUE, message="std_msgs/msg/Bool", frames=0, has_limits=True, record=integers_from_samples,
         names=("bool", "boolean", "truth value"),
     ),
 )  # fmt: skip

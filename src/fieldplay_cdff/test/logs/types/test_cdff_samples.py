@@ -206,7 +206,7 @@ def test_fix_covariance_is_squared_deviations_east_first() -> None:
 
 def test_plain_numbers_are_unchanged() -> None:
     rows = SampleRows([1, -2, 1 << 40, True, "x"])
-    assert table.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
+    assert table.integers_from_samples(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
     assert list(rows.issues) == [4]
     rows = SampleRows([0.5, math.nan, 3, None, True])
     np.testing.assert_array_equal(table.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])

@@ -324,11 +324,11 @@ def _things_near_path(scenario: AcfrScenario, rng: np.random.Generator) -> list[
     )
     things = []
     for number, (x, y) in enumerate(at.tolist()):
-        things += _near_thing((x, y, float(terrain.height_m(x, y))), number % NEAR_KINDS, rng)
+        things += _thing_near_path((x, y, float(terrain.height_m(x, y))), number % NEAR_KINDS, rng)
     return things
 
 
-def _near_thing(foot: tuple[float, float, float], kind: int, rng: np.random.Generator) -> list[Thing]:
+def _thing_near_path(foot: tuple[float, float, float], kind: int, rng: np.random.Generator) -> list[Thing]:
     x, y, z = foot
     if kind == 0:
         height = rng.uniform(1.4, 2.2)

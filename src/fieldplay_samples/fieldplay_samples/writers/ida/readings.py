@@ -320,13 +320,15 @@ def tool_poses(stand: Stand, course: Course, angles: Floats, carried_kg: Floats 
         tool = stand.tools[int(number)]
         pose = rigid_pose(stand.arm, angles[rows])
         if carried_kg is not None:
-            weighs_at = _hang(stand, pose) if tool.hangs else transform_points(pose.effector, floats(tool.offset_m))
+            weighs_at = (
+                _grapple_position(stand, pose) if tool.hangs else transform_points(pose.effector, floats(tool.offset_m))
+            )
             pose = bent_pose(stand.arm, angles[rows], carried_kg[rows], weighs_at)
         poses[rows] = _position_at(stand, tool, pose)
     return poses
 
 
-def _hang(stand: Stand, pose: ArmPose) -> Floats:
+def _grapple_position(stand: Stand, pose: ArmPose) -> Floats:
     """Where the grapple (n, 3) hangs on its rope."""
     gravity = floats(stand.numbers["gravity"]["direction"])
     attached = transform_points(pose.effector, floats(stand.tools[5].offset_m))
@@ -336,7 +338,7 @@ def _hang(stand: Stand, pose: ArmPose) -> Floats:
 def _position_at(stand: Stand, tool: ArmTool, pose: ArmPose) -> Floats:
     if tool.hangs:
         down = np.full(len(pose.effector), np.arcsin(stand.numbers["gravity"]["direction"][2]))
-        return np.column_stack([_hang(stand, pose), down])
+        return np.column_stack([_grapple_position(stand, pose), down])
     sine, cosine = np.sin(tool.turn_rad), np.cos(tool.turn_rad)
     axis = pose.effector[:, :3, 0] * sine + pose.effector[:, :3, 2] * cosine
     azimuth = pose.effector[:, :3, 1]  # the wrist's axis lies across the plane in which the arm pitches
@@ -402,7 +404,7 @@ def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tu
     across = across + stand.arm.d_m[1]
     moments[:, 0] = force[:, 1] * (stand.arm.a_m[0] + out[:, 0]) - force[:, 0] * across
     rigid = rigid_pose(stand.arm, angles)
-    needed = moments - gravity_moments(stand.arm, rigid, stand.payload_kg(course), _hang(stand, rigid))
+    needed = moments - gravity_moments(stand.arm, rigid, stand.payload_kg(course), _grapple_position(stand, rigid))
     idle = floats(sensors["no_load_ma"]) * np.where(velocity < 0, -1.0, 1.0)
     factor = floats(sensors["torque_sign"]) * floats(sensors["torque_nm_per_a"]) / 1000.0
     step = sensors["current_ma_per_lsb"]
@@ -413,7 +415,7 @@ def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tu
 def _force_from_torques(stand: Stand, course: Course, angles: Floats, torque: Floats) -> Floats:
     """The force (n, 3) by the torques of the powered joints; invalid with fewer than two pitching joints."""
     rigid = rigid_pose(stand.arm, angles)
-    moments = torque + gravity_moments(stand.arm, rigid, stand.payload_kg(course), _hang(stand, rigid))
+    moments = torque + gravity_moments(stand.arm, rigid, stand.payload_kg(course), _grapple_position(stand, rigid))
     out, down, across = _levers(stand, course, angles)
     rows = np.stack([-down, out], axis=-1) * course.powered[:, 1:, None]  # moments = rows @ (F_R, F_Z)
     normal = np.swapaxes(rows, 1, 2) @ rows

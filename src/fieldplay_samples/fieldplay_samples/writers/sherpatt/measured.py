@@ -152,17 +152,17 @@ class MeasuredTransform(NamedTuple):
 
 def encode_transform(measured: MeasuredTransform, producer: str) -> Sample:
     """Encode a sample with a transform in packed bits; the rest of the buffer is zero."""
-    bits = whole(VERSION, 0, LARGEST_U32) + name(producer) + "1" * 7  # all of the pose is estimated
+    bits = integer_bits(VERSION, 0, LARGEST_U32) + name(producer) + "1" * 7  # all of the pose is estimated
     for frame in measured.frames:
         bits += name(frame)
-        bits += whole(measured.stamp_ns // 1000, -LARGEST_64, LARGEST_64)
-        bits += whole(US_PER_S, -(1 << 31), (1 << 31) - 1)
+        bits += integer_bits(measured.stamp_ns // 1000, -LARGEST_64, LARGEST_64)
+        bits += integer_bits(US_PER_S, -(1 << 31), (1 << 31) - 1)
     bits += "".join(map(real, [*measured.pose.tolist(), *measured.covariance.ravel().tolist()]))
     data = int(bits.ljust(8 * BUFFER, "0"), 2).to_bytes(BUFFER, "big")
     return {"serialization_method": UNALIGNED_PER, "type": TYPE, "data": list(data)}
 
 
-def whole(value: int, low: int, high: int) -> str:
+def integer_bits(value: int, low: int, high: int) -> str:
     """A whole number within limits, as 0 and 1."""
     return format(value - low, f"0{(high - low).bit_length()}b")
 
@@ -170,7 +170,7 @@ def whole(value: int, low: int, high: int) -> str:
 def name(text: str) -> str:
     """A text, which C ends with a zero."""
     data = text.encode() + b"\0"
-    return whole(len(data), 0, LONGEST_NAME) + of_bytes(data)
+    return integer_bits(len(data), 0, LONGEST_NAME) + of_bytes(data)
 
 
 def real(value: float) -> str:
