@@ -48,7 +48,7 @@ def touched(path: Path, tare: int, threshold: float) -> np.ndarray:
     arguments = [f"{GENERAL}.TareSamples={tare}", f"{GENERAL}.Threshold={threshold}"]
     with fieldplay.open(path) as data, load_pipeline(DFPC, None, settings_of_arguments(arguments)) as pipeline:
         actual = bindings(data, pipeline.inputs, [], data.archive.spec.fusion)
-        outputs = OutTopics(ports=pipeline.outputs, place="/scan", scene="payload")
+        outputs = OutTopics(ports=pipeline.outputs, prefix="/scan", scene="payload")
         run = FusionRun(data, pipeline, reader_of(data, actual), outputs, FusionPart())
         cloud = run.into(None).cloud
     return cloud.points if cloud else np.zeros((0, 3))
