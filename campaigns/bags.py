@@ -19,7 +19,7 @@ from fieldplay.bags.open_bag import open_bag
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import Defect
-from fieldplay.streams.message_block import PiecePayloads, merge_messages, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, merge_messages, messages_of_channel
 
 START_NS, COUNT, STEP_NS = 1_700_000_000_000_000_000, 24, 10**7
 FLOAT, TOPICS = "std_msgs/msg/Float64", ("/a", "/b")
@@ -51,7 +51,9 @@ def _written(form: Form, folder: Path) -> bytes:
         for topic, name in enumerate(TOPICS):
             number = writer.add_channel(channel_of_type(name, FLOAT))
             data = [struct.pack("<4sd", b"\0\1\0\0", _value(topic, row)) for row in range(COUNT)]
-            parts.append(messages_of_channel(number, START_NS + np.arange(COUNT) * STEP_NS, PiecePayloads(data)))
+            parts.append(
+                messages_of_channel(number, START_NS + np.arange(COUNT) * STEP_NS, MessageBlock.of_messages(data))
+            )
         writer.write(merge_messages(parts))
     (file,) = (path for path in (folder / "bag").iterdir() if path.suffix != ".yaml")
     return file.read_bytes()

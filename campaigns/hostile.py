@@ -28,7 +28,7 @@ from fieldplay.bags.compression import LZ4
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import STEERING
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay_testing.tiny_sherpatt import write_archive
 
 zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
@@ -322,7 +322,7 @@ def messages_of_4_gb(folder: Path) -> list[str]:
     packed = np.frombuffer(_of_zeros(zstd.ZstdCompressor(), 4 * GB), np.uint8)
     with BagWriter(bag) as writer:
         number = writer.add_channel(channel_of_type("/a", text))
-        writer.write(messages_of_channel(number, np.arange(9), PiecePayloads([packed] * 9)))
+        writer.write(messages_of_channel(number, np.arange(9), MessageBlock.of_messages([packed] * 9)))
     message = bag / "metadata.yaml"
     message.write_text(message.read_text().replace('compression_mode: ""', "compression_mode: MESSAGE"))
     return ["check", str(bag)]

@@ -21,7 +21,7 @@ from fieldplay.convert import conversion
 from fieldplay.io.parser_processes import has_threads
 from fieldplay.io.pcd import cloud_from_pcd, pcd_from_cloud
 from fieldplay.io.row_cache import RowCache
-from fieldplay.streams.message_block import Messages
+from fieldplay.streams.message_block import MergedBlock
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
@@ -166,7 +166,7 @@ def test_worker_that_is_killed_leaves_nothing(
 ) -> None:
     mine, write = os.getpid(), BagWriter.write_part
 
-    def killed(self: BagWriter, number: int, batches: Iterator[Messages]) -> Any:
+    def killed(self: BagWriter, number: int, batches: Iterator[MergedBlock]) -> Any:
         if number == 1:
             assert os.getpid() != mine
             os.kill(os.getpid(), signal.SIGKILL)
@@ -191,7 +191,7 @@ def test_interrupt_ends_all_workers_and_leaves_nothing(
         signal.raise_signal(signal.SIGINT)
         wait(parts, received)
 
-    def endless(self: BagWriter, number: int, batches: Iterator[Messages]) -> None:
+    def endless(self: BagWriter, number: int, batches: Iterator[MergedBlock]) -> None:
         while True:
             signal.pause()
 

@@ -15,7 +15,7 @@ from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_fixed_xyz, transform_from_rotation
 from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.point_clouds import cloud_message
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay_cdff.io.outputs import IMAGE, METADATA, OutTopics
 from fieldplay_cdff.offline.elevation import (
     BANDS,
@@ -67,7 +67,9 @@ def write_clouds(bag: Path, seen: list[tuple[np.ndarray, np.ndarray]]) -> Path:
             stamp_ns = (1_600_000_000 + second) * 10**9
             data = b"".join(map(bytes, cloud_message(rows, stamp_ns, "lidar")))
             for topic, sent in (("/cloud", data), ("/odom", outputs.messages("odom", pose, stamp_ns)[0].data)):
-                writer.write(messages_of_channel(channels[topic], np.array([stamp_ns]), PiecePayloads([sent])))
+                writer.write(
+                    messages_of_channel(channels[topic], np.array([stamp_ns]), MessageBlock.of_messages([sent]))
+                )
     return bag
 
 

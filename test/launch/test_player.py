@@ -32,7 +32,7 @@ from fieldplay.bags.storage import Channel
 from fieldplay.bags.writer import BagWriter
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (
     START_NS,
@@ -423,7 +423,7 @@ def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path) -> None:
             package = "std_msgs" if msgtype == "UInt32" else "my_robot"
             channel = Channel(topic=topic, msgtype=f"{package}/msg/{msgtype}", msgdef="", type_hash="")
             number = writer.add_channel(channel)
-            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
+            data = MessageBlock.of_messages([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
             writer.write(messages_of_channel(number, np.array([START_NS]), data))
     played = subprocess.run(["fieldplay", "play", str(bag)], capture_output=True, text=True, check=True)
     message = played.stderr

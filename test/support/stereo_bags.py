@@ -11,7 +11,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.messages.records import Pixels
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.streams.image_topics import camera_info_rows, image_message
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 
 WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
 WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
@@ -63,7 +63,7 @@ def write_bag(
                 data = np.ascontiguousarray(images[side]).tobytes()
                 pixels = Pixels(height=height, width=width, encoding="mono8", step=width, data=data)
                 message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
-                writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))
+                writer.write(messages_of_channel(image, np.array([stamp_ns]), MessageBlock.of_messages([message])))
             if camera is not None:
                 info = writer.add_channel(
                     channel_of_type(f"{position}/{name}/camera_info", "sensor_msgs/msg/CameraInfo")
@@ -71,5 +71,5 @@ def write_bag(
                 data, rows = camera_info_rows(camera, f"{name}_camera").rows(1)
                 rows["header.stamp.sec"] = STAMPS_NS[0] // 10**9
                 message = data.tobytes()
-                writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), PiecePayloads([message])))
+                writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), MessageBlock.of_messages([message])))
     return path

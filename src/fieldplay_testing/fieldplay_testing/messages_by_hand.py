@@ -16,7 +16,7 @@ from fieldplay.messages.message_batches import (
 )
 from fieldplay.recording.bag_data import BatchDecoder
 from fieldplay.recording.record_source import RecordBatch
-from fieldplay.streams.message_block import Payloads
+from fieldplay.streams.message_block import MessageBlock
 from fieldplay.streams.topic_stream import TopicStream
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -27,19 +27,19 @@ Stamped = tuple[int, Any]  # the log time and the message
 # The messages of feeds one by one, as bytes.
 
 
-def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
+def block_messages(block: MessageBlock) -> list[bytes]:
     """Each message, cut out of the one buffer into which all are put."""
-    stops = np.cumsum(payloads.size)
+    stops = np.cumsum(block.size)
     buffer = np.empty(int(stops[-1]) if len(stops) else 0, np.uint8)
-    payloads.copy_to(buffer, stops - payloads.size)
-    return [buffer[end - size : end].tobytes() for end, size in zip(stops, payloads.size, strict=True)]
+    block.copy_to(buffer, stops - block.size)
+    return [buffer[end - size : end].tobytes() for end, size in zip(stops, block.size, strict=True)]
 
 
 def messages_of_span(feed: TopicStream, index: int) -> list[tuple[int, bytes]]:
     """The stamps of a span's messages, and these."""
     stamp_ns, loaded = feed.load(index)
-    payloads, rows = loaded.payloads(np.arange(len(stamp_ns)))
-    return list(zip(stamp_ns[rows].tolist(), bytes_of_payloads(payloads), strict=True))
+    block, rows = loaded.encode(np.arange(len(stamp_ns)))
+    return list(zip(stamp_ns[rows].tolist(), block_messages(block), strict=True))
 
 
 def make(msgtype: str, **members: Any) -> Any:

@@ -22,7 +22,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.projection.projection import ProjectionRequest, project
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from support.foreign_bags import (
     COUNT,
     GEAR,
@@ -267,7 +267,7 @@ def test_what_chunk_may_unpack_to_is_option(tmp_path: Path, capsys: Output) -> N
     data = bytes((0, 1, 0, 0)) + struct.pack("<III", 0, 0, size) + bytes(size)
     with BagWriter(bag, compression="zstd") as writer:
         number = writer.add_channel(channel_of_type("/map", "std_msgs/msg/UInt8MultiArray"))
-        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([data])))
+        writer.write(messages_of_channel(number, np.array([START_NS]), MessageBlock.of_messages([data])))
     assert sum(file.stat().st_size for file in bag.iterdir()) < 1 << 20
     assert main(["check", str(bag)]) == 0
     assert main(["check", str(bag), "--set", "unpack_limit_mb=100"]) == 1
@@ -285,7 +285,7 @@ def latched_bag(path: Path) -> Path:
             assert msgtype in types.types
             stamps = START_NS + np.array(times) * 10**9
             data = [bytes((0, 1, 0, 0)) + (0 if "tf" in topic else at).to_bytes(4, "little") for at in times]
-            writer.write(messages_of_channel(number, stamps, PiecePayloads(data)))
+            writer.write(messages_of_channel(number, stamps, MessageBlock.of_messages(data)))
     return path
 
 
@@ -527,7 +527,7 @@ def test_service_events_are_exported(tmp_path: Path) -> None:
         data = (
             bytes((0, 1, 0, 0)) + info + struct.pack("<I", 1) + bytes(4) + struct.pack("<d", 1.5) + struct.pack("<I", 0)
         )
-        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([data])))
+        writer.write(messages_of_channel(number, np.array([START_NS]), MessageBlock.of_messages([data])))
     assert main(["check", str(bag)]) == 0
     assert main(["export", str(bag), str(tmp_path / "out"), "--format", "csv"]) == 0
     head, row = (tmp_path / "out" / "go__service_event.csv").read_text().splitlines()
@@ -583,7 +583,7 @@ def test_rate_of_topic_is_its_messages_over_recording(tmp_path: Path, capsys: Ou
     with BagWriter(bag) as writer:
         for topic, step_ns, count in (("/burst", 10**6, 10), ("/steady", 10**8, 101)):
             number = writer.add_channel(channel_of_type(topic, "std_msgs/msg/UInt32"))
-            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))] * count)
+            data = MessageBlock.of_messages([bytes((0, 1, 0, 0, 1, 0, 0, 0))] * count)
             writer.write(messages_of_channel(number, START_NS + np.arange(count) * step_ns, data))
     assert main(["info", str(bag), "--json"]) == 0
     rates = {one["topic"]: one["rate_hz"] for one in json.loads(capsys.readouterr().out)["streams"]}
@@ -627,5 +627,5 @@ def test_fields_that_no_layout_knows_are_no_issue(tmp_path: Path, capsys: Output
         channel = Channel(topic="/wide", msgtype="my_robot/msg/Wide", msgdef="wstring text\n", type_hash="")
         number = writer.add_channel(channel)
         data = bytes((0, 1, 0, 0)) + struct.pack("<I", 2) + "ab".encode("utf-16-le")
-        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([data])))
+        writer.write(messages_of_channel(number, np.array([START_NS]), MessageBlock.of_messages([data])))
     assert main(["check", str(bag)]) == 0

@@ -16,7 +16,7 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.player.player_state import play_plan
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (
@@ -90,7 +90,7 @@ def test_messages_that_were_logged_without_clock_are_put_to_start(tmp_path: Path
         number = writer.add_channel(Channel(topic="/words", msgtype="std_msgs/msg/String", msgdef="", type_hash=""))
 
         stamps = np.array([0, 0, START_NS, START_NS + STEP_NS])
-        writer.write(messages_of_channel(number, stamps, PiecePayloads([text] * 4)))
+        writer.write(messages_of_channel(number, stamps, MessageBlock.of_messages([text] * 4)))
     out = converted(path, tmp_path, "--start", "0", "--duration", "0.01")
     assert [at for at, _ in stored(out)["/words"]] == [START_NS] * 3
 

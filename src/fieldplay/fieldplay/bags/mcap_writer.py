@@ -21,7 +21,7 @@ from fieldplay.bags.mcap_records import (
 )
 from fieldplay.bags.metadata import information_text, qos_text
 from fieldplay.bags.storage import Channel, Contents
-from fieldplay.streams.message_block import Messages, scatter
+from fieldplay.streams.message_block import MergedBlock, scatter
 
 CHUNK_SIZE = 4 << 20
 
@@ -57,7 +57,7 @@ def count_up(channel: NDArray[np.uint16], counts: NDArray[np.uint32]) -> NDArray
     return number
 
 
-def record_sizes(messages: Messages) -> NDArray[np.int64]:
+def record_sizes(messages: MergedBlock) -> NDArray[np.int64]:
     """Bytes of each message's record (n,)."""
     return messages.size + MESSAGE_PREFIX.itemsize
 
@@ -75,7 +75,7 @@ class Chunk:
         self._channels: list[NDArray[np.uint16]] = []
         self._entries: list[NDArray[np.void]] = []
 
-    def append(self, messages: Messages, sequence: NDArray[np.uint32]) -> None:
+    def append(self, messages: MergedBlock, sequence: NDArray[np.uint32]) -> None:
         """Lay out n > 0 messages; only the first of a chunk makes the buffer grow where it has no room."""
         size = messages.size
         ends = np.cumsum(size + MESSAGE_PREFIX.itemsize) + self.used
@@ -90,7 +90,7 @@ class Chunk:
         prefix["sequence"] = sequence
         prefix["log"] = prefix["publish"] = messages.stamp_ns
         scatter(prefix.view(np.uint8).reshape(len(messages), -1), self._buffer, starts)
-        messages.payloads.copy_to(self._buffer, starts + MESSAGE_PREFIX.itemsize)
+        messages.block.copy_to(self._buffer, starts + MESSAGE_PREFIX.itemsize)
         self._remember(channel, messages.stamp_ns, starts)
         self.used = int(ends[-1])
         self.largest = max(self.largest, int(size.max()))
@@ -163,7 +163,7 @@ class McapWriter:
         self._sequence = np.append(self._sequence, np.uint32(0))
         self._write(self._channels[-1])
 
-    def write(self, messages: Messages) -> None:
+    def write(self, messages: MergedBlock) -> None:
         """Lay out n > 0 messages of known channels."""
         sequence = count_up(messages.channel.astype(np.uint16), self._sequence)
         ends = np.cumsum(record_sizes(messages))
@@ -183,7 +183,7 @@ class McapWriter:
         """Bytes of the file, without those of the chunk that is being filled."""
         return self._position
 
-    def write_chunk(self, messages: Messages) -> tuple[int, list[int]]:
+    def write_chunk(self, messages: MergedBlock) -> tuple[int, list[int]]:
         """Put n > 0 messages of known channels into a chunk of their own, and that into the file at once.
 
         Where the chunk begins in the file, and each message in it. What fails leaves `position` behind the last chunk.

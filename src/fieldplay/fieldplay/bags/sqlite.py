@@ -31,7 +31,7 @@ from fieldplay.bags.storage import (
 )
 from fieldplay.core.errors import ArchiveError, BagError, pluralize
 from fieldplay.messages.message_batches import Topic, full_type
-from fieldplay.streams.message_block import Messages
+from fieldplay.streams.message_block import MergedBlock
 
 BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
@@ -95,7 +95,7 @@ class SqliteWriter:
                     (channel.msgtype, channel.msgdef, channel.type_hash),
                 )
 
-    def write(self, messages: Messages) -> None:
+    def write(self, messages: MergedBlock) -> None:
         """Insert messages of known channels."""
         ends = np.cumsum(messages.size)
         start = 0
@@ -118,11 +118,11 @@ class SqliteWriter:
         with _database_errors():
             self._database.close()
 
-    def _insert(self, messages: Messages) -> None:
+    def _insert(self, messages: MergedBlock) -> None:
         ends = np.cumsum(messages.size)
         starts = ends - messages.size
         buffer = np.empty(int(ends[-1]), np.uint8)
-        messages.payloads.copy_to(buffer, starts)
+        messages.block.copy_to(buffer, starts)
         blobs = map(buffer.data.__getitem__, map(slice, starts.tolist(), ends.tolist()))
         rows = zip(messages.channel.tolist(), messages.stamp_ns.tolist(), blobs, strict=True)
         with _database_errors():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import BagError
 from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.message_batches import Topic
-from fieldplay.streams.message_block import Messages
+from fieldplay.streams.message_block import MergedBlock
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
 CACHE_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
@@ -100,7 +100,7 @@ class Contents:
         self._counts[: len(other._counts)] += other._counts
         self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
 
-    def add(self, messages: Messages) -> None:
+    def add(self, messages: MergedBlock) -> None:
         """Count a batch that is not empty; BagError if a channel in it is unknown."""
         lowest, highest = messages.channel.min(), messages.channel.max()
         if lowest < 1 or highest > len(self.channels):
@@ -116,7 +116,7 @@ class StorageWriter(Protocol):
     def add_channel(self, channel: Channel) -> None:
         """Make the next channel known, ahead of its messages."""
 
-    def write(self, messages: Messages) -> None:
+    def write(self, messages: MergedBlock) -> None:
         """Put n > 0 messages of known channels behind those before."""
 
     def finish(self, contents: Contents, file_name: str) -> None:

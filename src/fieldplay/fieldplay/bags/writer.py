@@ -19,7 +19,7 @@ from fieldplay.bags.sqlite import SqliteWriter
 from fieldplay.bags.storage import Channel, Contents, StorageWriter
 from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import Messages
+from fieldplay.streams.message_block import MergedBlock
 
 StorageName = Literal["mcap", "sqlite3"]
 
@@ -34,7 +34,7 @@ class Split:
     size: int | None = None
     duration_ns: int | None = None
 
-    def stop(self, messages: Messages, start: int, written: int, first_ns: int) -> int:
+    def stop(self, messages: MergedBlock, start: int, written: int, first_ns: int) -> int:
         """Up to which message a file goes on that holds so many bytes, from the message `start` on."""
         stops = [len(messages)]
         if self.size is not None:
@@ -85,7 +85,7 @@ class BagWriter:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Messages written so far (channels,), in the order of the channels."""
+        """MergedBlock written so far (channels,), in the order of the channels."""
         return np.array(self._contents.counts)
 
     def __enter__(self) -> "BagWriter":
@@ -112,7 +112,7 @@ class BagWriter:
         self._abandon()
 
     def add_channel(self, channel: Channel) -> int:
-        """Make a channel known, before or between messages, and give its number for Messages.channel."""
+        """Make a channel known, before or between messages, and give its number for MergedBlock.channel."""
         with self._write_errors():
             number = self._contents.add_channel(channel)
             if not self._in_parts:
@@ -120,7 +120,7 @@ class BagWriter:
                 self._storage.add_channel(channel)
         return number
 
-    def write_part(self, number: int, batches: Iterable[Messages]) -> Contents:
+    def write_part(self, number: int, batches: Iterable[MergedBlock]) -> Contents:
         """Write one file of a bag that is written in parts; what is in it."""
         contents = Contents(self._contents.channels, self._contents.custom_data)
         with self._write_errors():
@@ -143,7 +143,7 @@ class BagWriter:
         self._contents.join(contents)
         self._files[name] = contents
 
-    def write(self, messages: Messages) -> None:
+    def write(self, messages: MergedBlock) -> None:
         """Write a batch behind those before it."""
         if len(messages):
             with self._write_errors():
@@ -162,7 +162,7 @@ class BagWriter:
         if not is_bag:
             raise BagError(f"{self.path} exists and is no bag: it is not overwritten")
 
-    def _write_from(self, messages: Messages, start: int) -> int:
+    def _write_from(self, messages: MergedBlock, start: int) -> int:
         """Put into the file what still belongs there; where the next begins."""
         is_empty = not self._file.message_count
         first_ns = int(messages.stamp_ns[start]) if is_empty else int(self._file.first_ns)

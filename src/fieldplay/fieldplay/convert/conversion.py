@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -28,7 +29,7 @@ from fieldplay.io.parser_processes import has_threads, lose_threads
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.records import Record
 from fieldplay.streams.image_topics import COMPRESSED, RAW
-from fieldplay.streams.message_block import Messages, Payloads
+from fieldplay.streams.message_block import MergedBlock
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import DERIVED, SpanMessages, TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
@@ -87,22 +88,13 @@ def _since(feed: TopicStream, from_ns: int) -> TopicStream:
 
 
 def _with_late_messages(feed: TopicStream) -> TopicStream:
-    return replace(feed, messages=lambda record: _LateMessages(feed, record))
+    return replace(feed, messages=lambda record: _late_messages(feed, record))
 
 
-@dataclass(eq=False)
-class _LateMessages:
-    """SpanMessages that are made when the first payload is requested."""
-
-    feed: TopicStream
-    record: Record
-    heavy: bool = False
-    messages: SpanMessages | None = None
-
-    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        if self.messages is None:
-            self.messages = self.feed.messages(self.record)
-        return self.messages.payloads(rows)
+def _late_messages(feed: TopicStream, record: Record) -> SpanMessages:
+    """Messages that are made when the first of them is requested."""
+    messages = cache(lambda: feed.messages(record))
+    return SpanMessages(lambda rows: messages().encode(rows))
 
 
 # A bag that several processes write: each the messages of a slice of time, into a file of its own.
@@ -201,7 +193,7 @@ def _wait(parts: Sequence[_Part], received: ReportProgress) -> None:
 
 
 def _write_slice(
-    archive: Archive, writer: BagWriter, number: int, slice_batches: Iterator[Messages], sender: Connection
+    archive: Archive, writer: BagWriter, number: int, slice_batches: Iterator[MergedBlock], sender: Connection
 ) -> None:
     """Write a slice in a worker process, and report each batch."""
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -209,7 +201,7 @@ def _write_slice(
     _reopen_files()
     defect_count, counts, notes = len(archive.defects.listed), Counter(archive.defects.counts), len(archive.notes)
 
-    def reported_batches() -> Iterator[Messages]:
+    def reported_batches() -> Iterator[MergedBlock]:
         done = 0
         for batch in slice_batches:
             yield batch

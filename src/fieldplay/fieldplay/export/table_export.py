@@ -39,7 +39,7 @@ from fieldplay.export.table_file import (
 from fieldplay.messages.cdr_layout import NUMBERS, Layout, MessageKind
 from fieldplay.messages.message_columns import Decoder
 from fieldplay.recording.record_source import TF
-from fieldplay.streams.message_block import Messages
+from fieldplay.streams.message_block import MergedBlock
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.plain_bag_topics import kind_of_feed
@@ -286,7 +286,7 @@ class MessageRows:
                 done += len(part)
                 progress(min(done / total, 1.0), done)
 
-    def _block(self, messages: Messages, decoder: Decoder, report: Report) -> Block:
+    def _block(self, messages: MergedBlock, decoder: Decoder, report: Report) -> Block:
         gathered: dict[str, _Column] = {each.name: _Column(each.kind) for each in self._fixed_fields}
         for rows, data in group_by_size(messages):
             for own, layout in decoder.groups(data):
@@ -345,14 +345,14 @@ class _Column:
         return column
 
 
-def group_by_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+def group_by_size(messages: MergedBlock) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
     """Group messages by length: their rows, and their bytes (n, size)."""
     order = np.argsort(messages.size, kind="stable")
     ends = np.cumsum(messages.size[order])
     starts = np.empty(len(order), np.int64)
     starts[order] = ends - messages.size[order]
     data = np.empty(int(ends[-1]), np.uint8)
-    messages.payloads.copy_to(data, starts)
+    messages.block.copy_to(data, starts)
     sizes, first = np.unique(messages.size[order], return_index=True)
     offset = 0
     for size, start, end in zip(sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
@@ -378,7 +378,7 @@ class TransformRows(MessageRows):
         """The unit of a column, "" where it has none."""
         return "ns" if column == LOG_TIME else TRANSFORM_UNITS.get(column, "")
 
-    def _block(self, messages: Messages, decoder: Decoder, report: Report) -> Block:
+    def _block(self, messages: MergedBlock, decoder: Decoder, report: Report) -> Block:
         """The transforms of some messages, in their order."""
         order: list[NDArray[np.int64]] = [np.zeros((0, 2), np.int64)]
         gathered: dict[str, list[NDArray[Any]]] = {name: [np.zeros(0, object)] for name in COLUMNS}

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import pairwise
 from threading import Condition, RLock
 from types import TracebackType
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.streams.message_block import LARGE_BYTES, Payloads, PiecePayloads
+from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_batches import MergedSlice, SpanSlice, encode_messages, message_slices
 from fieldplay.streams.topic_stream import SpanMessages, TopicStream
 
@@ -76,9 +75,9 @@ def message_tasks(
 def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:
     """All messages of one span."""
     stamp_ns, loaded = feed.load(index)
-    payloads, is_valid = loaded.payloads(np.arange(len(stamp_ns)))
+    block, is_valid = loaded.encode(np.arange(len(stamp_ns)))
     times = stamp_ns[is_valid].tolist()
-    return [DueMessage(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
+    return [DueMessage(number, stamp, data) for stamp, data in zip(times, block.tolist(), strict=True)]
 
 
 def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
@@ -86,7 +85,7 @@ def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
     heavy = {
         int(position): _lazy_message(span_slice, row, int(merged.stamp_ns[position]))
         for span_slice in merged.slices
-        if span_slice.loaded.heavy
+        if span_slice.loaded.is_heavy
         for row, position in enumerate(span_slice.positions)
     }
     light, positions = _light_messages(merged)
@@ -103,18 +102,18 @@ def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
 
 def _lazy_message(span_slice: SpanSlice[SpanMessages], row: int, stamp_ns: int) -> LazyMessage:
     def make() -> Data | None:
-        payloads, is_valid = span_slice.loaded.payloads(span_slice.rows[row : row + 1])
-        return _bytes(payloads)[0] if is_valid.all() else None
+        block, is_valid = span_slice.loaded.encode(span_slice.rows[row : row + 1])
+        return block.tolist()[0] if is_valid.all() else None
 
     return LazyMessage(span_slice.source, stamp_ns, make)
 
 
 def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
     """The light messages of a part, and their positions (n,) in it."""
-    source, good, payloads = encode_messages(
-        merged, [span_slice for span_slice in merged.slices if not span_slice.loaded.heavy]
+    source, good, block = encode_messages(
+        merged, [span_slice for span_slice in merged.slices if not span_slice.loaded.is_heavy]
     )
-    data = iter(_bytes(payloads))
+    data = iter(block.tolist())
     there = source >= 0
     columns = (column[there].tolist() for column in (source, merged.stamp_ns, good))
     run = [
@@ -122,16 +121,6 @@ def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.
         for number, stamp, is_good in zip(*columns, strict=True)
     ]
     return run, np.flatnonzero(there)
-
-
-def _bytes(payloads: Payloads) -> Sequence[Data]:
-    """The messages one by one, as they are or cut out of one buffer into which all are put."""
-    if isinstance(payloads, PiecePayloads):
-        return payloads.whole()
-    ends = np.cumsum(payloads.size)
-    buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-    payloads.copy_to(buffer, ends - payloads.size)
-    return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]
 
 
 OpenTasks = Callable[[Check], Iterator[Task]]

@@ -246,7 +246,7 @@ class ArchiveData(FieldData):
         for batch in batches(feeds, range(len(feeds)), self._window(start, duration)):
             ends = np.cumsum(batch.size)
             data = np.empty(int(ends[-1]), np.uint8)
-            batch.payloads.copy_to(data, ends - batch.size)
+            batch.block.copy_to(data, ends - batch.size)
             starts = (ends - batch.size).tolist()
             for channel, stamp_ns, first, end in zip(
                 batch.channel.tolist(), batch.stamp_ns.tolist(), starts, ends.tolist(), strict=True

@@ -18,10 +18,9 @@ from fieldplay.messages.image_pixels import decode_image
 from fieldplay.messages.records import CameraInfos, Images, Pixels
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification
 from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.streams.message_block import Chunks
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
-    Chunks,
-    SingleMessages,
     SpanMessages,
     TopicStream,
 )
@@ -192,7 +191,7 @@ class _ImageTopics:
         self, topic: str, msgtype: str, records: Callable[[int], Images], *, make: Make, frame: str, rank: int
     ) -> TopicStream:
         def messages(record: Images) -> SpanMessages:
-            return SingleMessages(lambda row: make(self.shared, record, row, frame))
+            return SpanMessages.one_by_one(lambda row: make(self.shared, record, row, frame))
 
         topic_stream = TopicStream(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
         return replace(topic_stream, frame=frame, rank=rank, stream=self.stream)

@@ -1,8 +1,8 @@
-"""Batches of messages in the order of their times."""
+"""Encoded messages: those of one topic as a block, those of many topics merged in the order of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +11,8 @@ from fieldplay.core.errors import BagError
 
 LARGE_BYTES = 20_000  # of a message: for less it costs more to let Python's lock go and to get it back
 BytesLike = bytes | bytearray | memoryview | NDArray[np.generic]
-
-
-# The bytes of many messages, and how they get to their places in a buffer with as little Python as possible.
-
-
-class Payloads(Protocol):
-    """The bytes of n messages."""
-
-    @property
-    def size(self) -> NDArray[np.int64]:
-        """Bytes of each message (n,)."""
-
-    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
-        """Copy message i to target[offset[i] : offset[i] + size[i]]."""
-
-    def part(self, start: int, stop: int) -> "Payloads":
-        """The messages start <= i < stop, without a copy of their bytes."""
+Chunks = Sequence[BytesLike]  # bytes of one message that follow each other, as an image's header and its pixels
+Positions = NDArray[np.integer]
 
 
 def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
@@ -43,85 +28,88 @@ def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[
     items[offset] = rows.view(item)[:, 0]
 
 
-class RowPayloads:
-    """Messages of one size: rows (n, size) of bytes."""
+class MessageBlock:
+    """The bytes of n messages: rows of one size, chunks of any size, or several of these in one order."""
 
-    def __init__(self, rows: NDArray[np.uint8]) -> None:
+    def __init__(self, size: NDArray[np.int64], parts: "Sequence[_Part]") -> None:
+        self.size = size  # bytes of each message (n,)
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @classmethod
+    def of_rows(cls, rows: NDArray[np.uint8]) -> "MessageBlock":
+        """Messages of one size: rows (n, size) of bytes."""
         if rows.ndim != 2 or rows.dtype != np.uint8:
             raise BagError(f"rows of messages are uint8 of shape (n, size), got {rows.dtype} of shape {rows.shape}")
-        self._rows = rows if rows.strides[1] == 1 else np.ascontiguousarray(rows)
+        rows = rows if rows.strides[1] == 1 else np.ascontiguousarray(rows)
+        return cls(np.full(len(rows), rows.shape[1], np.int64), [(None, rows)])
 
-    @property
-    def size(self) -> NDArray[np.int64]:
-        return np.full(len(self._rows), self._rows.shape[1], np.int64)
+    @classmethod
+    def of_messages(cls, messages: Sequence[BytesLike | Chunks]) -> "MessageBlock":
+        """Messages of any size, each as bytes or in chunks; they are not copied."""
+        chunks = [tuple(_flat(chunk) for chunk in _chunks(message)) for message in messages]
+        return cls(np.array([sum(map(len, each)) for each in chunks], np.int64), [(None, chunks)])
 
-    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
-        scatter(self._rows, target, offset)
-
-    def part(self, start: int, stop: int) -> "RowPayloads":
-        return RowPayloads(self._rows[start:stop])
-
-
-class PiecePayloads:
-    """Messages of any size, each in one or more pieces that follow each other, as a picture's header and its pixels."""
-
-    def __init__(self, messages: Sequence[BytesLike | Sequence[BytesLike]]) -> None:
-        self._messages = [tuple(_flat(chunk) for chunk in _chunks(message)) for message in messages]
-        self._size = np.array([sum(map(len, chunks)) for chunks in self._messages], np.int64)
-
-    @property
-    def size(self) -> NDArray[np.int64]:
-        return self._size
+    @classmethod
+    def merged(cls, sources: "Sequence[tuple[MessageBlock, Positions]]") -> "MessageBlock":
+        """Several blocks in one order: message k of a source is message positions[k] of the whole, ascending."""
+        size = np.zeros(sum(len(positions) for _, positions in sources), np.int64)
+        parts: list[_Part] = []
+        for block, positions in sources:
+            size[positions] = block.size
+            parts += [(positions if own is None else positions[own], contents) for own, contents in block._parts]
+        return cls(size, parts)
 
     def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
-        view = target.data
-        for chunks, start in zip(self._messages, offset.tolist(), strict=True):
-            for chunk in chunks:
-                end = start + len(chunk)
-                if len(chunk) < LARGE_BYTES:
-                    view[start:end] = chunk
-                else:
-                    target[start:end] = np.frombuffer(chunk, np.uint8)  # other threads go on meanwhile
-                start = end
+        """Copy message i to target[offset[i] : offset[i] + size[i]]."""
+        for positions, contents in self._parts:
+            own = offset if positions is None else offset[positions]
+            if isinstance(contents, np.ndarray):
+                scatter(contents, target, own)
+            else:
+                _copy_chunks(contents, target, own)
 
-    def whole(self) -> list[bytes | memoryview]:
-        """The messages as they are, each copied only where it is in pieces; large ones in memory of their own."""
-        return [_whole(chunks, size) for chunks, size in zip(self._messages, self._size.tolist(), strict=True)]
-
-    def part(self, start: int, stop: int) -> "PiecePayloads":
-        part = PiecePayloads(())
-        part._messages = self._messages[start:stop]
-        part._size = self._size[start:stop]
-        return part
-
-
-class MergedPayloads:
-    """Several payloads in one order: message k of a source is message position[k] of the whole, position ascending."""
-
-    def __init__(self, sources: Sequence[tuple[Payloads, NDArray[np.int64]]]) -> None:
-        self._sources = sources
-        self._size = np.zeros(sum(len(position) for _, position in sources), np.int64)
-        for payloads, position in sources:
-            self._size[position] = payloads.size
-
-    @property
-    def size(self) -> NDArray[np.int64]:
-        return self._size
-
-    def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
-        for payloads, position in self._sources:
-            payloads.copy_to(target, offset[position])
-
-    def part(self, start: int, stop: int) -> "MergedPayloads":
-        parts: list[tuple[Payloads, NDArray[np.int64]]] = []
-        for payloads, position in self._sources:
-            low, high = np.searchsorted(position, (start, stop)).tolist()
+    def part(self, start: int, stop: int) -> "MessageBlock":
+        """The messages start <= i < stop, without a copy of their bytes."""
+        parts: list[_Part] = []
+        for positions, contents in self._parts:
+            if positions is None:
+                parts.append((None, contents[start:stop]))
+                continue
+            low, high = np.searchsorted(positions, (start, stop)).tolist()
             if low < high:
-                parts.append((payloads.part(low, high), position[low:high] - start))
-        return MergedPayloads(parts)
+                parts.append((positions[low:high] - start, contents[low:high]))
+        return MessageBlock(self.size[start:stop], parts)
+
+    def tolist(self) -> Sequence[bytes | memoryview]:
+        """The messages one by one; those in chunks are copied only where there are several, large ones on their own."""
+        if len(self._parts) == 1 and self._parts[0][0] is None and not isinstance(self._parts[0][1], np.ndarray):
+            return [_whole(chunks, size) for chunks, size in zip(self._parts[0][1], self.size.tolist(), strict=True)]
+        ends = np.cumsum(self.size)
+        buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+        self.copy_to(buffer, ends - self.size)
+        return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]
 
 
-def _chunks(message: BytesLike | Sequence[BytesLike]) -> Sequence[BytesLike]:
+# Where the messages of a part stand in the block, ascending, None for all of it; and their rows or chunks.
+_Part = tuple[Positions | None, NDArray[np.uint8] | Sequence[tuple[memoryview, ...]]]
+
+
+def _copy_chunks(messages: Sequence[tuple[memoryview, ...]], target: NDArray[np.uint8], offset: Positions) -> None:
+    view = target.data
+    for chunks, start in zip(messages, offset.tolist(), strict=True):
+        for chunk in chunks:
+            end = start + len(chunk)
+            if len(chunk) < LARGE_BYTES:
+                view[start:end] = chunk
+            else:
+                target[start:end] = np.frombuffer(chunk, np.uint8)  # other threads go on meanwhile
+            start = end
+
+
+def _chunks(message: BytesLike | Chunks) -> Chunks:
     if isinstance(message, bytes | bytearray | memoryview | np.ndarray):
         return (message,)
     return message
@@ -132,8 +120,8 @@ def _whole(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
         return data
     if size < LARGE_BYTES:
         return b"".join(chunks)
-    buffer, message = np.empty(size, np.uint8), PiecePayloads((chunks,))
-    message.copy_to(buffer, np.zeros(1, np.int64))
+    buffer = np.empty(size, np.uint8)
+    _copy_chunks([tuple(chunks)], buffer, np.zeros(1, np.int64))
     return buffer.data
 
 
@@ -144,7 +132,7 @@ def _flat(chunk: BytesLike) -> memoryview:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Messages:
+class MergedBlock:
     """n messages in the order of their times: whose they are, when, and their bytes.
 
     `channel` (n,) holds the numbers that BagWriter.add_channel gave, `stamp_ns` (n,) is not negative and does not
@@ -153,14 +141,14 @@ class Messages:
 
     channel: NDArray[np.integer]
     stamp_ns: NDArray[np.int64]
-    payloads: Payloads
+    block: MessageBlock
 
     def __post_init__(self) -> None:
         if self.stamp_ns.dtype != np.int64 or self.channel.dtype.kind not in "iu":
             raise BagError(f"stamps are int64, channels integers, got {self.stamp_ns.dtype} and {self.channel.dtype}")
-        shapes = (self.channel.shape, self.stamp_ns.shape, self.payloads.size.shape)
+        shapes = (self.channel.shape, self.stamp_ns.shape, self.block.size.shape)
         if len(set(shapes)) != 1 or self.stamp_ns.ndim != 1:
-            raise BagError(f"channels, stamps and payloads of a batch are equally many, got shapes {shapes}")
+            raise BagError(f"channels, stamps and messages of a batch are equally many, got shapes {shapes}")
         if len(self) and self.stamp_ns[0] < 0:
             raise BagError(f"a bag holds no time before 1970, got {self.stamp_ns[0]} ns")
         if (self.stamp_ns[1:] < self.stamp_ns[:-1]).any():
@@ -172,25 +160,25 @@ class Messages:
     @property
     def size(self) -> NDArray[np.int64]:
         """Bytes of each message (n,)."""
-        return self.payloads.size
+        return self.block.size
 
-    def part(self, start: int, stop: int) -> "Messages":
+    def part(self, start: int, stop: int) -> "MergedBlock":
         """The messages start <= i < stop."""
         if (start, stop) == (0, len(self)):
             return self
-        return Messages(
+        return MergedBlock(
             channel=self.channel[start:stop],
             stamp_ns=self.stamp_ns[start:stop],
-            payloads=self.payloads.part(start, stop),
+            block=self.block.part(start, stop),
         )
 
 
-def messages_of_channel(channel: int, stamp_ns: NDArray[np.int64], payloads: Payloads) -> Messages:
+def messages_of_channel(channel: int, stamp_ns: NDArray[np.int64], block: MessageBlock) -> MergedBlock:
     """Messages that are all of one channel."""
-    return Messages(channel=np.full(len(stamp_ns), channel), stamp_ns=stamp_ns, payloads=payloads)
+    return MergedBlock(channel=np.full(len(stamp_ns), channel), stamp_ns=stamp_ns, block=block)
 
 
-def merge_messages(batches: Sequence[Messages]) -> Messages:
+def merge_messages(batches: Sequence[MergedBlock]) -> MergedBlock:
     """Merge batches by time; at equal times in the order of the batches."""
     if len(batches) == 1:
         return batches[0]
@@ -201,8 +189,8 @@ def merge_messages(batches: Sequence[Messages]) -> Messages:
     position[order] = np.arange(len(order))
     ends = np.cumsum([len(batch) for batch in batches])[:-1]
     sources = (
-        [(batch.payloads, indices) for batch, indices in zip(batches, np.split(position, ends), strict=True)]
+        [(batch.block, indices) for batch, indices in zip(batches, np.split(position, ends), strict=True)]
         if batches
         else []
     )
-    return Messages(channel=channel[order], stamp_ns=stamp_ns[order], payloads=MergedPayloads(sources))
+    return MergedBlock(channel=channel[order], stamp_ns=stamp_ns[order], block=MessageBlock.merged(sources))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.messages.records import Record
-from fieldplay.streams.message_block import MergedPayloads, Messages, Payloads
+from fieldplay.streams.message_block import MergedBlock, MessageBlock
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import SpanMessages, TopicStream
 
@@ -167,7 +167,7 @@ class Window:
 
 def batches(
     feeds: Sequence[TopicStream], channels: Sequence[int], window: Window, *, from_ns: int | None = None
-) -> Iterator[Messages]:
+) -> Iterator[MergedBlock]:
     """All messages of the window by the channels of their feeds; what is standing comes first, wherever it begins.
 
     Those before `from_ns` are passed over, and not made.
@@ -177,10 +177,10 @@ def batches(
             merged = merged.part(int(np.searchsorted(merged.stamp_ns, from_ns)), len(merged.stamp_ns))
         for start, end in _cuts(merged):
             part = merged.part(start, end)
-            source, good, payloads = encode_messages(part, part.slices)
+            source, good, block = encode_messages(part, part.slices)
             if good.any():
                 channel = np.asarray(channels)[source[good]]
-                yield Messages(channel=channel, stamp_ns=part.stamp_ns[good], payloads=payloads)
+                yield MergedBlock(channel=channel, stamp_ns=part.stamp_ns[good], block=block)
 
 
 def message_slices(
@@ -215,24 +215,24 @@ def record_slices(
 
 def encode_messages(
     merged: MergedSlice[SpanMessages], slices: Sequence[SpanSlice[SpanMessages]]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], Payloads]:
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], MessageBlock]:
     """Encode some slices of a merged slice: the source of each event (n,), -1 if of another slice; mask; messages.
 
     The mask (n,) tells which events have a message; a row that proves defective has none.
     """
     source = np.full(len(merged.stamp_ns), -1, np.int64)
     good = np.zeros(len(merged.stamp_ns), bool)
-    parts: list[tuple[Payloads, NDArray[np.intp]]] = []
+    parts: list[tuple[MessageBlock, NDArray[np.intp]]] = []
     for span_slice in slices:
-        payloads, is_valid = span_slice.loaded.payloads(span_slice.rows)
+        block, is_valid = span_slice.loaded.encode(span_slice.rows)
         source[span_slice.positions], good[span_slice.positions] = span_slice.source, is_valid
-        parts.append((payloads, span_slice.positions[is_valid]))
+        parts.append((block, span_slice.positions[is_valid]))
     message_index = np.cumsum(good) - 1
-    return source, good, MergedPayloads([(payloads, message_index[positions]) for payloads, positions in parts])
+    return source, good, MessageBlock.merged([(block, message_index[positions]) for block, positions in parts])
 
 
 def _cuts(merged: MergedSlice[SpanMessages]) -> Iterator[tuple[int, int]]:
     """Split a merged slice so that each part has only so many messages that are read one by one."""
-    heavy = [span_slice.positions for span_slice in merged.slices if span_slice.loaded.heavy]
+    heavy = [span_slice.positions for span_slice in merged.slices if span_slice.loaded.is_heavy]
     inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)
     yield from pairwise([0, *inner.tolist(), len(merged.stamp_ns)])

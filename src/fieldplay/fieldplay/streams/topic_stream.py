@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,11 @@ from fieldplay.messages.cdr_layout import Layout, layout_of
 from fieldplay.messages.codec import encode, group_by_size, set_axes, set_stamp
 from fieldplay.messages.records import Paths, Pose, Record
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.message_block import (
-    BytesLike,
-    MergedPayloads,
-    Payloads,
-    PiecePayloads,
-    RowPayloads,
-)
+from fieldplay.streams.message_block import BytesLike, Chunks, MessageBlock
 from fieldplay.streams.stream import Span, Stream
 
 PATH = "nav_msgs/msg/Path"
 COUNT_SIZE = 4
-Chunks = Sequence[BytesLike]
 DERIVED = "derived"  # the stream of what is computed
 
 
@@ -82,15 +75,56 @@ def _set_poses(rows: NDArray[np.void], index: int, pose: Pose) -> None:
     set_axes(rows, f"{path}.pose.orientation", pose.orientation_xyzw, "xyzw")
 
 
-class SpanMessages(Protocol):
-    """The messages of one span, in the order of their times."""
+Encoded = tuple[MessageBlock, NDArray[np.bool_]]
 
-    @property
-    def heavy(self) -> bool:
-        """Whether each message is read on its own and may be large, as pictures are."""
 
-    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        """The bytes of some rows, and which of the rows (n,) they are: a defective row has no message."""
+@dataclass(frozen=True, eq=False)
+class SpanMessages:
+    """The messages of one span in the order of their times, encoded when some of its rows are asked for.
+
+    `encode` gives the messages of some rows (ascending), and which of the rows (n,) they are: a defective row has no
+    message. What `is_heavy` is read message by message and may be large, as images are.
+    """
+
+    encode: Callable[[NDArray[np.intp]], Encoded]
+    is_heavy: bool = False
+
+    @classmethod
+    def of_rows(cls, data: NDArray[np.uint8]) -> "SpanMessages":
+        """Messages of one size (n, size)."""
+
+        def encode(rows: NDArray[np.intp]) -> Encoded:
+            is_contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+            chosen = data[rows[0] : rows[-1] + 1] if is_contiguous else data[rows]
+            return MessageBlock.of_rows(chosen), np.ones(len(rows), bool)
+
+        return cls(encode)
+
+    @classmethod
+    def of_sizes(cls, parts: "Sequence[tuple[SpanMessages, NDArray[np.intp]]]") -> "SpanMessages":
+        """Messages of several sizes: parts, and the rows (ascending) that each part has."""
+
+        def encode(rows: NDArray[np.intp]) -> Encoded:
+            blocks: list[tuple[MessageBlock, NDArray[np.intp]]] = []
+            for messages, own in parts:
+                index = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+                requested = np.flatnonzero(own[index] == rows)
+                if len(requested):
+                    blocks.append((messages.encode(index[requested])[0], requested))
+            return MessageBlock.merged(blocks), np.ones(len(rows), bool)
+
+        return cls(encode)
+
+    @classmethod
+    def one_by_one(cls, make: Callable[[int], Chunks | None], *, is_heavy: bool = True) -> "SpanMessages":
+        """Messages that are made row by row; a row that gives none is defective."""
+
+        def encode(rows: NDArray[np.intp]) -> Encoded:
+            messages = [make(int(row)) for row in rows]
+            block = MessageBlock.of_messages([chunks for chunks in messages if chunks is not None])
+            return block, np.array([chunks is not None for chunks in messages], bool)
+
+        return cls(encode, is_heavy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,50 +163,6 @@ class TopicStream:
         return record.leaves_ns, self.messages(record)
 
 
-@dataclass(frozen=True, eq=False)
-class RowMessages:
-    """SpanMessages of one size (n, size), encoded together."""
-
-    data: NDArray[np.uint8]
-    heavy: bool = False
-
-    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
-        data = self.data[rows[0] : rows[-1] + 1] if contiguous else self.data[rows]
-        return RowPayloads(data), np.ones(len(rows), bool)
-
-
-@dataclass(frozen=True, eq=False)
-class SizedMessages:
-    """SpanMessages of several sizes: parts of one size each, and the rows (ascending) that each part has."""
-
-    parts: Sequence[tuple[RowMessages, NDArray[np.intp]]]
-    heavy: bool = False
-
-    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        parts: list[tuple[Payloads, NDArray[np.int64]]] = []
-        for messages, own in self.parts:
-            position = np.minimum(np.searchsorted(own, rows), len(own) - 1)
-            requested = np.flatnonzero(own[position] == rows)
-            if len(requested):
-                parts.append((messages.payloads(position[requested])[0], requested))
-        return MergedPayloads(parts), np.ones(len(rows), bool)
-
-
-@dataclass(frozen=True, eq=False)
-class SingleMessages:
-    """SpanMessages that are made one by one; a row that gives none is defective."""
-
-    make: Callable[[int], Chunks | None]
-    heavy: bool = True
-
-    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
-        messages = [self.make(int(row)) for row in rows]
-        return PiecePayloads([chunks for chunks in messages if chunks is not None]), np.array(
-            [chunks is not None for chunks in messages], bool
-        )
-
-
 def numeric_topic_stream(
     stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, static: bool = False
 ) -> TopicStream:
@@ -195,11 +185,11 @@ def numeric_topic_stream(
 def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
     """The messages of a record of numbers, of one size or of several."""
     if isinstance(record, Paths):
-        return SingleMessages(path_messages(record, spec.frame).__getitem__, heavy=False)
+        return SpanMessages.one_by_one(path_messages(record, spec.frame).__getitem__, is_heavy=False)
     parts = group_by_size(record)
     if len(parts) <= 1:
-        return RowMessages(encode(record, spec))
-    return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])
+        return SpanMessages.of_rows(encode(record, spec))
+    return SpanMessages.of_sizes([(SpanMessages.of_rows(encode(record.only(rows), spec)), rows) for rows in parts])
 
 
 def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
@@ -208,8 +198,5 @@ def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
         return []
     if len(record) == 1 and not isinstance(record, Paths):
         return [encode(record, spec).tobytes()]
-    payloads, _ = messages_of_record(record, spec).payloads(np.arange(len(record)))
-    ends = np.cumsum(payloads.size)
-    data = np.empty(int(ends[-1]), np.uint8)
-    payloads.copy_to(data, ends - payloads.size)
-    return [part.tobytes() for part in np.split(data, ends[:-1])]
+    block, _ = messages_of_record(record, spec).encode(np.arange(len(record)))
+    return [bytes(message) for message in block.tolist()]

@@ -31,7 +31,6 @@ from fieldplay.messages.records import (
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
     DERIVED,
-    RowMessages,
     SpanMessages,
     TopicStream,
     messages_of_record,
@@ -197,7 +196,11 @@ def _feed(
     output = output.in_frame(computation.frames)
 
     def messages(record: Record) -> SpanMessages:
-        return RowMessages(np.zeros((0, 1), np.uint8)) if type(record) is Record else messages_of_record(record, output)
+        return (
+            SpanMessages.of_rows(np.zeros((0, 1), np.uint8))
+            if type(record) is Record
+            else messages_of_record(record, output)
+        )
 
     return TopicStream(
         topic=TF if output.topic == TF else options.topic(output.topic),

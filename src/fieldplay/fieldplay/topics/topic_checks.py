@@ -128,9 +128,9 @@ def _all(feed: TopicStream) -> range:
 def _read(feed: TopicStream, index: int) -> Iterator[int]:
     """Make the messages of a span, one by one where they are large, so that defective rows are reported."""
     stamps, messages = feed.load(index)
-    if not messages.heavy:
+    if not messages.is_heavy:
         yield len(stamps)
         return
     for row in range(len(stamps)):
-        messages.payloads(np.array([row]))
+        messages.encode(np.array([row]))
         yield 1

@@ -16,7 +16,7 @@ from fieldplay.bags.mcap_writer import LARGE
 from fieldplay.bags.metadata import qos_text
 from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.message_block import Messages, PiecePayloads
+from fieldplay.streams.message_block import MergedBlock, MessageBlock
 
 PREFIX = 31
 
@@ -25,11 +25,11 @@ def file_of(folder: Path, sizes: list[int], **options: object) -> Path:
     """A bag with messages of these sizes, in turn on /a and /b, one each 10 ns."""
     rng = np.random.default_rng(1)
     channel = np.arange(len(sizes)) % 2 + 1
-    payloads = PiecePayloads([rng.integers(0, 4, size, np.uint8) for size in sizes])
+    block = MessageBlock.of_messages([rng.integers(0, 4, size, np.uint8) for size in sizes])
     with BagWriter(folder / "bag", **options) as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
         bag.add_channel(channel_of_type("/b", "sensor_msgs/msg/Imu", Qos(depth=200)))
-        bag.write(Messages(channel=channel, stamp_ns=np.arange(len(sizes)) * 10, payloads=payloads))
+        bag.write(MergedBlock(channel=channel, stamp_ns=np.arange(len(sizes)) * 10, block=block))
     return folder / "bag" / "bag_0.mcap"
 
 
@@ -57,7 +57,9 @@ def test_incompressible_chunks_are_stored_uncompressed(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, 10_000, np.uint8, endpoint=True)
     with BagWriter(tmp_path / "bag", compression="zstd") as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
-        bag.write(Messages(channel=np.ones(1, int), stamp_ns=np.zeros(1, int), payloads=PiecePayloads([noise])))
+        bag.write(
+            MergedBlock(channel=np.ones(1, int), stamp_ns=np.zeros(1, int), block=MessageBlock.of_messages([noise]))
+        )
     (chunk,) = chunks_of(tmp_path / "bag" / "bag_0.mcap")
     assert chunk.compression == ""
     assert breakup_chunk(chunk)[0].data == noise.tobytes()
@@ -111,10 +113,8 @@ def test_sequence_numbers_count_each_channel_across_batches_and_chunks(tmp_path:
         for start, channels in ((0, [1, 1, 1]), (10, [2, 1, 2, 2, 1])):
             if start:
                 assert bag.add_channel(channel_of_type("/b", "std_msgs/msg/String")) == first + 1
-            payloads = PiecePayloads([b"12345678"] * len(channels))
-            bag.write(
-                Messages(channel=np.array(channels), stamp_ns=start + np.arange(len(channels)), payloads=payloads)
-            )
+            block = MessageBlock.of_messages([b"12345678"] * len(channels))
+            bag.write(MergedBlock(channel=np.array(channels), stamp_ns=start + np.arange(len(channels)), block=block))
     messages = [r for r in records_of(tmp_path / "bag" / "bag_0.mcap") if isinstance(r, Message)]
     assert [(message.channel_id, message.sequence) for message in messages] == [
         (1, 0), (1, 1), (1, 2), (2, 0), (1, 3), (2, 1), (2, 2), (1, 4),

@@ -12,7 +12,7 @@ from fieldplay.bags.storage import (
     channel_of_type,
 )
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import RowPayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 
 FOREVER = {"sec": 9223372036, "nsec": 854775807}  # RMW_DURATION_INFINITE
 
@@ -75,7 +75,7 @@ def test_metadata_equals_that_of_rosbag2() -> None:
     latched = Qos(durability="transient_local", depth=1)
     contents = contents_of(channel_of_type("/tf_static", "tf2_msgs/msg/TFMessage", latched))
     stamp_ns = np.array([0, 15]) + 1_700_000_000_000_000_005
-    contents.add(messages_of_channel(1, stamp_ns, RowPayloads(np.zeros((2, 8), np.uint8))))
+    contents.add(messages_of_channel(1, stamp_ns, MessageBlock.of_rows(np.zeros((2, 8), np.uint8))))
     assert metadata_text(contents, storage="mcap", files={"trip_0.mcap": contents}) == BAG_OF_ONE_TOPIC
 
 
@@ -141,7 +141,9 @@ def test_messages_of_unknown_channels_are_refused() -> None:
     contents = contents_of(channel_of_type("/a", "std_msgs/msg/String"))
     for number in (0, 2, -1, 70_000):
         with pytest.raises(BagError, match="channels are 1 to 1"):
-            contents.add(messages_of_channel(number, np.zeros(1, np.int64), RowPayloads(np.zeros((1, 4), np.uint8))))
+            contents.add(
+                messages_of_channel(number, np.zeros(1, np.int64), MessageBlock.of_rows(np.zeros((1, 4), np.uint8)))
+            )
 
 
 def test_topics_without_name_or_type_are_ignored() -> None:

@@ -28,7 +28,7 @@ from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
-from fieldplay.streams.message_block import PiecePayloads, merge_messages, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, merge_messages, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
@@ -47,8 +47,8 @@ def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compre
         for start, (topic, msgtype, maker) in enumerate(makers):
             number = writer.add_channel(channel_of_type(topic, msgtype))
             rows = range(start, count, 2)
-            payloads = PiecePayloads([serialize(maker(row)) for row in rows])
-            written.append(messages_of_channel(number, stamps[start::2], payloads))
+            block = MessageBlock.of_messages([serialize(maker(row)) for row in rows])
+            written.append(messages_of_channel(number, stamps[start::2], block))
         writer.write(merge_messages(written))
     return path
 

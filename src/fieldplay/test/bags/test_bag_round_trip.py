@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.message_block import Messages, PiecePayloads, RowPayloads, merge_messages, messages_of_channel
+from fieldplay.streams.message_block import MergedBlock, MessageBlock, merge_messages, messages_of_channel
 
 KINDS = [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")]
 TYPES = ["sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage"]
@@ -32,10 +32,10 @@ def write_bag(folder: Path, batches: Sequence[Batch], **options: object) -> Path
             assert bag.add_channel(channel_of_type(f"/topic_{number}", msgtype)) == number
         for batch in batches:
             bag.write(
-                Messages(
+                MergedBlock(
                     channel=np.array([channel for channel, _, _ in batch], np.int64),
                     stamp_ns=np.array([stamp for _, stamp, _ in batch], np.int64),
-                    payloads=PiecePayloads([payload for _, _, payload in batch]),
+                    block=MessageBlock.of_messages([payload for _, _, payload in batch]),
                 )
             )
         counts = np.bincount([channel for batch in batches for channel, _, _ in batch], minlength=len(TYPES) + 1)
@@ -103,8 +103,10 @@ def test_many_messages_of_several_sources_round_trip(tmp_path: Path, storage: st
         imu = bag.add_channel(channel_of_type("/imu", "sensor_msgs/msg/Imu"))
         image = bag.add_channel(channel_of_type("/image", "sensor_msgs/msg/Image"))
         sources = [
-            messages_of_channel(imu, stamps, RowPayloads(rows)),
-            messages_of_channel(image, image_stamps, PiecePayloads([(b"head", pixels) for pixels in images])),
+            messages_of_channel(imu, stamps, MessageBlock.of_rows(rows)),
+            messages_of_channel(
+                image, image_stamps, MessageBlock.of_messages([(b"head", pixels) for pixels in images])
+            ),
         ]
         bag.write(merge_messages(sources))
     back: dict[str, list[tuple[int, bytes]]] = {"/imu": [], "/image": []}
@@ -162,7 +164,7 @@ def test_definitions_are_readable_by_other_readers(tmp_path: Path, storage: str,
     data = store.serialize_cdr(message, "geometry_msgs/msg/PointStamped")
     with BagWriter(tmp_path / "bag", storage=storage, compression=compression) as bag:
         number = bag.add_channel(channel_of_type("/point", "geometry_msgs/msg/PointStamped"))
-        bag.write(messages_of_channel(number, np.array([3_000_000_004]), PiecePayloads([data])))
+        bag.write(messages_of_channel(number, np.array([3_000_000_004]), MessageBlock.of_messages([data])))
     with AnyReader([tmp_path / "bag"]) as reader:
         ((connection, stamp, raw),) = reader.messages()
         back = reader.deserialize(raw, connection.msgtype)

@@ -10,7 +10,7 @@ from rosbags.rosbag2 import Reader
 from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter, Split, StorageName
-from fieldplay.streams.message_block import RowPayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 
 SIZE, COUNT = 100, 60
 SECOND_NS = 10**9
@@ -25,8 +25,8 @@ def write_split_bag(path: Path, split: Split, *, storage: StorageName = "mcap", 
                 numbers = numbers if len(numbers) > 1 else [*numbers, bag.add_channel(late())]
             rows = np.arange(start, min(start + at_once, COUNT))
             stamps = (1000 + rows.astype(np.int64)) * SECOND_NS
-            payloads = RowPayloads(np.tile(rows.astype(np.uint8)[:, None], (1, SIZE)))
-            bag.write(messages_of_channel(numbers[-1], stamps, payloads))
+            block = MessageBlock.of_rows(np.tile(rows.astype(np.uint8)[:, None], (1, SIZE)))
+            bag.write(messages_of_channel(numbers[-1], stamps, block))
         assert bag.counts.sum() == COUNT
     return path
 
@@ -86,6 +86,6 @@ def test_split_files_are_read_as_one_bag(tmp_path: Path, storage: StorageName) -
 def test_failed_split_bag_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), BagWriter(tmp_path / "bag", split=Split(size=1)) as bag:
         number = bag.add_channel(late())
-        bag.write(messages_of_channel(number, np.arange(3), RowPayloads(np.ones((3, SIZE), np.uint8))))
+        bag.write(messages_of_channel(number, np.arange(3), MessageBlock.of_rows(np.ones((3, SIZE), np.uint8))))
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from fieldplay.bags.mcap_writer import McapWriter
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError, UserError
-from fieldplay.streams.message_block import Messages, RowPayloads, messages_of_channel
+from fieldplay.streams.message_block import MergedBlock, MessageBlock, messages_of_channel
 
 STORAGES = ["mcap", "sqlite3"]
 
@@ -25,12 +25,12 @@ import resource, sys
 import numpy as np
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.message_block import RowPayloads
+from fieldplay.streams.message_block import MessageBlock
 from fieldplay.bags.writer import BagWriter
 path, storage, limit = sys.argv[1:]
 if int(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-batch = RowPayloads(np.ones((100, 10_000), np.uint8))
+batch = MessageBlock.of_rows(np.ones((100, 10_000), np.uint8))
 with BagWriter(path, storage=storage, overwrite=True) as bag:
     number = bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
     for turn in range(10):
@@ -41,8 +41,8 @@ with BagWriter(path, storage=storage, overwrite=True) as bag:
 """
 
 
-def batch(count: int = 10, size: int = 100) -> Messages:
-    return messages_of_channel(1, np.arange(count), RowPayloads(np.ones((count, size), np.uint8)))
+def batch(count: int = 10, size: int = 100) -> MergedBlock:
+    return messages_of_channel(1, np.arange(count), MessageBlock.of_rows(np.ones((count, size), np.uint8)))
 
 
 def write(path: Path, count: int = 10, **options: object) -> None:

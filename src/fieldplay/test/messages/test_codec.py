@@ -84,11 +84,11 @@ def test_scans_of_different_lengths_are_messages_of_different_sizes() -> None:
     feed = numeric_topic_stream(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", rank=0)
     messages = feed.load(0)[1]
     for rows in ([0, 1, 2, 3, 4, 5], [1, 4], [3], [2, 3, 5], []):
-        payloads, is_valid = messages.payloads(np.array(rows, np.intp))
+        block, is_valid = messages.encode(np.array(rows, np.intp))
         assert is_valid.all() and len(is_valid) == len(rows)
-        offset = np.concatenate([[0], np.cumsum(payloads.size)]).astype(np.int64)
+        offset = np.concatenate([[0], np.cumsum(block.size)]).astype(np.int64)
         target = np.zeros(offset[-1], np.uint8)
-        payloads.copy_to(target, offset[:-1])
+        block.copy_to(target, offset[:-1])
         for row, start, end in zip(rows, offset[:-1], offset[1:], strict=True):
             message = typestore().deserialize_cdr(target[start:end].tobytes(), SCAN)
             assert message.ranges.tolist() == [row + 1 + beam for beam in range(record.count[row])]

@@ -15,7 +15,7 @@ from fieldplay.messages.record_decoder import CLOUD, RecordDecoder
 from fieldplay.messages.records import Record, _shapes
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.topic_stream import messages_of_record
-from fieldplay_testing.messages_by_hand import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import block_messages
 
 ROWS = 5
 STAMPS = 1_700_000_000_123_456_789 + np.arange(ROWS) * 50_000_000
@@ -53,9 +53,9 @@ def record_of(kind: type[Record]) -> Record:
 
 def messages_of(record: Record, msgtype: str) -> list[bytes]:
     spec = StreamSpec(id="a", topic="a", type=msgtype, frame="here", child_frame="there")
-    payloads, is_valid = messages_of_record(record, spec).payloads(np.arange(len(record)))
+    block, is_valid = messages_of_record(record, spec).encode(np.arange(len(record)))
     assert is_valid.all()
-    return bytes_of_payloads(payloads)
+    return block_messages(block)
 
 
 def alike(one: Any, other: Any) -> bool:

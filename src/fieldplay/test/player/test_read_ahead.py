@@ -28,11 +28,9 @@ from fieldplay.player.read_ahead import (
     _Pending,
     message_tasks,
 )
-from fieldplay.streams.message_block import PiecePayloads
+from fieldplay.streams.message_block import MessageBlock
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import (
-    RowMessages,
-    SingleMessages,
     SpanMessages,
     TopicStream,
 )
@@ -279,7 +277,7 @@ def rows_feed(topic: str, spans: list[list[int]], *, static: bool = False) -> To
 
     def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
         texts = b"".join(b"%0*d" % (width, stamp) for stamp in spans[index])
-        return np.array(spans[index], np.int64), RowMessages(np.frombuffer(texts, np.uint8).reshape(-1, width))
+        return np.array(spans[index], np.int64), SpanMessages.of_rows(np.frombuffer(texts, np.uint8).reshape(-1, width))
 
     feed_spans = [Span(part[0], part[-1], len(part)) for part in spans]
     return feed_of(topic, feed_spans, load, latched=static, static=static)
@@ -290,7 +288,7 @@ def single_feed(topic: str, stamps: list[int], bad: set[int]) -> TopicStream:
         def make(row: int) -> tuple[bytes, bytes] | None:
             return None if stamps[row] in bad else (b"heavy ", b"%d" % stamps[row])
 
-        return np.array(stamps, np.int64), SingleMessages(make)
+        return np.array(stamps, np.int64), SpanMessages.one_by_one(make)
 
     return feed_of(topic, [Span(stamps[0], stamps[-1], len(stamps))], load)
 
@@ -315,14 +313,11 @@ def test_messages_are_ordered_by_time_then_feed_with_clouds_last(first: int) -> 
 
 
 def test_defective_light_row_is_message_without_data() -> None:
-    class Holed:
-        heavy = False
+    def encode(rows: NDArray[np.intp]) -> tuple[MessageBlock, NDArray[np.bool_]]:
+        is_valid = rows != 1
+        return MessageBlock.of_messages([b"%d" % row for row in rows[is_valid]]), is_valid
 
-        def payloads(self, rows: NDArray[np.intp]) -> tuple[PiecePayloads, NDArray[np.bool_]]:
-            is_valid = rows != 1
-            return PiecePayloads([b"%d" % row for row in rows[is_valid]]), is_valid
-
-    feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), Holed()))
+    feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), SpanMessages(encode)))
     (run,) = message_tasks([feed], 0, 2, lambda: None)
     assert run == [DueMessage(0, 0, b"0"), DueMessage(0, 1, None), DueMessage(0, 2, b"2")]
 

@@ -17,7 +17,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.page import page_of, read_recording
 from fieldplay.report.panels.overview import Overview
-from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
+from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message, write_bag
 
 if sys.version_info >= (3, 14):
@@ -84,8 +84,8 @@ def test_converted_bags_are_read(compression: Any, tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag", compression=compression, chunk_size=2000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
         stamp_ns = START_NS + np.arange(500)
-        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k))) for k in range(500)])
-        writer.write(messages_of_channel(number, stamp_ns, payloads))
+        block = MessageBlock.of_messages([serialize(make(FLOAT, data=float(k))) for k in range(500)])
+        writer.write(messages_of_channel(number, stamp_ns, block))
     overview = read(tmp_path / "bag")
     assert (counts(overview), overview.issues.total) == ({"/value": 500}, 0)
 
@@ -102,7 +102,9 @@ def test_topics_of_unknown_types_have_times(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
-        writer.write(messages_of_channel(number, START_NS + np.arange(3), PiecePayloads([b"\0\1\0\0" + bytes(8)] * 3)))
+        writer.write(
+            messages_of_channel(number, START_NS + np.arange(3), MessageBlock.of_messages([b"\0\1\0\0" + bytes(8)] * 3))
+        )
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
     assert content.count(FLOAT.encode()) > 1
@@ -128,8 +130,8 @@ def test_truncated_mcap_is_read_up_to_its_end(fraction: float, compression: Any,
     bag = tmp_path / "bag"
     with BagWriter(bag, compression=compression, chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
-        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k))) for k in range(1000)])
-        writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
+        block = MessageBlock.of_messages([serialize(make(FLOAT, data=float(k))) for k in range(1000)])
+        writer.write(messages_of_channel(number, START_NS + np.arange(1000), block))
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
     storage.write_bytes(content[: int(fraction * len(content))])
@@ -177,8 +179,8 @@ def test_damaged_mcap_chunk_loses_only_its_messages(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with BagWriter(bag, compression="zstd", chunk_size=4000) as writer:
         number = writer.add_channel(channel_of_type("/value", FLOAT))
-        payloads = PiecePayloads([serialize(make(FLOAT, data=float(k**3))) for k in range(1000)])
-        writer.write(messages_of_channel(number, START_NS + np.arange(1000), payloads))
+        block = MessageBlock.of_messages([serialize(make(FLOAT, data=float(k**3))) for k in range(1000)])
+        writer.write(messages_of_channel(number, START_NS + np.arange(1000), block))
     (storage,) = bag.glob("*.mcap")
     content = bytearray(storage.read_bytes())
     offset = content.index(ZSTD_MAGIC, content.index(ZSTD_MAGIC) + 1)  # the second chunk

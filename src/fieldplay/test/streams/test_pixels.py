@@ -58,7 +58,7 @@ def send_image(defects: list[Defect]) -> SendImage:
             Stream(pixels), SPEC, "/eye/image_raw", camera=camera, images="both", report=defects.append, ranks=(0, 1)
         )
         for feed in feeds:
-            payloads, is_valid = feed.load(0)[1].payloads(np.array([0]))
+            payloads, is_valid = feed.load(0)[1].encode(np.array([0]))
             if is_valid.all():
                 buffer = np.zeros(int(payloads.size[0]), np.uint8)
                 payloads.copy_to(buffer, np.zeros(1, np.int64))

@@ -18,7 +18,7 @@ from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import PATH, TopicStream, messages_of_record
 from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
-from fieldplay_testing.messages_by_hand import bytes_of_payloads, messages_of_span
+from fieldplay_testing.messages_by_hand import block_messages, messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(
@@ -58,7 +58,7 @@ def derived_messages(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[t
     messages: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
     for batch in batches(feeds, range(len(feeds)), window):
-        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, block_messages(batch.block), strict=True):
             messages[feeds[channel].topic].append((int(stamp), data))
     return messages
 
@@ -79,10 +79,10 @@ def test_encoded_path_matches_reference_encoder(frame: str) -> None:
     record = paths_record(growths)
     stamps = record.stamp_ns
     spec = StreamSpec(id="path", topic="path", type=PATH, frame=frame)
-    payloads, is_valid = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
+    block, is_valid = messages_of_record(record, spec).encode(np.arange(len(stamps)))
     assert is_valid.all() and len(stamps) > 10
     states = [(g, count) for g in growths for count in range(g.first, len(g.points.stamp_ns) + 1)]
-    for data, stamp, (growth, count) in zip(bytes_of_payloads(payloads), stamps, states, strict=True):
+    for data, stamp, (growth, count) in zip(block_messages(block), stamps, states, strict=True):
         path = STORE.deserialize_cdr(data, PATH)
         assert STORE.serialize_cdr(path, PATH).tobytes() == data
         assert ns_of(path.header) == stamp == growth.points.stamp_ns[count - 1]

@@ -69,9 +69,9 @@ def messages(
     feeds = feeds_of_computation(SPEC, [estimate, truth], options)
     messages_by_topic: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for batch in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):
-        stops = np.cumsum(batch.payloads.size)
+        stops = np.cumsum(batch.block.size)
         buffer = np.zeros(int(stops[-1]), np.uint8)
-        batch.payloads.copy_to(buffer, stops - batch.payloads.size)
+        batch.block.copy_to(buffer, stops - batch.block.size)
         for channel, stamp_ns, data in zip(batch.channel, batch.stamp_ns, np.split(buffer, stops[:-1]), strict=True):
             feed = feeds[int(channel)]
             messages_by_topic[feed.topic].append((int(stamp_ns), STORE.deserialize_cdr(data.tobytes(), feed.msgtype)))

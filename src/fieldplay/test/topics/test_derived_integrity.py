@@ -20,7 +20,7 @@ from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
-from fieldplay_testing.messages_by_hand import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NUMBERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}
@@ -91,7 +91,7 @@ def derived_messages(
     types = {feed.topic: feed.msgtype for feed in feeds}
     messages: dict[str, list[tuple[int, Any]]] = {topic: [] for topic in types}
     for batch in batches(feeds, range(len(feeds)), Window(START_NS, max(first_ns, START_NS), None)):
-        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, block_messages(batch.block), strict=True):
             topic = feeds[channel].topic
             message = STORE.deserialize_cdr(data, types[topic])
             messages[topic].append((int(stamp), message))

@@ -9,7 +9,7 @@ from fieldplay.messages import records
 from fieldplay.streams.stream import InMemoryStream
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
-from fieldplay_testing.messages_by_hand import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 LENGTHS = {"length_m": 0.402, "width_m": 0.396, "swivel_m": 0.143, "wheel_drop_m": 0.135}
@@ -35,7 +35,7 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
     feeds = [feed for feed in feeds_of_computation(spec, sources, options) if feed.rank]
     messages = []
     for batch in batches(feeds, [0], Window(START_NS, START_NS, None)):
-        for data in bytes_of_payloads(batch.payloads):
+        for data in block_messages(batch.block):
             message = STORE.deserialize_cdr(data, "nav_msgs/msg/Odometry")
             messages.append((message.pose.pose.position.x, message.pose.covariance[0] ** 0.5))
     return messages

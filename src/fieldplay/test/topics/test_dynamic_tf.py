@@ -23,7 +23,7 @@ from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
 from fieldplay.topics.dynamic_tf import live_switches, switches
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.messages_by_hand import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TF, ODOMETRY = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry"
@@ -116,7 +116,7 @@ def messages_of(archive: Archive, selection: Selection) -> list[tuple[TopicStrea
     feeds = archive_topic_streams(archive, selection)
     messages = []
     for batch in batches(feeds, range(len(feeds)), window_of(archive, selection)):
-        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, block_messages(batch.block), strict=True):
             messages.append((feeds[channel], int(stamp), data))
     return messages
 

@@ -23,7 +23,7 @@ from fieldplay.recording.record_source import (
     topic_of_input,
     topics_by_input,
 )
-from fieldplay.streams.message_block import Messages, PiecePayloads
+from fieldplay.streams.message_block import MergedBlock, MessageBlock
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.io.outputs import (
     ODOMETRY,
@@ -143,10 +143,10 @@ class BatchedBag:
         if not self._waiting:
             return
         order = sorted(self._waiting, key=lambda each: each.stamp_ns)
-        self._writer.write(Messages(
+        self._writer.write(MergedBlock(
             channel=np.array([self._channels[each.topic] for each in order]),
             stamp_ns=np.array([each.stamp_ns for each in order], np.int64),
-            payloads=PiecePayloads([each.data for each in order]),
+            block=MessageBlock.of_messages([each.data for each in order]),
         ))  # fmt: skip
         self._waiting, self._bytes = [], 0
 

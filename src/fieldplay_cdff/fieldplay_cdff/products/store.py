@@ -18,7 +18,7 @@ from fieldplay.bags.metadata import METADATA, metadata_text
 from fieldplay.bags.storage import Contents, channel_of_type
 from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import ArchiveError
-from fieldplay.streams.message_block import Messages, PiecePayloads
+from fieldplay.streams.message_block import MergedBlock, MessageBlock
 from fieldplay_cdff.products.index import FILE, IndexedProduct, Location, ProductIndex, ProductIndexError
 from fieldplay_cdff.products.product import (
     EVERYTHING,
@@ -105,10 +105,10 @@ class PartWriter:
         text = product.text().encode()
         record = TEXT_HEAD.pack(0, 1, 0, len(text) + 1) + text + b"\0"
         whole = [*messages, ProductMessage(RECORDS, TEXT, record)]
-        batch = Messages(
+        batch = MergedBlock(
             channel=np.array([self._channel(each) for each in whole]),
             stamp_ns=np.full(len(whole), product.stamp_ns, np.int64),
-            payloads=PiecePayloads([each.data for each in whole]),
+            block=MessageBlock.of_messages([each.data for each in whole]),
         )
         block, offsets = self._storage.write_chunk(batch)
         self._contents.add(batch)

@@ -18,7 +18,7 @@ from fieldplay.bags.compression import Compression
 from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter, Split, StorageName
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import Messages, PiecePayloads
+from fieldplay.streams.message_block import MergedBlock, MessageBlock
 from ros2cli.bags.opening import bag_node, told
 from ros2cli.interfaces import full_definition
 from ros2cli.names import find_interface, shown
@@ -76,13 +76,13 @@ class _Batch:
     data: list[bytes] = field(default_factory=list)
     size: int = 0
 
-    def messages(self) -> Messages:
+    def messages(self) -> MergedBlock:
         """In the order of time, which a simulated clock may have turned back."""
         order = np.argsort(self.stamp_ns, kind="stable")
-        return Messages(
+        return MergedBlock(
             channel=np.array(self.channel)[order],
             stamp_ns=np.array(self.stamp_ns, np.int64)[order],
-            payloads=PiecePayloads([self.data[row] for row in order]),
+            block=MessageBlock.of_messages([self.data[row] for row in order]),
         )
 
 

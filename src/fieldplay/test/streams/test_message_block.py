@@ -7,21 +7,19 @@ from hypothesis import strategies as st
 
 from fieldplay.core.errors import BagError
 from fieldplay.streams.message_block import (
-    Messages,
-    Payloads,
-    PiecePayloads,
-    RowPayloads,
+    MergedBlock,
+    MessageBlock,
     merge_messages,
     messages_of_channel,
 )
 
 
-def copy_with_gaps(payloads: Payloads, gap: int = 3) -> list[bytes]:
-    """The payloads as they stand in a buffer with gaps, which must stay untouched."""
-    ends = np.cumsum(payloads.size + gap)
-    starts = ends - payloads.size
+def copy_with_gaps(block: MessageBlock, gap: int = 3) -> list[bytes]:
+    """The block as they stand in a buffer with gaps, which must stay untouched."""
+    ends = np.cumsum(block.size + gap)
+    starts = ends - block.size
     target = np.full(int(ends[-1]) + gap if len(ends) else gap, 0xEE, np.uint8)
-    payloads.copy_to(target, starts)
+    block.copy_to(target, starts)
     messages = [target[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
     for start, end in zip(starts, ends, strict=True):
         target[start:end] = 0xEE
@@ -32,13 +30,13 @@ def copy_with_gaps(payloads: Payloads, gap: int = 3) -> list[bytes]:
 @pytest.mark.parametrize("width", [0, 1, 31, 324])
 def test_rows_are_copied_to_offsets(width: int) -> None:
     rows = np.random.default_rng(0).integers(0, 255, (50, width), np.uint8)
-    assert copy_with_gaps(RowPayloads(rows)) == [row.tobytes() for row in rows]
+    assert copy_with_gaps(MessageBlock.of_rows(rows)) == [row.tobytes() for row in rows]
 
 
 def test_non_contiguous_rows_are_copied_to_offsets() -> None:
     rows = np.arange(600).astype(np.uint8).reshape(10, 60)
     for view in (rows[::2], rows[:, 3:50], rows[:, ::2], rows[::-1, ::-1], rows.T):
-        assert copy_with_gaps(RowPayloads(view)) == [row.tobytes() for row in view]
+        assert copy_with_gaps(MessageBlock.of_rows(view)) == [row.tobytes() for row in view]
 
 
 def test_chunks_of_any_type_are_joined() -> None:
@@ -46,8 +44,8 @@ def test_chunks_of_any_type_are_joined() -> None:
     pixels = np.arange(12, dtype=np.uint16).reshape(3, 4)
     messages = [b"abc", (b"head", bytearray(b"er"), pixels.T, table), (), (memoryview(b"xyz")[::1], b""), pixels[:0]]
     expected = [b"abc", b"header" + pixels.T.tobytes() + table.tobytes(), b"", b"xyz", b""]
-    assert copy_with_gaps(PiecePayloads(messages)) == expected
-    assert PiecePayloads(messages).size.tolist() == [len(message) for message in expected]
+    assert copy_with_gaps(MessageBlock.of_messages(messages)) == expected
+    assert MessageBlock.of_messages(messages).size.tolist() == [len(message) for message in expected]
 
 
 batches = st.lists(
@@ -64,10 +62,10 @@ batches = st.lists(
 )
 
 
-def payloads_of(messages: list[bytes]) -> Payloads:
+def payloads_of(messages: list[bytes]) -> MessageBlock:
     if len({len(message) for message in messages}) == 1:
-        return RowPayloads(np.frombuffer(b"".join(messages), np.uint8).reshape(len(messages), -1))
-    return PiecePayloads(messages)
+        return MessageBlock.of_rows(np.frombuffer(b"".join(messages), np.uint8).reshape(len(messages), -1))
+    return MessageBlock.of_messages(messages)
 
 
 @given(batches, st.data())
@@ -93,7 +91,7 @@ def test_merged_batches_are_ordered_by_time_then_batch(
     for part, requested in ((whole, expected), (whole.part(start, stop), expected[start:stop])):
         assert part.stamp_ns.tolist() == [entry[0] for entry in requested]
         assert part.channel.tolist() == [entry[1] for entry in requested]
-        assert copy_with_gaps(part.payloads) == [entry[3] for entry in requested]
+        assert copy_with_gaps(part.block) == [entry[3] for entry in requested]
 
 
 @pytest.mark.parametrize(
@@ -102,17 +100,17 @@ def test_merged_batches_are_ordered_by_time_then_batch(
 )
 def test_unwritable_batches_are_refused(stamps: list[int], complaint: str) -> None:
     with pytest.raises(BagError, match=complaint):
-        Messages(channel=np.ones(2, int), stamp_ns=np.array(stamps), payloads=PiecePayloads([b"a", b"b"]))
+        MergedBlock(channel=np.ones(2, int), stamp_ns=np.array(stamps), block=MessageBlock.of_messages([b"a", b"b"]))
 
 
 def test_non_integer_times_and_channels_are_refused() -> None:
-    one, rows = np.ones(1, np.int64), RowPayloads(np.zeros((1, 4), np.uint8))
+    one, rows = np.ones(1, np.int64), MessageBlock.of_rows(np.zeros((1, 4), np.uint8))
     for channel, stamp_ns in ((one, one / 2), (one * 1.0, one), (one, one.astype(np.uint64))):
         with pytest.raises(BagError, match="stamps are int64, channels integers"):
-            Messages(channel=channel, stamp_ns=stamp_ns, payloads=rows)
+            MergedBlock(channel=channel, stamp_ns=stamp_ns, block=rows)
 
 
 def test_rows_of_wrong_shape_or_type_are_refused() -> None:
     for rows in (np.zeros(4, np.uint8), np.zeros((4, 4), np.float32)):
         with pytest.raises(BagError, match="uint8 of shape"):
-            RowPayloads(rows)
+            MessageBlock.of_rows(rows)
