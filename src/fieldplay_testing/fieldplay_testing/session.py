@@ -29,7 +29,7 @@ REPORTED = pytest.StashKey[bool]()
 # What an environment may lack, and the imports of a test file that need it.
 OPTIONAL = {
     "rclpy": re.compile(
-        r"^(?:import|from) (?:rclpy|\w+_(?:msgs|interfaces)|ament_index_python|launch\w*|tf2_ros|message_filters|"
+        r"^(?:import|from) (?:rclpy|\w+_(?:msgs|interfaces)|ament_index_python|launch\w*|tf2_ros|"
         r"campaigns\.day|fieldplay_(?:bringup|ros)|\w+(?:\.\w+)*\.nodes|"
         r"support\.launch\w*)\b",
         re.MULTILINE,

@@ -1,1 +1,0 @@
-"""ROS launch tests as items of pytest."""

@@ -1,1 +1,0 @@
-"""Stand-in for upstream's tf2_tools: view_frames."""
