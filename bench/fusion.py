@@ -23,9 +23,9 @@ from convert import scratch
 from fieldplay.cli.main import main as main_of_fieldplay
 from fieldplay_cdff.pipeline import Configuration, pipelines
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.graph import graph_of
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 from fieldplay_samples.world.terrain import GroundWithBox
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.sherpatt.scenario import truth_of
 
 NAME = "Reconstruction3D"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fieldplay.geometry.transforms import vector_from_rotation
-from fieldplay_cdff.pipeline.run import load_pipeline
+from fieldplay_cdff.pipeline.pipeline_run import load_pipeline
 from fieldplay_cdff.steps.values import Cloud
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))

@@ -21,7 +21,7 @@ from fieldplay.cli.main import main as main_of_fieldplay
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.offline.elevation import frame_t_root
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 LENGTHS_M = (5.0, 10.0, 20.0)
 SAMPLES: dict[str, dict[str, Any]] = {

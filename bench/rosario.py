@@ -16,7 +16,7 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 START_S = 1514557578
 IMU_HZ, FIX_HZ = 140, 5

@@ -28,10 +28,10 @@ from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.map_files import load_map
 from fieldplay_cdff.steps.rigid import rigid_fit, transform_points
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import make_scenario
-from fieldplay_samples.writers.tables import NS_PER_S
+from fieldplay_samples.writers.text_tables import NS_PER_S
 
 FALSE_M = 0.1
 FEW = {"color_every": 1000, "lidar_columns": 90}

@@ -14,10 +14,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay.projection.cameras import camera_from_numbers as model_of
+from fieldplay.projection.camera_model import camera_from_numbers as model_of
 from fieldplay_cdff.pipeline import Configuration
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.graph import graph_of
+from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Frame
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth, render

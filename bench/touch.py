@@ -14,10 +14,15 @@ import numpy as np
 
 import fieldplay
 from fieldplay_cdff.io.outputs import OutTopics
-from fieldplay_cdff.offline.run import FusionPart, FusionRun, bindings, reader_of
+from fieldplay_cdff.offline.offline_run import (
+    FusionPart,
+    FusionRun,
+    bindings,
+    reader_of,
+)
 from fieldplay_cdff.pipeline import load_pipeline, settings_of_arguments
-from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
-from fieldplay_samples.writers.ida.readings import TRUTH, below_ground_m
+from fieldplay_samples.write_sample import SampleOptions, usual_seconds, write_sample
+from fieldplay_samples.writers.ida.motion_table import TRUTH, below_ground_m
 
 DFPC, GENERAL = "HapticScanningInArmBase", "forceMeshGenerator.GeneralParameters"
 CASES = [(40, 0.5), (40, 1.0), (40, 2.0), (40, 4.0), (0, 0.5)]

@@ -7,9 +7,9 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.resources import config_folders
-from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.description_checks import check_description
+from fieldplay_cdff.descriptors.description_reader import description_of_text
 from fieldplay_cdff.descriptors.model import known_catalogue
-from fieldplay_cdff.descriptors.reader import description_of_text
 
 BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
 NAMES = ("ElevationMapping", "HapticScanning", "MapLocalisation")  # small ones: PyYAML is slow

@@ -13,7 +13,7 @@ from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import BYTES, EXTREMES, INTEGERS, LARGEST, changed
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay_cdff.logs.log import Log
-from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.log_streams import LogStream
 
 COUNT, START_US, STEP_US, LATE_US = 6, 1_543_311_000_000_000, 100_000, 250
 STATES, NUMBERS, SCANS = "/mcs.state_out", "/mcs.distance", "/laser.scans"

@@ -13,9 +13,9 @@ from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, XML_PARTS, changed, with_parts
 from campaigns.tables import PLAUSIBLE_NS
 from fieldplay.core.errors import ArchiveError, Defect, UserError
-from fieldplay.datasets.ida.clock import clock_from_rows
-from fieldplay.datasets.ida.motion import LARGEST, MotionFormat, MotionSpec
-from fieldplay.datasets.ida.products import Product, name_from_file
+from fieldplay.datasets.ida.ida_products import Product, name_from_file
+from fieldplay.datasets.ida.lander_clock import clock_from_rows
+from fieldplay.datasets.ida.motion_rows import LARGEST, MotionFormat, MotionSpec
 from fieldplay.io.pds4 import label_from_xml
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Table

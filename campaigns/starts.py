@@ -24,7 +24,7 @@ from threading import Lock
 from ament_index_python.packages import get_package_prefix
 
 from campaigns.frame import say
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 AT_ONCE = 3
 MARK = "FIELDPLAY_STARTED_AS"  # in the environment of all that a start has started

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_testing.tiny_ameds import IMAGES_PER_CAMERA, TinyAmeds
 from support.browser import BROWSERS, MISSING, Browser
 from support.sampled import Sampled, sampled

@@ -50,7 +50,7 @@ ROS_FILES = (
     "/nodes/",
     "/fieldplay_ros/",
     "fieldplay_bringup/describe.py",
-    "fieldplay_bringup/fusion.py",
+    "fieldplay_bringup/fusion_launch.py",
     "fieldplay_bringup/demo/topic_recorder.py",
     "fieldplay_bringup/demo/steps.py",
     "fieldplay_bringup/demo/__main__.py",

@@ -12,7 +12,7 @@ from fieldplay.messages import records
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import roots_of_feeds
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from support.tiny_rosario import TinyRosario
 

@@ -15,7 +15,7 @@ setup(
     package_data={NAME: ["py.typed", "descriptors/*.yaml", "steps/*.yaml", "datasets/*/*.yaml"]},
     entry_points={
         "fieldplay.commands": ["cdff = fieldplay_cdff.cli:COMMANDS"],
-        "fieldplay.lists": ["cdff = fieldplay_cdff.cli.listed:lines"],
+        "fieldplay.lists": ["cdff = fieldplay_cdff.cli.pipeline_list:lines"],
         "fieldplay.datasets": ["sherpatt = fieldplay_cdff.datasets.sherpatt"],
     },
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest

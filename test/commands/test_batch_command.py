@@ -22,8 +22,8 @@ import pytest
 from distributed import Client, LocalCluster
 from distributed.scheduler import KilledWorker
 
-from fieldplay.benchmark.batch import jobs as cluster
-from fieldplay.benchmark.batch.jobs import (
+from fieldplay.benchmark.batch import batch_jobs as cluster
+from fieldplay.benchmark.batch.batch_jobs import (
     ClusterConfig,
     Job,
     connect,
@@ -35,7 +35,7 @@ from fieldplay.benchmark.batch.jobs import (
     run_job,
     steps_of,
 )
-from fieldplay.cli import batch as command
+from fieldplay.cli import batch_command as command
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
 from fieldplay.core.resources import own_version

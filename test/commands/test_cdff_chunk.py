@@ -9,7 +9,15 @@ import msgpack
 import pytest
 
 from fieldplay_cdff.tools import cuts
-from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, read_log, runner, states, write_log
+from fieldplay_testing.reference_logs import (
+    START_US,
+    Run,
+    numbered_stream,
+    read_log,
+    runner,
+    states,
+    write_log,
+)
 
 FLAT = {
     "/a.x/time/microseconds": [START_US, START_US + 1000, START_US + 2000],

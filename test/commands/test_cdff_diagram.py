@@ -8,7 +8,15 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2, Run, runner, states, write_log
+from fieldplay_testing.reference_logs import (
+    DFN,
+    FORM_1,
+    FORM_2,
+    Run,
+    runner,
+    states,
+    write_log,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 GREEN, RED = (0x2F, 0x85, 0x5A), (0xC8, 0x1E, 0x1E)

@@ -12,7 +12,14 @@ import pytest
 
 from fieldplay.export import table_file
 from fieldplay_cdff.tools import sample_text
-from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, runner, states, write_log
+from fieldplay_testing.reference_logs import (
+    START_US,
+    Run,
+    numbered_stream,
+    runner,
+    states,
+    write_log,
+)
 
 JOINTS = [
     (

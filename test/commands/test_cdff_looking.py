@@ -10,7 +10,14 @@ import msgpack
 import pytest
 
 from fieldplay_cdff.logs.index import file_index as index_cache
-from fieldplay_testing.cdff_by_hand import START_US, Run, numbered_stream, runner, states, write_log
+from fieldplay_testing.reference_logs import (
+    START_US,
+    Run,
+    numbered_stream,
+    runner,
+    states,
+    write_log,
+)
 
 
 @pytest.fixture

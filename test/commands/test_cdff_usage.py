@@ -7,7 +7,13 @@ import msgpack
 import pytest
 
 from fieldplay_testing import tiny_sherpatt as tiny
-from fieldplay_testing.cdff_by_hand import FORM_2, Run, runner, states, write_log
+from fieldplay_testing.reference_logs import (
+    FORM_2,
+    Run,
+    runner,
+    states,
+    write_log,
+)
 
 NOWHERE = Path("/proc/self")  # nobody can write there, not even root
 

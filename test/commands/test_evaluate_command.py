@@ -20,7 +20,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import drift_trajectory, transforms, wander
+from fieldplay_testing.reference_trajectories import drift_trajectory, transforms, wander
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
 from support.tiny_rosario import TinyRosario

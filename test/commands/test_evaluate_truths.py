@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay.cli.evaluation import TUM_NAMES
+from fieldplay.cli.evaluate_command import TUM_NAMES
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.registry import datasets_deriving, truth_max_std_of
@@ -22,7 +22,7 @@ from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
 from fieldplay.trajectories.time_offset import find_time_offset
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
-from fieldplay_testing.walks import headings, transforms
+from fieldplay_testing.reference_trajectories import headings, transforms
 from support.sampled import Sampled
 
 BEGIN_NS = 1_656_928_800_123_456_789

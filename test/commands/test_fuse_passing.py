@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation, vector_from_rotation
-from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
+from fieldplay_samples.write_sample import SampleOptions, usual_seconds, write_sample
 
 RATE_HZ, WIDTH, FOCAL, CENTRE, EDGE_PX = 1.5, 1032, 867.356, 516.0, 20.0
 SETTINGS: dict[str, Any] = {

@@ -12,7 +12,7 @@ import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.geometry.transforms import rotation_from_quaternion, vector_from_rotation
 from fieldplay_cdff.steps.cad_model import read_body
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 Array = NDArray[np.float64]
 PICTURES = 6

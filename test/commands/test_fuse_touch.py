@@ -10,8 +10,8 @@ from fieldplay.cli.main import main
 from fieldplay.geometry.transforms import rotation_from_vector, transform_from_rotation
 from fieldplay_cdff.pipeline import load_pipeline
 from fieldplay_cdff.steps.values import Wrench
-from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_samples.writers.ida.readings import below_ground_m
+from fieldplay_samples.write_sample import SampleOptions, write_sample
+from fieldplay_samples.writers.ida.motion_table import below_ground_m
 
 TARE = "forceMeshGenerator.GeneralParameters.TareSamples"
 

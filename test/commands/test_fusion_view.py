@@ -4,7 +4,7 @@ from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.orchestration.orchestration import plan_file, plan_of_file
 from fieldplay_cdff.pipeline import Configuration
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.graph import graph_of
+from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 from support.robot_models import displays_of_topics, view_of
 
 SENT = {"stereo/left/image_raw": "Image", "stereo/right/image_raw": "Image"}

@@ -7,7 +7,7 @@ import pytest
 
 from fieldplay.cli.main import main
 from fieldplay_cdff.pipeline import pipelines
-from fieldplay_samples.sample import datasets, settings_of
+from fieldplay_samples.write_sample import datasets, settings_of
 
 ROOT = Path(__file__).parents[2]
 TOLD = (ROOT / "docs" / "fusion.md").read_text("utf-8")

@@ -18,7 +18,7 @@ from fieldplay.messages.rectification import Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check
-from fieldplay_cdff.offline.run import camera_info_topic
+from fieldplay_cdff.offline.offline_run import camera_info_topic
 from support import tiny_rosario as tiny
 from support.archive_messages import Messages, messages_of, xyzw
 from support.bag_messages import messages_of_bag

@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.benchmark.batch.results import page_of
+from fieldplay.benchmark.batch.batch_results import page_of
 from fieldplay.cli.main import main
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+    write_bag,
+)
 from support.browser import (
     DESK,
     PHONE,

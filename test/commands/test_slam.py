@@ -14,16 +14,21 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 import fieldplay
-from fieldplay.benchmark.batch.jobs import (
+from fieldplay.benchmark.batch.batch_jobs import (
     jobs_of,
     previous_outcome,
     run_job,
     steps_of,
 )
-from fieldplay.benchmark.batch.results import write_results
+from fieldplay.benchmark.batch.batch_results import write_results
 from fieldplay.benchmark.slam.methods import fill_template, load_method, method_files
-from fieldplay.benchmark.slam.run import environment_of, is_ready, methods_folder, prepare_environment
-from fieldplay.benchmark.slam.sensors import (
+from fieldplay.benchmark.slam.slam_run import (
+    environment_of,
+    is_ready,
+    methods_folder,
+    prepare_environment,
+)
+from fieldplay.benchmark.slam.slam_sensors import (
     Known,
     frames_of,
     sensors_of,
@@ -34,9 +39,16 @@ from fieldplay.core.errors import UserError
 from fieldplay.core.resources import own_version
 from fieldplay.recording.archive_data import open_archive_data
 from fieldplay.trajectories.trajectory import Trajectory, tum_lines
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
-from fieldplay_testing.walks import headings
-from fieldplay_testing.walks import transforms as poses_of
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+    write_bag,
+)
+from fieldplay_testing.reference_trajectories import headings
+from fieldplay_testing.reference_trajectories import transforms as poses_of
 from support.tiny_rosario import START, TinyRosario
 
 SCANS, SCAN_NS, POINTS = 30, 10**8, 3000

@@ -15,7 +15,14 @@ from fieldplay.streams import image_topics
 from fieldplay.topics.selection import Selection
 from fieldplay.view.rerun_stream import Recording
 from fieldplay_testing import tiny_ameds, tiny_sherpatt
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+    write_bag,
+)
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from support.archive_messages import messages_of
 from support.rerun_recordings import (

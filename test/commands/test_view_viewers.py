@@ -22,7 +22,7 @@ from fieldplay.cli.main import main
 from fieldplay.view import viewer
 from fieldplay.view.show import LiveMessage, LiveShow, ReceiveQueue
 from fieldplay_ros.view_listener import listening
-from fieldplay_testing.messages_by_hand import (
+from fieldplay_testing.reference_messages import (
     START_NS,
     make,
     serialize,

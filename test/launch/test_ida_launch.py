@@ -13,7 +13,7 @@ import pytest
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched

@@ -24,7 +24,7 @@ from fieldplay.cli.main import main
 from fieldplay_cdff.orchestration.orchestration import plan_file
 from fieldplay_cdff.products.product import ProductQuery
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 Array = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """A pipeline of fusion, on an archive of a dataset or on live topics. Arguments: ros2 launch ... --show-args."""
 
-from fieldplay_bringup.fusion import describe_fusion
+from fieldplay_bringup.fusion_launch import describe_fusion
 from launch import LaunchDescription
 
 

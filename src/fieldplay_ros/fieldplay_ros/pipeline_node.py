@@ -34,8 +34,8 @@ from fieldplay_cdff.pipeline import (
     settings_of_arguments,
 )
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.graph import RunnableGraph, graph_of
 from fieldplay_cdff.pipeline.inputs import LiveQueue, SyncedInputs
+from fieldplay_cdff.pipeline.pipeline_graph import RunnableGraph, graph_of
 from fieldplay_cdff.products.product import StoreError
 from fieldplay_cdff.products.product_recorder import ProductKeeper
 from fieldplay_cdff.products.store import ProductStore

@@ -13,7 +13,7 @@ from tf2_msgs.msg import TFMessage
 from fieldplay.kinematics.insight_arm import JOINTS, pose_of_tool
 from fieldplay.kinematics.insight_arm_computation import FRAMES, lander_model_from_settings
 from fieldplay_ros.computation_programs import lander_arm_tcp
-from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.insight_arm_settings import arm_settings
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -21,7 +21,12 @@ from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation, Runni
 from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.fusion_programs import odometry_evaluation
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
-from fieldplay_testing.walks import Array, drift_trajectory, transforms, wander
+from fieldplay_testing.reference_trajectories import (
+    Array,
+    drift_trajectory,
+    transforms,
+    wander,
+)
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9

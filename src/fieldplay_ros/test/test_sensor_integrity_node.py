@@ -13,7 +13,7 @@ from std_msgs.msg import Float32
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.dust.classify import filter_ranges, integrity_from_scans
-from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
+from fieldplay.dust.radar_returns import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay.dust.scans import IntegritySettings, Scans, scans_from_messages
 from fieldplay.dust.sensor_integrity import SensorIntegrity
 from fieldplay.geometry.transforms import quaternion_from_rotation

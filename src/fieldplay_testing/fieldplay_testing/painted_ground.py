@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from fieldplay.geometry.transforms import inverse_from_transform
-from fieldplay.projection.cameras import CameraModel
+from fieldplay.projection.camera_model import CameraModel
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.slam import AmongKeyframes
 from fieldplay_cdff.steps.values import (

@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
-from fieldplay.datasets.acfr.sets import sets_of
+from fieldplay.datasets.acfr.report_sets import sets_of
 from fieldplay.datasets.registry import detect_spec, open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay_testing.tiny_ameds import TinyAmeds

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.datasets.acfr.cameras import camera_from_matlab
+from fieldplay.datasets.acfr.acfr_cameras import camera_from_matlab
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io.bmp import pixels_from_bmp
 from fieldplay.topics.selection import Selection

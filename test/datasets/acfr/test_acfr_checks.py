@@ -8,7 +8,7 @@ import pytest
 import yaml
 from scipy.spatial.transform import Rotation
 
-from fieldplay.datasets.acfr.sets import (
+from fieldplay.datasets.acfr.report_sets import (
     KnownSet,
     set_at,
     set_of_name,

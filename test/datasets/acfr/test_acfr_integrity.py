@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.cli.main import main
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from support.bag_messages import messages_of_bag
 from support.sampled import Sampled, sampled
 

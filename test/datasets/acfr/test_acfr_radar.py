@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
-from fieldplay.datasets.acfr.radar import RangeEquation, metres, peak_bins
+from fieldplay.datasets.acfr.acfr_radar import RangeEquation, metres, peak_bins
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io.table import BLOCK_SIZE
 from fieldplay.topics.selection import Selection

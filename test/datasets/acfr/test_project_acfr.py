@@ -14,7 +14,7 @@ from fieldplay.datasets.registry import dataset_files, open_dataset
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import transform_from_published
 from fieldplay.projection.projection import ProjectionRequest, ProjectionResult, project
-from fieldplay.projection.sensors import SCAN
+from fieldplay.projection.sensor_names import SCAN
 from support.tiny_acfr import TinyAcfr
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.projection.projection import ProjectionRequest, ProjectionResult, project
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from support.sampled import alone
 
 # The static scene of the report from the laser: range in m, bearing in degrees, + to the right; the left frame pole

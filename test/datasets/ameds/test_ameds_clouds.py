@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.ameds.clouds import check_cloud_stamp
+from fieldplay.datasets.ameds.ameds_clouds import check_cloud_stamp
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check

@@ -12,7 +12,7 @@ from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check, check_settings
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from support.archive_messages import messages_of
 
 EAST_M, NORTH_M, ALTITUDE_M = 500588.681, 4175138.623, 2639.838  # of the lander in UTM zone 33

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay.datasets.registry import detect_spec, open_dataset
 from fieldplay.topics import topic_checks as checking
 from fieldplay.topics.selection import Selection
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from support import tiny_ida as tiny
 from support.ida_messages import (
     Messages,

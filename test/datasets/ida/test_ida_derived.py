@@ -22,8 +22,8 @@ from fieldplay.streams.stream import Stream
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check_settings
-from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.messages_by_hand import messages_of_span
+from fieldplay_samples.write_sample import SampleOptions, write_sample
+from fieldplay_testing.reference_messages import messages_of_span
 from support.written import derived_messages, numbers
 
 POSES = ("tcp", "tcp_pot", "tcp_deflected", "tcp_error")

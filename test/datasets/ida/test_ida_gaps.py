@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ament_index_python.packages import get_package_prefix
 
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 
 PATIENCE_S = 60.0
 PLAYER = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"

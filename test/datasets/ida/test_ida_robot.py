@@ -18,7 +18,7 @@ from fieldplay.kinematics.insight_arm_computation import (
     lander_model_from_settings,
     parents_of_frames,
 )
-from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.insight_arm_settings import arm_settings
 from support.robot_models import (
     displays_of_topics,
     offered_qos,

@@ -10,12 +10,12 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.main import main
 from fieldplay.datasets.ida.calibration import sets_of_lines
-from fieldplay.datasets.ida.products import name_from_file, reading_ns
+from fieldplay.datasets.ida.ida_products import name_from_file, reading_ns
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io.key_values import lines_of_text, plain_key
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.messages_by_hand import messages_of_span
+from fieldplay_testing.reference_messages import messages_of_span
 from support import tiny_ida as tiny
 from support.ida_messages import (
     Messages,

@@ -19,8 +19,8 @@ from scipy.spatial.transform import Rotation
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check
-from fieldplay_samples.sample import SampleOptions
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_samples.writers.rosario import settings
 from fieldplay_samples.writers.rosario.scenario import make_scenario, make_world
 from support.bag_messages import messages_of_bag

@@ -12,7 +12,7 @@ from evo.core.trajectory import PoseTrajectory3D
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from support.bag_messages import messages_of_bag
 from support.sampled import Sampled, sampled
 

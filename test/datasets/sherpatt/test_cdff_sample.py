@@ -11,8 +11,8 @@ import msgpack
 import polars as pl
 import pytest
 
-from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.cdff_by_hand import Run, read_log, runner
+from fieldplay_samples.write_sample import SampleOptions, write_sample
+from fieldplay_testing.reference_logs import Run, read_log, runner
 
 TINY: dict[str, Any] = {"image_rate_hz": 4.0, "image_shrink": 24, "lidar_columns": 45}
 ODOMETRY = "/mcs_sensor_processing.rigid_body_state_out"

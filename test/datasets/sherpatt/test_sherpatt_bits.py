@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from fieldplay_testing import tiny_sherpatt as tiny
-from fieldplay_testing.cdff_by_hand import Run, runner
 from fieldplay_testing.packed_by_asn1tools import BUFFERS, pack_sample
+from fieldplay_testing.reference_logs import Run, runner
 from support.sherpatt_messages import (
     defects_of,
     messages_of,

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.topic_checks import check_settings
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from support.bag_messages import messages_of_bag
 from support.sampled import Sampled, sampled
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.registry import detect_spec
 from fieldplay.topics.selection import Selection
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from support.sampled import Sampled, sampled
 from support.sherpatt_messages import (
     Messages,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dust.radar import (
+from fieldplay.dust.radar_returns import (
     Mounting,
     RadarCoverage,
     RadarViews,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import UserError
 from fieldplay.dust.classify import AirReport, IntegrityState, filter_ranges, integrity_from_scans
-from fieldplay.dust.radar import (
+from fieldplay.dust.radar_returns import (
     Mounting,
     mounting_from_base,
     no_views,

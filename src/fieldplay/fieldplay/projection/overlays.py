@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.messages.image_pixels import colour_map
-from fieldplay.projection.cameras import Projection
+from fieldplay.projection.camera_model import Projection
 
 Image = TypeVar("Image")
 Scan = TypeVar("Scan")

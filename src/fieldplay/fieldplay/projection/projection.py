@@ -19,14 +19,14 @@ from fieldplay.messages import records
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.projection.cameras import (
+from fieldplay.projection.camera_model import (
     CameraModel,
     Projection,
     camera_from_numbers,
     camera_of_size,
     projection_from_points,
 )
-from fieldplay.projection.motion import (
+from fieldplay.projection.frame_motion import (
     AUTO,
     SensorMotion,
     frames_about,
@@ -35,7 +35,7 @@ from fieldplay.projection.motion import (
     transform_at,
 )
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
-from fieldplay.projection.sensors import (
+from fieldplay.projection.sensor_names import (
     SCAN,
     Sensor,
     camera_of_name,

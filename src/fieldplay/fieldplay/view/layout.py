@@ -17,7 +17,7 @@ from fieldplay.geometry.transforms import quaternion_from_rotation, rotation_fro
 from fieldplay.geometry.urdf_model import model_from_text
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD
-from fieldplay.report.panels.signals import QUANTITIES
+from fieldplay.report.panels.signal_panel import QUANTITIES
 from fieldplay.streams.image_topics import COMPRESSED, RAW
 from fieldplay.view.rerun_stream import DEFECTS, TIMELINE, FrameTree
 

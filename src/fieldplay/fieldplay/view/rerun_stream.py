@@ -21,7 +21,12 @@ from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
 from fieldplay.projection.points import points_from_scan
 from fieldplay.recording.record_source import LARGEST, MIN_QUATERNION, STATIC, RecordBatch
-from fieldplay.report.panels.signals import QUANTITIES, TWIST, UNITS, Quantity
+from fieldplay.report.panels.signal_panel import (
+    QUANTITIES,
+    TWIST,
+    UNITS,
+    Quantity,
+)
 from fieldplay.streams.image_topics import CAMERA_INFO, CAMERA_INFO_RECT
 
 KINDS = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png"}  # by the first two bytes of a file

@@ -29,7 +29,13 @@ from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
 from fieldplay.streams.message_block import MessageBlock, merge_messages, messages_of_channel
-from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    STORE,
+    make,
+    serialize,
+    stamped_message,
+)
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
 MessagesByTopic = dict[str, list[tuple[int, bytes]]]

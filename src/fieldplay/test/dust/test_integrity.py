@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fieldplay.dust.classify import Integrity, filter_ranges, integrity_from_scans
-from fieldplay.dust.radar import (
+from fieldplay.dust.radar_returns import (
     RadarViews,
     mounting_from_base,
     nearest_from_returns,

@@ -5,7 +5,7 @@ import pytest
 
 from fieldplay.dust.classify import NO_HISTORY as UNKNOWN
 from fieldplay.dust.classify import STEADY, UNSTEADY, air_verdict, is_recurrent, steadiness, update_rates
-from fieldplay.dust.radar import (
+from fieldplay.dust.radar_returns import (
     BINS,
     RadarViews,
     mounting_from_base,

@@ -10,7 +10,7 @@ from fieldplay.kinematics.joint_transforms import (
     angles_from_readings,
 )
 from fieldplay.kinematics.rotor_temperature import rotor_from_settings, rotor_temperatures
-from fieldplay_testing.lander_arm_settings import arm_description
+from fieldplay_testing.insight_arm_settings import arm_description
 
 CONSTANTS = arm_description()["constants"]
 ROTOR = rotor_from_settings(CONSTANTS["rotor"])

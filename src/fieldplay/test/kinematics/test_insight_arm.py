@@ -20,7 +20,7 @@ from fieldplay.kinematics.insight_arm import (
     resolve_settings,
     tool_position_from_joints,
 )
-from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.insight_arm_settings import arm_settings
 
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))
 EXACT = lander_arm_from_settings(arm_settings(alpha_rad=[np.pi / 2, 0, 0, np.pi / 2]))

@@ -18,7 +18,7 @@ from fieldplay.kinematics.insight_arm_computation import (
     parents_of_frames,
     tcp_from_joints,
 )
-from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.insight_arm_settings import arm_settings
 
 MODEL = lander_model_from_settings(arm_settings(dh_set="naif"))
 ANGLES = np.random.default_rng(6).uniform(-2, 2, (40, 4))

@@ -21,7 +21,7 @@ from fieldplay.kinematics.insight_arm import (
     tool_pose,
 )
 from fieldplay.kinematics.insight_arm_computation import bent_tcp_from_joints, lander_model_from_settings
-from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.insight_arm_settings import arm_settings
 
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))
 PARTS = lander_model_from_settings(arm_settings(dh_set="naif")).unstowed

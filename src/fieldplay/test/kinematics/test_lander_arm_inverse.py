@@ -14,7 +14,7 @@ from fieldplay.kinematics.insight_arm import (
     tool_position_from_joints,
     within_limits,
 )
-from fieldplay_testing.lander_arm_settings import arm_description, arm_settings
+from fieldplay_testing.insight_arm_settings import arm_description, arm_settings
 
 ARM = lander_arm_from_settings(arm_settings())
 LIMITS = arm_description()["constants"]["arm_limits"]

@@ -15,7 +15,7 @@ from fieldplay.messages.record_decoder import CLOUD, RecordDecoder
 from fieldplay.messages.records import Record, _shapes
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.topic_stream import messages_of_record
-from fieldplay_testing.messages_by_hand import block_messages
+from fieldplay_testing.reference_messages import block_messages
 
 ROWS = 5
 STAMPS = 1_700_000_000_123_456_789 + np.arange(ROWS) * 50_000_000

@@ -12,7 +12,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.cdr_layout import MessageKind, layout_of_message
 from fieldplay.messages.message_batches import Part
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
-from fieldplay_testing.messages_by_hand import (
+from fieldplay_testing.reference_messages import (
     START_NS,
     STORE,
     make,

@@ -12,7 +12,7 @@ from fieldplay.datasets.registry import dataset_files
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Record, Temperature
-from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
+from fieldplay.projection.frame_motion import fixed_frame, motion_of_sensor, transform_at
 from fieldplay.projection.projection import nearest_rows, overlay_parameters
 from fieldplay.streams.stream import Span
 

@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 
 from fieldplay.recording.record_source import RecordingInfo
-from fieldplay.report.page import sections_of
-from fieldplay.report.panels.arms import ArmPanel
-from fieldplay.report.panels.overview import Overview
-from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
+from fieldplay.report.panels.arm_panel import ArmPanel
+from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay.report.report_page import sections_of
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    stamped_message,
+    transform,
+    transforms,
+)
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"

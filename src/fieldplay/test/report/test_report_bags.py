@@ -15,10 +15,17 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.bag_data import BagSource
-from fieldplay.report.page import page_of, read_recording
-from fieldplay.report.panels.overview import Overview
+from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.report_page import page_of, read_recording
 from fieldplay.streams.message_block import MessageBlock, messages_of_channel
-from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialize, stamped_message, write_bag
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    STORE,
+    make,
+    serialize,
+    stamped_message,
+    write_bag,
+)
 
 if sys.version_info >= (3, 14):
     from compression import zstd

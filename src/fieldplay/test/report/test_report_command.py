@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from fieldplay.cli.main import main
-from fieldplay.report.html.page import is_report, write_page
-from fieldplay_testing.messages_by_hand import START_NS, make, write_bag
+from fieldplay.report.html.html_page import is_report, write_page
+from fieldplay_testing.reference_messages import START_NS, make, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
 
 LOADING = ("src", "srcset", "href", "action", "formaction", "data", "poster", "background", "ping")
@@ -208,7 +208,7 @@ def test_interrupt_leaves_no_files(tmp_path: Path) -> None:
     archive = TinyAmeds(tmp_path / "archive", seconds=2)
     archive.write_all()
     script = (
-        "import sys, fieldplay.report.page as building\n"
+        "import sys, fieldplay.report.report_page as building\n"
         "from fieldplay.cli.main import main\n"
         "heard = building.read_recording\n"
         "def slow(source, progress):\n"

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from fieldplay.recording.bag_data import BagSource
-from fieldplay.report.page import page_of
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped_message, transform, transforms, write_bag
+from fieldplay.report.report_page import page_of
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+    write_bag,
+)
 
 SECOND = 10**9
 FIELD = "sensor_msgs/msg/PointField"

@@ -18,7 +18,7 @@ from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import PATH, TopicStream, messages_of_record
 from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
-from fieldplay_testing.messages_by_hand import block_messages, messages_of_span
+from fieldplay_testing.reference_messages import block_messages, messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(

@@ -19,7 +19,12 @@ from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import RunningEvaluation
-from fieldplay_testing.walks import Array, drift_trajectory, transforms, wander
+from fieldplay_testing.reference_trajectories import (
+    Array,
+    drift_trajectory,
+    transforms,
+    wander,
+)
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_543_311_000 * 10**9

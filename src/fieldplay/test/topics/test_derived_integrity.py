@@ -11,7 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.dust.classify import integrity_from_scans
-from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
+from fieldplay.dust.radar_returns import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay.dust.scans import IN_FRONT, ISOLATED, IntegritySettings, scans_from_messages
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.kinematics.computation import FrameNames
@@ -20,7 +20,7 @@ from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
 from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
-from fieldplay_testing.messages_by_hand import block_messages
+from fieldplay_testing.reference_messages import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NUMBERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}

@@ -16,7 +16,7 @@ from fieldplay.kinematics.pose_records import PathLimits
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
-from fieldplay_testing.messages_by_hand import messages_of_span
+from fieldplay_testing.reference_messages import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 URDF = """<robot name="toy">

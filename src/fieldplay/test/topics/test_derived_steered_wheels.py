@@ -9,7 +9,7 @@ from fieldplay.messages import records
 from fieldplay.streams.stream import InMemoryStream
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import DerivedOptions, FedStream, feeds_of_computation
-from fieldplay_testing.messages_by_hand import block_messages
+from fieldplay_testing.reference_messages import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 LENGTHS = {"length_m": 0.402, "width_m": 0.396, "swivel_m": 0.143, "wheel_drop_m": 0.135}

@@ -23,7 +23,7 @@ from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
 from fieldplay.topics.dynamic_tf import live_switches, switches
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.messages_by_hand import block_messages
+from fieldplay_testing.reference_messages import block_messages
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TF, ODOMETRY = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry"

@@ -9,7 +9,13 @@ from fieldplay.core.errors import UsageError
 from fieldplay.evaluation.trajectory_pair import frames_of_word, records_of_poses
 from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    make,
+    stamped_message,
+    transform,
+)
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"

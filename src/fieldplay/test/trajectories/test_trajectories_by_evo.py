@@ -17,7 +17,7 @@ from fieldplay.trajectories.pose_errors import (
     steps_over_frames,
 )
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import drift_trajectory, wander
+from fieldplay_testing.reference_trajectories import drift_trajectory, wander
 
 START_S = 1_543_311_000
 TRUTH = wander(400)

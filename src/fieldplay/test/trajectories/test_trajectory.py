@@ -27,7 +27,13 @@ from fieldplay.trajectories.trajectory import (
     travelled_from_positions,
     tum_lines,
 )
-from fieldplay_testing.walks import Array, drift_trajectory, headings, transforms, wander
+from fieldplay_testing.reference_trajectories import (
+    Array,
+    drift_trajectory,
+    headings,
+    transforms,
+    wander,
+)
 
 SECOND = 1_000_000_000
 STRAIGHT = np.c_[np.arange(2001) * 0.01, np.zeros((2001, 2))]

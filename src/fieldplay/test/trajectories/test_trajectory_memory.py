@@ -12,7 +12,13 @@ from fieldplay.trajectories.odometry_evaluation import (
     RunningEvaluation,
 )
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.walks import Array, drift_trajectory, headings, transforms, wander
+from fieldplay_testing.reference_trajectories import (
+    Array,
+    drift_trajectory,
+    headings,
+    transforms,
+    wander,
+)
 
 SECOND = 1_000_000_000
 TRUTH = wander(2000, step_m=0.01)

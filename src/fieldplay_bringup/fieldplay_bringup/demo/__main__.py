@@ -11,7 +11,7 @@ from pathlib import Path
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.datasets.registry import open_dataset
 from fieldplay_bringup.demo import steps
-from fieldplay_bringup.demo.page import received_text, write_images
+from fieldplay_bringup.demo.demo_page import received_text, write_images
 from fieldplay_bringup.demo.steps import LaunchFailed
 from fieldplay_samples.world.terrain import terrain_named
 

@@ -30,7 +30,7 @@ from fieldplay_bringup.demo.topic_recorder import (
     TopicRecorder,
     listening,
 )
-from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
+from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
 
 EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
 END_S = 15.0

@@ -22,7 +22,7 @@ from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.image_topics import image_message
 from fieldplay.streams.topic_stream import message_bytes
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_cdff.pipeline.graph import PosedBody
+from fieldplay_cdff.pipeline.pipeline_graph import PosedBody
 from fieldplay_cdff.steps.values import (
     Cloud,
     ElevationGrid,

@@ -19,7 +19,7 @@ from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
 from fieldplay.messages.rectification import RECTIFIED, Rectification, array_and_encoding, camera_of_images
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.projection.cameras import CameraModel
+from fieldplay.projection.camera_model import CameraModel
 from fieldplay_cdff.steps.values import (
     Array,
     Cloud,

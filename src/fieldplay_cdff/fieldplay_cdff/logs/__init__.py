@@ -1,19 +1,19 @@
 """Logs of MessagePack as CDFF and Rock write them: streams of samples with their times, read where they lie.
 
-The walk of a sample, from its file into a message:
+From file to message:
 
-1. File: `log_files.py` opens it, packed by zlib or not; `recordings.py` tells by names which files belong together.
+1. File: `log_files.py` opens it, compressed by zlib or not, and tells by names which files belong together.
 2. Index: `index/scan.py` goes through a log once. What it finds is small however long the log is
-   (`index/file_index.py`): of each stream in a file (a part) where its samples begin and between which times they were
-   taken, told block by block. Of large logs this is kept outside of the archive (`index/file_index.py`).
-3. Bytes: `streams.py` is a stream of all files by its rows. `index/blocks.py` finds a row's bytes and time in its block
-   again (`index/times.py`); of a flattened log, whose fields lie apart, `columns/` does.
-4. Sample: `messagepack/` unpacks the bytes; those of packed bits are unpacked once more by `packed_bits/`. What is
-   alike but for its numbers is never unpacked: its rows of bytes are columns already (`msgpack_decode/values.py`).
-5. Record: `types/table.py` has a row for each type of samples: how it is known, and the function that makes records of
-   its samples, whose fields `types/rows.py` finds in all spellings.
-6. Message: `archive_streams/` makes streams of an archive of all that: `topics.py` gives away topics, `times.py` has
-   the order in which rows leave, `records.py` loads the records of a span. What follows is as for every archive.
+   (`index/file_index.py`): for each stream in a file (a part) where its samples start and between which times they were
+   taken, block by block. For large logs this is cached outside of the archive.
+3. Bytes: `log_streams.py` is a stream of all files by its rows. `index/blocks.py` finds the bytes and the time of a
+   row in its block again (`index/sample_times.py`); for a flattened log, whose fields lie apart, `columns/` does.
+4. Sample: `msgpack_decode/` unpacks the bytes; those of packed bits are unpacked once more by `asn1_uper/`. Samples
+   that differ in their numbers alone are never unpacked: their rows of bytes are columns already.
+5. Record: `types/type_table.py` has an entry for each type of samples: how it is recognised, and the function that
+   makes records of its samples, whose fields `types/rows.py` finds in all spellings.
+6. Message: `topics/topic_builder.py` makes streams of an archive from all that; `topics/log_times.py` has the order in
+   which rows are published, `topics/log_records.py` loads the records of a span. What follows is as for every archive.
 
 `log.py` opens all of it: `open_log(path, report)`.
 """

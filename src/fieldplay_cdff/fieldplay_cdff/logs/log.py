@@ -35,8 +35,8 @@ from fieldplay_cdff.logs.index.file_index import (
 )
 from fieldplay_cdff.logs.index.scan import index_of_log, issue_offset
 from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
-from fieldplay_cdff.logs.msgpack_decode.values import DECODE_ERRORS, settings_from_bytes
-from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.msgpack_decode.msgpack_values import DECODE_ERRORS, settings_from_bytes
 from fieldplay_cdff.logs.timed_rows import FilePart
 
 Note = Callable[[str], None]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.columns.samples import own_times
+from fieldplay_cdff.logs.columns.sample_columns import own_times
 from fieldplay_cdff.logs.index.blocks import BlockReader, Read
 from fieldplay_cdff.logs.index.file_index import (
     BLOCK_ROWS,
@@ -17,7 +17,7 @@ from fieldplay_cdff.logs.index.file_index import (
     Table,
     blocks_of,
 )
-from fieldplay_cdff.logs.index.times import numbers_between
+from fieldplay_cdff.logs.index.sample_times import numbers_between
 from fieldplay_cdff.logs.log_files import LogFiles
 
 NANOSECONDS, MICROSECONDS = "ns", "us"

@@ -6,7 +6,7 @@ its steps, `inputs.py` pairs what comes by its stamps, `run.py` runs the steps, 
 
 from fieldplay_cdff.pipeline.chains import PipelineInfo, pipelines
 from fieldplay_cdff.pipeline.configuration import Configuration, configuration_of_file, settings_of_arguments
-from fieldplay_cdff.pipeline.run import (
+from fieldplay_cdff.pipeline.pipeline_run import (
     Failure,
     Pipeline,
     PipelineOutput,

@@ -10,7 +10,8 @@ import yaml
 
 from fieldplay.core.errors import Defect, UsageError, closest_name
 from fieldplay.core.resources import config_folders
-from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.description_checks import check_description
+from fieldplay_cdff.descriptors.description_reader import description_of_file
 from fieldplay_cdff.descriptors.model import (
     DFPC,
     Catalogue,
@@ -23,7 +24,6 @@ from fieldplay_cdff.descriptors.model import (
     known_catalogue,
     with_own,
 )
-from fieldplay_cdff.descriptors.reader import description_of_file
 
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from fieldplay_cdff.pipeline.graph import (
+from fieldplay_cdff.pipeline.pipeline_graph import (
     EACH,
     HOLD,
     PAIR,

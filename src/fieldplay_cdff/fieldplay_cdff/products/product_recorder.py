@@ -19,8 +19,8 @@ from fieldplay.geometry.transforms import (
 from fieldplay.kinematics.computation import TF
 from fieldplay_cdff.descriptors.model import ProductMark
 from fieldplay_cdff.io.outputs import VARIANCE, OutTopics
-from fieldplay_cdff.pipeline.graph import POSES, RunnableGraph
-from fieldplay_cdff.pipeline.run import PipelineOutput
+from fieldplay_cdff.pipeline.pipeline_graph import POSES, RunnableGraph
+from fieldplay_cdff.pipeline.pipeline_run import PipelineOutput
 from fieldplay_cdff.products.product import (
     Extent,
     InputSpan,

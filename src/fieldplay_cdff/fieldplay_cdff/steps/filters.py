@@ -7,7 +7,7 @@ import numpy as np
 
 from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
 from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
-from fieldplay_cdff.descriptors.reader import GENERAL
+from fieldplay_cdff.descriptors.description_reader import GENERAL
 from fieldplay_cdff.steps.neighbours import finite
 from fieldplay_cdff.steps.registration import Icp3D
 from fieldplay_cdff.steps.rigid import transform_of_step, transform_points

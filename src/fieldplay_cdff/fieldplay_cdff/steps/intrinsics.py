@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.cameras import CameraModel
+from fieldplay.projection.camera_model import CameraModel
 from fieldplay_cdff.steps.values import Array, Frame
 
 UNSET = 1.0  # a focal length or a baseline of this much, the published default, says nothing

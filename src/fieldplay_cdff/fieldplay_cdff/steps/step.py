@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import yaml
 
 from fieldplay.core.errors import UsageError, closest_name
-from fieldplay_cdff.descriptors.reader import GENERAL
+from fieldplay_cdff.descriptors.description_reader import GENERAL
 
 FOLDER = Path(__file__).parent
 WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text

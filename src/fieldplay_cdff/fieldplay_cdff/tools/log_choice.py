@@ -20,8 +20,8 @@ from fieldplay.io.containers import (
 )
 from fieldplay_cdff.descriptors.model import Description, InputFeed
 from fieldplay_cdff.logs.log import Log, files_of, log_names
-from fieldplay_cdff.logs.streams import LogStream
-from fieldplay_cdff.logs.types.table import BITS
+from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.types.type_table import BITS
 
 Note = Callable[[str], None]
 PART = re.compile(r"[/.]")

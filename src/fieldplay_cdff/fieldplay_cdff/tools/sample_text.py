@@ -17,8 +17,8 @@ from fieldplay.export.table_columns import (
 )
 from fieldplay.export.table_file import Block, TableSummary, write_table
 from fieldplay_cdff.logs.index.file_index import NO_TIME
-from fieldplay_cdff.logs.streams import LogStream
-from fieldplay_cdff.tools.times import utc_text
+from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.tools.time_arguments import utc_text
 
 LOG, SAMPLE = "log", "sample"
 BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 4096  # of a log, in a block

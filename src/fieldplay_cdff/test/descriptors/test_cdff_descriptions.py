@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.description_checks import check_description
+from fieldplay_cdff.descriptors.description_reader import description_of_text
 from fieldplay_cdff.descriptors.model import Description, End, published_catalogue, with_own
-from fieldplay_cdff.descriptors.reader import description_of_text
-from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.reference_logs import DFN, FORM_1, FORM_2
 
 FAULTY = "faulty.yaml"
 CASES = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())

@@ -13,7 +13,7 @@ from fieldplay.io.containers import FolderFiles
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log, open_log
 from fieldplay_cdff.logs.log_files import LogFiles
-from fieldplay_cdff.logs.types import table
+from fieldplay_cdff.logs.types import type_table
 from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
@@ -46,7 +46,9 @@ def test_times_before_truncation_apply_to_as_many_samples(whole: int, step: int,
     assert [defect.kind for defect in defects] == ["truncated_log"]
 
 
-@pytest.mark.parametrize(("value", "kind"), [(7, table.LONG), (0.5, table.NUMBER), (True, table.TRUTH_VALUE)])
+@pytest.mark.parametrize(
+    ("value", "kind"), [(7, type_table.LONG), (0.5, type_table.NUMBER), (True, type_table.TRUTH_VALUE)]
+)
 def test_plain_values_play_although_their_type_is_truncated(value: Any, kind: str, tmp_path: Path) -> None:
     data = tiny.pack(tiny.log_of({A: ("double_or_other", [value] * 3)}))
     logs, defects = open_with_issues(tmp_path / "x.msg", data[:-3])

@@ -1,7 +1,7 @@
 """What waits before a pipeline on live topics: whole sets, the oldest of which go."""
 
-from fieldplay_cdff.pipeline.graph import EACH, HOLD, InputPort
 from fieldplay_cdff.pipeline.inputs import LiveQueue
+from fieldplay_cdff.pipeline.pipeline_graph import EACH, HOLD, InputPort
 
 PAIR = {"left": InputPort(type="Frame"), "right": InputPort(type="Frame")}
 HOUR_NS = 3600 * 10**9

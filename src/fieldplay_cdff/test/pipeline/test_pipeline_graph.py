@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fieldplay.core.errors import UserError
-from fieldplay.projection.cameras import camera_from_numbers
-from fieldplay_cdff.descriptors import reader
+from fieldplay.projection.camera_model import camera_from_numbers
+from fieldplay_cdff.descriptors import description_reader
 from fieldplay_cdff.pipeline import (
     Configuration,
     configuration_of_file,
@@ -17,7 +17,7 @@ from fieldplay_cdff.pipeline import (
     settings_of_arguments,
 )
 from fieldplay_cdff.pipeline.chains import pipeline_files, source_of
-from fieldplay_cdff.pipeline.graph import POLICIES
+from fieldplay_cdff.pipeline.pipeline_graph import POLICIES
 
 FILE = Path(__file__).with_name("two.yaml")
 TEXT = FILE.read_text()
@@ -222,14 +222,16 @@ def test_step_without_camera_is_named_in_error() -> None:
 def test_schema_has_fields_of_reader() -> None:
     schema = json.loads((pipeline_files()["Reconstruction3D"].parent / "schema.json").read_text())
     parts = schema["$defs"]
-    assert set(schema["properties"]) == {*reader.TOP, *reader.FURTHER} - {"dfns"}, "those are of form 1"
+    assert set(schema["properties"]) == {*description_reader.TOP, *description_reader.FURTHER} - {"dfns"}, (
+        "those are of form 1"
+    )
     for end, part in (("input", "input_port"), ("output", "output_port")):
-        assert set(parts[part]["properties"]) == {*reader.PORT, *reader.FURTHER_OF_PORT[end]}
+        assert set(parts[part]["properties"]) == {*description_reader.PORT, *description_reader.FURTHER_OF_PORT[end]}
     kind, whole = parts["output_port"]["properties"]["product"]["oneOf"]
-    assert set(whole["properties"]) == set(reader.PRODUCT) and kind == whole["properties"]["kind"]
-    chain = {*reader.CHAIN, *reader.FURTHER_OF_CHAIN}
+    assert set(whole["properties"]) == set(description_reader.PRODUCT) and kind == whole["properties"]["kind"]
+    chain = {*description_reader.CHAIN, *description_reader.FURTHER_OF_CHAIN}
     assert set(parts["implementation"]["properties"]) == chain
-    assert set(parts["dfn"]["properties"]) == {*reader.STEP, *reader.FURTHER_OF_STEP}
+    assert set(parts["dfn"]["properties"]) == {*description_reader.STEP, *description_reader.FURTHER_OF_STEP}
     assert parts["input_port"]["properties"]["policy"]["enum"] == list(POLICIES)
 
 

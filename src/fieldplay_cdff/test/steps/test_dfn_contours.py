@@ -9,8 +9,8 @@ import pytest
 
 from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import vector_from_rotation
-from fieldplay.projection.cameras import CameraModel
-from fieldplay_cdff.pipeline.run import Pipeline, PipelineOutput, load_pipeline
+from fieldplay.projection.camera_model import CameraModel
+from fieldplay_cdff.pipeline.pipeline_run import Pipeline, PipelineOutput, load_pipeline
 from fieldplay_cdff.steps.cad_model import Body, read_body
 from fieldplay_cdff.steps.edge_tracking import jacobian
 from fieldplay_cdff.steps.rigid import transform_of_step, transform_points

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
-from fieldplay.projection.cameras import camera_from_numbers
+from fieldplay.projection.camera_model import camera_from_numbers
 from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import (

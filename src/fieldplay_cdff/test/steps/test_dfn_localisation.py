@@ -7,7 +7,7 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.geometry.transforms import inverse_from_transform
-from fieldplay_cdff.pipeline.run import load_pipeline
+from fieldplay_cdff.pipeline.pipeline_run import load_pipeline
 from fieldplay_cdff.steps.localisation import InMapOfKeyframes
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.slam import KeyframeSlam

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.geometry.transforms import vector_from_rotation
-from fieldplay_cdff.pipeline.run import load_pipeline
+from fieldplay_cdff.pipeline.pipeline_run import load_pipeline
 from fieldplay_cdff.steps.point_pair_features import OrientedPairs, SurfaceNormals3D, VoxelSampling3D
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 from fieldplay_testing.solid_scenes import any_pose, body, scene

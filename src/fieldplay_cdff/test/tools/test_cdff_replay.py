@@ -16,7 +16,7 @@ from fieldplay_cdff.tools.replay import (
     replay_join,
     replay_sequence,
 )
-from fieldplay_testing.cdff_by_hand import START_US, numbered_stream, write_log
+from fieldplay_testing.reference_logs import START_US, numbered_stream, write_log
 
 
 def enter_log(stack: ExitStack, path: Path) -> Log:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.rotations import Floats, floats
 
 SPEED_SHARE, CURVATURE_SHARE = 0.3, 0.36  # of a leg, at most, for each going over
 LONGEST_SPEED_CHANGE_S, LONGEST_CURVATURE_CHANGE_S = 1.5, 4.0

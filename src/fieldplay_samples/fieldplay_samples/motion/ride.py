@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, make_interp_spline
 
-from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors, rotation_from_fixed_angles, transform
 from fieldplay_samples.motion.plan import DrivePlan
+from fieldplay_samples.motion.rotations import (
+    Floats,
+    floats,
+    rotate_vectors,
+    rotation_from_fixed_angles,
+    transform,
+)
 
 DEGREE = 5
 KNOT_S = 0.025

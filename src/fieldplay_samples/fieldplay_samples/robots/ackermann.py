@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, knots_s, spline_through
+from fieldplay_samples.motion.rotations import Floats, floats
 
 SLOW_M_S = 0.01  # below it a twist does not tell the steering well, and the planned curvature does
 

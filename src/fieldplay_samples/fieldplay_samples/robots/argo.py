@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_samples.motion.frames import (
+from fieldplay_samples.motion.ride import Stance
+from fieldplay_samples.motion.rotations import (
     Floats,
     floats,
     inverse,
@@ -20,7 +21,6 @@ from fieldplay_samples.motion.frames import (
     rotation_from_fixed_angles,
     transform,
 )
-from fieldplay_samples.motion.ride import Stance
 from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers
 
 FLU_T_FRD = transform(np.diag([1.0, -1.0, -1.0]), [0.0, 0.0, 0.0])

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform, transform_points
 from fieldplay_samples.motion.plan import DriveLimits, smooth_step
 from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, integral_of, knots_s, spline_through
+from fieldplay_samples.motion.rotations import (
+    Floats,
+    floats,
+    inverse,
+    rotation_about,
+    transform,
+    transform_points,
+)
 from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, stone
 
 LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right

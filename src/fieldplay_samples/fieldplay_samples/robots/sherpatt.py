@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.ride import GroundDrive, Stance
+from fieldplay_samples.motion.rotations import Floats, floats
 
 STILL_M_S = 0.01  # slower, the wheels keep the direction that the plan's curvature gives
 

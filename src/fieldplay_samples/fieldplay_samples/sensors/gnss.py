@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.sensors.inertial import wandering
 
 SEMI_MAJOR_M, FLATTENING = 6378137.0, 1.0 / 298.257223563

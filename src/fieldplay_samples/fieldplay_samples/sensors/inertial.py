@@ -9,8 +9,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fieldplay_samples.motion.frames import Floats, floats, rotate_vectors
 from fieldplay_samples.motion.ride import RigidMotion
+from fieldplay_samples.motion.rotations import Floats, floats, rotate_vectors
 
 # GRS 80: normal gravity at the equator, its dependence on latitude, and its change with height.
 EQUATOR_M_S2, SOMIGLIANA, SQUARED_ECCENTRICITY, PER_M = 9.7803267715, 0.001931851353, 0.00669438002290, 3.0877e-6

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
-from fieldplay_samples.motion.frames import floats
+from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.world.layers import (
     CELL_M,
     CropRows,

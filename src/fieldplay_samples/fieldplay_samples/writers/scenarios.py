@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.ride import GroundDrive
+from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.terrain import Terrain
-from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
 
 PATH_STEP_S = 0.25
 

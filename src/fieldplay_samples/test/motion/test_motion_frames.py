@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion import frames
+from fieldplay_samples.motion import rotations as frames
 
 ROTATIONS = Rotation.random(200, random_state=np.random.default_rng(5))
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion.frames import Floats
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, RigidMotion, Stance, drive_over, motion_through
+from fieldplay_samples.motion.rotations import Floats
 
 STANCE = Stance(half_base_m=0.4, half_track_m=0.5, base_height_m=0.3)
 TIME = np.linspace(0.5, 19.5, 400)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation, transform_points
+from fieldplay_samples.motion.rotations import Floats, quaternion_from_rotation, transform_points
 from fieldplay_samples.robots.interact import (
     aux_arm_joints,
     base_T_camera,

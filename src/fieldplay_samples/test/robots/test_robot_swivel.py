@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation
 from fieldplay_samples.motion.plan import plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
+from fieldplay_samples.motion.rotations import Floats, quaternion_from_rotation
 from fieldplay_samples.robots.interact import (
     LIMITS,
     base_T_wheels,

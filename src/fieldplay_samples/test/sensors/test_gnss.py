@@ -3,7 +3,7 @@
 import numpy as np
 import pyproj
 
-from fieldplay_samples.motion.frames import Floats
+from fieldplay_samples.motion.rotations import Floats
 from fieldplay_samples.sensors.gnss import (
     FixQuality,
     LocalOrigin,

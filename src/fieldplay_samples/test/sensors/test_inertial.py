@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats
 from fieldplay_samples.motion.ride import RigidMotion, motion_through
+from fieldplay_samples.motion.rotations import Floats
 from fieldplay_samples.sensors import inertial
 
 TIME = np.linspace(0.0, 10.0, 201)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.sensors.radar import strongest
+from fieldplay_samples.motion.rotations import Floats, floats
+from fieldplay_samples.sensors.scanning_radar import strongest
 from fieldplay_samples.writers.acfr import optical_depth_ahead, settings
-from fieldplay_samples.writers.acfr.pictures import AcfrStage, image_of
+from fieldplay_samples.writers.acfr.acfr_images import AcfrStage, image_of
+from fieldplay_samples.writers.acfr.acfr_sensors import LaserLines, radar_of, scans
+from fieldplay_samples.writers.acfr.acfr_sensors import radar_samples as samples
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world
-from fieldplay_samples.writers.acfr.tasks import LaserLines, radar_of, scans
-from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
 
 SECONDS = 10.0  # dust is raised, and it rains, from 2.0 to 5.5 s
 LINES = np.arange(330, 362)  # at 4.5 s

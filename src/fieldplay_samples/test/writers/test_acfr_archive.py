@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
+from fieldplay_samples.motion.rotations import Floats, floats
+from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
 
 TINY: dict[str, Any] = {"visual_rate_hz": 1.0, "ir_rate_hz": 1.0, "image_shrink": 32}
 LASERS = ("LaserHorizontal", "LaserPort", "LaserStarboard", "LaserVertical")

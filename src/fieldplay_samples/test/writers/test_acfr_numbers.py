@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.places import SampleError
+from fieldplay_samples.motion.rotations import Floats, floats
+from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.robots.argo import camera_of, load_argo, wheel_rates
 from fieldplay_samples.sensors import lidar
-from fieldplay_samples.sensors.radar import Radar, spectra, strongest
+from fieldplay_samples.sensors.scanning_radar import Radar, spectra, strongest
 from fieldplay_samples.writers.acfr import settings
-from fieldplay_samples.writers.acfr.pictures import camera_here
+from fieldplay_samples.writers.acfr.acfr_images import camera_here
+from fieldplay_samples.writers.acfr.acfr_sensors import (
+    covariance,
+    nav_values,
+    payload_lines,
+    radar_of,
+    true_values,
+)
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
-from fieldplay_samples.writers.acfr.tasks import covariance, nav_values, payload_lines, radar_of, true_values
 
 FLIP = np.array([1.0, -1.0, -1.0])
 POSITIONS_M = {

@@ -6,14 +6,19 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion.frames import Floats, floats, inverse, transform_points
+from fieldplay_samples.motion.rotations import (
+    Floats,
+    floats,
+    inverse,
+    transform_points,
+)
 from fieldplay_samples.sensors import lidar
-from fieldplay_samples.sensors.radar import strongest
+from fieldplay_samples.sensors.scanning_radar import strongest
 from fieldplay_samples.writers.acfr import settings
-from fieldplay_samples.writers.acfr.pictures import AcfrStage, camera_here, image_of
+from fieldplay_samples.writers.acfr.acfr_images import AcfrStage, camera_here, image_of
+from fieldplay_samples.writers.acfr.acfr_sensors import radar_of, scans
+from fieldplay_samples.writers.acfr.acfr_sensors import radar_samples as samples
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world, world_T_table
-from fieldplay_samples.writers.acfr.tasks import radar_of, scans
-from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
 
 LASER = ((-0.732828, -8.586863, -1.631319), (0.108987, 0.008302, -0.919726))  # roll pitch yaw, x y z, as printed
 RADAR = ((-0.151571, 191.161703, 173.278081), (-0.025753, -0.047174, -1.399104))

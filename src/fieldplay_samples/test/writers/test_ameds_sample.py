@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import Floats
-from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
+from fieldplay_samples.motion.rotations import Floats
 from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
+from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
 from fieldplay_samples.writers.ameds import settings
-from fieldplay_samples.writers.ameds.platform import ins_tables, platform_tables
+from fieldplay_samples.writers.ameds.platform_tables import ins_tables, platform_tables
 from fieldplay_samples.writers.ameds.scenario import make_scenario
 
 TINY = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_rate_hz": 1.0}

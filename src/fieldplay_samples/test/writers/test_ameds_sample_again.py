@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fieldplay_samples import sample as sampling
-from fieldplay_samples.places import SampleError, SampleTruth
-from fieldplay_samples.sample import (
+from fieldplay_samples import write_sample as sampling
+from fieldplay_samples.output_folder import SampleError, SampleTruth
+from fieldplay_samples.write_sample import (
     SampleOptions,
     SampleResult,
     Value,
@@ -23,7 +23,7 @@ from fieldplay_samples.sample import (
     settings_of,
     write_sample,
 )
-from fieldplay_samples.writers.tables import TextColumn, text_of, time_column
+from fieldplay_samples.writers.text_tables import TextColumn, text_of, time_column
 
 OPTIONS = SampleOptions(seconds=3.0)
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import quaternion_from_rotation, transform_points
-from fieldplay_samples.robots.lander_arm import (
+from fieldplay_samples.motion.rotations import quaternion_from_rotation, transform_points
+from fieldplay_samples.robots.insight import (
     SoftArm,
     angles_to_reach,
     bent_pose,
@@ -16,8 +16,8 @@ from fieldplay_samples.robots.lander_arm import (
     lander_arm,
     rigid_pose,
 )
-from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_samples.writers.ida.readings import below_ground_m
+from fieldplay_samples.write_sample import SampleOptions, write_sample
+from fieldplay_samples.writers.ida.motion_table import below_ground_m
 from fieldplay_samples.writers.scenarios import numbers_of
 
 NUMBERS, SETS = numbers_of("ida"), numbers_of("ida_parameters")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from rosbags.rosbag1 import Reader
 
-from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
-from fieldplay_samples.writers.rosario.bag import types
+from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
+from fieldplay_samples.writers.rosario.authors_bag import types
 
 START_S = 1514557578
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24}

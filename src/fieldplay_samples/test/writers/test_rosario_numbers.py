@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.frames import floats
-from fieldplay_samples.places import SampleError
+from fieldplay_samples.motion.rotations import floats
+from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.robots.ackermann import Ackermann, wheel_speeds
 from fieldplay_samples.writers.rosario import settings
-from fieldplay_samples.writers.rosario.bag import authors_odometry, rectification
-from fieldplay_samples.writers.rosario.measured import OdometryRows, imu_rows, odometry_rows, sentence
+from fieldplay_samples.writers.rosario.authors_bag import authors_odometry, rectification
+from fieldplay_samples.writers.rosario.raw_logs import (
+    OdometryRows,
+    imu_rows,
+    odometry_rows,
+    sentence,
+)
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario
 from fieldplay_samples.writers.scenarios import numbers_of
 

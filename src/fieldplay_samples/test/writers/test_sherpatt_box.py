@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.places import SampleError
-from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.world.layers import Unevenness
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
+from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world, truth_of
 

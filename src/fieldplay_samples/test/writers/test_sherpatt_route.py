@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.motion.plan import Route
-from fieldplay_samples.places import SampleError
-from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
+from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.sensors.camera import camera_from_numbers, render
+from fieldplay_samples.write_sample import SampleOptions, usual_seconds, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt.measured import dgps_log
+from fieldplay_samples.writers.sherpatt.rover_logs import dgps_log
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
 
 NUMBERS = numbers_of("sherpatt")

@@ -6,6 +6,6 @@ what is measured in the data.
 """
 
 from fieldplay.datasets.acfr.reader import open_archive
-from fieldplay.datasets.acfr.sets import recognises
+from fieldplay.datasets.acfr.report_sets import recognises
 
 __all__ = ["open_archive", "recognises"]

@@ -10,17 +10,13 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr import navigation as turns
-from fieldplay.datasets.acfr.cameras import CLIPPED, IR, VISUAL, stream_id
-from fieldplay.datasets.acfr.navigation import (
-    ANGLES,
-    NAV,
-    PLACE,
-    RATES,
-    VELOCITY,
-    grid_of,
-    ned_from_frd,
+from fieldplay.datasets.acfr.acfr_cameras import (
+    CLIPPED,
+    IR,
+    VISUAL,
+    stream_id,
 )
-from fieldplay.datasets.acfr.radar import (
+from fieldplay.datasets.acfr.acfr_radar import (
     RANGES,
     SPECTRUM,
     RangeEquation,
@@ -31,7 +27,16 @@ from fieldplay.datasets.acfr.radar import (
     rows_of_revolution,
     spectrum_of,
 )
-from fieldplay.datasets.acfr.sets import KnownSet
+from fieldplay.datasets.acfr.navigation import (
+    ANGLES,
+    NAV,
+    PLACE,
+    RATES,
+    VELOCITY,
+    grid_of,
+    ned_from_frd,
+)
+from fieldplay.datasets.acfr.report_sets import KnownSet
 from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Tables

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.acfr.sets import LASERS
+from fieldplay.datasets.acfr.report_sets import LASERS
 from fieldplay.datasets.archive import Archive
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import (

@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.acfr.cameras import open_cameras
+from fieldplay.datasets.acfr.acfr_cameras import open_cameras
+from fieldplay.datasets.acfr.acfr_radar import open_radar, sweep_watcher
 from fieldplay.datasets.acfr.checks import add_checks
 from fieldplay.datasets.acfr.lasers import open_lasers, with_chosen_units
 from fieldplay.datasets.acfr.navigation import open_navigation
-from fieldplay.datasets.acfr.radar import open_radar, sweep_watcher
-from fieldplay.datasets.acfr.sets import KnownSet, note_set, single_dataset_name, table_files
+from fieldplay.datasets.acfr.report_sets import (
+    KnownSet,
+    note_set,
+    single_dataset_name,
+    table_files,
+)
 from fieldplay.datasets.archive import (
     Archive,
     chosen_parameters,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.datasets.ameds.ameds_clouds import CloudDecoder, check_cloud_stamp
 from fieldplay.datasets.ameds.checks import check_poses, check_settings
-from fieldplay.datasets.ameds.clouds import CloudDecoder, check_cloud_stamp
-from fieldplay.datasets.ameds.ground import ground_stream
+from fieldplay.datasets.ameds.ground_model import ground_stream
 from fieldplay.datasets.ameds.streams import table_streams
 from fieldplay.datasets.archive import (
     Archive,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import Archive, ParameterUpload
-from fieldplay.datasets.ida.products import Product, reading_ns
+from fieldplay.datasets.ida.ida_products import Product, reading_ns
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.io.containers import Files
 from fieldplay.io.key_values import (

@@ -14,7 +14,7 @@ from fieldplay.datasets.archive import (
     note_ignored_files,
     plausible_ns,
 )
-from fieldplay.datasets.ida import products as products_of_ida
+from fieldplay.datasets.ida import ida_products as products_of_ida
 from fieldplay.datasets.ida.calibration import (
     ParameterFile,
     check_counts,
@@ -28,21 +28,21 @@ from fieldplay.datasets.ida.calibration import (
     uploads_of_files,
 )
 from fieldplay.datasets.ida.checks import ARM_KIND, check_lander_arm, check_rotors
-from fieldplay.datasets.ida.clock import (
-    SpacecraftClock,
-    check_label_times,
-    clock_of,
-    note_times,
-)
 from fieldplay.datasets.ida.forces import (
     COMPUTED,
     ComputedForce,
     check_forces,
     check_torques,
 )
-from fieldplay.datasets.ida.motion import ELAPSED, MotionFormat, MotionSpec
-from fieldplay.datasets.ida.products import DistinctTables, Labels, Product
-from fieldplay.datasets.ida.status import StatusFiles, StatusStream
+from fieldplay.datasets.ida.ida_products import DistinctTables, Labels, Product
+from fieldplay.datasets.ida.lander_clock import (
+    SpacecraftClock,
+    check_label_times,
+    clock_of,
+    note_times,
+)
+from fieldplay.datasets.ida.motion_rows import ELAPSED, MotionFormat, MotionSpec
+from fieldplay.datasets.ida.status_files import StatusFiles, StatusStream
 from fieldplay.datasets.ida.streams import (
     VECTORS,
     IdaConversions,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.ida.status import (
+from fieldplay.datasets.ida.status_files import (
     ARM,
     SYSTEM,
     StatusRow,

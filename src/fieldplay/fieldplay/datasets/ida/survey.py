@@ -10,8 +10,8 @@ from fieldplay.core.errors import Defect
 from fieldplay.core.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.ida.motion import FORCES
-from fieldplay.datasets.ida.products import DistinctTables, are_new, have_equal_neighbours
+from fieldplay.datasets.ida.ida_products import DistinctTables, are_new, have_equal_neighbours
+from fieldplay.datasets.ida.motion_rows import FORCES
 from fieldplay.datasets.ida.streams import JOINTS
 from fieldplay.io.row_cache import TableRows
 from fieldplay.messages import records

@@ -17,7 +17,7 @@ from fieldplay.core.errors import (
 from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_files
-from fieldplay.datasets.rosario import bags, checks
+from fieldplay.datasets.rosario import checks, rosario_bags
 from fieldplay.datasets.rosario.calibration import (
     Calibration,
     OfBag,
@@ -76,7 +76,7 @@ def _is_bag(path: Path) -> bool:
     listed = [topic.name for topic in bag.topics] if isinstance(bag, Ros2Bag) else []  # metadata are quicker than all
     topics = {topic.lstrip("/") for topic in listed or bag.kinds}
     bag.close()
-    return bool(topics & bags.IMAGE_TOPICS) and len(topics & TYPICAL_TOPICS) >= MIN_TYPICAL_TOPICS
+    return bool(topics & rosario_bags.IMAGE_TOPICS) and len(topics & TYPICAL_TOPICS) >= MIN_TYPICAL_TOPICS
 
 
 def _open_ros2_bag(path: Path, report: Report) -> Bag:
@@ -168,9 +168,11 @@ def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Str
 def _bag_streams(archive: Archive, path: Path, known: _Known) -> dict[str, Stream]:
     bag = _open_bag(path, archive.defects)
     archive.on_close.callback(bag.close)
-    topics = bags.streams_of_bag(archive, bag)
+    topics = rosario_bags.streams_of_bag(archive, bag)
     streams: dict[str, Stream] = dict(topics)
-    of_bag = OfBag(cameras=bags.cameras_of_bag(archive, bag), extrinsics=bags.extrinsics_of_bag(archive, bag))
+    of_bag = OfBag(
+        cameras=rosario_bags.cameras_of_bag(archive, bag), extrinsics=rosario_bags.extrinsics_of_bag(archive, bag)
+    )
     _finish(archive, streams, known, of_bag=of_bag)
     archive.notes.append(f"{bag.name}: the authors' bags hold no wheels; odom_archived is their own odometry")
     report_gaps(archive, bag.name, {name: stream.topic for name, stream in topics.items()})

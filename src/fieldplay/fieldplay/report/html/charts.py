@@ -18,7 +18,12 @@ from fieldplay.core.number_text import (
     time_step,
 )
 from fieldplay.core.timestamps import utc_text
-from fieldplay.report.html.page import Html, element, join_html, path_text
+from fieldplay.report.html.html_page import (
+    Html,
+    element,
+    join_html,
+    path_text,
+)
 
 BREAK_ROOM = 0.8  # of a label, by the most labels that are wanted
 MAX_TORN = 24  # more strips with edges would hide what is between them

@@ -26,7 +26,15 @@ from fieldplay.report.html.charts import (
     plane_of_points,
     polyline,
 )
-from fieldplay.report.html.page import Html, Section, cards, element, join_html, page_of_sections, plain_table
+from fieldplay.report.html.html_page import (
+    Html,
+    Section,
+    cards,
+    element,
+    join_html,
+    page_of_sections,
+    plain_table,
+)
 from fieldplay.trajectories.evaluation import UNITS, Evaluation
 from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.trajectory import Trajectory

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.acfr.radar import MAX_ROWS, RevolutionFinder
+from fieldplay.datasets.acfr.acfr_radar import MAX_ROWS, RevolutionFinder
 from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT, Dialect
 from fieldplay.io.row_cache import TableRows

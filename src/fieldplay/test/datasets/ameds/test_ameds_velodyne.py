@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay.datasets.ameds.clouds import ring_from_elevation, time_order, times_from_azimuth
+from fieldplay.datasets.ameds.ameds_clouds import ring_from_elevation, time_order, times_from_azimuth
 
 LASERS = 8
 ELEVATIONS_DEG = (-25, -1, -1.667, 0, 15, 0.333, -0.333, 7)

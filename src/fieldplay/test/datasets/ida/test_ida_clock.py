@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay.datasets.ida.clock import (
+from fieldplay.datasets.ida.lander_clock import (
     LocalMeanTime,
     clock_from_rows,
     clock_of,

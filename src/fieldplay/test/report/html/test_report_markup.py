@@ -12,7 +12,14 @@ from fieldplay.core import number_text
 from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.core.timestamps import utc_text
 from fieldplay.report.html.charts import Curve, line_chart, plane_of_points
-from fieldplay.report.html.page import Section, element, page_of_sections, path_text, text, void_element
+from fieldplay.report.html.html_page import (
+    Section,
+    element,
+    page_of_sections,
+    path_text,
+    text,
+    void_element,
+)
 
 
 class Reader(html.parser.HTMLParser):

@@ -13,10 +13,10 @@ from fieldplay.core.number_text import time_axis
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
 from fieldplay.report.html.charts import Curve, as_steps, break_labels, gap_text, line_chart, time_axis_with_gaps
-from fieldplay.report.panels.overview import Overview, StreamTimes
-from fieldplay.report.panels.signals import SignalPanel
-from fieldplay.report.panels.streams import stream_numbers, stream_sections
-from fieldplay_testing.messages_by_hand import START_NS, batch, make
+from fieldplay.report.panels.overview_panel import Overview, StreamTimes
+from fieldplay.report.panels.signal_panel import SignalPanel
+from fieldplay.report.panels.stream_panel import stream_numbers, stream_sections
+from fieldplay_testing.reference_messages import START_NS, batch, make
 
 SECOND = 10**9
 DAY_S = 86_400.0

@@ -10,10 +10,23 @@ import numpy as np
 import pytest
 
 from fieldplay.recording.record_source import RecordBatch, RecordingInfo
-from fieldplay.report.panels.bearings import CELL_M, MAX_ROWS, PER_DEG, BearingPanel, LaserSeen
-from fieldplay.report.panels.overview import Overview, StreamTimes
-from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
+from fieldplay.report.panels.overview_panel import Overview, StreamTimes
+from fieldplay.report.panels.scan_panel import (
+    CELL_M,
+    MAX_ROWS,
+    PER_DEG,
+    BearingPanel,
+    LaserSeen,
+)
+from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+)
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.report.panels.overview import Buckets, StreamTimes, drawing_width_ns
+from fieldplay.report.panels.overview_panel import Buckets, StreamTimes, drawing_width_ns
 
 SECOND = 10**9
 DAY = 86_400 * SECOND

@@ -6,9 +6,14 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay.geometry.frames import Frames
 from fieldplay.recording.record_source import Issues, RecordingInfo
-from fieldplay.report.panels.overview import Overview
-from fieldplay.report.panels.transforms import TransformPanel, roots_of
-from fieldplay_testing.messages_by_hand import START_NS, batch, transform, transforms
+from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.panels.tf_panel import TransformPanel, roots_of
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    transform,
+    transforms,
+)
 
 SECOND = 10**9
 LEVEL = (0.0, 0.0, 0.0, 1.0)

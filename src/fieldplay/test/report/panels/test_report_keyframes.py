@@ -5,9 +5,14 @@ from typing import Any
 import numpy as np
 
 from fieldplay.recording.record_source import Issues, RecordingInfo
-from fieldplay.report.panels.keyframes import KeyframePanel
-from fieldplay.report.panels.overview import Overview
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message
+from fieldplay.report.panels.keyframe_panel import KeyframePanel
+from fieldplay.report.panels.overview_panel import Overview
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    make,
+    stamped_message,
+)
 
 ARRAY = "geometry_msgs/msg/PoseArray"
 LAP = [(3 * np.sin(turn), 0.1 * turn, 3 * np.cos(turn)) for turn in np.linspace(0, 6, 30)]

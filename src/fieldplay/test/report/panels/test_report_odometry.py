@@ -10,16 +10,27 @@ from scipy.spatial.transform import Rotation
 from fieldplay.evaluation.trajectory_pair import truth_of_names
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
-from fieldplay.report.html.page import Section
+from fieldplay.report.html.html_page import Section
 from fieldplay.report.html.trajectory_figures import lengthwise
-from fieldplay.report.panels.odometry_errors import MAX_POSES, OdometryErrorPanel
-from fieldplay.report.panels.overview import Overview, StreamTimes
-from fieldplay.report.panels.transforms import TransformPanel
+from fieldplay.report.panels.odometry_error_panel import MAX_POSES, OdometryErrorPanel
+from fieldplay.report.panels.overview_panel import Overview, StreamTimes
+from fieldplay.report.panels.tf_panel import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.messages_by_hand import START_NS, batch, stamped_message, transform, transforms
-from fieldplay_testing.walks import Array, drift_trajectory, headings, wander
-from fieldplay_testing.walks import transforms as poses_of
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    stamped_message,
+    transform,
+    transforms,
+)
+from fieldplay_testing.reference_trajectories import (
+    Array,
+    drift_trajectory,
+    headings,
+    wander,
+)
+from fieldplay_testing.reference_trajectories import transforms as poses_of
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 STEP_NS = 20_000_000

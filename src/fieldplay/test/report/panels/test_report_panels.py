@@ -12,13 +12,20 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
 from fieldplay.report.html.charts import Plane
-from fieldplay.report.panels.bearings import ScanPanel
-from fieldplay.report.panels.clouds import CloudPanel, relief_of_points
-from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
-from fieldplay.report.panels.signals import JointPanel, SignalPanel
-from fieldplay.report.panels.trajectories import TrajectoryPanel
-from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
+from fieldplay.report.panels.cloud_panel import CloudPanel, relief_of_points
+from fieldplay.report.panels.overview_panel import Overview, Panel, StreamTimes
+from fieldplay.report.panels.scan_panel import ScanPanel
+from fieldplay.report.panels.signal_panel import JointPanel, SignalPanel
+from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay.report.panels.trajectory_panel import TrajectoryPanel
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+)
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"

@@ -16,7 +16,7 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.recording.record_source import Issues, RecordingInfo
-from fieldplay.report.panels.cameras import (
+from fieldplay.report.panels.camera_panel import (
     CameraPanel,
     FramesInImage,
     ImageLinePanel,
@@ -24,9 +24,16 @@ from fieldplay.report.panels.cameras import (
     intrinsics_from_camera,
     overlay,
 )
-from fieldplay.report.panels.overview import Overview, StreamTimes
-from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped_message, transform, transforms
+from fieldplay.report.panels.overview_panel import Overview, StreamTimes
+from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay_testing.reference_messages import (
+    START_NS,
+    batch,
+    make,
+    stamped_message,
+    transform,
+    transforms,
+)
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

@@ -9,10 +9,10 @@ from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import Files, ListedFiles
 from fieldplay.io.file_names import last_part
-from fieldplay_cdff.datasets.sherpatt.cameras import Cameras
+from fieldplay_cdff.datasets.sherpatt.checks import check_joint_names, w_first_names
 from fieldplay_cdff.datasets.sherpatt.dgps import NAMES, axes_of_unit, in_enu
-from fieldplay_cdff.datasets.sherpatt.frames import describe_frames
-from fieldplay_cdff.datasets.sherpatt.quaternion_order import check_joint_names, w_first_names
+from fieldplay_cdff.datasets.sherpatt.sherpatt_cameras import Cameras
+from fieldplay_cdff.datasets.sherpatt.sherpatt_frames import describe_frames
 from fieldplay_cdff.datasets.sherpatt.surface import add_surface
 from fieldplay_cdff.logs.log import (
     LOG,
@@ -23,7 +23,7 @@ from fieldplay_cdff.logs.log import (
     log_names,
     note_other_parts,
 )
-from fieldplay_cdff.logs.topics.records import RecordStream
+from fieldplay_cdff.logs.topics.log_records import RecordStream
 from fieldplay_cdff.logs.topics.topic_builder import BuiltStream, StreamTopics, TopicBuilder
 
 OWN_NAMES = ("_logger", "recording_", "_tf.msg", "_camera.msg")

@@ -24,7 +24,7 @@ from fieldplay_cdff.logs.index.file_index import (
     LogColumn,
     StreamPart,
 )
-from fieldplay_cdff.logs.index.times import (
+from fieldplay_cdff.logs.index.sample_times import (
     ALIKE,
     HOLDS_ANOTHER,
     LONGEST_NAME,
@@ -39,7 +39,7 @@ from fieldplay_cdff.logs.index.times import (
     odd_name,
     times_of_samples,
 )
-from fieldplay_cdff.logs.msgpack_decode.values import (
+from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
     DECODE_ERRORS,
     LARGEST,
     UNKNOWN_TEXT,

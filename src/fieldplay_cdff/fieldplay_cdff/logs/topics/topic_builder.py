@@ -15,23 +15,23 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages.records import Pixels, Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Stream
-from fieldplay_cdff.logs.asn1_uper.samples import UNALIGNED_PER
-from fieldplay_cdff.logs.streams import LogStream
-from fieldplay_cdff.logs.topics.records import (
+from fieldplay_cdff.logs.asn1_uper.packed_samples import UNALIGNED_PER
+from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.topics.log_records import (
     CloudStream,
     Convert,
     ImageStream,
     RecordStream,
 )
-from fieldplay_cdff.logs.topics.times import (
+from fieldplay_cdff.logs.topics.log_times import (
     RowTimes,
     StreamDefects,
     report_broken_times,
     times_of,
 )
-from fieldplay_cdff.logs.types import pictures, table
+from fieldplay_cdff.logs.types import log_images, type_table
 from fieldplay_cdff.logs.types.rows import field
-from fieldplay_cdff.logs.types.table import IMAGE, TYPES, SampleType
+from fieldplay_cdff.logs.types.type_table import IMAGE, TYPES, SampleType
 
 MODEL = "robot_description"
 CONFIG = "config_"  # CDFF-Dev puts it before the frames of settings
@@ -253,7 +253,9 @@ class TopicBuilder:
     def _with_options(self, log: LogStream, sample_type: SampleType, convert: Callable[..., Record]) -> Convert:
         """The function that converts samples, told what it wants to know of their stream."""
         if sample_type.has_limits:
-            return partial(convert, limits=table.range_of(log.type if log.kind != table.TRUTH_VALUE else log.kind))
+            return partial(
+                convert, limits=type_table.range_of(log.type if log.kind != type_table.TRUTH_VALUE else log.kind)
+            )
         return partial(convert, w_first=log.name in self._w_first) if sample_type.has_quaternions else convert
 
     def _clouds(self, log: LogStream, sample_type: SampleType, first: FirstSample, times: RowTimes) -> Stream:
@@ -281,8 +283,8 @@ class TopicBuilder:
 
     def _note_far(self, log: LogStream, first: Any) -> None:
         try:
-            if pictures.is_far(pictures.points_from_cloud(first)):
-                text = f"{log.name}: points lie beyond {pictures.FAR_M:g} m, where float32 does not hold millimetres"
+            if log_images.is_far(log_images.points_from_cloud(first)):
+                text = f"{log.name}: points lie beyond {log_images.FAR_M:g} m, where float32 does not hold millimetres"
                 self._archive.notes.append(text)
         except ArchiveError:
             return  # it is reported when the cloud is made
@@ -344,8 +346,8 @@ def _image_stream(
     def image_of(sample: Any) -> Pixels | bytes:
         return convert(field(sample, side) if side else sample)
 
-    shape = pictures.frame_shape(first)
-    packable = shape.packed or pictures.encoding_of(shape) in pictures.PNG
+    shape = log_images.frame_shape(first)
+    packable = shape.packed or log_images.encoding_of(shape) in log_images.PNG
     return ImageStream(log, times, image_of, packed=shape.packed, packable=packable)
 
 
@@ -355,13 +357,13 @@ def _unplayed_message(log: LogStream, first: Any) -> str:
     if not len(log):
         return f"{log.name} ({kind}) has no samples"
     message = f"{log.name}: {len(log)} samples of {kind} are not played"
-    if log.kind == table.BITS:
+    if log.kind == type_table.BITS:
         data = field(first, "data", default=())
         length = len(data) if isinstance(data, list | bytes | np.ndarray) else 0
         method = field(first, "serializationmethod")
         how = "" if method == UNALIGNED_PER else f" by the method {method}, not {UNALIGNED_PER} (unaligned PER)"
         return f"{message}: packed bits of {field(first, 'type', default='?')}{how}, {length} bytes each"
-    return message if log.kind != table.MAP else f"{message}: maps are no measurement"
+    return message if log.kind != type_table.MAP else f"{message}: maps are no measurement"
 
 
 def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
@@ -385,6 +387,6 @@ def _inspect(log: LogStream, sample: Any, row: int, side: str) -> None:
     """ArchiveError where a sample does not tell what its kind's samples are like."""
     sample_type = TYPES.get(log.kind)
     if sample_type is not None and sample_type.image and bool(side) == bool(sample_type.sides):
-        pictures.frame_shape(field(sample, side) if side else sample)
+        log_images.frame_shape(field(sample, side) if side else sample)
     elif sample_type is not None and sample_type.points:
         sample_type.points(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1)

@@ -13,7 +13,7 @@ from fieldplay_cdff.descriptors.model import (
     feed_issues,
     type_issues,
 )
-from fieldplay_cdff.tools.diagrams.graph import (
+from fieldplay_cdff.tools.diagrams.diagram_graph import (
     DIFFERENT,
     INPUT,
     STRANGE,
@@ -27,7 +27,7 @@ from fieldplay_cdff.tools.diagrams.graph import (
     Mark,
     graph_of,
 )
-from fieldplay_cdff.tools.diagrams.layout import ChainLayout, layout_of
+from fieldplay_cdff.tools.diagrams.diagram_layout import ChainLayout, layout_of
 from fieldplay_cdff.tools.diagrams.shapes import (
     Area,
     Dot,

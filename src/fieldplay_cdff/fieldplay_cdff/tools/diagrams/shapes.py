@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fieldplay.report.html.page import Html, element, void_element
+from fieldplay.report.html.html_page import Html, element, void_element
 
 Point = tuple[float, float]
 NARROW, WIDE = frozenset("ijltfrI.,:;|!'()[]/ -"), frozenset("mwMWQO@%")

@@ -18,7 +18,7 @@ from fieldplay_cdff.logs.index import scan as index_runs
 from fieldplay_cdff.logs.index.file_index import FileIndex
 from fieldplay_cdff.logs.index.scan import index_of_log
 from fieldplay_cdff.logs.log import open_log
-from fieldplay_cdff.logs.msgpack_decode.values import (
+from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
     TemplateMatch,
     arrays_from_bytes,
     list_header,
@@ -28,8 +28,8 @@ from fieldplay_cdff.logs.msgpack_decode.values import (
     template_of,
     vectors_at,
 )
-from fieldplay_cdff.logs.types import table
-from fieldplay_cdff.logs.types import table as numbers
+from fieldplay_cdff.logs.types import type_table
+from fieldplay_cdff.logs.types import type_table as numbers
 from fieldplay_cdff.logs.types.rows import SampleRows, TemplateRows
 from fieldplay_testing import tiny_sherpatt as tiny
 
@@ -208,17 +208,17 @@ def test_all_samples_over_several_chunks_are_indexed(tmp_path: Path) -> None:
 
 
 CONVERSIONS: dict[str, tuple[Callable[[int], Any], Callable[..., Any]]] = {
-    "states": (tiny.state, table.odometry_from_states),
-    "states of Rock": (tiny.rock_state, table.odometry_from_states),
-    "transforms": (tiny.transform, table.odometry_from_transforms),
+    "states": (tiny.state, type_table.odometry_from_states),
+    "states of Rock": (tiny.rock_state, type_table.odometry_from_states),
+    "transforms": (tiny.transform, type_table.odometry_from_transforms),
     "joints": (tiny.joints, numbers.joints_from_samples),
     "imu": (tiny.imu, numbers.imu_from_samples),
     "fixes": (tiny.solution, numbers.fixes_from_samples),
     "fixes without a solution": (lambda time: tiny.solution(time, kind="NO_SOLUTION"), numbers.fixes_from_samples),
-    "states that are none": (lambda time: tiny.state(time, pos=[1.0, 2.0]), table.odometry_from_states),
-    "states without a place": (lambda time: tiny.state(time, pos=None), table.odometry_from_states),
-    "states with whole numbers": (lambda time: tiny.state(time, pos=[1, 2, 3]), table.odometry_from_states),
-    "states with texts": (lambda time: tiny.state(time, orient="x"), table.odometry_from_states),
+    "states that are none": (lambda time: tiny.state(time, pos=[1.0, 2.0]), type_table.odometry_from_states),
+    "states without a place": (lambda time: tiny.state(time, pos=None), type_table.odometry_from_states),
+    "states with whole numbers": (lambda time: tiny.state(time, pos=[1, 2, 3]), type_table.odometry_from_states),
+    "states with texts": (lambda time: tiny.state(time, orient="x"), type_table.odometry_from_states),
     "joints without names": (lambda time: tiny.joints(time) | {"names": []}, numbers.joints_from_samples),
     "joints with too few names": (lambda time: tiny.joints(time) | {"names": ["a"]}, numbers.joints_from_samples),
 }

@@ -16,11 +16,11 @@ from fieldplay_cdff.logs.index import file_index
 from fieldplay_cdff.logs.index.file_index import NO_TIME, FileWindow
 from fieldplay_cdff.logs.index.scan import index_of_log
 from fieldplay_cdff.logs.log import Log, open_log
-from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.log_streams import LogStream
 from fieldplay_cdff.logs.topics import external_sort
-from fieldplay_cdff.logs.topics.records import RecordStream
-from fieldplay_cdff.logs.topics.times import RowTimes, StreamDefects, times_of
-from fieldplay_cdff.logs.types.table import odometry_from_states
+from fieldplay_cdff.logs.topics.log_records import RecordStream
+from fieldplay_cdff.logs.topics.log_times import RowTimes, StreamDefects, times_of
+from fieldplay_cdff.logs.types.type_table import odometry_from_states
 from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"

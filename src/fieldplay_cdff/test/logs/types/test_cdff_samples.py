@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.types import pictures, table
+from fieldplay_cdff.logs.types import log_images, type_table
 from fieldplay_cdff.logs.types.rows import SampleRows, field
 from fieldplay_testing import tiny_sherpatt as tiny
 
@@ -25,38 +25,39 @@ def of_times(make: Any, **others: Any) -> SampleRows:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("/base/samples/RigidBodyState_m", table.STATE), ("asn1SccRigidBodyState", table.STATE),
-        ("rigid_body_state", table.STATE), ("/gps/Solution", table.FIX), ("/base/samples/frame/Frame", table.FRAME),
-        ("Image", table.FRAME), ("asnlSccTransformWithCovariance", table.TRANSFORM), ("/int32_t", table.INTEGER),
-        ("/double", table.NUMBER), ("/uint64_t", table.LONG),
+        ("/base/samples/RigidBodyState_m", type_table.STATE), ("asn1SccRigidBodyState", type_table.STATE),
+        ("rigid_body_state", type_table.STATE), ("/gps/Solution", type_table.FIX),
+        ("/base/samples/frame/Frame", type_table.FRAME), ("Image", type_table.FRAME),
+        ("asnlSccTransformWithCovariance", type_table.TRANSFORM), ("/int32_t", type_table.INTEGER),
+        ("/double", type_table.NUMBER), ("/uint64_t", type_table.LONG),
         ("/aggregator/TimestampEstimatorStatus", "TimestampEstimatorStatus"),
     ],
 )  # fmt: skip
 def test_types_are_recognised_in_every_spelling(name: str, kind: str) -> None:
-    assert table.canonical_type(name) == kind
+    assert type_table.canonical_type(name) == kind
 
 
 @pytest.mark.parametrize(
     ("sample", "kind"),
     [
-        (tiny.state(tiny.START_US), table.STATE), (tiny.rock_state(tiny.START_US), table.STATE),
-        (tiny.joints(tiny.START_US), table.JOINTS), (tiny.frame(tiny.START_US), table.FRAME),
-        (tiny.rock_frame(tiny.START_US), table.FRAME), (tiny.old_frame(tiny.START_US), table.FRAME),
-        (tiny.depth_map(tiny.START_US), table.DEPTHS), (tiny.cloud(tiny.START_US), table.CLOUD),
-        (tiny.laser_scan(tiny.START_US), table.SCAN), (tiny.imu(tiny.START_US), table.IMU),
-        (tiny.solution(tiny.START_US), table.FIX), (tiny.transform(tiny.START_US), table.TRANSFORM),
-        ({"pos": [0, 0, 0], "orient": [0, 0, 0, 1]}, table.POSE),
-        ({"left": {}, "right": {}, "baseline": 0.1}, table.PAIR), ({"x": 1}, ""), (3, table.LONG), ("x", ""),
+        (tiny.state(tiny.START_US), type_table.STATE), (tiny.rock_state(tiny.START_US), type_table.STATE),
+        (tiny.joints(tiny.START_US), type_table.JOINTS), (tiny.frame(tiny.START_US), type_table.FRAME),
+        (tiny.rock_frame(tiny.START_US), type_table.FRAME), (tiny.old_frame(tiny.START_US), type_table.FRAME),
+        (tiny.depth_map(tiny.START_US), type_table.DEPTHS), (tiny.cloud(tiny.START_US), type_table.CLOUD),
+        (tiny.laser_scan(tiny.START_US), type_table.SCAN), (tiny.imu(tiny.START_US), type_table.IMU),
+        (tiny.solution(tiny.START_US), type_table.FIX), (tiny.transform(tiny.START_US), type_table.TRANSFORM),
+        ({"pos": [0, 0, 0], "orient": [0, 0, 0, 1]}, type_table.POSE),
+        ({"left": {}, "right": {}, "baseline": 0.1}, type_table.PAIR), ({"x": 1}, ""), (3, type_table.LONG), ("x", ""),
     ],
 )  # fmt: skip
 def test_kinds_are_recognised_by_fields_without_type(sample: Any, kind: str) -> None:
-    assert table.kind_of("", sample) == kind
+    assert type_table.kind_of("", sample) == kind
 
 
 def test_velocity_in_target_frame_is_rotated_into_source_frame() -> None:
     for make in (tiny.state, tiny.rock_state, tiny.snake_case_state):
         rows = of_times(make)
-        record = table.odometry_from_states(rows, STAMPS)
+        record = type_table.odometry_from_states(rows, STAMPS)
         assert not rows.issues
         np.testing.assert_allclose(record.linear_velocity_m_s, np.tile([0.0, -1.0, 0.0], (5, 1)), atol=1e-12)
         np.testing.assert_array_equal(record.angular_velocity_rad_s[0], [0.01, 0.02, 0.3])
@@ -73,7 +74,7 @@ def test_rotated_covariances_match_scipy() -> None:
         tiny.state(time, orient=turn.as_quat().tolist(), **dict.fromkeys(names, cov.tolist()))
         for time, turn, cov in zip(tiny.times(), turns, covariances, strict=True)
     ]
-    record = table.odometry_from_states(SampleRows(samples), STAMPS)
+    record = type_table.odometry_from_states(SampleRows(samples), STAMPS)
     for row, (turn, cov) in enumerate(zip(turns, covariances, strict=True)):
         matrix = turn.as_matrix()
         np.testing.assert_allclose(record.pose_covariance[row, :3, :3], cov, atol=1e-12)
@@ -85,7 +86,7 @@ def test_rotated_covariances_match_scipy() -> None:
 def test_missing_state_fields_are_zero_with_large_variance() -> None:
     nan3, nan4 = tiny.flat(sides=3), tiny.flat(sides=4)
     rows = of_times(tiny.state, velocity=nan3, angular_velocity=nan3, orient=nan4)
-    record = table.odometry_from_states(rows, STAMPS)
+    record = type_table.odometry_from_states(rows, STAMPS)
     assert not rows.issues
     assert not record.linear_velocity_m_s.any() and not record.angular_velocity_rad_s.any()
     assert (record.orientation_xyzw == [0, 0, 0, 1]).all()
@@ -111,34 +112,34 @@ def test_state_issue_is_reported_for_its_row_only(issue: dict[str, Any], message
     samples = [tiny.state(time) for time in tiny.times()]
     samples[3] |= issue
     rows = SampleRows(samples)
-    record = table.odometry_from_states(rows, STAMPS)
+    record = type_table.odometry_from_states(rows, STAMPS)
     assert list(rows.issues) == [3] and message in rows.issues[3]
     assert np.isfinite(record.only(rows.good).linear_velocity_m_s).all()
 
 
 def test_state_with_only_velocity_gives_no_message() -> None:
     rows = of_times(tiny.state, pos=[math.nan] * 3, orient=[math.nan] * 4, angular_velocity=[math.nan] * 3)
-    table.odometry_from_states(rows, STAMPS)
+    type_table.odometry_from_states(rows, STAMPS)
     assert set(rows.issues.values()) == {"expected an orientation, by which its velocity is turned, got none"}
 
 
 def test_w_first_applies_to_list_quaternions() -> None:
     turned = [tiny.ROOT_HALF, 0.0, 0.0, tiny.ROOT_HALF]
-    record = table.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
+    record = type_table.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
     np.testing.assert_allclose(record.orientation_xyzw[0], [0, 0, tiny.ROOT_HALF, tiny.ROOT_HALF])
-    of_rock = table.odometry_from_states(of_times(tiny.rock_state), STAMPS, w_first=True)
+    of_rock = type_table.odometry_from_states(of_times(tiny.rock_state), STAMPS, w_first=True)
     np.testing.assert_array_equal(of_rock.orientation_xyzw, record.orientation_xyzw)
 
 
 def test_transform_is_child_in_parent() -> None:
-    record = table.odometry_from_transforms(of_times(tiny.transform), STAMPS)
+    record = type_table.odometry_from_transforms(of_times(tiny.transform), STAMPS)
     np.testing.assert_array_equal(record.position_m[0], [1, 2, 3])
     np.testing.assert_array_equal(record.pose_covariance[0], np.eye(6) * 0.5)
     np.testing.assert_array_equal(record.twist_covariance[0], np.eye(6) * 1e6)
 
 
 def test_joints_keep_names_and_drop_fields_nobody_has() -> None:
-    record = table.joints_from_samples(of_times(tiny.joints), STAMPS)
+    record = type_table.joints_from_samples(of_times(tiny.joints), STAMPS)
     assert record.names == tuple(tiny.JOINT_NAMES) and record.effort is None
     assert record.position is not None and record.velocity is not None
     np.testing.assert_allclose(record.position[2], [0.2, 0.2, math.nan])
@@ -149,13 +150,13 @@ def test_late_joints_are_unknown_before() -> None:
     samples = [tiny.joints(time) for time in tiny.times()]
     samples[4]["names"].append("arm_joint_2")
     samples[4]["elements"].append({"position": 1.5})
-    record = table.joints_from_samples(SampleRows(samples), STAMPS)
+    record = type_table.joints_from_samples(SampleRows(samples), STAMPS)
     assert record.position is not None and record.names[-1] == "arm_joint_2"
     np.testing.assert_array_equal(record.position[:, 3], [math.nan] * 4 + [1.5])
 
 
 def test_scan_of_hokuyo_has_its_times_and_codes() -> None:
-    record = table.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
+    record = type_table.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
     assert record.count.tolist() == [1081] * 5
     assert record.time_increment_s[0] == pytest.approx(1.7360932e-5, rel=1e-6)
     assert record.scan_time_s[0] == pytest.approx(0.02499974, rel=1e-6)
@@ -169,14 +170,14 @@ def test_scan_of_hokuyo_has_its_times_and_codes() -> None:
 
 
 def test_remission_of_scan_becomes_its_intensities() -> None:
-    assert table.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
+    assert type_table.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
     samples = [tiny.laser_scan(time) for time in tiny.times()]
     samples[1] |= {"ranges": [500, 600, 700], "remission": [10.0, 20.5, 30.0]}
     samples[2] |= {"ranges": [500, 600], "remission": [1, 2]}
     samples[3] |= {"ranges": [500, 600, 700], "remission": [10.0]}
     samples[4] |= {"ranges": [500, 600, 700], "remission": ["x", "y", "z"]}
     rows = SampleRows(samples)
-    record = table.scans_from_samples(rows, STAMPS)
+    record = type_table.scans_from_samples(rows, STAMPS)
     assert not rows.issues and len(rows.notes) == 2
     assert record.intensities is not None
     np.testing.assert_array_equal(record.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
@@ -184,32 +185,32 @@ def test_remission_of_scan_becomes_its_intensities() -> None:
 
 
 def test_scanner_without_speed_has_no_times() -> None:
-    record = table.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
+    record = type_table.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
     assert not record.time_increment_s.any() and not record.scan_time_s.any()
 
 
 def test_imu_is_converted_unchanged() -> None:
-    record = table.imu_from_samples(of_times(tiny.imu), STAMPS)
+    record = type_table.imu_from_samples(of_times(tiny.imu), STAMPS)
     np.testing.assert_array_equal(record.linear_acceleration_m_s2[0], [0.1, -0.2, 9.86])
     np.testing.assert_array_equal(record.angular_velocity_rad_s[0], [0.01, 0.02, 0.03])
     assert record.orientation_xyzw is None
 
 
 def test_fix_covariance_is_squared_deviations_east_first() -> None:
-    record = table.fixes_from_samples(of_times(tiny.solution), STAMPS)
+    record = type_table.fixes_from_samples(of_times(tiny.solution), STAMPS)
     assert record.covariance_m2 is not None
     np.testing.assert_allclose(record.covariance_m2[0], np.diag([0.0001, 0.0004, 0.0025]))
     assert record.status.tolist() == [2] * 5
-    none = table.fixes_from_samples(of_times(tiny.solution, kind="NO_SOLUTION"), STAMPS)
+    none = type_table.fixes_from_samples(of_times(tiny.solution, kind="NO_SOLUTION"), STAMPS)
     assert none.status.tolist() == [-1] * 5
 
 
 def test_plain_numbers_are_unchanged() -> None:
     rows = SampleRows([1, -2, 1 << 40, True, "x"])
-    assert table.integers_from_samples(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
+    assert type_table.integers_from_samples(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
     assert list(rows.issues) == [4]
     rows = SampleRows([0.5, math.nan, 3, None, True])
-    np.testing.assert_array_equal(table.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
+    np.testing.assert_array_equal(type_table.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
     assert list(rows.issues) == [3, 4]
 
 
@@ -229,13 +230,13 @@ def test_depth_gives_point_of_its_projection(
         tiny.START_US, vertical_projection=projection, horizontal_projection=projection, vertical_interval=[down],
         horizontal_interval=[across], vertical_size=1, horizontal_size=1, distances=[2.0], timestamps=[],
     )  # fmt: skip
-    (point,) = pictures.points_from_depth_map(sample, START_NS, 1000)
+    (point,) = log_images.points_from_depth_map(sample, START_NS, 1000)
     np.testing.assert_allclose([point[axis] for axis in "xyz"], expected, atol=1e-7)
     assert point.dtype.names == ("x", "y", "z", "ring")
 
 
 def test_depth_map_has_rings_from_below_and_times_by_columns() -> None:
-    points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US), START_NS, 1000)
+    points = log_images.points_from_depth_map(tiny.depth_map(tiny.START_US), START_NS, 1000)
     assert points["ring"].tolist() == [1, 0, 0]
     np.testing.assert_allclose(points["time"], [0.0, 0.001, 0.002], atol=1e-9)
     ranges = np.sqrt(sum(points[axis].astype(float) ** 2 for axis in "xyz"))
@@ -250,7 +251,7 @@ def test_depth_map_has_rings_from_below_and_times_by_columns() -> None:
 )
 def test_times_of_depth_map_are_by_points_or_between_two(count: int, expected: list[float] | None) -> None:
     stamps = [{"microseconds": tiny.START_US + 1000 * index} for index in range(count)]
-    points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, timestamps=stamps), START_NS, 1000)
+    points = log_images.points_from_depth_map(tiny.depth_map(tiny.START_US, timestamps=stamps), START_NS, 1000)
     if expected is None:
         assert "time" not in (points.dtype.names or ())
     else:
@@ -259,7 +260,7 @@ def test_times_of_depth_map_are_by_points_or_between_two(count: int, expected: l
 
 def test_full_turn_is_divided_evenly() -> None:
     sample = tiny.depth_map(tiny.START_US, horizontal_interval=[0.5, 0.5], distances=[1.0] * 6, timestamps=[])
-    points = pictures.points_from_depth_map(sample, START_NS, 1000)
+    points = log_images.points_from_depth_map(sample, START_NS, 1000)
     azimuth = np.arctan2(points["y"][:3], points["x"][:3])
     np.testing.assert_allclose(azimuth, [0.5, 0.5 - np.pi, 0.5], atol=1e-6)
 
@@ -273,7 +274,7 @@ def test_full_turn_is_divided_evenly() -> None:
 )  # fmt: skip
 def test_inconsistent_depth_map_is_reported(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, **issue), START_NS, 1000)
+        log_images.points_from_depth_map(tiny.depth_map(tiny.START_US, **issue), START_NS, 1000)
 
 
 def test_clouds_are_dense_in_all_forms() -> None:
@@ -286,17 +287,17 @@ def test_clouds_are_dense_in_all_forms() -> None:
         {"time": 1, "points": np.array(raw_points)},
     ]
     for form in forms:
-        points = pictures.points_from_cloud(form)
+        points = log_images.points_from_cloud(form)
         assert [tuple(point) for point in points] == [(1.0, 2.0, 3.0), (-1.0, 0.5, 0.25)]
     with_intensity = tiny.cloud(tiny.START_US)
     with_intensity["data"]["intensity"] = [1, 2, 3]
-    assert pictures.points_from_cloud(with_intensity)["intensity"].tolist() == [1.0, 3.0]
-    assert pictures.is_far(pictures.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
+    assert log_images.points_from_cloud(with_intensity)["intensity"].tolist() == [1.0, 3.0]
+    assert log_images.is_far(log_images.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
 
 
 def test_images_are_equal_in_all_formats() -> None:
     for make in (tiny.frame, tiny.rock_frame, tiny.old_frame):
-        image = pictures.image_of_frame(make(tiny.times()[2]))
+        image = log_images.image_of_frame(make(tiny.times()[2]))
         assert not isinstance(image, bytes)
         assert (image.width, image.height, image.step) == (tiny.WIDTH, tiny.HEIGHT, tiny.WIDTH)
         assert image.encoding == "mono8" and list(image.data) == tiny.pixels(2)
@@ -319,7 +320,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
     data = [value % 256 for value in range(step * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth=depth, channels=channels, rowSize=step, data=data)
     sample["metadata"]["mode"] = mode
-    image = pictures.image_of_frame(sample)
+    image = log_images.image_of_frame(sample)
     assert not isinstance(image, bytes)
     assert image.encoding == encoding and list(image.data) == data
 
@@ -327,7 +328,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
 def test_pixels_are_accepted_as_integers() -> None:
     values = [300 * index for index in range(tiny.WIDTH * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth="depth_16U", rowSize=2 * tiny.WIDTH, data=values)
-    image = pictures.image_of_frame(sample)
+    image = log_images.image_of_frame(sample)
     assert not isinstance(image, bytes)
     assert np.frombuffer(image.data, "<u2").tolist() == values
 
@@ -336,12 +337,12 @@ def test_pixels_are_accepted_as_integers() -> None:
 def test_encoded_files_are_unchanged(mode: str) -> None:
     sample = tiny.frame(tiny.START_US, data=[0xFF, 0xD8, 0xFF, 0x00], rowSize=0)
     sample["metadata"]["mode"] = mode
-    assert pictures.image_of_frame(sample) == b"\xff\xd8\xff\x00"
+    assert log_images.image_of_frame(sample) == b"\xff\xd8\xff\x00"
 
 
 def test_depth_of_rock_images_follows_from_row_size() -> None:
     sample = tiny.rock_frame(tiny.START_US) | {"row_size": 2 * tiny.WIDTH, "image": [1, 2] * tiny.WIDTH * tiny.HEIGHT}
-    image = pictures.image_of_frame(sample)
+    image = log_images.image_of_frame(sample)
     assert not isinstance(image, bytes) and image.encoding == "mono16"
 
 
@@ -352,7 +353,7 @@ def test_depth_of_rock_images_follows_from_row_size() -> None:
 )  # fmt: skip
 def test_inconsistent_image_is_reported(issue: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        pictures.image_of_frame(tiny.frame(tiny.START_US, **issue))
+        log_images.image_of_frame(tiny.frame(tiny.START_US, **issue))
 
 
 NOISE = st.recursive(
@@ -371,17 +372,18 @@ def test_any_value_in_any_field_is_reported_or_harmless(make: Any, index: int, n
     inner[list(inner)[index % len(inner)]] = noise
     rows, stamp = SampleRows([sample]), STAMPS[:1]
     converters = (
-        table.odometry_from_states, table.odometry_from_transforms, table.poses_from_samples,
-        table.joints_from_samples, table.scans_from_samples, table.imu_from_samples, table.fixes_from_samples,
+        type_table.odometry_from_states, type_table.odometry_from_transforms, type_table.poses_from_samples,
+        type_table.joints_from_samples, type_table.scans_from_samples, type_table.imu_from_samples,
+        type_table.fixes_from_samples,
     )  # fmt: skip
     with np.errstate(all="ignore"):
         for convert in converters:
             assert len(convert(rows, stamp)) == 1
-    convert_or_report(lambda: pictures.points_from_depth_map(sample, START_NS, 1000))
-    convert_or_report(lambda: pictures.points_from_cloud(sample))
-    convert_or_report(lambda: pictures.image_of_frame(sample))
-    pictures.intrinsics_of_frame(sample)
-    table.kind_of("", sample)
+    convert_or_report(lambda: log_images.points_from_depth_map(sample, START_NS, 1000))
+    convert_or_report(lambda: log_images.points_from_cloud(sample))
+    convert_or_report(lambda: log_images.image_of_frame(sample))
+    log_images.intrinsics_of_frame(sample)
+    type_table.kind_of("", sample)
 
 
 def convert_or_report(make: Any) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fieldplay_cdff.descriptors.description_reader import description_of_text
 from fieldplay_cdff.descriptors.model import published_catalogue
-from fieldplay_cdff.descriptors.reader import description_of_text
-from fieldplay_cdff.tools.diagrams.graph import (
+from fieldplay_cdff.tools.diagrams.diagram_graph import (
     INPUT,
     OUTPUT,
     STEP,
@@ -18,7 +18,7 @@ from fieldplay_cdff.tools.diagrams.graph import (
     Mark,
     graph_of,
 )
-from fieldplay_cdff.tools.diagrams.layout import (
+from fieldplay_cdff.tools.diagrams.diagram_layout import (
     BETWEEN,
     Segment,
     Tie,
@@ -29,7 +29,7 @@ from fieldplay_cdff.tools.diagrams.layout import (
     longest_path_layers,
     order_layers,
 )
-from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.reference_logs import DFN, FORM_1, FORM_2
 
 ExactTimeSync = list[tuple[int, int]]
 

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.places import SampleTruth
-from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.motion.rotations import Floats, floats
+from fieldplay_samples.output_folder import SampleTruth
 from fieldplay_samples.sensors.weather import depth_for_eye
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.writers.acfr.lines import write_lines
-from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, write_log
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario, make_world
-from fieldplay_samples.writers.acfr.tasks import (
+from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.writers.acfr.acfr_images import FOLDERS, AcfrStage, write_log
+from fieldplay_samples.writers.acfr.acfr_lines import write_lines
+from fieldplay_samples.writers.acfr.acfr_sensors import (
     body_at,
     do_task,
     join_parts,
@@ -28,6 +27,7 @@ from fieldplay_samples.writers.acfr.tasks import (
     payload_lines,
     tasks_of,
 )
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario, make_world
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 

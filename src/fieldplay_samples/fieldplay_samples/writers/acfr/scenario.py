@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, transform, transform_points
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import (
     GroundDrive,
@@ -17,14 +16,20 @@ from fieldplay_samples.motion.ride import (
     ride,
     spline_through,
 )
-from fieldplay_samples.places import SampleError
+from fieldplay_samples.motion.rotations import (
+    Floats,
+    floats,
+    transform,
+    transform_points,
+)
+from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.robots.argo import Argo, load_argo
 from fieldplay_samples.sensors.weather import NO_PUFFS, NO_RAIN, Puffs, Rain, Weather
 from fieldplay_samples.world.scene import Scene, rocks, scatter
 from fieldplay_samples.world.solids import Habit, Solids, box, capsule, habit_of_size, merge_solids, sphere, tree
 from fieldplay_samples.world.terrain import Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of
-from fieldplay_samples.writers.tables import Stamps
+from fieldplay_samples.writers.text_tables import Stamps
 
 UP = floats([0.0, 0.0, 1.0])
 NS_PER_MS = 1_000_000

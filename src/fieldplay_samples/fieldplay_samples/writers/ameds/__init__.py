@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.places import SampleTruth
-from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.writers.ameds.platform import ins_tables, platform_tables, write_feeds
+from fieldplay_samples.output_folder import SampleTruth
+from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.writers.ameds.ameds_cameras import AmedsStage, make_view, views_of
+from fieldplay_samples.writers.ameds.platform_tables import ins_tables, platform_tables, write_feeds
 from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario, make_world, write_ground
-from fieldplay_samples.writers.ameds.views import AmedsStage, make_view, views_of
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.tables import write_table
+from fieldplay_samples.writers.text_tables import write_table
 
 
 def settings() -> dict[str, Any]:

@@ -9,9 +9,9 @@ import tifffile
 from numpy.typing import NDArray
 from pyproj import Transformer
 
-from fieldplay_samples.motion.frames import Floats, floats, transform_points
 from fieldplay_samples.motion.plan import DrivePlan, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
+from fieldplay_samples.motion.rotations import Floats, floats, transform_points
 from fieldplay_samples.robots.interact import (
     LIMITS,
     Interact,
@@ -27,7 +27,7 @@ from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import stone
 from fieldplay_samples.world.terrain import Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
-from fieldplay_samples.writers.tables import NS_PER_S
+from fieldplay_samples.writers.text_tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
 PATH_STEP_S = 0.25

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.motion.frames import Floats, floats, transform
-from fieldplay_samples.places import SampleTruth
-from fieldplay_samples.robots.lander_arm import bent_pose, lander_arm
-from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.writers.ida.products import (
+from fieldplay_samples.motion.rotations import Floats, floats, transform
+from fieldplay_samples.output_folder import SampleTruth
+from fieldplay_samples.robots.insight import bent_pose, lander_arm
+from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.writers.ida.labelled_products import (
     POSES,
     WrittenProduct,
     sclk_at,
@@ -24,7 +24,7 @@ from fieldplay_samples.writers.ida.products import (
     write_motion,
     write_text,
 )
-from fieldplay_samples.writers.ida.readings import (
+from fieldplay_samples.writers.ida.motion_table import (
     TOUCH,
     TRUTH,
     Course,
@@ -43,7 +43,7 @@ from fieldplay_samples.writers.ida.readings import (
     unix_ns_of,
 )
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
 
 LANDER_IN_PAYLOAD_MM = (-775.084, -283.360, -956.056)
 SCIHI, SCILO, STATUS, HISTORY, PARAMETERS = 87, 88, 89, 85, 86

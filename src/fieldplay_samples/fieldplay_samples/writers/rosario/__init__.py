@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.places import SampleTruth
+from fieldplay_samples.output_folder import SampleTruth
 from fieldplay_samples.robots.ackermann import wheel_speeds
-from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.write_sample import Progress, SampleOptions
 from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.rosario import measured
-from fieldplay_samples.writers.rosario.bag import write_bag
-from fieldplay_samples.writers.rosario.pictures import RosarioStage, views_of, write_image
+from fieldplay_samples.writers.rosario import raw_logs
+from fieldplay_samples.writers.rosario.authors_bag import write_bag
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world, write_calibration
+from fieldplay_samples.writers.rosario.stereo_images import RosarioStage, views_of, write_image
 from fieldplay_samples.writers.scenarios import numbers_of
 
 
@@ -27,9 +27,9 @@ from fieldplay_samples.writers.scenarios import numbers_of
 class SensorRows:
     """What all sensors but the cameras measure."""
 
-    imu: measured.ImuRows
-    gps: measured.GpsRows
-    odometry: measured.OdometryRows
+    imu: raw_logs.ImuRows
+    gps: raw_logs.GpsRows
+    odometry: raw_logs.OdometryRows
 
 
 def settings() -> dict[str, Any]:
@@ -55,9 +55,9 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
 def _measure(scenario: RosarioScenario) -> SensorRows:
     speeds = wheel_speeds(scenario.robot, scenario.wheels, scenario.times("odometry"))
     return SensorRows(
-        imu=measured.imu_rows(scenario),
-        gps=measured.gps_rows(scenario),
-        odometry=measured.odometry_rows(scenario, speeds),
+        imu=raw_logs.imu_rows(scenario),
+        gps=raw_logs.gps_rows(scenario),
+        odometry=raw_logs.odometry_rows(scenario, speeds),
     )
 
 
@@ -67,15 +67,15 @@ def _write_bag(folder: Path, scenario: RosarioScenario, rows: SensorRows, images
 
 
 def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> None:
-    numbers, track = scenario.numbers, measured.track_from_start(scenario, rows.gps)
+    numbers, track = scenario.numbers, raw_logs.track_from_start(scenario, rows.gps)
     texts = {
-        "imu.log": measured.imu_lines(rows.imu),
-        "gps.log": measured.gps_lines(rows.gps, hdop=numbers["hdop"], geoid_m=numbers["geoid_m"]),
-        "odometry_raw.log": measured.odometry_lines(rows.odometry),
-        f"sequence{scenario.name}_gt.txt": measured.track_lines(rows.gps.gga_ns, track),
+        "imu.log": raw_logs.imu_lines(rows.imu),
+        "gps.log": raw_logs.gps_lines(rows.gps, hdop=numbers["hdop"], geoid_m=numbers["geoid_m"]),
+        "odometry_raw.log": raw_logs.odometry_lines(rows.odometry),
+        f"sequence{scenario.name}_gt.txt": raw_logs.track_lines(rows.gps.gga_ns, track),
     }
     for name, lines in texts.items():
-        measured.write_lines(folder / name, lines)
+        raw_logs.write_lines(folder / name, lines)
     write_calibration(folder / f"calibration{scenario.name}.yaml", scenario.rig)
 
 

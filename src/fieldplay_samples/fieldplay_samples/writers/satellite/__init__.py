@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fieldplay_samples.motion.frames import floats
-from fieldplay_samples.places import SampleTruth
-from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.motion.rotations import floats
+from fieldplay_samples.output_folder import SampleTruth
+from fieldplay_samples.write_sample import Progress, SampleOptions
 from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.satellite.pictures import Shot, write_shot
+from fieldplay_samples.writers.satellite.satellite_images import Shot, write_shot
 from fieldplay_samples.writers.satellite.scenario import SatelliteScenario, scenario_of, write_bag, write_model
 from fieldplay_samples.writers.scenarios import numbers_of
 

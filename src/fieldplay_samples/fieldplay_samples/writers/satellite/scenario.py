@@ -12,10 +12,16 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_samples.motion.frames import Floats, floats, quaternion_from_rotation, rotation_about, transform
-from fieldplay_samples.sample import SampleOptions
+from fieldplay_samples.motion.rotations import (
+    Floats,
+    floats,
+    quaternion_from_rotation,
+    rotation_about,
+    transform,
+)
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of
-from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
 
 CORNERS = floats([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))  # seen from outside

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.places import SampleTruth
-from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.output_folder import SampleTruth
+from fieldplay_samples.write_sample import Progress, SampleOptions
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt import measured, views
+from fieldplay_samples.writers.sherpatt import rover_logs, unit_views
 from fieldplay_samples.writers.sherpatt import scenario as passing
-from fieldplay_samples.writers.sherpatt.measured import WrittenStream, write_log, write_settings
+from fieldplay_samples.writers.sherpatt.rover_logs import WrittenStream, write_log, write_settings
 from fieldplay_samples.writers.sherpatt.scenario import BOX_TRUTH as TRUTH
 from fieldplay_samples.writers.sherpatt.scenario import (
     PASSING,
@@ -26,7 +26,7 @@ from fieldplay_samples.writers.sherpatt.scenario import (
     make_world,
     route_of,
 )
-from fieldplay_samples.writers.sherpatt.views import write_surface
+from fieldplay_samples.writers.sherpatt.unit_views import write_surface
 
 UNIT = "recording_20181127-111500"
 
@@ -55,19 +55,23 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     with TemporaryDirectory(prefix="views", dir=folder) as views_folder:
         scratch = Path(views_folder)
         _make_views(scratch, scenario, options=options, progress=progress)
-        views.write_images(folder, scratch, scenario, prefix=UNIT)
-        write_log(folder / "velodyne_lidar_Logger_InFuse.msg", {views.SCANS: views.scans_log(scratch, scenario)})
-        write_log(folder / "sherpa_tt_slam_Logger_InFuse.msg", {views.CLOUD: views.cloud_log(scratch, scenario)})
+        unit_views.write_images(folder, scratch, scenario, prefix=UNIT)
+        write_log(
+            folder / "velodyne_lidar_Logger_InFuse.msg", {unit_views.SCANS: unit_views.scans_log(scratch, scenario)}
+        )
+        write_log(
+            folder / "sherpa_tt_slam_Logger_InFuse.msg", {unit_views.CLOUD: unit_views.cloud_log(scratch, scenario)}
+        )
     return _truth(scenario)
 
 
 def _logs(scenario: SherpattScenario) -> dict[str, dict[str, WrittenStream]]:
     return {
-        "sherpa_tt_mcs_Logger": {measured.ODOMETRY: measured.odometry_log(scenario)},
-        "sherpa_tt_mcs_Logger_Joints": {measured.JOINTS: measured.joints_log(scenario)},
-        "body_joint_Logger": {measured.BODY_JOINT: measured.body_joint_log(scenario)},
-        "dgps_Logger": {measured.DGPS: measured.dgps_log(scenario)},
-        "pom_Logger": {measured.POM: measured.pom_log(scenario)},
+        "sherpa_tt_mcs_Logger": {rover_logs.ODOMETRY: rover_logs.odometry_log(scenario)},
+        "sherpa_tt_mcs_Logger_Joints": {rover_logs.JOINTS: rover_logs.joints_log(scenario)},
+        "body_joint_Logger": {rover_logs.BODY_JOINT: rover_logs.body_joint_log(scenario)},
+        "dgps_Logger": {rover_logs.DGPS: rover_logs.dgps_log(scenario)},
+        "pom_Logger": {rover_logs.POM: rover_logs.pom_log(scenario)},
     }
 
 
@@ -91,15 +95,15 @@ def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
 
 
 def _make_views(scratch: Path, scenario: SherpattScenario, *, options: SampleOptions, progress: Progress) -> None:
-    requested, done = views.views_of(scenario), 0
+    requested, done = unit_views.views_of(scenario), 0
 
     def one_more() -> None:
         nonlocal done
         done += 1
         progress(done, len(requested))
 
-    stage = views.SherpattStage(scenario=scenario, scene=make_world(scenario), folder=scratch)
-    run_tasks(views.make_view, stage, requested, workers=options.workers, done=one_more)
+    stage = unit_views.SherpattStage(scenario=scenario, scene=make_world(scenario), folder=scratch)
+    run_tasks(unit_views.make_view, stage, requested, workers=options.workers, done=one_more)
 
 
 def _truth(scenario: SherpattScenario) -> SampleTruth:
@@ -115,7 +119,7 @@ def _truth(scenario: SherpattScenario) -> SampleTruth:
 
 def _further_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
     """Of a box or of another rover, by the times of pictures."""
-    time = views.image_times(scenario)
+    time = unit_views.image_times(scenario)
     map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
     stamps = scenario.unix_ns(time)
     if scenario.passing is not None:

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.motion.frames import (
+from fieldplay_samples.motion.plan import Changes, CurvatureAlong, DriveLimits, DrivePlan, Route, plan_drive
+from fieldplay_samples.motion.ride import GroundDrive, Stance, drive_over
+from fieldplay_samples.motion.rotations import (
     Floats,
     floats,
     inverse,
@@ -17,9 +19,7 @@ from fieldplay_samples.motion.frames import (
     transform,
     transform_points,
 )
-from fieldplay_samples.motion.plan import Changes, CurvatureAlong, DriveLimits, DrivePlan, Route, plan_drive
-from fieldplay_samples.motion.ride import GroundDrive, Stance, drive_over
-from fieldplay_samples.places import SampleError, paths_of, record_at
+from fieldplay_samples.output_folder import SampleError, paths_of, record_at
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.light import Sun
 from fieldplay_samples.world.scene import Scene, make_scene

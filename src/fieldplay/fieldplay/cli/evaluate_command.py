@@ -1,0 +1,403 @@
+"""The command `fieldplay evaluate`: odometry against the truth, of an archive, a bag or files."""
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from fieldplay.cli.arguments import (
+    add_archive,
+    add_jobs,
+    add_json,
+    add_overwrite,
+    add_window,
+    count,
+    number,
+    open_recording,
+    parameters_of,
+    require_output,
+    require_output_file,
+    source_of,
+)
+from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import write_atomically
+from fieldplay.core.errors import UsageError
+from fieldplay.datasets.registry import (
+    BAG,
+    datasets_deriving,
+    open_dataset,
+    spec_of_dataset,
+    truth_max_std_of,
+)
+from fieldplay.evaluation.evaluation_text import (
+    as_json,
+    as_json_of_several,
+    lines_of,
+    lines_of_several,
+)
+from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, is_pose_file, parse_pose_forms
+from fieldplay.evaluation.trajectory_pair import (
+    Comparison,
+    FailedComparison,
+    PoseFiles,
+    TrajectoryPair,
+    chosen_topic,
+    compare,
+    load_trajectories,
+    odometries_and_truth,
+    trajectories_from_files,
+)
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.message_batches import Topic
+from fieldplay.recording.archive_data import ArchiveSource
+from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.field_data import FieldData
+from fieldplay.recording.record_source import RecordSource
+from fieldplay.report.html.html_page import SUFFIX, is_report
+from fieldplay.trajectories.alignment import FIRST, KINDS
+from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
+from fieldplay.trajectories.evaluation import EvaluationSettings
+from fieldplay.trajectories.time_offset import usual_period_s
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
+
+AUTO = None  # an offset that is to be found
+IMAGE_SUFFIX = ".png"
+TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
+EPILOG = """\
+ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
+PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
+Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of files alone no ARCHIVE is needed.
+Of several ESTIMATEs there is a row for each. Of an ARCHIVE alone all odometry is compared with the dataset's truth.
+Two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
+
+  fieldplay evaluate etna.zip
+  fieldplay evaluate etna.zip wheels/odom gnss/odom
+  fieldplay evaluate sequence01 odom ground_truth/odom --align yaw --plot errors.html
+  fieldplay evaluate some_bag tf:odom.base_link dgps/odom --lengths 1,2,5,10 --tum trajectories
+  fieldplay evaluate etna.zip kiss_icp.tum gnss/odom --offset auto
+  fieldplay evaluate etna.zip wheels/odom kiss_icp.tum rko_lio.tum gnss/odom
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_archive(parser, may_lack=True)
+    add_jobs(parser)
+    parser.add_argument("estimate", metavar="ESTIMATE", nargs="*", help="topics or files of what is to be judged")
+    parser.add_argument("truth", metavar="TRUTH", nargs="?", help="topic or file of what it is judged by")
+    add_window(parser)
+    parser.add_argument(
+        "--truth-max-std",
+        type=number,
+        metavar="M",
+        help="poses of the truth that claim less themselves are left out; the dataset's own, else 0: all are believed",
+    )
+    parser.add_argument(
+        "--align", choices=KINDS, default=FIRST, help="how the estimate is laid upon the truth; by the first pose"
+    )
+    parser.add_argument(
+        "--lengths", type=_lengths, default=(), metavar="M,M,...", help="of the way, for relative errors; as it fits"
+    )
+    parser.add_argument(
+        "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
+    )
+    parser.add_argument("--within", type=number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
+    parser.add_argument(
+        "--offset", type=_offset, default=0.0, metavar="S|auto", help="added to the estimate's times; auto finds it"
+    )
+    parser.add_argument("--frames", type=count, default=1, metavar="N", help="poses of a step of the RPE; 1")
+    parser.add_argument(
+        "--step",
+        type=number,
+        default=-1.0,
+        metavar="M",
+        help="ways are measured by places so far apart: noise is no way; a tenth of the shortest length; 0: all poses",
+    )
+    parser.add_argument(
+        "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
+    )
+    parser.add_argument(
+        "--estimate-frame",
+        metavar="FRAME",
+        help="the robot's frame whose poses ESTIMATE has; of several ESTIMATEs, those have it that name none",
+    )
+    parser.add_argument(
+        "--tum",
+        type=Path,
+        metavar="DIR",
+        help="write both, and the estimate as aligned, for evo; of several ESTIMATEs a folder for each below DIR",
+    )
+    parser.add_argument(
+        "--form",
+        action="append",
+        default=[],
+        metavar="[FILE=]FORM",
+        help=f"what a file is, or all of them: {', '.join(FORMS)}; else what it holds tells",
+    )
+    parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt beside the poses")
+    add_json(parser)
+    parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
+    add_overwrite(parser, "replace what is at DIR and OUT")
+
+
+def complete(chosen: argparse.Namespace) -> None:
+    """Tell the arguments apart: ARCHIVE alone, ESTIMATE and TRUTH, or all of them."""
+    archive = [] if chosen.archive is None else [str(chosen.archive)]
+    names = [*archive, *chosen.estimate, *filter(None, [chosen.truth])]
+    if not names:
+        chosen.parser.error("the following arguments are required: ARCHIVE, or ESTIMATE and TRUTH")
+    chosen.archive = None if len(names) == 2 else Path(names.pop(0))
+    chosen.estimate, chosen.truth = names[:-1], names[-1] if names else None
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Odometry against the truth."""
+    settings, chosen.spec = _settings(chosen), None
+    _take_archive_for_estimate(chosen)
+    _require_outputs(chosen)
+    is_named = chosen.truth is not None
+    pairs = _load_pairs(chosen, PoseFiles(forms=_forms(chosen), report=note))
+    if not is_named:
+        _require_outputs(chosen)
+    if len(pairs) > 1:
+        return _run_several(chosen, pairs, settings)
+    comparison = _evaluate_pair(chosen, pairs[0], settings, report=note)
+    _report_doubts(comparison, chosen.lengths, report=note)
+    _write_tum(chosen, comparison, chosen.tum)
+    _draw(chosen, [comparison])
+    for line in [json.dumps(as_json(comparison), indent=2)] if chosen.json else lines_of(comparison):
+        print_line(line)
+    return 0
+
+
+def _run_several(chosen: argparse.Namespace, pairs: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
+    """A row for each estimate; one that cannot be judged leaves the others alone."""
+    comparisons: list[Comparison | FailedComparison] = []
+    for pair, folder in zip(pairs, _folders(chosen), strict=True):
+        report = partial(_note_of, pair.estimate.topic)
+        try:
+            comparison = _evaluate_pair(chosen, pair, settings, report=report)
+        except FusionError as error:
+            report(str(error))
+            comparisons.append(FailedComparison(pair=pair, reason=str(error)))
+        else:
+            _report_doubts(comparison, chosen.lengths, report=report)
+            _write_tum(chosen, comparison, folder)
+            comparisons.append(comparison)
+    _draw(chosen, [comparison for comparison in comparisons if isinstance(comparison, Comparison)])
+    lines = [json.dumps(as_json_of_several(comparisons), indent=2)] if chosen.json else lines_of_several(comparisons)
+    for line in lines:
+        print_line(line)
+    return int(any(isinstance(comparison, FailedComparison) for comparison in comparisons))
+
+
+def _note_of(topic: str, text: str) -> None:
+    note(text if text.startswith(topic) else f"{topic}: {text}")
+
+
+def _evaluate_pair(
+    chosen: argparse.Namespace, pair: TrajectoryPair, settings: EvaluationSettings, *, report: Callable[[str], None]
+) -> Comparison:
+    """Compare one estimate with the truth, in the requested time and frames."""
+    pair = pair.window(chosen.start, chosen.duration)
+    limit_m = chosen.truth_max_std
+    pair = pair.exclude_uncertain(truth_max_std_of(pair.truth.topic, chosen.spec) if limit_m is None else limit_m)
+    if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not pair.estimate.child):
+        pair = replace(pair, estimate=replace(pair.estimate, child=chosen.estimate_frame.lstrip("/")))
+    return compare(
+        pair, settings, lever_arm=_lever_arm(chosen.lever), report=report, finds_offset=chosen.offset is AUTO
+    )
+
+
+def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
+    """What stands first is no archive where it and all others are files of poses."""
+    names = [*chosen.estimate, chosen.truth] if chosen.truth else []
+    if names and chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *names])):
+        chosen.estimate.insert(0, str(chosen.archive))
+        chosen.archive = None
+
+
+def _forms(chosen: argparse.Namespace) -> PoseForms:
+    if chosen.times is not None and not chosen.times.is_file():
+        raise UsageError(f"--times: {chosen.times}: there is no such file")
+    forms = parse_pose_forms(chosen.form, chosen.times)
+    for path in forms.by_path:
+        if path not in (*chosen.estimate, chosen.truth):
+            raise UsageError(f"--form: {path} is neither ESTIMATE nor TRUTH")
+    return forms
+
+
+def _load_pairs(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
+    """Load each estimate paired with the truth."""
+    if chosen.archive is None:
+        paths = [*chosen.estimate, chosen.truth]
+        for path in paths:
+            if not is_pose_file(path):
+                each = "both" if len(paths) == 2 else "all"
+                raise UsageError(f"{path}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
+        return trajectories_from_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
+    with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
+        may_move = chosen.estimate_frame is not None
+        pairs = load_trajectories(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
+        for line in _issue_lines(source, names):
+            note(line)
+    return pairs
+
+
+def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
+    try:
+        return EvaluationSettings(
+            alignment=chosen.align,
+            lengths_m=chosen.lengths,
+            association=chosen.associate,
+            within_s=chosen.within,
+            offset_s=0.0 if chosen.offset is AUTO else chosen.offset,
+            step_m=chosen.step,
+            frames=chosen.frames,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _require_outputs(chosen: argparse.Namespace) -> None:
+    """Raise UsageError where an output cannot be written."""
+    if chosen.plot is not None:
+        overwrite = chosen.overwrite or is_report(chosen.plot)
+        require_output_file(chosen.archive, chosen.plot, (SUFFIX, IMAGE_SUFFIX), overwrite=overwrite)
+    if chosen.tum is None:
+        return
+    for folder in (chosen.tum, *_folders(chosen)):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UsageError(f"{folder}: expected a folder, got a file")
+    for folder in _folders(chosen):
+        for name in TUM_NAMES:
+            require_output(chosen.archive, folder / name, overwrite=chosen.overwrite)
+
+
+def _folders(chosen: argparse.Namespace) -> list[Path]:
+    """Where the files of each estimate go: DIR itself, or of several a folder that is called as the estimate."""
+    names, tum = chosen.estimate, chosen.tum or Path()
+    if len(names) == 1:
+        return [tum]
+    folder_names: list[str] = []
+    for text in names:
+        name = Path(text).stem if is_pose_file(text) else text.strip("/").replace("/", "_").replace(":", "_")
+        folder_names.append(name if name not in folder_names else f"{name}_{len(folder_names) + 1}")
+    return [tum / name for name in folder_names]
+
+
+@contextmanager
+def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
+    """What is to be read, and the names in it, that of the truth last."""
+    with open_recording(chosen) as data, _source_with_computed(data, chosen) as source:
+        chosen.spec = data.spec
+        if chosen.truth is None:
+            names = odometries_and_truth(source.topics, data.spec)
+            if not names:
+                what = "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH"
+                raise UsageError(f"{chosen.archive}: {what}")
+            *chosen.estimate, chosen.truth = names
+            yield source, names
+            return
+        hint = partial(_why_missing, source.topics) if isinstance(data, BagData) else _no_hint
+        yield source, [chosen_topic(word, source.topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
+
+
+@contextmanager
+def _source_with_computed(data: FieldData, chosen: argparse.Namespace) -> Iterator[RecordSource]:
+    """What is open as a source; of a bag of ours with what is computed of it, as of its archive."""
+    if not isinstance(data, BagData) or data.origin is None:
+        with source_of(data, chosen.archive) as source:
+            yield source
+        return
+    with open_dataset(chosen.archive, BAG.name, parameters_of(chosen)) as archive:
+        yield ArchiveSource(archive)
+
+
+def _why_missing(topics: Sequence[Topic], word: str) -> str:
+    """Whether a bag of ours would have a topic, had it been asked for: only of a dataset whose topics it has."""
+    namespaces = {topic.name.strip("/").partition("/")[0] for topic in topics}
+    names = [name for name in datasets_deriving(word) if spec_of_dataset(name).namespace in namespaces]
+    return f"; `convert --derived` of {' or '.join(names)} would have made it" if names else ""
+
+
+def _no_hint(word: str) -> str:
+    return ""
+
+
+def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
+    """Summarise the issues of the messages that were read."""
+    for issues in source.issues.listed.values():
+        for issue in issues[:1]:
+            more = source.issues.counts[issue.kind] - 1
+            yield f"{issue.location}: {issue.message}{f', and {more} more' if more else ''}"
+
+
+def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, report: Callable[[str], None]) -> None:
+    """Report if a topic is compared with itself, and lengths without results."""
+    if comparison.pair.estimate.topic == comparison.pair.truth.topic:
+        report(f"ESTIMATE and TRUTH are both {comparison.pair.truth.topic}: it is compared with itself")
+    settings, period_s = comparison.evaluation.settings, usual_period_s(comparison.pair.estimate.trajectory)
+    if comparison.is_offset_estimated and abs(settings.offset_s) > period_s / 2:
+        report(
+            f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
+            f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
+        )
+    there = {each.length_m for each in comparison.evaluation.over_lengths if len(each.errors)}
+    missing = [f"{length:g}" for length in requested_m if length not in there]
+    if missing:
+        length_m = comparison.evaluation.travelled_m[-1]
+        report(f"--lengths: the truth's way of {length_m:.4g} m holds no {', '.join(missing)} m")
+
+
+def _lever_arm(offset_m: Sequence[float] | None) -> Array | None:
+    if offset_m is None:
+        return None
+    transform = np.eye(4)
+    transform[:3, 3] = offset_m
+    return transform
+
+
+def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path) -> None:
+    """The files of TUM that were asked for."""
+    if chosen.tum is not None:
+        trajectories = (comparison.pair.estimate.trajectory, comparison.pair.truth.trajectory, comparison.aligned)
+        for name, trajectory in zip(TUM_NAMES, trajectories, strict=True):
+            write_atomically(folder / name, _tum(trajectory))
+
+
+def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
+    """The drawing that was asked for, of all estimates that could be judged."""
+    if chosen.plot is not None and comparisons:
+        from fieldplay.report.html import trajectory_figures
+
+        is_page = chosen.plot.suffix.lower() == SUFFIX
+        draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.png_of
+        write_atomically(
+            chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons)
+        )
+
+
+def _tum(trajectory: Trajectory) -> bytes:
+    return "".join(tum_lines(trajectory)).encode()
+
+
+def _offset(text: str) -> float | None:
+    return AUTO if text == "auto" else number(text)
+
+
+def _lengths(text: str) -> tuple[float, ...]:
+    try:
+        lengths = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        lengths = ()
+    if not lengths or not all(0 < length < np.inf for length in lengths):
+        raise argparse.ArgumentTypeError(f"expected metres such as 1,2,5,10, got '{text}'")
+    return lengths

@@ -1,0 +1,103 @@
+"""The command `fieldplay project`: a laser's points in a camera's picture."""
+
+import argparse
+from pathlib import Path
+
+import cv2
+
+from fieldplay.cli.arguments import add_archive, add_overwrite, open_archive, require_output_file
+from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import write_atomically
+from fieldplay.core.errors import UsageError
+from fieldplay.projection.frame_motion import AUTO
+from fieldplay.projection.overlays import ColourScale, overlay
+from fieldplay.projection.projection import OWN, TF, ProjectionRequest, caption_of, lines_of, project
+
+SUFFIXES = (".png", ".jpg", ".jpeg")
+LONGEST_S = 1e6
+LARGEST_PX = 200.0
+MAX_SCANS = 10_000
+EPILOG = """\
+LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or what stands before their last part (lidar,
+visual_camera). TIME is seconds from the begin (12.5), a Unix time (1224050945.437) or a date and time in UTC
+(2008-10-15T06:09:05.437Z). The picture nearest to TIME is taken, and the scan nearest to that picture.
+
+  fieldplay project etna.zip lidar main_cam 12.5 out.png
+  fieldplay project 01-StaticClear-Video10fps laser_horizontal visual_camera 30 out.png --scans 4
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, LASER, CAMERA, TIME and OUT, and how the points are placed and drawn."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_archive(parser)
+    parser.add_argument("laser", metavar="LASER", help="topic or short name of scans or clouds")
+    parser.add_argument("camera", metavar="CAMERA", help="topic or short name of pictures")
+    parser.add_argument("time", metavar="TIME", help="seconds from the begin, a Unix time, or a time in UTC")
+    parser.add_argument("out", metavar="OUT", type=Path, help="the picture, a file that ends in .png or .jpg")
+    parser.add_argument(
+        "--within", type=float, default=0.5, metavar="S", help="the picture lies so near to TIME, the scan to it; 0.5"
+    )
+    parser.add_argument("--scans", type=int, default=1, metavar="N", help="the points of so many scans; 1")
+    parser.add_argument("--size", type=float, metavar="PX", help="diameter of the points; by default as fits")
+    parser.add_argument(
+        "--range", type=float, nargs=2, metavar=("MIN", "MAX"), help="metres at the ends of the colours; as fits"
+    )
+    parser.add_argument(
+        "--extrinsics",
+        choices=(OWN, TF),
+        default="",
+        help="how the laser stands to the camera: by a row of the dataset for just these two, where it has one (the "
+        "default, as it was calibrated for this), or by the tf tree",
+    )
+    parser.add_argument(
+        "--fixed-frame",
+        default=AUTO,
+        metavar="FRAME",
+        help="the frame in which motion between scan and picture is made up for: auto, the default, takes the "
+        "archive's true poses where it has them, else the root of tf; odom is that of the wheels; none leaves it out",
+    )
+    add_overwrite(parser, "replace an existing picture")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """A laser's points in a camera's picture."""
+    scale = _require_options(chosen)
+    with open_archive(chosen) as data, progress_bar("projecting", "steps") as bar:
+        result = project(data.archive, _request(chosen), step=bar, report=note)
+        ranges_m, caption = result.ranges_m, caption_of(result)
+        drawn = overlay(
+            result.image.pixels, result.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
+        )
+        bar(1.0, 4)
+    write_atomically(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
+    for line in lines_of(result, str(chosen.out)):
+        print_line(line)
+    return 0
+
+
+def _require_options(chosen: argparse.Namespace) -> ColourScale | None:
+    """UsageError where an option cannot be; the scale of the colours if one is wanted."""
+    require_output_file(chosen.archive, chosen.out, SUFFIXES, overwrite=chosen.overwrite)
+    if not 0 <= chosen.within <= LONGEST_S:
+        raise UsageError(f"--within: expected seconds, from 0 to {LONGEST_S:g}, got {chosen.within:g}")
+    if not 1 <= chosen.scans <= MAX_SCANS:
+        raise UsageError(f"--scans: expected 1 to {MAX_SCANS}, got {chosen.scans}")
+    if chosen.size is not None and not 1 <= chosen.size <= LARGEST_PX:
+        raise UsageError(f"--size: expected pixels, from 1 to {LARGEST_PX:g}, got {chosen.size:g}")
+    try:
+        return ColourScale(*chosen.range) if chosen.range else None
+    except ValueError as error:
+        raise UsageError(f"--range: {error}") from None
+
+
+def _request(chosen: argparse.Namespace) -> ProjectionRequest:
+    return ProjectionRequest(
+        laser=chosen.laser,
+        camera=chosen.camera,
+        time=chosen.time,
+        within_s=chosen.within,
+        scans=chosen.scans,
+        extrinsics=chosen.extrinsics,
+        fixed_frame=chosen.fixed_frame,
+    )

@@ -1,0 +1,31 @@
+"""The command `fieldplay report`: a page about an archive or a bag."""
+
+import argparse
+from pathlib import Path
+
+from fieldplay.cli.arguments import add_archive, add_jobs, open_source
+from fieldplay.cli.terminal import print_line, progress_bar
+from fieldplay.core.errors import pluralize
+from fieldplay.core.number_text import size_text
+from fieldplay.report.html.html_page import require_output, write_page
+from fieldplay.report.report_page import page_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE and OUT."""
+    add_archive(parser)
+    add_jobs(parser)
+    parser.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """A page about an archive or a bag; defects are told in it, and do not fail the command."""
+    require_output(chosen.archive, chosen.out)
+    with open_source(chosen) as source:
+        with progress_bar("reading", "messages") as bar:
+            page = page_of(source, bar)
+        size = write_page(chosen.out, page)
+        problems = source.issues.total
+    text = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
+    print_line(f"{chosen.out}: {pluralize(len(source.topics), 'topic')}, {text}, {size_text(size)}")
+    return 0

@@ -1,0 +1,152 @@
+"""From a source to a page: one pass through its messages, then each panel draws what it kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fieldplay.core.number_text import (
+    count_noun,
+    count_text,
+    duration_text,
+    size_text,
+)
+from fieldplay.core.progress import Progress
+from fieldplay.core.timestamps import utc_text
+from fieldplay.recording.record_source import Issue, RecordSource
+from fieldplay.report.html.html_page import (
+    Html,
+    Section,
+    element,
+    join_html,
+    page_of_sections,
+)
+from fieldplay.report.panels.arm_panel import ArmPanel
+from fieldplay.report.panels.camera_panel import CameraPanel, ImageLinePanel
+from fieldplay.report.panels.cloud_panel import CloudPanel
+from fieldplay.report.panels.keyframe_panel import KeyframePanel
+from fieldplay.report.panels.odometry_error_panel import OdometryErrorPanel
+from fieldplay.report.panels.overview_panel import Overview, Panel, StreamTimes
+from fieldplay.report.panels.scan_panel import BearingPanel, ScanPanel
+from fieldplay.report.panels.signal_panel import JointPanel, SignalPanel
+from fieldplay.report.panels.stream_panel import stream_sections
+from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay.report.panels.trajectory_panel import TrajectoryPanel
+
+# What one looks for first.
+VIEWS = (
+    TrajectoryPanel, KeyframePanel, OdometryErrorPanel, ArmPanel, CameraPanel, ImageLinePanel, CloudPanel, ScanPanel,
+    BearingPanel,
+)  # fmt: skip
+
+
+def read_recording(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
+    """Read a source once; return its overview and the panels with its messages."""
+    overview = Overview(subject=source.subject, issues=source.issues)
+    frames = overview.frames
+    views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
+    views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
+    panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
+    types = {msgtype for panel in panels for msgtype in panel.msgtypes}
+    by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}
+    for topic in source.topics:
+        overview.streams[topic] = StreamTimes()
+    for batch in source.batches(progress):
+        overview.streams.setdefault(batch.topic, StreamTimes()).add(batch.stamp_ns)
+        for panel in by_type.get(batch.topic.msgtype, ()) if batch.is_readable else ():
+            panel.add(batch)
+    for topic in source.topics:
+        overview.streams.setdefault(topic, StreamTimes())
+    for times in overview.streams.values():
+        times.flush_pending()
+    return overview, panels
+
+
+def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
+    """All sections of the page, in order: what one looks for first, then the details, then what is wrong."""
+    for panel in panels:
+        panel.report_issues(overview.issues)
+    _report_empty(overview)
+    views = [section for panel in panels if isinstance(panel, VIEWS) for section in panel.sections(overview)]
+    details = [section for panel in panels if not isinstance(panel, VIEWS) for section in panel.sections(overview)]
+    return [*views, *stream_sections(overview), *details, *issue_sections(overview)]
+
+
+def page_of(source: RecordSource, progress: Progress) -> Html:
+    """The page about a source."""
+    with np.errstate(over="ignore", invalid="ignore"):  # damaged messages may hold any number
+        overview, panels = read_recording(source, progress)
+        sections = sections_of(overview, panels)
+    return page_of_sections(f"{overview.subject.name} · fieldplay", head_of(overview), sections)
+
+
+def head_of(overview: Overview) -> Html:
+    """The top of the page: what it is about, in a few numbers."""
+    subject, issues = overview.subject, overview.issues
+    problems = issues.total
+    day, _, clock = (utc_text(overview.start_ns) if overview.message_count else "no day – ").partition(" ")
+    tiles = [
+        _duration_tile(overview),
+        (f"UTC on {day}", clock, ""),
+        ("topics", count_text(len(overview.streams)), ""),
+        ("messages", count_text(overview.message_count), ""),
+        ("on disk", size_text(subject.size_bytes), ""),
+        ("problems", count_text(problems) if problems else "none", "alarm" if problems else "fine"),
+    ]
+    shown = (
+        element(
+            "a" if kind else "div",
+            element("b", value),
+            element("span", name),
+            class_=f"tile {kind}".strip(),
+            href="#problems" if kind else None,
+        )
+        for name, value, kind in tiles
+    )
+    name = subject.kind if subject.title == subject.name else f"{subject.name} · {subject.kind}"
+    facts = " · ".join(f"{fact} {value}" for fact, value in subject.facts)
+    return element(
+        "header",
+        element("div", name, class_="eyebrow"),
+        element("h1", subject.title),
+        element("p", facts, class_="lead") if facts else "",
+        element("div", *shown, class_="tiles"),
+    )
+
+
+def _duration_tile(overview: Overview) -> tuple[str, str, str]:
+    """From the first to the last message; where axes pass over gaps, how much there is between these, too."""
+    if len(overview.intervals_ns) < 2:
+        return "duration", duration_text(overview.duration_s), ""
+    intervals = count_noun(len(overview.intervals_ns), "piece")
+    return f"in {intervals}, over {duration_text(overview.duration_s)}", duration_text(overview.recorded_s), ""
+
+
+def _report_empty(overview: Overview) -> None:
+    issues = overview.issues
+    if not overview.message_count:
+        issues.add("nothing_recorded", overview.subject.name, "it holds no message at all")
+        return
+    for topic, times in overview.streams.items():
+        if not times.count:
+            issues.note(f"{topic.name}: no message")
+
+
+def issue_sections(overview: Overview) -> list[Section]:
+    """All kinds of issues, the most frequent first; and the notes."""
+    issues = overview.issues
+    kinds = [_kind(kind, count, issues.listed[kind]) for kind, count in issues.counts.most_common()]
+    nothing = element("p", "Nothing was found to be wrong.")
+    sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
+    if issues.notes:
+        notes = element("ul", *(element("li", note) for note in issues.notes), class_="notes")
+        sections.append(Section("notes", "Notes", element("div", notes, class_="card")))
+    return sections
+
+
+def _kind(kind: str, count: int, issues: list[Issue]) -> Html:
+    title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
+    items = [element("li", element("span", issue.location, class_="place"), ": ", issue.message) for issue in issues]
+    more = count - len(issues)
+    if more > 0 and len(issues) > 1:
+        items.append(element("li", f"and {count_text(more)} more", class_="muted"))
+    return element("div", join_html([title, element("ul", *items)]), class_="kind")

@@ -1,0 +1,59 @@
+"""Tables as text: columns with fixed decimals, a row per stamp."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_samples.motion.rotations import Floats
+
+Stamps = NDArray[np.int64]
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextColumn:
+    """A column (n,): numbers with so many decimals, whole numbers, or times in ns, which are written in seconds."""
+
+    name: str
+    values: Floats | Stamps
+    decimals: int = 0
+    is_time: bool = False
+
+
+def time_column(name: str, stamp_ns: Stamps) -> TextColumn:
+    """A column of unix times in seconds, exact to the nanosecond."""
+    return TextColumn(name=name, values=stamp_ns, is_time=True)
+
+
+def columns(names: Sequence[str], values: Floats | Stamps, decimals: int = 0) -> list[TextColumn]:
+    """A column for each name, from an array (n, m)."""
+    return [
+        TextColumn(name=name, values=values[:, number], decimals=decimals)
+        for number, name in zip(range(values.shape[1]), names, strict=True)
+    ]
+
+
+def text_of(table: Sequence[TextColumn], *, header: bool = True) -> str:
+    """The table as comma-separated text, with a first row of names if asked for."""
+    formats, lists = [], []
+    for column in table:
+        if column.is_time:
+            formats.append("%d.%09d")
+            lists += [part.tolist() for part in np.divmod(column.values, NS_PER_S)]
+        elif column.values.dtype.kind == "i":
+            formats.append("%d")
+            lists.append(column.values.tolist())
+        else:
+            formats.append(f"%.{column.decimals}f")
+            lists.append((np.round(column.values, column.decimals) + 0.0).tolist())  # + 0.0: no -0.000
+    row = ",".join(formats) + "\n"
+    first = ",".join(column.name for column in table) + "\n" if header else ""
+    return first + "".join(map(row.__mod__, zip(*lists, strict=True)))
+
+
+def write_table(path: Path, table: Sequence[TextColumn], *, header: bool = True) -> None:
+    """Write a table to a file."""
+    path.write_text(text_of(table, header=header), "utf-8", newline="")
