@@ -16,8 +16,8 @@ from fieldplay_cdff.products.product import (
     Extent,
     Producer,
     Product,
-    ProductMessage,
     ProductQuery,
+    TypedMessage,
     digest_of,
 )
 from fieldplay_cdff.products.store import ProductStore
@@ -27,9 +27,9 @@ MAKER = Producer(dfpc="Bench", implementation="Plain", configuration="0", versio
 STEPS = 4
 
 
-def product_of(row: int, size: int) -> tuple[Product, list[ProductMessage]]:
+def product_of(row: int, size: int) -> tuple[Product, list[TypedMessage]]:
     """A product in the cube at x = row, a second after the one before."""
-    messages = [ProductMessage(TOPIC, TYPE, bytes(4) + row.to_bytes(8, "little") * (size // 8))]
+    messages = [TypedMessage(TOPIC, TYPE, bytes(4) + row.to_bytes(8, "little") * (size // 8))]
     return Product(
         kind="number", stamp_ns=10**18 + row * 10**9, stored_ns=0, frame="scene", messages=((TOPIC, TYPE),),
         size=len(messages[0].data), digest=digest_of(messages), producer=MAKER,

@@ -17,7 +17,7 @@ from campaigns.play_model import Model, Moment, standing_at
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.playback import Playback
 from fieldplay.player.player_state import PlayPlan
-from fieldplay.player.read_ahead import Data, DueMessage, ReadState
+from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
 
 MS = 1_000_000
 MOST_EVENTS = 3000  # a loop of microseconds has no end
@@ -79,16 +79,16 @@ class CaseReader:
     def __init__(self, stage: "Stage", position: int) -> None:
         rules = stage.rules
         self.time = stage.time
-        self.queue: list[tuple[int, DueMessage]] = []
+        self.queue: list[tuple[int, QueuedMessage]] = []
         self.end_ns = stage.time.ns
         for message, reading in zip(rules.messages, rules.reading, strict=True):
             if position <= message.stamp <= rules.last:
                 self.end_ns += reading
                 data = message.text if message.is_good else None
-                self.queue.append((self.end_ns, DueMessage(message.feed, ARCHIVE + message.stamp, data)))
+                self.queue.append((self.end_ns, QueuedMessage(message.feed, ARCHIVE + message.stamp, data)))
         self.is_awaited = False
 
-    def peek(self) -> DueMessage | ReadState:
+    def peek(self) -> QueuedMessage | ReadState:
         self.is_awaited = bool(self.queue) and self.queue[0][0] > self.time.ns
         if self.is_awaited:
             return ReadState.WAITING
@@ -97,7 +97,7 @@ class CaseReader:
     def awaited_ns(self) -> int | None:
         return self.queue[0][0] if self.is_awaited and self.queue else None
 
-    def ready(self, until_ns: int, most: int) -> list[DueMessage]:
+    def ready(self, until_ns: int, most: int) -> list[QueuedMessage]:
         result = [self.queue[0][1]]
         for ready_ns, message in self.queue[1:most]:
             if ready_ns > self.time.ns or message.stamp_ns > until_ns or message.data is None:
@@ -146,13 +146,13 @@ class Stage:
             return b"%b %d" % (bytes(data), delta_ns)
 
         return PlayPlan(
-            static_messages=[DueMessage(0, ARCHIVE, standing_at(0))],
+            static_messages=[QueuedMessage(0, ARCHIVE, standing_at(0))],
             restamps=[restamp if feed in rules.restamped else None for feed in range(4)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE + rules.first,
             last_ns=ARCHIVE + rules.last,
             gap_ns=rules.gap,
-            static_tf_at=lambda ns: [DueMessage(0, ARCHIVE, standing_at(ns - ARCHIVE))],
+            static_tf_at=lambda ns: [QueuedMessage(0, ARCHIVE, standing_at(ns - ARCHIVE))],
             latched=frozenset() if rules.latched is None else frozenset({rules.latched}),
         )
 

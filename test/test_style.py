@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent for path in ROOT.glob("*/*/package.xml"))
+EVERY_DATASET_HAS = {"__init__.py", "reader.py", "streams.py", "calibration.py", "checks.py", "scenario.py"}
 
 
 def complaints(*command: str, **environment: str) -> str:
@@ -52,6 +53,15 @@ def test_no_two_test_files_share_name() -> None:
     for path in tests:
         paths[path.name].add(str(path.relative_to(ROOT)))
     assert paths
+    assert {name: result for name, result in paths.items() if len(result) > 1} == {}
+
+
+def test_module_names_occur_once_but_for_files_of_every_dataset() -> None:
+    paths = defaultdict(set)
+    for path in (ROOT / "src").glob("*/*/**/*.py"):
+        if "test" not in path.relative_to(ROOT).parts and path.name not in EVERY_DATASET_HAS:
+            paths[path.name].add(str(path.relative_to(ROOT)))
+    assert len(paths) > 100
     assert {name: result for name, result in paths.items() if len(result) > 1} == {}
 
 

@@ -12,7 +12,7 @@ import tifffile
 from fieldplay.cli.main import main
 from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.offline.product_files import product_files
-from fieldplay_cdff.products.product import ProductMessage
+from fieldplay_cdff.products.product import TypedMessage
 from fieldplay_cdff.steps.values import ElevationGrid, Frame
 from support.stereo_bags import (
     CHAIN,
@@ -197,4 +197,4 @@ def files_of(kind: str, value: object) -> dict[str, bytes]:
     topics = OutTopics(ports={"value": kind}, prefix="/chain", scene="scene", tf=False)
     types = topics.topics()
     out = topics.messages("value", value, STAMPS_NS[0], "camera")
-    return product_files([ProductMessage(each.topic, types[each.topic], each.data) for each in out])
+    return product_files([TypedMessage(each.topic, types[each.topic], each.data) for each in out])

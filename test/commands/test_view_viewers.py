@@ -19,8 +19,9 @@ from std_msgs.msg import Float64, String
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.cli.main import main
+from fieldplay.streams.message_block import RawMessage
 from fieldplay.view import viewer
-from fieldplay.view.show import LiveMessage, LiveShow, ReceiveQueue
+from fieldplay.view.show import LiveShow, ReceiveQueue
 from fieldplay_ros.view_listener import listening
 from fieldplay_testing.reference_messages import (
     START_NS,
@@ -131,12 +132,12 @@ def test_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str])
 def test_what_no_room_is_for_is_dropped_and_counted() -> None:
     backlog = ReceiveQueue(100_000)
     for row in range(5):
-        backlog.put(LiveMessage("/picture", "sensor_msgs/msg/Image", row, bytes(40_000)))
-        backlog.put(LiveMessage("/number", "std_msgs/msg/Float64", row, bytes(12)))
+        backlog.put(RawMessage("/picture", row, bytes(40_000), "sensor_msgs/msg/Image"))
+        backlog.put(RawMessage("/number", row, bytes(12), "std_msgs/msg/Float64"))
     result = backlog.take(0.0)
     numbers_only = [("/number", row) for row in range(3)]
     both = [(topic, row) for row in (3, 4) for topic in ("/picture", "/number")]
-    assert [(message.topic, message.received_ns) for message in result] == numbers_only + both
+    assert [(message.topic, message.log_time_ns) for message in result] == numbers_only + both
     assert backlog.drop_summary() == "dropped, as the viewer was slower: 3 of 5 on /picture"
     assert backlog.take(0.0) == []
 

@@ -21,10 +21,10 @@ from fieldplay_cdff.products.product import (
     InputSpan,
     Producer,
     Product,
-    ProductMessage,
     ProductQuery,
     SensorPose,
     StoreError,
+    TypedMessage,
     digest_of,
 )
 from fieldplay_cdff.products.store import ProductStore
@@ -80,7 +80,7 @@ class ProductsNode(Node):
         for message in messages if request.publish else ():
             self._publish(message)
 
-    def _publish(self, message: ProductMessage) -> None:
+    def _publish(self, message: TypedMessage) -> None:
         topic = f"~/{message.topic.strip('/').rpartition('/')[2]}"
         key = (topic, message.msgtype)
         if key not in self._senders:
@@ -159,7 +159,7 @@ def message_of_product(product: Product) -> Any:
 
 def messages_of_bytes(
     topics: Sequence[str], types: Sequence[str], data: bytes, sizes: Sequence[int]
-) -> list[ProductMessage]:
+) -> list[TypedMessage]:
     """The messages that lie one behind the other; StoreError where their sizes are not those of the bytes."""
     counts = {"topics": len(topics), "types": len(types), "sizes": len(sizes)}
     if not topics or len(set(counts.values())) > 1:
@@ -168,12 +168,12 @@ def messages_of_bytes(
         raise StoreError(f"expected messages of {len(data)} bytes together, none of them empty, got {list(sizes)}")
     stops = list(accumulate(sizes))
     return [
-        ProductMessage(topic, msgtype, data[end - size : end])
+        TypedMessage(topic, msgtype, data[end - size : end])
         for topic, msgtype, size, end in zip(topics, types, sizes, stops, strict=True)
     ]
 
 
-def product_of_message(message: Any, messages: Sequence[ProductMessage], stored_ns: int) -> Product:
+def product_of_message(message: Any, messages: Sequence[TypedMessage], stored_ns: int) -> Product:
     """The product of a message; size and digest are those of its messages. StoreError tells what it lacks."""
     if not (message.kind and message.frame):
         raise StoreError(f"expected the kind and the frame of a product, got '{message.kind}' and '{message.frame}'")

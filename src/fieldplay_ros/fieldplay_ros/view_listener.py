@@ -14,8 +14,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.record_decoder import COMPRESSED, IMAGE
+from fieldplay.streams.message_block import RawMessage
 from fieldplay.view.rerun_stream import is_shown
-from fieldplay.view.show import LiveMessage, ReceiveQueue
+from fieldplay.view.show import ReceiveQueue
 from fieldplay_ros.node_program import spin_in_thread
 
 LARGE = (CLOUD, IMAGE, COMPRESSED)
@@ -67,7 +68,7 @@ class Listener:
         )
 
     def _take(self, topic: Topic, data: bytes) -> None:
-        self._backlog.put(LiveMessage(topic.name, topic.msgtype, time.time_ns(), data))
+        self._backlog.put(RawMessage(topic.name, time.time_ns(), data, topic.msgtype))
 
 
 def message_class(msgtype: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.playback import Playback
 from fieldplay.player.player_state import PlayPlan
-from fieldplay.player.read_ahead import Data, DueMessage, ReadState
+from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
 
 MS = 1_000_000
 S = 1000 * MS
@@ -42,13 +42,13 @@ class FakeTime:
 
 
 class ListReader:
-    def __init__(self, messages: list[DueMessage]) -> None:
+    def __init__(self, messages: list[QueuedMessage]) -> None:
         self.messages = list(messages)
 
-    def peek(self) -> DueMessage | ReadState:
+    def peek(self) -> QueuedMessage | ReadState:
         return self.messages[0] if self.messages else ReadState.END
 
-    def ready(self, until_ns: int, maximum: int) -> list[DueMessage]:
+    def ready(self, until_ns: int, maximum: int) -> list[QueuedMessage]:
         further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:maximum])
         return [self.messages[0], *further]
 
@@ -92,17 +92,17 @@ class Stage:
     def __init__(
         self,
         *,
-        messages: list[DueMessage] | None = None,
-        static_tf_at: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
+        messages: list[QueuedMessage] | None = None,
+        static_tf_at: Callable[[int], list[QueuedMessage]] = lambda stamp_ns: [],
         latched: frozenset[int] = frozenset(),
         **options: Any,
     ) -> None:
         self.time = FakeTime()
         self.sink = ListSink(self.time)
         self.reports: list[str] = []
-        self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
+        self.messages = messages or [QueuedMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
         program = PlayPlan(
-            static_messages=[DueMessage(0, ARCHIVE, b"static")],
+            static_messages=[QueuedMessage(0, ARCHIVE, b"static")],
             restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE,

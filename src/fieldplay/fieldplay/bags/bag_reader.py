@@ -47,10 +47,10 @@ from fieldplay.bags.qos import is_same_layout, needed_types
 from fieldplay.bags.ros1 import Ros1Conversion, migration_of_kind
 from fieldplay.bags.sqlite import SqliteReader
 from fieldplay.bags.storage import (
+    BagMessage,
     MessageOffsets,
     NoStorage,
     StorageReader,
-    StoredMessage,
     StoredTopic,
     merge_offsets,
 )
@@ -256,7 +256,7 @@ class Ros2Bag(Bag):
             self._reported.add(issue)
             self.report(issue)
 
-    def _messages(self, progress: Progress) -> Iterator[StoredMessage]:
+    def _messages(self, progress: Progress) -> Iterator[BagMessage]:
         total = max(sum(file.stat().st_size for file in self.files), 1)
         before = 0
         for path in self.files:
@@ -274,9 +274,9 @@ class Ros2Bag(Bag):
                 self._close(storage, path)
             before += path.stat().st_size
 
-    def _fix_zero_times(self, messages: Iterator[StoredMessage]) -> Iterator[StoredMessage]:
+    def _fix_zero_times(self, messages: Iterator[BagMessage]) -> Iterator[BagMessage]:
         """Move messages logged at time 0, before the recorder had a clock, to the first other time."""
-        held: list[StoredMessage] = []
+        held: list[BagMessage] = []
         for first in messages:
             if first.stamp_ns or len(held) == MOST_HELD:
                 break
@@ -421,7 +421,7 @@ class Ros2Bag(Bag):
             self._migrations[key] = migration_of_kind(self._kind_of(stored)) if stored and stored.is_cdr else None
         return self._migrations[key]
 
-    def _migrate(self, message: StoredMessage, migration: Ros1Conversion) -> StoredMessage:
+    def _migrate(self, message: BagMessage, migration: Ros1Conversion) -> BagMessage:
         """Convert a message to Jazzy's layout; of one that is not of its type only the time is left."""
         try:
             return message._replace(data=migration(bytes(message.data)))

@@ -38,8 +38,8 @@ from fieldplay.bags.mcap_records import (
     texts_at,
 )
 from fieldplay.bags.storage import (
+    BagMessage,
     MessageOffsets,
-    StoredMessage,
     StoredTopic,
     UnpackedBlocks,
     offsets_by_time,
@@ -122,7 +122,7 @@ class McapReader:
     def close(self) -> None:
         self._file.close()
 
-    def messages(self) -> Iterator[StoredMessage]:
+    def messages(self) -> Iterator[BagMessage]:
         for record in self._records(until=(DATA_END, FOOTER)):
             try:
                 if record.op == CHUNK:
@@ -243,7 +243,7 @@ class McapReader:
         self._packed_size, self._unpacked_size = self._packed_size + len(content), self._unpacked_size + len(plain)
         return plain
 
-    def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
+    def _messages_of_chunk(self, record: _Record) -> Iterator[BagMessage]:
         try:
             for op, _, content in records_in(memoryview(self._chunk_bytes(record))):
                 if op == MESSAGE:
@@ -256,7 +256,7 @@ class McapReader:
             if record.there == record.length:  # else the file's end is told anyway
                 raise
 
-    def _message(self, content: memoryview) -> StoredMessage | None:
+    def _message(self, content: memoryview) -> BagMessage | None:
         """A message, if its channel is known, be it from the file's end."""
         number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
         if number not in self.topics and not self._has_searched:
@@ -265,7 +265,7 @@ class McapReader:
             self._strangers[number] += 1
             return None
         stored = self.topics[number]
-        return StoredMessage(
+        return BagMessage(
             stored.topic, min(log_ns, LARGEST_TIME_NS), content[MESSAGE_HEAD.size :], is_cdr=stored.is_cdr
         )
 

@@ -23,7 +23,7 @@ from fieldplay.messages.message_columns import Decoder, FieldNumbers, numbers_of
 from fieldplay.messages.record_decoder import SINGLE, RecordDecoder
 from fieldplay.messages.records import Images, Pixels, Record
 from fieldplay.streams.stream import Span
-from fieldplay.streams.topic_stream import SpanMessages
+from fieldplay.streams.topic_stream import LazyBlock
 
 NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
 STAMP = ("header.stamp.sec", "header.stamp.nanosec")
@@ -220,8 +220,8 @@ class Serialized(Record):
             return None
 
 
-def raw_messages(record: Serialized) -> SpanMessages:
-    """SpanMessages of a bag's messages, byte for byte."""
+def raw_messages(record: Serialized) -> LazyBlock:
+    """LazyBlock of a bag's messages, byte for byte."""
 
     def read(row: int) -> tuple[bytes] | None:
         try:
@@ -229,7 +229,7 @@ def raw_messages(record: Serialized) -> SpanMessages:
         except ArchiveError:
             return None
 
-    return SpanMessages.one_by_one(read, is_heavy=record.heavy)
+    return LazyBlock.one_by_one(read, is_heavy=record.heavy)
 
 
 class SerializedStream:

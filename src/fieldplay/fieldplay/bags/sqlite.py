@@ -22,10 +22,10 @@ from fieldplay.bags.metadata import (
     qos_text,
 )
 from fieldplay.bags.storage import (
+    BagMessage,
     Channel,
     Contents,
     MessageOffsets,
-    StoredMessage,
     StoredTopic,
     offsets_by_time,
 )
@@ -148,7 +148,7 @@ class SqliteReader:
     def close(self) -> None:
         self._database.close()
 
-    def messages(self) -> Iterator[StoredMessage]:
+    def messages(self) -> Iterator[BagMessage]:
         unusable = 0
         try:
             self._read_topics()
@@ -158,7 +158,7 @@ class SqliteReader:
                     continue
                 self.position += len(data)
                 stored = self.topics[number]
-                yield StoredMessage(stored.topic, stamp_ns, data, stored.is_cdr)
+                yield BagMessage(stored.topic, stamp_ns, data, stored.is_cdr)
             self._report_unusable(unusable)
         except UNREADABLE as error:
             self.issues.append(f"it can be read only so far: {error}")

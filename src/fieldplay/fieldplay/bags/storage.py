@@ -126,7 +126,7 @@ class StorageWriter(Protocol):
         """Let go of a file that is not to be finished."""
 
 
-class StoredMessage(NamedTuple):
+class BagMessage(NamedTuple):
     """A message as it lies in a storage file; cdr is whether its bytes are CDR."""
 
     topic: Topic
@@ -181,7 +181,7 @@ class StorageReader(Protocol):
     def position(self) -> int:
         """About how many bytes were gone through."""
 
-    def messages(self) -> Iterator[StoredMessage]:
+    def messages(self) -> Iterator[BagMessage]:
         """All messages that can be read, in the order of the file."""
 
     def index(self) -> Mapping[int, MessageOffsets]:
@@ -201,7 +201,7 @@ class NoStorage:
         self.topics: dict[int, StoredTopic] = {}
         self.information, self.position = "", 0
 
-    def messages(self) -> Iterator[StoredMessage]:
+    def messages(self) -> Iterator[BagMessage]:
         yield from ()
 
     def index(self) -> Mapping[int, MessageOffsets]:

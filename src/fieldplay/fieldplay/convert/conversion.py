@@ -31,7 +31,7 @@ from fieldplay.messages.records import Record
 from fieldplay.streams.image_topics import COMPRESSED, RAW
 from fieldplay.streams.message_block import MergedBlock
 from fieldplay.streams.topic_batches import Window, batches
-from fieldplay.streams.topic_stream import DERIVED, SpanMessages, TopicStream
+from fieldplay.streams.topic_stream import DERIVED, LazyBlock, TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
 from fieldplay.topics.plain_bag_topics import feeds_with_latched_history
 from fieldplay.topics.selection import Selection
@@ -91,10 +91,10 @@ def _with_late_messages(feed: TopicStream) -> TopicStream:
     return replace(feed, messages=lambda record: _late_messages(feed, record))
 
 
-def _late_messages(feed: TopicStream, record: Record) -> SpanMessages:
+def _late_messages(feed: TopicStream, record: Record) -> LazyBlock:
     """Messages that are made when the first of them is requested."""
     messages = cache(lambda: feed.messages(record))
-    return SpanMessages(lambda rows: messages().encode(rows))
+    return LazyBlock(lambda rows: messages().encode(rows))
 
 
 # A bag that several processes write: each the messages of a slice of time, into a file of its own.

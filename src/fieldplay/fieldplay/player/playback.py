@@ -13,7 +13,7 @@ from fieldplay.player.player_time import (
     SystemTime,
     Time,
 )
-from fieldplay.player.read_ahead import Data, DueMessage, ReadState, Run
+from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState, Run
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
@@ -40,8 +40,8 @@ class Sink(Protocol):
 class Reader(Protocol):
     """Gives messages in order, from some time on; see ReadAhead."""
 
-    def peek(self) -> DueMessage | ReadState: ...
-    def ready(self, until_ns: int, most: int) -> Sequence[DueMessage]: ...
+    def peek(self) -> QueuedMessage | ReadState: ...
+    def ready(self, until_ns: int, most: int) -> Sequence[QueuedMessage]: ...
     def take(self, count: int) -> None: ...
     def pace(self, rate: float) -> None: ...
     def close(self) -> None: ...
@@ -56,7 +56,7 @@ class Tick(NamedTuple):
 class Publish(NamedTuple):
     """Messages to publish together, the shifts of their stamps, and the lag of the first and the last."""
 
-    messages: Sequence[DueMessage]
+    messages: Sequence[QueuedMessage]
     deltas_ns: Sequence[int]
     first_lag_ns: int = 0
     last_lag_ns: int = 0
@@ -154,7 +154,7 @@ class Playback:
         if not self._clock.runs:  # only now, with the first message at hand, does time go on
             self._clock.run_from(self._position_ns)
             self._next_tick_ns = now
-        if self._longest_ns and isinstance(ahead, DueMessage) and ahead.stamp_ns - head_ns > self._longest_ns:
+        if self._longest_ns and isinstance(ahead, QueuedMessage) and ahead.stamp_ns - head_ns > self._longest_ns:
             self._clock.run_from(ahead.stamp_ns - min(LEAD_NS, self._longest_ns))
         if self._tick_ns and self._next_tick_ns <= now:
             late = self._next_tick_ns + self._tick_ns <= now
@@ -164,15 +164,15 @@ class Playback:
         if due_ns - now <= TOGETHER_NS:
             return (
                 self._take_due(self._due_messages(ahead, now), now)
-                if isinstance(ahead, DueMessage)
+                if isinstance(ahead, QueuedMessage)
                 else self._finish_round()
             )
-        if isinstance(ahead, DueMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
+        if isinstance(ahead, QueuedMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
             return self._wait_for_due(ahead, due_ns)
         self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
         return None
 
-    def _wait_for_due(self, ahead: DueMessage, due_ns: int) -> Publish | None:
+    def _wait_for_due(self, ahead: QueuedMessage, due_ns: int) -> Publish | None:
         """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
         requested, messages = self._requests, self._due_messages(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
@@ -181,9 +181,9 @@ class Playback:
             return None
         return self._take_due(messages, now)
 
-    def _is_latched(self, ahead: DueMessage | ReadState) -> bool:
+    def _is_latched(self, ahead: QueuedMessage | ReadState) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
-        if self._clock.runs or not isinstance(ahead, DueMessage):
+        if self._clock.runs or not isinstance(ahead, QueuedMessage):
             return False
         return ahead.feed in self._plan.latched and ahead.stamp_ns <= self._position_ns
 
@@ -194,7 +194,7 @@ class Playback:
         self._reader.take(1)
         return Publish(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
-    def _due_messages(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
+    def _due_messages(self, ahead: QueuedMessage, time_ns: int) -> Sequence[QueuedMessage]:
         """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
         assert self._reader is not None
         until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
@@ -202,17 +202,17 @@ class Playback:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
         return self._reader.ready(until_ns, MAX_TOGETHER)
 
-    def _take_due(self, messages: Sequence[DueMessage], now: int) -> Publish:
+    def _take_due(self, messages: Sequence[QueuedMessage], now: int) -> Publish:
         assert self._reader is not None
         self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
         return Publish(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
-    def _next_ready(self) -> DueMessage | ReadState:
+    def _next_ready(self) -> QueuedMessage | ReadState:
         """The next message that is one; those without data are counted."""
         assert self._reader is not None
-        while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
+        while isinstance(ahead := self._reader.peek(), QueuedMessage) and ahead.data is None:
             self._reader.take(1)
             self._skipped[ahead.feed] += 1
         return ahead
@@ -221,9 +221,9 @@ class Playback:
         jump, self._jump = self._jump, None
         return jump
 
-    def _play_head_limit(self, ahead: DueMessage | ReadState) -> int:
+    def _play_head_limit(self, ahead: QueuedMessage | ReadState) -> int:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
-        if isinstance(ahead, DueMessage):
+        if isinstance(ahead, QueuedMessage):
             return ahead.stamp_ns
         return self._plan.last_ns + self._plan.gap_ns if self._options.loop else self._bound_ns
 
@@ -393,11 +393,11 @@ class Playback:
         self._act(*(step for step in steps if step is not None))
         return True
 
-    def _wait_for_message(self, goes_round: bool) -> DueMessage | None:
+    def _wait_for_message(self, goes_round: bool) -> QueuedMessage | None:
         """The next message, as long as playing is paused; None at the end."""
         while self._paused and not self._stopped and self._reader is not None:
             ahead = self._next_ready()
-            if isinstance(ahead, DueMessage):
+            if isinstance(ahead, QueuedMessage):
                 return ahead
             if ahead is ReadState.END and not goes_round:
                 return None

@@ -11,7 +11,7 @@ from fieldplay.datasets.archive import Archive, DefectLog
 from fieldplay.messages.restamp import Restamp, restamp_of_type
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.read_ahead import (
-    DueMessage,
+    QueuedMessage,
     ReadAhead,
     Run,
     Workers,
@@ -103,7 +103,7 @@ def reader_of_feeds(feeds: Sequence[TopicStream], plan: PlayPlan, workers: Worke
     return open_reader
 
 
-def _all(feed: TopicStream, number: int) -> list[DueMessage]:
+def _all(feed: TopicStream, number: int) -> list[QueuedMessage]:
     return [message for index in range(len(feed.spans)) for message in messages_of_span(feed, number, index)]
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import Stamps
-from fieldplay.player.read_ahead import DueMessage
+from fieldplay.player.read_ahead import QueuedMessage
 
 Now = Callable[[], int]
 
@@ -131,7 +131,7 @@ class OutgoingStamps:
         self._last_outgoing_ns = 0
         self.shift_ns = 0
 
-    def deltas_ns(self, messages: Sequence[DueMessage], deadline_ns: Callable[[int], int]) -> list[int]:
+    def deltas_ns(self, messages: Sequence[QueuedMessage], deadline_ns: Callable[[int], int]) -> list[int]:
         """What is added to the times inside messages that are due at monotonic times by their own."""
         if not self._is_now:
             return [self.shift_ns] * len(messages)

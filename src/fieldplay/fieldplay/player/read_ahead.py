@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_batches import MergedSlice, SpanSlice, encode_messages, message_slices
-from fieldplay.streams.topic_stream import SpanMessages, TopicStream
+from fieldplay.streams.topic_stream import LazyBlock, TopicStream
 
 FIRST_PART, PER_PART = 64, 512  # messages that are made together: few at first, so that the first soon is there
 LARGE_TYPES = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
@@ -32,7 +32,7 @@ Check = Callable[[], None]
 # From feeds to single messages: what is cheap is made at once, what is heavy is left to be made by a worker.
 
 
-class DueMessage(NamedTuple):
+class QueuedMessage(NamedTuple):
     """A message of a feed, by the feed's number; without data where its row proved defective."""
 
     feed: int
@@ -49,7 +49,7 @@ class LazyMessage:
     make: Callable[[], Data | None]
 
 
-Run = list[DueMessage]
+Run = list[QueuedMessage]
 Task = Run | LazyMessage
 
 
@@ -77,10 +77,10 @@ def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:
     stamp_ns, loaded = feed.load(index)
     block, is_valid = loaded.encode(np.arange(len(stamp_ns)))
     times = stamp_ns[is_valid].tolist()
-    return [DueMessage(number, stamp, data) for stamp, data in zip(times, block.tolist(), strict=True)]
+    return [QueuedMessage(number, stamp, data) for stamp, data in zip(times, block.tolist(), strict=True)]
 
 
-def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
+def _tasks_of_slice(merged: MergedSlice[LazyBlock]) -> Iterator[Task]:
     """The light messages in runs, between the heavy ones."""
     heavy = {
         int(position): _lazy_message(span_slice, row, int(merged.stamp_ns[position]))
@@ -100,7 +100,7 @@ def _tasks_of_slice(merged: MergedSlice[SpanMessages]) -> Iterator[Task]:
         yield light[done:]
 
 
-def _lazy_message(span_slice: SpanSlice[SpanMessages], row: int, stamp_ns: int) -> LazyMessage:
+def _lazy_message(span_slice: SpanSlice[LazyBlock], row: int, stamp_ns: int) -> LazyMessage:
     def make() -> Data | None:
         block, is_valid = span_slice.loaded.encode(span_slice.rows[row : row + 1])
         return block.tolist()[0] if is_valid.all() else None
@@ -108,7 +108,7 @@ def _lazy_message(span_slice: SpanSlice[SpanMessages], row: int, stamp_ns: int) 
     return LazyMessage(span_slice.source, stamp_ns, make)
 
 
-def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
+def _light_messages(merged: MergedSlice[LazyBlock]) -> tuple[Run, NDArray[np.intp]]:
     """The light messages of a part, and their positions (n,) in it."""
     source, good, block = encode_messages(
         merged, [span_slice for span_slice in merged.slices if not span_slice.loaded.is_heavy]
@@ -117,7 +117,7 @@ def _light_messages(merged: MergedSlice[SpanMessages]) -> tuple[Run, NDArray[np.
     there = source >= 0
     columns = (column[there].tolist() for column in (source, merged.stamp_ns, good))
     run = [
-        DueMessage(number, stamp, next(data) if is_good else None)
+        QueuedMessage(number, stamp, next(data) if is_good else None)
         for number, stamp, is_good in zip(*columns, strict=True)
     ]
     return run, np.flatnonzero(there)
@@ -152,11 +152,11 @@ class _Pending:
     data: Data | None = None
     error: BaseException | None = None
 
-    def message(self) -> DueMessage:
+    def message(self) -> QueuedMessage:
         """What was made; raises what went wrong with it."""
         if self.error is not None:
             raise self.error
-        return DueMessage(self.feed, self.stamp_ns, self.data)
+        return QueuedMessage(self.feed, self.stamp_ns, self.data)
 
 
 class Workers(AbstractContextManager["Workers"]):
@@ -200,8 +200,8 @@ class ReadAhead:
         self._ahead_ns = AHEAD_NS
         self._changed = workers.changed
         self._room = Condition(workers.lock)
-        self._queue: deque[DueMessage | _Pending] = deque()
-        self._hand: list[DueMessage] = []  # what was shown, and not taken yet
+        self._queue: deque[QueuedMessage | _Pending] = deque()
+        self._hand: list[QueuedMessage] = []  # what was shown, and not taken yet
         self._needed: tuple[int, int] | None = None
         self._is_awaited = False
         self._closed = False
@@ -209,11 +209,11 @@ class ReadAhead:
         self._reading = workers.readers.submit(self._read, open_tasks)
         self._reading.add_done_callback(lambda _: self._notify())
 
-    def peek(self) -> DueMessage | ReadState:
+    def peek(self) -> QueuedMessage | ReadState:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
         return self._hand[0] if self._hand else self._next()
 
-    def ready(self, until_ns: int, most: int) -> Sequence[DueMessage]:
+    def ready(self, until_ns: int, most: int) -> Sequence[QueuedMessage]:
         """The message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
         hand, queue = self._hand, self._queue
         while len(hand[-1].data or b"") < LARGE_BYTES and len(hand) < most and queue:
@@ -221,7 +221,7 @@ class ReadAhead:
             if entry.stamp_ns > until_ns or entry.data is None:
                 break  # also one that is yet to be made, or cannot be
             queue.popleft()
-            hand.append(entry if isinstance(entry, DueMessage) else entry.message())
+            hand.append(entry if isinstance(entry, QueuedMessage) else entry.message())
         count = 1
         while count < len(hand) and count < most and hand[count].stamp_ns <= until_ns:
             count += 1
@@ -249,7 +249,7 @@ class ReadAhead:
             self._hand = []
             self._room.notify_all()
 
-    def _next(self) -> DueMessage | ReadState:
+    def _next(self) -> QueuedMessage | ReadState:
         if not self._queue:
             if self._reading.done():
                 self._reading.result()
@@ -260,7 +260,7 @@ class ReadAhead:
         if isinstance(entry, _Pending) and entry.future is not None:
             self._is_awaited = True
             return ReadState.WAITING
-        message = entry if isinstance(entry, DueMessage) else entry.message()
+        message = entry if isinstance(entry, QueuedMessage) else entry.message()
         self._queue.popleft()
         self._hand.append(message)
         return message
@@ -341,5 +341,5 @@ class ReadAhead:
                 self._changed.notify_all()
 
 
-def _cost(message: DueMessage) -> int:
+def _cost(message: QueuedMessage) -> int:
     return len(message.data or b"") + OVERHEAD

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from fieldplay.messages import records
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
 from fieldplay.recording.columns import Columns, columns_of_records
+from fieldplay.streams.message_block import RawMessage
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
@@ -44,13 +45,7 @@ class TopicInfo:
     child_frame: str = ""
 
 
-class Message(NamedTuple):
-    """A message: its bytes are CDR, as live topics and bags have them."""
-
-    topic: str
-    stamp_ns: int
-    data: bytes
-    type: str
+Message = RawMessage
 
 
 class FieldData(ABC):

@@ -11,7 +11,7 @@ from fieldplay.messages.records import Clouds
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.message_block import Chunks
 from fieldplay.streams.stream import Stream
-from fieldplay.streams.topic_stream import SpanMessages, TopicStream
+from fieldplay.streams.topic_stream import LazyBlock, TopicStream
 
 
 def cloud_topic_stream(
@@ -47,7 +47,7 @@ def cloud_topic_stream(
         msgtype=CLOUD,
         spans=stream.spans,
         records=records,
-        messages=lambda record: SpanMessages.one_by_one(lambda row: make(record, row)),
+        messages=lambda record: LazyBlock.one_by_one(lambda row: make(record, row)),
         frame=spec.frame,
         rank=rank,
         latched=latched,

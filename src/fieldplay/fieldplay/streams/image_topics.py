@@ -21,7 +21,7 @@ from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay.streams.message_block import Chunks
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
-    SpanMessages,
+    LazyBlock,
     TopicStream,
 )
 
@@ -190,8 +190,8 @@ class _ImageTopics:
     def _feed(
         self, topic: str, msgtype: str, records: Callable[[int], Images], *, make: Make, frame: str, rank: int
     ) -> TopicStream:
-        def messages(record: Images) -> SpanMessages:
-            return SpanMessages.one_by_one(lambda row: make(self.shared, record, row, frame))
+        def messages(record: Images) -> LazyBlock:
+            return LazyBlock.one_by_one(lambda row: make(self.shared, record, row, frame))
 
         topic_stream = TopicStream(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
         return replace(topic_stream, frame=frame, rank=rank, stream=self.stream)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,20 @@ def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[
     item = np.dtype((np.void, width))
     items: NDArray[np.void] = np.ndarray((len(target) - width + 1,), item, buffer=target, strides=(1,))
     items[offset] = rows.view(item)[:, 0]
+
+
+class RawMessage(NamedTuple):
+    """A message of a topic: when it is published or was logged, its bytes as CDR, and its type where that is known."""
+
+    topic: str
+    log_time_ns: int
+    data: bytes
+    type: str = ""
+
+    @property
+    def stamp_ns(self) -> int:
+        """The log time, by the name that it has in records."""
+        return self.log_time_ns
 
 
 class MessageBlock:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.messages.records import Record
 from fieldplay.streams.message_block import MergedBlock, MessageBlock
 from fieldplay.streams.stream import Span
-from fieldplay.streams.topic_stream import SpanMessages, TopicStream
+from fieldplay.streams.topic_stream import LazyBlock, TopicStream
 
 Loaded = TypeVar("Loaded")
 HEAVY_PER_BATCH = 16  # messages that are read on their own, as pictures
@@ -185,11 +185,11 @@ def batches(
 
 def message_slices(
     feeds: Sequence[TopicStream], first_ns: int, last_ns: int | None, *, before_span: Callable[[], None] = lambda: None
-) -> Iterator[MergedSlice[SpanMessages]]:
+) -> Iterator[MergedSlice[LazyBlock]]:
     """The messages of the feeds, merged by time; `before_span` is called before each span is read: it may raise."""
 
-    def source_of(feed: TopicStream) -> TimelineSource[SpanMessages]:
-        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def source_of(feed: TopicStream) -> TimelineSource[LazyBlock]:
+        def load(index: int) -> tuple[NDArray[np.int64], LazyBlock]:
             before_span()
             return feed.load(index)
 
@@ -214,7 +214,7 @@ def record_slices(
 
 
 def encode_messages(
-    merged: MergedSlice[SpanMessages], slices: Sequence[SpanSlice[SpanMessages]]
+    merged: MergedSlice[LazyBlock], slices: Sequence[SpanSlice[LazyBlock]]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], MessageBlock]:
     """Encode some slices of a merged slice: the source of each event (n,), -1 if of another slice; mask; messages.
 
@@ -231,7 +231,7 @@ def encode_messages(
     return source, good, MessageBlock.merged([(block, message_index[positions]) for block, positions in parts])
 
 
-def _cuts(merged: MergedSlice[SpanMessages]) -> Iterator[tuple[int, int]]:
+def _cuts(merged: MergedSlice[LazyBlock]) -> Iterator[tuple[int, int]]:
     """Split a merged slice so that each part has only so many messages that are read one by one."""
     heavy = [span_slice.positions for span_slice in merged.slices if span_slice.loaded.is_heavy]
     inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)

@@ -79,7 +79,7 @@ Encoded = tuple[MessageBlock, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
-class SpanMessages:
+class LazyBlock:
     """The messages of one span in the order of their times, encoded when some of its rows are asked for.
 
     `encode` gives the messages of some rows (ascending), and which of the rows (n,) they are: a defective row has no
@@ -90,7 +90,7 @@ class SpanMessages:
     is_heavy: bool = False
 
     @classmethod
-    def of_rows(cls, data: NDArray[np.uint8]) -> "SpanMessages":
+    def of_rows(cls, data: NDArray[np.uint8]) -> "LazyBlock":
         """Messages of one size (n, size)."""
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
@@ -101,7 +101,7 @@ class SpanMessages:
         return cls(encode)
 
     @classmethod
-    def of_sizes(cls, parts: "Sequence[tuple[SpanMessages, NDArray[np.intp]]]") -> "SpanMessages":
+    def of_sizes(cls, parts: "Sequence[tuple[LazyBlock, NDArray[np.intp]]]") -> "LazyBlock":
         """Messages of several sizes: parts, and the rows (ascending) that each part has."""
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
@@ -116,7 +116,7 @@ class SpanMessages:
         return cls(encode)
 
     @classmethod
-    def one_by_one(cls, make: Callable[[int], Chunks | None], *, is_heavy: bool = True) -> "SpanMessages":
+    def one_by_one(cls, make: Callable[[int], Chunks | None], *, is_heavy: bool = True) -> "LazyBlock":
         """Messages that are made row by row; a row that gives none is defective."""
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
@@ -143,7 +143,7 @@ class TopicStream:
     msgtype: str
     spans: Sequence[Span]
     records: Callable[[int], Record]
-    messages: Callable[[Any], SpanMessages]
+    messages: Callable[[Any], LazyBlock]
     frame: str = ""
     child_frame: str = ""
     rank: int = 0
@@ -157,7 +157,7 @@ class TopicStream:
         """Whether its last message before a begin comes at that begin."""
         return self.latched and self.is_carried
 
-    def load(self, index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def load(self, index: int) -> tuple[NDArray[np.int64], LazyBlock]:
         """The times (n,) at which the messages of a span leave, and the messages."""
         record = self.records(index)
         return record.leaves_ns, self.messages(record)
@@ -182,14 +182,14 @@ def numeric_topic_stream(
     )
 
 
-def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
+def messages_of_record(record: Record, spec: StreamSpec) -> LazyBlock:
     """The messages of a record of numbers, of one size or of several."""
     if isinstance(record, Paths):
-        return SpanMessages.one_by_one(path_messages(record, spec.frame).__getitem__, is_heavy=False)
+        return LazyBlock.one_by_one(path_messages(record, spec.frame).__getitem__, is_heavy=False)
     parts = group_by_size(record)
     if len(parts) <= 1:
-        return SpanMessages.of_rows(encode(record, spec))
-    return SpanMessages.of_sizes([(SpanMessages.of_rows(encode(record.only(rows), spec)), rows) for rows in parts])
+        return LazyBlock.of_rows(encode(record, spec))
+    return LazyBlock.of_sizes([(LazyBlock.of_rows(encode(record.only(rows), spec)), rows) for rows in parts])
 
 
 def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:

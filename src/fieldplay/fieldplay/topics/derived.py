@@ -31,7 +31,7 @@ from fieldplay.messages.records import (
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
     DERIVED,
-    SpanMessages,
+    LazyBlock,
     TopicStream,
     messages_of_record,
 )
@@ -195,9 +195,9 @@ def _feed(
 ) -> TopicStream:
     output = output.in_frame(computation.frames)
 
-    def messages(record: Record) -> SpanMessages:
+    def messages(record: Record) -> LazyBlock:
         return (
-            SpanMessages.of_rows(np.zeros((0, 1), np.uint8))
+            LazyBlock.of_rows(np.zeros((0, 1), np.uint8))
             if type(record) is Record
             else messages_of_record(record, output)
         )

@@ -4,7 +4,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import rerun as rr
@@ -17,6 +16,7 @@ from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic, parts_of_lengths
 from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.recording.archive_data import ArchiveSource
+from fieldplay.streams.message_block import RawMessage
 from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, send_robot, view_of
 from fieldplay.view.rerun_stream import Recording, not_shown
@@ -27,27 +27,18 @@ LARGE = 1 << 14  # from here on a message is one that may be dropped first, as p
 # Live messages on their way to a viewer: no more than so many bytes wait, and what is dropped is counted.
 
 
-class LiveMessage(NamedTuple):
-    """A message as it came."""
-
-    topic: str
-    msgtype: str
-    received_ns: int
-    data: bytes
-
-
 class ReceiveQueue:
     """Filled by one thread, emptied by another. Large messages go first where there is no room, the oldest first."""
 
     def __init__(self, most_bytes: int) -> None:
         self.received, self.dropped = Counter[str](), Counter[str]()
         self._most, self._bytes = most_bytes, 0
-        self._large: deque[tuple[int, LiveMessage]] = deque()
-        self._small: deque[tuple[int, LiveMessage]] = deque()
+        self._large: deque[tuple[int, RawMessage]] = deque()
+        self._small: deque[tuple[int, RawMessage]] = deque()
         self._changed = threading.Condition()
         self._number = 0
 
-    def put(self, message: LiveMessage) -> None:
+    def put(self, message: RawMessage) -> None:
         """One more."""
         with self._changed:
             self.received[message.topic] += 1
@@ -60,7 +51,7 @@ class ReceiveQueue:
                 self.dropped[dropped.topic] += 1
             self._changed.notify()
 
-    def take(self, patience_s: float) -> list[LiveMessage]:
+    def take(self, patience_s: float) -> list[RawMessage]:
         """All that wait, in the order in which they came; none where none comes in time."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._large or self._small), patience_s)
@@ -97,11 +88,11 @@ class LiveShow:
         self._topics = list(topics)
         self._recording.set_topics(topic.name for topic in self._topics)
 
-    def take(self, messages: Iterable[LiveMessage]) -> None:
+    def take(self, messages: Iterable[RawMessage]) -> None:
         """Show further messages."""
         for message in messages:
             for framed in self._records(message):
-                self._recording.take(Topic(message.topic, message.msgtype), framed)
+                self._recording.take(Topic(message.topic, message.type), framed)
         self._recording.flush()
         self._lay_out()
 
@@ -116,9 +107,9 @@ class LiveShow:
         text = f"{pluralize(counts.total(), 'message')} on {pluralize(len(counts), 'topic')}"
         return f"{text}, {self.unreadable} could not be read" if self.unreadable else text
 
-    def _records(self, message: LiveMessage) -> Iterable[FramedRecord]:
-        decoder = self._decoders.setdefault(message.msgtype, RecordDecoder(message.msgtype))
-        log_ns = self._now_ns or message.received_ns
+    def _records(self, message: RawMessage) -> Iterable[FramedRecord]:
+        decoder = self._decoders.setdefault(message.type, RecordDecoder(message.type))
+        log_ns = self._now_ns or message.log_time_ns
         for framed in decoder.records(parts_of_lengths(np.array([log_ns]), [message.data])):
             self._now_ns = int(framed.record.stamp_ns[-1]) or self._now_ns
             yield framed._replace(record=replace(framed.record, order_ns=None))

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from fieldplay.player.read_ahead import DueMessage, ReadState
+from fieldplay.player.read_ahead import QueuedMessage, ReadState
 from fieldplay_testing.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
 
 PATIENCE_S = 30.0
@@ -200,29 +200,32 @@ def test_pause_while_behind_resumes_after_last_published_message() -> None:
 
 
 def test_latched_messages_at_start_are_published_before_clock_runs() -> None:
-    messages = [DueMessage(0, ARCHIVE, b"map"), *(DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(3))]
-    stage = Stage(messages=[*messages, DueMessage(0, ARCHIVE + 200 * MS, b"next")], latched=frozenset({0}))
+    messages = [
+        QueuedMessage(0, ARCHIVE, b"map"),
+        *(QueuedMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(3)),
+    ]
+    stage = Stage(messages=[*messages, QueuedMessage(0, ARCHIVE + 200 * MS, b"next")], latched=frozenset({0}))
     stage.sink.slow = {b"map": 70 * MS}
     sent = stage.run()[1:]
     assert sent == [(0, b"map"), (70, b"0"), (170, b"1"), (270, b"2"), (270, b"next")]
 
 
 def test_messages_due_within_50_microseconds_are_published_together() -> None:
-    messages = [DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 45_000, 60_000, 105_000)]
+    messages = [QueuedMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 45_000, 60_000, 105_000)]
     stage = Stage(messages=messages)
     stage.run()
     assert [at for at, _ in stage.sink.sent[1:]] == [0, 0, 60_000, 60_000]
 
 
 def test_early_wake_up_publishes_only_due_messages() -> None:
-    stage = Stage(messages=[DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 100 * MS, 100 * MS + 45_000)])
+    stage = Stage(messages=[QueuedMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 100 * MS, 100 * MS + 45_000)])
     stage.time.script.append((100 * MS - 30_000, stage.playback.status))
     stage.run()
     assert [at for at, _ in stage.sink.sent[1:]] == [0, 100 * MS - 30_000, 100 * MS + 45_000]
 
 
 def test_play_head_ends_at_last_message() -> None:
-    messages = [DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 40_000)]
+    messages = [QueuedMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 40_000)]
     stage = Stage(messages=messages, clock_hz=10.0)
     stage.run()
     assert stage.sink.sent[-1] == (0, b"40000")
@@ -249,7 +252,7 @@ def test_requests_before_start_wait_until_playing() -> None:
 
 def test_wall_clock_stamps_are_due_times() -> None:
     times = [0, 100, 100, 200]
-    stage = Stage(messages=[DueMessage(1, ARCHIVE + ms * MS, b"") for ms in times], stamps="now", rate=2.0)
+    stage = Stage(messages=[QueuedMessage(1, ARCHIVE + ms * MS, b"") for ms in times], stamps="now", rate=2.0)
     sent = stage.run()
     stamps = [ARCHIVE + ms * MS + int(data) - DAY for ms, (_, data) in zip(times, sent[1:], strict=True)]
     assert stamps == [0, 50 * MS, 50 * MS, 100 * MS]
@@ -264,7 +267,7 @@ def test_wall_clock_stamps_do_not_go_back_on_seek() -> None:
 
 
 def test_defective_rows_are_counted_and_not_published() -> None:
-    messages = [DueMessage(1, ARCHIVE + k * MS, None if k % 2 else b"%d" % k) for k in range(5)]
+    messages = [QueuedMessage(1, ARCHIVE + k * MS, None if k % 2 else b"%d" % k) for k in range(5)]
     stage = Stage(messages=messages)
     assert [data for _, data in stage.run()] == [b"static", b"0", b"2", b"4"]
     status = stage.playback.status()
@@ -282,7 +285,7 @@ def test_playback_waits_for_subscribers() -> None:
 def with_a_gap(**options: Any) -> Stage:
     """Messages at 0 and 100 ms, then none until 10 s, then at 10.1 and 11 s; gaps above 2 s are passed over."""
     times = [0, 100, 10_000, 10_100, 11_000]
-    messages = [DueMessage(1, ARCHIVE + ms * MS, b"%d" % k) for k, ms in enumerate(times)]
+    messages = [QueuedMessage(1, ARCHIVE + ms * MS, b"%d" % k) for k, ms in enumerate(times)]
     return Stage(messages=messages, **{"skip_gaps_s": 2.0, **options})
 
 
@@ -331,7 +334,7 @@ def test_read_error_is_raised_by_playback() -> None:
     stage = Stage()
 
     class Broken(ListReader):
-        def peek(self) -> DueMessage | ReadState:
+        def peek(self) -> QueuedMessage | ReadState:
             raise OSError("the disk is gone")
 
     stage.playback._open_reader = lambda first: Broken([])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fieldplay.player.read_ahead import DueMessage
+from fieldplay.player.read_ahead import QueuedMessage
 from fieldplay_testing.playback_stage import ARCHIVE, MS, Stage
 
 
@@ -10,7 +10,7 @@ def stage_on_the_truth(**options: Any) -> Stage:
     """What stands holds the place at which playing went on, of which the first 100 ms are one."""
     return Stage(
         static_tf_at=lambda ns: [
-            DueMessage(0, ARCHIVE, b"static" if ns < ARCHIVE + 100 * MS else b"at %d" % ((ns - ARCHIVE) // MS))
+            QueuedMessage(0, ARCHIVE, b"static" if ns < ARCHIVE + 100 * MS else b"at %d" % ((ns - ARCHIVE) // MS))
         ],
         **options,
     )
@@ -34,7 +34,9 @@ def test_unchanged_static_tf_is_not_republished_after_seek() -> None:
 
 
 def test_loop_restart_is_jump_to_start() -> None:
-    stage = stage_on_the_truth(loop=True, messages=[DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in (0, 2)])
+    stage = stage_on_the_truth(
+        loop=True, messages=[QueuedMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in (0, 2)]
+    )
     stage.at(50, stage.playback.seek, ARCHIVE + 100 * MS)
     stage.at(350, stage.playback.stop)
     stage.run()

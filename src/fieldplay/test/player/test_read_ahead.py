@@ -19,8 +19,8 @@ from fieldplay.player.read_ahead import (
     AHEAD_NS,
     OVERHEAD,
     Check,
-    DueMessage,
     LazyMessage,
+    QueuedMessage,
     ReadAhead,
     ReadState,
     Task,
@@ -31,26 +31,26 @@ from fieldplay.player.read_ahead import (
 from fieldplay.streams.message_block import MessageBlock
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import (
-    SpanMessages,
+    LazyBlock,
     TopicStream,
 )
 
 PATIENCE_S = 60.0
 
 
-def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | ReadState:
+def next_message(workers: Workers, reader: ReadAhead) -> QueuedMessage | ReadState:
     """What comes next, waited for."""
     with workers.changed:
         while (ahead := reader.peek()) is ReadState.WAITING:
             assert workers.changed.wait(PATIENCE_S), "nothing comes"
-        if isinstance(ahead, DueMessage):
+        if isinstance(ahead, QueuedMessage):
             reader.take(1)
         return ahead
 
 
-def all_messages(workers: Workers, reader: ReadAhead) -> list[DueMessage]:
+def all_messages(workers: Workers, reader: ReadAhead) -> list[QueuedMessage]:
     messages = []
-    while isinstance(message := next_message(workers, reader), DueMessage):
+    while isinstance(message := next_message(workers, reader), QueuedMessage):
         messages.append(message)
     return messages
 
@@ -59,8 +59,8 @@ def opener(*tasks: Task) -> Callable[[Check], Iterator[Task]]:
     return lambda check: iter(tasks)
 
 
-def light(stamp: int, size: int = 10) -> list[DueMessage]:
-    return [DueMessage(0, stamp, bytes(size))]
+def light(stamp: int, size: int = 10) -> list[QueuedMessage]:
+    return [QueuedMessage(0, stamp, bytes(size))]
 
 
 def test_messages_stay_in_order_when_first_is_ready_last() -> None:
@@ -82,7 +82,7 @@ def test_messages_stay_in_order_when_first_is_ready_last() -> None:
 def test_row_without_payload_is_message_without_data() -> None:
     with Workers(limit=10**6) as workers:
         reader = workers.open(opener(LazyMessage(1, 1, lambda: None)))
-        assert all_messages(workers, reader) == [DueMessage(1, 1, None)]
+        assert all_messages(workers, reader) == [QueuedMessage(1, 1, None)]
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -97,7 +97,7 @@ def test_read_ahead_is_bounded_by_bytes(heavy: bool) -> None:
     with Workers(limit=limit, makers=2) as workers:
         reader = workers.open(produce)
         count = 0
-        while isinstance(next_message(workers, reader), DueMessage):
+        while isinstance(next_message(workers, reader), QueuedMessage):
             count += 1
             with workers.changed:
                 most = max(most, reader.held)
@@ -107,7 +107,7 @@ def test_read_ahead_is_bounded_by_bytes(heavy: bool) -> None:
 
 
 def test_ready_messages_are_taken_together_up_to_a_large_one() -> None:
-    tasks = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [DueMessage(0, 4, None)]]
+    tasks = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [QueuedMessage(0, 4, None)]]
     with Workers(limit=10**6) as workers:
         reader = workers.open(opener(*tasks))
         reader._reading.result(PATIENCE_S)
@@ -117,7 +117,7 @@ def test_ready_messages_are_taken_together_up_to_a_large_one() -> None:
                 reader.peek()
                 taken.append([message.stamp_ns for message in reader.ready(until_ns, most)])
                 reader.take(len(taken[-1]))
-            assert reader.peek() == DueMessage(0, 4, None)
+            assert reader.peek() == QueuedMessage(0, 4, None)
             reader.take(1)
     assert taken == [[1, 2], [2, 3], [3], [4]]
     assert reader.held == 0
@@ -162,7 +162,7 @@ def test_read_error_is_raised_after_earlier_messages() -> None:
 
     with Workers(limit=1_000) as workers:
         reader = workers.open(produce)
-        assert isinstance(next_message(workers, reader), DueMessage)
+        assert isinstance(next_message(workers, reader), QueuedMessage)
         with pytest.raises(OSError, match="the disk is gone"):
             next_message(workers, reader)
 
@@ -173,7 +173,7 @@ def test_worker_error_is_raised_in_order() -> None:
 
     with Workers(limit=1_000) as workers:
         reader = workers.open(opener(light(1), LazyMessage(1, 2, broken), light(3)))
-        assert isinstance(next_message(workers, reader), DueMessage)
+        assert isinstance(next_message(workers, reader), QueuedMessage)
         with pytest.raises(ValueError, match="no picture"):
             next_message(workers, reader)
         reader.close()
@@ -198,7 +198,7 @@ def test_close_stops_reader_waiting_for_room() -> None:
 def test_workers_exit_stops_reader_waiting_for_room() -> None:
     with Workers(limit=1_000) as workers:
         reader = workers.open(opener(light(1, 900), light(2, 900), light(3, 900)))
-        assert isinstance(next_message(workers, reader), DueMessage)
+        assert isinstance(next_message(workers, reader), QueuedMessage)
     assert reader._reading.done()
 
 
@@ -247,7 +247,7 @@ def test_many_seeks_finish_in_time() -> None:
             for taken in range(50):
                 reader = workers.open(produce)
                 for _ in range(taken):
-                    count += isinstance(next_message(workers, reader), DueMessage)
+                    count += isinstance(next_message(workers, reader), QueuedMessage)
                 reader.close()
         return count
 
@@ -275,20 +275,20 @@ def rows_feed(topic: str, spans: list[list[int]], *, static: bool = False) -> To
     """Light messages: the stamp as text, padded to a width of its own."""
     width = 4 + len(topic)
 
-    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def load(index: int) -> tuple[NDArray[np.int64], LazyBlock]:
         texts = b"".join(b"%0*d" % (width, stamp) for stamp in spans[index])
-        return np.array(spans[index], np.int64), SpanMessages.of_rows(np.frombuffer(texts, np.uint8).reshape(-1, width))
+        return np.array(spans[index], np.int64), LazyBlock.of_rows(np.frombuffer(texts, np.uint8).reshape(-1, width))
 
     feed_spans = [Span(part[0], part[-1], len(part)) for part in spans]
     return feed_of(topic, feed_spans, load, latched=static, static=static)
 
 
 def single_feed(topic: str, stamps: list[int], bad: set[int]) -> TopicStream:
-    def load(_: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def load(_: int) -> tuple[NDArray[np.int64], LazyBlock]:
         def make(row: int) -> tuple[bytes, bytes] | None:
             return None if stamps[row] in bad else (b"heavy ", b"%d" % stamps[row])
 
-        return np.array(stamps, np.int64), SpanMessages.one_by_one(make)
+        return np.array(stamps, np.int64), LazyBlock.one_by_one(make)
 
     return feed_of(topic, [Span(stamps[0], stamps[-1], len(stamps))], load)
 
@@ -317,9 +317,9 @@ def test_defective_light_row_is_message_without_data() -> None:
         is_valid = rows != 1
         return MessageBlock.of_messages([b"%d" % row for row in rows[is_valid]]), is_valid
 
-    feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), SpanMessages(encode)))
+    feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), LazyBlock(encode)))
     (run,) = message_tasks([feed], 0, 2, lambda: None)
-    assert run == [DueMessage(0, 0, b"0"), DueMessage(0, 1, None), DueMessage(0, 2, b"2")]
+    assert run == [QueuedMessage(0, 0, b"0"), QueuedMessage(0, 1, None), QueuedMessage(0, 2, b"2")]
 
 
 def test_taken_messages_are_freed_without_garbage_collection() -> None:

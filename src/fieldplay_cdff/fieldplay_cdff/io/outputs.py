@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from fieldplay.messages.point_clouds import CLOUD, cloud_message
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.image_topics import image_message
+from fieldplay.streams.message_block import RawMessage
 from fieldplay.streams.topic_stream import message_bytes
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.pipeline.pipeline_graph import PosedBody
@@ -44,14 +45,6 @@ NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "clou
 STATIC = "/tf_static"
 UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
 VARIANCE = np.full(6, 1e-2)  # of a pose whose step tells none: a decimetre, some degrees
-
-
-class OutMessage(NamedTuple):
-    """A message, its topic and when it leaves."""
-
-    topic: str
-    data: bytes
-    stamp_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,32 +80,32 @@ class OutTopics:
     def _closures(self, port: str) -> str:
         return f"{self.topic(port).rpartition('/')[0]}/{CLOSURES}"
 
-    def messages(self, port: str, value: Any, stamp_ns: int, camera: str = "") -> list[OutMessage]:
+    def messages(self, port: str, value: Any, stamp_ns: int, camera: str = "") -> list[RawMessage]:
         """What becomes of a value, `camera` being the pictures' frame; nothing of one that no message holds."""
         kind = self.ports.get(port, "")
         if kind not in TYPES:
             return []
         topic = self.topic(port)
         if kind == "Pointcloud":
-            return [OutMessage(topic, cloud_bytes(value, stamp_ns, self.scene), stamp_ns)]
+            return [RawMessage(topic, stamp_ns, cloud_bytes(value, stamp_ns, self.scene))]
         if kind == "Frame":
-            return [OutMessage(topic, b"".join(image_message(_pixels(value), stamp_ns, camera)), stamp_ns)]
+            return [RawMessage(topic, stamp_ns, b"".join(image_message(_pixels(value), stamp_ns, camera)))]
         if kind == "Map":
             return [
-                OutMessage(topic, b"".join(image_message(_heights(value), stamp_ns, self.scene)), stamp_ns),
-                OutMessage(f"{topic}_metadata", metadata_bytes(value, stamp_ns), stamp_ns),
+                RawMessage(topic, stamp_ns, b"".join(image_message(_heights(value), stamp_ns, self.scene))),
+                RawMessage(f"{topic}_metadata", stamp_ns, metadata_bytes(value, stamp_ns)),
             ]
         if kind == "KeyframeMap":
             both = ((topic, value.poses), (self._closures(port), value.closure_poses()))
             spec = StreamSpec(id=port, topic=topic, type=POSES, frame=self.scene)
-            return [OutMessage(at, data, stamp_ns) for at, poses in both
+            return [RawMessage(at, stamp_ns, data) for at, poses in both
                     for data in message_bytes(_poses(poses, stamp_ns), spec)]  # fmt: skip
         record = RECORDS[kind](value, stamp_ns)
         frame, child, on_tf = self._frames(port, camera)
         spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=frame, child_frame=child)
-        messages = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
+        messages = [RawMessage(topic, stamp_ns, data) for data in message_bytes(record, spec)]
         if self.tf and isinstance(record, records.Odometry):
-            messages += [OutMessage(TF, data, stamp_ns) for data in message_bytes(_edge(record, frame, on_tf), ON_TF)]
+            messages += [RawMessage(TF, stamp_ns, data) for data in message_bytes(_edge(record, frame, on_tf), ON_TF)]
         return messages
 
     def _frames(self, port: str, camera: str) -> tuple[str, str, str]:
@@ -128,14 +121,14 @@ def _edge(record: records.Odometry, parent: str, child: str) -> records.Transfor
     return transforms(parent, child, record.position_m, record.orientation_xyzw, record.stamp_ns)
 
 
-def static_messages(edges: Sequence[Edge], stamp_ns: int) -> list[OutMessage]:
+def static_messages(edges: Sequence[Edge], stamp_ns: int) -> list[RawMessage]:
     """Transforms that do not move, for /tf_static."""
     messages = []
     for edge in edges:
         turn = quaternion_from_rotation(edge.parent_t_child[None, :3, :3])
         at_ns = np.array([stamp_ns], np.int64)
         record = transforms(edge.parent, edge.child, edge.parent_t_child[None, :3, 3], turn, at_ns)
-        messages += [OutMessage(STATIC, data, stamp_ns) for data in message_bytes(record, ON_TF)]
+        messages += [RawMessage(STATIC, stamp_ns, data) for data in message_bytes(record, ON_TF)]
     return messages
 
 

@@ -246,7 +246,7 @@ class PortSource:
         return next((side for side in SIDES if name.startswith(side) or name.endswith(side)), "")
 
 
-class PortMessage(NamedTuple):
+class PortRecord(NamedTuple):
     """A message for a port, whose value is not looked at yet; the stamp of its header, else when it was logged."""
 
     source: PortSource
@@ -326,7 +326,7 @@ class PortReader:
         baseline_m = models["right"].baseline_m if "right" in models else 0.0
         return {side: each.camera for side, each in models.items() if side}, baseline_m
 
-    def read(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
+    def read(self, topic: str, data: bytes, log_ns: int) -> PortRecord | None:
         """Decode a message and its stamp; None where it is not used."""
         source = self.sources[topic]
         if source.kind == FRAME and not self._nth.takes(source.port):
@@ -336,7 +336,7 @@ class PortReader:
             raise ArchiveError("its bytes cannot be read")
         if source is next(iter(self.sources.values())):
             self._add_transforms(source, framed.frame)
-        return PortMessage(source, framed.record, int(framed.record.stamp_ns[0]))
+        return PortRecord(source, framed.record, int(framed.record.stamp_ns[0]))
 
     def _add_transforms(self, source: PortSource, frame: str) -> None:
         camera = self.cameras.get(source.port)
@@ -346,7 +346,7 @@ class PortReader:
             self.camera_frame = f"{frame}{RECTIFIED}"
             self.edges = [Edge(frame, self.camera_frame, transform_from_rotation(camera.turn.T, np.zeros(3)))]
 
-    def value(self, message: PortMessage) -> Any:
+    def value(self, message: PortRecord) -> Any:
         """What goes through the port; ArchiveError names what is wrong with it."""
         source, record = message.source, message.record
         if source.kind != FRAME:

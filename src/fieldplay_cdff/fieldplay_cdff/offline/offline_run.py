@@ -23,11 +23,10 @@ from fieldplay.recording.record_source import (
     topic_of_input,
     topics_by_input,
 )
-from fieldplay.streams.message_block import MergedBlock, MessageBlock
+from fieldplay.streams.message_block import MergedBlock, MessageBlock, RawMessage
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.io.outputs import (
     ODOMETRY,
-    OutMessage,
     OutTopics,
     static_messages,
 )
@@ -126,11 +125,11 @@ class BatchedBag:
             topic: writer.add_channel(channel_of_type(topic, kind, latched_qos() if topic == STATIC else None))
             for topic, kind in types.items()
         }
-        self._waiting: list[OutMessage] = []
+        self._waiting: list[RawMessage] = []
         self._bytes = 0
         self.counts = Counter[str]()
 
-    def add(self, message: OutMessage) -> None:
+    def add(self, message: RawMessage) -> None:
         """The next message."""
         self._waiting.append(message)
         self._bytes += len(message.data)
@@ -198,7 +197,7 @@ class FusionRun:
         self._feed_models(first_ns)
         for message in self._in_order(requested):
             if bag and message.topic in passed:
-                bag.add(OutMessage(message.topic, message.data, message.stamp_ns))
+                bag.add(RawMessage(message.topic, message.stamp_ns, message.data))
             if message.topic in self.reader.sources:
                 for out in self._feed(message):
                     if bag:
@@ -234,7 +233,7 @@ class FusionRun:
         for _, together in groupby(messages, key=lambda message: message.stamp_ns):
             yield from sorted(together, key=lambda message: message.topic not in held)
 
-    def _feed(self, message: Message) -> Iterator[OutMessage]:
+    def _feed(self, message: Message) -> Iterator[RawMessage]:
         at_ns = message.stamp_ns
         try:
             opened = self.reader.read(message.topic, message.data, at_ns)
@@ -254,7 +253,7 @@ class FusionRun:
             self.keeper.receive_input(opened.source.port, at_ns)
         yield from self._output_messages(self.pipeline.feed(opened.source.port, value, at_ns))
 
-    def _finish(self) -> Iterator[OutMessage]:
+    def _finish(self) -> Iterator[RawMessage]:
         yield from self._output_messages(self.pipeline.finish())
         if self.keeper:
             self.keeper.finish()
@@ -264,7 +263,7 @@ class FusionRun:
         if self.result.skipped[topic] <= MAX_REPORTED:
             self.result.notes.append(text)
 
-    def _output_messages(self, outputs: Sequence[PipelineOutput]) -> Iterator[OutMessage]:
+    def _output_messages(self, outputs: Sequence[PipelineOutput]) -> Iterator[RawMessage]:
         if self.keeper:
             self.keeper.keep(outputs, self.reader.camera_frame)
         for port, value, stamp_ns in outputs:

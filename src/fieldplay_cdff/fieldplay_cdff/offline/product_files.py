@@ -17,7 +17,7 @@ from fieldplay.messages.point_clouds import rows_of_cloud
 from fieldplay_cdff.io.outputs import METADATA
 from fieldplay_cdff.io.sources import CLOUD, IMAGE
 from fieldplay_cdff.offline.elevation import geotiff_bytes
-from fieldplay_cdff.products.product import ProductMessage
+from fieldplay_cdff.products.product import TypedMessage
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
 NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers are no colours
@@ -37,7 +37,7 @@ def ply_bytes(cloud: Cloud) -> bytes:
     return ply_from_cloud(rows)
 
 
-def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -> dict[str, bytes]:
+def product_files(messages: Sequence[TypedMessage], *, is_raw: bool = False) -> dict[str, bytes]:
     """The files that a product becomes, by how their names end; the messages themselves (CDR) where none suits."""
     types = [message.msgtype for message in messages]
     if not is_raw and types == [CLOUD]:
@@ -51,7 +51,7 @@ def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -
     return {f"_{number}.cdr": message.data for number, message in enumerate(messages)}
 
 
-def _message(message: ProductMessage) -> Any:
+def _message(message: TypedMessage) -> Any:
     record = decode_message(message.msgtype, np.frombuffer(message.data, np.uint8))
     if record is None:
         raise ArchiveError(f"its {len(message.data)} bytes cannot be read as {message.msgtype}")

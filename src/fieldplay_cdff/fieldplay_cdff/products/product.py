@@ -16,7 +16,7 @@ class StoreError(UserError):
     """A store of products that cannot be read or written, or a product that it does not have."""
 
 
-class ProductMessage(NamedTuple):
+class TypedMessage(NamedTuple):
     """A message that a product is made of."""
 
     topic: str
@@ -110,7 +110,7 @@ def product_of_text(text: str | bytes) -> Product:
         raise StoreError(f"expected the record of a product, got {text!r:.60}: {error}") from None
 
 
-def digest_of(messages: Sequence[ProductMessage]) -> str:
+def digest_of(messages: Sequence[TypedMessage]) -> str:
     """SHA-256 of the messages' bytes, one behind the other."""
     digest = hashlib.sha256()
     for message in messages:

@@ -26,9 +26,9 @@ from fieldplay_cdff.products.product import (
     InputSpan,
     Producer,
     Product,
-    ProductMessage,
     SensorPose,
     StoreError,
+    TypedMessage,
     digest_of,
 )
 from fieldplay_cdff.products.store import ProductStore
@@ -123,7 +123,7 @@ class ProductKeeper:
         out = self._outputs.messages(port, value, outputs.stamp_ns, outputs.camera)
         types = self._outputs.topics()
         own = [(each, types[each.topic]) for each in out if each.topic != TF]
-        messages = [ProductMessage(self._full_name(each.topic), msgtype, each.data) for each, msgtype in own]
+        messages = [TypedMessage(self._full_name(each.topic), msgtype, each.data) for each, msgtype in own]
         if not messages:
             raise StoreError(f"{port} is a {self._outputs.ports.get(port)}, which no message holds: it cannot be kept")
         pose = next((pose for name in self._poses if (pose := _pose_of(outputs.values.get(name)))), None)

@@ -23,9 +23,9 @@ from fieldplay_cdff.products.index import FILE, IndexedProduct, Location, Produc
 from fieldplay_cdff.products.product import (
     EVERYTHING,
     Product,
-    ProductMessage,
     ProductQuery,
     StoreError,
+    TypedMessage,
     digest_of,
     product_of_text,
 )
@@ -100,11 +100,11 @@ class PartWriter:
                 remove_part(store, name)
                 raise
 
-    def add(self, product: Product, messages: Sequence[ProductMessage]) -> list[Location]:
+    def add(self, product: Product, messages: Sequence[TypedMessage]) -> list[Location]:
         """Append a product in a chunk of its own; return the locations of its messages."""
         text = product.text().encode()
         record = TEXT_HEAD.pack(0, 1, 0, len(text) + 1) + text + b"\0"
-        whole = [*messages, ProductMessage(RECORDS, TEXT, record)]
+        whole = [*messages, TypedMessage(RECORDS, TEXT, record)]
         batch = MergedBlock(
             channel=np.array([self._channel(each) for each in whole]),
             stamp_ns=np.full(len(whole), product.stamp_ns, np.int64),
@@ -116,7 +116,7 @@ class PartWriter:
         self.count += 1
         return [(block, offset) for offset in offsets[:-1]]
 
-    def _channel(self, message: ProductMessage) -> int:
+    def _channel(self, message: TypedMessage) -> int:
         if message.topic not in self._channels:
             channel = channel_of_type(message.topic, message.msgtype)
             self._channels[message.topic] = self._contents.add_channel(channel)
@@ -155,14 +155,14 @@ class PartReader:
         """Whether its end is missing, once it was gone through."""
         return self._storage.is_cut
 
-    def messages(self, indexed: IndexedProduct, *, as_they_are: bool = False) -> list[ProductMessage]:
+    def messages(self, indexed: IndexedProduct, *, as_they_are: bool = False) -> list[TypedMessage]:
         """The messages of a product; StoreError where they are damaged, or cannot be read at all."""
         product = indexed.product
-        read: list[ProductMessage] = []
+        read: list[TypedMessage] = []
         try:
             for (topic, msgtype), (block, offset) in zip(product.messages, indexed.locations, strict=True):
                 (data,) = self._storage.read(block, [offset])
-                read.append(ProductMessage(topic, msgtype, data))
+                read.append(TypedMessage(topic, msgtype, data))
         except ArchiveError as error:
             raise StoreError(f"product {product.id} in {self.path} cannot be read: {error}") from None
         digest = digest_of(read)
@@ -422,7 +422,7 @@ class ProductStore:
             if self._index.has_forgotten(writer.name):
                 self._rewrite(writer.name)
 
-    def add(self, product: Product, messages: Sequence[ProductMessage]) -> Product:
+    def add(self, product: Product, messages: Sequence[TypedMessage]) -> Product:
         """Store a product, which gets its number; raise StoreError where it cannot be stored completely."""
         if not self._is_writable:
             raise StoreError(f"{self.folder} is open for reading")
@@ -459,7 +459,7 @@ class ProductStore:
         """How many products there are of each kind."""
         return Counter(self._index.kinds())
 
-    def messages(self, id_: int) -> list[ProductMessage]:
+    def messages(self, id_: int) -> list[TypedMessage]:
         """The messages of a product; StoreError where there is none of that number, or its bytes are damaged."""
         try:
             return self._read(id_)
@@ -467,7 +467,7 @@ class ProductStore:
             self._release_reader()
             return self._read(id_)
 
-    def _read(self, id_: int) -> list[ProductMessage]:
+    def _read(self, id_: int) -> list[TypedMessage]:
         indexed = next(self._index.query(ProductQuery(ids=(id_,))), None)
         if indexed is None:
             raise StoreError(f"{self.folder} has no product {id_}")

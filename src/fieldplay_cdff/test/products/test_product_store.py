@@ -23,10 +23,10 @@ from fieldplay_cdff.products.product import (
     InputSpan,
     Producer,
     Product,
-    ProductMessage,
     ProductQuery,
     SensorPose,
     StoreError,
+    TypedMessage,
     digest_of,
     product_of_text,
 )
@@ -38,9 +38,9 @@ MAKER = Producer(dfpc="Chain", implementation="Plain", configuration="00ff", ver
 STANDS = SensorPose(position=(1.0, 2.0, 3.0), orientation=(0.0, 0.0, 0.0, 1.0), covariance=(0.0,) * 36)
 
 
-def product_of(row: int, kind: str = "cloud", size: int = 8) -> tuple[Product, list[ProductMessage]]:
+def product_of(row: int, kind: str = "cloud", size: int = 8) -> tuple[Product, list[TypedMessage]]:
     """A product in the cube that begins at x = row, taken `row` seconds after the start."""
-    messages = [ProductMessage(f"/chain/{kind}", NUMBER, bytes([0, 1, 0, 0]) + bytes([row % 256]) * size)]
+    messages = [TypedMessage(f"/chain/{kind}", NUMBER, bytes([0, 1, 0, 0]) + bytes([row % 256]) * size)]
     return Product(
         kind=kind, stamp_ns=START_NS + row * 10**9, stored_ns=5, frame="scene", messages=((f"/chain/{kind}", NUMBER),),
         size=size + 4, digest=digest_of(messages), producer=MAKER, quality=0.5,
