@@ -16,13 +16,11 @@ setup(
     zip_safe=True,
     maintainer="fieldplay",
     maintainer_email="fieldplay@users.noreply.github.com",
-    description="Stand-in for the programs of tf2_ros: tf2_echo, tf2_monitor, static_transform_publisher.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
             "static_transform_publisher = tf2_ros_programs.publisher:main",
             "tf2_echo = tf2_ros_programs.echo:main",
-            "tf2_monitor = tf2_ros_programs.monitor:main",
         ]
     },
 )

@@ -1,3 +1,3 @@
-"""Not covered."""
+"""Launch files in XML and YAML: not covered."""
 
-raise ImportError("launch.frontend exists upstream, but this stand-in for launch does not cover it")
+raise ImportError(f"{__name__} exists upstream, but this stand-in for launch does not cover it")

@@ -7,30 +7,10 @@ import collections
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, MutableMapping
+from types import SimpleNamespace
 from typing import Any
 
-from .event import Event
-from .event_handler import BaseEventHandler
-from .substitution import Substitution
-
-
-class Locals:
-    """Read-only attribute access to the locals of a context."""
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        """Wrap the given values."""
-        vars(self)["_values"] = values
-
-    def __getattr__(self, name: str) -> Any:
-        """Look a local up."""
-        values = vars(self)["_values"]
-        if name not in values:
-            raise AttributeError(f"context.locals has no attribute '{name}', it has: [{', '.join(values)}]")
-        return values[name]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: locals are set with extend_locals()."""
-        raise AttributeError(f"cannot set '{name}': context.locals is read-only, use extend_locals()")
+from ._entities import BaseEventHandler, Event, Substitution
 
 
 class LaunchContext:
@@ -43,8 +23,7 @@ class LaunchContext:
         self.__globals: dict[str, Any] = {}
         self.__locals: dict[str, Any] = {}
         self.__launch_configurations: dict[str, Any] = {}
-        self.__launch_configurations_stack: list[dict[str, Any]] = []
-        self.__environment_stack: list[dict[str, str]] = []
+        self.__scopes: list[tuple[dict[str, Any], dict[str, str]]] = []
         self.__initial_environment = dict(os.environ)
         self.__loop: asyncio.AbstractEventLoop | None = None
         self.__is_shutdown = False
@@ -111,9 +90,9 @@ class LaunchContext:
         return {**self.__globals, **self.__locals}
 
     @property
-    def locals(self) -> Locals:
-        """The locals and globals as attributes."""
-        return Locals(self.get_locals_as_dict())
+    def locals(self) -> SimpleNamespace:
+        """The locals and globals as attributes, to be read: extend_locals() sets them."""
+        return SimpleNamespace(**self.get_locals_as_dict())
 
     @contextlib.contextmanager
     def _scoped_locals(self) -> Iterator[None]:
@@ -128,39 +107,21 @@ class LaunchContext:
         """The launch configurations of the current scope."""
         return self.__launch_configurations
 
-    def _push_launch_configurations(self) -> None:
-        self.__launch_configurations_stack.append(dict(self.__launch_configurations))
+    def _push_scope(self) -> None:
+        self.__scopes.append((dict(self.__launch_configurations), dict(os.environ)))
 
-    def _pop_launch_configurations(self) -> None:
-        if not self.__launch_configurations_stack:
-            raise RuntimeError("no launch configurations were pushed that could be popped")
-        self.__launch_configurations = self.__launch_configurations_stack.pop()
+    def _pop_scope(self) -> None:
+        self.__launch_configurations, environment = self.__scopes.pop()
+        _replace_environment(environment)
+
+    def _reset_scope(self) -> None:
+        self.__launch_configurations.clear()
+        _replace_environment(self.__initial_environment)
 
     @property
     def environment(self) -> MutableMapping[str, str]:
         """The environment that children inherit: that of this very process."""
         return os.environ
-
-    def _push_environment(self) -> None:
-        self.__environment_stack.append(dict(os.environ))
-
-    def _pop_environment(self) -> None:
-        if not self.__environment_stack:
-            raise RuntimeError("no environment was pushed that could be popped")
-        self.__replace_environment(self.__environment_stack.pop())
-
-    def _reset_environment(self) -> None:
-        self.__replace_environment(self.__initial_environment)
-
-    @staticmethod
-    def __replace_environment(environment: dict[str, str]) -> None:
-        # os.environ itself must stay: only its methods reach the C environment.
-        os.environ.clear()
-        os.environ.update(environment)
-
-    def would_handle_event(self, event: Event) -> bool:
-        """Tell whether any registered handler wants the event."""
-        return any(handler.matches(event) for handler in self._event_handlers)
 
     def register_event_handler(self, event_handler: BaseEventHandler, append: bool = False) -> None:
         """Register a handler, before those already registered unless `append`."""
@@ -185,3 +146,9 @@ class LaunchContext:
     def perform_substitution(self, substitution: Substitution) -> str:
         """Perform one substitution in this context."""
         return substitution.perform(self)
+
+
+def _replace_environment(environment: dict[str, str]) -> None:
+    # os.environ itself must stay: only its methods reach the C environment.
+    os.environ.clear()
+    os.environ.update(environment)

@@ -6,19 +6,16 @@ import asyncio
 import contextlib
 import logging as python_logging
 import signal
-from collections.abc import Coroutine, Iterable, Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import logging
-from ._signals import handled
-from .event import Event
+from ._entities import Event, LaunchDescriptionEntity, as_list
 from .event_handlers import OnIncludeLaunchDescription, OnShutdown
 from .events import IncludeLaunchDescription, Shutdown
 from .launch_context import LaunchContext
 from .launch_description import LaunchDescription
-from .launch_description_entity import LaunchDescriptionEntity
-from .utilities.normalize import as_list
-from .utilities.visit import visit_all_entities
 
 
 class LaunchService:
@@ -96,7 +93,7 @@ class LaunchService:
         on_terminate = self.__on_terminate
         signals = {signal.SIGINT: self.__on_interrupt, signal.SIGTERM: on_terminate, signal.SIGQUIT: on_terminate}
         try:
-            with handled(loop, signals):
+            with _handled(loop, signals):
                 yield
         finally:
             loop.set_exception_handler(exception_handler)
@@ -150,7 +147,7 @@ class LaunchService:
             return
         if not isinstance(entity, LaunchDescriptionEntity):
             raise RuntimeError(f"expected a LaunchDescriptionEntity from event_handler, got '{entity}'")
-        for _, future in visit_all_entities(entity, self.__context):
+        for _, future in _visit_all(entity, self.__context):
             if future not in self.__context._futures:
                 self.__context.add_completion_future(future)
 
@@ -223,3 +220,35 @@ def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
 
 async def _nothing() -> None:
     """Stand for a shutdown that has been asked for already."""
+
+
+@contextlib.contextmanager
+def _handled(
+    loop: asyncio.AbstractEventLoop, handlers: Mapping[signal.Signals, Callable[[signal.Signals], None]]
+) -> Iterator[None]:
+    """Call the handlers within the loop; outside of the main thread signals are left alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in handlers}
+    try:
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler, number)
+        yield
+    finally:
+        for number, previous in before.items():
+            loop.remove_signal_handler(number)
+            if previous is not None:  # None: it was not set by Python, and cannot be restored
+                signal.signal(number, previous)
+
+
+def _visit_all(
+    entity: LaunchDescriptionEntity, context: LaunchContext
+) -> Iterator[tuple[LaunchDescriptionEntity, asyncio.Future[Any]]]:
+    """Visit `entity` and what it yields; report each future at once, so that none is lost if a later visit raises."""
+    sub_entities = entity.visit(context)
+    future = entity.get_asyncio_future()
+    if future is not None:
+        yield entity, future
+    for sub_entity in sub_entities or ():
+        yield from _visit_all(sub_entity, context)

@@ -6,8 +6,18 @@ import textwrap
 
 import pytest
 
-from launch import InvalidLaunchFileError
-from launch.actions import GroupAction, IncludeLaunchDescription, SetLaunchConfiguration
+from launch import InvalidLaunchFileError, LaunchContext, LaunchDescription, LaunchDescriptionSource
+from launch.actions import (
+    DeclareLaunchArgument,
+    GroupAction,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    SetLaunchConfiguration,
+    TimerAction,
+)
+from launch.conditions import IfCondition
 from launch.launch_description_sources import (
     AnyLaunchDescriptionSource,
     InvalidPythonLaunchFileError,
@@ -15,7 +25,7 @@ from launch.launch_description_sources import (
     get_launch_description_from_any_launch_file,
     get_launch_description_from_python_launch_file,
 )
-from launch.substitutions import LaunchConfiguration
+from launch.substitutions import EnvironmentVariable, LaunchConfiguration
 
 
 @pytest.fixture
@@ -41,12 +51,12 @@ HEAD = """
 
 @pytest.mark.parametrize("source", [PythonLaunchDescriptionSource, AnyLaunchDescriptionSource, str])
 def test_file_knows_where_it_is(run, write, source):
-    path = write("robots/a.launch.py", HEAD.format("LogInfo(msg=[ThisLaunchFile(), ' in ', ThisLaunchFileDir()])"))
+    path = write("robots/a.launch.py", HEAD.format("LogInfo(msg=['in ', ThisLaunchFileDir()])"))
 
     outcome = run(IncludeLaunchDescription(source(path)))
 
     assert outcome.code == 0
-    assert f"{path} in {path.removesuffix('/a.launch.py')}" in outcome.screen
+    assert f"in {path.removesuffix('/a.launch.py')}" in outcome.screen
 
 
 def test_path_may_be_made_of_substitutions_and_files_include_each_other(run, write):
@@ -62,34 +72,6 @@ def test_path_may_be_made_of_substitutions_and_files_include_each_other(run, wri
     )
 
     assert "inner got 2" in outcome.screen
-
-
-def test_group_around_an_inclusion_keeps_its_arguments_in(run, write):
-    path = write("inner.launch.py", HEAD.format("DeclareLaunchArgument('rate', default_value='1')"))
-    after = write(
-        "after.launch.py", HEAD.format("LogInfo(msg=['rate ', LaunchConfiguration('rate', default='unset')])")
-    )
-
-    outcome = run(GroupAction([IncludeLaunchDescription(path)]), IncludeLaunchDescription(after))
-
-    assert "rate unset" in outcome.screen
-
-
-def test_file_is_executed_once_per_inclusion(run, write, tmp_path):
-    path = write(
-        "count.launch.py",
-        f"""
-        from launch import LaunchDescription
-        def generate_launch_description():
-            with open({str(tmp_path / "count")!r}, "a") as file:
-                file.write("x")
-            return LaunchDescription([])
-        """,
-    )
-
-    run(IncludeLaunchDescription(path))
-
-    assert (tmp_path / "count").read_text() == "x"
 
 
 @pytest.mark.stand_in("upstream does not name the file")
@@ -114,11 +96,6 @@ def test_files_of_other_front_ends_are_refused_by_name(write, name):
         get_launch_description_from_any_launch_file(write(name, "<launch/>"))
 
 
-def test_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidLaunchFileError, match=r"nowhere\.launch\.py"):
-        get_launch_description_from_any_launch_file(str(tmp_path / "nowhere.launch.py"))
-
-
 def test_file_without_the_function_is_refused(write):
     path = write("empty.launch.py", "x = 1")
 
@@ -126,28 +103,137 @@ def test_file_without_the_function_is_refused(write):
         get_launch_description_from_python_launch_file(path)
 
 
-def test_description_is_had_without_a_launch_if_the_path_is_known(write):
-    path = write("a.launch.py", HEAD.format("DeclareLaunchArgument('rate')"))
+def test_required_argument_that_is_missing_is_named(run):
+    outcome = run(DeclareLaunchArgument("archive", description="where the data is"))
 
-    known = PythonLaunchDescriptionSource(path).try_get_launch_description_without_context()
-    unknown = PythonLaunchDescriptionSource(LaunchConfiguration("x")).try_get_launch_description_without_context()
-
-    assert known is not None
-    assert [argument.name for argument in known.get_launch_arguments()] == ["rate"]
-    assert unknown is None
+    assert outcome.code == 1
+    assert '"archive"' in outcome.screen
+    assert "where the data is" in outcome.screen
 
 
-def test_deprecated_file_warns_with_the_reason(run, write):
-    path = write(
-        "old.launch.py",
-        """
-        from launch import LaunchDescription
-        def generate_launch_description():
-            return LaunchDescription([], deprecated_reason="use the new one")
-        """,
+def test_value_outside_of_the_choices_is_named_with_argument_and_choices(run, service):
+    service.context.launch_configurations["mode"] = "fast"
+
+    outcome = run(DeclareLaunchArgument("mode", choices=["live", "bag"]))
+
+    assert outcome.code == 1
+    assert "\"mode\" provided value \"fast\" is not valid. Valid options are: ['live', 'bag']" in outcome.screen
+
+
+def test_default_is_used_only_where_nothing_is_set():
+    context = LaunchContext()
+    context.launch_configurations.update(rate="2")
+
+    DeclareLaunchArgument("rate", default_value="1").visit(context)
+    DeclareLaunchArgument("twice", default_value=["x", LaunchConfiguration("rate")]).visit(context)
+
+    assert context.launch_configurations == {"rate": "2", "twice": "x2"}
+
+
+def test_arguments_are_found_through_groups_and_inclusions_but_once():
+    inner = LaunchDescription([DeclareLaunchArgument("inner"), DeclareLaunchArgument("outer", default_value="2")])
+    conditional = GroupAction([DeclareLaunchArgument("maybe")], condition=IfCondition("true"))
+    description = LaunchDescription(
+        [
+            DeclareLaunchArgument("outer", default_value="1"),
+            GroupAction([IncludeLaunchDescription(LaunchDescriptionSource(inner))]),
+            TimerAction(period=1.0, actions=[conditional]),
+            GroupAction([DeclareLaunchArgument("unreachable")], forwarding=False),
+        ]
     )
 
-    outcome = run(IncludeLaunchDescription(path))
+    found = {argument.name: argument for argument in description.get_launch_arguments()}
 
-    warnings = [line for line in outcome.screen.splitlines() if line.startswith("[WARNING]")]
-    assert [line.partition("]: ")[2] for line in warnings] == [f"launch file [{path}] is deprecated: use the new one"]
+    assert list(found) == ["outer", "inner", "maybe"]
+    assert found["outer"].default_value[0].text == "1"
+    assert [found[name]._conditionally_included for name in found] == [False, False, True]
+
+
+def test_inclusion_without_a_required_argument_names_it_and_what_was_given(run):
+    inner = LaunchDescriptionSource(LaunchDescription([DeclareLaunchArgument("archive", description="data")]))
+
+    outcome = run(IncludeLaunchDescription(inner, launch_arguments=[("rate", "2")]))
+
+    assert outcome.code == 1
+    assert "missing required argument 'archive' (description: 'data'), given: [rate]" in outcome.screen
+
+
+@pytest.mark.stand_in("upstream finds out when it is visited, or never")
+def test_arguments_of_an_inclusion_that_are_no_pairs_are_refused():
+    with pytest.raises(TypeError, match="items"):
+        IncludeLaunchDescription("x.launch.py", launch_arguments={"rate": "2"})
+
+
+def test_inclusion_passes_arguments_even_those_not_declared(run):
+    inner = LaunchDescriptionSource(
+        LaunchDescription(
+            [
+                DeclareLaunchArgument("rate"),
+                LogInfo(msg=["rate ", LaunchConfiguration("rate"), " extra ", LaunchConfiguration("extra")]),
+            ]
+        )
+    )
+
+    outcome = run(
+        IncludeLaunchDescription(inner, launch_arguments={"rate": "2", "extra": ["a", "b"]}.items()),
+        LogInfo(msg=["after: ", LaunchConfiguration("rate")]),
+    )
+
+    assert outcome.code == 0
+    assert "[INFO] [launch.user]: rate 2 extra ab" in outcome.screen
+    assert "after: 2" in outcome.screen
+
+
+def tell(label: str) -> LogInfo:
+    a, b, env = (
+        LaunchConfiguration("a", default="-"),
+        LaunchConfiguration("b", default="-"),
+        EnvironmentVariable("SCOPE_TEST", default_value="-"),
+    )
+    return LogInfo(msg=[label, "=", a, b, env])
+
+
+@pytest.fixture
+def tells(run):
+    def told(*entities):
+        outcome = run(SetLaunchConfiguration("a", "1"), SetEnvironmentVariable("SCOPE_TEST", "x"), *entities)
+        assert outcome.code == 0, outcome.screen
+        return dict(line.split("]: ")[1].split("=") for line in outcome.screen.splitlines() if "launch.user" in line)
+
+    return told
+
+
+CHANGES = [
+    SetLaunchConfiguration("a", "2"),
+    SetLaunchConfiguration("b", "3"),
+    SetEnvironmentVariable("SCOPE_TEST", "y"),
+]
+
+
+def test_group_keeps_what_its_actions_set_to_itself(tells):
+    assert tells(GroupAction([tell("before"), *CHANGES, tell("in")]), tell("after")) == {
+        "before": "1-x",
+        "in": "23y",
+        "after": "1-x",
+    }
+
+
+def test_group_without_scope_lets_it_out(tells):
+    assert tells(GroupAction(CHANGES, scoped=False), tell("after")) == {"after": "23y"}
+
+
+def test_group_that_does_not_forward_inherits_nothing_but_what_it_names(tells):
+    group = GroupAction([tell("in")], forwarding=False, launch_configurations={"b": ["4", LaunchConfiguration("a")]})
+
+    assert tells(group, tell("after")) == {"in": "-41-", "after": "1-x"}
+
+
+def test_opaque_function_gets_context_and_arguments_and_yields_entities(run):
+    def function(context, *args, **kwargs):
+        return [LogInfo(msg=f"{context.launch_configurations['a']} {args} {kwargs}")]
+
+    outcome = run(
+        SetLaunchConfiguration("a", "1"), OpaqueFunction(function=function, args=[2, "x"], kwargs={"key": "value"})
+    )
+
+    assert "1 (2, 'x') {'key': 'value'}" in outcome.screen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import launch.logging
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, GroupAction, LogInfo, TimerAction
 from launch.logging import launch_config
 
 
@@ -39,51 +41,6 @@ def test_directory_is_where_the_environment_says(tmp_path, variables, expected):
     assert Path(launch_config.log_dir).parent == tmp_path / expected
 
 
-def test_directory_may_be_set_but_must_exist(tmp_path):
-    launch_config.log_dir = tmp_path
-
-    assert launch_config.get_log_file_path("x.log") == str(tmp_path / "x.log")
-    with pytest.raises(ValueError, match="nowhere is not a directory"):
-        launch_config.log_dir = tmp_path / "nowhere"
-
-
-def test_screen_format_may_be_chosen(capsys):
-    logger = launch.logging.get_logger("test")
-
-    logger.error("as always")
-    launch_config.set_screen_format("{msg}!")
-    logger.error("own")
-    launch_config.set_screen_format("default_with_timestamp")
-    logger.error("stamped")
-
-    first, second, third = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("[ERROR] [test]: as always", "own!")
-    assert third.endswith(" [ERROR] [test]: stamped")
-    assert float(third.split()[0]) > 1e9
-
-
-def test_environment_overrides_the_formats(capsys):
-    os.environ["OVERRIDE_LAUNCH_SCREEN_FORMAT"] = r"{name}\t{msg}"
-    os.environ["OVERRIDE_LAUNCH_LOG_FORMAT"] = "file {msg}"
-    launch.logging.reset()
-
-    launch.logging.get_logger("test").error("x")
-
-    assert capsys.readouterr().out == "test\tx\n"
-    assert Path(launch_config.get_log_file_path()).read_text() == "file x\n"
-
-
-def test_style_of_a_named_format_cannot_be_set():
-    with pytest.raises(ValueError, match="default"):
-        launch_config.set_screen_format("default", screen_style="%")
-
-
-@pytest.mark.stand_in("upstream has them")
-def test_settings_that_are_not_covered_are_refused():
-    with pytest.raises(AttributeError, match="log_handler_factory"):
-        launch_config.log_handler_factory = None
-
-
 def test_level_applies_to_all_loggers(capsys):
     before = launch_config.level
     try:
@@ -96,12 +53,48 @@ def test_level_applies_to_all_loggers(capsys):
     assert capsys.readouterr().out == "[ERROR] [test]: shown\n"
 
 
-def test_logging_after_a_reset_starts_over(capsys, tmp_path):
-    launch.logging.get_logger("test").error("one")
-    first = launch_config.log_dir
-    launch.logging.reset()
-    launch.logging.get_logger("test").error("two")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("launch", "LaunchIntrospector"),
+        ("launch", "frontend"),
+        ("launch", "descriptions"),
+        ("launch.actions", "UnsetEnvironmentVariable"),
+        ("launch.conditions", "LaunchConfigurationEquals"),
+        ("launch.event_handlers", "OnExecutionComplete"),
+        ("launch.events", "ExecutionComplete"),
+        ("launch.events.process", "matches_pid"),
+        ("launch.substitutions", "EqualsSubstitution"),
+        ("launch.utilities", "AsyncSafeSignalManager"),
+        ("launch.launch_description_sources", "FrontendLaunchDescriptionSource"),
+    ],
+)
+@pytest.mark.stand_in("upstream has them")
+def test_parts_of_upstream_that_are_missing_are_named(module, name):
+    with pytest.raises(ImportError, match=rf"{module}\.{name} exists upstream, but this stand-in"):
+        getattr(importlib.import_module(module), name)
 
-    assert launch_config.log_dir != first
-    assert capsys.readouterr().out.splitlines() == ["[ERROR] [test]: one", "[ERROR] [test]: two"]
-    assert "two" not in Path(first, "launch.log").read_text()
+
+@pytest.mark.stand_in("upstream has it")
+def test_module_of_upstream_that_is_missing_is_named():
+    with pytest.raises(ImportError, match=r"launch\.frontend exists upstream, but this stand-in"):
+        importlib.import_module("launch.frontend")
+
+
+def test_names_that_upstream_does_not_have_either_are_no_attributes():
+    assert not hasattr(importlib.import_module("launch.substitutions"), "PathJoin")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ExecuteProcess(cmd=["x"], respawn_forever=True),
+        lambda: DeclareLaunchArgument("a", default="x"),
+        lambda: GroupAction([], scope=True),
+        lambda: LogInfo(msg="x", level="debug"),
+        lambda: TimerAction(period=1.0, actions=[], once=True),
+    ],
+)
+def test_unknown_keywords_are_refused(make):
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        make()

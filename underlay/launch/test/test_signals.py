@@ -72,18 +72,6 @@ def test_interrupt_of_a_terminal_is_not_repeated_to_the_processes(start):
     assert is_gone(pid)
 
 
-def test_interrupt_of_the_launch_alone_escalates_to_sigterm(start):
-    launch, pid = start(sigterm="0.1")
-
-    launch.signal(signal.SIGINT)
-
-    assert launch.wait() == 0
-    assert "got SIGINT" not in launch.text
-    assert "escalating to 'SIGTERM'" in launch.text
-    assert "got SIGTERM" in launch.text
-    assert is_gone(pid)
-
-
 def test_interrupt_without_a_terminal_is_passed_on(start):
     launch, pid = start(noninteractive=True)
 
@@ -137,17 +125,6 @@ def test_termination_ends_the_processes_and_fails_the_launch(start, number):
 
 
 @pytest.mark.stand_in("upstream's launch ends alone, by the signal")
-def test_termination_kills_processes_that_ignore_it(start):
-    launch, pid = start(manner="stubborn", sigkill="0.1")
-
-    launch.signal(signal.SIGTERM)
-
-    assert launch.wait() == 1
-    assert "got SIGTERM" in launch.text
-    assert is_gone(pid)
-
-
-@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
 def test_second_termination_kills_at_once(start):
     launch, pid = start(manner="stubborn")
 
@@ -157,27 +134,6 @@ def test_second_termination_kills_at_once(start):
 
     assert launch.wait() == 1
     assert is_gone(pid)
-
-
-@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
-def test_termination_during_a_shutdown_ends_it(start):
-    launch, pid = start(manner="stubborn", noninteractive=True, sigkill="0.1")
-
-    launch.signal(signal.SIGINT)
-    launch.wait_for("got SIGINT")
-    launch.signal(signal.SIGTERM)
-
-    assert launch.wait() == 1
-    assert is_gone(pid)
-
-
-def test_signal_handlers_are_restored_after_the_run(run):
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
-    before = [signal.getsignal(number) for number in numbers]
-
-    run()
-
-    assert [signal.getsignal(number) for number in numbers] == before
 
 
 @pytest.mark.stand_in("upstream ends, too, but with words about each line")

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import pytest
 
 from launch import LaunchContext, Substitution
+from launch.actions import LogInfo
+from launch.conditions import (
+    IfCondition,
+    InvalidConditionExpressionError,
+    UnlessCondition,
+    evaluate_condition_expression,
+)
 from launch.substitutions import (
-    AllSubstitution,
-    AndSubstitution,
-    AnySubstitution,
     Command,
     EnvironmentVariable,
-    EqualsSubstitution,
     FindExecutable,
-    IfElseSubstitution,
     LaunchConfiguration,
-    LocalSubstitution,
-    NotEqualsSubstitution,
-    NotSubstitution,
-    OrSubstitution,
     PathJoinSubstitution,
     PythonExpression,
     SubstitutionFailure,
     TextSubstitution,
-    ThisLaunchFile,
     ThisLaunchFileDir,
 )
-from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
+from launch.utilities import normalize_to_list_of_substitutions
 
 
 @pytest.fixture
 def context():
     context = LaunchContext()
-    context.launch_configurations.update(robot="thorvald", yes="true", no="False", name_of="robot")
-    context.extend_locals({"event": TextSubstitution(text="of the event")})
+    context.launch_configurations.update(robot="thorvald", name_of="robot")
     return context
 
 
 ROBOT = LaunchConfiguration("robot")
-YES = LaunchConfiguration("yes")
-NO = LaunchConfiguration("no")
 
 
 @pytest.mark.parametrize(
@@ -58,21 +49,6 @@ NO = LaunchConfiguration("no")
         (PythonExpression("cos(0) == math.cos(0)"), "True"),
         (PythonExpression("os.sep + str(sorted([2, 1]))", ["os"]), "/[1, 2]"),
         (EnvironmentVariable("UNSET_ANYWHERE", default_value=["x", ROBOT]), "xthorvald"),
-        (LocalSubstitution("event.text"), "of the event"),
-        (NotSubstitution(YES), "false"),
-        (NotSubstitution("0"), "true"),
-        (AndSubstitution(YES, NO), "false"),
-        (OrSubstitution(YES, NO), "true"),
-        (AllSubstitution(YES, "true", "1"), "true"),
-        (AnySubstitution(NO, "false", "0"), "false"),
-        (EqualsSubstitution(ROBOT, "thorvald"), "true"),
-        (EqualsSubstitution("1.0", 1), "true"),
-        (EqualsSubstitution(YES, True), "true"),
-        (EqualsSubstitution(None, ""), "true"),
-        (EqualsSubstitution("1", "one"), "false"),
-        (NotEqualsSubstitution(ROBOT, "husky"), "true"),
-        (IfElseSubstitution(YES, if_value=ROBOT, else_value=LaunchConfiguration("unset")), "thorvald"),
-        (IfElseSubstitution(NO, "a"), ""),
     ],
     ids=lambda value: value.describe() if isinstance(value, Substitution) else None,
 )
@@ -86,28 +62,12 @@ def test_text(context, substitution, text):
         (LaunchConfiguration("unset"), "'unset' does not exist"),
         (EnvironmentVariable("UNSET_ANYWHERE"), "'UNSET_ANYWHERE' does not exist"),
         (FindExecutable(name="no-such-program"), r"'(no-such-program|.*TextSubstitution.*)' not found on the PATH"),
-        (NotSubstitution("maybe"), "maybe"),
-        (AllSubstitution("false", "maybe"), "maybe"),
-        (ThisLaunchFile(), "outside of a launch file"),
         (ThisLaunchFileDir(), "outside of a launch file"),
     ],
 )
 def test_failure_is_named(context, substitution, message):
     with pytest.raises(SubstitutionFailure, match=message):
         substitution.perform(context)
-
-
-def test_environment_is_read_at_the_time_of_the_visit(context):
-    substitution = EnvironmentVariable("SET_LATER")
-    os.environ["SET_LATER"] = "now"
-
-    assert substitution.perform(context) == "now"
-
-
-def test_executable_on_the_path_is_found(context):
-    os.environ["PATH"] = os.path.dirname(sys.executable)
-
-    assert FindExecutable(name=os.path.basename(sys.executable)).perform(context) == sys.executable
 
 
 WARNS = ["python3", " -S -c 'import sys; print(1); print(2, file=sys.stderr)'"]
@@ -138,16 +98,29 @@ class TestCommand:
             command.perform(context)
 
 
-def test_texts_and_substitutions_in_a_list_make_one_text(context):
-    assert perform_substitutions(context, normalize_to_list_of_substitutions(["a", ROBOT, "b"])) == "athorvaldb"
+@pytest.mark.parametrize(
+    ("text", "truth"), [("true", True), (" TRUE ", True), ("1", True), ("False", False), ("0", False)]
+)
+def test_expression_is_read_in_any_case(context, text, truth):
+    assert IfCondition(text).evaluate(context) is truth
+    assert UnlessCondition(text).evaluate(context) is not truth
 
 
-@pytest.mark.parametrize("wrong", [1, [1], ["a", ["b"]]])
-def test_what_is_no_substitution_is_refused(wrong):
-    with pytest.raises(TypeError):
-        normalize_to_list_of_substitutions(wrong)
+@pytest.mark.parametrize("text", ["", "yes", "2", "on", "truetrue"])
+def test_expression_that_is_no_boolean_names_itself_and_its_origin(context, text):
+    context.launch_configurations["flag"] = text
+    expression = normalize_to_list_of_substitutions(LaunchConfiguration("flag"))
+
+    named = rf"\[true, 1, false, 0\] but got '{text}'.*('flag'|LaunchConfiguration)"
+    with pytest.raises(InvalidConditionExpressionError, match=named):
+        evaluate_condition_expression(context, expression)
 
 
-def test_conditional_without_any_value_is_refused():
-    with pytest.raises(RuntimeError, match="if_value"):
-        IfElseSubstitution("true")
+def test_actions_are_executed_only_where_their_condition_is_met(run):
+    outcome = run(
+        LogInfo(msg="first", condition=IfCondition("1")),
+        LogInfo(msg="second", condition=UnlessCondition("1")),
+        LogInfo(msg="third", condition=UnlessCondition("0")),
+    )
+
+    assert [word for word in ("first", "second", "third") if word in outcome.screen] == ["first", "third"]

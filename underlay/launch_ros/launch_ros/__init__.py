@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from launch._coverage import refusal
 
-from . import actions, descriptions, substitutions, utilities
+from . import actions, descriptions, parameter_descriptions, substitutions
 
-__all__ = ["actions", "descriptions", "substitutions", "utilities"]
+__all__ = ["actions", "descriptions", "parameter_descriptions", "substitutions"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("event_handlers", "events", "ros_adapters"))
+    __getattr__ = refusal(__name__, ("event_handlers", "events", "ros_adapters", "utilities"))

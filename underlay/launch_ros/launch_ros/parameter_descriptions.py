@@ -1,15 +1,36 @@
-"""Parameters and parameter files whose values are known only once they are visited."""
+"""Parameters of nodes: values that are known only once they are visited, dictionaries of them, and their files.
+
+A value is a bool, int, float or str, a list of one of them, a dictionary, or made of substitutions, whose text is
+read by YAML's rules.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import yaml
 
 from launch import LaunchContext, SomeSubstitutionsType, Substitution
-from launch.utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
+from launch._coverage import refusal
+from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch.utilities.type_utils import normalize_typed_substitution, perform_typed_substitution
+
+__all__ = ["ParameterValue"]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, ("Parameter", "ParameterFile"))
+
+Scalar: TypeAlias = bool | int | float | str
+EvaluatedValue: TypeAlias = Scalar | list[Any]
+
+_SCALARS = (bool, int, float, str)
+_ADVICE = (
+    "If the parameter is meant to be a string, try wrapping it in "
+    "launch_ros.parameter_descriptions.ParameterValue(value, value_type=str)"
+)
 
 
 class ParameterValue:
@@ -17,95 +38,142 @@ class ParameterValue:
 
     def __init__(self, value: Any, *, value_type: Any = None) -> None:
         """Convert `value` to `value_type`: bool, int, float, str, a List of one, or None for YAML's choice."""
-        self.__value = normalize_typed_substitution(value, value_type)
-        self.__value_type = value_type
-        self.__evaluated: Any = None
-
-    @property
-    def value(self) -> Any:
-        """The value; before its evaluation in normalized form."""
-        return self.__value if self.__evaluated is None else self.__evaluated
-
-    @property
-    def value_type(self) -> Any:
-        """The type that was asked for."""
-        return self.__value_type
-
-    def __str__(self) -> str:
-        """Describe the value."""
-        return f"launch_ros.descriptions.ParameterValue(value={self.value}, value_type={self.value_type})"
+        self.value = normalize_typed_substitution(value, value_type)
+        self.value_type = value_type
 
     def evaluate(self, context: LaunchContext) -> Any:
         """Perform the substitutions, and convert."""
-        self.__evaluated = perform_typed_substitution(context, self.__value, self.__value_type)
-        return self.__evaluated
+        return perform_typed_substitution(context, self.value, self.value_type)
 
 
-class Parameter:
-    """A parameter with its name."""
+class ParameterDict:
+    """The parameters of a dictionary, checked, with nested names joined by dots."""
 
-    def __init__(self, name: SomeSubstitutionsType, value: Any, *, value_type: Any = None) -> None:
-        """Name a value, which is as for ParameterValue."""
-        self.__name = normalize_to_list_of_substitutions(name)
-        self.__value = ParameterValue(value, value_type=value_type)
+    def __init__(self, parameters: Mapping[Any, Any]) -> None:
+        """Check the types that are known before the launch; TypeError if one is wrong."""
+        self._items = list(_flattened(parameters, []))
 
-    @property
-    def name(self) -> list[Substitution]:
-        """The name."""
-        return self.__name
-
-    @property
-    def value(self) -> Any:
-        """The value; before its evaluation in normalized form."""
-        return self.__value.value
-
-    @property
-    def value_type(self) -> Any:
-        """The type that was asked for."""
-        return self.__value.value_type
-
-    def evaluate(self, context: LaunchContext) -> tuple[str, Any]:
-        """Return the name and the value."""
-        return perform_substitutions(context, self.__name), self.__value.evaluate(context)
+    def evaluate(self, context: LaunchContext) -> dict[str, EvaluatedValue]:
+        """Perform all substitutions; TypeError if a parameter has no value that ROS knows."""
+        named = ((perform_substitutions(context, name), value) for name, value in self._items)
+        return {name: _evaluated(context, name, value) for name, value in named}
 
 
-class ParameterFile:
-    """A file of parameters."""
+def _flattened(parameters: Mapping[Any, Any], prefix: list[Substitution]) -> Iterable[tuple[list[Substitution], Any]]:
+    for key, value in parameters.items():
+        name = [*prefix, *normalize_to_list_of_substitutions(key)]
+        if isinstance(value, Mapping):
+            yield from _flattened(value, [*name, *normalize_to_list_of_substitutions(".")])
+        else:
+            yield name, _checked(value)
 
-    def __init__(
-        self, param_file: str | bytes | os.PathLike[str] | Substitution | Iterable[Any], *, allow_substs: bool = False
-    ) -> None:
-        """Take the parameters from `param_file`, as it is: substitutions within files are not covered here."""
-        ensure_argument_type(
-            param_file, (str, bytes, os.PathLike, Substitution, Iterable), "param_file", "ParameterFile()"
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, (*_SCALARS, Substitution, ParameterValue)):
+        return value
+    if isinstance(value, bytes) or not isinstance(value, Sequence):
+        raise TypeError(f"unexpected type {type(value)} for parameter value {value!r}")
+    items = [item if isinstance(item, (*_SCALARS, Substitution)) else list(_iterable(item)) for item in value]
+    if any(isinstance(item, Substitution) for item in items) and all(
+        isinstance(item, (str, Substitution)) for item in items
+    ):
+        return _Text(items)
+    return items
+
+
+def _iterable(item: Any) -> Iterable[Any]:
+    if isinstance(item, bytes) or not isinstance(item, Iterable):
+        raise TypeError(f"unexpected type {type(item)} for an item of a list of parameter values: {item!r}")
+    return item
+
+
+class _Text(Substitution):
+    """Text and substitutions that make one value together."""
+
+    def __init__(self, parts: Iterable[Any]) -> None:
+        self._parts = normalize_to_list_of_substitutions(parts)
+
+    def perform(self, context: LaunchContext) -> str:
+        return perform_substitutions(context, self._parts)
+
+
+def _evaluated(context: LaunchContext, name: str, value: Any) -> EvaluatedValue:
+    if isinstance(value, ParameterValue):
+        evaluated: EvaluatedValue = value.evaluate(context)
+        return evaluated
+    if isinstance(value, Substitution):
+        value = _from_yaml(name, value.perform(context))
+    elif isinstance(value, list):
+        value = [item if isinstance(item, _SCALARS) else _from_yaml(name, _item_text(context, item)) for item in value]
+    if isinstance(value, list):
+        return _uniform(name, [_plain(name, item) for item in value])
+    return _plain(name, value)
+
+
+def _plain(name: str, value: Any) -> Scalar:
+    for kind in _SCALARS:
+        if isinstance(value, kind):
+            return kind(value)  # YAML does not know subclasses, such as numpy.float64
+    raise TypeError(f"parameter '{name}' is {value!r} of {type(value)}, which is no type of a parameter. {_ADVICE}")
+
+
+def _item_text(context: LaunchContext, item: SomeSubstitutionsType) -> str:
+    return perform_substitutions(context, normalize_to_list_of_substitutions(item))
+
+
+def _from_yaml(name: str, text: str) -> Any:
+    if not text:
+        return text  # YAML would make nothing at all of it
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise TypeError(f"cannot read the value '{text}' of parameter '{name}' as YAML. {_ADVICE}") from exc
+
+
+def _uniform(name: str, values: list[Any]) -> list[Any]:
+    kinds = {type(value) for value in values}
+    if kinds == {int, float}:
+        return [float(value) for value in values]
+    if len(kinds) != 1 or not kinds.issubset(_SCALARS):
+        raise TypeError(
+            f"parameter '{name}' must be a non-empty list of values of one type out of bool, int, float and str, "
+            f"but got {values!r}"
         )
-        if allow_substs is not False:
-            raise NotImplementedError(
-                "ParameterFile(allow_substs=...): this stand-in for launch_ros does not cover substitutions within "
-                "parameter files"
-            )
-        path: Any = os.fsdecode(param_file) if isinstance(param_file, (bytes, os.PathLike)) else param_file
-        self.__param_file = normalize_to_list_of_substitutions(path)
-        self.__evaluated: Path | None = None
+    return values
 
-    @property
-    def param_file(self) -> Path | list[Substitution]:
-        """The path; before its evaluation the substitutions that give it."""
-        return self.__param_file if self.__evaluated is None else self.__evaluated
 
-    @property
-    def allow_substs(self) -> bool:
-        """Whether the file may hold substitutions: never."""
-        return False
+class _Dumper(yaml.SafeDumper):
+    """Quotes every string: what is no number for PyYAML, such as 1e5, may be one for the node's YAML reader."""
 
-    def __str__(self) -> str:
-        """Describe the file."""
-        return f"launch_ros.descriptions.ParameterFile(param_file={self.param_file}, allow_substs=False)"
 
-    def evaluate(self, context: LaunchContext) -> Path:
-        """Perform the substitutions of the path."""
-        self.__evaluated = Path(perform_substitutions(context, self.__param_file))
-        return self.__evaluated
+class _Quoted(str):
+    """A string that is a value, not a name."""
 
-    def cleanup(self) -> None:
-        """Do nothing: upstream removes here what it wrote for a file with substitutions."""
+
+def _represent_quoted(dumper: yaml.SafeDumper, value: _Quoted) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
+
+
+_Dumper.add_representer(_Quoted, _represent_quoted)
+
+
+def _quoted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_quoted(item) for item in value]
+    return _Quoted(value) if isinstance(value, str) else value
+
+
+def write_parameters_file(node_name: str, parameters: Mapping[str, Any]) -> Path:
+    """Write the parameters of the node of that full name, or of ``/**``, to a new temporary file."""
+    content = {node_name: {"ros__parameters": {name: _quoted(value) for name, value in parameters.items()}}}
+    with NamedTemporaryFile(mode="w", prefix="launch_params_", delete=False, encoding="utf-8") as file:
+        yaml.dump(content, file, Dumper=_Dumper, default_flow_style=False, allow_unicode=True)
+    return Path(file.name)
+
+
+def parameter_rule(name: str, value: Any) -> str:
+    """Return the argument that sets one parameter; a node reads the text of a string by YAML's rules."""
+    if isinstance(value, str):
+        return f"{name}:={value}"
+    text = yaml.dump(_quoted(value), Dumper=_Dumper, default_flow_style=True, width=2**31)
+    return f"{name}:={text.removesuffix(chr(10)).removesuffix('...').rstrip()}"

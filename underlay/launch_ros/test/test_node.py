@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
+from ament_index_python.packages import PackageNotFoundError
 
-from launch.actions import GroupAction, LogInfo, OpaqueFunction, SetLaunchConfiguration, Shutdown
-from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration
+from launch import LaunchContext
+from launch.actions import GroupAction, SetLaunchConfiguration
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, TextSubstitution
 from launch_ros.actions import Node, PushROSNamespace, PushRosNamespace, SetRemap
+from launch_ros.substitutions import ExecutableInPackage, FindPackagePrefix, FindPackageShare
 
 
 def node(**kwargs) -> Node:
     return Node(package="robot", executable="node", **kwargs)
-
-
-def test_node_without_anything_gets_no_ros_argument(started):
-    assert started(node())["arguments"] == ["--ros-args"]
 
 
 def test_everything_is_passed_in_the_order_of_upstream(started):
@@ -38,35 +36,11 @@ def test_everything_is_passed_in_the_order_of_upstream(started):
     assert action.node_name == "/ver/driver"
     assert action.expanded_node_namespace == "/ver"
     assert action.expanded_remapping_rules == [("a", "b"), ("ver", "/ver")]
-    assert (action.node_package, action.node_executable) == ("robot", "node")
     assert action.is_node_name_fully_specified()
 
 
 def test_executable_may_be_a_path(started, package):
     assert started(Node(executable=str(package.executable), name="x"))["arguments"][-1] == "__node:=x"
-
-
-def test_name_is_known_only_after_the_execution():
-    with pytest.raises(RuntimeError, match="before executing"):
-        _ = node().node_name
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "name"),
-    [
-        ({}, "<node_namespace_unspecified>/<node_name_unspecified>"),
-        ({"name": "x"}, "<node_namespace_unspecified>/x"),
-        ({"namespace": "a"}, "/a/<node_name_unspecified>"),
-        ({"namespace": "", "name": "x"}, "/x"),
-        ({"namespace": "/", "name": "x"}, "/x"),
-        ({"namespace": "a/b/", "name": "x"}, "/a/b/x"),
-    ],
-)
-def test_full_name_tells_what_is_unspecified(run, package, kwargs, name):
-    action = node(**kwargs)
-    run(action)
-
-    assert action.node_name == name
 
 
 @pytest.mark.parametrize(
@@ -127,48 +101,6 @@ def test_remapping_rules_of_the_scope_come_first_and_end_with_the_group(run, pac
     assert outside.expanded_remapping_rules is None
 
 
-@pytest.mark.parametrize("rules", [["a:=b"], [("a",)], [("a", "b", "c")]])
-def test_remapping_rule_that_is_no_pair_is_refused(rules):
-    with pytest.raises(TypeError, match=r"remapping rule|remap_rule"):
-        node(remappings=rules)
-
-
-def test_executable_that_is_missing_is_named_with_package_and_folder(run, package):
-    outcome = run(Node(package="robot", executable="nod"))
-
-    assert outcome.code == 1
-    place = rf"executable 'nod'( of package 'robot')? not found on the libexec directory '{package.prefix}/lib/robot'"
-    assert re.search(place, outcome.screen)
-
-
-def test_package_that_is_missing_is_named(run):
-    outcome = run(Node(package="no_such_package", executable="node"))
-
-    assert outcome.code == 1
-    assert "no_such_package" in outcome.screen
-
-
-def test_process_is_named_by_exec_name_or_executable(run, package):
-    first, second = node(), node(exec_name=["my_", "label"], name="x")
-
-    outcome = run(first, second)
-
-    assert f"[{first.name}]: process started" in outcome.screen
-    assert first.name.startswith("node-")
-    assert second.name.startswith("my_label-")
-
-
-def test_keywords_of_processes_apply(run, package):
-    outcome = run(
-        node(condition=IfCondition("false")),
-        node(additional_env={"NOTES": "/nowhere"}, on_exit=[LogInfo(msg="ended"), Shutdown()], output="screen"),
-    )
-
-    assert "FileNotFoundError" in outcome.screen
-    assert "[launch.user]: ended" in outcome.screen
-    assert package.starts == []
-
-
 def test_several_nodes_of_one_name_are_warned_of(run, package):
     outcome = run(*(node(name="same", namespace="a") for _ in range(3)), node(name="same", namespace="b"))
 
@@ -184,9 +116,19 @@ def test_node_that_is_respawned_gets_the_same_arguments(run, package):
     assert first["files"]
 
 
-def test_launch_configuration_tells_the_namespace_of_the_scope(run):
-    told = []
+def test_prefix_share_and_executables_are_found(package):
+    context = LaunchContext()
+    name = [TextSubstitution(text="rob"), "ot"]
 
-    run(PushROSNamespace("a"), OpaqueFunction(function=lambda c: told.append(c.launch_configurations["ros_namespace"])))
+    assert FindPackagePrefix(name).perform(context) == str(package.prefix)
+    assert FindPackageShare(name).perform(context) == str(package.prefix / "share" / "robot")
+    assert PathJoinSubstitution([FindPackageShare("robot"), "x.yaml"]).perform(context).endswith("/share/robot/x.yaml")
+    assert ExecutableInPackage("node", name).perform(context) == str(package.executable)
 
-    assert told == ["/a"]
+
+@pytest.mark.parametrize(
+    "substitution", [FindPackagePrefix("nothing"), FindPackageShare("nothing"), ExecutableInPackage("node", "nothing")]
+)
+def test_package_that_is_missing_is_named(package, substitution):
+    with pytest.raises(PackageNotFoundError, match="nothing"):
+        substitution.perform(LaunchContext())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
 
-from launch.actions import GroupAction, SetLaunchConfiguration
+from launch.actions import GroupAction, SetLaunchConfiguration, Shutdown
 from launch.substitutions import LaunchConfiguration, TextSubstitution
-from launch_ros.actions import Node, SetParameter, SetParametersFromFile
-from launch_ros.descriptions import Parameter
-from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.actions import Node, PushROSNamespace, SetParameter
+from launch_ros.parameter_descriptions import ParameterValue
 
 X = LaunchConfiguration("x")
 
@@ -71,10 +72,6 @@ def test_plain_values_keep_their_type(value, written):
 
     assert read == written
     assert type(read) is type(written)
-
-
-def test_numbers_of_both_kinds_in_a_list_are_floats(value):
-    assert [type(item) for item in value([1, 2.5])] == [float, float]
 
 
 @pytest.mark.parametrize(
@@ -145,14 +142,6 @@ def test_wrong_types_are_refused_at_once(parameters):
         node(parameters)
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"), [("a", int), (1.5, list[float]), ([1, "a"], None), ([1], str), (None, None)]
-)
-def test_value_that_is_not_of_its_type_is_refused_at_once(value, kind):
-    with pytest.raises(TypeError):
-        ParameterValue(value, value_type=kind)
-
-
 def test_nested_names_are_joined_by_dots_and_may_be_substitutions(started):
     nested = {"a": {"b": {"c": 1}, X: 2}, (X, "_", X): 3}
 
@@ -161,39 +150,21 @@ def test_nested_names_are_joined_by_dots_and_may_be_substitutions(started):
     assert parameters_in(text) == {"a.b.c": 1, "a.n": 2, "n_n": 3}
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "key"),
-    [
-        ({"name": "n", "namespace": "ns"}, "/ns/n"),
-        ({"name": "n", "namespace": ""}, "/n"),
-        ({"name": "n"}, "/**"),
-        ({"namespace": "ns"}, "/**"),
-    ],
-)
-def test_file_is_for_the_node_if_its_full_name_is_known(started, kwargs, key):
-    (text,) = started(node([{"p": 1}], **kwargs))["files"].values()
-
-    assert list(yaml.safe_load(text)) == [key]
-
-
-def test_files_dictionaries_and_single_parameters_keep_their_order(started, tmp_path):
+def test_files_and_dictionaries_keep_their_order(started, tmp_path):
     paths = [tmp_path / f"{name}.yaml" for name in "abc"]
     for path in paths:
         path.write_text(f"/**: {{ros__parameters: {{from: {path.name}}}}}\n")
-    described = ParameterFile([str(tmp_path), "/", X, ".yaml"])
 
     start = started(
         SetLaunchConfiguration("x", "c"),
-        node([str(paths[0]), {"from": "dictionary"}, paths[1], Parameter("single", X), described]),
+        node([str(paths[0]), {"from": "dictionary"}, paths[1], [str(tmp_path), "/", X, ".yaml"]]),
     )
 
     values = start["arguments"][1:]
-    assert values[0::2] == ["--params-file", "--params-file", "--params-file", "-p", "--params-file"]
-    first, written, second, single, third = values[1::2]
+    assert values[0::2] == ["--params-file"] * 4
+    first, written, second, third = values[1::2]
     assert [first, second, third] == [str(path) for path in paths]
-    assert single.removesuffix("\n...\n") == "single:=c"  # upstream marks an end
     assert "launch_params_" in written
-    assert described.param_file == paths[2]
 
 
 def test_file_that_is_missing_is_warned_of_and_left_out(run, package):
@@ -212,34 +183,14 @@ def test_written_files_are_removed_when_the_node_has_ended(started):
     assert [path for path in start["files"] if Path(path).exists()] == []
 
 
-@pytest.mark.stand_in("upstream leaves them")
-def test_written_files_are_removed_if_the_node_cannot_be_started(run, package, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    outcome = run(Node(package="robot", executable="missing", parameters=[{"p": 1}]))
-
-    assert outcome.code == 1
-    assert list(tmp_path.glob("launch_params_*")) == []
-
-
-def test_parameters_of_the_scope_come_first_and_end_with_the_group(run, package, tmp_path):
-    path = tmp_path / "p.yaml"
-    path.write_text("/**: {ros__parameters: {f: 1}}\n")
-    shared = [SetParameter("first", 1.5), SetParameter("second", X), SetParametersFromFile(str(path))]
+def test_parameters_of_the_scope_come_first_and_end_with_the_group(run, package):
+    shared = [SetParameter("first", 1.5), SetParameter("second", X)]
 
     run(SetLaunchConfiguration("x", "2"), GroupAction([*shared, node([{"own": 1}])]), node([]))
 
     inside, outside = sorted((start["arguments"] for start in package.starts), key=len, reverse=True)
-    assert inside[1:7] == ["-p", "first:=1.5", "-p", "second:=2", "--params-file", str(path)]
-    assert inside[7] == "--params-file"
+    assert inside[1:6] == ["-p", "first:=1.5", "-p", "second:=2", "--params-file"]
     assert outside == ["--ros-args"]
-
-
-@pytest.mark.stand_in("upstream's stay, where others were set before the group")
-def test_parameters_of_a_group_end_with_it_where_there_are_others(run, package):
-    run(SetParameter("outer", 1), GroupAction([SetParameter("inner", 2)]), node([]))
-
-    assert [start["arguments"] for start in package.starts] == [["--ros-args", "-p", "outer:=1"]]
 
 
 @pytest.mark.stand_in("upstream writes them as Python does")
@@ -251,17 +202,79 @@ def test_parameters_of_the_scope_are_written_as_yaml(started):
     assert arguments == ["--ros-args", "-p", "use_sim_time:=true", "-p", 'list:=["a", "1"]']
 
 
-@pytest.mark.stand_in("upstream substitutes")
-def test_substitutions_within_files_are_refused_by_name():
-    with pytest.raises(NotImplementedError, match=r"allow_substs.*stand-in"):
-        ParameterFile("a.yaml", allow_substs=True)
+PROGRAM = """
+    import rclpy
+    from rclpy.node import Node
+
+    rclpy.init()
+    node = Node("unnamed", automatically_declare_parameters_from_overrides=True)
+    values = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
+    values = {name: value if isinstance(value, (bool, int, float, str)) else list(value)
+              for name, value in values.items() if not name.startswith(("qos", "start_type", "use_sim"))}
+    print(repr((node.get_fully_qualified_name(), node.resolve_topic_name("chatter"), values)))
+    node.destroy_node()
+    rclpy.shutdown()
+"""
+
+PARAMETERS = {
+    "flag": True,
+    "count": 3,
+    "rate": 2.0,
+    "tiny": 1e-7,
+    "text": "two\nlines: 'a' \"b\" # c",
+    "numbers": [1, 2],
+    "texts": ["1", "b"],
+    "nested": {"deep": {"value": -1}},
+}
 
 
-def test_descriptions_tell_what_they_hold():
-    parameter = Parameter("name", [X, "b"], value_type=str)
+@pytest.fixture
+def launched(run, tmp_path):
+    """Launch a node with these parameters besides its own; its name, its topic, and the parameters it has."""
 
-    assert [part.describe() for part in parameter.name] == ["'name'"]
-    assert len(parameter.value) == 2
-    assert parameter.value_type is str
-    assert ParameterFile(Path("a.yaml")).allow_substs is False
-    assert "value_type=<class 'int'>" in str(ParameterValue(1, value_type=int))
+    def launch(*entities, **parameters):
+        script = tmp_path / "node.py"
+        script.write_text("#!/usr/bin/env python3\n" + textwrap.dedent(PROGRAM))
+        script.chmod(0o755)
+        overriding = tmp_path / "override.yaml"
+        overriding.write_text("/robot/arm/driver:\n  ros__parameters:\n    count: 4\n")
+        action = Node(
+            executable=str(script),
+            name="driver",
+            namespace="arm",
+            parameters=[PARAMETERS, parameters, str(overriding)],
+            remappings=[("chatter", "words")],
+            output="screen",
+            on_exit=Shutdown(),
+        )
+        outcome = run(GroupAction([*entities, PushROSNamespace("robot"), action]))
+        assert outcome.code == 0, outcome.screen
+        assert action.node_name == "/robot/arm/driver"
+        return ast.literal_eval(re.search(r"^\[.*?\] (\(.*\))$", outcome.screen, re.MULTILINE)[1])
+
+    return launch
+
+
+def test_node_reads_what_was_written_for_it(launched):
+    seven = LaunchConfiguration("x")
+    name, topic, values = launched(
+        SetLaunchConfiguration("x", "7"),
+        SetParameter("shared", 0.5),
+        typed=ParameterValue(seven, value_type=str),
+        untyped=seven,
+    )
+
+    assert name == "/robot/arm/driver"
+    assert topic == "/robot/arm/words"
+    expected = {**PARAMETERS, "nested.deep.value": -1, "count": 4, "typed": "7", "untyped": 7, "shared": 0.5}
+    del expected["nested"]
+    assert {key: (type(value), value) for key, value in values.items()} == {
+        key: (type(value), value) for key, value in expected.items()
+    }
+
+
+@pytest.mark.stand_in("upstream's node reads a number in place of the text, and a text in place of the list")
+def test_texts_of_numbers_and_lists_of_the_scope_keep_their_types(launched):
+    _, _, values = launched(SetParameter("shared", [0.5, 1]), number_as_text="1e5")
+
+    assert (values["number_as_text"], values["shared"]) == ("1e5", [0.5, 1.0])

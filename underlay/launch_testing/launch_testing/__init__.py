@@ -2,24 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from . import tools
+from . import actions, asserts, markers, util
 from ._not_covered import refuse
-from .decorator import post_shutdown_test
 from .io_handler import ActiveIoHandler, IoHandler
-from .parametrize import parametrize
+from .markers import post_shutdown_test, ready_to_test_action_timeout
 from .proc_info_handler import ActiveProcInfoHandler, ProcInfoHandler
-from .ready_to_test_action_timeout import ready_to_test_action_timeout
 
 __all__ = [
     "ActiveIoHandler",
     "ActiveProcInfoHandler",
     "IoHandler",
     "ProcInfoHandler",
-    "parametrize",
+    "actions",
+    "asserts",
+    "markers",
     "post_shutdown_test",
     "ready_to_test_action_timeout",
-    "tools",
+    "util",
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, ("ReadyAggregator",))
+    __getattr__ = refuse(__name__, ("ReadyAggregator", "event_handlers", "parametrize", "tools"))

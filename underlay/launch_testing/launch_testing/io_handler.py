@@ -9,9 +9,8 @@ from typing import Any
 
 from launch.events.process import ProcessIO
 
-from .asserts.assert_output import OutputFilter, Stream, assertInStream, shown
-from .tools.text import ExpectedOutput
-from .util.proc_lookup import NoMatchingProcessException, ProcessRef, process_name
+from .asserts import ExpectedOutput, Stream, assertInStream, shown
+from .util import NoMatchingProcessException, ProcessRef, process_name
 
 
 class IoHandler:
@@ -84,24 +83,11 @@ class ActiveIoHandler(IoHandler):
         process: ProcessRef = None,
         cmd_args: Any = None,
         *,
-        strict_proc_matching: bool = True,
-        output_filter: OutputFilter | None = None,
         timeout: float | None = 10,
-        strip_ansi_escape_sequences: bool = True,
-        stream: Stream = "stderr",
+        **kwargs: Any,
     ) -> bool:
         """Wait up to `timeout` seconds and return whether the output came; arguments as of asserts.assertInStream."""
-        check = functools.partial(
-            assertInStream,
-            self,
-            expected_output,
-            process,
-            cmd_args,
-            output_filter=output_filter,
-            strict_proc_matching=strict_proc_matching,
-            strip_ansi_escape_sequences=strip_ansi_escape_sequences,
-            stream=stream,
-        )
+        check = functools.partial(assertInStream, self, expected_output, process, cmd_args, **kwargs)
         return self._failure_after(timeout, check) is None
 
     def assertWaitFor(
@@ -110,24 +96,12 @@ class ActiveIoHandler(IoHandler):
         process: ProcessRef = None,
         cmd_args: Any = None,
         *,
-        strict_proc_matching: bool = True,
-        output_filter: OutputFilter | None = None,
         timeout: float | None = 10,
-        strip_ansi_escape_sequences: bool = True,
         stream: Stream = "stderr",
+        **kwargs: Any,
     ) -> None:
-        """Assert that the output comes within `timeout` seconds; arguments as of asserts.assertInStream."""
-        check = functools.partial(
-            assertInStream,
-            self,
-            expected_output,
-            process,
-            cmd_args,
-            output_filter=output_filter,
-            strict_proc_matching=strict_proc_matching,
-            strip_ansi_escape_sequences=strip_ansi_escape_sequences,
-            stream=stream,
-        )
+        """Assert that output comes within `timeout` seconds; arguments as of asserts.assertInStream."""
+        check = functools.partial(assertInStream, self, expected_output, process, cmd_args, stream=stream, **kwargs)
         failure = self._failure_after(timeout, check)
         if failure is not None:
             reason = "the launch has ended" if self._closed else f"{timeout} s are over"

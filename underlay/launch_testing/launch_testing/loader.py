@@ -1,7 +1,8 @@
-"""From a module with generate_test_description to test runs."""
+"""From a module with generate_test_description to a test run, with what its tests are handed."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,14 +12,12 @@ from typing import Any
 from launch import LaunchDescription, LaunchDescriptionEntity
 
 from .actions import ReadyToTest
-from .binding import bound_class
-from .decorator import POST_SHUTDOWN
-from .markers import MARKERS
-from .parametrize import PARAMETRIZED
-from .ready_to_test_action_timeout import DEFAULT_READY_TIMEOUT_S, READY_TIMEOUT
+from .markers import DEFAULT_READY_TIMEOUT_S, MARKERS, POST_SHUTDOWN, READY_TIMEOUT
 
 TestClass = type[unittest.TestCase]
 _LOADER = unittest.TestLoader()
+# By this name unittest knows the frames that it leaves out of tracebacks.
+__unittest = True
 
 
 class TestRun:
@@ -30,14 +29,12 @@ class TestRun:
         self,
         name: str,
         test_description_function: Callable[..., Any],
-        param_args: Mapping[str, Any],
         pre_shutdown_tests: Iterable[TestClass],
         post_shutdown_tests: Iterable[TestClass],
     ) -> None:
         """Keep what a run needs; the description is generated when the run begins."""
         self.name = name
         self.test_description_function = test_description_function
-        self.param_args = dict(param_args)
         self.pre_shutdown_tests = list(pre_shutdown_tests)
         self.post_shutdown_tests = list(post_shutdown_tests)
         self.timeout: float = getattr(test_description_function, READY_TIMEOUT, DEFAULT_READY_TIMEOUT_S)
@@ -55,7 +52,7 @@ class TestRun:
             )
         for action in ready_actions:
             action._add_callback(ready_fn)
-        return description, {**context, **self.param_args}
+        return description, context
 
     def get_launch_description(self) -> LaunchDescription:
         """Generate the launch description alone."""
@@ -68,27 +65,22 @@ class TestRun:
                 yield test_class(name)
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{name}={value}" for name, value in self.param_args.items())
-        return f"{self.name}[{parameters}]" if parameters else self.name
+        return self.name
 
 
 def LoadTestsFromPythonModule(module: ModuleType, *, name: str = "launch_tests") -> list[TestRun]:
-    """List the test runs of a module: one, or for a parametrized description one per set of values."""
+    """List the test runs of a module: one."""
     if hasattr(module, "load_tests"):
         raise NotImplementedError(
             f"{module.__name__}.load_tests: unittest's load_tests protocol is not covered by this launch_testing"
         )
     entrypoint = module.generate_test_description
+    for parameter in inspect.signature(entrypoint).parameters:
+        raise ValueError(f"generate_test_description has unexpected extra argument {parameter!r}")
     classes = _test_classes(module)
     after = [test_class for test_class in classes if getattr(test_class, POST_SHUTDOWN, False)]
     before = [test_class for test_class in classes if test_class not in after]
-    runs = []
-    for function, parameters in _expanded(entrypoint):
-        run = TestRun(name, function, parameters, before, after)
-        run.timeout = getattr(entrypoint, READY_TIMEOUT, run.timeout)
-        run.markers = {**run.markers, **getattr(entrypoint, MARKERS, {})}
-        runs.append(run)
-    return runs
+    return [TestRun(name, entrypoint, before, after)]
 
 
 def suite_of(test_classes: Iterable[TestClass], values: Mapping[str, Any]) -> unittest.TestSuite:
@@ -98,18 +90,49 @@ def suite_of(test_classes: Iterable[TestClass], values: Mapping[str, Any]) -> un
     )
 
 
-def skip_reason(entrypoint: Callable[..., Any]) -> str | None:
-    """Return why unittest.skip was put on a description, None if it was not."""
-    if not getattr(entrypoint, "__unittest_skip__", False):
-        return None
-    return str(getattr(entrypoint, "__unittest_skip_why__", ""))
+def bound_class(test_class: type[unittest.TestCase], values: Mapping[str, Any]) -> type[unittest.TestCase]:
+    """Derive a test class whose tests and fixtures get the arguments that they name out of `values`.
+
+    The values are attributes too, where the class has none of that name. A class of its own for each run, so that
+    the runs of a parametrized test do not see each other's values.
+    """
+    namespace: dict[str, Any] = {
+        "__module__": test_class.__module__,
+        "__qualname__": test_class.__qualname__,
+        "__doc__": test_class.__doc__,
+    }
+    namespace.update((name, value) for name, value in values.items() if not hasattr(test_class, name))
+    for name in (*_LOADER.getTestCaseNames(test_class), "setUp", "tearDown"):
+        function = getattr(test_class, name)
+        if wanted := _wanted(function, values):
+            namespace[name] = _with_arguments(function, wanted)
+    for name in ("setUpClass", "tearDownClass"):
+        function = getattr(test_class, name).__func__
+        if wanted := _wanted(function, values):
+            namespace[name] = classmethod(_with_arguments(function, wanted))
+    return type(test_class.__name__, (test_class,), namespace)
 
 
-def _expanded(entrypoint: Callable[..., Any]) -> Iterable[tuple[Callable[..., Any], Mapping[str, Any]]]:
-    if getattr(entrypoint, PARAMETRIZED, False) and skip_reason(entrypoint) is None:
-        pairs: Iterable[tuple[Callable[..., Any], Mapping[str, Any]]] = entrypoint()
-        return pairs
-    return [(entrypoint, {})]
+def _wanted(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    names = list(inspect.signature(function).parameters)[1:]
+    return {name: values[name] for name in names if name in values}
+
+
+def _with_arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
+    # A plain wrapper would hide from unittest that a test is a coroutine, which would then never run.
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def call_async(first: Any, *args: Any, **kwargs: Any) -> Any:
+            return await function(first, *args, **{**arguments, **kwargs})
+
+        return call_async
+
+    @functools.wraps(function)
+    def call(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(first, *args, **{**arguments, **kwargs})
+
+    return call
 
 
 def _test_classes(module: ModuleType) -> list[TestClass]:

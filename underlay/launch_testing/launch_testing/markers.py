@@ -1,16 +1,24 @@
-"""Markers for test descriptions and for single tests."""
+"""Markers for test descriptions."""
 
 from __future__ import annotations
 
-import functools
-import time
+import unittest
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._not_covered import refuse
+
+__all__ = ["keep_alive"]
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__, ("retry_on_failure",))
 
 MARKERS = "__markers__"
+POST_SHUTDOWN = "__post_shutdown_test__"
+READY_TIMEOUT = "__ready_to_test_action_timeout__"
+DEFAULT_READY_TIMEOUT_S = 15.0
 Description = TypeVar("Description", bound=Callable[..., Any])
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
+TestClass = TypeVar("TestClass", bound=type[unittest.TestCase])
 
 
 def keep_alive(test_description: Description) -> Description:
@@ -20,23 +28,21 @@ def keep_alive(test_description: Description) -> Description:
     return test_description
 
 
-def retry_on_failure(
-    *, times: int, delay: float | None = None
-) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Run a test up to `times` times until it no longer fails an assertion, pausing `delay` seconds in between."""
-    if times < 1:
-        raise ValueError(f"times must be at least 1, got {times}")
+def post_shutdown_test() -> Callable[[TestClass], TestClass]:
+    """Mark a TestCase class to run once all launched processes have ended."""
 
-    def decorate(test: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        @functools.wraps(test)
-        def attempt(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            for _ in range(times - 1):
-                try:
-                    return test(*args, **kwargs)
-                except AssertionError:
-                    time.sleep(delay or 0)
-            return test(*args, **kwargs)
+    def mark(test_class: TestClass) -> TestClass:
+        setattr(test_class, POST_SHUTDOWN, True)
+        return test_class
 
-        return attempt
+    return mark
 
-    return decorate
+
+def ready_to_test_action_timeout(timeout: float) -> Callable[[Description], Description]:
+    """Give the launch `timeout` seconds, instead of 15, to reach its ReadyToTest action."""
+
+    def mark(test_description: Description) -> Description:
+        setattr(test_description, READY_TIMEOUT, timeout)
+        return test_description
+
+    return mark

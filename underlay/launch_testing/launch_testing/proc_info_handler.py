@@ -8,7 +8,7 @@ from typing import Any
 
 from launch.events.process import ProcessExited, RunningProcessEvent
 
-from .util.proc_lookup import NoMatchingProcessException, ProcessRef, process_name, resolveProcesses
+from .util import NoMatchingProcessException, ProcessRef, process_name, resolveProcesses
 
 
 class ProcInfoHandler:

@@ -52,7 +52,6 @@ def running(start):
         publisher=start("publisher", *TURN),
         other=start("publisher", "--z", "2", "--frame-id", "base", "--child-frame-id", "lidar"),
         echo=start("echo", "map", "lidar", "5", "-p", "2"),
-        monitor=start("monitor", "map", "lidar", "--gather", "3"),
     )
 
 
@@ -75,14 +74,6 @@ def test_echo_tells_the_pose(running):
     ]
     running.echo.send_signal(signal.SIGINT)
     assert running.echo.wait(PATIENCE_S) == 0
-
-
-def test_monitor_tells_the_chain_and_the_frames(running):
-    text = read_until(running.monitor, "Node: <no authority available>")
-    assert "RESULTS: for map to lidar\nChain is: map -> base -> lidar\n" in text
-    assert "\nFrame: base, published by <no authority available>, Average Delay: 0, Max Delay: 0\n" in text
-    running.monitor.send_signal(signal.SIGTERM)
-    assert running.monitor.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("words", [["map"], ["map", "base", "0"]])

@@ -47,11 +47,13 @@ def _wait(node: Node, buffer: Buffer, source: str, target: str) -> None:
     """Until there is something to tell, and say once a second what there is not."""
     looks = 0
     while True:
-        possible, reason = buffer.can_transform_core(source, target, Time())
-        if possible:
+        try:
+            buffer.lookup_transform(source, target, Time())
+        except TransformException as reason:
+            if looks % round(1 / LOOK_S) == round(1 / LOOK_S) - 1:
+                node.get_logger().info(f"Waiting for transform {source} ->  {target}: {reason}")
+        else:
             return
-        if looks % round(1 / LOOK_S) == round(1 / LOOK_S) - 1:
-            node.get_logger().info(f"Waiting for transform {source} ->  {target}: {reason}")
         looks += 1
         rclpy.spin_once(node, timeout_sec=LOOK_S)
 
@@ -63,7 +65,7 @@ class _Telling:
     def tell(self) -> None:
         source, target = self._chosen.source_frame, self._chosen.target_frame
         try:
-            found = self._buffer.lookup_transform_core(source, target, Time())
+            found = self._buffer.lookup_transform(source, target, Time())
         except TransformException as error:
             sys.stdout.write(f"Failure at {self._node.get_clock().now().nanoseconds * 1e-9:.9f}\n{error}\n")
         else:

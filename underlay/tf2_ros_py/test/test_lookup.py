@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from builtin_interfaces.msg import Time as TimeMsg
 from rclpy.time import Time
 from scipy.spatial.transform import Rotation, Slerp
 
@@ -52,13 +51,6 @@ def test_a_chain_by_hand(buffer, stamped):
     assert (found.header.stamp.sec, found.header.stamp.nanosec) == (5, 0)
     back = buffer.lookup_transform("camera", "map", at(5))
     assert numbers(back) == pytest.approx((-2.5, 1, -1, 0, 0, -HALF, HALF))
-
-
-def test_a_message_stamp_serves_as_the_time(buffer, stamped):
-    buffer.set_transform(stamped("map", "base", 5.25, (1, 0, 0)), "test")
-    assert buffer.lookup_transform("map", "base", TimeMsg(sec=5, nanosec=250_000_000)).transform.translation.x == 1.0
-    with pytest.raises(TypeError, match=r"time must have sec and nanosec, or nanoseconds(; got float|\.$)"):
-        buffer.lookup_transform("map", "base", 5.25)
 
 
 def test_between_two_samples_the_motion_is_a_line_and_the_shortest_turn(buffer, stamped):
@@ -179,14 +171,6 @@ def test_separate_trees_have_no_connection(buffer, stamped):
         buffer.get_latest_common_time("base", "rover")
 
 
-@pytest.mark.stand_in("upstream raises the base, TransformException")
-def test_a_common_time_of_separate_trees_raises_what_lookups_raise(buffer, stamped):
-    buffer.set_transform(stamped("map", "base", 1), "test")
-    buffer.set_transform(stamped("moon", "rover", 1), "test")
-    with pytest.raises(ConnectivityException):
-        buffer.get_latest_common_time("base", "rover")
-
-
 def test_a_loop_is_reported(buffer, stamped):
     for parent, child in (("a", "b"), ("b", "c"), ("c", "a"), ("x", "y")):
         buffer.set_transform(stamped(parent, child, 1), "test")
@@ -221,9 +205,4 @@ def test_can_transform_tells_why_not(buffer, stamped):
     possible, why = buffer.can_transform("map", "base", at(2), return_debug_tuple=True)
     assert not possible
     assert "only time 1.000000" in why
-    assert not buffer.can_transform_full_core("map", at(1), "/base", at(1), "map")[0]
-
-
-def test_all_errors_share_a_base(buffer):
-    for error in (LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException):
-        assert issubclass(error, TransformException)
+    assert not buffer.can_transform_full("map", at(1), "/base", at(1), "map")

@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-import threading
 
 import pytest
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, ReliabilityPolicy
 from rclpy.time import Time
-from tf2_msgs.msg import TFMessage
 
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformBroadcaster, TransformListener
 
@@ -36,7 +34,6 @@ def test_moving_transforms_reach_the_listener(ros, nodes, stamped):
 
     assert ros.spin_until(arrived)
     assert [x_of(buffer, child) for child in "abc"] == [1, 2, 3]
-    assert "broadcaster: 'default_authority'" in buffer.all_frames_as_yaml()
     assert listener.buffer is buffer
 
 
@@ -140,54 +137,6 @@ rclpy.shutdown()
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@ANY_CONTEXT
-def test_a_listener_that_is_dropped_ends_its_thread(ros):
-    node = ros.node("receiver")
-    ros.executor.remove_node(node)
-    listener = TransformListener(Buffer(), node, spin_thread=True)
-    thread = listener.dedicated_listener_thread
-    listener.__del__()
-    assert not thread.is_alive()
-    assert not list(node.subscriptions)
-
-
-def test_one_thread_may_wait_while_another_spins(ros, nodes, stamped):
-    buffer = Buffer()
-    listener = TransformListener(buffer, nodes[1])
-    broadcaster = TransformBroadcaster(nodes[0])
-    answers = []
-    waiting = threading.Thread(
-        target=lambda: answers.append(buffer.lookup_transform("map", "base", Time(seconds=3), Duration(seconds=10)))
-    )
-    waiting.start()
-
-    def answered():
-        broadcaster.sendTransform(stamped("map", "base", 3, (1, 0, 0)))
-        return bool(answers)
-
-    assert ros.spin_until(answered)
-    waiting.join(10.0)
-    assert answers[0].header.stamp.sec == 3
-    listener.unregister()
-
-
-def test_an_unregistered_listener_is_deaf(ros, nodes, stamped):
-    buffer = Buffer()
-    listener = TransformListener(buffer, nodes[1])
-    listener.unregister()
-    assert not list(nodes[1].subscriptions)
-    heard = []
-    nodes[1].create_subscription(TFMessage, "/tf", heard.append, 10)
-    broadcaster = TransformBroadcaster(nodes[0])
-
-    def control_heard():
-        broadcaster.sendTransform(stamped("map", "base", 1))
-        return len(heard) > 1
-
-    assert ros.spin_until(control_heard)
-    assert buffer._getFrameStrings() == []
-
-
 def test_topics_and_qualities_are_the_customary_ones(nodes):
     sender, receiver = nodes
     listener = TransformListener(Buffer(), receiver)
@@ -210,13 +159,3 @@ def test_topics_and_qualities_are_the_customary_ones(nodes):
     for end in found.values():
         assert end.qos_profile.history == HistoryPolicy.KEEP_LAST
         assert end.qos_profile.reliability == ReliabilityPolicy.RELIABLE
-
-
-def test_qualities_can_be_chosen(nodes):
-    sender, receiver = nodes
-    best_effort = QoSProfile(depth=7, reliability=ReliabilityPolicy.BEST_EFFORT)
-    listener = TransformListener(Buffer(), receiver, qos=best_effort, static_qos=3)
-    assert listener.tf_sub.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-    assert listener.tf_static_sub.qos_profile.depth == 3
-    assert TransformBroadcaster(sender, 5).pub_tf.qos_profile.depth == 5
-    assert StaticTransformBroadcaster(sender, qos=best_effort).pub_tf.qos_profile.depth == 7

@@ -1,4 +1,4 @@
-"""Waiting for transforms: from other threads, and through futures."""
+"""Waiting for transforms: from other threads, with a timeout."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -35,8 +35,6 @@ class WatchedBuffer(Buffer):
 
     lookup_transform_core = telling("lookup_transform_core")
     lookup_transform_full_core = telling("lookup_transform_full_core")
-    can_transform_core = telling("can_transform_core")  # which upstream tries
-    can_transform_full_core = telling("can_transform_full_core")
 
 
 @pytest.fixture
@@ -76,24 +74,11 @@ def test_a_lookup_through_a_fixed_frame_waits_too(buffer, stamped, pool):
     assert answer.result(10.0).transform.translation.x == -3
 
 
-def test_asking_whether_it_can_be_done_waits_too(buffer, stamped, pool):
-    answer = pool.submit(buffer.can_transform, "map", "base", at(1), timeout=TEN_SECONDS, return_debug_tuple=True)
-    feed_when_waiting(buffer, stamped("map", "base", 1))
-    assert answer.result(10.0) == (True, "")
-
-
 @pytest.mark.stand_in("upstream cannot add it to the time")
 def test_an_infinite_timeout_is_one_that_can_be_waited(buffer, stamped, pool):
     answer = pool.submit(buffer.lookup_transform, "map", "base", at(1), Infinite)
     feed_when_waiting(buffer, stamped("map", "base", 1, (1, 0, 0)))
     assert answer.result(10.0).transform.translation.x == 1
-
-
-def test_a_static_transform_ends_the_wait(buffer, stamped, pool):
-    answer = pool.submit(buffer.lookup_transform, "map", "base", at(1), TEN_SECONDS)
-    assert buffer.tried.wait(10.0)
-    buffer.set_transform_static(stamped("map", "base", 0, (3, 0, 0)), "test")
-    assert answer.result(10.0).transform.translation.x == 3
 
 
 def test_when_the_time_is_up_the_error_is_the_lookup_s(buffer, stamped):
@@ -125,60 +110,3 @@ def test_many_threads_may_read_and_write(buffer, stamped, pool):
         stamp = found.header.stamp
         assert found.transform.translation.x == pytest.approx(stamp.sec + stamp.nanosec / 1e9)
     written.result()
-
-
-def test_a_future_is_done_at_once_if_the_data_are_there(buffer, stamped):
-    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
-    assert buffer.wait_for_transform_async("map", "base", at(1)).result().transform.translation.x == 1
-    future = buffer.wait_for_transform_full_async("map", at(1), "base", at(1), "map")
-    assert future.result().transform.translation.x == 1
-
-
-def test_a_future_is_done_when_the_data_arrive(buffer, stamped):
-    future = buffer.wait_for_transform_async("map", "base", at(1.5))
-    seen = []
-    # A callback of the user's may use the buffer again.
-    future.add_done_callback(lambda done: seen.append(buffer.lookup_transform("map", "base", Time())))
-    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
-    assert not future.done()
-    buffer.set_transform(stamped("map", "base", 2, (2, 0, 0)), "test")
-    assert future.result().transform.translation.x == 1.5
-    assert [found.transform.translation.x for found in seen] == [2]
-
-
-@pytest.mark.stand_in("upstream's is done all the same")
-def test_a_future_that_was_cancelled_stays_so(buffer, stamped):
-    cancelled = buffer.wait_for_transform_async("map", "base", at(1))
-    cancelled.cancel()
-    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
-    assert cancelled.cancelled()
-    assert not cancelled.done()
-
-
-@pytest.mark.stand_in("upstream's stays pending")
-def test_a_future_for_a_malformed_name_fails(buffer):
-    with pytest.raises(InvalidArgumentException):
-        buffer.wait_for_transform_async("", "base", at(1)).result()
-
-
-def test_a_coroutine_waits_for_the_data(buffer, stamped):
-    pending = [
-        buffer.lookup_transform_async("map", "base", at(1)),
-        buffer.lookup_transform_full_async("map", at(1), "base", at(1), "map"),
-    ]
-    for coroutine in pending:
-        assert coroutine.send(None) is None
-    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
-    for coroutine in pending:
-        with pytest.raises(StopIteration) as ended:
-            coroutine.send(None)
-        assert ended.value.value.transform.translation.x == 1
-
-
-def test_a_coroutine_in_a_spinning_executor_gets_its_transform(ros, buffer, stamped):
-    node = ros.node("asker")
-    task = ros.executor.create_task(buffer.lookup_transform_async("map", "base", at(1)))
-    timer = node.create_timer(0.01, lambda: buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test"))
-    assert ros.spin_until(task.done)
-    assert task.result().transform.translation.x == 1
-    timer.destroy()

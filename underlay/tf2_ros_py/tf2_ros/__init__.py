@@ -2,8 +2,7 @@
 
 from typing import NoReturn
 
-from ._buffer_core import BufferCore
-from ._errors import (
+from ._frame_graph import (
     ConnectivityException,
     ExtrapolationException,
     InvalidArgumentException,
@@ -12,41 +11,36 @@ from ._errors import (
     TransformException,
 )
 from .buffer import Buffer
-from .buffer_interface import (
-    BufferInterface,
-    ConvertRegistration,
-    NotImplementedException,
-    Stamped,
-    TransformRegistration,
-    TypeException,
-    convert,
-)
 from .static_transform_broadcaster import StaticTransformBroadcaster
 from .transform_broadcaster import TransformBroadcaster
 from .transform_listener import TransformListener
 
 __all__ = [
     "Buffer",
-    "BufferCore",
-    "BufferInterface",
     "ConnectivityException",
-    "ConvertRegistration",
     "ExtrapolationException",
     "InvalidArgumentException",
     "LookupException",
-    "NotImplementedException",
-    "Stamped",
     "StaticTransformBroadcaster",
     "TimeoutException",
     "TransformBroadcaster",
     "TransformException",
     "TransformListener",
-    "TransformRegistration",
-    "TypeException",
-    "convert",
 ]
 
-_LEFT_OUT = frozenset({"BufferClient", "StaticTransformListener"})
+_LEFT_OUT = frozenset(
+    {
+        "BufferClient",
+        "BufferCore",
+        "BufferInterface",
+        "ConvertRegistration",
+        "NotImplementedException",
+        "Stamped",
+        "TransformRegistration",
+        "TypeException",
+        "convert",
+    }
+)
 
 
 def __getattr__(name: str) -> NoReturn:

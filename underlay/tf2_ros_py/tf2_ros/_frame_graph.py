@@ -1,13 +1,135 @@
-"""The tree of frames: which cache belongs to which child, and the walk from frame to frame."""
+"""The tree of frames: what each child remembers of its parent, the walk from frame to frame, and what it can raise."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Container
+from typing import TypeAlias
 
-from ._cache import FrameCache, Sample, StaticCache, TimeCache
-from ._errors import ConnectivityException, ExtrapolationException, InvalidArgumentException, LookupException
-from ._pose import IDENTITY, Pose, compose, invert
+from ._pose import IDENTITY, Pose, compose, interpolate, invert
+
+Sample: TypeAlias = tuple[str, Pose]
+"""The parent's name and parent_T_child."""
 
 _NEVER = 1 << 63
 """Later than any stamp."""
+
+
+class TransformException(Exception):
+    """Base of every error about transforms."""
+
+
+class LookupException(TransformException):
+    """A frame is unknown, or the tree has a loop."""
+
+
+class ConnectivityException(TransformException):
+    """The two frames are not in one tree."""
+
+
+class ExtrapolationException(TransformException):
+    """The buffer holds no data at, or on both sides of, the requested time."""
+
+
+class InvalidArgumentException(TransformException):
+    """A frame id is empty or starts with a slash."""
+
+
+class TimeoutException(TransformException):
+    """Something did not answer in time; the buffer itself never raises it."""
+
+
+def _seconds(stamp_ns: int) -> str:
+    """Write a stamp as lookup errors show it."""
+    return f"{stamp_ns / 1e9:.6f}"
+
+
+class StaticCache:
+    """One sample, valid at all times, which survives clear()."""
+
+    def __init__(self) -> None:
+        self._sample: Sample = ("", IDENTITY)
+
+    def insert(self, stamp_ns: int, sample: Sample) -> bool:
+        """Replace the sample."""
+        self._sample = sample
+        return True
+
+    def at(self, stamp_ns: int) -> Sample:
+        """Return the sample, whatever the stamp."""
+        return self._sample
+
+    def newest(self) -> tuple[int, str | None]:
+        """Return stamp 0, which sets no limit on a common time."""
+        return 0, self._sample[0]
+
+    def clear(self) -> None:
+        """Keep the sample: static transforms survive a jump in time."""
+
+
+class TimeCache:
+    """Samples in order of stamp, for a limited duration."""
+
+    def __init__(self, duration_ns: int) -> None:
+        self._duration_ns = duration_ns
+        self._stamps: list[int] = []
+        self._samples: list[Sample] = []
+
+    def insert(self, stamp_ns: int, sample: Sample) -> bool:
+        """Store a sample; False if it is older than the latest one by more than the duration.
+
+        As upstream does, old samples go when the next one comes: what a leap forward in time
+        has made too old is still there until the insertion after it.
+        """
+        stamps, samples = self._stamps, self._samples
+        if stamps:
+            horizon = stamps[-1] - self._duration_ns
+            if stamps[0] < horizon:
+                stale = bisect_left(stamps, horizon)
+                del stamps[:stale], samples[:stale]
+            if stamp_ns < horizon:
+                return False
+        index = bisect_right(stamps, stamp_ns)
+        if sample not in samples[bisect_left(stamps, stamp_ns) : index]:
+            stamps.insert(index, stamp_ns)
+            samples.insert(index, sample)
+        return True
+
+    def at(self, stamp_ns: int) -> Sample:
+        """Return the sample at a stamp, interpolated unless the parent changed in between."""
+        stamps, samples = self._stamps, self._samples
+        if stamp_ns == 0 and stamps:
+            return samples[-1]
+        after = bisect_right(stamps, stamp_ns)
+        if after and stamps[after - 1] == stamp_ns:
+            return samples[after - 1]
+        if after == 0 or after == len(stamps):
+            raise ExtrapolationException(self._why_not(stamp_ns))
+        (parent, start), (next_parent, end) = samples[after - 1], samples[after]
+        if parent != next_parent:
+            return parent, start
+        begin = stamps[after - 1]
+        return parent, interpolate(start, end, (stamp_ns - begin) / (stamps[after] - begin))
+
+    def newest(self) -> tuple[int, str | None]:
+        """Return the latest stamp and its parent; no parent if empty."""
+        return (self._stamps[-1], self._samples[-1][0]) if self._stamps else (0, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._stamps.clear()
+        self._samples.clear()
+
+    def _why_not(self, stamp_ns: int) -> str:
+        stamps, prefix = self._stamps, "Lookup would require extrapolation"
+        requested = _seconds(stamp_ns)
+        if not stamps:
+            return f"{prefix} at time {requested}, but there is no data in the buffer"
+        if len(stamps) == 1:
+            return f"{prefix} at time {requested}, but only time {_seconds(stamps[0])} is in the buffer"
+        if stamp_ns > stamps[-1]:
+            limit = f"latest data is at time {_seconds(stamps[-1])}"
+            return f"{prefix} into the future.  Requested time {requested} but the {limit}"
+        limit = f"earliest data is at time {_seconds(stamps[0])}"
+        return f"{prefix} into the past.  Requested time {requested} but the {limit}"
 
 
 class FrameGraph:
@@ -16,8 +138,7 @@ class FrameGraph:
     def __init__(self, duration_ns: int) -> None:
         self._duration_ns = duration_ns
         # Every known name in order of appearance; None for a frame that is nobody's child.
-        self.caches: dict[str, FrameCache | None] = {}
-        self.authorities: dict[str, str] = {}
+        self.caches: dict[str, StaticCache | TimeCache | None] = {}
 
     def insert(self, child: str, stamp_ns: int, sample: Sample, *, static: bool) -> bool:
         """Store parent_T_child; False if it is older than the cache reaches back."""

@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from .._coverage import refusal
-from .class_tools import is_a, is_a_subclass, isclassinstance
-from .ensure_argument_type import ensure_argument_type
-from .normalize import normalize_to_list_of_entities, normalize_to_list_of_substitutions
-from .perform_substitutions import perform_substitutions
-from .visit import visit_all_entities_and_collect_futures
+from .._entities import SomeSubstitutionsType, Substitution
 
-__all__ = [
-    "ensure_argument_type",
-    "is_a",
-    "is_a_subclass",
-    "isclassinstance",
-    "normalize_to_list_of_entities",
-    "normalize_to_list_of_substitutions",
-    "perform_substitutions",
-    "visit_all_entities_and_collect_futures",
-]
+if TYPE_CHECKING:
+    from ..launch_context import LaunchContext
+else:
+    __getattr__ = refusal(
+        __name__,
+        (
+            "AsyncSafeSignalManager",
+            "is_a",
+            "is_a_subclass",
+            "isclassinstance",
+            "normalize_to_list_of_entities",
+            "visit_all_entities_and_collect_futures",
+        ),
+    )
 
-if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("AsyncSafeSignalManager",))
+__all__ = ["ensure_argument_type", "normalize_to_list_of_substitutions", "perform_substitutions"]
+
+
+def ensure_argument_type(
+    argument: object, types: type | Iterable[Any], argument_name: str, caller: str | None = None
+) -> None:
+    """Raise TypeError unless `argument` is an instance of one of `types`."""
+    allowed = tuple(types) if isinstance(types, Iterable) else (types,)
+    if isinstance(argument, allowed):
+        return
+    prefix = "E" if caller is None else f"'{caller}' e"
+    names = ", ".join(str(each) for each in allowed)
+    raise TypeError(
+        f"{prefix}xpected '{argument_name}' to be one of [{names}], but got '{argument}' of type '{type(argument)}'"
+    )
+
+
+def normalize_to_list_of_substitutions(subs: SomeSubstitutionsType) -> list[Substitution]:
+    """Return the substitutions that together make one text."""
+    if isinstance(subs, (str, Substitution)):
+        return [_substitution(subs)]
+    return [_substitution(each) for each in subs]
+
+
+def _substitution(item: object) -> Substitution:
+    from ..substitutions import TextSubstitution
+
+    if isinstance(item, Substitution):
+        return item
+    if isinstance(item, str):
+        return TextSubstitution(text=item)
+    raise TypeError(f"expected a 'str' or a 'launch.Substitution', but got '{item}' of type '{type(item)}'")
+
+
+def perform_substitutions(context: LaunchContext, subs: Iterable[Substitution]) -> str:
+    """Perform the substitutions and join their texts."""
+    return "".join(context.perform_substitution(each) for each in subs)

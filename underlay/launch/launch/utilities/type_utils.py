@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, get_args, get_origi
 import yaml
 
 from .._coverage import refusal
-from ..some_substitutions_type import SomeSubstitutionsType
-from ..substitution import Substitution
-from .normalize import normalize_to_list_of_substitutions
-from .perform_substitutions import perform_substitutions
+from .._entities import SomeSubstitutionsType, Substitution
+from . import normalize_to_list_of_substitutions, perform_substitutions
 
 if TYPE_CHECKING:
     from ..launch_context import LaunchContext

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import unittest
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..loader import LoadTestsFromPythonModule, TestRun
-from ..test_result import SkipResult
-from ..test_runner import LaunchTestRunner
-from . import hookspecs
-from .failure import LaunchTestFailure
+from ..test_runner import FailResult, LaunchTestRunner, SkipResult
 
 ENTRYPOINT = "generate_test_description"
+
+
+class LaunchTestFailure(Exception):
+    """Some tests of a launch test failed; the text names each of them, with its traceback."""
+
+    def __init__(self, results: Mapping[TestRun, unittest.TestResult]) -> None:
+        """Gather what failed in the results of the test runs."""
+        failed = {str(run): result for run, result in results.items() if not result.wasSuccessful()}
+        super().__init__("\n".join(f"{name} failed\n{_report(result)}" for name, result in failed.items()))
+
+
+def _report(result: unittest.TestResult) -> str:
+    if isinstance(result, FailResult):
+        # Every test failed for the same reason, which is told once.
+        return "\n".join([*(f"FAIL: {test}" for test, _ in result.failures), "", result.message])
+    parts = [f"FAIL: {test}\n{text}" for test, text in result.failures]
+    parts += [f"ERROR: {test}\n{text}" for test, text in result.errors]
+    parts += [f"UNEXPECTED SUCCESS: {test}" for test in result.unexpectedSuccesses]
+    return "\n".join(parts)
 
 
 class LaunchTestItem(pytest.Item):
     """All test runs of one launch test file."""
 
-    def __init__(
-        self,
-        *,
-        test_runs: list[TestRun],
-        runner_cls: type[LaunchTestRunner] = LaunchTestRunner,
-        **kwargs: Any,
-    ) -> None:
-        """Run `test_runs` by a runner of class `runner_cls`; made by from_parent."""
+    def __init__(self, *, test_runs: list[TestRun], **kwargs: Any) -> None:
+        """Run `test_runs`; made by from_parent."""
         super().__init__(**kwargs)
         self.test_runs = test_runs
-        self.runner_cls = runner_cls
 
     def runtest(self) -> None:
         """Run, and fail if any of the tests did."""
         arguments = [argument for group in self.config.getoption("--launch-args") for argument in group]
-        runner = self.runner_cls(self.test_runs, arguments)
-        runner.validate()
-        results = runner.run()
+        results = LaunchTestRunner(self.test_runs, arguments).run()
         if not all(result.wasSuccessful() for result in results.values()):
             raise LaunchTestFailure(results)
-        skipped = [result.skipped[0][1] for result in results.values() if isinstance(result, SkipResult)]
+        skipped = [result.skip_reason for result in results.values() if isinstance(result, SkipResult)]
         if len(skipped) == len(results):
             pytest.skip("; ".join(skipped))
 
@@ -56,22 +64,6 @@ class LaunchTestItem(pytest.Item):
 
 
 class LaunchTestModule(pytest.Module):
-    """A file with a launch test."""
-
-    def makeitem(self, **kwargs: Any) -> LaunchTestItem:
-        """Make the item of the file; for subclasses."""
-        return LaunchTestItem.from_parent(self, **kwargs)
-
-    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        """Yield the one item; the file's TestCase classes are not collected by themselves."""
-        name = self.path.stem
-        item = self.makeitem(name=name, test_runs=LoadTestsFromPythonModule(self.obj, name=name))
-        for mark in getattr(getattr(self.obj, ENTRYPOINT), "pytestmark", ()):
-            item.add_marker(getattr(pytest.mark, mark.name).with_args(*mark.args, **mark.kwargs))
-        yield item
-
-
-class _Candidate(pytest.Module):
     """A file that may hold a launch test, which only its import will tell.
 
     The import waits for collect(), where pytest reports a failure as one of this file. A failed import must not be
@@ -79,39 +71,22 @@ class _Candidate(pytest.Module):
     """
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Let a plugin claim the file, or else collect it as any module."""
-        entrypoint = getattr(self.obj, ENTRYPOINT, None)
-        if entrypoint is None:
+        """Return the one item of a launch test, whose TestCase classes are not collected; else collect as ever."""
+        marks = getattr(getattr(self.obj, ENTRYPOINT, None), "pytestmark", ())
+        if not any(mark.name == "launch_test" for mark in marks):
             return super().collect()
-        claimed: pytest.Collector | None = self.ihook.pytest_launch_collect_makemodule(
-            path=self.path, parent=self.parent, entrypoint=entrypoint
-        )
-        return super().collect() if claimed is None else claimed.collect()
-
-
-def has_mark(entrypoint: Callable[..., Any], name: str) -> bool:
-    """Tell whether a function has the pytest mark of that name."""
-    return any(mark.name == name for mark in getattr(entrypoint, "pytestmark", ()))
+        name = self.path.stem
+        item = LaunchTestItem.from_parent(self, name=name, test_runs=LoadTestsFromPythonModule(self.obj, name=name))
+        for mark in marks:
+            item.add_marker(getattr(pytest.mark, mark.name).with_args(*mark.args, **mark.kwargs))
+        return [item]
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Look closer at the files that mention generate_test_description."""
     if ENTRYPOINT not in module_path.read_text(encoding="utf-8", errors="replace"):
         return None
-    return _Candidate.from_parent(parent, path=module_path)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_launch_collect_makemodule(
-    path: Path, parent: pytest.Collector, entrypoint: Callable[..., Any]
-) -> pytest.Collector | None:
-    """Claim the files whose generate_test_description is marked by pytest.mark.launch_test."""
-    return LaunchTestModule.from_parent(parent, path=path) if has_mark(entrypoint, "launch_test") else None
-
-
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Make pytest_launch_collect_makemodule known."""
-    pluginmanager.add_hookspecs(hookspecs)
+    return LaunchTestModule.from_parent(parent, path=module_path)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,0 @@
-"""Descriptions of what actions act on."""
-
-from .executable import Executable
-
-__all__ = ["Executable"]

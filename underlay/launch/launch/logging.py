@@ -1,0 +1,227 @@
+"""Logging: the launch's own records, and what processes write."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ._coverage import refusal
+
+__all__ = ["LaunchConfig", "get_logger", "get_output_loggers", "launch_config", "log_launch_config", "reset"]
+
+if not TYPE_CHECKING:
+    __getattr__ = refusal(__name__, ("LaunchLogger", "handlers"))
+
+OutputConfig = str | Mapping[str, str | Iterable[str]]
+
+_SOURCES = ("stdout", "stderr", "both")
+_DESTINATIONS = ("screen", "log", "own_log")
+_ALIASES: dict[str, dict[str, set[str]]] = {
+    "screen": {"both": {"screen"}},
+    "log": {"both": {"log"}, "stderr": {"screen"}},
+    "both": {"both": {"log", "screen"}},
+    "own_log": {source: {"own_log"} for source in _SOURCES},
+    "full": {"both": {"screen", "log", "own_log"}, "stdout": {"own_log"}, "stderr": {"own_log"}},
+}
+
+
+def _formatter(text: str) -> logging.Formatter:
+    return logging.Formatter(text, style="{")
+
+
+class _ScreenHandler(logging.Handler):
+    """Writes to the standard output of the moment, so that redirecting it works at any time."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self.setFormatter(formatter)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; characters that the stream cannot encode are replaced."""
+        stream = sys.stdout
+        text = self.format(record) + "\n"
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        # A reader that has gone away must not end the launch; the log file still has the record.
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(text.encode(encoding, "replace").decode(encoding))
+            stream.flush()
+
+
+class _LogFileHandler(logging.FileHandler):
+    """Writes to a file that is created on the first record, and its directory with it."""
+
+    def __init__(self, locate: Callable[[], str], formatter: logging.Formatter) -> None:
+        super().__init__("unused", mode="a", encoding="utf-8", delay=True)
+        self.__locate = locate
+        self.setFormatter(formatter)
+
+    def _open(self) -> TextIOWrapper:
+        self.baseFilename = self.__locate()
+        return super()._open()
+
+
+class LaunchConfig:
+    """Level and log directory of all loggers of the launch."""
+
+    # Refuses the attributes of upstream's that are not covered.
+    __slots__ = ("_configured", "_file_handlers", "_log_dir", "_raw_screen_handler", "_screen_handler")
+
+    def __init__(self) -> None:
+        """Begin with the defaults; nothing is created on disk yet."""
+        self._configured: set[logging.Logger] = set()
+        self.reset()
+
+    def reset(self) -> None:
+        """Close the log files, unhook the handlers and return to the defaults."""
+        for logger in self._configured:
+            for handler in list(logger.handlers):
+                logger.removeHandler(handler)
+                handler.close()
+        self._configured = set()
+        self._log_dir: Path | None = None
+        self._file_handlers: dict[str, _LogFileHandler] = {}
+        self._screen_handler = _ScreenHandler(_formatter("[{levelname}] [{name}]: {msg}"))
+        self._raw_screen_handler = _ScreenHandler(_formatter("{msg}"))
+
+    @property
+    def level(self) -> int:
+        """The level below which nothing is logged."""
+        return logging.getLogger().getEffectiveLevel()
+
+    @level.setter
+    def level(self, new_level: int | str) -> None:
+        logging.getLogger().setLevel(new_level)
+
+    @property
+    def log_dir(self) -> str:
+        """The log directory, created on the first request."""
+        if self._log_dir is None:
+            self._log_dir = _create_directory()
+        return str(self._log_dir)
+
+    @log_dir.setter
+    def log_dir(self, new_log_dir: str | os.PathLike[str] | None) -> None:
+        if new_log_dir is not None and not Path(new_log_dir).is_dir():
+            raise ValueError(f"{new_log_dir} is not a directory")
+        self._log_dir = None if new_log_dir is None else Path(new_log_dir)
+
+    def get_screen_handler(self) -> logging.Handler:
+        """Return the handler that writes the launch's own records to the screen."""
+        return self._screen_handler
+
+    def get_log_file_path(self, file_name: str = "launch.log") -> str:
+        """Return the path of a log file."""
+        return os.path.join(self.log_dir, file_name)
+
+    def get_log_file_handler(self, file_name: str = "launch.log") -> logging.Handler:
+        """Return the handler that writes the launch's own records to a log file."""
+        return self._file_handler(file_name, file_name, "{created:.7f} [{levelname}] [{name}]: {msg}")
+
+    def _file_handler(self, key: str, file_name: str, text: str) -> logging.Handler:
+        # Several handlers may append to one file: each has its own format.
+        if key not in self._file_handlers:
+            self._file_handlers[key] = _LogFileHandler(lambda: self.get_log_file_path(file_name), _formatter(text))
+        return self._file_handlers[key]
+
+    def _attach(self, logger: logging.Logger, handlers: list[logging.Handler]) -> None:
+        if logger not in self._configured:
+            self._configured.add(logger)
+            logger.propagate = False
+        for handler in handlers:
+            if handler not in logger.handlers:
+                logger.addHandler(handler)
+
+
+def _create_directory() -> Path:
+    """Create a directory for this launch below $ROS_LOG_DIR, $ROS_HOME/log or ~/.ros/log, and link ``latest`` to it."""
+    chosen = os.environ.get("ROS_LOG_DIR")
+    if not chosen:
+        chosen = os.path.join(os.environ.get("ROS_HOME") or os.path.join("~", ".ros"), "log")
+    base = Path(os.path.normpath(os.path.expanduser(chosen)))
+    while True:
+        directory = base / f"{datetime.now():%Y-%m-%d-%H-%M-%S-%f}-{socket.gethostname()}-{os.getpid()}"
+        try:
+            directory.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        break
+    latest = base / "latest"
+    try:
+        if latest.is_symlink():
+            latest.unlink()
+        latest.symlink_to(directory, target_is_directory=True)
+    except OSError as exc:  # something else is there, or another launch was quicker: the logs are not affected
+        warnings.warn(f"cannot let '{latest}' point at the log directory: {exc}", stacklevel=2)
+    return directory
+
+
+launch_config = LaunchConfig()
+
+
+def get_logger(name: str | None = None) -> logging.Logger:
+    """Return the logger of that name, which writes to the screen and to launch.log."""
+    logger = logging.getLogger(name)
+    launch_config._attach(logger, [launch_config.get_screen_handler(), launch_config.get_log_file_handler()])
+    return logger
+
+
+def log_launch_config(*, logger: logging.Logger) -> None:
+    """Log what a user should know of the logging."""
+    logger.info(f"All log files can be found below {launch_config.log_dir}")
+    logger.info(f"Default logging verbosity is set to {logging.getLevelName(launch_config.level)}")
+
+
+def reset() -> None:
+    """Return to the defaults, as in a process that has not logged anything yet."""
+    launch_config.reset()
+
+
+def get_output_loggers(process_name: str, output_config: OutputConfig) -> tuple[logging.Logger, logging.Logger]:
+    """Return the loggers for the standard output and the standard error of a process.
+
+    The configuration maps 'stdout', 'stderr' and 'both' to destinations out of 'screen', 'log' and 'own_log', or is
+    one of the names 'screen', 'log', 'both', 'own_log' and 'full'.
+    """
+    config = _normalized(output_config)
+    stdout, stderr = (_source_logger(process_name, source, config) for source in ("stdout", "stderr"))
+    return stdout, stderr
+
+
+def _normalized(config: OutputConfig) -> dict[str, set[str]]:
+    if isinstance(config, str):
+        if config not in _ALIASES:
+            raise ValueError(f"'{config}' is not a valid output configuration, expected one of {', '.join(_ALIASES)}")
+        return _ALIASES[config]
+    if not isinstance(config, Mapping):
+        raise ValueError(f"{config!r} is not a valid output configuration")
+    normalized = {key: {value} if isinstance(value, str) else set(value) for key, value in config.items()}
+    for source, destinations in normalized.items():
+        if source not in _SOURCES:
+            raise ValueError(f"'{source}' is not a valid output source, expected one of {', '.join(_SOURCES)}")
+        for wrong in destinations.difference(_DESTINATIONS):
+            raise ValueError(f"'{wrong}' is not a valid output destination, expected one of {', '.join(_DESTINATIONS)}")
+    return normalized
+
+
+def _source_logger(process_name: str, source: str, config: dict[str, set[str]]) -> logging.Logger:
+    own, both = config.get(source, set()), config.get("both", set())
+    handlers: list[logging.Handler] = []
+    if "screen" in own | both:
+        handlers.append(launch_config._raw_screen_handler)
+    if "log" in own | both:
+        handlers.append(launch_config._file_handler("launch.log, output", "launch.log", "{created:.7f} {msg}"))
+    for name, destinations in ((f"{process_name}-{source}.log", own), (f"{process_name}.log", both)):
+        if "own_log" in destinations:
+            handlers.append(launch_config._file_handler(name, name, "{msg}"))
+    logger = logging.getLogger(f"{process_name}-{source}")
+    launch_config._attach(logger, handlers)
+    return logger

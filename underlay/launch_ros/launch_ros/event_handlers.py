@@ -1,3 +1,0 @@
-"""Not covered."""
-
-raise ImportError("launch_ros.event_handlers exists upstream, but this stand-in for launch_ros does not cover it")
