@@ -361,5 +361,7 @@ class PortReader:
         return frame
 
     def _record_with_frame(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:
-        decoder = self._decoders.setdefault(msgtype, RecordDecoder(msgtype))
+        decoder = self._decoders.get(msgtype)
+        if decoder is None:
+            decoder = self._decoders[msgtype] = RecordDecoder(msgtype)
         return next(decoder.records([Part(np.array([log_ns]), np.frombuffer(data, np.uint8)[None])]), None)
