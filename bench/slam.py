@@ -23,11 +23,11 @@ from convert import scratch
 
 import fieldplay
 from fieldplay.cli.main import main as main_of_fieldplay
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay.geometry.transforms import inverse_from_transform, transform_points, vector_from_rotation
 from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
-from fieldplay_cdff.steps.keyframes import KeyframeMap
-from fieldplay_cdff.steps.map_files import load_map
-from fieldplay_cdff.steps.rigid import rigid_fit, transform_points
+from fieldplay_cdff.steps.rigid import rigid_fit
+from fieldplay_cdff.stereo.keyframe_map import KeyframeMap
+from fieldplay_cdff.stereo.map_files import load_map
 from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import make_scenario

@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from fieldplay.projection.camera_model import camera_from_numbers as model_of
+from fieldplay.geometry.camera_model import camera_from_numbers as model_of
 from fieldplay_cdff.pipeline import Configuration
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.pipeline_graph import graph_of

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.camera_model import CameraModel, camera_from_numbers
+from fieldplay.geometry.camera_model import CameraModel, camera_from_numbers
 from fieldplay_cdff.steps.values import Array, Frame
 
 WIDTH, HEIGHT, FOCAL_PX, BASELINE_M = 320, 240, 260.0, 0.12

@@ -19,14 +19,14 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, Point
 from std_msgs.msg import Header
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.geometry.transforms import Array
-from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixels_from_image
-from fieldplay.projection.camera_model import (
+from fieldplay.geometry.camera_model import (
     CameraModel,
     camera_from_numbers,
     camera_of_size,
     projection_from_points,
 )
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixels_from_image
 from fieldplay.projection.overlays import ColourScale, NearestPairs, overlay, scale_of_ranges
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_ros.computation_node import array_of, careful, declare, ns_of

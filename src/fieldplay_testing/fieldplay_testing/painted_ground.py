@@ -7,9 +7,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay.geometry.transforms import inverse_from_transform
-from fieldplay.projection.camera_model import CameraModel
-from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.geometry.transforms import inverse_from_transform, transform_from_vectors
 from fieldplay_cdff.steps.slam import AmongKeyframes
 from fieldplay_cdff.steps.values import (
     Array,
@@ -24,7 +23,7 @@ CAMERA = CameraModel(matrix=MATRIX, distortion=np.zeros(0), model="", width=WIDT
 CELL_M, SIDE = 0.008, 1400
 PERIOD_NS = 250_000_000
 SETTINGS = {"Views": {"MaximumPoints": 300, "MinimumPoints": 50}, "Keyframes": {"Shift": 0.25, "Turn": 0.3}}
-DRIFT = transform_of_step(np.array([0, 0.004, 0.001]), np.array([0.001, 0, 0.002]))  # of each step
+DRIFT = transform_from_vectors(np.array([0, 0.004, 0.001]), np.array([0.001, 0, 0.002]))  # of each step
 
 
 @lru_cache
@@ -54,7 +53,7 @@ def pair(pose: Array, number: int, seed: int = 1, light: float = 1.0) -> FramePa
     """What the camera sees; the sun may be another."""
     frames = []
     for shift in (0.0, BASELINE_M):
-        back = inverse_from_transform(pose @ transform_of_step(np.zeros(3), np.array([shift, 0, 0])))
+        back = inverse_from_transform(pose @ transform_from_vectors(np.zeros(3), np.array([shift, 0, 0])))
         metres = np.array([[CELL_M, 0, -SIDE / 2 * CELL_M], [0, CELL_M, -SIDE / 2 * CELL_M], [0, 0, 1]])
         seen = cv2.warpPerspective(ground(seed), MATRIX @ back[:3, [0, 1, 3]] @ metres, (WIDTH, HEIGHT))
         image = np.clip(light * seen.astype(float) + 20 * (1 - light), 0, 255).astype(np.uint8)

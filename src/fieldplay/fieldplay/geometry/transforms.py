@@ -66,6 +66,16 @@ def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Arra
     return transform
 
 
+def transform_from_vectors(rotation_vector: ArrayLike, translation: ArrayLike) -> Array:
+    """Transforms (..., 4, 4) from rotation vectors (..., 3) in rad and translations (..., 3) in m."""
+    return transform_from_rotation(rotation_from_vector(rotation_vector), translation)
+
+
+def transform_points(transform: Array, points: Array) -> Array:
+    """Transform points (..., n, 3) by transforms (..., 4, 4)."""
+    return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
+
+
 def inverse_from_transform(transform: ArrayLike) -> Array:
     """child_T_parent from parent_T_child (..., 4, 4)."""
     transform = np.asarray(transform, float)

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.geometry.camera_model import Projection
 from fieldplay.messages.image_pixels import colour_map
-from fieldplay.projection.camera_model import Projection
 
 Image = TypeVar("Image")
 Scan = TypeVar("Scan")

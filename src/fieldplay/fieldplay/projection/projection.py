@@ -12,6 +12,13 @@ from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.timestamps import NS_PER_S, time_difference_text, time_of_text, time_text
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.geometry.camera_model import (
+    CameraModel,
+    Projection,
+    camera_from_numbers,
+    camera_of_size,
+    projection_from_points,
+)
 from fieldplay.geometry.extrinsics import transform_from_published
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
@@ -19,13 +26,6 @@ from fieldplay.messages import records
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.projection.camera_model import (
-    CameraModel,
-    Projection,
-    camera_from_numbers,
-    camera_of_size,
-    projection_from_points,
-)
 from fieldplay.projection.frame_motion import (
     AUTO,
     SensorMotion,

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay.projection.camera_model import Projection
+from fieldplay.geometry.camera_model import Projection
 from fieldplay.projection.overlays import (
     ColourScale,
     colours_from_fractions,

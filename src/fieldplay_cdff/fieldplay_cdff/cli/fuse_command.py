@@ -229,7 +229,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 def _write_extra_files(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
     from fieldplay.trajectories.trajectory import Trajectory, tum_lines
     from fieldplay_cdff.offline.product_files import ply_bytes
-    from fieldplay_cdff.steps.map_files import save_map
+    from fieldplay_cdff.stereo.map_files import save_map
 
     if chosen.tum is not None:
         poses = np.array(result.poses).reshape(-1, 4, 4)

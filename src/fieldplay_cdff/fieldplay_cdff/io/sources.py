@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.messages import records
@@ -19,7 +20,6 @@ from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
 from fieldplay.messages.rectification import RECTIFIED, Rectification, array_and_encoding, camera_of_images
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.projection.camera_model import CameraModel
 from fieldplay_cdff.steps.values import (
     Array,
     Cloud,

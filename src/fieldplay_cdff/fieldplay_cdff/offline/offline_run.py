@@ -35,8 +35,8 @@ from fieldplay_cdff.offline.elevation import HeightError
 from fieldplay_cdff.pipeline import Pipeline, PipelineOutput
 from fieldplay_cdff.pipeline.pipeline_graph import HOLD
 from fieldplay_cdff.products.product_recorder import ProductKeeper
-from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
+from fieldplay_cdff.stereo.keyframe_map import KeyframeMap
 
 BATCH = 500  # messages, or so many bytes, that are written at once
 BATCH_BYTES = 16 << 20

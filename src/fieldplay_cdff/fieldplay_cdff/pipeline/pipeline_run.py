@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import cv2
 
 from fieldplay.core.errors import UsageError, UserError, closest_name
-from fieldplay.projection.camera_model import CameraModel
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay_cdff.descriptors.model import End
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.configuration import Configuration, merge_groups

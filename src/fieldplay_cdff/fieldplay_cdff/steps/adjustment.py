@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from fieldplay.geometry.transforms import inverse_from_transform, transform_from_rotation
-from fieldplay_cdff.steps.pose_graph import Dampings, minimise_residuals
-from fieldplay_cdff.steps.poses import frames_of
-from fieldplay_cdff.steps.rigid import (
-    leaves_rotation_free,
-    robust_fit,
-    transform_of_step,
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_rotation,
+    transform_from_vectors,
     transform_points,
 )
+from fieldplay_cdff.steps.poses import frames_of
+from fieldplay_cdff.steps.rigid import leaves_rotation_free, robust_fit
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Matches2D
+from fieldplay_cdff.stereo.pose_graph import Dampings, minimise_residuals
 
 NEAREST_M = 1e-3
 SOLVED = 1e-12  # by which share a sum of squares still falls at the end
@@ -213,7 +213,7 @@ class _System:
         own_steps = -(inverses @ (own_pulls + np.einsum("nai,a->ni", mixed, steps, optimize=True))[:, :, None])[:, :, 0]
         parts = steps.reshape(-1, 6)
         poses = self.poses.copy()
-        poses[1:] = transform_of_step(parts[:, :3], parts[:, 3:]) @ self.poses[1:]
+        poses[1:] = transform_from_vectors(parts[:, :3], parts[:, 3:]) @ self.poses[1:]
         return _System(self.rig, self.pixels, poses, self.points + own_steps, self.huber_px)
 
 

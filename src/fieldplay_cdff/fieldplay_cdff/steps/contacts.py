@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fieldplay_cdff.steps.rigid import transform_points
+from fieldplay.geometry.transforms import transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Wrench
 

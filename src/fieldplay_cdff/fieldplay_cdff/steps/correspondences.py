@@ -3,15 +3,10 @@
 import numpy as np
 from scipy.spatial import cKDTree
 
+from fieldplay.geometry.transforms import transform_points
 from fieldplay_cdff.steps.histograms import NOT_KNOWN
 from fieldplay_cdff.steps.neighbours import NEAR, Indices
-from fieldplay_cdff.steps.rigid import (
-    MIN_PAIRS,
-    leaves_rotation_free,
-    rigid_fit,
-    robust_fit,
-    transform_points,
-)
+from fieldplay_cdff.steps.rigid import MIN_PAIRS, leaves_rotation_free, rigid_fit, robust_fit
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Features3D
 

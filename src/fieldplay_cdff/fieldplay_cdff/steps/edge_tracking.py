@@ -9,10 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay.geometry.transforms import transform_from_vectors, transform_points, vector_from_rotation
 from fieldplay_cdff.steps.cad_model import Body, EdgePoints, read_body
 from fieldplay_cdff.steps.intrinsics import camera_of, grey_of
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame, State
 
@@ -100,7 +99,7 @@ class EdgeModelContourMatching(Step):
         views = [_view(leftImage, leftEdges, leftGradientX, leftGradientY, "leftImage")]
         if rightImage and rightEdges and rightGradientX and rightGradientY:
             views.append(_view(rightImage, rightEdges, rightGradientX, rightGradientY, "rightImage"))
-        expected = transform_of_step(predictedState.values[:3], predictedState.values[3:MEASURED])
+        expected = transform_from_vectors(predictedState.values[:3], predictedState.values[3:MEASURED])
         pose, fraction = self._track(views, expected)
         if pose is None:
             return {"success": False, "quality": fraction}
@@ -118,7 +117,7 @@ class EdgeModelContourMatching(Step):
             if is_there.sum() < accepted["MinimumPoints"] or fraction < accepted["MinimumShareMeanwhile"]:
                 return None, fraction
             step = _robust_step(residuals.rows[is_there], residuals.distances[is_there])
-            pose = transform_of_step(step[:3], step[3:]) @ pose
+            pose = transform_from_vectors(step[:3], step[3:]) @ pose
             pose[:3, :3] = _nearest_rotation(pose[:3, :3])
             if _is_beyond(expected, pose, turn_deg=options["DivergedTurn"], shift_m=options["DivergedShift"]):
                 return None, fraction

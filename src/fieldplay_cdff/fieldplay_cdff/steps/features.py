@@ -15,6 +15,9 @@ from fieldplay_cdff.steps.values import (
     Frame,
     Matches2D,
 )
+from fieldplay_cdff.stereo.parameters import settings_from_parameters
+from fieldplay_cdff.stereo.place_recognition import nearest_of
+from fieldplay_cdff.stereo.stereo_odometry import CornerSettings, find_corners
 
 BITS_OF_ORB = 256
 ORB = {
@@ -68,17 +71,12 @@ class OrbDetectorDescriptor(Orb):
 class SpreadCorners(Step):
     """The strongest corners, by the smaller of both slopes, none nearer to a stronger one than a distance."""
 
+    def configure(self) -> None:
+        self._corners = settings_from_parameters(CornerSettings, self.general)
+
     def process(self, *, frame: Frame) -> Ports:
-        options, grey = self.general, grey_of(frame, "frame")
-        everywhere = np.full(grey.shape, 255, np.uint8)
-        corners, strength = cv2.goodFeaturesToTrackWithQuality(
-            grey, options["MaxFeaturesNumber"], options["Quality"], options["MinimumDistance"], everywhere,
-            blockSize=options["BlockSize"],
-        )  # fmt: skip
-        points = np.asarray([] if corners is None else corners, np.float64).reshape(-1, 2)
-        response = np.asarray([] if corners is None else strength, np.float64).ravel()
-        strong = response >= options["LeastStrength"]
-        return {"features": Features2D(points=points[strong], response=response[strong])}
+        points, response = find_corners(grey_of(frame, "frame"), self._corners)
+        return {"features": Features2D(points=points, response=response)}
 
 
 @implements("FeaturesDescription2D")
@@ -198,18 +196,6 @@ class FlannMatcher(Step):
         if binary:
             return 1 - distances / BITS_OF_ORB
         return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))
-
-
-def nearest_of(
-    source: NDArray[Any], sink: NDArray[Any], count: int, allowed: NDArray[np.uint8] | None = None
-) -> tuple[Array, Indices]:
-    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2.
-
-    Where fewer are allowed, by a mask (n, m), they are -1.
-    """
-    kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
-    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count, mask=allowed)
-    return np.asarray(distances, np.float64), np.asarray(nearest, np.intp)
 
 
 def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: float) -> tuple[Array, Indices]:

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    rotation_from_vector,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
 from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_cdff.descriptors.description_reader import GENERAL
 from fieldplay_cdff.steps.neighbours import finite
 from fieldplay_cdff.steps.registration import Icp3D
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,
@@ -265,7 +270,7 @@ class LidarBasedTracking(Step):
             turns=options["StandardDeviationtdOrientationProcess"],
             shifts=options["StandardDeviationtdTranslationProcess"],
         )  # fmt: skip
-        expected = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
+        expected = self._pose @ transform_from_vectors(values[:3], values[3:MEASURED])
         measured = self._measure(finite(sourceCloud, "sourceCloud", minimum=0), self._model, expected)
         if measured is not None:
             difference = inverse_from_transform(self._pose) @ measured
@@ -274,13 +279,13 @@ class LidarBasedTracking(Step):
                 turns=options["StandardDeviationtdOrientationMeasurement"],
                 shifts=options["StandardDeviationtdTranslationMeasurement"],
             )  # fmt: skip
-        self._pose = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
+        self._pose = self._pose @ transform_from_vectors(values[:3], values[3:MEASURED])
         self._speeds, self._covariance, self._stamp_ns = values[MEASURED:], covariance, sourceCloud.stamp_ns
         return {"state": self._state()}
 
     def _start(self, state: State) -> None:
         _check(state, "initialState")
-        self._pose = transform_of_step(state.values[:3], state.values[3:MEASURED])
+        self._pose = transform_from_vectors(state.values[:3], state.values[3:MEASURED])
         self._speeds = (state.values[MEASURED:].reshape(2, 3) @ self._pose[:3, :3]).ravel()
         self._stamp_ns = state.stamp_ns
 
@@ -307,4 +312,4 @@ class PoseOfState(Step):
     """Where a body is, of a state of it."""
 
     def process(self, *, state: State) -> Ports:
-        return {"pose": transform_of_step(state.values[:3], state.values[3:MEASURED])}
+        return {"pose": transform_from_vectors(state.values[:3], state.values[3:MEASURED])}

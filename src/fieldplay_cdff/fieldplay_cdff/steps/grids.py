@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.geometry.transforms import transform_points
 from fieldplay_cdff.steps.neighbours import cells_of
-from fieldplay_cdff.steps.rigid import transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,

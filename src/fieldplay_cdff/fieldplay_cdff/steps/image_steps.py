@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.camera_model import CameraModel
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay_cdff.steps.intrinsics import grey_of
 from fieldplay_cdff.steps.step import (
     Ports,

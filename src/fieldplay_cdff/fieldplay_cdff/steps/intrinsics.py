@@ -1,13 +1,13 @@
 """What steps take from a picture: its camera, unless the settings tell another one, and its grey values."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.camera_model import CameraModel
+from fieldplay.geometry.camera_model import CameraModel, StereoCamera
 from fieldplay_cdff.steps.values import Array, Frame
 
 UNSET = 1.0  # a focal length or a baseline of this much, the published default, says nothing
@@ -15,16 +15,6 @@ TO_GREY = {"rgb8": cv2.COLOR_RGB2GRAY, "bgr8": cv2.COLOR_BGR2GRAY, "rgba8": cv2.
            "bgra8": cv2.COLOR_BGRA2GRAY}  # fmt: skip
 SAME = ("mono8", "8UC1")
 DEEP = ("mono16", "16UC1")
-
-
-class StereoCamera(NamedTuple):
-    """A rectified pair: focal lengths and principal point of the left picture in pixels, baseline in m."""
-
-    focal_x: float
-    focal_y: float
-    center_x: float
-    center_y: float
-    baseline_m: float
 
 
 def matrix_of(group: Mapping[str, Any]) -> Array:
@@ -62,12 +52,9 @@ def stereo_camera(
         raise ValueError(f"{port}: expected a baseline above 0, got {baseline:g} m")
     focal = parameters.get("LeftFocalLength", UNSET)
     if focal != UNSET:
-        return StereoCamera(
-            focal, focal, parameters["LeftPrinciplePointX"], parameters["LeftPrinciplePointY"], baseline
-        )
-    matrix = camera_of(frame, port).matrix
-    focal_x, focal_y, center_x, center_y = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
-    return StereoCamera(focal_x, focal_y, center_x, center_y, baseline)
+        center_x, center_y = (parameters[f"LeftPrinciplePoint{axis}"] for axis in "XY")
+        return StereoCamera(focal_x=focal, focal_y=focal, center_x=center_x, center_y=center_y, baseline_m=baseline)
+    return StereoCamera.from_matrix(camera_of(frame, port).matrix, baseline)
 
 
 def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:

@@ -8,9 +8,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    rotation_from_vector,
+    transform_from_rotation,
+    transform_from_vectors,
+    transform_points,
+)
 from fieldplay_cdff.steps.intrinsics import matrix_of
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D
 
@@ -119,7 +124,7 @@ def refine_pose(sights: Sights, pose: Array, threshold: float, *, rounds: int = 
             break
         rows, errors = _linear(sights.subset(inside), pose)
         step: Array = -np.linalg.pinv(rows.T @ rows, hermitian=True) @ (rows.T @ errors)
-        pose = transform_of_step(step[:3], step[3:]) @ pose
+        pose = transform_from_vectors(step[:3], step[3:]) @ pose
         inside = misses(sights, pose).lengths <= threshold
         if np.abs(step).max() < SMALL:
             break

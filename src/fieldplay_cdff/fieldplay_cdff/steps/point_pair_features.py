@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from fieldplay.geometry.transforms import transform_from_vectors, transform_points
 from fieldplay_cdff.steps.correspondences import DescribedMatch
 from fieldplay_cdff.steps.keypoints import Detector3D
 from fieldplay_cdff.steps.neighbours import (
@@ -17,7 +18,7 @@ from fieldplay_cdff.steps.neighbours import (
     finite,
     surfaces_of,
 )
-from fieldplay_cdff.steps.rigid import plane_step, transform_of_step, transform_points
+from fieldplay_cdff.steps.rigid import plane_step
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
@@ -194,7 +195,7 @@ class OrientedPairs(DescribedMatch):
         if is_met.sum() < MIN_POINTS // 3:
             return pose
         sink, normals = self._scene.points[near[is_met]], self._scene.normals[near[is_met]]
-        result: Array = transform_of_step(*plane_step(points[is_met], sink, normals)) @ pose
+        result: Array = transform_from_vectors(*plane_step(points[is_met], sink, normals)) @ pose
         return result
 
     def _final_inlier_fraction(self, pose: Array) -> float:

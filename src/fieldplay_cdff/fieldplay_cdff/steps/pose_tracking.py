@@ -1,16 +1,16 @@
 """Steps of our own that put steps of a way together, and clouds along it."""
 
 from collections import deque
-from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.geometry.transforms import inverse_from_transform, quaternion_from_rotation, vector_from_rotation
-from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    quaternion_from_rotation,
+)
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,
@@ -19,9 +19,10 @@ from fieldplay_cdff.steps.values import (
     Frame,
     State,
 )
+from fieldplay_cdff.stereo.parameters import settings_from_parameters
+from fieldplay_cdff.stereo.stereo_odometry import Motion, PoseTrack, TrackSettings, expected_pose
 
 MAX_CELLS = 1 << 20  # to each side of the origin
-PART_S = 0.25  # of a motion, over which a turn changes no direction
 BITS = 21  # of each of three numbers of a cell
 
 
@@ -40,12 +41,8 @@ class ComposePose(Step):
     optional = ("basis", "step", "estimate", "success", "quality")
 
     def configure(self) -> None:
-        self._key: Array | None = None  # of the pair that others are compared with
-        self._last = np.eye(4)  # of the last pair that is known
-        self._step = np.eye(4)  # from pair to pair, as they came to begin with
-        self._period_ns = 0  # between these
-        self._last_ns = self._now_ns = 0
-        self._failed = 0
+        self._options = settings_from_parameters(TrackSettings, self.general)
+        self._track = PoseTrack(self._options)
 
     def reset(self) -> None:
         self.configure()
@@ -61,78 +58,32 @@ class ComposePose(Step):
         quality: float | None = None,
     ) -> Ports:
         stamp_ns = getattr(trigger, "stamp_ns", NO_TIME)
-        self._now_ns = self._now_ns + NS_PER_S if stamp_ns == NO_TIME else stamp_ns
-        if self._key is None:
-            if not self._is_enough(basis):
-                return {"success": False, "accepted": False}
-            self._key, self._last_ns = np.eye(4), self._now_ns
-            return {"pose": self._key, "success": True, "accepted": True, "quality": 1.0, **self._next()}
-        new = step if estimate is None else inverse_from_transform(self._key) @ estimate
-        if new is None or self._is_outlier(self._key @ new, success, quality):
-            return self._refuse(basis)
-        before, self._last = self._last, self._key @ new
-        self._period_ns = self._period_ns or self._now_ns - self._last_ns
-        self._step = _part(inverse_from_transform(before) @ self._last, 1 / self._pairs)
-        self._last_ns, self._failed = self._now_ns, 0
-        is_new = not self._is_near(new)
-        if is_new:
-            self._key = self._last
-        outputs = {} if quality is None else {"quality": float(quality)}
-        return {"pose": self._last, "success": True, "accepted": is_new, **outputs, **self._next()}
+        outcome = self._track.add(
+            None if stamp_ns == NO_TIME else stamp_ns,
+            can_be_key=self._is_enough(basis),
+            step=step,
+            estimate=estimate,
+            success=success,
+            quality=quality,
+        )
+        outputs: Ports = {"success": outcome.pose is not None, "accepted": outcome.is_key}
+        if outcome.pose is not None:
+            outputs["pose"] = outcome.pose
+        if outcome.quality is not None:
+            outputs["quality"] = float(outcome.quality)
+        motion = self._track.motion
+        if motion is None:
+            return outputs
+        values = np.concatenate([motion.position, motion.rates])
+        state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=motion.stamp_ns)
+        return {**outputs, "nextPose": self._track.next_pose, "motion": state}
 
     def _is_enough(self, basis: Any) -> bool:
         """Whether later pairs can be compared with one that has this; of a cloud its points count."""
-        points, minimum = getattr(basis, "points", None), self.general["LeastBasis"]
+        points, minimum = getattr(basis, "points", None), self._options.minimum_points
         if basis is None or points is None or not minimum:
             return basis is not None
         return bool(np.isfinite(points).all(axis=1).sum() >= minimum)
-
-    def _is_near(self, new: Array) -> bool:
-        options = self.general
-        return bool(np.linalg.norm(new[:3, 3]) < options["KeptWithin"] and _angle(new) < options["KeptWithinTurn"])
-
-    def _is_outlier(self, pose: Array, success: bool | None, quality: float | None) -> bool:
-        """Whether a pose is implausible."""
-        if success is False or not np.isfinite(pose).all():
-            return True
-        options = self.general
-        off = inverse_from_transform(self._expected_pose(self._pairs)) @ pose
-        limits = ((options["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (options["MaximumTurn"], _angle(off)))
-        is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
-        minimum: float = options["MinimumQuality"]
-        return bool(is_far) or (quality is not None and quality < minimum)
-
-    @property
-    def _pairs(self) -> float:
-        """How many periods ago the last pair was that is known."""
-        since_ns = self._now_ns - self._last_ns
-        return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
-
-    def _expected_pose(self, pairs: float) -> Array:
-        """Predict the pose so many periods after the last known one; for some predictions only."""
-        if self.general["Prediction"] != "Constant":
-            return self._last
-        pairs = min(pairs, self.general["PredictedPairs"])
-        return self._last @ _repeat_step(self._step, pairs)
-
-    def _refuse(self, basis: Any) -> Ports:
-        self._failed += 1
-        after = self.general["RestartAfter"]
-        restarts = 0 < after <= self._failed and self._is_enough(basis)
-        if restarts:
-            self._key = self._last = self._expected_pose(self._pairs)
-            self._last_ns, self._failed = self._now_ns, 0
-        return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
-
-    def _next(self) -> Ports:
-        since = (self._now_ns - self._last_ns) / self._period_ns if self._period_ns else float(self._failed)
-        key = np.eye(4) if self._key is None else self._key
-        position, speed = inverse_from_transform(key) @ self._last, self._period_ns / NS_PER_S
-        values = np.concatenate([_vector(position), position[:3, 3], np.zeros(6)])
-        if speed and self.general["Prediction"] == "Constant":
-            values[6:] = np.concatenate([_vector(self._step), self._step[:3, 3]]) / speed
-        motion = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=self._last_ns)
-        return {"nextPose": self._expected_pose(since + 1), "motion": motion}
 
 
 @implements("MotionExpectation")
@@ -140,11 +91,8 @@ class ConstantMotion(Step):
     """Where it is by now, if it goes on as it did; for some seconds only."""
 
     def process(self, *, trigger: Frame, motion: State) -> Ports:
-        seconds = max(0.0, min((trigger.stamp_ns - motion.stamp_ns) / NS_PER_S, self.general["MaximumTime"]))
-        position, step = (
-            transform_of_step(values[:3], values[3:]) for values in (motion.values[:6], motion.values[6:] * PART_S)
-        )
-        return {"pose": position @ _repeat_step(step, seconds / PART_S)}
+        own = Motion(motion.values[:6], motion.values[6:], motion.stamp_ns)
+        return {"pose": expected_pose(own, trigger.stamp_ns, self.general["MaximumTime"])}
 
 
 @implements("PoseHistory")
@@ -264,27 +212,3 @@ class CloudMap(Step):
         if radius <= 0 or center is None:
             return cloud
         return cloud.subset(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)
-
-
-def _angle(pose: Array) -> float:
-    """By how much a pose turns, rad."""
-    return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))
-
-
-def _vector(pose: Array) -> Array:
-    vector: Array = vector_from_rotation(pose[:3, :3])
-    return vector
-
-
-def _repeat_step(step: Array, times: float) -> Array:
-    """Repeat a step a number of times, which may be fractional."""
-    whole = max(1, ceil(times))
-    power: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
-    return power
-
-
-def _part(step: Array, fraction: float) -> Array:
-    """A step of several pairs as one of one pair: of shift and turn a share."""
-    if fraction == 1:
-        return step
-    return transform_of_step(_vector(step) * fraction, step[:3, 3] * fraction)

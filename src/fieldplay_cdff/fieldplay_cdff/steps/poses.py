@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.rigid import (
-    leaves_rotation_free,
-    rigid_fit,
-    robust_fit,
-    transform_of_step,
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_vectors,
     transform_points,
+    vector_from_rotation,
 )
+from fieldplay_cdff.steps.rigid import leaves_rotation_free, rigid_fit, robust_fit
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Matches3D
 
@@ -95,7 +94,7 @@ class CeresEstimation(LeastSquaresMinimization):
         def moved_transforms(steps: Array) -> Array:
             now: Array = transforms.copy()
             parts = steps.reshape(-1, 6)
-            change = transform_of_step(parts[:, :3], parts[:, 3:])
+            change = transform_from_vectors(parts[:, :3], parts[:, 3:])
             now[known, :3, :3] = transforms[known, :3, :3] @ change[:, :3, :3]
             now[known, :3, 3] += change[:, :3, 3]
             return now

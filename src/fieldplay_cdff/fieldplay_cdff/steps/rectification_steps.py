@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
-from fieldplay.messages.rectification import undistortion_maps
-from fieldplay.projection.camera_model import (
+from fieldplay.geometry.camera_model import (
     FISHEYE,
     PLUMB_BOB,
     RATIONAL,
     CameraModel,
 )
+from fieldplay.messages.rectification import undistortion_maps
 from fieldplay_cdff.steps.intrinsics import (
     UNSET,
     camera_of,

@@ -8,23 +8,14 @@ import small_gicp
 from scipy.spatial import cKDTree
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay.geometry.transforms import transform_from_vectors, transform_points, vector_from_rotation
 from fieldplay_cdff.steps.neighbours import (
     Indices,
     finite,
     surfaces_of,
     voxel_means,
 )
-from fieldplay_cdff.steps.rigid import (
-    MIN_PAIRS,
-    freedoms,
-    hold_to_guess,
-    leaves_rotation_free,
-    plane_step,
-    rigid_fit,
-    transform_of_step,
-    transform_points,
-)
+from fieldplay_cdff.steps.rigid import MIN_PAIRS, freedoms, hold_to_guess, leaves_rotation_free, plane_step, rigid_fit
 from fieldplay_cdff.steps.step import (
     Ports,
     Step,
@@ -235,7 +226,7 @@ class IcpMatcher(Registration):
             own, near = self._match_points(tree, at)
             if general["MinimizerType"] == "PointToPlane":
                 turn, shift = plane_step(at[own], target[near], normals[near], held=HELD_BELOW)
-                step = transform_of_step(turn, shift)
+                step = transform_from_vectors(turn, shift)
             else:
                 step = rigid_fit(at[own], target[near])
                 turn, shift = vector_from_rotation(step[:3, :3]), step[:3, 3]

@@ -5,22 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import rotation_from_vector, transform_from_rotation, vector_from_rotation
+from fieldplay.geometry.transforms import (
+    rotation_from_vector,
+    transform_from_rotation,
+    transform_points,
+    vector_from_rotation,
+)
 from fieldplay_cdff.steps.values import Array
 
 FLAT = 1e-9  # of the longest extent: what is narrower is a line
 REFITS = 3
 MIN_PAIRS = 3
-
-
-def transform_points(transform: Array, points: Array) -> Array:
-    """Transform points (..., n, 3) by transforms (..., 4, 4)."""
-    return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
-
-
-def transform_of_step(turn: Array, shift: Array) -> Array:
-    """A transform of a rotation vector and a shift."""
-    return transform_from_rotation(rotation_from_vector(turn), shift)
 
 
 def rigid_fit(source: Array, sink: Array) -> Array:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
 from fieldplay_cdff.steps.intrinsics import (
-    StereoCamera,
     grey_of,
     grey_pair,
     stereo_camera,
@@ -63,15 +62,6 @@ def semi_global_matcher(values: Mapping[str, int]) -> Matcher:
 def check_smoothness(name: str, first: int, second: int) -> None:
     if not second > first >= 0 and (first, second) != (0, 0):
         raise UsageError(f"{name}: expected the second penalty above the first, or both 0, got {first} and {second}")
-
-
-def reprojection(camera: StereoCamera) -> Array:
-    """The matrix Q (4, 4): times (u, v, disparity, 1) it is a point in m in the left camera, times a scale."""
-    matrix = np.zeros((4, 4))
-    matrix[0, 0], matrix[0, 3] = 1 / camera.focal_x, -camera.center_x / camera.focal_x
-    matrix[1, 1], matrix[1, 3] = 1 / camera.focal_y, -camera.center_y / camera.focal_y
-    matrix[2, 3], matrix[3, 2] = 1.0, 1 / (camera.focal_x * camera.baseline_m)
-    return matrix
 
 
 def points_of(image: NDArray[Any], matrix: Array, *, scale: float, offset: float = 0.0) -> NDArray[np.float32]:
@@ -134,7 +124,7 @@ class CloudOfDisparities(Step):
         image: NDArray[Any] = frame.image
         if image.ndim != 2 or not frame.scale > 0:
             raise ValueError(f"dispImage: expected disparities (h, w), got {image.shape} of scale {frame.scale:g}")
-        matrix = reprojection(stereo_camera(frame, "dispImage", baseline_m=frame.baseline_m))
+        matrix = stereo_camera(frame, "dispImage", baseline_m=frame.baseline_m).reprojection
         is_known = np.isfinite(image) & (image > frame.offset)
         points = points_of(image, matrix, scale=frame.scale, offset=frame.offset)[is_known]
         return Cloud(points=points.astype(np.float64), stamp_ns=frame.stamp_ns), is_known
@@ -212,7 +202,7 @@ class Reconstruction(Step):
         matrix = self.matrix
         if matrix is None:
             group = self.settings["StereoCamera"]
-            matrix = reprojection(stereo_camera(left, "left", baseline_m=right.baseline_m, group=group))
+            matrix = stereo_camera(left, "left", baseline_m=right.baseline_m, group=group).reprojection
         points = points_of(disparities, matrix, scale=SUBPIXELS)
         is_near = cv2.inRange(points, *self.limits).astype(np.bool_)
         indices = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]

@@ -15,6 +15,7 @@ from fieldplay_cdff.steps.values import (
     Matches2D,
     Matches3D,
 )
+from fieldplay_cdff.stereo.stereo_odometry import common_pixels
 
 Indices = NDArray[np.intp]
 
@@ -26,7 +27,7 @@ class JoinMatches(Step):
     def process(self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D) -> Ports:
         _require_alike(stereoMatches, points)
         there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
-        own, other = _common_pixels(stereoMatches.source[there], matches.source)
+        own, other = common_pixels(stereoMatches.source[there], matches.source)
         if len(own) < self.general["MinimumMatches"]:
             return {}
         return {
@@ -80,8 +81,8 @@ class TracksOfMatches(Step):
         tracks = np.full(len(left), -1)
         if matches is not None and self._pairs:
             last = self._pairs[0]
-            old, by_old = _common_pixels(last.left, matches.source)
-            by_new, new = _common_pixels(matches.sink, left)
+            old, by_old = common_pixels(last.left, matches.source)
+            by_new, new = common_pixels(matches.sink, left)
             _, one, other = np.intersect1d(by_old, by_new, return_indices=True)
             tracks[new[other]] = last.tracks[old[one]]
         fresh = tracks < 0
@@ -110,12 +111,6 @@ class TracksOfMatches(Step):
 def _same(one: TrackedPair, other: TrackedPair) -> tuple[Indices, Indices]:
     """Places in two pairs of what belongs to the same tracks."""
     _, indices, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
-    return indices, its
-
-
-def _common_pixels(one: Array, other: Array) -> tuple[Indices, Indices]:
-    """Indices of equal pixels in (n, 2) and (m, 2), each pixel once."""
-    _, indices, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
     return indices, its
 
 

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
+from fieldplay.geometry.transforms import inverse_from_transform, transform_from_rotation
 from fieldplay_cdff.steps.intrinsics import matrix_of
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
@@ -16,11 +16,16 @@ from fieldplay_cdff.steps.values import (
     Features2D,
     Matches2D,
 )
+from fieldplay_cdff.stereo.parameters import settings_from_parameters
+from fieldplay_cdff.stereo.stereo_odometry import (
+    PnpSettings,
+    TriangulationSettings,
+    pose_from_points,
+    triangulate_disparities,
+)
 
 MIN_MATCHES = 8  # of a fundamental matrix
-MIN_POINTS = 4  # of a pose
 REFINEMENTS = 5
-EXACT = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-14)
 FAILED: Ports = {"success": False}
 Mask = NDArray[np.bool_]
 
@@ -117,16 +122,12 @@ class DisparityTriangulation(Step):
 
     camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left"}
 
+    def configure(self) -> None:
+        self._limits = settings_from_parameters(TriangulationSettings, self.general)
+
     def process(self, *, matches: Matches2D, pose: Array) -> Ports:
-        inverse = np.linalg.inv(matrix_of(self.settings["FirstCameraMatrix"]))
-        shifts = matches.source - matches.sink
-        known = _finite(matches.source, matches.sink)
-        known &= shifts[:, 0] >= self.general["MinimumDisparity"]
-        known &= np.abs(shifts[:, 1]) <= self.general["MaximumRowError"]
-        rays = np.column_stack([matches.source, np.ones(len(matches))]) @ inverse.T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            depth = pose[0, 3] / (inverse[0, 0] * shifts[:, 0])
-            points = np.where(known[:, None], rays * depth[:, None], np.nan)
+        matrix = matrix_of(self.settings["FirstCameraMatrix"])
+        points = triangulate_disparities(matches.source, matches.sink, matrix, pose[0, 3], self._limits)
         return {"pointcloud": Cloud(points=points)}
 
 
@@ -221,25 +222,15 @@ class IterativePnpSolver(Step):
 
     camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left"}
 
+    def configure(self) -> None:
+        self._pnp = settings_from_parameters(PnpSettings, self.general)
+
     def process(self, *, points: Cloud, projections: Features2D) -> Ports:
         if len(points) != len(projections):
             raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
         known = _finite(points.points, projections.points)
-        positions, pixels = points.points[known], projections.points[known]
-        if len(positions) < MIN_POINTS:
+        matrix = matrix_of(self.settings["CameraMatrix"])
+        result = pose_from_points(points.points[known], projections.points[known], matrix, self._pnp)
+        if result is None:
             return FAILED
-        matrix, options = matrix_of(self.settings["CameraMatrix"]), self.general
-        good, turn, shift, inliers = cv2.solvePnPRansac(
-            positions, pixels, matrix, np.zeros(0),
-            iterationsCount=options["Iterations"], reprojectionError=options["OutlierThreshold"],
-            confidence=options["Confidence"],
-        )  # fmt: skip
-        if not good or inliers is None or len(inliers) < MIN_POINTS:
-            return FAILED
-        inside = inliers.ravel()
-        turn, shift = cv2.solvePnPRefineLM(positions[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)
-        if not np.isfinite(turn).all() or not np.isfinite(shift).all():
-            return FAILED
-        camera_t_points = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
-        fraction = len(inside) / len(positions)
-        return {"camera": inverse_from_transform(camera_t_points), "success": True, "quality": fraction}
+        return {"camera": result.pose, "success": True, "quality": result.quality}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.camera_model import CameraModel
+from fieldplay.geometry.camera_model import CameraModel
 
 Array = NDArray[np.float64]
 NO_TIME = -1

@@ -12,10 +12,10 @@ from fieldplay.geometry.transforms import (
     fixed_xyz_from_rotation,
     rotation_from_fixed_xyz,
     transform_from_rotation,
+    transform_from_vectors,
     vector_from_rotation,
 )
 from fieldplay_cdff.steps.intrinsics import camera_of, grey_of
-from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame, State
 
@@ -326,7 +326,7 @@ class WheelPairs(Step):
             self.reset()
         expected = None
         if self._is_headed and predictedState is not None:
-            expected = transform_of_step(predictedState.values[:3], predictedState.values[3:6])
+            expected = transform_from_vectors(predictedState.values[:3], predictedState.values[3:6])
         best = self._best(self._sides(depths, moving, circles_of(primitives)), expected)
         if best is None:
             return LOST

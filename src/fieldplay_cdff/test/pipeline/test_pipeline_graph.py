@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay.core.errors import UserError
-from fieldplay.projection.camera_model import camera_from_numbers
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay_cdff.descriptors import description_reader
 from fieldplay_cdff.pipeline import (
     Configuration,

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
 from fieldplay_cdff.steps.adjustment import StereoRig, longest, tracks_of
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Matches2D
 
@@ -62,7 +66,7 @@ def world(
     """Poses first_T_k of a camera that drives and turns, and what it sees (places, n, 4) of points before it."""
     random = np.random.default_rng(4)
     steps = np.arange(positions)[:, None]
-    poses = transform_of_step(steps * [0.01, 0.04, -0.01], steps * [0.08, -0.01, 0.15])
+    poses = transform_from_vectors(steps * [0.01, 0.04, -0.01], steps * [0.08, -0.01, 0.15])
     cloud = random.uniform([-2, -1.5, 2.5], [2, 1.5, 7], (points, 3))
     pixels, _ = rig.pixels(transform_points(inverse_from_transform(poses), cloud[None]))
     noise = random.normal(0, noise_px, pixels.shape)
@@ -132,10 +136,10 @@ def test_two_different_cameras_are_adjusted_in_both_rows() -> None:
 
 def test_guessed_poses_are_first_t_k_and_give_same_result() -> None:
     poses, pixels = world(3, 60)
-    anywhere = transform_of_step(np.array([0.3, 0.2, 0.1]), np.array([1.0, 2, 3]))
+    anywhere = transform_from_vectors(np.array([0.3, 0.2, 0.1]), np.array([1.0, 2, 3]))
     one, other = (adjust("CeresAdjustment", pixels, guess=guess) for guess in (None, anywhere @ poses))
     np.testing.assert_allclose(one["posesSequence"], other["posesSequence"], atol=1e-7)
-    wrong = poses @ transform_of_step(np.array([0.0, 1.0, 0.0]), np.array([2.0, 0, 0]))
+    wrong = poses @ transform_from_vectors(np.array([0.0, 1.0, 0.0]), np.array([2.0, 0, 0]))
     wrong[1] = np.eye(4)
     third = adjust("CeresAdjustment", pixels, guess=wrong)
     np.testing.assert_allclose(one["posesSequence"], third["posesSequence"], atol=1e-7, err_msg="a wrong guess")

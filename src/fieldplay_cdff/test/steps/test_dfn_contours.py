@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.transforms import vector_from_rotation
-from fieldplay.projection.camera_model import CameraModel
+from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.geometry.transforms import transform_from_vectors, transform_points, vector_from_rotation
 from fieldplay_cdff.pipeline.pipeline_run import Pipeline, PipelineOutput, load_pipeline
 from fieldplay_cdff.steps.cad_model import Body, read_body
 from fieldplay_cdff.steps.edge_tracking import jacobian
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.values import Array, Frame, State
 
 BOX = """
@@ -47,8 +46,8 @@ def box(tmp_path: Path) -> Path:
 
 
 def pose_at(number: int) -> Array:
-    start = transform_of_step(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
-    turned = transform_of_step(number * TURN_RAD, np.zeros(3))
+    start = transform_from_vectors(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
+    turned = transform_from_vectors(number * TURN_RAD, np.zeros(3))
     turned[:3, 3] = [0.004 * number, -0.003 * number, 0.005 * number]
     pose: Array = turned @ np.block([[start[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
     pose[:3, 3] += start[:3, 3]
@@ -78,7 +77,7 @@ def state_of(pose: Array, stamp_ns: int) -> State:
 def shaken(number: int) -> Array:
     """Where a camera is in its base that is shaken by more than what is searched for edges: 3 degrees are 36 pixels."""
     to_and_fro = (-1) ** number
-    return transform_of_step(
+    return transform_from_vectors(
         np.array([0.02, 0.05, 0.0]) * to_and_fro, np.array([0.05 * to_and_fro, 0.0, 0.02 * number])
     )
 
@@ -121,7 +120,7 @@ class Chase:
         assert outputs["success"] is True, (number, outputs)
         state, true = outputs["state"], pose_at(number)
         assert isinstance(state, State)
-        pose = transform_of_step(state.values[:3], state.values[3:6])
+        pose = transform_from_vectors(state.values[:3], state.values[3:6])
         turn = vector_from_rotation(pose[:3, :3].T @ true[:3, :3])
         return float(np.linalg.norm(pose[:3, 3] - true[:3, 3])), float(np.degrees(np.linalg.norm(turn)))
 

@@ -5,14 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    rotation_from_vector,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
 from fieldplay_cdff.steps.filters import (
     KalmanCorrector,
     KalmanPredictor,
     NewerState,
     predict,
 )
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import (
     Array,
@@ -113,7 +118,7 @@ def test_initial_state_is_created_and_invalid_states_are_rejected() -> None:
 
 
 def pose_at(x: float, y: float, turn: float = 0.0) -> Array:
-    return transform_of_step(np.array([0, 0, turn]), np.array([x, y, 0.0]))
+    return transform_from_vectors(np.array([0, 0, turn]), np.array([x, y, 0.0]))
 
 
 def test_pose_nearest_to_last_one_is_chosen() -> None:
@@ -159,7 +164,7 @@ def test_model_is_tracked_through_clouds_with_velocities() -> None:
     )
     random = np.random.default_rng(1)
     turn, shift = np.array([0.0, 0.02, 0.05]), np.array([0.03, -0.01, 0.02])
-    start = transform_of_step(np.array([0.1, 0, 0.2]), np.array([0, 0, 3.0]))
+    start = transform_from_vectors(np.array([0.1, 0, 0.2]), np.array([0, 0, 3.0]))
     initial = State(values=np.array([0.1, 0, 0.2, 0, 0, 3, *[0] * 6]), covariance=SPREAD, stamp_ns=0)
     with pytest.raises(ValueError, match="modelCloud: expected the cloud of a model"):
         step.process(sourceCloud=model())
@@ -170,14 +175,14 @@ def test_model_is_tracked_through_clouds_with_velocities() -> None:
         state = step.process(sourceCloud=Cloud(points=cloud, stamp_ns=second * SECOND), **more)["state"]
         more = {}
         if second < 11:
-            pose = pose @ transform_of_step(turn, shift)
-    estimate = transform_of_step(state.values[:3], state.values[3:6])
+            pose = pose @ transform_from_vectors(turn, shift)
+    estimate = transform_from_vectors(state.values[:3], state.values[3:6])
     difference = inverse_from_transform(pose) @ estimate
     assert np.linalg.norm(difference[:3, 3]) < 0.01 and np.linalg.norm(vector_from_rotation(difference[:3, :3])) < 0.01
     np.testing.assert_allclose(state.values[9:], pose[:3, :3] @ shift, atol=0.01)
     np.testing.assert_allclose(state.values[6:9], pose[:3, :3] @ turn, atol=0.01)
     seen = step.process(sourceCloud=Cloud(points=rest, stamp_ns=12 * SECOND))["state"]
-    expected = pose @ transform_of_step(turn, shift)
+    expected = pose @ transform_from_vectors(turn, shift)
     np.testing.assert_allclose(seen.values[3:6], expected[:3, 3], atol=0.02)
     assert np.trace(seen.covariance) > np.trace(state.covariance), "not seen, it is less sure"
 

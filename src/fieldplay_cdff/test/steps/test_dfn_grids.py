@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
-from fieldplay.projection.camera_model import camera_from_numbers
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
+from fieldplay.geometry.camera_model import camera_from_numbers
+from fieldplay.geometry.transforms import (
+    rotation_from_quaternion,
+    transform_from_rotation,
+    transform_from_vectors,
+    transform_points,
+)
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import (
     Cloud,
@@ -48,7 +52,7 @@ def test_cell_heights_match_reference_for_any_point_order() -> None:
 
 
 def test_clouds_are_transformed_by_poses_and_invalid_points_dropped() -> None:
-    pose = transform_of_step(np.array([0.2, -0.4, 1.0]), np.array([3.0, 2, 1]))
+    pose = transform_from_vectors(np.array([0.2, -0.4, 1.0]), np.array([3.0, 2, 1]))
     far = np.array([[2e4, 0, 0], [np.nan, 0, 0]])
     inner = transform_points(np.linalg.inv(pose), POINTS + np.array([0, 1e-9, 0]))  # one lies on the border of a cell
     step = step_of("ElevationMapping", "ElevationMap")({GENERAL: {"OutputEvery": 2}})
@@ -129,7 +133,7 @@ def test_tool_weight_is_no_contact_and_radius_leads_to_surface() -> None:
     step = step_of("ForceMeshGenerator", "ThresholdForce")(
         {GENERAL: {"TareZ": -5.0, "ToolRadius": 0.02, "MaximumPoints": 2}}
     )
-    turned = transform_of_step(np.array([np.pi, 0, 0]), np.array([1.0, 0, 0]))
+    turned = transform_from_vectors(np.array([np.pi, 0, 0]), np.array([1.0, 0, 0]))
     for z in (-5.2, -4.0, -3.0, 4.0):
         wrench = Wrench(force=np.array([0, 0, z]))
         outputs = step.process(armBasePose=np.eye(4), armEndEffectorPose=turned, armEndEffectorWrench=wrench)
@@ -144,7 +148,7 @@ def test_measured_tare_rotates_with_tool_if_it_is_a_weight(frame: str, touches: 
     weight, taring = np.array([0, 0, -5.0]), {"TareSamples": 3, "TareFrame": frame}
     step = step_of("ForceMeshGenerator", "ThresholdForce")({GENERAL: taring})
     for number in range(16):
-        pose = transform_of_step(np.array([0.2 * max(number - 3, 0), 0, 0]), np.array([number, 0, 0]))
+        pose = transform_from_vectors(np.array([0.2 * max(number - 3, 0), 0, 0]), np.array([number, 0, 0]))
         force = weight + (np.array([0, 0, 2.0]) if number == 9 else 0)
         wrench = Wrench(force=pose[:3, :3].T @ force)
         cloud = step.process(armEndEffectorPose=pose, armEndEffectorWrench=wrench)["outputPointCloud"]

@@ -7,15 +7,19 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
 from fieldplay_cdff.steps.histograms import pair_features
 from fieldplay_cdff.steps.neighbours import surfaces_of
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
 GENERAL, NORMALS = "GeneralParameters", "NormalEstimationParameters"
-TRUTH = transform_of_step(np.array([0.3, -0.5, 0.9]), np.array([1.0, -2.0, 0.5]))
+TRUTH = transform_from_vectors(np.array([0.3, -0.5, 0.9]), np.array([1.0, -2.0, 0.5]))
 
 
 def box(step: float = 0.05) -> Array:
@@ -25,7 +29,7 @@ def box(step: float = 0.05) -> Array:
     rim = np.arange(0, 1, step)
     faces = [np.stack(columns, axis=1) for columns in ((a, b, zero), (a, zero, b), (zero, a, b))]
     edges = [np.outer(rim[1:], axis) for axis in np.eye(3)]
-    turned = transform_of_step(np.array([0.6, -0.6, 0]), np.array([0, 0, 2.0]))
+    turned = transform_from_vectors(np.array([0.6, -0.6, 0]), np.array([0, 0, 2.0]))
     return transform_points(turned, np.concatenate([np.zeros((1, 3)), *edges, *faces]))
 
 

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.geometry.transforms import inverse_from_transform
+from fieldplay.geometry.transforms import inverse_from_transform, transform_from_vectors
 from fieldplay_cdff.pipeline.pipeline_run import load_pipeline
-from fieldplay_cdff.steps.localisation import InMapOfKeyframes
-from fieldplay_cdff.steps.rigid import transform_of_step
-from fieldplay_cdff.steps.slam import KeyframeSlam
+from fieldplay_cdff.steps.slam import InMapOfKeyframes, KeyframeSlam
 from fieldplay_cdff.steps.step import ParameterGroups
 from fieldplay_cdff.steps.values import Array
 from fieldplay_testing.painted_ground import CAMERA, SETTINGS, Drive, at, pair
@@ -73,7 +71,7 @@ def test_odometry_jump_is_corrected(settings: ParameterGroups) -> None:
     drive = Drive(InMapOfKeyframes(settings), drifts=False)
     for number in range(5, STEPS - 2):
         if number == 9:
-            drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.5, 0, 0]))
+            drive.odometry = drive.odometry @ transform_from_vectors(np.zeros(3), np.array([0.5, 0, 0]))
         out = drive.go(ALONG[number])
     assert out["success"] and error_m(out["pose"].pose, ALONG[STEPS - 3]) < 0.02
 

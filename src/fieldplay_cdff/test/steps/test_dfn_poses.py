@@ -5,8 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.geometry.transforms import inverse_from_transform, quaternion_from_rotation, vector_from_rotation
-from fieldplay_cdff.steps.rigid import rigid_fit, transform_of_step, transform_points
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    quaternion_from_rotation,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
+from fieldplay_cdff.steps.rigid import rigid_fit
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Matches3D
 
@@ -42,7 +48,7 @@ def test_transform_is_rigid_least_squares() -> None:
 
 def test_half_rotation_is_estimated_too() -> None:
     """The original's formula for quaternions fails there."""
-    truth = transform_of_step(np.array([0.0, np.pi, 0]), np.array([1.0, 2, 3]))
+    truth = transform_from_vectors(np.array([0.0, np.pi, 0]), np.array([1.0, 2, 3]))
     result = estimate("LeastSquaresMinimization", pairs(SOURCE, transform_points(truth, SOURCE)))
     np.testing.assert_allclose(result["transforms"][0], truth, atol=1e-9)
 
@@ -69,7 +75,9 @@ def test_undetermined_transforms_are_nan_and_others_stay() -> None:
 def world_in(frames: int, noise: float) -> tuple[list[Array], list[Array]]:
     """The poses of frames in the first one, and where each sees the same 40 points."""
     random = np.random.default_rng(3)
-    poses = [transform_of_step(np.array([0.1, -0.2, 0.3]) * k, np.array([0.5, 0.1, -0.3]) * k) for k in range(frames)]
+    poses = [
+        transform_from_vectors(np.array([0.1, -0.2, 0.3]) * k, np.array([0.5, 0.1, -0.3]) * k) for k in range(frames)
+    ]
     points = random.uniform([-2, -2, 3], [2, 2, 7], (40, 3))
     seen = [
         transform_points(inverse_from_transform(pose), points) + random.normal(0, noise, points.shape) for pose in poses

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
-from fieldplay.projection.camera_model import camera_from_numbers
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Frame
 from fieldplay_cdff.steps.wheel_pairs import pose_of_heading

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
+from fieldplay.geometry.camera_model import CameraModel, camera_from_numbers, pixels_from_points
 from fieldplay.geometry.transforms import rotation_from_vector
-from fieldplay.projection.camera_model import CameraModel, camera_from_numbers, pixels_from_points
 from fieldplay_cdff.steps.rectification_steps import (
     StereoCalibration,
     maps_to,

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.rigid import (
-    plane_step,
-    rigid_fit,
-    transform_of_step,
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_vectors,
     transform_points,
+    vector_from_rotation,
 )
+from fieldplay_cdff.steps.rigid import plane_step, rigid_fit
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
 GENERAL = "GeneralParameters"
-TRUTH = transform_of_step(np.array([0.01, -0.015, 0.02]), np.array([0.03, -0.02, 0.015]))  # sink_T_source
+TRUTH = transform_from_vectors(np.array([0.01, -0.015, 0.02]), np.array([0.03, -0.02, 0.015]))  # sink_T_source
 KINDS = {
     "point": ("Icp3D", {GENERAL: {"MaxCorrespondenceDistance": 0.2}}),
     "plane": ("Icp3D", {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane"}}),
@@ -67,7 +67,7 @@ def test_point_to_plane_step_matches_reference() -> None:
 
 def test_point_to_point_step_is_exact_for_correct_pairs() -> None:
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]], float)
-    truth = transform_of_step(np.array([0.02, -0.03, 0.05]), np.array([0.05, -0.04, 0.03]))
+    truth = transform_from_vectors(np.array([0.02, -0.03, 0.05]), np.array([0.05, -0.04, 0.03]))
     sink = transform_points(truth, corners)
     assert np.sqrt(np.mean(np.sum((sink - corners) ** 2, axis=1))) == pytest.approx(0.073479001, abs=1e-9)
     np.testing.assert_allclose(rigid_fit(corners, sink), truth, atol=1e-12)
@@ -90,7 +90,7 @@ def test_source_to_sink_transform_is_found_deterministically(kind: str) -> None:
 
 def test_search_starts_at_guess() -> None:
     """The original's step on PCL leaves it out."""
-    far = transform_of_step(np.array([0.4, -0.3, 0.5]), np.array([2.0, 1.0, -1.0]))
+    far = transform_from_vectors(np.array([0.4, -0.3, 0.5]), np.array([2.0, 1.0, -1.0]))
     step = step_of("Registration3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
     sink = transform_points(far @ TRUTH, hills())
     assert register(step, hills(), sink, transformGuess=far) == {"success": False}
@@ -103,7 +103,7 @@ def test_search_starts_at_guess() -> None:
 @pytest.mark.parametrize(("name", "parameters"), [KINDS["plane"], KINDS["gicp"], KINDS["matcher"]])
 def test_directions_floor_does_not_constrain_stay_as_guessed(name: str, parameters: dict[str, Any]) -> None:
     floor = hills() * [1, 1, 0] + [0, 0, 3]
-    guess = transform_of_step(np.array([0.0, 0, 0.01]), np.array([0.02, -0.01, 0.03]))
+    guess = transform_from_vectors(np.array([0.0, 0, 0.01]), np.array([0.02, -0.01, 0.03]))
     step = step_of("Registration3D", name)(parameters)
     other = hills(seed=7) * [1, 1, 0] + [0, 0, 3]
     transform = register(step, floor, other, transformGuess=guess, useGuess=True)["transform"]

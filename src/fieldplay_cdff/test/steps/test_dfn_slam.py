@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay.geometry.transforms import inverse_from_transform, transform_from_vectors, vector_from_rotation
 from fieldplay_cdff.steps.slam import KeyframeSlam
 from fieldplay_cdff.steps.values import Array, Frame, FramePair
 from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, HEIGHT, PERIOD_NS, SETTINGS, WIDTH, Drive, at
@@ -85,7 +84,7 @@ def test_covered_camera_ends_in_failure_and_recovers_in_place() -> None:
         seen = FramePair(left=dark[0], right=dark[1]) if is_covered else None
         outs.append(drive.go(pose, has_odometry=not is_covered, seen=seen))
         if number == 10:  # it goes on as if nothing had been
-            drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.4, 0, 0.3]))
+            drive.odometry = drive.odometry @ transform_from_vectors(np.zeros(3), np.array([0.4, 0, 0.3]))
     assert [out["success"] for out in outs] == [True] * 8 + [False] * 3 + [True] * 5
     assert all("pose" not in out for out in outs[8:11])
     poses = np.array([out["pose"].pose for out in outs if "pose" in out])

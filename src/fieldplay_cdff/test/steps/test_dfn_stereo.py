@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
-from fieldplay.projection.camera_model import camera_from_numbers
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import (
     Array,

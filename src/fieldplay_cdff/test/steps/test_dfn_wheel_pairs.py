@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay.geometry.transforms import rotation_from_vector
-from fieldplay.projection.camera_model import camera_from_numbers
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Array, Frame, State
 

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
-from fieldplay.projection.camera_model import camera_from_numbers
 from fieldplay_cdff.pipeline import Pipeline, load_pipeline, settings_of_arguments
 from fieldplay_cdff.steps.values import (
     Array,

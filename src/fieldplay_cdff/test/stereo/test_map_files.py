@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.steps.intrinsics import StereoCamera
-from fieldplay_cdff.steps.keyframes import (
+from fieldplay.geometry.camera_model import StereoCamera
+from fieldplay.geometry.transforms import transform_from_vectors
+from fieldplay_cdff.stereo.keyframe_map import (
     Keyframe,
     KeyframeEdge,
     KeyframeMap,
     RelativeFrame,
     View,
 )
-from fieldplay_cdff.steps.map_files import load_map, map_bytes, save_map
-from fieldplay_cdff.steps.place_recognition import PlaceIndex
-from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.stereo.map_files import load_map, map_bytes, save_map
+from fieldplay_cdff.stereo.place_recognition import PlaceIndex
 
 CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400.0, baseline_m=0.1)
 
@@ -33,7 +33,7 @@ def some_map(count: int = 4) -> KeyframeMap:
             pixels=random.random((number, 2)).astype(np.float32), points=random.random((number, 3)).astype(np.float32),
             codes=random.integers(0, 256, (number, 32)).astype(np.uint8),
         )  # fmt: skip
-        pose = transform_of_step(random.normal(size=3), random.normal(size=3))
+        pose = transform_from_vectors(random.normal(size=3), random.normal(size=3))
         keyframe_map.keyframes[3 * number] = Keyframe(id=3 * number, stamp_ns=10**18 + number, pose=pose, view=view)
         if number:
             keyframe_map.edges.append(
@@ -41,7 +41,7 @@ def some_map(count: int = 4) -> KeyframeMap:
             )
     keyframe_map.edges[-1] = replace(keyframe_map.edges[-1], is_closure=True)
     keyframe_map.frames.append(
-        RelativeFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_of_step(np.zeros(3), np.ones(3)))
+        RelativeFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_from_vectors(np.zeros(3), np.ones(3)))
     )
     return keyframe_map
 
@@ -92,7 +92,7 @@ def test_mismatching_index_is_rebuilt_and_reported(tmp_path: Path, rows: Any) ->
 
 
 def header(**changes: Any) -> np.ndarray:
-    whole = {"format": "fieldplay keyframe map", "version": 1, "camera": CAMERA._asdict(), "size": [1000, 800]}
+    whole = {"format": "fieldplay keyframe map", "version": 1, "camera": asdict(CAMERA), "size": [1000, 800]}
     return np.frombuffer(json.dumps(whole | changes).encode(), np.uint8)
 
 

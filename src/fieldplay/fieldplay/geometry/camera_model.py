@@ -1,4 +1,4 @@
-"""Points of one sensor in the pictures of another: pixels, depths, and which of the points the picture shows.
+"""Cameras, and the points of other sensors in their images: pixels, depths, and which points an image shows.
 
 A camera's frame is optical: z forward, x right, y down. Pixel (0, 0) is the centre of the first pixel.
 """
@@ -60,6 +60,43 @@ class CameraModel:
         A tangent of the angle from the axis; of an equidistant camera the angle itself.
         """
         return _fold_of_angle(self.distortion) if self.kind == FISHEYE else _fold_of_tangent(_pad(self.distortion))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoCamera:
+    """A rectified pair of cameras without distortion: lines of both images are the same, and so is K.
+
+    Args:
+        focal_x, focal_y: focal lengths in pixels.
+        center_x, center_y: the principal point of both images in pixels.
+        baseline_m: how far the right camera is to the right of the left one, as in OpenCV's P[0, 3] = -fx * baseline.
+    """
+
+    focal_x: float
+    focal_y: float
+    center_x: float
+    center_y: float
+    baseline_m: float
+
+    @classmethod
+    def from_matrix(cls, matrix: Array, baseline_m: float) -> "StereoCamera":
+        """The pair whose images have the matrix K (3, 3)."""
+        focal_x, focal_y, center_x, center_y = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
+        return cls(focal_x=focal_x, focal_y=focal_y, center_x=center_x, center_y=center_y, baseline_m=float(baseline_m))
+
+    @property
+    def matrix(self) -> Array:
+        """K (3, 3) of both images."""
+        return np.array([[self.focal_x, 0, self.center_x], [0, self.focal_y, self.center_y], [0, 0, 1.0]])
+
+    @property
+    def reprojection(self) -> Array:
+        """OpenCV's Q (4, 4): times (u, v, disparity, 1) it is a point in m in the left camera, times a scale."""
+        matrix = np.zeros((4, 4))
+        matrix[0, 0], matrix[0, 3] = 1 / self.focal_x, -self.center_x / self.focal_x
+        matrix[1, 1], matrix[1, 3] = 1 / self.focal_y, -self.center_y / self.focal_y
+        matrix[2, 3], matrix[3, 2] = 1.0, 1 / (self.focal_x * self.baseline_m)
+        return matrix
 
 
 @dataclass(frozen=True, eq=False)

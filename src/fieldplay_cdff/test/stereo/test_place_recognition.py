@@ -6,22 +6,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.intrinsics import StereoCamera
-from fieldplay_cdff.steps.keyframes import View, codes_of
-from fieldplay_cdff.steps.place_recognition import (
+from fieldplay.geometry.camera_model import StereoCamera
+from fieldplay.geometry.transforms import (
+    inverse_from_transform,
+    transform_from_vectors,
+    transform_points,
+    vector_from_rotation,
+)
+from fieldplay_cdff.steps.values import Array
+from fieldplay_cdff.stereo.keyframe_map import View, codes_of
+from fieldplay_cdff.stereo.place_recognition import (
     PlaceIndex,
-    SightingLimits,
+    SightingSettings,
     code_words,
     sighting,
 )
-from fieldplay_cdff.steps.rigid import transform_of_step, transform_points
-from fieldplay_cdff.steps.values import Array
 
 CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400.0, baseline_m=0.1)
 SIZE = (1000, 800)
-LIMITS = SightingLimits(points=20, inlier_fraction=0.3, cells=6, ratio=0.85, error_px=2.0)
-POSE = transform_of_step(np.array([0.05, -0.1, 0.2]), np.array([0.3, -0.05, 0.2]))
+LIMITS = SightingSettings(minimum_points=20, minimum_cells=6)
+POSE = transform_from_vectors(np.array([0.05, -0.1, 0.2]), np.array([0.3, -0.05, 0.2]))
 
 
 def random_codes(count: int, seed: int) -> np.ndarray:

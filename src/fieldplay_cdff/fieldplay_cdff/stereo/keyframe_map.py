@@ -12,24 +12,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.intrinsics import StereoCamera, camera_of, grey_pair, stereo_camera
-from fieldplay_cdff.steps.pose_graph import GraphEdges, transport_covariance
-from fieldplay_cdff.steps.rigid import transform_points
-from fieldplay_cdff.steps.step import Ports, Step, implements
-from fieldplay_cdff.steps.values import (
-    Array,
-    Cloud,
-    Features2D,
-    Frame,
-    FramePair,
-    Matches2D,
-)
+from fieldplay.geometry.camera_model import StereoCamera
+from fieldplay.geometry.transforms import Array, inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.pose_graph import GraphEdges
+from fieldplay_cdff.stereo.stereo_odometry import Grey, track_flow, transport_covariance
 
-PORTS = ("sourceFrame", "sinkFrame")
-FARTHEST_PX = 500.0  # that a point may be expected to move
-SAME_GAIN, SAME_MEAN = 0.05, 5.0  # by which contrast (as a logarithm) and brightness of pictures may differ
-Grey = NDArray[np.uint8]
 Codes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 BITS, NUMBERS = 256, 128  # of a code, of a SIFT descriptor
@@ -40,112 +28,6 @@ FEW = 1e-9
 METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
 _DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
 BIT_SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS).astype(np.float32) * 2 - 1
-
-
-# Steps of our own that find points of a picture in another by their surroundings, without descriptors.
-
-
-def track_flow(
-    source: Grey, sink: Grey, points: Array, *, window: int, levels: int, expected: Array | None = None
-) -> tuple[Array, Array]:
-    """Track points (n, 2) of an image in another (n, 2); return also the forward-backward errors (n,).
-
-    They are looked for about where they are expected (n, 2), else at their own place. Infinitely far where they are
-    lost, or left the picture.
-    """
-    start = np.array(points, np.float32).reshape(-1, 1, 2)
-    aim = start if expected is None else np.array(expected, np.float32).reshape(-1, 1, 2)
-    size, starts = (window, window), cv2.OPTFLOW_USE_INITIAL_FLOW
-    there, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
-        source, sink, start, aim.copy(), winSize=size, maxLevel=levels, flags=starts
-    )
-    home = start + np.asarray(there) - aim
-    back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, home, winSize=size, maxLevel=levels, flags=starts)
-    pixels = there[:, 0].astype(np.float64)
-    height, width = source.shape
-    is_there = (
-        (is_tracked[:, 0] > 0) & (is_back[:, 0] > 0) & ((pixels >= 0) & (pixels <= [width - 1, height - 1])).all(axis=1)
-    )
-    return pixels, np.where(is_there, np.linalg.norm((back - start)[:, 0], axis=1), np.inf)
-
-
-def as_bright_as(source: Grey, sink: Grey) -> Grey:
-    """The sink with the mean and the deviation of the source's grey values; as it is where they differ little."""
-    (mean, spread), (own_mean, own_spread) = (
-        [float(np.ravel(each)[0]) for each in cv2.meanStdDev(image)] for image in (source, sink)
-    )
-    gain = spread / own_spread if own_spread > 0 else 1.0
-    if abs(np.log(max(gain, 1e-3))) < SAME_GAIN and abs(mean - own_mean) < SAME_MEAN:
-        return sink
-    return np.asarray(cv2.convertScaleAbs(sink, None, gain, mean - gain * own_mean), np.uint8)
-
-
-def _project(pixels: Array, points: Array, step: Array, matrix: Array) -> Array:
-    """Project points (n, 3) into a camera (3, 3) with a pose in their frame; their own pixels where impossible."""
-    seen = transform_points(inverse_from_transform(step), points)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        projected = (seen / seen[:, 2:]) @ matrix[:2].T
-        good = (seen[:, 2] > 0) & (np.abs(projected - pixels) < FARTHEST_PX).all(axis=1)  # which NaN is not
-    return np.where(good[:, None], projected, pixels)
-
-
-@implements("FeaturesTracking2D")
-class PyramidTracker(Step):
-    """Points followed by the slopes of grey values, from coarse to fine; one that is not found on the way back goes.
-
-    Where the exposure changed, the later picture is made as bright and as rich in contrast as the earlier one. With the
-    points (n, 3) that features are pictures of, in the earlier camera, and the pose that the later one is expected to
-    have in it, they are looked for where they then would be.
-    """
-
-    optional = ("points", "step")
-
-    def process(
-        self, *, sourceFrame: Frame, sinkFrame: Frame, features: Features2D, points: Cloud | None = None,
-        step: Array | None = None,
-    ) -> Ports:  # fmt: skip
-        options = self.general
-        source, sink = grey_pair(sourceFrame, sinkFrame, PORTS)
-        if options["EqualizeBrightness"]:
-            sink = as_bright_as(source, sink)
-        known = np.isfinite(features.points).all(axis=1)
-        pixels, guess = features.points[known], None
-        if not len(pixels):
-            return {"matches": Matches2D(source=pixels, sink=pixels, probability=np.zeros(0)), "quality": 0.0}
-        if points is not None and step is not None:
-            guess = _project(pixels, points.points[known], step, camera_of(sinkFrame, PORTS[1]).matrix)
-        window, levels = options["WindowSize"], options["PyramidLevels"]
-        sinks, off = track_flow(source, sink, pixels, window=window, levels=levels, expected=guess)
-        is_valid = off < options["MaximumReturnError"]
-        if options["MaximumRowError"] > 0:  # of a rectified pair
-            is_valid &= np.abs(sinks[:, 1] - pixels[:, 1]) <= options["MaximumRowError"]
-        probability = np.exp(-(off[is_valid] ** 2) / 2)
-        matches = Matches2D(source=pixels[is_valid], sink=sinks[is_valid], probability=probability)
-        return {"matches": matches, "quality": float(is_valid.mean())}
-
-
-@implements("MatchRefinement")
-class LucasKanade(Step):
-    """Matches whose sink is moved by parts of a pixel to where the picture looks most as it does about the source.
-
-    Those that would move too far, or leave the picture, go. Quality: the share that stays.
-    """
-
-    def process(self, *, sourceFrame: Frame, sinkFrame: Frame, matches: Matches2D) -> Ports:
-        options, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, PORTS)
-        if not len(matches):
-            return {"matches": matches, "quality": 0.0}
-        started = matches.sink.astype(np.float32)
-        pixels, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
-            source, sink, matches.source.astype(np.float32), started.copy(),
-            winSize=(options["WindowSize"], options["WindowSize"]), maxLevel=options["PyramidLevels"],
-            criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, options["Iterations"], options["LeastStep"]),
-            flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
-        )  # fmt: skip
-        is_near = np.linalg.norm(pixels - started, axis=1) <= options["MaximumShift"]
-        rows = np.flatnonzero(np.asarray(is_tracked).ravel().astype(np.bool_) & is_near)
-        tracked = replace(matches.subset(rows), sink=np.asarray(pixels, np.float64)[rows])
-        return {"matches": tracked, "quality": len(rows) / len(matches)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,22 +42,30 @@ class View:
         return len(self.pixels)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewSettings:
+    """What is known again of a pair."""
+
+    maximum_points: int = parameter("MaximumPoints", 800)
+    minimum_points: int = parameter("MinimumPoints", 80)  # of a keyframe
+    contrast: float = parameter("Contrast", 0.01)
+    image_width_px: int = parameter("PictureWidth", 516)  # wider images are made smaller by a whole number
+
+
 class ViewFinder:
-    """Finds what is known again of pairs: SIFT on a picture made smaller by a whole number, at most `width` wide."""
+    """Finds what is known again of pairs: SIFT on an image made smaller by a whole number."""
 
-    def __init__(self, *, maximum: int, contrast: float, width: int) -> None:
-        self._sift = cv2.SIFT.create(nfeatures=maximum, contrastThreshold=contrast)
-        self._width = width
+    def __init__(self, settings: ViewSettings) -> None:
+        self._sift = cv2.SIFT.create(nfeatures=settings.maximum_points, contrastThreshold=settings.contrast)
+        self._width = settings.image_width_px
 
-    def view(self, pair: FramePair) -> tuple[View, StereoCamera]:
-        """The view of a pair, and its camera; points without a distance are left out."""
-        left, right = grey_pair(pair.left, pair.right)
-        camera = stereo_camera(pair.left, "imagePair", baseline_m=pair.baseline_m)
+    def view(self, left: Grey, right: Grey, camera: StereoCamera) -> View:
+        """The view of a pair of rectified images (h, w); points without a distance are left out."""
         shrink = max(1, round(left.shape[1] / self._width))
         small = cv2.resize(left, None, fx=1 / shrink, fy=1 / shrink, interpolation=cv2.INTER_AREA)
         keypoints, descriptors = self._sift.detectAndCompute(small if shrink > 1 else left, None)
         if descriptors is None or not len(keypoints):
-            return _empty(), camera
+            return _empty()
         pixels = (np.array([point.pt for point in keypoints], np.float64) + 0.5) * shrink - 0.5
         moved, off = track_flow(left, right, pixels, window=WINDOW, levels=LEVELS)
         disparities = pixels - moved
@@ -184,7 +74,7 @@ class ViewFinder:
         across = (pixels - [camera.center_x, camera.center_y]) / [camera.focal_x, camera.focal_y]
         points = np.column_stack([across * depth[:, None], depth])
         codes = codes_of(np.asarray(descriptors)[is_valid])
-        return View(pixels=pixels.astype(np.float32), points=points.astype(np.float32), codes=codes), camera
+        return View(pixels=pixels.astype(np.float32), points=points.astype(np.float32), codes=codes)
 
 
 def codes_of(descriptors: NDArray[np.float32]) -> Codes:

@@ -8,6 +8,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.steps.intrinsics import StereoCamera
-from fieldplay_cdff.steps.keyframes import (
+from fieldplay.geometry.camera_model import StereoCamera
+from fieldplay_cdff.stereo.keyframe_map import (
     BITS,
     Keyframe,
     KeyframeEdge,
@@ -25,7 +26,7 @@ from fieldplay_cdff.steps.keyframes import (
     RelativeFrame,
     View,
 )
-from fieldplay_cdff.steps.place_recognition import WORDS, PlaceIndex
+from fieldplay_cdff.stereo.place_recognition import WORDS, PlaceIndex
 
 FORMAT, VERSION = "fieldplay keyframe map", 1
 LARGEST = 8 << 30
@@ -55,7 +56,7 @@ def map_bytes(keyframe_map: KeyframeMap) -> bytes:
     keyframes = list(keyframe_map.keyframes.values())
     views = [each.view for each in keyframes]
     header = {
-        "format": FORMAT, "version": VERSION, "camera": keyframe_map.camera._asdict(), "size": list(keyframe_map.size),
+        "format": FORMAT, "version": VERSION, "camera": asdict(keyframe_map.camera), "size": list(keyframe_map.size),
     }  # fmt: skip
     columns: dict[str, list[Any]] = {
         "keyframe_id": [each.id for each in keyframes],

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay.projection.camera_model import (
+from fieldplay.geometry.camera_model import (
     CameraModel,
     camera_from_numbers,
     camera_of_size,

@@ -6,20 +6,23 @@ order, each with the number of its keyframe: plain rows, which can be made anew 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
-from fieldplay_cdff.steps.features import nearest_of
-from fieldplay_cdff.steps.intrinsics import StereoCamera
-from fieldplay_cdff.steps.keyframes import Codes, View
-from fieldplay_cdff.steps.rigid import transform_points
-from fieldplay_cdff.steps.two_views import EXACT
-from fieldplay_cdff.steps.values import Array
+from fieldplay.geometry.camera_model import StereoCamera
+from fieldplay.geometry.transforms import (
+    Array,
+    transform_points,
+)
+from fieldplay_cdff.stereo.keyframe_map import Codes, View
+from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.stereo_odometry import PnpSettings, pose_from_points
 
 Rows = NDArray[np.uint64]
+Indices = NDArray[np.intp]
 
 WORDS, WORD_BITS, OWNER_BITS = 8, 24, 32
 MAX_COMMON = 0.2  # of the keyframes: a word that more have tells nothing
@@ -100,54 +103,59 @@ class LoopCandidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SightingLimits:
-    """What is believed: points that agree, their share, cells of the picture; how alike codes are; px of an error."""
+class SightingSettings:
+    """When two views see the same."""
 
-    points: int
-    inlier_fraction: float
-    cells: int
-    ratio: float
-    error_px: float
+    minimum_points: int = parameter("MinimumPoints", 25)  # that agree
+    minimum_fraction: float = parameter("MinimumShare", 0.3)  # of those that look alike
+    minimum_cells: int = parameter("MinimumCells", 6)  # of 16 of the image
+    ratio: float = parameter("Ratio", 0.85)  # of bits that differ, from the nearest code to the second
+    maximum_error_px: float = parameter("MaximumError", 2.0)
 
 
 def sighting(
-    first: View, second: View, camera: StereoCamera, size: tuple[int, int], limits: SightingLimits
+    first: View, second: View, camera: StereoCamera, size: tuple[int, int], limits: SightingSettings
 ) -> LoopCandidate | None:
     """Where a view was taken, seen from another one; None where they do not tell it.
 
     Points of the first must be seen where the second has them, and points of the second where the first has them.
     """
-    if min(len(first), len(second)) < limits.points:
+    if min(len(first), len(second)) < limits.minimum_points:
         return None
     one, other = _alike(first.codes, second.codes, limits.ratio)
-    if len(one) < limits.points:
+    if len(one) < limits.minimum_points:
         return None
-    matrix = np.array([[camera.focal_x, 0, camera.center_x], [0, camera.focal_y, camera.center_y], [0, 0, 1.0]])
+    matrix = camera.matrix
     points, pixels = first.points[one].astype(np.float64), second.pixels[other].astype(np.float64)
-    good, turn, shift, inliers = cv2.solvePnPRansac(
-        points, pixels, matrix, np.zeros(0), iterationsCount=TRIES, reprojectionError=limits.error_px,
-        confidence=CERTAINTY,
-    )  # fmt: skip
-    if not good or inliers is None or len(inliers) < limits.points:
+    settings = PnpSettings(iterations=TRIES, outlier_threshold_px=limits.maximum_error_px, confidence=CERTAINTY)
+    seen = pose_from_points(points, pixels, matrix, settings, minimum=limits.minimum_points)
+    if seen is None:
         return None
-    inside = inliers.ravel()
-    turn, shift = cv2.solvePnPRefineLM(points[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)
-    if not (np.isfinite(turn).all() and np.isfinite(shift).all()):
-        return None
-    second_t_first = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
-    pose = inverse_from_transform(second_t_first)
+    pose, second_t_first = seen.pose, seen.camera_t_points
     ahead, back = (
         transform_points(second_t_first, points),
         transform_points(pose, second.points[other].astype(np.float64)),
     )
-    agrees = _is_seen(matrix, ahead, pixels, limits.error_px)
-    agrees &= _is_seen(matrix, back, first.pixels[one].astype(np.float64), 2 * limits.error_px)
+    agrees = _is_seen(matrix, ahead, pixels, limits.maximum_error_px)
+    agrees &= _is_seen(matrix, back, first.pixels[one].astype(np.float64), 2 * limits.maximum_error_px)
     cells = _cells(pixels[agrees], size)
     count = int(agrees.sum())
-    if count < limits.points or count < limits.inlier_fraction * len(one) or cells < limits.cells:
+    if count < limits.minimum_points or count < limits.minimum_fraction * len(one) or cells < limits.minimum_cells:
         return None
     covariance = _covariance(camera, ahead[agrees])
     return LoopCandidate(pose=pose, covariance=covariance, points=count, inlier_fraction=count / len(one), cells=cells)
+
+
+def nearest_of(
+    source: NDArray[Any], sink: NDArray[Any], count: int, allowed: NDArray[np.uint8] | None = None
+) -> tuple[Array, Indices]:
+    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2.
+
+    Where fewer are allowed, by a mask (n, m), they are -1.
+    """
+    kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
+    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count, mask=allowed)
+    return np.asarray(distances, np.float64), np.asarray(nearest, np.intp)
 
 
 def _alike(first: Codes, second: Codes, ratio: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

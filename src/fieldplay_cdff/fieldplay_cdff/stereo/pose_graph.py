@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.rigid import transform_of_step
-from fieldplay_cdff.steps.values import Array
+from fieldplay.geometry.transforms import Array, inverse_from_transform, transform_from_vectors, vector_from_rotation
 
 Own = TypeVar("Own", bound="Costly")
 SOLVED = 1e-10  # by which share a sum of squares still falls at the end
@@ -109,16 +107,6 @@ def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
     return symmetric
 
 
-def transport_covariance(covariance: Array, step: Array) -> Array:
-    """The covariance (6, 6) of a pose as that of the pose a step (4, 4) further, each in its own frame."""
-    turn, shift = step[:3, :3], step[:3, 3]
-    change = np.zeros((6, 6))
-    change[:3, :3] = change[3:, 3:] = turn.T
-    change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a turn before the step
-    result: Array = change @ covariance @ change.T
-    return result
-
-
 def changes_of_edges(measured: Array, difference: Array, error: Array, turns: Array) -> tuple[Array, Array]:
     """How the errors of edges change with shift and turn of the first and of the second pose, each (m, 6, 6)."""
     first, second = np.zeros((2, len(turns), 6, 6))
@@ -185,4 +173,4 @@ class _Graph:
         if len(self.poses) > 1:
             damped = whole + damping * sparse.diags(whole.diagonal())
             steps[1:] = -splu(damped.tocsc()).solve(pull).reshape(-1, 6)
-        return _Graph(self.poses @ transform_of_step(steps[:, 3:], steps[:, :3]), self.edges, self.huber)
+        return _Graph(self.poses @ transform_from_vectors(steps[:, 3:], steps[:, :3]), self.edges, self.huber)

@@ -8,18 +8,18 @@ from fieldplay.geometry.transforms import (
     quaternion_from_rotation,
     rotation_from_vector,
     transform_from_rotation,
+    transform_from_vectors,
     vector_from_rotation,
 )
-from fieldplay_cdff.steps.pose_graph import (
+from fieldplay_cdff.steps.values import Array
+from fieldplay_cdff.stereo.pose_graph import (
     GraphEdges,
     changes_of_edges,
     covariance_of_pose,
     deviations_of_edges,
     poses_of_graph,
-    transport_covariance,
 )
-from fieldplay_cdff.steps.rigid import transform_of_step
-from fieldplay_cdff.steps.values import Array
+from fieldplay_cdff.stereo.stereo_odometry import transport_covariance
 
 DEVIATIONS = np.array([0.004, 0.004, 0.004, 0.002, 0.002, 0.002])
 
@@ -38,7 +38,7 @@ def edges_of(
 def lap(count: int, seed: int = 1) -> tuple[Array, GraphEdges]:
     """Poses on a circle of 10 m, and edges with noise from each to the next; the last one closes it, nearly exactly."""
     random = np.random.default_rng(seed)
-    step = transform_of_step(np.array([0, 0, 2 * np.pi / count]), np.array([20 * np.sin(np.pi / count), 0, 0]))
+    step = transform_from_vectors(np.array([0, 0, 2 * np.pi / count]), np.array([20 * np.sin(np.pi / count), 0, 0]))
     true = [np.eye(4)]
     for _ in range(count - 1):
         true.append(true[-1] @ step)
@@ -46,7 +46,7 @@ def lap(count: int, seed: int = 1) -> tuple[Array, GraphEdges]:
     noise[-1] /= 100
     nodes = np.column_stack([np.arange(count), (np.arange(count) + 1) % count])
     differences = inverse_from_transform(np.array(true)[nodes[:, 0]]) @ np.array(true)[nodes[:, 1]]
-    measured = differences @ transform_of_step(noise[:, 3:], noise[:, :3])
+    measured = differences @ transform_from_vectors(noise[:, 3:], noise[:, :3])
     edges = edges_of(nodes, measured, DEVIATIONS, [count - 1])
     return np.array(true), edges
 
@@ -86,11 +86,11 @@ def test_closed_loop_is_optimised_to_its_measurements() -> None:
 def test_jacobians_match_finite_differences() -> None:
     random = np.random.default_rng(4)
     steps = random.normal(0, 0.7, (6, 6))
-    poses = transform_of_step(steps[:, 3:], steps[:, :3])
+    poses = transform_from_vectors(steps[:, 3:], steps[:, :3])
     nodes = np.array([[0, 1], [3, 2], [4, 5], [1, 1 + 3]])
     off = random.normal(0, [[0.3], [1e-6], [0.01], [0.9]], (4, 6))
     differences = inverse_from_transform(poses[nodes[:, 0]]) @ poses[nodes[:, 1]]
-    edges = edges_of(nodes, differences @ inverse_from_transform(transform_of_step(off[:, 3:], off[:, :3])))
+    edges = edges_of(nodes, differences @ inverse_from_transform(transform_from_vectors(off[:, 3:], off[:, :3])))
     error = inverse_from_transform(edges.measured) @ differences
     jacobians = changes_of_edges(edges.measured, differences, error, vector_from_rotation(error[:, :3, :3]))
     for index in (0, 1):
@@ -100,7 +100,7 @@ def test_jacobians_match_finite_differences() -> None:
                 step = np.zeros(6)
                 step[number] = sign * 1e-6
                 moved = poses[nodes].copy()
-                moved[:, index] = moved[:, index] @ transform_of_step(step[3:], step[:3])
+                moved[:, index] = moved[:, index] @ transform_from_vectors(step[3:], step[:3])
                 pairs = np.arange(8).reshape(4, 2)
                 sides.append(residuals(moved.reshape(-1, 4, 4), edges_of(pairs, edges.measured)))
             np.testing.assert_allclose(jacobians[index][:, :, number], (sides[0] - sides[1]) / 2e-6, atol=2e-8)
@@ -113,13 +113,13 @@ def test_closed_lap_is_corrected_with_least_squares_error_spread() -> None:
     off = [np.linalg.norm(poses[:, :3, 3] - true[:, :3, 3], axis=1) for poses in (started, optimised)]
     assert off[0].max() > 0.5 and off[1].max() < 0.5 * off[0].max()
     assert deviations_of_edges(optimised, edges).max() < 6
-    again = poses_of_graph(optimised @ transform_of_step(np.array([1e-3, 0, 2e-3]), np.zeros(3)), edges, huber=3.0)
+    again = poses_of_graph(optimised @ transform_from_vectors(np.array([1e-3, 0, 2e-3]), np.zeros(3)), edges, huber=3.0)
     np.testing.assert_allclose(inverse_from_transform(again[0]) @ again, optimised, atol=1e-6)  # the first one stays
 
 
 def test_wrong_doubted_edge_has_little_weight() -> None:
     true, edges = lap(60)
-    wrong = transform_of_step(np.array([0, 0, 0.4]), np.array([2.0, 1.0, 0.0]))
+    wrong = transform_from_vectors(np.array([0, 0, 0.4]), np.array([2.0, 1.0, 0.0]))
     nodes, measured = np.vstack([edges.nodes, [[10, 40]]]), np.concatenate([edges.measured, wrong[None]])
     more = edges_of(nodes, measured, DEVIATIONS, [59, 60])
     plain, robust = (poses_of_graph(chain(edges, 60), more, huber=huber) for huber in (np.inf, 1.0))
