@@ -26,7 +26,7 @@ def folder(write_ameds: Callable[[Path], Any], tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(params=["etna", "bag"])
-def data(folder: Path, request: pytest.FixtureRequest) -> Iterator[fieldplay.FieldData]:
+def data(folder: Path, request: pytest.FixtureRequest) -> Iterator[fieldplay.Recording]:
     with fieldplay.open(folder / request.param) as result:
         yield result
 
@@ -44,7 +44,7 @@ def test_all_that_is_public_is_there() -> None:
         fieldplay.__getattr__("closed")
 
 
-def test_topics_give_types_frames_and_times(data: fieldplay.FieldData) -> None:
+def test_topics_give_types_frames_and_times(data: fieldplay.Recording) -> None:
     topic = data.topics["/ameds/imu/data"]
     assert (topic.type, topic.frame) == ("sensor_msgs/msg/Imu", "imu_link")
     assert topic.count == len(data.records("imu/data")["stamp_ns"]) > 0
@@ -68,7 +68,7 @@ def test_archive_and_its_bag_give_same_messages(folder: Path) -> None:
         assert stamps == sorted(stamps)
 
 
-def test_part_of_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
+def test_part_of_time_is_that_part_alone(data: fieldplay.Recording) -> None:
     whole = data.records("imu/data")
     start = min(topic.first_ns for topic in data.topics.values() if topic.first_ns is not None)
     part = data.records("imu/data", start=0.25, duration=0.5)
@@ -80,7 +80,7 @@ def test_part_of_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
     assert messages == part["leaves_ns"].tolist()
 
 
-def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
+def test_static_frames_are_transforms(data: fieldplay.Recording) -> None:
     edges = {edge.child: edge for edge in data.tf_static}
     assert len(edges) == len(data.tf_static) > 3
     for edge in edges.values():
@@ -88,7 +88,7 @@ def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
         assert edge.parent_t_child[3].tolist() == [0, 0, 0, 1]
 
 
-def test_images_and_clouds_come_in_order_of_time(data: fieldplay.FieldData) -> None:
+def test_images_and_clouds_come_in_order_of_time(data: fieldplay.Recording) -> None:
     images = list(data.images("main_cam/image_raw", duration=0.3))
     assert len(images) > 1 and [stamp for stamp, _ in images] == sorted(stamp for stamp, _ in images)
     assert all(image.shape == (1080, 1920, 3) and image.dtype == np.uint8 for _, image in images)
@@ -106,14 +106,14 @@ def test_images_of_archive_are_those_of_its_bag(folder: Path) -> None:
             np.testing.assert_array_equal(image, other)
 
 
-def test_what_is_not_there_is_reported_with_what_is(data: fieldplay.FieldData) -> None:
+def test_what_is_not_there_is_reported_with_what_is(data: fieldplay.Recording) -> None:
     with pytest.raises(fieldplay.UsageError, match=r"there is no topic 'moon'; there are /ameds/"):
         data.records("moon")
     with pytest.raises(fieldplay.UsageError, match=r"'camera_info' may be /ameds/\w+/camera_info or /ameds/"):
         data.records("camera_info")
 
 
-def test_whole_archive_and_whole_bag_have_their_defects(data: fieldplay.FieldData) -> None:
+def test_whole_archive_and_whole_bag_have_their_defects(data: fieldplay.Recording) -> None:
     assert list(data.check()) == list(data.defects)
 
 

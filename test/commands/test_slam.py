@@ -37,7 +37,7 @@ from fieldplay.benchmark.slam.slam_sensors import (
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
 from fieldplay.core.resources import own_version
-from fieldplay.recording.archive_data import open_archive_data
+from fieldplay.recording import open_as_archive
 from fieldplay.trajectories.trajectory import Trajectory, tum_lines
 from fieldplay_testing.reference_messages import (
     START_NS,
@@ -425,7 +425,7 @@ def rosario(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
     """The files and commands of a method as an archive fills them."""
     method = load_method(name)
-    with open_archive_data(root, None, parameters) as data:
+    with open_as_archive([root], None, parameters) as data:
         spec = data.archive.spec
         by_name = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
         known = Known(requested={}, described=by_name, dataset=spec.name, noise=data.archive.imu_noise)

@@ -16,18 +16,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fieldplay.core.errors import Defect, UsageError, UserError
     from fieldplay.geometry.extrinsics import Edge
-    from fieldplay.recording.field_data import FieldData, Message, TopicInfo
+    from fieldplay.recording.recording import Message, Recording, TopicInfo
+
+    FieldData = Recording
     from fieldplay.topics.selection import Selection
 
-__all__ = ["Defect", "Edge", "FieldData", "Message", "Selection", "TopicInfo", "UsageError", "UserError", "open"]
+__all__ = [
+    "Defect", "Edge", "FieldData", "Message", "Recording", "Selection", "TopicInfo", "UsageError", "UserError", "open",
+]  # fmt: skip
 
 _PLACES = {
     "Defect": "fieldplay.core.errors",
     "Edge": "fieldplay.geometry.extrinsics",
-    "FieldData": "fieldplay.recording.field_data",
-    "Message": "fieldplay.recording.field_data",
+    "FieldData": "fieldplay.recording.recording",  # the name that `Recording` had
+    "Message": "fieldplay.recording.recording",
+    "Recording": "fieldplay.recording.recording",
     "Selection": "fieldplay.topics.selection",
-    "TopicInfo": "fieldplay.recording.field_data",
+    "TopicInfo": "fieldplay.recording.recording",
     "UsageError": "fieldplay.core.errors",
     "UserError": "fieldplay.core.errors",
 }
@@ -39,15 +44,15 @@ def open(
     parameters: Mapping[str, Any] | None = None,
     *,
     derived: bool = False,
-) -> "FieldData":
+) -> "Recording":
     """Open an archive of any dataset that fieldplay knows, or any bag; a context manager.
 
     `dataset` names the dataset where the files do not tell, `parameters` are its own (docs/datasets/). With `derived`
     an archive also has what the nodes would compute. UserError says what cannot be opened, and why.
     """
-    from fieldplay.recording import open_data
+    from fieldplay.recording import open_recording
 
-    return open_data(Path(path), dataset, parameters, derived=derived)
+    return open_recording(Path(path), dataset, parameters, derived=derived)
 
 
 def __getattr__(name: str) -> Any:

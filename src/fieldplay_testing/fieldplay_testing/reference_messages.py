@@ -14,8 +14,8 @@ from fieldplay.messages.message_batches import (
     batch_of_messages,
     parts_of_lengths,
 )
-from fieldplay.recording.bag_data import BatchDecoder
-from fieldplay.recording.record_source import RecordBatch
+from fieldplay.recording.bag_recording import BatchDecoder
+from fieldplay.recording.record_batches import RecordBatch
 from fieldplay.streams.message_block import MessageBlock
 from fieldplay.streams.topic_stream import TopicStream
 

@@ -230,6 +230,7 @@ class Ros2Bag(Bag):
     def batches(self, progress: Progress) -> Iterator[Batch]:
         """All messages that can be read, in the order of the files, by topic in batches."""
         waiting: dict[tuple[Topic, bool], _Waiting] = {}
+        self.readable = 0
         for message in self._fix_zero_times(self._messages(progress)):
             self.readable += 1
             queue = waiting.setdefault((message.topic, message.is_cdr), _Waiting())

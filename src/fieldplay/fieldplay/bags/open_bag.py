@@ -124,6 +124,13 @@ class JoinedBag(Bag):
         super().__init__(" and ".join(bag.name for bag in bags), bags[0].report)
         self._bags = bags
         self._blocks: list[tuple[int, int]] = []  # the bag of each block and its number there
+        self.information: Mapping[str, Any] = {}
+        self.storages = list(dict.fromkeys(storage for bag in bags for storage in bag.storages))
+
+    @property
+    def early(self) -> int:
+        """Messages that were logged before the recorder had a clock."""
+        return sum(bag.early for bag in self._bags)
 
     @property
     def title(self) -> str:  # type: ignore[override]

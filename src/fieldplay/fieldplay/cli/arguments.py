@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,8 @@ from fieldplay.core.yaml_safe import value_of_yaml
 
 if TYPE_CHECKING:
     from fieldplay.cli.parser import CommandParser
-    from fieldplay.recording.archive_data import ArchiveData
-    from fieldplay.recording.field_data import FieldData
-    from fieldplay.recording.record_source import RecordSource
+    from fieldplay.recording.archive_recording import ArchiveRecording
+    from fieldplay.recording.recording import Recording
     from fieldplay.topics.selection import Selection
 
 MAX_JOBS = 64
@@ -124,46 +123,29 @@ def add_window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
 
 
-def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
-    """Open the requested archive with a progress bar."""
-    from fieldplay.io.parser_processes import start_parsers
-    from fieldplay.recording.archive_data import open_archive_data, open_bags_data
+def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveRecording":
+    """Open the requested archive, or bags as one, with a progress bar."""
+    from fieldplay.recording import open_as_archive
 
-    with progress_bar("opening", "MB") as bar, track_opening(bar), start_parsers(getattr(chosen, "jobs", 1)):
-        if len(bags := getattr(chosen, "archives", ())) > 1:
-            return open_bags_data(bags, parameters_of(chosen))
-        return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), allow_empty=allow_empty)
+    paths = getattr(chosen, "archives", ()) or [chosen.archive]
+    with _opening(chosen):
+        return open_as_archive(paths, chosen.dataset, parameters_of(chosen), allow_empty=allow_empty)
 
 
-@contextmanager
-def open_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
-    """Open the requested archive or bag as a source of records."""
-    with open_recording(chosen) as data, source_of(data, chosen.archive) as source:
-        yield source
-
-
-def open_recording(chosen: argparse.Namespace) -> "FieldData":
-    """Open the requested archive or bag."""
+def open_recording(chosen: argparse.Namespace, *, derived: bool = False) -> "Recording":
+    """Open the requested archive, or a bag as it is stored, with a progress bar."""
     import fieldplay
-    from fieldplay.io.parser_processes import start_parsers
 
-    with progress_bar("opening", "MB") as bar, track_opening(bar), start_parsers(getattr(chosen, "jobs", 1)):
-        return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
+    with _opening(chosen):
+        return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen), derived=derived)
 
 
 @contextmanager
-def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
-    """What is open already, as a source of records."""
-    from fieldplay.bags.bag_topics import AS_USUAL
-    from fieldplay.recording.archive_data import ArchiveData, ArchiveSource
-    from fieldplay.recording.bag_data import BagData, BagSource
+def _opening(chosen: argparse.Namespace) -> Iterator[None]:
+    from fieldplay.io.parser_processes import start_parsers
 
-    if isinstance(data, ArchiveData):
-        yield ArchiveSource(data.archive)
-        return
-    reading = data.reading if isinstance(data, BagData) else AS_USUAL
-    with closing(BagSource(path, reading)) as source:
-        yield source
+    with progress_bar("opening", "MB") as bar, track_opening(bar), start_parsers(getattr(chosen, "jobs", 1)):
+        yield
 
 
 def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:

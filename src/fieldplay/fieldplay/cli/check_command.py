@@ -11,7 +11,7 @@ from fieldplay.cli.summaries import is_for_bags
 from fieldplay.cli.terminal import print_line, print_message, progress_bar
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import Archive
-from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.bag_recording import BagRecording
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
 
@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _check_bag(chosen: argparse.Namespace) -> int:
     """Every defect of a bag of ROS 2."""
-    with BagData(chosen.archive, parameters_of(chosen)) as bag:
+    with BagRecording(chosen.archive, parameters_of(chosen)) as bag:
         with progress_bar("checking", "messages") as bar:
             defects = list(dict.fromkeys(bag.check(progress=bar)))
         playable, dataset = bool(bag.topics), bag.spec.name if bag.spec else None

@@ -20,18 +20,14 @@ from fieldplay.cli.arguments import (
     count,
     number,
     open_recording,
-    parameters_of,
     require_output,
     require_output_file,
-    source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import (
-    BAG,
     datasets_deriving,
-    open_dataset,
     spec_of_dataset,
     truth_max_std_of,
 )
@@ -55,10 +51,8 @@ from fieldplay.evaluation.trajectory_pair import (
 )
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.archive_data import ArchiveSource
-from fieldplay.recording.bag_data import BagData
-from fieldplay.recording.field_data import FieldData
-from fieldplay.recording.record_source import RecordSource
+from fieldplay.recording.archive_recording import ArchiveRecording
+from fieldplay.recording.recording import Recording
 from fieldplay.report.html.html_page import SUFFIX, is_report
 from fieldplay.trajectories.alignment import FIRST, KINDS
 from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
@@ -294,31 +288,21 @@ def _folders(chosen: argparse.Namespace) -> list[Path]:
 
 
 @contextmanager
-def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
+def _source(chosen: argparse.Namespace) -> Iterator[tuple[Recording, list[str]]]:
     """What is to be read, and the names in it, that of the truth last."""
-    with open_recording(chosen) as data, _source_with_computed(data, chosen) as source:
-        chosen.spec = data.spec
+    with open_recording(chosen, derived=True) as source:
+        chosen.spec = source.spec
         if chosen.truth is None:
-            names = odometries_and_truth(source.topics, data.spec)
+            names = odometries_and_truth(source.typed_topics, source.spec)
             if not names:
                 what = "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH"
                 raise UsageError(f"{chosen.archive}: {what}")
             *chosen.estimate, chosen.truth = names
             yield source, names
             return
-        hint = partial(_why_missing, source.topics) if isinstance(data, BagData) else _no_hint
-        yield source, [chosen_topic(word, source.topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
-
-
-@contextmanager
-def _source_with_computed(data: FieldData, chosen: argparse.Namespace) -> Iterator[RecordSource]:
-    """What is open as a source; of a bag of ours with what is computed of it, as of its archive."""
-    if not isinstance(data, BagData) or data.origin is None:
-        with source_of(data, chosen.archive) as source:
-            yield source
-        return
-    with open_dataset(chosen.archive, BAG.name, parameters_of(chosen)) as archive:
-        yield ArchiveSource(archive)
+        is_bag = not isinstance(source, ArchiveRecording) or source.archive.bag is not None
+        hint = partial(_why_missing, source.typed_topics) if is_bag else _no_hint
+        yield source, [chosen_topic(word, source.typed_topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
 
 
 def _why_missing(topics: Sequence[Topic], word: str) -> str:
@@ -332,7 +316,7 @@ def _no_hint(word: str) -> str:
     return ""
 
 
-def _issue_lines(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
+def _issue_lines(source: Recording, names: Sequence[str]) -> Iterator[str]:
     """Summarise the issues of the messages that were read."""
     for issues in source.issues.listed.values():
         for issue in issues[:1]:

@@ -10,7 +10,7 @@ from fieldplay.cli.arguments import add_archive, add_json, open_archive, paramet
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.timestamps import utc_text
 from fieldplay.datasets.archive import ParameterUpload
-from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check_settings
 
@@ -37,7 +37,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.parameters:
         return _show_parameters(chosen)
     if len(chosen.archives) > 1 or summaries.is_for_bags(chosen):
-        with BagData(chosen.archive, parameters_of(chosen), more=chosen.archives[1:]) as bag:
+        with BagRecording(chosen.archive, parameters_of(chosen), more=chosen.archives[1:]) as bag:
             rows = summaries.summaries_of_bag(bag)
             text = (
                 [json.dumps(summaries.info_json(bag, rows), indent=2)]

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, add_jobs, open_source
+from fieldplay.cli.arguments import add_archive, add_jobs, open_recording
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import size_text
@@ -21,11 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
     require_output(chosen.archive, chosen.out)
-    with open_source(chosen) as source:
+    with open_recording(chosen) as recording:
+        source = recording.with_derived()
         with progress_bar("reading", "messages") as bar:
             page = page_of(source, bar)
         size = write_page(chosen.out, page)
         problems = source.issues.total
     text = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
-    print_line(f"{chosen.out}: {pluralize(len(source.topics), 'topic')}, {text}, {size_text(size)}")
+    print_line(f"{chosen.out}: {pluralize(len(source.typed_topics), 'topic')}, {text}, {size_text(size)}")
     return 0

@@ -42,7 +42,6 @@ from fieldplay.cli.arguments import (
     open_recording,
     require_output,
     seconds,
-    source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.errors import UsageError
@@ -56,10 +55,10 @@ from fieldplay.evaluation.trajectory_pair import (
     load_trajectories,
     truth_of_names,
 )
-from fieldplay.recording.archive_data import ArchiveData
-from fieldplay.recording.bag_data import BagData
-from fieldplay.recording.field_data import FieldData
-from fieldplay.recording.record_source import topics_by_input
+from fieldplay.recording.archive_recording import ArchiveRecording
+from fieldplay.recording.bag_recording import BagRecording
+from fieldplay.recording.input_topics import topics_by_input
+from fieldplay.recording.recording import Recording
 from fieldplay.trajectories.evaluation import EvaluationSettings
 
 AUTO = "auto"
@@ -130,16 +129,16 @@ def run(chosen: argparse.Namespace) -> int:
     return int(any(outcome.status != DONE for outcome in outcomes))
 
 
-def _imu_noise(data: FieldData) -> ImuNoise | None:
+def _imu_noise(data: Recording) -> ImuNoise | None:
     """The noise of the IMU, of an archive or of a bag that was made of one."""
-    if isinstance(data, ArchiveData):
+    if isinstance(data, ArchiveRecording):
         return data.archive.imu_noise
-    origin = data.origin if isinstance(data, BagData) else None
+    origin = data.origin if isinstance(data, BagRecording) else None
     return None if origin is None else imu_noise_of(origin.spec, origin.parameters)
 
 
 def _fitting(
-    chosen: argparse.Namespace, methods: Sequence[Method], data: FieldData, spec: DatasetSpec | None
+    chosen: argparse.Namespace, methods: Sequence[Method], data: Recording, spec: DatasetSpec | None
 ) -> tuple[list[RunConfig], dict[str, Outcome]]:
     """The methods that fit the archive, and what is to be said of the others."""
     requested = topics_by_input(chosen.input, {name for method in methods for name in method.needs})
@@ -159,7 +158,7 @@ def _fitting(
 
 
 def _run(
-    chosen: argparse.Namespace, fittings: Sequence[RunConfig], data: FieldData, spec: DatasetSpec | None
+    chosen: argparse.Namespace, fittings: Sequence[RunConfig], data: Recording, spec: DatasetSpec | None
 ) -> Mapping[str, Outcome]:
     truth = _truth(chosen, data, spec)
     part = _part(chosen, truth, spec)
@@ -173,15 +172,16 @@ def _run(
     return outcomes
 
 
-def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None) -> TrajectoryPair:
+def _truth(chosen: argparse.Namespace, data: Recording, spec: DatasetSpec | None) -> TrajectoryPair:
     """What is judged by, with the tree of frames; it stands for the estimate, too, until there is one."""
-    with source_of(data, chosen.archive) as source, progress_bar("reading the truth", "messages") as bar:
-        names = [topic.name for topic in source.topics]
+    source = data.with_derived()
+    with progress_bar("reading the truth", "messages") as bar:
+        names = [topic.name for topic in source.typed_topics]
         own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec and spec.truth else []
         word = chosen.truth or (own[0] if own else truth_of_names(names))
         if word is None:
             raise UsageError(f"{chosen.archive}: expected a truth to judge by, found none; --truth TOPIC or FILE tells")
-        name = chosen_topic(word, source.topics)
+        name = chosen_topic(word, source.typed_topics)
         (pair,) = load_trajectories(source, [name], name, files=PoseFiles(report=note), progress=bar, moving=True)
     frame = pair.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")
     return replace(pair, truth=replace(pair.truth, child=frame))

@@ -14,7 +14,7 @@ from fieldplay.core.progress import Progress, no_progress, track_opening
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import is_plain_bag
-from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import INFO, MOVING, archive_topic_streams
 from fieldplay.topics.selection import Selection
@@ -170,7 +170,7 @@ def is_for_bags(chosen: argparse.Namespace) -> bool:
     return chosen.dataset is None and is_plain_bag(chosen.archive)
 
 
-def summaries_of_bag(data: BagData) -> list[StreamSummary]:
+def summaries_of_bag(data: BagRecording) -> list[StreamSummary]:
     """All topics that have messages, in the order of the bag."""
     with progress_bar("opening", "MB") as bar, track_opening(bar):
         stamp_ns = np.concatenate([np.zeros(0, np.int64), *(data.stamps(name) for name in data.topics)])
@@ -183,7 +183,7 @@ def _recording_length_ns(steps: NDArray[np.int64]) -> int:
     return int(steps[steps <= PAUSE_NS].sum())
 
 
-def _bag_summary(data: BagData, name: str, length_ns: int) -> StreamSummary:
+def _bag_summary(data: BagRecording, name: str, length_ns: int) -> StreamSummary:
     topic, stamp_ns = data.topics[name], data.stamps(name)
     steps = np.diff(np.sort(stamp_ns)).astype(np.int64)
     longest_ns = round(data.spec.skip_gaps_s * NS_PER_S) if data.spec else 0
@@ -221,14 +221,14 @@ def _rate_hz(steps: NDArray[np.int64], length_ns: int, longest_ns: int) -> float
     return round((len(steps) + 1) * NS_PER_S / length_ns if is_short else count * NS_PER_S / own_ns, 3)
 
 
-def info_json(data: BagData, streams: list[StreamSummary]) -> dict[str, Any]:
+def info_json(data: BagRecording, streams: list[StreamSummary]) -> dict[str, Any]:
     """As of an archive, of no dataset."""
     notes = [*data.notes, *(str(defect) for defect in data.defects)]
     dataset = data.spec.name if data.spec else None
     return {"dataset": dataset, "archive": str(data.path), "streams": [asdict(one) for one in streams], "notes": notes}
 
 
-def info_lines(data: BagData, streams: list[StreamSummary]) -> Iterator[str]:
+def info_lines(data: BagRecording, streams: list[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{data.path}: {data.title}"
     for name, text in data.origin.recording.items() if data.origin else ():

@@ -159,6 +159,7 @@ class Archive(AbstractContextManager["Archive"]):
     bag: Bag | None = None  # that it is, where it is of no dataset
     uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
     origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours
+    topic_streams: list[tuple[Any, Any]] = field(default_factory=list)  # what was made of it for some selections
     recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
     def note_missing(self, file: str, message: str, *, stream: str | None = None) -> None:

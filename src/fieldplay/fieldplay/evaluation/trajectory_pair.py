@@ -16,7 +16,8 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
 from fieldplay.messages.codec import PATH, FramedRecord
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.record_source import TF, FrameReader, RecordBatch, RecordSource
+from fieldplay.recording.record_batches import TF, FrameReader, RecordBatch
+from fieldplay.recording.recording import Recording
 from fieldplay.trajectories.alignment import NONE
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
@@ -169,7 +170,7 @@ def required_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
 
 
 def load_trajectories(
-    source: RecordSource,
+    source: Recording,
     estimates: Sequence[str],
     truth: str,
     *,

@@ -10,7 +10,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.messages.records import Record
-from fieldplay.recording.archive_data import batches_of_feeds
+from fieldplay.recording.archive_recording import batches_of_feeds
 from fieldplay.streams.topic_batches import Window
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of

@@ -12,7 +12,7 @@ from fieldplay.evaluation.trajectory_pair import chosen_topic, load_trajectories
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay.messages.records import Clouds
-from fieldplay.recording.archive_data import ArchiveSource
+from fieldplay.recording.archive_recording import ArchiveRecording
 from fieldplay.topics.archive_topics import full_topic
 from fieldplay.topics.selection import Selection
 from fieldplay.trajectories.trajectory import poses_between
@@ -109,12 +109,12 @@ def _pose_rows(
     """Rows (m, 12) of where the scanner was, from the first on, and at which scans (n,); or none, and why."""
     archive, frame = feeds.archive, feeds.feeds[topic][0].frame or _frame_of_messages(feeds, topic)
     none: NDArray[np.bool_] = np.zeros(len(stamp_ns), bool)
-    source = ArchiveSource(archive, Selection(joints_tf=archive.bag is None))
+    source = ArchiveRecording(archive, Selection(joints_tf=archive.bag is None))
     ids = [stream for stream in archive.spec.streams if stream.id == archive.spec.truth]
     truth = word or next((full_topic(archive, Selection(), stream.topic) for stream in ids), "")
     if not truth:
         return None, none, "no true poses: the dataset names none, --poses TOPIC does"
-    name = chosen_topic(truth, source.topics)
+    name = chosen_topic(truth, source.typed_topics)
     with feeds.watch(f"reading {name}") as progress:
         (pair,) = load_trajectories(source, [name], name, progress=progress)
     truth_trajectory, frames = pair.truth, pair.frames

@@ -38,7 +38,7 @@ from fieldplay.export.table_file import (
 )
 from fieldplay.messages.cdr_layout import NUMBERS, Layout, MessageKind
 from fieldplay.messages.message_columns import Decoder
-from fieldplay.recording.record_source import TF
+from fieldplay.recording.record_batches import TF
 from fieldplay.streams.message_block import MergedBlock
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.streams.topic_stream import TopicStream

@@ -15,8 +15,8 @@ from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay.messages import records
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.recording.archive_data import batches_of_feeds
-from fieldplay.recording.record_source import TF, FrameReader
+from fieldplay.recording.archive_recording import batches_of_feeds
+from fieldplay.recording.record_batches import TF, FrameReader
 from fieldplay.topics.archive_topics import archive_topic_streams, window_of
 from fieldplay.topics.selection import Selection
 

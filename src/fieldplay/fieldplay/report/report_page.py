@@ -12,7 +12,8 @@ from fieldplay.core.number_text import (
 )
 from fieldplay.core.progress import Progress
 from fieldplay.core.timestamps import utc_text
-from fieldplay.recording.record_source import Issue, RecordSource
+from fieldplay.recording.record_batches import Issue
+from fieldplay.recording.recording import Recording
 from fieldplay.report.html.html_page import (
     Html,
     Section,
@@ -39,22 +40,22 @@ VIEWS = (
 )  # fmt: skip
 
 
-def read_recording(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
+def read_recording(source: Recording, progress: Progress) -> tuple[Overview, list[Panel]]:
     """Read a source once; return its overview and the panels with its messages."""
-    overview = Overview(subject=source.subject, issues=source.issues)
+    overview = Overview(subject=source.info, issues=source.issues)
     frames = overview.frames
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
     views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
     by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}
-    for topic in source.topics:
+    for topic in source.typed_topics:
         overview.streams[topic] = StreamTimes()
     for batch in source.batches(progress):
         overview.streams.setdefault(batch.topic, StreamTimes()).add(batch.stamp_ns)
         for panel in by_type.get(batch.topic.msgtype, ()) if batch.is_readable else ():
             panel.add(batch)
-    for topic in source.topics:
+    for topic in source.typed_topics:
         overview.streams.setdefault(topic, StreamTimes())
     for times in overview.streams.values():
         times.flush_pending()
@@ -71,7 +72,7 @@ def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
     return [*views, *stream_sections(overview), *details, *issue_sections(overview)]
 
 
-def page_of(source: RecordSource, progress: Progress) -> Html:
+def page_of(source: Recording, progress: Progress) -> Html:
     """The page about a source."""
     with np.errstate(over="ignore", invalid="ignore"):  # damaged messages may hold any number
         overview, panels = read_recording(source, progress)

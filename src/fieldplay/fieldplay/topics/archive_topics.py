@@ -43,6 +43,7 @@ from fieldplay.topics.static_tf import (
 
 STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
 FAST_HZ = 50.0
+MAX_SELECTIONS = 4  # whose topic streams an archive keeps
 DEPTH, FAST_DEPTH = 10, 200
 
 
@@ -55,7 +56,20 @@ def window_of(archive: Archive, selection: Selection) -> Window:
 
 
 def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicStream]:
-    """What the archive's streams become, and the static tree, in the order that holds at equal times."""
+    """What the archive's streams become, and the static tree, in the order that holds at equal times.
+
+    For a selection they are made once, however many parts of a command ask for them.
+    """
+    for (spec, streams, known), feeds in archive.topic_streams:
+        if spec is archive.spec and streams == tuple(archive.streams) and known == selection:
+            return list(feeds)
+    feeds = _make_topic_streams(archive, selection)
+    archive.topic_streams.append(((archive.spec, tuple(archive.streams), selection), feeds))
+    del archive.topic_streams[:-MAX_SELECTIONS]
+    return list(feeds)
+
+
+def _make_topic_streams(archive: Archive, selection: Selection) -> list[TopicStream]:
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     if archive.bag is not None:

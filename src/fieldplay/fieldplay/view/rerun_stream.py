@@ -20,7 +20,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
 from fieldplay.projection.points import points_from_scan
-from fieldplay.recording.record_source import LARGEST, MIN_QUATERNION, STATIC, RecordBatch
+from fieldplay.recording.record_batches import LARGEST, MIN_QUATERNION, STATIC, RecordBatch
 from fieldplay.report.panels.signal_panel import (
     QUANTITIES,
     TWIST,

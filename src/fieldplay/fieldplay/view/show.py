@@ -15,7 +15,7 @@ from fieldplay.datasets.registry import robot_file, spec_of_dataset
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic, parts_of_lengths
 from fieldplay.messages.record_decoder import RecordDecoder
-from fieldplay.recording.archive_data import ArchiveSource
+from fieldplay.recording.archive_recording import ArchiveRecording
 from fieldplay.streams.message_block import RawMessage
 from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, send_robot, view_of
@@ -142,8 +142,8 @@ class ArchiveShow:
         every: int = 1,
     ) -> None:
         self._archive, self._prefix, self._stream, self._report = archive, selection.frame_prefix, stream, report
-        self._source = ArchiveSource(archive, selection)
-        topics = self._source.topics
+        self._source = ArchiveRecording(archive, selection)
+        topics = self._source.typed_topics
         dataset = "" if archive.bag is not None else archive.spec.name
         namespace = selection.namespace if selection.namespace is not None else archive.spec.namespace
         spec, namespace = view_of(topics, dataset, namespace if dataset else "")
@@ -155,7 +155,7 @@ class ArchiveShow:
 
     def send(self, progress: Progress) -> None:
         """All of it, in the order of time."""
-        left = not_shown(self._source.topics)
+        left = not_shown(self._source.typed_topics)
         if left:
             self._report(left)
         recording = self._recording

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.recording.record_source import RecordingInfo
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.panels.arm_panel import ArmPanel
 from fieldplay.report.panels.overview_panel import Overview
 from fieldplay.report.panels.tf_panel import TransformPanel

@@ -14,7 +14,7 @@ from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.bag_data import BagSource
+from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.report.panels.overview_panel import Overview
 from fieldplay.report.report_page import page_of, read_recording
 from fieldplay.streams.message_block import MessageBlock, messages_of_channel
@@ -51,7 +51,7 @@ def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
 
 
 def read(path: Path) -> Overview:
-    overview, _ = read_recording(BagSource(path), lambda fraction, count: None)
+    overview, _ = read_recording(BagRecording(path), lambda fraction, count: None)
     return overview
 
 
@@ -100,7 +100,7 @@ def test_converted_bags_are_read(compression: Any, tmp_path: Path) -> None:
 def test_empty_bag_and_bag_of_one_message_give_pages(tmp_path: Path) -> None:
     for name, messages, expected in (("none", [], "it holds no message at all"), ("one", some_messages(1), "/pose")):
         bag = write_bag(tmp_path / name, messages, silent="std_msgs/msg/String")
-        page = page_of(BagSource(bag), lambda fraction, count: None)
+        page = page_of(BagRecording(bag), lambda fraction, count: None)
         assert expected in page.replace("<wbr>", "")
         assert page.endswith("</html>\n")
 
@@ -125,7 +125,7 @@ def test_messages_that_do_not_match_their_type_are_reported(tmp_path: Path) -> N
         connection = writer.add_connection("/pose", POSE, typestore=STORE)
         for k, data in enumerate([serialize(stamped_message(POSE, START_NS, "map")), b"\0\1\0\0rubbish", b""]):
             writer.write(connection, START_NS + k, data)
-    source = BagSource(tmp_path / "bag")
+    source = BagRecording(tmp_path / "bag")
     page = page_of(source, lambda fraction, count: None)
     assert source.issues.counts["unreadable_message"] == 2
     assert f"2 messages cannot be read as {POSE}" in page
@@ -179,7 +179,7 @@ def test_bag_without_storage_is_an_error(tmp_path: Path) -> None:
     (storage,) = bag.glob("*.mcap")
     storage.unlink()
     with pytest.raises(BagError, match="no storage file"):
-        BagSource(bag)
+        BagRecording(bag)
 
 
 def test_damaged_mcap_chunk_loses_only_its_messages(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_split_files_are_read_in_order(tmp_path: Path) -> None:
 def test_names_that_look_like_markup_are_escaped(tmp_path: Path) -> None:
     topic = "/<script>alert(1)</script>\"'&"
     bag = write_bag(tmp_path / "<img src=x>", [(topic, START_NS, make(FLOAT, data=1.0))])
-    page = page_of(BagSource(bag), lambda fraction, count: None)
+    page = page_of(BagRecording(bag), lambda fraction, count: None)
     assert "<script" not in page
     assert "<img src=x" not in page
     assert "&lt;script&gt;alert(1)&lt;/<wbr>script&gt;&quot;&#x27;&amp;" in page
@@ -261,7 +261,7 @@ def test_times_beyond_64_bits_are_clamped(tmp_path: Path) -> None:
     content = storage.read_bytes()
     late = (START_NS + SECOND // 10).to_bytes(8, "little")
     storage.write_bytes(content.replace(late, b"\xff" * 8))
-    page = page_of(BagSource(bag), lambda fraction, count: None)
+    page = page_of(BagRecording(bag), lambda fraction, count: None)
     assert page.endswith("</html>\n")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.recording.bag_data import BagSource
+from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.report.report_page import page_of
 from fieldplay_testing.reference_messages import (
     START_NS,
@@ -74,6 +74,6 @@ def test_page_is_written_for_any_corrupted_bytes(seed: int, content: bytes, tmp_
         offset = numbers.randrange(4096, len(changed))  # the first page holds what the database is
         changed[offset] = numbers.choice([0, 255, numbers.randrange(256)])
     (tmp_path / "bag.db3").write_bytes(changed)
-    page = page_of(BagSource(tmp_path / "bag.db3"), lambda fraction, count: None)
+    page = page_of(BagRecording(tmp_path / "bag.db3"), lambda fraction, count: None)
     assert page.endswith("</html>\n")
     assert '<section id="problems">' in page

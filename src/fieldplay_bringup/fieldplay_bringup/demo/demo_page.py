@@ -21,7 +21,7 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed
 from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.recording.bag_data import BagSource
+from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.report.html.charts import plane_of_points
 from fieldplay.report.html.html_images import limit_width, photo
 from fieldplay.report.html.html_page import (
@@ -370,7 +370,7 @@ def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progres
     draw_map(drive, height_m, folder / "map.png")
     draw_errors(drive, ins_m, wheels_m, folder / "errors.png")
     draw_wheels(drive, folder / "wheels.png")
-    overview, panels = read_recording(BagSource(bag), progress)
+    overview, panels = read_recording(BagRecording(bag), progress)
     with BagViews(bag, overview.frames) as views:
         views.draw_clouds("lidar/points", folder / "clouds.png")
         for camera in ("main_cam", "aux_cam"):

@@ -97,11 +97,11 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.out is None:
         raise UsageError("expected ARCHIVE, DFPC and OUT; fuse --list names the pipelines")
     _require_output_paths(chosen)
-    from fieldplay.recording import open_data
+    from fieldplay.recording import open_recording
 
     settings, own = _settings(chosen)
     with progress_bar("opening", "MB") as bar, track_opening(bar):
-        data = open_data(chosen.archive, chosen.dataset, own)
+        data = open_recording(chosen.archive, chosen.dataset, own)
     with data:
         return _fuse(chosen, data, settings)
 

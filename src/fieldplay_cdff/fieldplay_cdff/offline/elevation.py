@@ -13,7 +13,7 @@ from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import inverse_from_transform
 from fieldplay.io.geotiff import Raster, open_raster
-from fieldplay.recording.field_data import FieldData
+from fieldplay.recording.recording import Recording
 from fieldplay.trajectories.trajectory import poses_between, trajectory_from_rows
 from fieldplay_cdff.io.sources import PortReader
 from fieldplay_cdff.steps.grids import ElevationMap
@@ -89,7 +89,7 @@ def _transform_to_root(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
 
 
 def frame_t_camera(
-    data: FieldData, topic: str, camera: str, at_ns: int, edges: Sequence[Edge] = ()
+    data: Recording, topic: str, camera: str, at_ns: int, edges: Sequence[Edge] = ()
 ) -> tuple[str, Array]:
     """The frame of an odometry, and where the camera is in it at a time; ArchiveError where that is not known."""
     info = data.topic(topic)
@@ -108,7 +108,7 @@ def frame_t_camera(
 
 
 def elevation_in_frame(
-    data: FieldData, cloud: Cloud, reader: PortReader, at_ns: int, options: HeightOptions
+    data: Recording, cloud: Cloud, reader: PortReader, at_ns: int, options: HeightOptions
 ) -> tuple[ElevationGrid, str]:
     """Return heights of a cloud in the frame that a camera had at a time, and the description of that frame."""
     edges = [*data.tf_static, *reader.edges]

@@ -16,13 +16,8 @@ from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import ON_TF
-from fieldplay.recording.field_data import COMPRESSED, STATIC, FieldData, Message
-from fieldplay.recording.record_source import (
-    camera_info_topic,
-    find_topic,
-    topic_of_input,
-    topics_by_input,
-)
+from fieldplay.recording.input_topics import camera_info_topic, find_topic, topic_of_input, topics_by_input
+from fieldplay.recording.recording import COMPRESSED, STATIC, Message, Recording
 from fieldplay.streams.message_block import MergedBlock, MessageBlock, RawMessage
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.io.outputs import (
@@ -45,7 +40,7 @@ MAX_REPORTED = 3  # of a topic's inputs that are skipped
 
 
 def bindings(
-    data: FieldData, ports: Mapping[str, str], arguments: Sequence[str], known: Mapping[str, str]
+    data: Recording, ports: Mapping[str, str], arguments: Sequence[str], known: Mapping[str, str]
 ) -> list[PortSource]:
     """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
     requested = topics_by_input(arguments, ports)
@@ -105,7 +100,7 @@ class FusionResult:
         return self.stamps_ns[0] if self.stamps_ns else self.cloud_ns
 
 
-def reader_of(data: FieldData, sources: Sequence[PortSource], every: int = 1) -> PortReader:
+def reader_of(data: Recording, sources: Sequence[PortSource], every: int = 1) -> PortReader:
     """What reads the inputs, with the cameras of their pictures; ArchiveError names what is wrong with them."""
     reader = PortReader(sources, every)
     for source in reader.awaited:
@@ -159,7 +154,7 @@ def latched_qos() -> Qos:
 class FusionRun:
     """A pipeline, what feeds it, and where its outputs go."""
 
-    data: FieldData
+    data: Recording
     pipeline: Pipeline
     reader: PortReader
     outputs: OutTopics

@@ -36,8 +36,8 @@ from fieldplay.evaluation.trajectory_pair import (
     compare,
     load_trajectories,
 )
-from fieldplay.recording.bag_data import BagData, BagSource
-from fieldplay.recording.field_data import STATIC, FieldData
+from fieldplay.recording.bag_recording import BagRecording
+from fieldplay.recording.recording import STATIC, Recording
 from fieldplay.topics.selection import Selection
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
@@ -171,7 +171,7 @@ class Part:
 class Trial:
     """An archive, its truth, and the folder where what comes of each method goes."""
 
-    data: FieldData
+    data: Recording
     truth: TrajectoryPair
     out: Path
     part: Part
@@ -287,7 +287,7 @@ def skipped_outcome(method: Method, error: str) -> Outcome:
 
 def _scans_of(bag: Path, topic: str) -> tuple[int, float]:
     """How many messages a topic of a bag has, and over how many seconds."""
-    with closing(BagData(bag)) as data:
+    with closing(BagRecording(bag)) as data:
         info = data.topics[topic]
         if info.first_ns is None or info.last_ns is None:
             raise ArchiveError(f"{topic}: expected messages in the part that is taken, got none")
@@ -309,7 +309,7 @@ def _load_poses(
             files = PoseFiles(forms=PoseForms(of_all=output.form), report=lambda text: report(_without(path, text)))
             return files.load(path)
         topic = fill_template(output.topic, values)
-        with closing(BagSource(path)) as source:
+        with closing(BagRecording(path)) as source:
             (pair,) = load_trajectories(source, [topic], topic, progress=no_progress)
         return pair.estimate
     except UserError as error:

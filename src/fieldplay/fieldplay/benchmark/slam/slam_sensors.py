@@ -20,8 +20,8 @@ from fieldplay.messages.record_decoder import record_of_message
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
-from fieldplay.recording.record_source import camera_info_topic, find_topic, topic_of_input
+from fieldplay.recording.input_topics import camera_info_topic, find_topic, topic_of_input
+from fieldplay.recording.recording import COMPRESSED, Recording, TopicInfo
 from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
@@ -58,7 +58,7 @@ class Known:
     noise: ImuNoise | None = None  # of its IMU
 
 
-def sensors_of(data: FieldData, method: Method, known: Known) -> dict[str, Sensor]:
+def sensors_of(data: Recording, method: Method, known: Known) -> dict[str, Sensor]:
     """What feeds each need; UnfitError says why nothing can."""
     sensors = {}
     for name, need in method.needs.items():
@@ -69,7 +69,7 @@ def sensors_of(data: FieldData, method: Method, known: Known) -> dict[str, Senso
     return sensors
 
 
-def _topic(data: FieldData, name: str, need: Need, known: Known) -> TopicInfo:
+def _topic(data: Recording, name: str, need: Need, known: Known) -> TopicInfo:
     if name in known.requested:
         topic = data.topic(known.requested[name], suffix=COMPRESSED)
     elif name in known.described:
@@ -86,7 +86,7 @@ def _topic(data: FieldData, name: str, need: Need, known: Known) -> TopicInfo:
     return topic
 
 
-def _sensor(data: FieldData, need: Need, topic: TopicInfo, known: Known) -> Sensor:
+def _sensor(data: Recording, need: Need, topic: TopicInfo, known: Known) -> Sensor:
     rate_hz = _rate(topic)
     if topic.count < 2 or rate_hz < need.least_hz:
         raise ArchiveError(
@@ -133,7 +133,7 @@ def _rate(topic: TopicInfo) -> float:
     return (topic.count - 1) * NS_PER_S / (topic.last_ns - topic.first_ns)
 
 
-def _require_fields(data: FieldData, topic: TopicInfo, need: Need) -> None:
+def _require_fields(data: Recording, topic: TopicInfo, need: Need) -> None:
     """The points of the first cloud have what the method wants of each."""
     first = next(data.clouds(topic.name), None)
     if first is None:
@@ -145,13 +145,13 @@ def _require_fields(data: FieldData, topic: TopicInfo, need: Need) -> None:
             raise ArchiveError(f"{topic.name}: expected points with {requested}, got {', '.join(there)}")
 
 
-def _frame(data: FieldData, topic: TopicInfo) -> str:
+def _frame(data: Recording, topic: TopicInfo) -> str:
     """The frame of the first message, where the topic does not tell."""
     framed = _first(data, topic.name)
     return "" if framed is None else framed.frame
 
 
-def _first(data: FieldData, topic: str) -> FramedRecord | None:
+def _first(data: Recording, topic: str) -> FramedRecord | None:
     """The first message of a topic."""
     message = next(iter(data.messages(topic)), None)
     if message is None:
@@ -159,7 +159,7 @@ def _first(data: FieldData, topic: str) -> FramedRecord | None:
     return record_of_message(message.type, np.frombuffer(message.data, np.uint8), message.stamp_ns)
 
 
-def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
+def _camera(data: Recording, topic: TopicInfo) -> tuple[str, Camera]:
     info = camera_info_topic(data, topic)
     if not info:
         raise ArchiveError(f"{topic.name}: expected a CameraInfo beside it, got none")
@@ -229,7 +229,7 @@ FORMATS: Mapping[str, Callable[[Array], str]] = {
 }
 
 
-def frames_of(data: FieldData) -> Frames:
+def frames_of(data: Recording) -> Frames:
     """The tree of the transforms that do not move."""
     frames = Frames()
     for parent, child, transform in data.tf_static:

@@ -15,7 +15,7 @@ from fieldplay.core.number_text import duration_text, number_text
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Wrench
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import Plane, legend_of, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.html_page import (
     Html,

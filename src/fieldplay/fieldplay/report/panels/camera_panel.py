@@ -24,7 +24,7 @@ from fieldplay.messages.record_decoder import COMPRESSED, IMAGE, INFO
 from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.records import Pixels as ArchivePixels
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.recording.record_source import Issues, RecordBatch, Single
+from fieldplay.recording.record_batches import Issues, RecordBatch, Single
 from fieldplay.report.html.charts import UNITS, Curve, line_chart, percent
 from fieldplay.report.html.html_images import limit_width, photo, raster_figure
 from fieldplay.report.html.html_page import (

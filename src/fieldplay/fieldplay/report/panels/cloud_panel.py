@@ -16,12 +16,7 @@ from fieldplay.messages.image_pixels import colour_map
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD, points_from_rows
 from fieldplay.messages.records import Clouds
-from fieldplay.recording.record_source import (
-    Issues,
-    RecordBatch,
-    Single,
-    report_unreadable,
-)
+from fieldplay.recording.record_batches import Issues, RecordBatch, Single, report_unreadable
 from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.html_images import Pixels, drawing, gradient
 from fieldplay.report.html.html_page import (

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.number_text import count_noun
 from fieldplay.messages.records import Poses
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import dots, mark, plane_drawing, plane_of_points, polyline
 from fieldplay.report.html.html_page import (
     Html,

@@ -13,7 +13,7 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import MAX_SERIES
 from fieldplay.report.html.html_page import (
     Html,

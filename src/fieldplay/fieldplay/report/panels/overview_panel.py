@@ -14,7 +14,8 @@ from fieldplay.core.number_text import Axis, number_text, time_axis
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
+from fieldplay.recording.record_batches import Issues, RecordBatch
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.html.charts import Curve, is_dated, time_axis_with_gaps
 from fieldplay.report.html.html_page import Section
 

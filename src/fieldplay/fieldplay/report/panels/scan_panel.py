@@ -31,7 +31,7 @@ from fieldplay.messages.records import (
     Markers,
     Scalars,
 )
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import Curve, dots, line_chart, mark, plane_drawing, plane_of_points
 from fieldplay.report.html.html_images import (
     cells_of_fractions,

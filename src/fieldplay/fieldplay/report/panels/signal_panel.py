@@ -13,7 +13,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Code, Imu, Joints, Record
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import MAX_SERIES, Curve, line_chart
 from fieldplay.report.html.html_page import (
     Html,

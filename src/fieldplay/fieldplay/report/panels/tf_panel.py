@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.number_text import count_noun, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
-from fieldplay.recording.record_source import TF, FrameReader, Issues, RecordBatch
+from fieldplay.recording.record_batches import TF, FrameReader, Issues, RecordBatch
 from fieldplay.report.html.html_page import (
     Html,
     Section,

@@ -22,7 +22,7 @@ from fieldplay.messages.records import (
     Pose,
     Record,
 )
-from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report.html.charts import (
     SERIES_COLOURS,
     Curve,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fieldplay.core.gaps import length_within, merge_intervals, split_at_gaps
 from fieldplay.core.number_text import time_axis
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.record_source import RecordingInfo
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.html.charts import Curve, as_steps, break_labels, gap_text, line_chart, time_axis_with_gaps
 from fieldplay.report.panels.overview_panel import Overview, StreamTimes
 from fieldplay.report.panels.signal_panel import SignalPanel

@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay.recording.record_source import RecordBatch, RecordingInfo
+from fieldplay.recording.record_batches import RecordBatch
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.panels.overview_panel import Overview, StreamTimes
 from fieldplay.report.panels.scan_panel import (
     CELL_M,

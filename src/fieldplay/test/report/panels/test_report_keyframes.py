@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.recording.record_source import Issues, RecordingInfo
+from fieldplay.recording.record_batches import Issues
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.panels.keyframe_panel import KeyframePanel
 from fieldplay.report.panels.overview_panel import Overview
 from fieldplay_testing.reference_messages import (

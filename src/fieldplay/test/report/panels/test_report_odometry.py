@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.evaluation.trajectory_pair import truth_of_names
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.record_source import RecordingInfo
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.html.html_page import Section
 from fieldplay.report.html.trajectory_figures import lengthwise
 from fieldplay.report.panels.odometry_error_panel import MAX_POSES, OdometryErrorPanel

@@ -10,7 +10,8 @@ import pytest
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.point_clouds import points_from_cloud
-from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
+from fieldplay.recording.record_batches import Issues, RecordBatch
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.html.charts import Plane
 from fieldplay.report.panels.cloud_panel import CloudPanel, relief_of_points
 from fieldplay.report.panels.overview_panel import Overview, Panel, StreamTimes

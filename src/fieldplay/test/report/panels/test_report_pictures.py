@@ -15,7 +15,8 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.recording.record_source import Issues, RecordingInfo
+from fieldplay.recording.record_batches import Issues
+from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.panels.camera_panel import (
     CameraPanel,
     FramesInImage,

@@ -1,4 +1,4 @@
-"""An archive as `fieldplay.open` gives it."""
+"""An archive as a `Recording`."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,19 +17,13 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.origins import custom_data_of
-from fieldplay.datasets.registry import open_bags, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages import records
 from fieldplay.messages.codec import FramedRecord, group_by_size
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Record
-from fieldplay.recording.field_data import FieldData, Message, TopicInfo
-from fieldplay.recording.record_source import (
-    Issues,
-    RecordBatch,
-    RecordingInfo,
-    Single,
-)
+from fieldplay.recording.record_batches import Issues, RecordBatch, Single
+from fieldplay.recording.recording import Message, Recording, RecordingInfo, TopicInfo
 from fieldplay.streams.topic_batches import SpanSlice, Window, batches, record_slices
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics import topic_checks
@@ -38,67 +32,6 @@ from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check_settings
 
 FLOAT32 = "std_msgs/msg/Float32"
-
-
-# An archive as a source: what `convert --derived` would write, and what was found wrong on the way.
-
-
-class ArchiveSource:
-    """An open archive, or the part of it that is wanted, with what is computed from it."""
-
-    def __init__(self, archive: Archive, selection: Selection | None = None) -> None:
-        selection = selection or Selection(derived=True)
-        self._archive = archive
-        self._feeds = archive_topic_streams(archive, selection)
-        streams = [stream for stream in archive.spec.streams if stream.note]
-        self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
-        self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
-        window = window_of(archive, selection)
-        self.start_ns = window.archive_ns
-        self._first_ns = window.first_ns if selection.start_s else None
-        self._last_ns = window.last_ns
-        self.issues = Issues()
-        self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
-
-    @property
-    def subject(self) -> RecordingInfo:
-        spec, root = self._archive.spec, self._archive.root
-        chosen = [(name, str(value)) for name, value in self._archive.parameters.items()]
-        changed = [(name, value) for name, value in chosen if value != str(spec.parameters[name].default)]
-        return RecordingInfo(
-            title=spec.title,
-            name=root.resolve().name,
-            kind=f"{spec.name} archive, {'a folder' if root.is_dir() else 'one file'}",
-            size_bytes=size_of_files(root),
-            facts=tuple((f"set: {name}", value) for name, value in changed),
-            skip_gaps_s=spec.skip_gaps_s,
-            notes=self._notes,
-            units=self._units,
-        )
-
-    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
-        """All rows; where no topics are named the dataset's own checks are asked then, as `fieldplay check` does."""
-        feeds = [feed for feed in self._feeds if only is None or feed.topic in only]
-        total = sum(span.count for feed in feeds for span in feed.spans)
-        done = 0
-        for batch, count in batches_of_feeds(feeds, self._first_ns, self._last_ns):
-            done += count
-            if batch is not None:
-                yield batch
-            progress(min(done / max(total, 1), 1.0), done)
-        if only is None:
-            check_settings(self._archive)
-        self._report_defects()
-
-    def _report_defects(self) -> None:
-        defects = self._archive.defects
-        for defect in defects.listed:
-            location = defect.file if defect.row is None else f"{defect.file}, row {defect.row}"
-            self.issues.add(defect.kind, location, defect.message)
-        for (location, kind), count in defects.dropped.items():
-            self.issues.add(kind, location, f"and {count} more", count=count)
-        for note in self._archive.notes:
-            self.issues.note(note)
 
 
 def batches_of_feeds(
@@ -201,12 +134,13 @@ def size_of_files(root: Path) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-class ArchiveData(FieldData):
-    """An archive of a dataset that fieldplay knows, with what the nodes would compute where that is `derived`."""
+class ArchiveRecording(Recording):
+    """An archive of a dataset that fieldplay knows, or a bag opened as one; `selection` says what is taken of it."""
 
-    def __init__(self, archive: Archive, *, derived: bool = False) -> None:
+    def __init__(self, archive: Archive, selection: Selection | None = None) -> None:
         self.archive = archive
-        self._selection = Selection(derived=derived)
+        self._selection = selection or Selection()
+        self._issues = Issues()
 
     def close(self) -> None:
         self.archive.close()
@@ -221,12 +155,75 @@ class ArchiveData(FieldData):
     def custom_data(self) -> Mapping[str, str]:
         return custom_data_of(self.archive)
 
+    def with_derived(self) -> "ArchiveRecording":
+        return ArchiveRecording(self.archive, Selection(derived=True))
+
+    @cached_property
+    def _all_feeds(self) -> Sequence[TopicStream]:
+        return archive_topic_streams(self.archive, self._selection)
+
     @cached_property
     def _feeds(self) -> Mapping[str, Sequence[TopicStream]]:
         feeds_by_topic: dict[str, list[TopicStream]] = {}
-        for feed in archive_topic_streams(self.archive, self._selection):
+        for feed in self._all_feeds:
             feeds_by_topic.setdefault(feed.topic, []).append(feed)
         return feeds_by_topic
+
+    @property
+    def typed_topics(self) -> list[Topic]:
+        return list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._all_feeds))
+
+    @property
+    def issues(self) -> Issues:
+        return self._issues
+
+    @property
+    def start_ns(self) -> int | None:
+        return window_of(self.archive, self._selection).archive_ns
+
+    @property
+    def info(self) -> RecordingInfo:
+        spec, root = self.archive.spec, self.archive.root
+        chosen = [(name, str(value)) for name, value in self.archive.parameters.items()]
+        changed = [(name, value) for name, value in chosen if value != str(spec.parameters[name].default)]
+        topics = {full_topic(self.archive, self._selection, stream.topic): stream for stream in spec.streams}
+        noted = {topic: stream for topic, stream in topics.items() if stream.note}
+        return RecordingInfo(
+            title=spec.title,
+            name=root.resolve().name,
+            kind=f"{spec.name} archive, {'a folder' if root.is_dir() else 'one file'}",
+            size_bytes=size_of_files(root),
+            facts=tuple((f"set: {name}", value) for name, value in changed),
+            skip_gaps_s=spec.skip_gaps_s,
+            notes={topic: stream.note for topic, stream in noted.items()},
+            units={topic: stream.units for topic, stream in noted.items()},
+        )
+
+    def batches(self, progress: Progress = no_progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        feeds = [feed for feed in self._all_feeds if only is None or feed.topic in only]
+        window = window_of(self.archive, self._selection)
+        total = sum(span.count for feed in feeds for span in feed.spans)
+        done = 0
+        for batch, count in batches_of_feeds(
+            feeds, window.first_ns if self._selection.start_s else None, window.last_ns
+        ):
+            done += count
+            if batch is not None:
+                yield batch
+            progress(min(done / max(total, 1), 1.0), done)
+        if only is None:
+            check_settings(self.archive)
+        self._report_defects()
+
+    def _report_defects(self) -> None:
+        defects = self.archive.defects
+        for defect in defects.listed:
+            location = defect.file if defect.row is None else f"{defect.file}, row {defect.row}"
+            self._issues.add(defect.kind, location, defect.message)
+        for (location, kind), count in defects.dropped.items():
+            self._issues.add(kind, location, f"and {count} more", count=count)
+        for note in self.archive.notes:
+            self._issues.note(note)
 
     @cached_property
     def topics(self) -> Mapping[str, TopicInfo]:
@@ -277,23 +274,6 @@ class ArchiveData(FieldData):
 
     def _report(self, defect: Defect) -> None:
         self.archive.defects(defect)
-
-
-def open_archive_data(
-    path: Path,
-    dataset: str | None,
-    parameters: Mapping[str, Any] | None,
-    *,
-    derived: bool = False,
-    allow_empty: bool = False,
-) -> ArchiveData:
-    """An archive, though it be a bag; one without anything that can be read only where it is wanted for its defects."""
-    return ArchiveData(open_dataset(path, dataset, parameters, allow_empty=allow_empty), derived=derived)
-
-
-def open_bags_data(paths: Sequence[Path], parameters: Mapping[str, Any] | None) -> ArchiveData:
-    """Several bags as one archive."""
-    return ArchiveData(open_bags(paths, parameters))
 
 
 def _info_of_feeds(name: str, feeds: Sequence[TopicStream]) -> TopicInfo:

@@ -1,8 +1,8 @@
-"""What `fieldplay.open` gives, whether it is an archive or a bag: topics, columns, messages and pictures."""
+"""`Recording`: what `fieldplay.open` gives of an archive or a bag: topics, records, messages, images, clouds."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -21,15 +21,17 @@ from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.messages import records
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Record
 from fieldplay.recording.columns import Columns, columns_of_records
+from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.streams.message_block import RawMessage
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
 STATIC = "/tf_static"
 COMPRESSED = "/compressed"
-Own = TypeVar("Own", bound="FieldData")
+Own = TypeVar("Own", bound="Recording")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,25 @@ class TopicInfo:
 Message = RawMessage
 
 
-class FieldData(ABC):
+@dataclass(frozen=True, kw_only=True)
+class RecordingInfo:
+    """What the source is, in words: `facts` are names with values.
+
+    Gaps longer than `skip_gaps_s` are nothing unusual in it; 0 says nothing of them. `notes` are what is to be known of
+    a topic, by its name, where its type alone would mislead; `units` those of its fields.
+    """
+
+    title: str
+    name: str
+    kind: str
+    size_bytes: int
+    facts: tuple[tuple[str, str], ...] = ()
+    skip_gaps_s: float = 0.0
+    notes: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class Recording(ABC):
     """An archive or a bag that is open.
 
     Names of topics may be short: `imu/data` is the topic that ends so. Times are nanoseconds since 1970; `start` and
@@ -81,6 +101,45 @@ class FieldData(ABC):
     @abstractmethod
     def topics(self) -> Mapping[str, TopicInfo]:
         """All topics by name."""
+
+    @property
+    @abstractmethod
+    def typed_topics(self) -> list[Topic]:
+        """All topics with their types, those without messages too; a bag may have a name with two types.
+
+        Complete when all batches are read.
+        """
+
+    @property
+    @abstractmethod
+    def info(self) -> RecordingInfo:
+        """A description of the recording, for people."""
+
+    @property
+    @abstractmethod
+    def issues(self) -> Issues:
+        """The issues of what was read in batches so far."""
+
+    @property
+    @abstractmethod
+    def start_ns(self) -> int | None:
+        """When the data start; of a bag it is known when all batches are read."""
+
+    @abstractmethod
+    def batches(self, progress: Progress = no_progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        """Read all rows, or those of some topics.
+
+        Args:
+            progress: called with the fraction that is read and the number of rows.
+            only: full names of topics; None for all, then the settings of a dataset are checked too.
+
+        Yields:
+            Rows of one topic each, those of a topic in the order of time as far as they are in order.
+        """
+
+    def with_derived(self) -> "Recording":
+        """The same recording with what the nodes would compute of an archive; a bag as it is stored."""
+        return self
 
     @property
     @abstractmethod
@@ -197,3 +256,6 @@ class FieldData(ABC):
 
     @abstractmethod
     def _report(self, defect: Defect) -> None: ...
+
+
+FieldData = Recording  # its former name, which programs may use

@@ -1,4 +1,4 @@
-"""A bag as `fieldplay.open` gives it."""
+"""A bag as a `Recording`."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rosbags.interfaces import Nodetype
 
 from fieldplay.bags.bag_reader import Ros2Bag
-from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading
-from fieldplay.bags.open_bag import open_bag, open_joined_bag, reading_of_parameters
+from fieldplay.bags.bag_topics import Bag
+from fieldplay.bags.open_bag import open_joined_bag, reading_of_parameters
 from fieldplay.bags.qos import needed_types, undefined_types
 from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import (
@@ -34,20 +34,9 @@ from fieldplay.messages.message_batches import Batch, Topic, parts_of_lengths
 from fieldplay.messages.message_columns import Decoder
 from fieldplay.messages.record_decoder import SINGLE, RecordDecoder, record_of_message
 from fieldplay.messages.records import Record
-from fieldplay.recording.archive_data import size_of_files
-from fieldplay.recording.field_data import (
-    STATIC,
-    FieldData,
-    Message,
-    TopicInfo,
-)
-from fieldplay.recording.record_source import (
-    Issues,
-    RecordBatch,
-    RecordingInfo,
-    Single,
-    report_unreadable,
-)
+from fieldplay.recording.archive_recording import size_of_files
+from fieldplay.recording.record_batches import Issues, RecordBatch, Single, report_unreadable
+from fieldplay.recording.recording import STATIC, Message, Recording, RecordingInfo, TopicInfo
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
@@ -56,7 +45,7 @@ LISTED = 100  # issues of a topic; the others are counted
 ROWS = 256  # messages of a bag that are read at once
 
 
-# A bag as a source: what it is, its messages as records, and what the reader found wrong with it.
+# Messages of a bag as records.
 
 
 class BatchDecoder:
@@ -90,69 +79,6 @@ class BatchDecoder:
 def _single(batch: Batch) -> Iterator[tuple[int, Single]]:
     for stamp_ns, data in batch.messages():
         yield stamp_ns, partial(record_of_message, batch.topic.msgtype, data, stamp_ns)
-
-
-class BagSource:
-    """A bag on the disk. It may be damaged: what can be read is given, and what cannot is told."""
-
-    def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
-        self._path = path
-        self.start_ns: int | None = None
-        self.issues = Issues()
-        self._bag = open_bag(path, self._report, self.issues.note, reading)
-
-    def close(self) -> None:
-        """Let go of its files."""
-        self._bag.close()
-
-    @property
-    def topics(self) -> list[Topic]:
-        return self._bag.topics
-
-    @property
-    def subject(self) -> RecordingInfo:
-        facts = [("storage", " and ".join(self._bag.storages))]
-        for name, key in (("ROS distribution", "ros_distro"), ("compression", "compression_format")):
-            if self._bag.information.get(key):
-                facts.append((name, str(self._bag.information[key])))
-        if len(self._bag.files) > 1:
-            facts.append(("files", str(len(self._bag.files))))
-        origin = origin_of(self._bag)
-        if origin is not None:
-            facts.append(("made of an archive of", f"{origin.spec.title} ({origin.spec.name})"))
-            facts += [(name, str(text)) for name, text in origin.recording.items()]
-        streams = [stream for stream in origin.spec.streams if stream.id in origin.topics] if origin else []
-        return RecordingInfo(
-            title=self._path.resolve().name,
-            name=self._path.resolve().name,
-            kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",
-            size_bytes=size_of_files(self._path),
-            facts=tuple(facts),
-            skip_gaps_s=origin.spec.skip_gaps_s if origin else 0.0,
-            notes={origin.topics[stream.id]: stream.note for stream in streams if origin and stream.note},
-            units={origin.topics[stream.id]: stream.units for stream in streams if origin and stream.units},
-        )
-
-    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
-        """All rows, or those of some topics; all of the bag is read."""
-        decoder, is_reported = BatchDecoder(), False
-        for batch in self._bag.batches(progress):
-            if not is_reported:
-                is_reported = True
-                self._report_early()
-            first_ns = int(batch.stamp_ns[0])
-            self.start_ns = first_ns if self.start_ns is None else min(self.start_ns, first_ns)
-            if only is None or batch.topic.name in only:
-                yield decoder.decode(batch)
-        decoder.report(self.issues)
-
-    def _report_early(self) -> None:
-        early = self._bag.early
-        text = f"{count_noun(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
-        self.issues.add("without_time", self._path.resolve().name, text, count=early)
-
-    def _report(self, defect: Defect) -> None:
-        self.issues.add(defect.kind, defect.file, defect.message)
 
 
 # Whether the messages of a bag are of the types that their topics say: each is gone through field by field.
@@ -214,16 +140,18 @@ class DecodingCheck:
                 yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
 
 
-class BagData(FieldData):
+class BagRecording(Recording):
     """A bag of ROS 2 or ROS 1, whoever has written it; what can be read of a damaged one is given."""
 
     def __init__(self, path: Path, parameters: Mapping[str, Any] | None = None, *, more: Sequence[Path] = ()) -> None:
         self._defects: list[Defect] = []
+        self._issues = Issues()
+        self._start_ns: int | None = None
         self.path = path
         self._parameters = dict(parameters or {})
         self.reading = reading_of_parameters(chosen_parameters(BAG, self._parameters))
         self.notes: list[str] = []
-        self._bag = open_joined_bag([path, *more], self._defects.append, self._note, self.reading)
+        self._bag = open_joined_bag([path, *more], self._report, self._note, self.reading)
 
     @cached_property
     def origin(self) -> Origin | None:
@@ -247,6 +175,59 @@ class BagData(FieldData):
     def close(self) -> None:
         self._bag.close()
 
+    @property
+    def typed_topics(self) -> list[Topic]:
+        return self._bag.topics
+
+    @property
+    def issues(self) -> Issues:
+        return self._issues
+
+    @property
+    def start_ns(self) -> int | None:
+        return self._start_ns
+
+    @property
+    def info(self) -> RecordingInfo:
+        facts = [("storage", " and ".join(self._bag.storages))]
+        for name, key in (("ROS distribution", "ros_distro"), ("compression", "compression_format")):
+            if self._bag.information.get(key):
+                facts.append((name, str(self._bag.information[key])))
+        if len(self._bag.files) > 1:
+            facts.append(("files", str(len(self._bag.files))))
+        origin = self.origin
+        if origin is not None:
+            facts.append(("made of an archive of", f"{origin.spec.title} ({origin.spec.name})"))
+            facts += [(name, str(text)) for name, text in origin.recording.items()]
+        streams = [stream for stream in origin.spec.streams if stream.id in origin.topics] if origin else []
+        return RecordingInfo(
+            title=self.path.resolve().name,
+            name=self.path.resolve().name,
+            kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",
+            size_bytes=size_of_files(self.path),
+            facts=tuple(facts),
+            skip_gaps_s=origin.spec.skip_gaps_s if origin else 0.0,
+            notes={origin.topics[stream.id]: stream.note for stream in streams if origin and stream.note},
+            units={origin.topics[stream.id]: stream.units for stream in streams if origin and stream.units},
+        )
+
+    def batches(self, progress: Progress = no_progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        decoder, is_reported = BatchDecoder(), False
+        for batch in self._bag.batches(progress):
+            if not is_reported:
+                is_reported = True
+                self._report_early()
+            first_ns = int(batch.stamp_ns[0])
+            self._start_ns = first_ns if self._start_ns is None else min(self._start_ns, first_ns)
+            if only is None or batch.topic.name in only:
+                yield decoder.decode(batch)
+        decoder.report(self._issues)
+
+    def _report_early(self) -> None:
+        early = self._bag.early
+        text = f"{count_noun(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
+        self._issues.add("without_time", self.path.resolve().name, text, count=early)
+
     @cached_property
     def topics(self) -> Mapping[str, TopicInfo]:
         return {name: self._info(name) for name in self._bag.indexed}
@@ -260,16 +241,11 @@ class BagData(FieldData):
         return self._defects
 
     def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
-        bag = open_bag(self.path, self._report_once, reading=self.reading)
-        try:
-            decoding = DecodingCheck(bag)
-            for batch in bag.batches(progress):
-                for defect in decoding.defects(batch):
-                    self._defects.append(defect)
-            for defect in decoding.missing_definitions():
-                self._report_once(defect)
-        finally:
-            bag.close()
+        decoding = DecodingCheck(self._bag)
+        for batch in self._bag.batches(progress):
+            self._defects.extend(decoding.defects(batch))
+        for defect in decoding.missing_definitions():
+            self._report_once(defect)
         return self._defects
 
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
@@ -366,11 +342,13 @@ class BagData(FieldData):
         )
 
     def _note(self, text: str) -> None:
+        self._issues.note(text)
         if text not in self.notes:
             self.notes.append(text)
 
     def _report(self, defect: Defect) -> None:
         self._defects.append(defect)
+        self._issues.add(defect.kind, defect.file, defect.message)
 
     def _report_once(self, defect: Defect) -> None:
         if defect not in self._defects:
