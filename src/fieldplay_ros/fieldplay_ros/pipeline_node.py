@@ -30,7 +30,7 @@ from fieldplay_cdff.pipeline import (
     PipelineOutput,
     PipelineStopped,
     configuration_of_file,
-    load_pipeline,
+    pipeline_of,
     settings_of_arguments,
 )
 from fieldplay_cdff.pipeline.chains import source_of
@@ -66,9 +66,6 @@ TYPES = {
 class LiveSetup:
     """What a pipeline is made of, checked when its node was configured."""
 
-    dfpc: str
-    implementation: str
-    settings: Configuration
     graph: RunnableGraph
     sources: Sequence[PortSource]
     outputs: OutTopics
@@ -184,10 +181,9 @@ class LiveRun:
             try:
                 self._reader.require_stereo()
                 models, baseline_m = self._reader.models()
-                self.pipeline = load_pipeline(
-                    setup.dfpc, setup.implementation or None, setup.settings, models, baseline_m,
-                    threads=setup.threads, stop_after=setup.stop_after,
-                )  # fmt: skip
+                self.pipeline = pipeline_of(
+                    setup.graph, models, baseline_m, threads=setup.threads, stop_after=setup.stop_after
+                )
             except (UserError, ValueError) as error:  # such as a file that a step is to read, and cannot
                 self._warn(str(error))
         return self.pipeline is not None
@@ -374,9 +370,8 @@ class PipelineNode(LifecycleNode):
             for topic, kind in outputs.topics().items()
         }
         self._setup = LiveSetup(
-            dfpc=self._dfpc, implementation=self._implementation, settings=settings, graph=graph, sources=sources,
-            outputs=outputs, senders=senders, threads=self._threads, queue=self._queue, stop_after=self._stop_after,
-            products=self._products,
+            graph=graph, sources=sources, outputs=outputs, senders=senders, threads=self._threads, queue=self._queue,
+            stop_after=self._stop_after, products=self._products,
         )  # fmt: skip
 
     def _activate(self) -> None:

@@ -86,9 +86,9 @@ def _with_chains(file: Path, description: Description) -> Catalogue:
     """The known DFNs, and the DFPCs that are steps of a description."""
     if not any(step.is_dfpc for chain in description.chains for step in chain.steps):
         return known_catalogue()
-    from fieldplay_cdff.pipeline.chains import catalogue_with_inner  # with all that runs them
+    from fieldplay_cdff.pipeline.chains import catalogue_with_inner, inner_sources  # with all that runs them
 
-    return catalogue_with_inner(description, file)
+    return catalogue_with_inner(inner_sources(description, file))
 
 
 def _same_folder(file: Path, description: Description, issues: list[Defect]) -> Iterator[Description]:

@@ -114,7 +114,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
         reader_of,
         run_fusion,
     )
-    from fieldplay_cdff.pipeline import load_pipeline
+    from fieldplay_cdff.pipeline import pipeline_of
     from fieldplay_cdff.pipeline.chains import source_of
     from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 
@@ -126,7 +126,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     sources = bindings(data, inputs, arguments, spec.fusion if spec else {})
     reader = reader_of(data, sources, chosen.every)
     models, baseline_m = reader.models()
-    with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
+    with pipeline_of(graph, models, baseline_m, **options) as pipeline:
         part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passthrough=chosen.topics)
         outputs = _outputs(chosen, pipeline, namespace=spec.namespace if spec else "")
         with (

@@ -101,6 +101,7 @@ class ProcessingChain:
     """The steps of an implementation, and how they are connected.
 
     `parameters` are those of the chain itself, by group and name: the parameters of its steps that they set.
+    `steps_of` is the implementation that this one does step by step: it runs where one of its steps is set.
     """
 
     name: str
@@ -108,6 +109,7 @@ class ProcessingChain:
     connections: tuple[Connection, ...] = ()
     line: int = 0
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    steps_of: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

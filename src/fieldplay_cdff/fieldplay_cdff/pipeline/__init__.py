@@ -12,6 +12,7 @@ from fieldplay_cdff.pipeline.pipeline_run import (
     PipelineOutput,
     PipelineStopped,
     load_pipeline,
+    pipeline_of,
 )
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "PipelineStopped",
     "configuration_of_file",
     "load_pipeline",
+    "pipeline_of",
     "pipelines",
     "settings_of_arguments",
 ]

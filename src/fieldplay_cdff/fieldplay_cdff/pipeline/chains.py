@@ -1,8 +1,8 @@
 """Runnable descriptions: those that come with the workspace, and one flat chain of those that stand in each other."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +101,17 @@ class PipelineInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A description that is free of faults, and the file that it is of."""
+    """A description that is free of faults, the file that it is of, and the descriptions that are its steps.
+
+    `inner` are these by the names or files by which the description calls them; all are read and checked once.
+    """
 
     file: Path
     description: Description
+    inner: Mapping[str, "Source"] = field(default_factory=dict)
 
-    def chain(self, implementation: str | None) -> ProcessingChain:
-        """An implementation, the first where none is named."""
+    def chain(self, implementation: str | None, set_steps: Collection[str] = ()) -> ProcessingChain:
+        """An implementation, the first where none is named; that of its steps where one of these is set."""
         chains = self.description.chains
         match = next((chain for chain in chains if implementation in (None, "", chain.name)), None)
         if match is None:
@@ -115,7 +119,10 @@ class Source:
             near = closest_name(str(implementation), names)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(names)}"
             raise UsageError(f"{self.description.name} has no implementation {implementation}{hint}")
-        return match
+        known = {step.id for step in match.steps}
+        if all(name.partition(".")[0] in known for name in set_steps):
+            return match
+        return next((chain for chain in chains if chain.steps_of == match.name), match)
 
 
 def topic_of(description: Description) -> str:
@@ -155,7 +162,7 @@ def pipelines() -> list[PipelineInfo]:
 def source_of(path_or_name: str | Path, depth: int = 0, sibling: Path | None = None) -> Source:
     """The description in a file or of a name; UsageError tells all that is wrong in it, with lines.
 
-    `beside` is the file that names another one.
+    `sibling` is the file that names another one.
     """
     if depth > DEEPEST:
         raise UsageError(f"{path_or_name}: more than {DEEPEST} DFPCs stand in each other: does one hold itself?")
@@ -169,9 +176,10 @@ def source_of(path_or_name: str | Path, depth: int = 0, sibling: Path | None = N
             "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
         )
         raise UsageError(f"{file}: {message}, as here, with what is missing:\n{form_2_of(description)}")
-    check_description(file.name, description, catalogue_with_inner(description, file, depth), report=issues.append)
+    inner = inner_sources(description, file, depth)
+    check_description(file.name, description, catalogue_with_inner(inner), report=issues.append)
     raise_issues(issues)
-    return Source(file=file, description=description)
+    return Source(file=file, description=description, inner=inner)
 
 
 def raise_issues(issues: list[Defect]) -> None:
@@ -182,21 +190,35 @@ def raise_issues(issues: list[Defect]) -> None:
         raise UsageError("\n".join([*messages[:MAX_REPORTED], *more]))
 
 
-def catalogue_with_inner(description: Description, file: Path, depth: int = 0) -> Catalogue:
-    """The known steps, and the chains that are steps of the description in a file, by the names or files it says."""
+def inner_sources(description: Description, file: Path, depth: int = 0) -> dict[str, Source]:
+    """The descriptions that are steps of one in a file, by the names or files by which it calls them."""
     names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps if step.is_dfpc)
-    inner = [replace(source_of(name, depth + 1, file).description, name=name) for name in names]
-    return with_own(known_catalogue(), inner)
+    return {name: source_of(name, depth + 1, file) for name in names}
 
 
-def flat_chain(chain: ProcessingChain, file: Path, implementations: Mapping[str, str]) -> ProcessingChain:
-    """The chain of a file with those of the chains that are its steps; implementations are by the step."""
+def catalogue_with_inner(inner: Mapping[str, Source]) -> Catalogue:
+    """The known steps, and the descriptions that are steps."""
+    return with_own(known_catalogue(), [replace(source.description, name=name) for name, source in inner.items()])
+
+
+def flat_chain(
+    source: Source, implementation: str | None, implementations: Mapping[str, str], set_steps: Collection[str]
+) -> ProcessingChain:
+    """An implementation of a description with those of the descriptions that are its steps.
+
+    Args:
+        source: the description.
+        implementation: its name; none is the first.
+        implementations: those of inner descriptions, by the step.
+        set_steps: steps of which something is set.
+    """
+    chain = source.chain(implementation, set_steps)
     for step in [each for each in chain.steps if each.is_dfpc]:
-        source = source_of(step.dfn, sibling=file)
-        inner = source.chain(implementations.get(step.id) or step.implementation)
-        own = {name: impl for name, impl in implementations.items() if name.startswith(f"{step.id}.")}
-        own = {name.removeprefix(f"{step.id}."): impl for name, impl in own.items()}
-        chain = _with_inner(chain, step, flat_chain(inner, source.file, own))
+        prefix = f"{step.id}."
+        own = {name.removeprefix(prefix): impl for name, impl in implementations.items() if name.startswith(prefix)}
+        own_steps = [name.removeprefix(prefix) for name in set_steps if name.startswith(prefix)]
+        named = implementations.get(step.id) or step.implementation
+        chain = _with_inner(chain, step, flat_chain(source.inner[step.dfn], named, own, own_steps))
     return chain
 
 

@@ -20,7 +20,6 @@ from fieldplay_cdff.descriptors.model import (
     ProductMark,
     known_catalogue,
     port_label,
-    type_issues,
 )
 from fieldplay_cdff.descriptors.model import Step as StepInChain
 from fieldplay_cdff.pipeline.chains import (
@@ -120,8 +119,10 @@ class RunnableGraph:
 def graph_of(source: Source, implementation: str | None, configuration: Configuration) -> RunnableGraph:
     """What can be run of a description; UsageError tells what cannot, with lines."""
     description, file = source.description, source.file.name
-    outer = source.chain(implementation or configuration.implementations.get(CHAIN))
-    chain = _usual(flat_chain(outer, source.file, configuration.implementations), known_catalogue())
+    named = implementation or configuration.implementations.get(CHAIN)
+    set_steps = {*configuration.settings, *configuration.implementations} - {CHAIN, description.name}
+    chain = flat_chain(source, named, configuration.implementations, set_steps)
+    chain = _usual(chain, known_catalogue())
     configuration = configuration.with_chain(chain.parameters, description.name)
     _require_steps(chain, configuration)
     chain = _without_optional(_configure_chain(chain, configuration), configuration, known_catalogue())
@@ -226,8 +227,6 @@ def _without_optional(chain: ProcessingChain, configuration: Configuration, cata
 
 def _chain_issues(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
     """Yield what keeps a chain from being run, by lines."""
-    for connection, message in type_issues(description, chain, catalogue):
-        yield connection.line, message
     for target, count in Counter(each.target for each in chain.connections).items():
         if count > 1:
             lines = [each.line for each in chain.connections if each.target == target]

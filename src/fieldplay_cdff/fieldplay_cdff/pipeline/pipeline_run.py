@@ -444,6 +444,19 @@ def load_pipeline(
     """
     configuration = settings if isinstance(settings, Configuration) else Configuration(settings=settings or {})
     graph = graph_of(source_of(path_or_name), implementation, configuration)
+    return pipeline_of(graph, cameras, baseline_m, threads=threads, seed=seed, stop_after=stop_after)
+
+
+def pipeline_of(
+    graph: RunnableGraph,
+    cameras: Mapping[str, CameraModel] | None = None,
+    baseline_m: float = 0.0,
+    *,
+    threads: int = 2,
+    seed: int = 0,
+    stop_after: int = 0,
+) -> Pipeline:
+    """A pipeline of a graph that is checked: its steps, made with the cameras of the inputs; as `load_pipeline`."""
     cv2.setNumThreads(threads)
     steps = {}
     for node in graph.nodes:

@@ -130,6 +130,7 @@ def implements(*dfns: str, name: str = "") -> Callable[[type[Step]], type[Step]]
     return register
 
 
+@lru_cache(maxsize=1)
 def steps() -> Mapping[tuple[str, str], type[Step]]:
     """All steps by the names of DFN and implementation."""
     for module in pkgutil.iter_modules([str(FOLDER)]):

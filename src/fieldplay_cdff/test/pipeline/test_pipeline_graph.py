@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay_cdff.descriptors import description_reader
 from fieldplay_cdff.pipeline import (
     Configuration,
+    Pipeline,
+    chains,
     configuration_of_file,
     load_pipeline,
     pipelines,
@@ -212,6 +215,38 @@ def test_all_descriptions_of_workspace_are_readable() -> None:
         assert name == each.file.stem == source_of(each.file).description.name
         assert each.topic and each.doc and each.inputs and each.outputs
         assert set(each.as_dict()) == {"name", "doc", "topic", "implementations", "inputs", "outputs", "file"}
+
+
+def test_setting_a_step_runs_the_implementation_of_its_steps() -> None:
+    camera = camera_from_numbers([200, 0, 100, 0, 200, 80, 0, 0, 1], [], "", width=200, height=160)
+    cameras = {"left": camera, "right": camera}
+
+    def load(name: str, *arguments: str) -> Pipeline:
+        return load_pipeline(name, None, settings_of_arguments(arguments), cameras, 0.1)
+
+    plain = load("VisualOdometry", "stereoOdometry.Tracking.PyramidLevels=3")
+    assert plain.implementation == "LucasKanadePnp" and list(plain.steps) == ["stereoOdometry"]
+    finer = load("VisualOdometry", "tracker.GeneralParameters.PyramidLevels=3")
+    assert finer.implementation == "LucasKanadePnpSteps" and len(finer.steps) == 16
+    assert finer.steps["tracker"].general["PyramidLevels"] == 3
+    assert len(load("VisualSlamStereo").steps) == 3
+    inner = load("VisualSlamStereo", "odometry.perspectiveNPointSolver=StereoPnpSolver")
+    assert type(inner.steps["odometry.perspectiveNPointSolver"]).__name__ == "StereoPnpSolver"
+    with pytest.raises(UserError, match="LucasKanadePnpSteps has no step trackr: did you mean tracker"):
+        load("VisualOdometry", "trackr.GeneralParameters.PyramidLevels=3")
+
+
+def test_each_description_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[str] = []
+
+    def read(path: Path, report: Any) -> Any:
+        files.append(path.name)
+        return description_reader.description_of_file(path, report)
+
+    monkeypatch.setattr(chains, "description_of_file", read)
+    outer = write_chain(tmp_path, INNER.replace("FILE", str(write_chain(tmp_path, TEXT))), "outer.yaml")
+    load_pipeline(outer)
+    assert files == ["outer.yaml", "two.yaml"]
 
 
 def test_step_without_camera_is_named_in_error() -> None:
