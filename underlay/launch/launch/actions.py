@@ -32,7 +32,6 @@ from .launch_description_sources import AnyLaunchDescriptionSource, LaunchDescri
 from .logging import get_logger, get_output_loggers
 from .substitutions import LaunchConfiguration, SubstitutionFailure
 from .utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
-from .utilities.type_utils import normalize_typed_substitution, perform_typed_substitution
 
 if TYPE_CHECKING:
     from .launch_description import LaunchDescription
@@ -391,9 +390,9 @@ class TimerAction(Action):
         super().__init__(**kwargs)
         ensure_argument_type(period, (str, Substitution, Iterable, float), "period", "TimerAction")
         ensure_argument_type(actions, Iterable, "actions", "TimerAction")
-        self.period = normalize_typed_substitution(float(period) if isinstance(period, str) else period, float)
+        self.period = float(period) if isinstance(period, (str, float)) else normalize_to_list_of_substitutions(period)
         self.actions = list(actions)
-        self.__cancel_on_shutdown = normalize_typed_substitution(cancel_on_shutdown, bool)
+        self.__cancel_on_shutdown = _truth_substitutions(cancel_on_shutdown)
         self.__locals: dict[str, Any] = {}
         self.__canceled = False
         self.__completed: asyncio.Future[None] | None = None
@@ -426,10 +425,10 @@ class TimerAction(Action):
         if self.__canceled:
             self.__complete()
             return
-        period = perform_typed_substitution(context, self.period, float)
+        period = self.period if isinstance(self.period, float) else _seconds(context, self.period, "period")
         self.__locals = context.get_locals_as_dict()
         context.register_event_handler(_OnTimer(self))
-        if perform_typed_substitution(context, self.__cancel_on_shutdown, bool):
+        if evaluate_condition_expression(context, self.__cancel_on_shutdown):
             context.register_event_handler(OnShutdown(on_shutdown=lambda event, context: self.cancel()))
         self.__timer = loop.call_later(period, self.__fire, context)
 
@@ -461,7 +460,7 @@ class ExecuteProcess(Action):
         sigterm_timeout: SomeSubstitutionsType | None = None,
         sigkill_timeout: SomeSubstitutionsType | None = None,
         emulate_tty: bool = False,
-        output: SomeSubstitutionsType | Mapping[str, Any] = "log",
+        output: SomeSubstitutionsType = "log",
         on_exit: SomeEntitiesType | Callable[..., SomeEntitiesType | None] | None = None,
         respawn: bool | SomeSubstitutionsType = False,
         respawn_delay: float | None = None,
@@ -470,8 +469,8 @@ class ExecuteProcess(Action):
     ) -> None:
         """Run `cmd`, after `prefix` (launch configuration ``launch-prefix`` if it is None).
 
-        The environment is `env`, that of the launch if it is None, plus `additional_env`. `output` is as for
-        launch.logging.get_output_loggers(); variable OVERRIDE_LAUNCH_PROCESS_OUTPUT overrides it. The timeouts, in
+        The environment is `env`, that of the launch if it is None, plus `additional_env`. `output` is screen,
+        log or both; variable OVERRIDE_LAUNCH_PROCESS_OUTPUT overrides it. The timeouts, in
         seconds, are launch configurations ``sigterm_timeout`` and ``sigkill_timeout`` if None, else 5. `respawn`
         starts the process again whenever it ends, at most `respawn_max_retries` times unless negative.
         """
@@ -491,10 +490,12 @@ class ExecuteProcess(Action):
             name: normalize_to_list_of_substitutions(LaunchConfiguration(name, default=5) if value is None else value)
             for name, value in timeouts.items()
         }
+        if isinstance(output, Mapping):
+            raise TypeError("expected 'output' to be screen, log or both: this stand-in for launch takes no dictionary")
         chosen = os.environ.get("OVERRIDE_LAUNCH_PROCESS_OUTPUT") or output
-        self.output = chosen if isinstance(chosen, Mapping) else normalize_to_list_of_substitutions(chosen)
+        self.output = normalize_to_list_of_substitutions(chosen)
         self.__on_exit = on_exit
-        self.__respawn = normalize_typed_substitution(respawn, bool)
+        self.__respawn = _truth_substitutions(respawn)
         self.__respawn_delay, self.__respawn_max_retries = respawn_delay or 0.0, respawn_max_retries
         self.__details: dict[str, Any] | None = None
         self.__executed = False
@@ -577,7 +578,7 @@ class ExecuteProcess(Action):
         return RunSettings(
             shell=self.shell,
             emulate_tty=emulate_tty,
-            respawn=perform_typed_substitution(context, self.__respawn, bool),
+            respawn=evaluate_condition_expression(context, self.__respawn),
             respawn_delay=self.__respawn_delay,
             respawn_max_retries=self.__respawn_max_retries,
             required=any(isinstance(each, EmitEvent) and isinstance(each.event, ShutdownEvent) for each in on_exit),
@@ -585,12 +586,11 @@ class ExecuteProcess(Action):
         )
 
     def __writers(self, context: LaunchContext) -> dict[int, LineSplitter]:
-        output = self.output if isinstance(self.output, Mapping) else perform_substitutions(context, self.output)
 
         def writer(logger: logging.Logger) -> LineSplitter:
             return LineSplitter(lambda line: logger.info(f"[{self.name}] {line}"))
 
-        stdout, stderr = get_output_loggers(self.name, output)
+        stdout, stderr = get_output_loggers(self.name, perform_substitutions(context, self.output))
         return {1: writer(stdout), 2: writer(stderr)}
 
     def get_asyncio_future(self) -> asyncio.Future[None] | None:
@@ -601,6 +601,10 @@ class ExecuteProcess(Action):
 def _variables(env: Mapping[Any, Any]) -> list[tuple[list[Substitution], list[Substitution]]]:
     normalize = normalize_to_list_of_substitutions
     return [(normalize(name), normalize(value)) for name, value in env.items()]
+
+
+def _truth_substitutions(value: bool | SomeSubstitutionsType) -> list[Substitution]:
+    return normalize_to_list_of_substitutions(str(value) if isinstance(value, bool) else value)
 
 
 def _seconds(context: LaunchContext, timeout: list[Substitution], name: str) -> float:

@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,16 +21,11 @@ __all__ = ["LaunchConfig", "get_logger", "get_output_loggers", "launch_config", 
 if not TYPE_CHECKING:
     __getattr__ = refusal(__name__, ("LaunchLogger", "handlers"))
 
-OutputConfig = str | Mapping[str, str | Iterable[str]]
-
-_SOURCES = ("stdout", "stderr", "both")
-_DESTINATIONS = ("screen", "log", "own_log")
-_ALIASES: dict[str, dict[str, set[str]]] = {
-    "screen": {"both": {"screen"}},
-    "log": {"both": {"log"}, "stderr": {"screen"}},
-    "both": {"both": {"log", "screen"}},
-    "own_log": {source: {"own_log"} for source in _SOURCES},
-    "full": {"both": {"screen", "log", "own_log"}, "stdout": {"own_log"}, "stderr": {"own_log"}},
+# Where the standard output and the standard error of a process go.
+_OUTPUTS = {
+    "screen": ({"screen"}, {"screen"}),
+    "log": ({"log"}, {"log", "screen"}),
+    "both": ({"log", "screen"}, {"log", "screen"}),
 }
 
 
@@ -122,14 +117,14 @@ class LaunchConfig:
         """Return the path of a log file."""
         return os.path.join(self.log_dir, file_name)
 
-    def get_log_file_handler(self, file_name: str = "launch.log") -> logging.Handler:
-        """Return the handler that writes the launch's own records to a log file."""
-        return self._file_handler(file_name, file_name, "{created:.7f} [{levelname}] [{name}]: {msg}")
+    def get_log_file_handler(self) -> logging.Handler:
+        """Return the handler that writes the launch's own records to the log file."""
+        return self._file_handler("launch.log", "{created:.7f} [{levelname}] [{name}]: {msg}")
 
-    def _file_handler(self, key: str, file_name: str, text: str) -> logging.Handler:
-        # Several handlers may append to one file: each has its own format.
+    def _file_handler(self, key: str, text: str) -> logging.Handler:
+        # Two handlers append to one file: each has its own format.
         if key not in self._file_handlers:
-            self._file_handlers[key] = _LogFileHandler(lambda: self.get_log_file_path(file_name), _formatter(text))
+            self._file_handlers[key] = _LogFileHandler(self.get_log_file_path, _formatter(text))
         return self._file_handlers[key]
 
     def _attach(self, logger: logging.Logger, handlers: list[logging.Handler]) -> None:
@@ -185,43 +180,23 @@ def reset() -> None:
     launch_config.reset()
 
 
-def get_output_loggers(process_name: str, output_config: OutputConfig) -> tuple[logging.Logger, logging.Logger]:
-    """Return the loggers for the standard output and the standard error of a process.
-
-    The configuration maps 'stdout', 'stderr' and 'both' to destinations out of 'screen', 'log' and 'own_log', or is
-    one of the names 'screen', 'log', 'both', 'own_log' and 'full'.
-    """
-    config = _normalized(output_config)
-    stdout, stderr = (_source_logger(process_name, source, config) for source in ("stdout", "stderr"))
-    return stdout, stderr
-
-
-def _normalized(config: OutputConfig) -> dict[str, set[str]]:
-    if isinstance(config, str):
-        if config not in _ALIASES:
-            raise ValueError(f"'{config}' is not a valid output configuration, expected one of {', '.join(_ALIASES)}")
-        return _ALIASES[config]
-    if not isinstance(config, Mapping):
-        raise ValueError(f"{config!r} is not a valid output configuration")
-    normalized = {key: {value} if isinstance(value, str) else set(value) for key, value in config.items()}
-    for source, destinations in normalized.items():
-        if source not in _SOURCES:
-            raise ValueError(f"'{source}' is not a valid output source, expected one of {', '.join(_SOURCES)}")
-        for wrong in destinations.difference(_DESTINATIONS):
-            raise ValueError(f"'{wrong}' is not a valid output destination, expected one of {', '.join(_DESTINATIONS)}")
-    return normalized
+def get_output_loggers(process_name: str, output_config: str) -> tuple[logging.Logger, logging.Logger]:
+    """Return the loggers for the standard output and the standard error of a process: screen, log or both."""
+    if output_config not in _OUTPUTS:
+        raise ValueError(
+            f"'{output_config}' is not a valid output configuration of this stand-in for launch, "
+            f"expected one of {', '.join(_OUTPUTS)}"
+        )
+    stdout, stderr = _OUTPUTS[output_config]
+    return _output_logger(f"{process_name}-stdout", stdout), _output_logger(f"{process_name}-stderr", stderr)
 
 
-def _source_logger(process_name: str, source: str, config: dict[str, set[str]]) -> logging.Logger:
-    own, both = config.get(source, set()), config.get("both", set())
+def _output_logger(name: str, destinations: set[str]) -> logging.Logger:
     handlers: list[logging.Handler] = []
-    if "screen" in own | both:
+    if "screen" in destinations:
         handlers.append(launch_config._raw_screen_handler)
-    if "log" in own | both:
-        handlers.append(launch_config._file_handler("launch.log, output", "launch.log", "{created:.7f} {msg}"))
-    for name, destinations in ((f"{process_name}-{source}.log", own), (f"{process_name}.log", both)):
-        if "own_log" in destinations:
-            handlers.append(launch_config._file_handler(name, name, "{msg}"))
-    logger = logging.getLogger(f"{process_name}-{source}")
+    if "log" in destinations:
+        handlers.append(launch_config._file_handler("launch.log, output", "{created:.7f} {msg}"))
+    logger = logging.getLogger(name)
     launch_config._attach(logger, handlers)
     return logger

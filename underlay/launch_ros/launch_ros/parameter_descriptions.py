@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
 
 import yaml
 
 from launch import LaunchContext, SomeSubstitutionsType, Substitution
 from launch._coverage import refusal
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
-from launch.utilities.type_utils import normalize_typed_substitution, perform_typed_substitution
 
 __all__ = ["ParameterValue"]
 
@@ -38,12 +37,44 @@ class ParameterValue:
 
     def __init__(self, value: Any, *, value_type: Any = None) -> None:
         """Convert `value` to `value_type`: bool, int, float, str, a List of one, or None for YAML's choice."""
-        self.value = normalize_typed_substitution(value, value_type)
+        self.value = value
         self.value_type = value_type
+        self.__checked = _checked(value)
+        is_known = not isinstance(self.__checked, Substitution) and value_type is not None
+        if is_known and not _is_of(self.__checked, value_type, beforehand=True):
+            raise TypeError(f"value {value!r} is not an instance of {value_type}")
 
     def evaluate(self, context: LaunchContext) -> Any:
         """Perform the substitutions, and convert."""
-        return perform_typed_substitution(context, self.value, self.value_type)
+        value = self.__checked
+        if self.value_type is None:
+            return _evaluated(context, "value", value)
+        if isinstance(value, Substitution):
+            value = _converted(value.perform(context), self.value_type)
+        elif isinstance(value, list):
+            (kind,) = get_args(self.value_type)
+            value = [
+                item if isinstance(item, _SCALARS) else _converted(_item_text(context, item), kind) for item in value
+            ]
+        if not _is_of(value, self.value_type):
+            raise ValueError(f"expected {self.value_type}, but got {value!r}")
+        return value
+
+
+def _is_of(value: Any, value_type: Any, *, beforehand: bool = False) -> bool:
+    """Report whether a value has a type; `beforehand`, what is no scalar yet is passed over."""
+    if get_origin(value_type) is not list:
+        return isinstance(value, value_type)
+    (kind,) = get_args(value_type)
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(item, kind) or (beforehand and not isinstance(item, _SCALARS)) for item in value)
+
+
+def _converted(text: str, value_type: Any) -> Any:
+    if value_type in (int, float, str):
+        return value_type(text)
+    return text == "1" if value_type is bool and text in ("0", "1") else yaml.safe_load(text)
 
 
 class ParameterDict:

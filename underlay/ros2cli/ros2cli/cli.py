@@ -9,8 +9,82 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from ros2cli.catalogue import COMMANDS, Group, Verb
+
+@dataclass(frozen=True)
+class Group:
+    """A command that only holds verbs, with a summary of each."""
+
+    summary: str
+    verbs: Mapping[str, str]
+
+
+# Without importing any of them: what a command does is in the module of its name in ros2cli.verbs.
+COMMANDS: Mapping[str, str | Group] = {
+    "bag": Group(
+        "What can be done with bags",
+        {"info": "Tell what is in a bag", "play": "Play a bag", "record": "Record topics into a bag"},
+    ),
+    "interface": Group(
+        "What can be said of interfaces",
+        {
+            "list": "List the interfaces there are",
+            "package": "List the interfaces of a package",
+            "show": "Write the definition of an interface",
+        },
+    ),
+    "launch": "Start what a launch file describes",
+    "node": Group(
+        "What can be said of nodes",
+        {"info": "Tell what a node publishes, hears and serves", "list": "List the nodes there are"},
+    ),
+    "param": Group(
+        "What can be done with parameters",
+        {
+            "delete": "Delete a parameter",
+            "describe": "Tell what a node says of its parameters",
+            "dump": "Write the parameters of a node as YAML",
+            "get": "Write the value of a parameter",
+            "list": "List the parameters there are",
+            "load": "Set the parameters that a file has",
+            "set": "Set a parameter",
+        },
+    ),
+    "pkg": Group(
+        "What can be said of packages",
+        {
+            "executables": "List what `ros2 run` can run",
+            "list": "List the packages there are",
+            "prefix": "Write where a package is installed",
+        },
+    ),
+    "run": "Run an executable of a package",
+    "service": Group(
+        "What can be done with services",
+        {
+            "call": "Call a service",
+            "find": "List the services of a type",
+            "info": "Tell the type and the endpoints of a service",
+            "list": "List the services there are",
+            "type": "Write the type of a service",
+        },
+    ),
+    "topic": Group(
+        "What can be done with topics",
+        {
+            "bw": "Write out the bandwidth of a topic",
+            "delay": "Write out how old a topic's messages are by their headers",
+            "echo": "Write out the messages of a topic",
+            "find": "List the topics of a type",
+            "hz": "Write out how often a topic's messages come",
+            "info": "Tell the type and the endpoints of a topic",
+            "list": "List the topics there are",
+            "pub": "Publish messages on a topic",
+            "type": "Write the type of a topic",
+        },
+    ),
+}
 
 
 def main(*, argv: Sequence[str] | None = None) -> int | str | None:
@@ -48,38 +122,40 @@ def build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_entries(parser: argparse.ArgumentParser, entries: Mapping[str, Verb | Group], words: Sequence[str]) -> None:
+def _add_entries(
+    parser: argparse.ArgumentParser,
+    entries: Mapping[str, str] | Mapping[str, str | Group],
+    words: Sequence[str],
+    command: str | None = None,
+) -> None:
+    """Add commands, or the verbs of one; only what is chosen is imported."""
     chosen, rest = _split_at_first_word(words)
     name = parser.prog
     parser.set_defaults(main=lambda _: parser.print_help())
     width = max(map(len, entries))
+    summaries = {key: entry if isinstance(entry, str) else entry.summary for key, entry in entries.items()}
     subparsers = parser.add_subparsers(
         title="Commands",
-        description="\n".join(f"{key.ljust(width)}  {entry.summary}" for key, entry in entries.items()),
+        description="\n".join(f"{key.ljust(width)}  {summary}" for key, summary in summaries.items()),
         metavar=f"Call `{name} <command> -h` for more detailed usage.",
         prog=name,
     )
     for key, entry in entries.items():
         sub = subparsers.add_parser(
-            key, description=entry.summary, formatter_class=argparse.RawDescriptionHelpFormatter
+            key, description=summaries[key], formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        if key == chosen:
-            _fill(sub, entry, rest)
+        if key != chosen:
+            continue
+        if isinstance(entry, Group):
+            _add_entries(sub, entry.verbs, rest, key)
+        else:
+            add_arguments, run = importlib.import_module(f"ros2cli.verbs.{command or key}_verbs").VERBS[key]
+            add_arguments(sub)
+            sub.set_defaults(main=run)
     if chosen is not None and chosen not in entries:
         parser.error(
             f"'{name} {chosen}' is not covered by this stand-in for ROS 2's command; it has: {', '.join(entries)}"
         )
-
-
-def _fill(parser: argparse.ArgumentParser, entry: Verb | Group, words: Sequence[str]) -> None:
-    if isinstance(entry, Group):
-        if entry.flag:
-            parser.add_argument(entry.flag, dest="hidden_too", action="store_true", help=entry.flag_help)
-        _add_entries(parser, entry.verbs, words)
-        return
-    module = importlib.import_module(f"ros2cli.verbs.{entry.module}")
-    module.add_arguments(parser)
-    parser.set_defaults(main=module.main)
 
 
 def _split_at_first_word(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:

@@ -1,8 +1,11 @@
-"""Topic and service names, and the classes behind type names."""
+"""Topic and service names, listings of them, and the classes behind type names."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.exceptions import InvalidTopicNameException
@@ -11,7 +14,7 @@ from rclpy.node import Node
 from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from ros2cli.direct_node import spin_for
+from ros2cli.direct_node import add_node_arguments, direct_node, spin_for, wait_for_graph
 
 _POLL_S = 0.1
 
@@ -91,3 +94,34 @@ def wait_for_topic_class(node: Node, topic: str) -> Any:
 def not_published_yet(topic: str) -> str:
     """Return the line that warns of a topic nobody has."""
     return f"WARNING: topic [{topic}] does not appear to be published yet\n"
+
+
+def add_hidden_argument(parser: argparse.ArgumentParser, noun: str) -> None:
+    """Add whether hidden ones (`noun` is topics or services) are counted in."""
+    parser.add_argument(
+        f"--include-hidden-{noun}",
+        dest="hidden_too",
+        action="store_true",
+        help=f"Count hidden {noun} in",
+    )
+
+
+def write_listed(names_and_types: list[tuple[str, list[str]]], args: argparse.Namespace) -> None:
+    """Write what `list` shows of them."""
+    for name, types in shown(names_and_types, hidden_too=args.hidden_too):
+        sys.stdout.write(f"{name} [{', '.join(types)}]\n" if args.show_types else f"{name}\n")
+
+
+def add_find_arguments(parser: argparse.ArgumentParser, noun: str) -> None:
+    """Add the arguments of `find`."""
+    add_node_arguments(parser)
+    parser.add_argument("wanted_type", metavar=f"{noun.removesuffix('s')}_type", help="A type, by its full name")
+    add_hidden_argument(parser, noun)
+
+
+def write_found(args: argparse.Namespace, all_of: Callable[[Node], list[tuple[str, list[str]]]]) -> None:
+    """Write those of the type."""
+    with direct_node(use_sim_time=args.use_sim_time) as node:
+        wait_for_graph(node, args.spin_time)
+        entries = shown(all_of(node), hidden_too=args.hidden_too)
+    sys.stdout.write("".join(f"{name}\n" for name, types in entries if args.wanted_type in types))

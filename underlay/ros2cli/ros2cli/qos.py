@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import copy
 
-from rclpy.duration import Duration
 from rclpy.qos import (
     QoSDurabilityPolicy,
     QoSHistoryPolicy,
-    QoSLivelinessPolicy,
     QoSPresetProfiles,
     QoSProfile,
     QoSReliabilityPolicy,
@@ -21,7 +19,6 @@ _POLICIES = {
     "history": QoSHistoryPolicy,
     "reliability": QoSReliabilityPolicy,
     "durability": QoSDurabilityPolicy,
-    "liveliness": QoSLivelinessPolicy,
 }
 
 
@@ -38,12 +35,6 @@ def add_qos_arguments(parser: argparse.ArgumentParser, preset: str = _DEFAULT_PR
         parser.add_argument(
             f"--qos-{policy}", choices=values.short_keys(), help=f"{policy.capitalize()}, instead of the profile's"
         )
-    parser.add_argument(
-        "--qos-liveliness-lease-duration-seconds",
-        metavar="S",
-        type=float,
-        help="Liveliness lease duration, instead of the profile's",
-    )
 
 
 def chosen_profile(args: argparse.Namespace, publishers: list[TopicEndpointInfo]) -> tuple[QoSProfile, list[str]]:
@@ -75,14 +66,11 @@ def _override(profile: QoSProfile, args: argparse.Namespace) -> bool:
     for name, key in given.items():
         if key is not None:
             setattr(profile, name, _POLICIES[name].get_from_short_key(key))
-    lease_s = args.qos_liveliness_lease_duration_seconds
-    if lease_s is not None and lease_s >= 0:
-        profile.liveliness_lease_duration = Duration(seconds=lease_s)
     if args.qos_depth is not None and args.qos_depth > 0:
         profile.depth = args.qos_depth
     elif profile.durability == QoSDurabilityPolicy.TRANSIENT_LOCAL and profile.depth == 0:
         profile.depth = 1
-    return any(value is not None for value in (*given.values(), lease_s, args.qos_depth))
+    return any(value is not None for value in (*given.values(), args.qos_depth))
 
 
 def _notice(wanted: str, taken: str) -> str:

@@ -42,7 +42,7 @@ def test_without_a_command_the_help_comes(ros2):
 @pytest.mark.parametrize(
     ("words", "missing"),
     [
-        (["topic", "--include-hidden-topics", "tell", "--help"], "ros2 topic tell"),
+        (["topic", "tell", "--help"], "ros2 topic tell"),
         (["service", "echo", "/x"], "ros2 service echo"),
         (["bag", "reindex"], "ros2 bag reindex"),
         (["lifecycle", "list"], "ros2 lifecycle"),

@@ -28,20 +28,6 @@ def test_an_interface_is_shown_with_its_parts(ros2):
     assert (outcome.code, outcome.out) == (0, SHOWN)
 
 
-def test_comments_are_its_own_or_all(ros2):
-    own = ros2("interface", "show", "geometry_msgs/msg/TwistStamped").out
-    every = ros2("interface", "show", "geometry_msgs/msg/TwistStamped", "--all-comments").out
-    assert "# A twist with reference coordinate frame" in own
-    assert "velocity in free space" not in own
-    assert "\t# This expresses velocity in free space" in every
-
-
-@pytest.mark.stand_in("upstream leaves the sign of a comment")
-def test_a_service_has_both_of_its_parts(ros2):
-    lines = ros2("interface", "show", "std_srvs/srv/SetBool", "--no-comments").out.splitlines()
-    assert lines == ["bool data", "---", "bool success", "string message"]
-
-
 def test_interfaces_are_listed_by_kind(ros2):
     every = ros2("interface", "list").out
     assert "Messages:\n" in every

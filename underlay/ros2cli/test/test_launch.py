@@ -72,12 +72,6 @@ def test_show_args_goes_through_includes_and_marks_what_is_conditional(ros2, dem
     )
 
 
-def test_show_args_says_when_there_are_none(ros2, demo_package):
-    demo_package("share/demo/outer.launch.py", description())
-    outcome = ros2("launch", "demo", "outer.launch.py", "-s")
-    assert outcome.out == "Arguments (pass arguments as '<name>:=<value>'):\n\n  No arguments.\n"
-
-
 def test_arguments_reach_the_launch_file_and_the_last_one_wins(start_ros2, demo_package):
     demo_package(
         "share/demo/launch/say.launch.py",
@@ -90,12 +84,6 @@ def test_arguments_reach_the_launch_file_and_the_last_one_wins(start_ros2, demo_
     code, out = command.finish()
     assert code == 0
     assert "said a:=b\n" in out
-
-
-def test_a_path_takes_arguments_too(start_ros2, demo_package):
-    path = demo_package("anywhere/say.launch.py", description("LogInfo(msg=['said ', LaunchConfiguration('word')])"))
-    code, out = start_ros2("launch", str(path), "word:=this").finish()
-    assert (code, "said this" in out) == (0, True)
 
 
 def test_a_launch_that_fails_is_exit_code_1(start_ros2, demo_package):
@@ -126,21 +114,6 @@ def test_launch_prefix_goes_before_the_executables_that_the_filter_names(start_r
     out = start_ros2("launch", *words, str(path)).finish()[1]
     assert "one alone" in out
     assert f"before {two}" in out
-
-
-def test_a_file_that_is_not_there_or_there_twice_is_an_error(ros2, demo_package):
-    one = demo_package("share/demo/a/twice.launch.py", description())
-    two = demo_package("share/demo/b/twice.launch.py", description())
-    share = one.parents[1]
-    missing = ros2("launch", "demo", "no.launch.py")
-    assert (missing.code, missing.err) == (
-        1,
-        f"file 'no.launch.py' was not found in the share directory of package 'demo' which is at '{share}'",
-    )
-    twice = ros2("launch", "demo", "twice.launch.py", "-s")
-    start = "file 'twice.launch.py' was found more than once in the share directory of package 'demo': "
-    assert twice.code == 1
-    assert twice.err in (f"{start}['{one}', '{two}']", f"{start}['{two}', '{one}']")
 
 
 TRACEBACK = pytest.mark.stand_in("upstream ends with a traceback")

@@ -8,12 +8,6 @@ def test_info_of_an_unknown_topic_is_an_error(ros2):
     assert (outcome.code, outcome.out, outcome.err) == (1, "", "Unknown topic '/nobody'")
 
 
-def test_echo_of_an_unknown_topic_is_an_error(ros2):
-    outcome = ros2("topic", "echo", "/nobody", "--spin-time", "0")
-    assert outcome.out == "WARNING: topic [/nobody] does not appear to be published yet\n"
-    assert (outcome.code, outcome.err) == (1, "Could not determine the type for the passed topic")
-
-
 @pytest.mark.parametrize("wrong", ["no_such_pkg/msg/X", "std_msgs/msg/Nope", "std_srvs/srv/Empty", "String"])
 def test_echo_of_a_type_that_is_none_is_an_error(ros2, wrong):
     outcome = ros2("topic", "echo", "/nobody", wrong, "--spin-time", "0")
@@ -35,26 +29,10 @@ def test_hz_waits_for_the_topic_and_sigterm_ends_it(start_ros2):
     assert (code in (15, 0), rest) == (True, "")  # upstream's is 0
 
 
-def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):
-    command = start_ros2("service", "call", "/nobody", "std_srvs/srv/SetBool")
-    assert command.read_until("\n") == "waiting for service to become available...\n"
-    command.interrupt_group()
-    assert command.finish() == (2, "")
-
-
 @pytest.mark.stand_in("upstream's waits for ever")
 def test_service_call_gives_up_after_a_while(ros2):
     outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool")
     assert (outcome.code, outcome.err) == (1, "service '/nobody' is not available after 5 s")
-
-
-NO_OPTION = pytest.mark.stand_in("upstream's takes no --spin-time")
-
-
-@pytest.mark.parametrize("group", ["topic", pytest.param("service", marks=NO_OPTION)])
-def test_what_is_not_there_has_no_type(ros2, group):
-    outcome = ros2(group, "type", "/nobody", "--spin-time", "0")
-    assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
 
 
 NODE_FIRST = pytest.mark.stand_in("upstream looks for the node before the file")
@@ -67,7 +45,7 @@ NODE_FIRST = pytest.mark.stand_in("upstream looks for the node before the file")
         (["param", "get", "/nobody", "rate"], "Node not found"),
         (["param", "list", "nobody"], "Node not found"),
         (["param", "describe", "/nobody", "rate"], "Node not found"),
-        (["param", "delete", "/nobody", "rate", "--timeout", "0"], "Node not found"),
+        (["param", "delete", "/nobody", "rate"], "Node not found"),
         (["service", "info", "/nobody"], "Unknown service '/nobody'"),
         *(
             pytest.param(["param", "load", "/nobody", file], f"{file}: {error}", marks=NODE_FIRST)
@@ -84,29 +62,16 @@ def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
     assert outcome.err.startswith(error)
 
 
-@NODE_FIRST
-def test_a_node_without_parameters_in_a_file_of_them_is_an_error(ros2, tmp_path):
-    file = tmp_path / "parameters.yaml"
-    file.write_text("/nobody: {rate: 1}")
-    outcome = ros2("param", "load", "/nobody", str(file), "--spin-time", "0")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err.startswith(f"{file}: expected a file of parameters, got none: ")
-
-
 @pytest.mark.parametrize(
     ("words", "error"),
     [
         (["std_msgs/msg/Nope"], "The passed message type is invalid"),
         (["std_msgs/msg/String", "{nope: 1}"], "Failed to populate field: 'String' object has no attribute 'nope'"),
-        (
-            ["std_msgs/msg/String", "--once", "--max-wait-time-secs", "0.1"],
-            "Timed out waiting for subscribers: Expected 1 subscribers but only got 0 subscribers",
-        ),
     ],
 )
 def test_pub_says_what_is_wrong(ros2, words, error):
     outcome = ros2("topic", "pub", "/nobody", *words)
-    assert (outcome.code, outcome.err.replace("subcribers", "subscribers")) == (1, error)  # as upstream spells it
+    assert (outcome.code, outcome.err) == (1, error)
 
 
 def no_attribute(name):
@@ -121,7 +86,6 @@ def no_attribute(name):
         (["std_msgs/msg/String"], "The passed type is not a service"),
         (["std_srvs/srv/SetBool", "{nope: 1}"], no_attribute("nope")),
         (["std_srvs/SetBool", "1"], "Failed to populate field: Value '1' is expected to be a dictionary but is a int"),
-        (["std_srvs/srv/SetBool", "-r", "0"], "rate must be greater than zero"),
     ],
 )
 def test_service_call_says_what_is_wrong_before_it_calls(ros2, words, error):
@@ -134,8 +98,3 @@ def test_service_call_of_broken_yaml_is_an_error(ros2):
     outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "{data: ")
     assert outcome.code == 1
     assert outcome.err.startswith("Failed to populate field: ")
-
-
-def test_service_call_reads_the_request_from_standard_input(ros2):
-    outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "--stdin", given="nope: true\n")
-    assert outcome.err == no_attribute("nope")

@@ -1,7 +1,7 @@
 import argparse
 
 import pytest
-from rclpy.qos import DurabilityPolicy, QoSPresetProfiles, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2cli.qos import add_qos_arguments, chosen_profile
@@ -38,11 +38,6 @@ def test_what_only_some_offer_is_not_asked_for_and_that_is_said():
     ]
 
 
-def test_without_publishers_the_preset_holds():
-    profile, _ = chosen_profile(options(), [])
-    assert (profile.reliability, profile.durability, profile.depth) == (BEST_EFFORT, VOLATILE, 5)
-
-
 def test_one_override_and_the_publishers_do_not_count():
     profile, notices = chosen_profile(options("--qos-depth", "9"), [publisher(RELIABLE, LASTING)])
     assert (profile.reliability, profile.durability, profile.depth, notices) == (BEST_EFFORT, VOLATILE, 9, [])
@@ -52,13 +47,6 @@ def test_every_policy_can_be_overridden():
     words = (
         "--qos-profile default --qos-reliability best_effort --qos-durability transient_local --qos-history keep_all"
     )
-    profile, _ = chosen_profile(options(*words.split(), "--qos-liveliness-lease-duration-seconds", "1.5"), [])
+    profile, _ = chosen_profile(options(*words.split()), [])
     assert (profile.reliability, profile.durability) == (BEST_EFFORT, LASTING)
     assert profile.history.short_key == "keep_all"
-    assert profile.liveliness_lease_duration.nanoseconds == 1_500_000_000
-
-
-def test_the_shared_presets_stay_as_they_are():
-    chosen_profile(options("--qos-depth", "9", "--qos-reliability", "reliable"), [])
-    preset = QoSPresetProfiles.get_from_short_key("sensor_data")
-    assert (preset.depth, preset.reliability) == (5, BEST_EFFORT)

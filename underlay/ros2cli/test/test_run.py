@@ -8,12 +8,6 @@ def test_exit_code_and_output_of_the_executable_pass_through(ros2, demo_package)
     assert outcome.out == "got a b --ros-args -p x:=1 -h\n[ros2run]: Process exited with failure 7\n"
 
 
-def test_success_is_silent(ros2, demo_package):
-    demo_package("lib/demo/exe", "#!/bin/sh\n")
-    outcome = ros2("run", "demo", "exe")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
-
-
 def test_prefix_goes_before_the_executable(ros2, demo_package):
     path = demo_package("lib/demo/exe", "#!/bin/sh\n")
     assert ros2("run", "--prefix", "echo 'be fore'", "demo", "exe", "x").out == f"be fore {path} x\n"
@@ -23,13 +17,6 @@ def test_executables_are_found_in_folders_below(ros2, demo_package):
     demo_package("lib/demo/deep/exe", "#!/bin/sh\necho deep\n")
     demo_package("lib/demo/.hidden/exe", "#!/bin/sh\necho hidden\n")
     assert ros2("run", "demo", "exe").out == "deep\n"
-
-
-def test_two_executables_of_a_name_are_an_error_that_lists_them(ros2, demo_package):
-    one = demo_package("lib/demo/a/exe", "#!/bin/sh\n")
-    two = demo_package("lib/demo/b/exe", "#!/bin/sh\n")
-    outcome = ros2("run", "demo", "exe")
-    assert (outcome.code, outcome.err) == (1, f"Multiple executables found:\n- {one}\n- {two}")
 
 
 def test_what_is_not_there_is_said(ros2, demo_package):

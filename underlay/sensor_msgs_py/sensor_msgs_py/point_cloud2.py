@@ -2,9 +2,8 @@
 
 import array
 import sys
-from collections import namedtuple
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
@@ -12,22 +11,34 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2, PointField
 from std_msgs.msg import Header
 
-from ._layout import DUMMY_FIELD_PREFIX, demand, dtype_from_fields
-
 __all__ = [
     "DUMMY_FIELD_PREFIX",
     "create_cloud",
     "create_cloud_xyz32",
     "dtype_from_fields",
     "read_points",
-    "read_points_list",
     "read_points_numpy",
 ]
 
+DUMMY_FIELD_PREFIX = "unnamed_field"
+
+_TYPES: dict[int, np.dtype[Any]] = {
+    PointField.INT8: np.dtype(np.int8),
+    PointField.UINT8: np.dtype(np.uint8),
+    PointField.INT16: np.dtype(np.int16),
+    PointField.UINT16: np.dtype(np.uint16),
+    PointField.INT32: np.dtype(np.int32),
+    PointField.UINT32: np.dtype(np.uint32),
+    PointField.FLOAT32: np.dtype(np.float32),
+    PointField.FLOAT64: np.dtype(np.float64),
+}
+
 _HOST_IS_BIG_ENDIAN = sys.byteorder == "big"
 
-# Under a loose type, since its fields are known at run time only.
-_named_tuple: Callable[[str, Iterable[str]], Any] = namedtuple
+
+def __getattr__(name: str) -> NoReturn:
+    message = f"{__name__}.{name} is not covered by this stand-in for upstream's sensor_msgs_py"
+    raise ImportError(message) if name == "read_points_list" else AttributeError(message)
 
 
 def read_points(
@@ -47,11 +58,11 @@ def read_points(
         reshape_organized_cloud: Return shape (width, height) instead of (n,) if the height is more than 1.
             This is upstream's order of axes, without a transposition: it undoes ``create_cloud``.
     """
-    demand(isinstance(cloud, PointCloud2), "cloud is not a sensor_msgs.msg.PointCloud2")
+    _demand(isinstance(cloud, PointCloud2), "cloud is not a sensor_msgs.msg.PointCloud2")
     points = _raw_points(cloud)
     if field_names is not None:
         names = list(field_names)
-        demand(set(names) <= set(points.dtype.names or ()), f"{names} are not all fields of {points.dtype.names}")
+        _demand(set(names) <= set(points.dtype.names or ()), f"{names} are not all fields of {points.dtype.names}")
         points = points[names]
     if bool(cloud.is_bigendian) != _HOST_IS_BIG_ENDIAN:
         points = points.view(points.dtype.newbyteorder()).astype(points.dtype)
@@ -74,22 +85,9 @@ def read_points_numpy(
     """Return fields of one datatype as a plain array with a last axis of fields; see ``read_points``."""
     points = read_points(cloud, field_names, skip_nans, uvs, reshape_organized_cloud)
     kinds = {kind for kind, *_ in (points.dtype.fields or {}).values()}
-    demand(len(kinds) <= 1, f"the fields are of several datatypes, {points.dtype}: use read_points")
+    _demand(len(kinds) <= 1, f"the fields are of several datatypes, {points.dtype}: use read_points")
     plain: NDArray[Any] = structured_to_unstructured(points)
     return plain
-
-
-def read_points_list(
-    cloud: PointCloud2,
-    field_names: Iterable[str] | None = None,
-    skip_nans: bool = False,
-    uvs: Iterable[int] | None = None,
-) -> list[NamedTuple]:
-    """Return a named tuple per point; far slower than ``read_points``, which see."""
-    points = read_points(cloud, field_names, skip_nans, uvs)
-    names = points.dtype.names or ()
-    point_type = _named_tuple("Point", names)
-    return list(map(point_type._make, zip(*(points[name] for name in names), strict=True)))
 
 
 def create_cloud(
@@ -107,7 +105,7 @@ def create_cloud(
     """
     fields = list(fields)
     records = _records(points, dtype_from_fields(fields, point_step))
-    demand(records.ndim <= 2, f"points along {records.ndim} axes: a cloud has one or two")
+    _demand(records.ndim <= 2, f"points along {records.ndim} axes: a cloud has one or two")
     width, height = (*records.shape, 1)[:2]
     cloud = PointCloud2(
         header=header,
@@ -162,13 +160,42 @@ def _records(points: Iterable[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
         records[:] = rows
         return records
     if points.dtype.names is not None:
-        demand(points.dtype == dtype, f"the array's dtype {points.dtype} is not that of the fields, {dtype}")
+        _demand(points.dtype == dtype, f"the array's dtype {points.dtype} is not that of the fields, {dtype}")
         return points
     names = dtype.names or ()
-    demand(len({dtype[name] for name in names}) == 1, "fields of several datatypes need a structured array")
+    _demand(len({dtype[name] for name in names}) == 1, "fields of several datatypes need a structured array")
     if points.ndim == 0 or points.shape[-1] != len(names):
         raise ValueError(f"the last axis of points, shape {points.shape}, must be the {len(names)} fields")
     records = np.zeros(points.shape[:-1], dtype)
     for i, name in enumerate(names):
         records[name] = points[..., i]
     return records
+
+
+def _demand(condition: bool, complaint: str) -> None:
+    """Raise the AssertionError that callers of upstream expect, also when Python runs with -O."""
+    if not condition:
+        raise AssertionError(complaint)
+
+
+def dtype_from_fields(fields: Iterable[PointField], point_step: int | None = None) -> np.dtype[Any]:
+    """Return the structured dtype of a point in native byte order.
+
+    A field of count n > 1 becomes n fields, ``name_0`` to ``name_{n-1}``; a field without a name is called after
+    its position. Without ``point_step``, a point ends with its last field.
+    """
+    layout: Any = {"names": [], "formats": [], "offsets": []}
+    for position, field in enumerate(fields):
+        _demand(field.count > 0, f"field {field.name!r} has a count of 0")
+        if field.datatype not in _TYPES:
+            raise KeyError(f"field {field.name!r} has the unknown datatype {field.datatype}")
+        kind = _TYPES[field.datatype]
+        name = field.name or f"{DUMMY_FIELD_PREFIX}_{position}"
+        layout["names"] += [name] if field.count == 1 else [f"{name}_{i}" for i in range(field.count)]
+        layout["formats"] += [kind.str] * field.count
+        layout["offsets"] += [field.offset + i * kind.itemsize for i in range(field.count)]
+    _demand(len(set(layout["names"])) == len(layout["names"]), f"field names repeat in {layout['names']}")
+    if point_step is not None:
+        layout["itemsize"] = point_step
+    point: np.dtype[Any] = np.dtype(layout)
+    return point

@@ -1,6 +1,6 @@
 import pytest
 
-from ros2cli.discovery import Patience, wait_until_settled
+from ros2cli.direct_node import Patience, wait_until_settled
 
 
 class Graph:

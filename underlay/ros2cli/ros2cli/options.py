@@ -1,8 +1,11 @@
-"""What an option's text may be, beyond what int and float take."""
+"""Options: what their texts may be, and those of upstream's that this stand-in knows and refuses with a word why."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+import argparse
+from argparse import ArgumentTypeError
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def positive_int(text: str) -> int:
@@ -33,21 +36,27 @@ def positive_float(text: str) -> float:
     return value
 
 
-def add_window_argument(parser: ArgumentParser, size: int) -> None:
-    """Add over how many messages is averaged."""
-    parser.add_argument(
-        "--window",
-        "-w",
-        dest="window_size",
-        metavar="WINDOW",
-        type=positive_int,
-        default=size,
-        help="Number of messages to average over (default: %(default)s)",
-    )
-
-
 def _int(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
         return None
+
+
+def add_refused(parser: argparse.ArgumentParser, options: Mapping[str, str]) -> None:
+    """Make options ('-x --long') known that end in a usage error; each value says what it would be."""
+    for names, meaning in options.items():
+        parser.add_argument(
+            *names.split(), action=_Refusal, nargs="*", metavar="", const=meaning, help=argparse.SUPPRESS
+        )
+
+
+class _Refusal(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        parser.error(f"{option_string} is not covered by this stand-in: {self.const}")

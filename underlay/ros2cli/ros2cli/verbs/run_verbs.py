@@ -11,7 +11,7 @@ import sys
 from ros2cli.packages import executables
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("--prefix", help="Command to put before the executable (e.g. 'gdb -ex run --args')")
     parser.add_argument("package_name", help="Package that has the executable")
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("argv", nargs=argparse.REMAINDER, help="Whatever the executable is to be given")
 
 
-def main(args: argparse.Namespace) -> int | str:
+def _run_executable(args: argparse.Namespace) -> int | str:
     """Run the executable and return its exit code, or what keeps it from running."""
     found = executables(args.package_name, args.executable_name)
     if not found:
@@ -73,3 +73,6 @@ class _Signals:
         self._terminated = True
         if self._process is not None:
             self._process.terminate()
+
+
+VERBS = {"run": (_add_arguments, _run_executable)}

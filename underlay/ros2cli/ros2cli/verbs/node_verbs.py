@@ -1,4 +1,4 @@
-"""ros2 node info."""
+"""ros2 node."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ros2cli.names import absolute, node_names, shown
 Entries = list[tuple[str, list[str]]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_info(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     add_node_arguments(parser)
     parser.add_argument("node_name", help="Full name of the node (e.g. '/talker')")
     parser.add_argument("--include-hidden", action="store_true", help="Write hidden topics, services and actions too")
 
 
-def main(args: argparse.Namespace) -> str | None:
+def _write_info(args: argparse.Namespace) -> str | None:
     """Write what the node has, or return that it is not there."""
     name = absolute(args.node_name)
     with direct_node(use_sim_time=args.use_sim_time) as node:
@@ -50,3 +50,22 @@ def _sections(node: Node, full_name: str) -> list[tuple[str, Entries]]:
         ("Action Servers", get_action_server_names_and_types_by_node(node, *of)),
         ("Action Clients", get_action_client_names_and_types_by_node(node, *of)),
     ]
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    add_node_arguments(parser)
+    parser.add_argument("-a", "--all", action="store_true", help="Count hidden nodes in")
+
+
+def _write_list(args: argparse.Namespace) -> None:
+    """Write the nodes."""
+    with direct_node(use_sim_time=args.use_sim_time) as node:
+        wait_for_graph(node, args.spin_time)
+        names = node_names(node, hidden_too=args.all)
+    if len(set(names)) < len(names):
+        sys.stderr.write("WARNING: several nodes share one name, which can have unintended side effects.\n")
+    sys.stdout.write("".join(f"{name}\n" for name in names))
+
+
+VERBS = {"info": (_add_info, _write_info), "list": (_add_list, _write_list)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .._coverage import refusal
-from .._entities import SomeSubstitutionsType, Substitution
+from ._coverage import refusal
+from ._entities import SomeSubstitutionsType, Substitution
 
 if TYPE_CHECKING:
-    from ..launch_context import LaunchContext
+    from .launch_context import LaunchContext
 else:
     __getattr__ = refusal(
         __name__,
@@ -19,6 +19,7 @@ else:
             "is_a_subclass",
             "isclassinstance",
             "normalize_to_list_of_entities",
+            "type_utils",
             "visit_all_entities_and_collect_futures",
         ),
     )
@@ -48,7 +49,7 @@ def normalize_to_list_of_substitutions(subs: SomeSubstitutionsType) -> list[Subs
 
 
 def _substitution(item: object) -> Substitution:
-    from ..substitutions import TextSubstitution
+    from .substitutions import TextSubstitution
 
     if isinstance(item, Substitution):
         return item

@@ -1,4 +1,4 @@
-"""ros2 interface show."""
+"""ros2 interface."""
 
 from __future__ import annotations
 
@@ -6,10 +6,39 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from ros2cli.interfaces import definition, part_of
+from ros2cli.interfaces import definition, interface_names, part_of
+
+_TITLES = {"msg": "Messages", "srv": "Services", "action": "Actions"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("-m", "--only-msgs", dest="kinds", action="append_const", const="msg", help="Messages only")
+    parser.add_argument("-s", "--only-srvs", dest="kinds", action="append_const", const="srv", help="Services only")
+    parser.add_argument(
+        "-a", "--only-actions", dest="kinds", action="append_const", const="action", help="Actions only"
+    )
+
+
+def _write_list(args: argparse.Namespace) -> None:
+    """Write the names of all interfaces, by their kinds."""
+    names = interface_names()
+    for kind, title in _TITLES.items():
+        if not args.kinds or kind in args.kinds:
+            sys.stdout.write(f"{title}:\n" + "".join(f"    {name}\n" for name in names if f"/{kind}/" in name))
+
+
+def _add_package(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("package_name", help="The package")
+
+
+def _write_package(args: argparse.Namespace) -> None:
+    """Write the names of its interfaces."""
+    sys.stdout.write("".join(f"{name}\n" for name in interface_names(args.package_name)))
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("type", help="The interface (e.g. 'std_msgs/msg/String'), or - to read its name")
     comments = parser.add_mutually_exclusive_group()
@@ -17,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     comments.add_argument("--no-comments", action="store_true", help="Write no comments and no empty lines")
 
 
-def main(args: argparse.Namespace) -> None:
+def _write_definition(args: argparse.Namespace) -> None:
     """Write the definition, and below each field that is a message the definition of that."""
     name = sys.stdin.readline().strip() if args.type == "-" else args.type
     lines = _lines(name, own_comments=not args.no_comments, all_comments=args.all_comments)
@@ -45,3 +74,10 @@ def _without_comment(line: str) -> str:
         elif sign == "#":
             return line[:place].rstrip()
     return line.rstrip()
+
+
+VERBS = {
+    "list": (_add_list, _write_list),
+    "package": (_add_package, _write_package),
+    "show": (_add_show, _write_definition),
+}
