@@ -12,7 +12,7 @@ from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
 from fieldplay.core.errors import Defect, UserError
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Table
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
 
@@ -30,7 +30,7 @@ KINDS = (
 class Log(NamedTuple):
     """A log as it was before anything was changed."""
 
-    marked: TaggedLines
+    tagged: TaggedLines
     lines: tuple[bytes, ...]
 
 
@@ -66,7 +66,7 @@ class Marked(Inputs):
             table = Table(
                 MemoryFiles({"a.txt": data}),
                 "a.txt",
-                TaggedSpec(marked=log.marked),
+                TaggedSpec(tagged=log.tagged),
                 defects.append,
                 plausible_ns=PLAUSIBLE_NS,
             )
@@ -80,13 +80,13 @@ class Marked(Inputs):
             if as_written(line) in log.lines and number not in there:
                 raise WrongError(f"a line that nothing touched is missing: line {number}, {line!r}")
         for rows in blocks:
-            self._compare(rows, lines, log.marked)
+            self._compare(rows, lines, log.tagged)
         what: Hashable = tuple(
             (rows.stamp_ns.tobytes(), rows.values.tobytes(), rows.lists.tobytes()) for rows in blocks
         )
         return Found("told" if defects else "read", (what, tuple(map(str, defects))))
 
-    def _compare(self, rows: TableRows, lines: list[bytes], marked: TaggedLines) -> None:
+    def _compare(self, rows: TimedRows, lines: list[bytes], marked: TaggedLines) -> None:
         several = len(marked.types) > 1
         for row, number in enumerate(rows.line.tolist()):
             names = list(marked.types.values())[int(rows["type"][row]) if several else 0]

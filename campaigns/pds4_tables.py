@@ -17,7 +17,7 @@ from fieldplay.datasets.ida.ida_products import Product, name_from_file
 from fieldplay.datasets.ida.lander_clock import clock_from_rows
 from fieldplay.datasets.ida.motion_rows import LARGEST, MotionFormat, MotionSpec
 from fieldplay.io.pds4 import label_from_xml
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Table
 
 COLUMNS = ("time", "elapsed_hr", "enc1", "x_enc", "stat", "tool", "grapple_phase")
@@ -113,7 +113,7 @@ def _product(label: bytes, message: list[str]) -> Product:
         return Product(file=FILE, name=name_from_file(FILE))
 
 
-def _compare(rows: TableRows, lines: list[bytes], form: MotionFormat, *, is_same: bool) -> None:
+def _compare(rows: TimedRows, lines: list[bytes], form: MotionFormat, *, is_same: bool) -> None:
     for row, number in enumerate(rows.line.tolist()):
         line = lines[number - 1] if number <= len(lines) else b""
         arrived, stamp_ns = rows.columns(*COLUMNS[1:])[row], int(rows.stamp_ns[row]) - EPOCH_S * 10**9

@@ -13,7 +13,7 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io import table
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables
 from fieldplay.topics.topic_checks import check_settings
 
@@ -281,7 +281,7 @@ def test_measuring_reads_samples_and_never_table_as_whole(rover: Rover, monkeypa
     read: list[int] = []
     between = Tables.rows_between
 
-    def counted(self: Tables, first_ns: int, last_ns: int) -> TableRows:
+    def counted(self: Tables, first_ns: int, last_ns: int) -> TimedRows:
         rows = between(self, first_ns, last_ns)
         read.append(len(rows))
         return rows

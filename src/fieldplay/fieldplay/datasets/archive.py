@@ -46,7 +46,7 @@ NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise
 WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
 
 
-class DefectLog:
+class IssueLog:
     """Defects as they are found: all are counted, the first thousand of each kind in a place are kept.
 
     The place is the file, but for the files that are one row of a stream each: these share the stream as their place.
@@ -150,7 +150,7 @@ class Archive(AbstractContextManager["Archive"]):
     parameters: Mapping[str, Any]
     streams: dict[str, Stream] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    defects: DefectLog = field(default_factory=DefectLog)
+    defects: IssueLog = field(default_factory=IssueLog)
     missing: list[Defect] = field(default_factory=list)  # files of the dataset; no defects unless all are asked for
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)

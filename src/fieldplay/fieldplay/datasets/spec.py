@@ -121,12 +121,12 @@ class TableFiles:
     def rows_spec(self, units: Mapping[str, ExpectedUnit] | None = None) -> RowsSpec:
         """What is known of the rows, with the units of columns as the parameters have them."""
         if self.tagged_lines is not None:
-            return TaggedSpec(marked=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
+            return TaggedSpec(tagged=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(
             layouts=self.layouts,
             header=self.header,
             ranges=self.ranges,
-            blanks=self.whitespace_delimited,
+            whitespace_delimited=self.whitespace_delimited,
             extract=self.value_regex,
             repeated_times=self.repeated_times,
             units=units or {},

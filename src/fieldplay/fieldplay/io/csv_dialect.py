@@ -29,7 +29,7 @@ class Dialect:
     columns: tuple[str, ...]  # in the order of the file
     delimiter: str
     decimal_comma: bool = False
-    blanks: bool = False
+    whitespace_delimited: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
     digits: Mapping[str, int] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from fieldplay.io.csv_dialect import (
     is_clock,
     unit_of_digits,
 )
-from fieldplay.io.row_cache import BadLine, ParsedRows, short_text
+from fieldplay.io.row_cache import BadLine, BlockRows, short_text
 
 LOOK_AT = 50  # rows before
 
@@ -30,7 +30,7 @@ NO_NUMBER = b"\x1a"
 COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory each time
 
 
-def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRows]:
+def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[BlockRows]:
     """The rows of blocks of whole lines that follow each other: parsed at once, as each call of a parser costs much."""
     text = b"".join(blocks)
     counts = [count_char(block, b"\n") for block in blocks]
@@ -40,9 +40,9 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRo
     return [rows.between(start, end) for start, end in pairwise(starts)]
 
 
-def rows_from_block(block: bytes, dialect: Dialect) -> ParsedRows:
+def rows_from_block(block: bytes, dialect: Dialect) -> BlockRows:
     """The rows of a block of whole lines."""
-    block = tidy_text(_plain(block), delimiter=None if dialect.blanks else dialect.delimiter)
+    block = tidy_text(_plain(block), delimiter=None if dialect.whitespace_delimited else dialect.delimiter)
     lines = count_char(block, b"\n") + (not block.endswith(b"\n") and bool(block))
     is_regular = _is_regular(block, dialect, lines) and b"\r" not in block
     frame = _parse(block, dialect) if is_regular else None
@@ -146,7 +146,7 @@ def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
     return any(frame[name].null_count() for name in (*dialect.clocks, *dialect.numbers))
 
 
-def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
+def _rows_line_by_line(block: bytes, dialect: Dialect) -> BlockRows:
     """Leave out the lines with another number of fields, then parse the rest together."""
     delimiter, expected = dialect.delimiter.encode(), len(dialect.columns)
     lines: list[bytes] = []
@@ -169,7 +169,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
 
 def _validate_rows(
     frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
-) -> ParsedRows:
+) -> BlockRows:
     """Leave out the rows with an invalid time or number, with an issue for each."""
     good = np.ones(frame.height, bool)
     times = []
@@ -185,7 +185,7 @@ def _validate_rows(
     finite = np.isfinite(values)
     complete = good if finite.all() else good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
-    rows = ParsedRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
+    rows = BlockRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
     if complete.all():
         return rows
     lines = block.splitlines()
@@ -267,7 +267,7 @@ def cut_line_issue(line: bytes, before: bytes, dialect: Dialect) -> str | None:
 def _last_field(line: bytes, dialect: Dialect) -> str | None:
     """The text of a row's last number; None where a line has not as many fields as a row."""
     delimiter = dialect.delimiter
-    text = tidy_text(line, delimiter=None if dialect.blanks else delimiter).decode("utf-8", "replace")
+    text = tidy_text(line, delimiter=None if dialect.whitespace_delimited else delimiter).decode("utf-8", "replace")
     return text.rpartition(delimiter)[2] if text.count(delimiter) == len(dialect.columns) - 1 else None
 
 

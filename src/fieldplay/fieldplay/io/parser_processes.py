@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from fieldplay.core.errors import ArchiveError, UserError
-from fieldplay.io.row_cache import ParsedRows
+from fieldplay.io.row_cache import BlockRows
 
 THREADS = re.compile(r"polars-\d")  # how the parser's threads are called that work
 SERVER = """\
@@ -106,7 +106,7 @@ def serve() -> None:
 class RowsOf(Protocol):
     """What a form of rows does; see RowsFormat."""
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]: ...
+    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]: ...
 
 
 class FormOf(Protocol[Form]):
@@ -137,12 +137,12 @@ class Parsers:
             return spec.format_from_head(head)
         return self._result(self._pool.submit(spec.format_from_head, head))
 
-    def rows(self, groups: Iterator[tuple[Text, list[bytes]]], form: RowsOf) -> Iterator[tuple[Text, list[ParsedRows]]]:
+    def rows(self, groups: Iterator[tuple[Text, list[bytes]]], form: RowsOf) -> Iterator[tuple[Text, list[BlockRows]]]:
         """Groups of blocks and their rows, in order."""
         if not _is_sendable(form):
             yield from ((group, form.rows_of(texts)) for group, texts in groups)
             return
-        waiting: deque[tuple[Text, Future[list[ParsedRows]]]] = deque()
+        waiting: deque[tuple[Text, Future[list[BlockRows]]]] = deque()
         for group, texts in groups:
             waiting.append((group, self._pool.submit(form.rows_of, texts)))
             while len(waiting) > self._count * AHEAD:

@@ -28,7 +28,7 @@ class BadLine(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ParsedRows:
+class BlockRows:
     """The rows of a block: times (n,) and other clocks (n, m), numbers (n, k), lines (n,) from 0.
 
     The columns stand in the order of Dialect.clocks, the first left out, and of Dialect.numbers. Where rows have lists
@@ -42,7 +42,7 @@ class ParsedRows:
     bad: tuple[BadLine, ...]
     lists: NDArray[np.float64] | None = None
 
-    def only(self, keep: NDArray[np.bool_]) -> "ParsedRows":
+    def only(self, keep: NDArray[np.bool_]) -> "BlockRows":
         """The rows to keep (n,)."""
         if keep.all():
             return self
@@ -55,7 +55,7 @@ class ParsedRows:
             lists=None if self.lists is None else self.lists[keep],
         )
 
-    def between(self, start: int, end: int) -> "ParsedRows":
+    def between(self, start: int, end: int) -> "BlockRows":
         """The rows of the lines from one up to another, with the lines counted from the first of these."""
         first, last = np.searchsorted(self.line, (start, end))
         return replace(
@@ -68,7 +68,7 @@ class ParsedRows:
             lists=None if self.lists is None else self.lists[first:last],
         )
 
-    def with_bad(self, more: tuple[BadLine, ...]) -> "ParsedRows":
+    def with_bad(self, more: tuple[BadLine, ...]) -> "BlockRows":
         """The same rows, and more lines of which something is told."""
         return replace(self, bad=tuple(sorted((*self.bad, *more))))
 
@@ -81,7 +81,7 @@ def short_text(text: bytes | str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableRows:
+class TimedRows:
     """Rows in the order of their times: times (n,), other clocks (n, m), numbers (n, k), lines (n,) from 1.
 
     Where rows have lists, these are `lists` (n, m), NaN behind the end of each, and `count` is a column; else (n, 0).
@@ -113,13 +113,13 @@ class TableRows:
         """Whether these columns of numbers are there."""
         return set(names) <= set(self.dialect.numbers)
 
-    def in_order_of(self, dialect: Dialect) -> "TableRows":
+    def in_order_of(self, dialect: Dialect) -> "TimedRows":
         """The same rows with their columns as in another dialect, whose columns they all have."""
         return replace(self, dialect=dialect, values=self.columns(*dialect.numbers))
 
-    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "TableRows":
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "TimedRows":
         """The rows chosen by a mask or by their indices."""
-        return TableRows(
+        return TimedRows(
             dialect=self.dialect,
             stamp_ns=self.stamp_ns[chosen],
             clock_ns=self.clock_ns[chosen],
@@ -142,7 +142,7 @@ class RowCache:
 
     def __init__(self, max_held: int = HELD_BYTES) -> None:
         self._room = max_held  # in memory
-        self._entries: list[TableRows | _Filed] = []
+        self._entries: list[TimedRows | _Filed] = []
         self._lock = threading.Lock()
 
     @cached_property
@@ -150,7 +150,7 @@ class RowCache:
         """Where the rows are that memory has no room for; OSError where no file can be."""
         return SpillFile()
 
-    def add(self, rows: TableRows) -> int | None:
+    def add(self, rows: TimedRows) -> int | None:
         """Keep some rows; return their index, or None where there is no room."""
         with self._lock:
             size = sum(column.nbytes for column in _columns(rows))
@@ -162,36 +162,36 @@ class RowCache:
                 return None
             return len(self._entries) - 1
 
-    def rows(self, index: int) -> TableRows:
+    def rows(self, index: int) -> TimedRows:
         """Rows by their index; safe to call from several threads."""
         rows = self._entries[index]
-        return rows if isinstance(rows, TableRows) else self._from_file(rows)
+        return rows if isinstance(rows, TimedRows) else self._from_file(rows)
 
     def close(self) -> None:
         """Let go of all rows."""
         self._entries.clear()
         self.__dict__.pop("file", None)
 
-    def _write(self, rows: TableRows) -> _Filed:
+    def _write(self, rows: TimedRows) -> _Filed:
         columns = _columns(rows)
         stored = [_compact(column) for column in columns]
         offset = self.file.append(b"".join(column.data for column in stored))
         shapes = tuple((new.shape, new.dtype, old.dtype) for new, old in zip(stored, columns, strict=True))
         return _Filed(offset, rows.dialect, shapes)
 
-    def _from_file(self, filed: _Filed) -> TableRows:
+    def _from_file(self, filed: _Filed) -> TimedRows:
         offset, columns = filed.offset, []
         for shape, stored, requested in filed.shapes:
             data = self.file.read(offset, math.prod(shape) * stored.itemsize)
             columns.append(np.frombuffer(data, stored).reshape(shape).astype(requested, copy=False))
             offset += len(data)
         stamp_ns, clock_ns, values, line, lists = columns
-        return TableRows(
+        return TimedRows(
             dialect=filed.dialect, stamp_ns=stamp_ns, clock_ns=clock_ns, values=values, line=line, lists=lists
         )  # fmt: skip
 
 
-def _columns(rows: TableRows) -> Columns:
+def _columns(rows: TimedRows) -> Columns:
     return rows.stamp_ns, rows.clock_ns, rows.values, rows.line, rows.lists
 
 
@@ -207,11 +207,11 @@ def _fits_half(column: NDArray[Any]) -> bool:
         return np.array_equal(column, column.astype(np.float32), equal_nan=True)
 
 
-def concatenate_rows(dialect: Dialect, parts: list[TableRows]) -> TableRows:
+def concatenate_rows(dialect: Dialect, parts: list[TimedRows]) -> TimedRows:
     """Concatenate the rows of several parts."""
     clocks, numbers = len(dialect.clocks) - 1, len(dialect.numbers)
     parts = [part if part.dialect.numbers == dialect.numbers else part.in_order_of(dialect) for part in parts]
-    return TableRows(
+    return TimedRows(
         dialect=dialect,
         stamp_ns=np.concatenate([np.zeros(0, np.int64), *(part.stamp_ns for part in parts)]),
         clock_ns=np.concatenate([np.zeros((0, clocks), np.int64), *(part.clock_ns for part in parts)]),

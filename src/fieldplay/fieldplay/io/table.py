@@ -18,9 +18,9 @@ from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.delimited import count_char
 from fieldplay.io.parser_processes import call_parser, parsers
 from fieldplay.io.row_cache import (
-    ParsedRows,
+    BlockRows,
     RowCache,
-    TableRows,
+    TimedRows,
     concatenate_rows,
 )
 from fieldplay.messages.records import Record
@@ -34,9 +34,9 @@ LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have l
 AT_ONCE = 4  # blocks that are parsed
 NO_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType({})
 MOST = 64  # lines across the end of a block that are looked at
-Choose = Callable[[TableRows], TableRows]
-Starts = Callable[[TableRows], NDArray[np.bool_]]
-Convert = Callable[[TableRows, NDArray[np.int64]], Record]
+Choose = Callable[[TimedRows], TimedRows]
+Starts = Callable[[TimedRows], NDArray[np.bool_]]
+Convert = Callable[[TimedRows, NDArray[np.int64]], Record]
 
 
 # What is wrong with the rows of a table, each with its line; and which of them are so wrong that they are none.
@@ -47,7 +47,7 @@ def limits_by_index(limits: Mapping[str, tuple[float, float]], numbers: Sequence
     return {numbers.index(name): (name, *bounds) for name, bounds in limits.items() if name in numbers}
 
 
-def fitting_limits(limits: Limits, some: ParsedRows) -> Limits:
+def fitting_limits(limits: Limits, some: BlockRows) -> Limits:
     """The limits of columns that most of some rows keep: where most do not, the unit is another, and none is lost."""
     middles = {column: float(np.median(some.values[:, column])) for column in limits if len(some.values)}
     return {
@@ -82,7 +82,7 @@ class RowValidator:
         self._may_repeat = may_repeat
         self._previous_ns: int | None = None
 
-    def valid_rows(self, parsed: ParsedRows) -> ParsedRows:
+    def valid_rows(self, parsed: BlockRows) -> BlockRows:
         """The rows with a possible time and numbers within the limits."""
         rows = parsed.only(self._possible(parsed))
         is_valid = np.ones(len(rows.stamp_ns), bool)
@@ -90,7 +90,7 @@ class RowValidator:
             is_valid &= (rows.values[:, column] >= smallest) & (rows.values[:, column] <= largest)
         return rows.only(is_valid)
 
-    def check_lines(self, parsed: ParsedRows, first_line: int) -> None:
+    def check_lines(self, parsed: BlockRows, first_line: int) -> None:
         """Report the lines that are no rows, or whose rows do not count."""
         for bad in parsed.bad:
             self._report_line(first_line + bad.line, bad.kind, bad.message)
@@ -100,7 +100,7 @@ class RowValidator:
             self._report_line(first_line + int(parsed.line[row]), "implausible_time", message)
         self._check_limits(parsed.only(possible), self.limits, first_line, kind="impossible_value", what="left out")
 
-    def check_rows(self, rows: ParsedRows, first_line: int) -> None:
+    def check_rows(self, rows: BlockRows, first_line: int) -> None:
         """Report what is strange about the rows of a block that count, which are not none."""
         self._check_order(rows, first_line)
         for row, gap_ns in self._gaps.gaps(rows.stamp_ns) if self._gaps is not None else ():
@@ -108,12 +108,12 @@ class RowValidator:
             self._report_line(first_line + int(rows.line[row]), "gap", message)
         self._check_limits(rows, self._ranges, first_line, kind="out_of_range", what="kept")
 
-    def _possible(self, rows: ParsedRows) -> Mask:
+    def _possible(self, rows: BlockRows) -> Mask:
         """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
         first, last = self._plausible_ns
         return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
 
-    def _check_order(self, rows: ParsedRows, first_line: int) -> None:
+    def _check_order(self, rows: BlockRows, first_line: int) -> None:
         """Report the rows whose time is before that of the row before, or the same."""
         before_ns = rows.stamp_ns[0] - 1 if self._previous_ns is None else self._previous_ns
         self._previous_ns = int(rows.stamp_ns[-1])
@@ -126,7 +126,7 @@ class RowValidator:
                 kind, message = "backward_time", f"the time runs back by {-int(step[row]) / NS_PER_S:.9f} s"
             self._report_line(first_line + int(rows.line[row]), kind, message)
 
-    def _check_limits(self, rows: ParsedRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
+    def _check_limits(self, rows: BlockRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
         """Report the rows with a number below its least or above its largest value, and what becomes of them."""
         for column, (name, smallest, largest) in limits.items():
             numbers = rows.values[:, column]
@@ -157,7 +157,7 @@ class RowsFormat(Protocol):
     def first_line(self) -> int: ...
     @property
     def mapping(self) -> str: ...
-    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]: ...
+    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]: ...
     def cut_off(self, line: bytes, before: bytes) -> str | None: ...
 
 
@@ -174,7 +174,7 @@ class RowsSpec(Protocol):
 class Watch(Protocol):
     """What is shown each block of a table while it is looked through; see RevolutionFinder."""
 
-    def add(self, rows: "TableRows") -> None: ...
+    def add(self, rows: "TimedRows") -> None: ...
 
 
 class TextBlock(NamedTuple):
@@ -336,19 +336,19 @@ class Table:
         """The number of rows."""
         return sum(block.count for block in self.blocks)
 
-    def rows(self, index: int) -> TableRows:
+    def rows(self, index: int) -> TimedRows:
         """The rows of a block; safe to call from several threads."""
         block = self.blocks[index]
         return self._parse_again(block) if block.cache_index is None else self._cache.rows(block.cache_index)
 
-    def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
+    def rows_between(self, first_ns: int, last_ns: int) -> TimedRows:
         """All rows with first_ns <= time <= last_ns."""
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
         rows = concatenate_rows(self.format.dialect, parts)
         chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
         return chosen.only(np.argsort(chosen.stamp_ns, kind="stable"))
 
-    def _take(self, block: TextBlock, parsed: ParsedRows, report: Report) -> None:
+    def _take(self, block: TextBlock, parsed: BlockRows, report: Report) -> None:
         """Keep the rows of a block that count, and report what is wrong with its lines."""
         for defect in block.issues:
             report(defect)
@@ -367,8 +367,8 @@ class Table:
         if self.watch is not None:
             self.watch.add(sorted_rows)
 
-    def _sort(self, rows: ParsedRows, first_line: int) -> TableRows:
-        unsorted = TableRows(
+    def _sort(self, rows: BlockRows, first_line: int) -> TimedRows:
+        unsorted = TimedRows(
             dialect=self.format.dialect,
             stamp_ns=rows.stamp_ns,
             clock_ns=rows.clock_ns,
@@ -380,7 +380,7 @@ class Table:
             return unsorted
         return unsorted.only(np.argsort(rows.stamp_ns, kind="stable"))
 
-    def _parse_again(self, block: TableBlock) -> TableRows:
+    def _parse_again(self, block: TableBlock) -> TimedRows:
         """Parse a block again whose rows there was no room to keep."""
         with self._files.open(self.name) as file:
             file.seek(block.offset)
@@ -388,7 +388,7 @@ class Table:
         return self._sort(self._checks.valid_rows(parsed), block.first_line)
 
 
-def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
+def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, BlockRows]]:
     """Parse blocks of text, several at once, in the parser processes if there are any."""
     groups = ((some, [block.text for block in some]) for some in iter(lambda: list(islice(blocks, AT_ONCE)), []))
     helpers = parsers()
@@ -415,7 +415,7 @@ class Tables:
     def count(self) -> int:
         return sum(table.count for table in self.tables)
 
-    def rows(self, index: int) -> TableRows:
+    def rows(self, index: int) -> TimedRows:
         """The rows of one block."""
         table, block = self._blocks[index]
         return table.rows(block)
@@ -424,14 +424,14 @@ class Tables:
         """The table that a block belongs to."""
         return self._blocks[index][0]
 
-    def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
+    def rows_between(self, first_ns: int, last_ns: int) -> TimedRows:
         """All rows with first_ns <= time <= last_ns, in the order of time."""
         rows = concatenate_rows(
             self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables]
         )
         return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
 
-    def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TableRows, NDArray[np.bool_]]:
+    def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TimedRows, NDArray[np.bool_]]:
         """For each of the times (n,), in order, the row nearest to it, and whether one lies within that distance."""
         candidates = self.rows_between(int(stamp_ns[0]) - within_ns, int(stamp_ns[-1]) + within_ns)
         if not len(candidates):
@@ -444,14 +444,14 @@ class Tables:
         chosen = np.where(closer, before, after)
         return candidates.only(chosen), np.abs(candidates.stamp_ns[chosen] - stamp_ns) <= within_ns
 
-    def _any_row(self) -> TableRows:
+    def _any_row(self) -> TimedRows:
         return self.rows(0).only(np.zeros(1, np.intp))
 
 
 class TableStream:
     """A stream made of the rows of tables, block by block."""
 
-    def __init__(self, tables: Tables, convert: Callable[[TableRows], Record]) -> None:
+    def __init__(self, tables: Tables, convert: Callable[[TimedRows], Record]) -> None:
         self._tables = tables
         self._convert = convert
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
@@ -495,7 +495,7 @@ class GroupStream:
         requested = (group >= len(before)) & (group <= group[len(before) + len(own) - 1])
         return self._convert(rows.only(requested), group[requested] - len(before))
 
-    def _last_before(self, index: int, own: TableRows) -> TableRows:
+    def _last_before(self, index: int, own: TimedRows) -> TimedRows:
         """The line before the first of a block, or none."""
         if index == 0:
             return own.only(np.zeros(0, np.intp))
@@ -503,7 +503,7 @@ class GroupStream:
         chosen = self._choose(rows.only(np.arange(max(len(rows) - MOST, 0), len(rows))))
         return chosen.only(np.arange(max(len(chosen) - 1, 0), len(chosen)))
 
-    def _first_after(self, index: int, own: TableRows) -> TableRows:
+    def _first_after(self, index: int, own: TimedRows) -> TimedRows:
         """The first lines of the next block, or none."""
         if index + 1 == len(self.spans):
             return own.only(np.zeros(0, np.intp))

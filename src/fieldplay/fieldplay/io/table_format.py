@@ -18,7 +18,7 @@ from fieldplay.io.csv_dialect import (
     is_clock,
 )
 from fieldplay.io.delimited import cut_line_issue, rows_from_blocks, tidy_text
-from fieldplay.io.row_cache import ParsedRows
+from fieldplay.io.row_cache import BlockRows
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
 COMMENT = ("#", "%", "//")
@@ -68,7 +68,7 @@ class TableSpec:
     layouts: Sequence[Sequence[str]]
     header: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    blanks: bool = False
+    whitespace_delimited: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
     repeated_times: bool = False
     units: Mapping[str, ExpectedUnit] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class TableFormat:
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
         """The rows of blocks of whole lines that follow each other."""
         return rows_from_blocks(blocks, self.dialect)
 
@@ -108,7 +108,7 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
         raise ArchiveError("expected text in UTF-8 or ASCII, got UTF-16")
     start = len(BOM) if head.startswith(BOM) else 0
     lines = head[start:].splitlines(keepends=True)
-    texts, blanks = _texts(lines, blanks=spec.blanks), spec.blanks
+    texts, blanks = _texts(lines, blanks=spec.whitespace_delimited), spec.whitespace_delimited
     first = _first_row(texts)
     if first == len(texts) and not blanks:
         texts, blanks = _texts(lines, blanks=True), True

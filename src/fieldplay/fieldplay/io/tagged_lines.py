@@ -22,7 +22,7 @@ from fieldplay.io.csv_dialect import (
 )
 from fieldplay.io.delimited import tidy_text, without_nulls
 from fieldplay.io.key_values import SHOWN
-from fieldplay.io.row_cache import BadLine, ParsedRows, short_text
+from fieldplay.io.row_cache import BadLine, BlockRows, short_text
 from fieldplay.io.table_format import BOM
 
 Indices = NDArray[np.int64]
@@ -244,7 +244,7 @@ def _no_time(fields: TaggedFields, row: int) -> BadLine:
 class TaggedFormat:
     """The format of the lines of one file."""
 
-    marked: TaggedLines
+    tagged: TaggedLines
     first_byte: int = 0
     first_line: int = 1
     mapping: str = "the type of the line"
@@ -252,11 +252,11 @@ class TaggedFormat:
 
     @property
     def dialect(self) -> Dialect:
-        return self.marked.dialect
+        return self.tagged.dialect
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
         """The rows of blocks of whole lines."""
-        return [rows_from_lines(block, self.marked, has_lists=self.has_lists) for block in blocks]
+        return [rows_from_lines(block, self.tagged, has_lists=self.has_lists) for block in blocks]
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
         """Always None: lines of one kind differ in length, so a cut one cannot be recognised."""
@@ -267,7 +267,7 @@ class TaggedFormat:
 class TaggedSpec:
     """What is known of such a log before it is seen; see TableSpec."""
 
-    marked: TaggedLines
+    tagged: TaggedLines
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     repeated_times: bool = False
 
@@ -279,20 +279,20 @@ class TaggedSpec:
             start, lines = end, lines + 1
         fields = fields_from_block(head[start:])
         _, is_time = ns_from_texts(fields.texts(fields.first))
-        kind, first = _kinds(fields, self.marked)
-        has_columns = fields.first + fields.count - first >= self.marked.widths[kind]
+        kind, first = _kinds(fields, self.tagged)
+        has_columns = fields.first + fields.count - first >= self.tagged.widths[kind]
         if not (is_time & (kind >= 0) & has_columns).any():
-            requested = " or ".join(self.marked.types) or "numbers"
-            issues = rows_from_lines(head[start:], self.marked).bad[:1]
+            requested = " or ".join(self.tagged.types) or "numbers"
+            issues = rows_from_lines(head[start:], self.tagged).bad[:1]
             got = "".join(f"; line {lines + issue.line}: {issue.message}" for issue in issues)
             raise ArchiveError(f"expected lines of a time, {requested} and numbers, got none{got}")
-        extra = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
-        if self.marked.covariance and not (is_time & (kind >= 0) & (extra > 0)).any():
-            mapping = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
+        extra = fields.count - (first - fields.first) - np.where(kind >= 0, self.tagged.widths[kind], 0)
+        if self.tagged.covariance and not (is_time & (kind >= 0) & (extra > 0)).any():
+            mapping = f"the type of the line, none of which has the {self.tagged.values} numbers of a covariance"
             return TaggedFormat(
-                marked=self.marked, first_byte=start, first_line=lines, mapping=mapping, has_lists=False
+                tagged=self.tagged, first_byte=start, first_line=lines, mapping=mapping, has_lists=False
             )
-        return TaggedFormat(marked=self.marked, first_byte=start, first_line=lines)
+        return TaggedFormat(tagged=self.tagged, first_byte=start, first_line=lines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -317,14 +317,14 @@ class _Lines:
         return is_complete
 
 
-def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> ParsedRows:
+def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> BlockRows:
     """The rows of a block of whole lines; what is no line of these types is told apart."""
     lines = _lines(fields_from_block(block), marked)
     invalid = _invalid_counts(lines, marked)
     has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
     good = lines.is_time & (lines.kind >= 0) & has_length & (invalid == 0)
     chosen = np.flatnonzero(good)
-    rows = ParsedRows(
+    rows = BlockRows(
         stamp_ns=lines.stamp_ns[chosen],
         clock_ns=np.zeros((len(chosen), 0), np.int64),
         values=_numbers_of_lines(lines, chosen, marked),
@@ -336,7 +336,7 @@ def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True
     return _plausible(rows.with_bad(tuple(issues)), marked)
 
 
-def _plausible(rows: ParsedRows, marked: TaggedLines) -> ParsedRows:
+def _plausible(rows: BlockRows, marked: TaggedLines) -> BlockRows:
     """The rows that can be right; the others, and those of which something else is told, are among the bad."""
     numbers = marked.dialect.numbers
     issues = list(choice_issues(rows, numbers, marked.choices)) if marked.choices else []
@@ -365,7 +365,7 @@ def _lacks_covariance_only(lines: _Lines, marked: TaggedLines, *, has_lists: boo
     return lacks
 
 
-def _covariance_issues(lines: _Lines, chosen: Indices, rows: ParsedRows, marked: TaggedLines) -> Iterator[BadLine]:
+def _covariance_issues(lines: _Lines, chosen: Indices, rows: BlockRows, marked: TaggedLines) -> Iterator[BadLine]:
     """The issues of covariances of rows that are kept; those of another length become NaN completely."""
     if rows.lists is None:
         return
@@ -456,7 +456,7 @@ def _lists(lines: _Lines, chosen: Indices, marked: TaggedLines) -> NDArray[np.fl
     return values
 
 
-def _wrong_angles(rows: ParsedRows, marked: TaggedLines) -> Iterator[BadLine]:
+def _wrong_angles(rows: BlockRows, marked: TaggedLines) -> Iterator[BadLine]:
     """The rows whose last value's angle is not where their first and the steps lead; they are kept."""
     numbers = marked.dialect.numbers
     start, step, end = (rows.values[:, numbers.index(name)] for name in marked.angles)
@@ -515,7 +515,7 @@ def _is_number(text: str) -> bool:
 
 
 def choice_issues(
-    rows: ParsedRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
+    rows: BlockRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, with a number that is none of those that its column can have; NaN is no number."""
     for name, known in choices.items():
@@ -527,7 +527,7 @@ def choice_issues(
 
 
 def angle_issues(
-    rows: ParsedRows, numbers: Sequence[str], angles: Sequence[str], *, full_turn: float
+    rows: BlockRows, numbers: Sequence[str], angles: Sequence[str], *, full_turn: float
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, whose values lead beyond a whole turn, or all lie at one angle."""
     start, step = (rows.values[:, numbers.index(name)] for name in angles[:2])
@@ -559,7 +559,7 @@ def is_complete_before(rest: Floats, size: int, columns: int) -> bool:
     return not np.allclose(matrix[both], matrix.T[both], rtol=NEARLY, atol=0)
 
 
-def variance_issues(rows: ParsedRows, size: int) -> Iterator[BadLine]:
+def variance_issues(rows: BlockRows, size: int) -> Iterator[BadLine]:
     """The rows whose covariance (size, size) has a variance below 0, which becomes NaN here and counts as unknown."""
     if rows.lists is None:
         return

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from fieldplay.core.errors import UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, DefectLog
+from fieldplay.datasets.archive import Archive, IssueLog
 from fieldplay.messages.restamp import Restamp, restamp_of_type
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.read_ahead import (
@@ -170,7 +170,7 @@ def start_message(archive: Archive, plan: PlayPlan, feeds: Sequence[TopicStream]
     return "; ".join([plays, *missing_outputs(archive, options.selection)])
 
 
-def end_summary(status: Status, log: DefectLog) -> list[str]:
+def end_summary(status: Status, log: IssueLog) -> list[str]:
     """Describe the counts, and the defects with their locations."""
     topics = sum(1 for count in status.published if count)
     published = f"{pluralize(sum(status.published), 'message')} on {pluralize(topics, 'topic')}"

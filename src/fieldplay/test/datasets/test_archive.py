@@ -14,7 +14,7 @@ from fieldplay.core.errors import (
 from fieldplay.datasets.archive import (
     LISTED_PER_KIND,
     Archive,
-    DefectLog,
+    IssueLog,
     chosen_parameters,
     note_ignored_files,
     open_tables,
@@ -157,7 +157,7 @@ def test_unreadable_folder_is_reported(archive_folder: ArchiveFolder, monkeypatc
 
 
 def test_all_defects_are_counted_and_first_of_each_kind_listed() -> None:
-    log = DefectLog()
+    log = IssueLog()
     for k in range(LISTED_PER_KIND + 5):
         log(Defect(file="a", kind="short_row", message="", row=k))
     log(Defect(file="b", kind="short_row", message=""))
@@ -167,7 +167,7 @@ def test_all_defects_are_counted_and_first_of_each_kind_listed() -> None:
 
 
 def test_defects_of_row_files_share_one_limit_per_stream() -> None:
-    log = DefectLog()
+    log = IssueLog()
     for k in range(LISTED_PER_KIND + 7):
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
     assert (log.total, len(log.listed)) == (LISTED_PER_KIND + 7, LISTED_PER_KIND)
@@ -178,7 +178,7 @@ def test_defects_of_row_files_share_one_limit_per_stream() -> None:
 
 
 def test_summary_has_line_for_each_file() -> None:
-    log = DefectLog()
+    log = IssueLog()
     for k in range(300):
         log(Defect(file="a.csv", kind="short_row", message="", row=k))
     for file in ("b.csv", "c.csv", *(f"{k}.msg" for k in range(25))):

@@ -136,7 +136,7 @@ def test_random_bytes_give_rows_or_issues_but_no_crash(block: bytes) -> None:
     assert np.isfinite(rows.values).all()
 
 
-BLANKS = Dialect(("time", "_label", "x", "y"), ",", blanks=True, extract={"y": r"(\d)"})
+BLANKS = Dialect(("time", "_label", "x", "y"), ",", whitespace_delimited=True, extract={"y": r"(\d)"})
 
 
 @pytest.mark.parametrize(

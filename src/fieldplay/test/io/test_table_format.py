@@ -114,9 +114,13 @@ def test_any_head_has_a_format_or_is_refused(head: bytes) -> None:
 
 
 def test_layout_of_blank_separated_log_follows_field_count() -> None:
-    spec = TableSpec(layouts=[["time", "x"], ["time", "_label", "x"]], blanks=True, extract={"x": r"(\d)"})
+    spec = TableSpec(
+        layouts=[["time", "x"], ["time", "_label", "x"]], whitespace_delimited=True, extract={"x": r"(\d)"}
+    )
     table_format = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
-    assert table_format.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
+    assert table_format.dialect == Dialect(
+        ("time", "_label", "x"), ",", whitespace_delimited=True, extract={"x": r"(\d)"}
+    )
     assert (table_format.first_line, table_format.first_byte) == (2, 8)
     assert table_format.rows_of([b"1656931512.25 imu 5)\n"])[0].values.tolist() == [[5]]
 
@@ -154,7 +158,7 @@ def test_blanks_separate_fields_without_other_delimiter(head: bytes) -> None:
 
 
 def test_layout_may_have_any_number_of_ignored_columns() -> None:
-    spec = TableSpec(layouts=[["time", "_*", "x", "y"]], blanks=True)
+    spec = TableSpec(layouts=[["time", "_*", "x", "y"]], whitespace_delimited=True)
     for labels in ("", "imu ", "imu: 17,3 x "):
         text = f"1656931512.25 {labels}1 2\n".encode()
         assert format_from_head(text, spec).rows_of([text])[0].values.tolist() == [[1, 2]]

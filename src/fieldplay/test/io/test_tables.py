@@ -9,7 +9,7 @@ import pytest
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io import spill_file, table
 from fieldplay.io.containers import open_files
-from fieldplay.io.row_cache import RowCache, TableRows
+from fieldplay.io.row_cache import RowCache, TimedRows
 from fieldplay.io.table import Table
 from fieldplay.io.table_format import TableSpec
 
@@ -175,7 +175,7 @@ def test_expectation_for_cut_line_is_reported(opener: TableOpener) -> None:
     assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
 
 
-def rows_of(table: Table) -> list[TableRows]:
+def rows_of(table: Table) -> list[TimedRows]:
     return [table.rows(index) for index in range(len(table.blocks))]
 
 

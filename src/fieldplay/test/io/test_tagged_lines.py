@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io.containers import FolderFiles
-from fieldplay.io.row_cache import ParsedRows
+from fieldplay.io.row_cache import BlockRows
 from fieldplay.io.table import Table
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec, fields_from_block, rows_from_lines, texts_from_lines
 
@@ -32,7 +32,7 @@ def scan(count: int, *ranges: float, stamp: str = "1224050945.5", end: float | N
     return line(stamp, "RANGE_DATA", "-1.5", "0.5", str(last), "2", str(count), *map(str, ranges))
 
 
-def line_issues(rows: ParsedRows) -> list[tuple[int, str]]:
+def line_issues(rows: BlockRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 
@@ -185,7 +185,7 @@ def test_random_bytes_are_parsed_without_error() -> None:
 
 
 def test_head_without_tagged_lines_is_refused_and_comments_are_skipped() -> None:
-    spec = TaggedSpec(marked=SCAN)
+    spec = TaggedSpec(tagged=SCAN)
     for head in (b"", b"time,x\n1,2\n", b"*1224.5 NAV_DATA 1 2 3\n", b"\x89PNG\r\n\x1a\n"):
         with pytest.raises(ArchiveError, match="expected lines of a time, RANGE_DATA and numbers, got none"):
             spec.format_from_head(head)
@@ -213,7 +213,7 @@ def test_table_blocks_may_have_lists_of_any_width(tmp_path: Path) -> None:
     table = Table(
         FolderFiles(tmp_path, defects.append),
         "log.txt",
-        TaggedSpec(marked=SCAN),
+        TaggedSpec(tagged=SCAN),
         defects.append,
         plausible_ns=(0, 2**62),
     )

@@ -13,7 +13,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT
-from fieldplay.io.row_cache import TableRows, concatenate_rows
+from fieldplay.io.row_cache import TimedRows, concatenate_rows
 from fieldplay.io.table import Table, Tables
 from fieldplay.messages.records import Clouds, Images, Pixels, Record
 from fieldplay.streams.stream import Span, Stream
@@ -22,7 +22,7 @@ PAUSE_NS = NS_PER_S // 2  # a turn does not go on behind a pause as long as this
 SOME = 0.1  # of the first block's rows
 PER_SPAN = 16  # revolutions, two seconds
 MAX_ROWS = 4096  # of one turn: a scanner that stands still must not make one of the whole table
-RowsOf = Callable[[int], TableRows]
+RowsOf = Callable[[int], TimedRows]
 Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
 RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
@@ -69,7 +69,7 @@ class RevolutionFinder:
         following = self.revolutions[revolution.number + 1]
         return following.block, following.row
 
-    def add(self, rows: TableRows) -> None:
+    def add(self, rows: TimedRows) -> None:
         """The next block of the table, not empty."""
         if self.usual_count is None and rows.has(COUNT):
             self.usual_count = self._usual(rows[COUNT].astype(np.int64))
@@ -85,7 +85,7 @@ class RevolutionFinder:
             return known
         return int(np.bincount(counts).argmax())
 
-    def usual(self, rows: TableRows) -> NDArray[np.bool_]:
+    def usual(self, rows: TimedRows) -> NDArray[np.bool_]:
         """Which rows (n,) of a block belong to turns."""
         if self.usual_count is None:
             return np.ones(len(rows), bool)
@@ -97,7 +97,7 @@ class RevolutionFinder:
         message = f"expected {self.usual_count} values as is usual in this file, got {count}; the line is left out"
         self._report(Defect(file=self._file, row=line, kind=kind, message=message))
 
-    def _find(self, rows: TableRows) -> None:
+    def _find(self, rows: TimedRows) -> None:
         if not len(rows):
             return
         starts = self._find_starts(rows)
@@ -107,7 +107,7 @@ class RevolutionFinder:
             self._start(rows, start)
             self._split_long(rows, start, end)
 
-    def _find_starts(self, rows: TableRows) -> NDArray[np.intp]:
+    def _find_starts(self, rows: TimedRows) -> NDArray[np.intp]:
         """The rows that begin a turn: the first of all, and those behind a wrap or a pause."""
         angle, full_turn = rows[self._scanner.column], self._scanner.turn
         is_first = self._last is None
@@ -122,11 +122,11 @@ class RevolutionFinder:
         self._last = (float(angle[-1]), int(rows.stamp_ns[-1]))
         return np.flatnonzero(starts)
 
-    def _start(self, rows: TableRows, row: int) -> None:
+    def _start(self, rows: TimedRows, row: int) -> None:
         self.revolutions.append(Revolution(len(self.revolutions), self._blocks, row, int(rows.stamp_ns[row])))
         self._rows = 0
 
-    def _split_long(self, rows: TableRows, start: int, end: int) -> None:
+    def _split_long(self, rows: TimedRows, start: int, end: int) -> None:
         """Go on with a turn by some rows; one that does not end is cut."""
         while self._rows + end - start > MAX_ROWS:
             start += MAX_ROWS - self._rows
@@ -165,7 +165,7 @@ def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
     return [(sorted(part, key=lambda revolution: revolution.first_ns), table) for part in parts]
 
 
-def rows_of_revolution(table: Table, revolution: Revolution) -> TableRows:
+def rows_of_revolution(table: Table, revolution: Revolution) -> TimedRows:
     """The rows from a revolution's begin to the next one's, which may lie in another block."""
     finder = finder_of(table)
     (block, row), (last, until) = (revolution.block, revolution.row), finder.end_of(revolution)
@@ -295,7 +295,7 @@ class RadarConversions:
         """RadarSpectrum in space, the bins within 0 m and the farthest range."""
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.spectrum_cloud(rows_of(row)))
 
-    def cloud(self, rows: TableRows) -> NDArray[np.void]:
+    def cloud(self, rows: TimedRows) -> NDArray[np.void]:
         """The points (n,) of a revolution in RadarRangeBearing."""
         range_m = metres(rows["range"], rows["unit"])
         near = (range_m >= 0) & (range_m <= self.farthest_m)  # NaN is not
@@ -303,7 +303,7 @@ class RadarConversions:
             rows["start_angle"][near], range_m[near], intensity=rows["reflectivity"][near], seconds=_seconds(rows)[near]
         )
 
-    def spectrum_cloud(self, rows: TableRows) -> NDArray[np.void]:
+    def spectrum_cloud(self, rows: TimedRows) -> NDArray[np.void]:
         """The points (n * kept bins,) of a revolution in RadarSpectrum."""
         spectrum = spectrum_of(rows)
         bearings, count = spectrum.shape
@@ -322,19 +322,19 @@ class RadarConversions:
         return points
 
 
-def spectrum_of(rows: TableRows) -> Floats:
+def spectrum_of(rows: TimedRows) -> Floats:
     """The spectra (n, bins) of rows that all have as many bins."""
     return rows.lists[:, : int(rows["count"].max(initial=0))]
 
 
-def spectrum_image(rows: TableRows) -> Pixels:
+def spectrum_image(rows: TimedRows) -> Pixels:
     """A picture of floats, a row for each bearing."""
     data = np.ascontiguousarray(spectrum_of(rows), "<f4")
     height, width = data.shape
     return Pixels(height=height, width=width, encoding=FLOATS, step=4 * width, data=data.tobytes())
 
 
-def _seconds(rows: TableRows) -> Floats:
+def _seconds(rows: TimedRows) -> Floats:
     """Times (n,) after the revolution's first, never below 0: rows may stand in a wrong order."""
     seconds: Floats = np.maximum(rows.stamp_ns - rows.stamp_ns[:1], 0) / NS_PER_S
     return seconds

@@ -38,7 +38,7 @@ from fieldplay.datasets.acfr.navigation import (
 )
 from fieldplay.datasets.acfr.report_sets import KnownSet
 from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
 from fieldplay.messages.records import Clouds, Images, Joints, LaserScans, Odometry, Pixels
@@ -75,7 +75,7 @@ Bytes = NDArray[np.uint8]
 # Navigation compared with itself and with the wheels: its rates, its yaw, and what the wheels' radius must be.
 
 
-def sample_blocks(tables: Tables) -> list[TableRows]:
+def sample_blocks(tables: Tables) -> list[TimedRows]:
     """Sample blocks from all over the tables."""
     return [tables.rows(index) for index in sample_indices(len(tables.blocks), BLOCKS)]
 
@@ -127,7 +127,7 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 )
 
 
-def _rates_between(rows: TableRows) -> tuple[Floats, ...]:
+def _rates_between(rows: TimedRows) -> tuple[Floats, ...]:
     """Between rows (m,): velocity from positions and as archived; turn rate from attitudes, as Euler, as body rates."""
     seconds = np.diff(rows.stamp_ns) / NS_PER_S
     near = (seconds > 0) & (seconds < LONGEST_STEP_S)
@@ -176,7 +176,7 @@ def check_course(archive: Archive, tables: Mapping[str, Tables]) -> None:
     archive.notes.append(f"warning: {text}" if abs(median) > COURSE_OFF_DEG else f"measured: {text}")
 
 
-def _yaw_less_course(rows: TableRows) -> Floats:
+def _yaw_less_course(rows: TimedRows) -> Floats:
     """Angles in rad where the vehicle drives straight, ahead or backward."""
     north, east, _ = rows.columns(*VELOCITY).T
     straight = (np.hypot(north, east) > COURSE_M_S) & (np.abs(rows["d_yaw"]) < STRAIGHT_RAD_S)
@@ -423,14 +423,14 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
         archive.defects(Defect(file=file, kind="radar_ranges", message=f"{text}: more than a bin"))
 
 
-def _revolutions(tables: Tables) -> Iterator[TableRows]:
+def _revolutions(tables: Tables) -> Iterator[TimedRows]:
     for table in tables.tables:
         revolutions = finder_of(table).revolutions
         for index in sample_indices(len(revolutions), REVOLUTIONS):
             yield rows_of_revolution(table, revolutions[index])
 
 
-def _compare_with_ranges(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
+def _compare_with_ranges(rows: TimedRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
     """Differences (m,) of peaks and bearings from the ranges at the same times."""
     if not len(rows):
         return np.zeros(0), np.zeros(0)

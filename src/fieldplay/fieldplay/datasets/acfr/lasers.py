@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.report_sets import LASERS
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import (
     GroupStream,
     Tables,
@@ -65,11 +65,11 @@ class LaserConversions:
         """The time of one turn of the mirror, which gives one line."""
         return float(self.constants["laser_turn_s"])
 
-    def scans(self, rows: TableRows) -> records.LaserScans:
+    def scans(self, rows: TimedRows) -> records.LaserScans:
         """A scan of each line."""
         return self.scans_of(self.lines(rows))
 
-    def lines(self, rows: TableRows) -> Lines:
+    def lines(self, rows: TimedRows) -> Lines:
         """The lines in metres: what is beyond the range is infinite, what is no range is NaN."""
         unit = self._units(rows)
         ranges_m = rows.lists * METRES[unit][:, None]
@@ -90,7 +90,7 @@ class LaserConversions:
             step_rad=step, count=count, ranges_m=ranges_m, range_max_m=limits[:, 0],
         )  # fmt: skip
 
-    def _units(self, rows: TableRows) -> Integers:
+    def _units(self, rows: TimedRows) -> Integers:
         requested = self.parameters["range_unit"]
         unit = rows["unit"] if requested == "line" else np.full(len(rows), float(UNITS[requested]))
         known = np.isin(unit, (MM, CM, M, KM))
@@ -136,14 +136,14 @@ def _counter_clockwise(lines: Lines) -> Floats:
     return ranges_m
 
 
-def quarters(rows: TableRows) -> tuple[Integers, Integers]:
+def quarters(rows: TimedRows) -> tuple[Integers, Integers]:
     """Of each line (n,) the whole degree below its start, and by how many quarters it begins behind it."""
     start = np.rint(np.degrees(rows["start_angle"]) * STEPS).astype(np.int64)
     whole, quarter = np.divmod(start, STEPS)
     return whole, quarter
 
 
-def has_degrees(rows: TableRows) -> NDArray[np.bool_]:
+def has_degrees(rows: TimedRows) -> NDArray[np.bool_]:
     """Which lines (n,) have steps of one degree, as those have of which four make a scan."""
     result: NDArray[np.bool_] = np.abs(np.degrees(rows["angle_increment"]) - 1) < ROUGHLY
     return result
@@ -156,7 +156,7 @@ class Merging:
     laser: LaserConversions
     line_ns: int
 
-    def starts(self, rows: TableRows) -> NDArray[np.bool_]:
+    def starts(self, rows: TimedRows) -> NDArray[np.bool_]:
         """Which lines begin a scan: the quarters do not rise, or too much time is gone; a lost line changes nothing."""
         whole, quarter = quarters(rows)
         starts = starts_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
@@ -164,7 +164,7 @@ class Merging:
         starts[1:] |= (np.diff(whole) != 0) | ~plain[1:] | ~plain[:-1]
         return starts
 
-    def scans(self, rows: TableRows, group: Integers) -> records.LaserScans:
+    def scans(self, rows: TimedRows, group: Integers) -> records.LaserScans:
         """A scan of each group (of each line its number from 0), at the time of its first line."""
         lines, plain, (_, quarter) = self.laser.lines(rows), has_degrees(rows), quarters(rows)
         firsts = np.flatnonzero(np.diff(group, prepend=-1))

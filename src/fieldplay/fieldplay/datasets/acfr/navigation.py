@@ -15,7 +15,7 @@ from pyproj import CRS, Proj, Transformer
 from fieldplay.core.errors import Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
 from fieldplay.io.tagged_lines import TaggedFormat
 from fieldplay.messages import records
@@ -147,7 +147,7 @@ class NavigationConversions:
     convergence_rad: float
     geodetic: Transformer  # safe in several threads
 
-    def odometry(self, rows: TableRows) -> records.Odometry:
+    def odometry(self, rows: TimedRows) -> records.Odometry:
         """base_link in the map, its twist in base_link."""
         angles, covariance = rows.columns(*ANGLES), covariance_of(rows)
         linear, angular = flu_from_ned(angles), flu_rates_from(angles, self.rates_are)
@@ -161,7 +161,7 @@ class NavigationConversions:
             twist_covariance=zero_where_unknown(twist_covariance(covariance, linear, angular)),
         )
 
-    def fix(self, rows: TableRows) -> records.Fix:
+    def fix(self, rows: TimedRows) -> records.Fix:
         """Places on WGS84, with the covariance about true east and north; what kind of fix it was is not archived."""
         longitude, latitude = self.geodetic.transform(rows["east"], rows["north"])
         covariance_m2 = rotate_covariance(covariance_of(rows)[:, :3, :3], ENU_FROM_NED)
@@ -175,7 +175,7 @@ class NavigationConversions:
         )
 
 
-def covariance_of(rows: TableRows) -> Floats:
+def covariance_of(rows: TimedRows) -> Floats:
     """The covariances (n, 12, 12) of the rows."""
     return rows.lists.reshape(-1, STATE, STATE)
 

@@ -30,7 +30,7 @@ from fieldplay.datasets.archive import (
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.io.containers import open_files
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import (
     GroupStream,
     Tables,
@@ -143,26 +143,26 @@ class Payload:
     types: tuple[str, ...]
     parameters: Mapping[str, Any]
 
-    def of_types(self, rows: TableRows, *types: str) -> Mask:
+    def of_types(self, rows: TimedRows, *types: str) -> Mask:
         """Which rows (n,) are of these types."""
         mask: Mask = np.isin(rows[TYPE], [self.types.index(name) for name in types])
         return mask
 
-    def of_sensors(self, rows: TableRows, *ids: int) -> Mask:
+    def of_sensors(self, rows: TimedRows, *ids: int) -> Mask:
         """Which rows (n,) are of these sensors."""
         return self.of_types(rows, SENSOR) & np.isin(rows["id"], ids)
 
-    def sensors(self, rows: TableRows, *ids: int) -> TableRows:
+    def sensors(self, rows: TimedRows, *ids: int) -> TimedRows:
         """The rows of some sensors, those of one time by their ids."""
         chosen = rows.only(self.of_sensors(rows, *ids))
         return chosen.only(np.lexsort((chosen["id"], chosen.stamp_ns)))
 
-    def starts(self, rows: TableRows) -> Mask:
+    def starts(self, rows: TimedRows) -> Mask:
         """Which lines of sensors begin a message: in it the ids rise, and no step is longer than the parameter."""
         within_ns = round(self.parameters["sensors_within_s"] * NS_PER_S)
         return starts_of_rising(rows.stamp_ns, rows["id"].astype(np.int64), within_ns)
 
-    def twist(self, rows: TableRows) -> records.Twist:
+    def twist(self, rows: TimedRows) -> records.Twist:
         """The vehicle's velocity ahead and its rate of turn, to the left positive."""
         rows = rows.only(self.of_types(rows, VELOCITY))
         linear, angular = np.zeros((len(rows), 3)), np.zeros((len(rows), 3))
@@ -171,7 +171,7 @@ class Payload:
         angular[:, 2] = rows["turn_rate"] * (sense * RATE_RAD_S[self.parameters["turn_rate_unit"]])
         return records.Twist(stamp_ns=rows.stamp_ns, linear_velocity_m_s=linear, angular_velocity_rad_s=angular)
 
-    def brakes(self, rows: TableRows) -> records.Joints:
+    def brakes(self, rows: TimedRows) -> records.Joints:
         """Positions and pressures, in units that are not published."""
         rows = rows.only(self.of_types(rows, BRAKE))
         return records.Joints(
@@ -181,18 +181,18 @@ class Payload:
             effort=rows.columns("left_pressure", "right_pressure"),
         )
 
-    def setpoints(self, rows: TableRows) -> records.Joints:
+    def setpoints(self, rows: TimedRows) -> records.Joints:
         """What is asked of choke, throttle and brakes, NaN where a line does not say; the units are not published."""
         rows = rows.only(self.of_types(rows, SERVO, ACTUATOR))
         return records.Joints(stamp_ns=rows.stamp_ns, names=SETPOINTS, position=rows.columns(*SETPOINTS))
 
-    def battery(self, sensor: int, rows: TableRows) -> records.Batteries:
+    def battery(self, sensor: int, rows: TimedRows) -> records.Batteries:
         """The voltage of one battery."""
         rows = rows.only(self.of_sensors(rows, sensor))
         return records.Batteries(stamp_ns=rows.stamp_ns, voltage_v=rows["value"])
 
 
-def pair_joints(pair: SensorPair, rows: TableRows, group: NDArray[np.int64]) -> records.Joints:
+def pair_joints(pair: SensorPair, rows: TimedRows, group: NDArray[np.int64]) -> records.Joints:
     """The rates of two joints at the time of the first of their lines, NaN where one has none."""
     firsts = np.flatnonzero(np.diff(group, prepend=-1))
     velocity = np.full((len(firsts), len(pair.names)), np.nan)
@@ -218,7 +218,7 @@ def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, St
     for name, sensor in BATTERIES.items():
         if _has(table, partial(_chosen, payload, (sensor,))):
             streams[name] = TableStream(table, partial(payload.battery, sensor))
-    others: dict[str, tuple[tuple[str, ...], Callable[[TableRows], records.Record]]] = {
+    others: dict[str, tuple[tuple[str, ...], Callable[[TimedRows], records.Record]]] = {
         "payload_twist": ((VELOCITY,), payload.twist),
         "payload_brakes": ((BRAKE,), payload.brakes),
         "payload_setpoints": ((SERVO, ACTUATOR), payload.setpoints),
@@ -229,19 +229,19 @@ def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, St
     return streams
 
 
-def _sensors(payload: Payload, ids: tuple[int, ...], rows: TableRows) -> TableRows:
+def _sensors(payload: Payload, ids: tuple[int, ...], rows: TimedRows) -> TimedRows:
     return payload.sensors(rows, *ids)
 
 
-def _chosen(payload: Payload, ids: tuple[int, ...], rows: TableRows) -> Mask:
+def _chosen(payload: Payload, ids: tuple[int, ...], rows: TimedRows) -> Mask:
     return payload.of_sensors(rows, *ids)
 
 
-def _of_types(payload: Payload, types: tuple[str, ...], rows: TableRows) -> Mask:
+def _of_types(payload: Payload, types: tuple[str, ...], rows: TimedRows) -> Mask:
     return payload.of_types(rows, *types)
 
 
-def _has(tables: Tables, requested: Callable[[TableRows], Mask]) -> bool:
+def _has(tables: Tables, requested: Callable[[TimedRows], Mask]) -> bool:
     return any(bool(requested(tables.rows(index)).any()) for index in range(len(tables.blocks)))
 
 

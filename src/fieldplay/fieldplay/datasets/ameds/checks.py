@@ -22,7 +22,7 @@ from fieldplay.geometry.transforms import (
     rotation_from_moving_xyz,
     rotation_from_quaternion,
 )
-from fieldplay.io.row_cache import TableRows, concatenate_rows
+from fieldplay.io.row_cache import TimedRows, concatenate_rows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.robots import arm_from_joints, arm_from_settings
 from fieldplay.messages import records
@@ -91,7 +91,7 @@ class WheelReading:
         return f"{self.name}, steering from {self.steering_zero_deg:g} deg: {self.degrees:.2f} deg"
 
 
-def orientation_readings(rows: TableRows) -> list[WheelReading]:
+def orientation_readings(rows: TimedRows) -> list[WheelReading]:
     """Every reading of the wheels' roll, pitch, yaw columns, the best one first."""
     drive = rows.columns(*(f"drive_{wheel}" for wheel in WHEEL_NUMBERS))
     angles = np.stack(
@@ -107,7 +107,7 @@ def orientation_readings(rows: TableRows) -> list[WheelReading]:
     return sorted(readings, key=lambda reading: reading.degrees)
 
 
-def position_error_mm(rows: TableRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
+def position_error_mm(rows: TimedRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
     """Median distance in mm between archived wheel positions and those computed from steering."""
     steering = _steering_angles(rows, steering_zero_deg)
     swivel = lengths["swivel_m"]
@@ -118,7 +118,7 @@ def position_error_mm(rows: TableRows, steering_zero_deg: float, lengths: Mappin
     return float(np.median(np.linalg.norm(positions - expected, axis=-1))) * 1e3
 
 
-def _steering_angles(rows: TableRows, zero_deg: float) -> Floats:
+def _steering_angles(rows: TimedRows, zero_deg: float) -> Floats:
     steering: Floats = rows.columns(*(f"steer_{wheel}" for wheel in WHEEL_NUMBERS)) - np.radians(zero_deg)
     return steering
 
@@ -228,17 +228,17 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
             report_measurement(archive, measurement, file)
 
 
-def _blocks(tables: Tables) -> Iterator[TableRows]:
+def _blocks(tables: Tables) -> Iterator[TimedRows]:
     """Blocks from all over the tables, one at a time."""
     for index in sample_indices(len(tables.blocks), BLOCKS):
         yield tables.rows(index)
 
 
-def _sample(tables: Tables) -> TableRows:
+def _sample(tables: Tables) -> TimedRows:
     return concatenate_rows(tables.tables[0].format.dialect, list(_blocks(tables)))
 
 
-def _paired_rows(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
+def _paired_rows(tables: Tables, other: Tables) -> tuple[TimedRows, TimedRows]:
     """Rows sampled from tables that have a near row in another table, and that row.
 
     They are sought block by block: what lies between the blocks is not read.
@@ -415,7 +415,7 @@ def _pose_mismatch(tables: Tables, message: str) -> Defect:
     return Defect(file=tables.tables[0].name, kind="pose_mismatch", stream="wheel_estimate", message=message)
 
 
-def _difference_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
+def _difference_deg(estimate: TimedRows, motor: TimedRows, kind: str, deg_per_tick: list[float]) -> Floats:
     """Estimated wheel angles (n, 4) less those of the ticks, in degrees."""
     differences = [
         np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
@@ -441,7 +441,7 @@ def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Ta
         yield TableMeasurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
 
 
-def _rolling_distance(rows: TableRows, per_tick: float) -> tuple[float, float]:
+def _rolling_distance(rows: TimedRows, per_tick: float) -> tuple[float, float]:
     """Distance of rolling wheels by speed (m), and their rotation by ticks (rad)."""
     if len(rows) < 2:
         return 0.0, 0.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.geometry.geodesy import enu_from_geodetic
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
@@ -29,7 +29,7 @@ STATUS = np.array([-1, 0, 0, 1, 2, 1, 2, 2], np.int8)
 WHEELS = (1, 2, 3, 4)
 
 Floats = NDArray[np.float64]
-Nearest = Callable[[NDArray[np.int64], int], tuple[TableRows, NDArray[np.bool_]]]
+Nearest = Callable[[NDArray[np.int64], int], tuple[TimedRows, NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class AmedsConversions:
     constants: Mapping[str, Any]
     base_in_ins_m: tuple[float, float, float]  # base_link seen from the INS, FLU
 
-    def imu(self, rows: TableRows) -> records.Imu:
+    def imu(self, rows: TimedRows) -> records.Imu:
         """GnssImu.csv: specific force and rates, FLU."""
         gyro = axes.flu_from_frd(rows.columns("gyro_x", "gyro_y", "gyro_z"))
         force = axes.flu_from_frd(rows.columns("acc_x", "acc_y", "acc_z"))
@@ -50,7 +50,7 @@ class AmedsConversions:
             linear_acceleration_m_s2=force * self.parameters["accelerometer_sign"],
         )
 
-    def imu_with_attitude(self, rows: TableRows, poses: Nearest) -> records.Imu:
+    def imu_with_attitude(self, rows: TimedRows, poses: Nearest) -> records.Imu:
         """The rows of GnssImu.csv that have a row of GnssPose.csv near in time, with its orientation."""
         pose, near = poses(rows.stamp_ns, self.constants["orientation_within_ms"] * NS_PER_MS)
         imu = self.imu(rows.only(near))
@@ -63,13 +63,13 @@ class AmedsConversions:
             orientation_covariance=np.broadcast_to(np.eye(3) * variance, (len(imu), 3, 3)),
         )
 
-    def magnetic_field(self, rows: TableRows) -> records.MagneticField:
+    def magnetic_field(self, rows: TimedRows) -> records.MagneticField:
         """GnssImu.csv: the magnetometer, FLU."""
         field = axes.flu_from_frd(rows.columns("mag_x", "mag_y", "mag_z"))
         factor = TESLA_PER[self.parameters["magnetometer_unit"]]
         return records.MagneticField(stamp_ns=rows.stamp_ns, magnetic_field_t=field * factor)
 
-    def fix(self, rows: TableRows) -> records.Fix:
+    def fix(self, rows: TimedRows) -> records.Fix:
         """GnssPose.csv: the place, at the INS."""
         return records.Fix(
             stamp_ns=rows.stamp_ns,
@@ -80,7 +80,7 @@ class AmedsConversions:
             covariance_m2=axes.diagonal(_variances(rows.columns("std_e", "std_n", "std_d"))),
         )
 
-    def odometry(self, rows: TableRows, velocities: Nearest | None, rates: Nearest | None) -> records.Odometry:
+    def odometry(self, rows: TimedRows, velocities: Nearest | None, rates: Nearest | None) -> records.Odometry:
         """GnssPose.csv: base_link in the map, with the twist of the velocities near in time, else an unknown one."""
         origin = lander_geodetic(self.constants)
         orientation = attitude(rows)
@@ -116,7 +116,7 @@ class AmedsConversions:
         variances[known, 3:] = self.parameters["rate_std_rad_s"] ** 2
         return linear, angular, variances
 
-    def wheel_joints(self, rows: TableRows) -> records.Joints:
+    def wheel_joints(self, rows: TimedRows) -> records.Joints:
         """PlatformMotorEncoders.csv: ticks as angles of driving and steering, in rad."""
         drive = rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS))
         steer = rows.columns(*(f"steer_{wheel}_ticks" for wheel in WHEELS))
@@ -127,7 +127,7 @@ class AmedsConversions:
         )
         return records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES + STEERS, position=angles)
 
-    def platform_twist(self, rows: TableRows) -> records.Twist:
+    def platform_twist(self, rows: TimedRows) -> records.Twist:
         """Platform2DVelocity.csv and Platform2DTwistEstimate.csv: a twist in the plane, of base_link.
 
         Of five columns, as the paper prints them, the last is the deviation of the turn rate alone.
@@ -145,7 +145,7 @@ class AmedsConversions:
             covariance=axes.diagonal(variances),
         )
 
-    def camera_pose(self, rows: TableRows) -> records.Pose:
+    def camera_pose(self, rows: TimedRows) -> records.Pose:
         """*CamPoseEstimate.csv: the camera in the INS frame, as archived."""
         conversions = {"fixed_xyz": axes.quaternion_from_fixed_xyz, "moving_xyz": axes.quaternion_from_moving_xyz}
         return records.Pose(
@@ -172,7 +172,7 @@ def lander_geodetic(constants: Mapping[str, Any]) -> Floats:
     return np.array([*np.radians(degrees), lander["altitude_m"]], np.float64)
 
 
-def attitude(rows: TableRows) -> Floats:
+def attitude(rows: TimedRows) -> Floats:
     """Quaternions of the FLU body in ENU, from roll, pitch, yaw of the FRD body in NED."""
     return axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(rows.columns("roll", "pitch", "yaw")))
 
@@ -190,7 +190,7 @@ def status(fix_type: Floats) -> NDArray[np.int8]:
     return np.where(known, codes, np.int8(-1)).astype(np.int8)
 
 
-def velocity(rows: TableRows) -> records.Twist:
+def velocity(rows: TimedRows) -> records.Twist:
     """GnssNedVelocity.csv: the velocity of the INS in the world, ENU."""
     variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
     variances[:, :3] = _variances(rows.columns("std_y", "std_x", "std_z"))
@@ -203,7 +203,7 @@ def velocity(rows: TableRows) -> records.Twist:
     )
 
 
-def body_velocity(rows: TableRows) -> records.Twist:
+def body_velocity(rows: TimedRows) -> records.Twist:
     """GnssBodyVelocity.csv: the velocity of the INS in its own axes, FLU."""
     variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
     variances[:, :3] = _variances(rows.columns("std_x", "std_y", "std_z"))
@@ -216,24 +216,24 @@ def body_velocity(rows: TableRows) -> records.Twist:
     )
 
 
-def body_rates(rows: TableRows) -> records.Vector:
+def body_rates(rows: TimedRows) -> records.Vector:
     """GnssBodyAngularVelocity.csv: turn rates in rad/s, FLU."""
     return records.Vector(stamp_ns=rows.stamp_ns, vector=axes.flu_from_frd(rows.columns("x", "y", "z")))
 
 
-def fix_type(rows: TableRows) -> records.Code:
+def fix_type(rows: TimedRows) -> records.Code:
     """GnssPose.csv: the device's own number, 0 to 7; one that it does not know is 0, no fix."""
     known = (rows["fix_type"] >= 0) & (rows["fix_type"] < len(STATUS))
     return records.Code(stamp_ns=rows.stamp_ns, code=np.where(known, rows["fix_type"], 0).astype(np.uint8))
 
 
-def acceleration(rows: TableRows) -> records.Acceleration:
+def acceleration(rows: TimedRows) -> records.Acceleration:
     """GnssBodyAcceleration.csv: without gravity, FLU."""
     linear = axes.flu_from_frd(rows.columns("x", "y", "z"))
     return records.Acceleration(stamp_ns=rows.stamp_ns, linear_m_s2=linear, angular_rad_s2=np.zeros_like(linear))
 
 
-def pose_in_map(rows: TableRows) -> records.Pose:
+def pose_in_map(rows: TimedRows) -> records.Pose:
     """Platform2DPoseEstimate.csv: from north west up, in the plane."""
     zero = np.zeros(len(rows))
     variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
@@ -246,40 +246,40 @@ def pose_in_map(rows: TableRows) -> records.Pose:
     )
 
 
-def temperature(column: str) -> Callable[[TableRows], records.Temperature]:
+def temperature(column: str) -> Callable[[TimedRows], records.Temperature]:
     """Temperatures of one column, in degrees Celsius."""
     return lambda rows: records.Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows[column])
 
 
-def pressure(rows: TableRows) -> records.Pressure:
+def pressure(rows: TimedRows) -> records.Pressure:
     """The outside pressure."""
     return records.Pressure(stamp_ns=rows.stamp_ns, pressure_pa=rows["air_pressure"])
 
 
-def device_clock(rows: TableRows) -> records.ClockReading:
+def device_clock(rows: TimedRows) -> records.ClockReading:
     """GnssPose.csv: the clock of the INS."""
     return records.ClockReading(stamp_ns=rows.stamp_ns, time_ns=rows.clock("device_time"), source="ins")
 
 
-def wheel_speeds(suffix: str) -> Callable[[TableRows], records.Joints]:
+def wheel_speeds(suffix: str) -> Callable[[TimedRows], records.Joints]:
     """Rim speeds in m/s, as archived, of drive_1..4."""
     columns = tuple(f"{name}_{suffix}" for name in DRIVES)
     return lambda rows: records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES, velocity=rows.columns(*columns))
 
 
-def wheel_estimate(rows: TableRows) -> records.Joints:
+def wheel_estimate(rows: TimedRows) -> records.Joints:
     """PlatformWheelPoseEstimate.csv: angles of driving and steering as archived."""
     return records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES + STEERS, position=rows.columns(*DRIVES, *STEERS))
 
 
-def wheel_attitudes(rows: TableRows) -> records.Joints:
+def wheel_attitudes(rows: TimedRows) -> records.Joints:
     """PlatformWheelPoseEstimate.csv: roll, pitch and yaw of the wheels in rad, as archived."""
     columns = tuple(f"{angle}_{wheel}" for wheel in WHEELS for angle in ("roll", "pitch", "yaw"))
     names = tuple(f"wheel_{column[-1]}_{column[:-2]}" for column in columns)
     return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=rows.columns(*columns))
 
 
-def arm_joints(arm: str) -> Callable[[TableRows], records.Joints]:
+def arm_joints(arm: str) -> Callable[[TimedRows], records.Joints]:
     """The seven joint angles of an arm."""
     columns = tuple(f"joint_{joint}" for joint in range(1, 8))
     names = tuple(f"{arm}_{column}" for column in columns)
@@ -289,7 +289,7 @@ def arm_joints(arm: str) -> Callable[[TableRows], records.Joints]:
 def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stream]:
     """The streams that are made of tables, as far as these are there."""
     conversions = _conversions(archive)
-    makers: dict[str, tuple[str, Callable[[TableRows], records.Record]]] = {
+    makers: dict[str, tuple[str, Callable[[TimedRows], records.Record]]] = {
         "imu_raw": ("gnss_imu", conversions.imu),
         "magnetic_field": ("gnss_imu", conversions.magnetic_field),
         "imu_temperature": ("gnss_imu", temperature("imu_temperature")),

@@ -14,7 +14,7 @@ from fieldplay.core.errors import Defect
 from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
 from fieldplay.datasets.ida.calibration import ParameterFile, geometry_of_file
 from fieldplay.datasets.ida.streams import JOINTS, force_signs
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.kinematics.insight_arm import (
     ATTACH,
     HANGING,
@@ -52,7 +52,7 @@ class ComputedForce:
         self._numbers = [geometry_of_file(file) for _, file in uploads]
         self._signs = force_signs(parameters)
 
-    def __call__(self, rows: TableRows) -> records.Wrench:
+    def __call__(self, rows: TimedRows) -> records.Wrench:
         """The force of each row in tool_cylindrical, where the powered joints determine one."""
         needed = (*ENCODERS, *TORQUES, "stat", "tool")
         rows = rows.only(np.flatnonzero(np.isfinite(rows.columns(*needed)).all(axis=1)))
@@ -61,7 +61,7 @@ class ComputedForce:
         force = force[good] * self._signs
         return records.Wrench(stamp_ns=rows.stamp_ns[good], force_n=force, torque_nm=np.zeros_like(force))
 
-    def _forces(self, rows: TableRows) -> Array:
+    def _forces(self, rows: TimedRows) -> Array:
         """Radial, tangential and downward force (n, 3) in N, NaN where there is none."""
         force = np.full((len(rows.stamp_ns), 3), np.nan)
         uploads = np.searchsorted(self._since_ns, rows.stamp_ns, side="right") - 1
@@ -82,7 +82,7 @@ def _rigid_tool(model: LanderModel, code: int) -> str:
     return ATTACH if tool in HANGING else "" if tool == ON_FOREARM else tool
 
 
-def _force_of_tool(model: LanderModel, tool: str, rows: TableRows) -> Array:
+def _force_of_tool(model: LanderModel, tool: str, rows: TimedRows) -> Array:
     """Radial, tangential and downward force (n, 3) of rows with one tool."""
     angles, torques = rows.columns(*ENCODERS), rows.columns(*TORQUES)
     phases = np.nan_to_num(rows["grapple_phase"], nan=UNKNOWN).astype(np.uint8)

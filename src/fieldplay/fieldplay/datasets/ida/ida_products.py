@@ -16,7 +16,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import Label, LabelledFile, label_from_xml
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.seekable_zip import is_outside_archive
 from fieldplay.io.table import Table, Tables
 
@@ -67,15 +67,15 @@ class DistinctTables(Tables):
     def __init__(self, tables: Sequence[Table], own: Sequence[str] = ()) -> None:
         super().__init__(tables)
         self._own = frozenset(own)
-        self._distinct: LruCache[TableRows] = LruCache(MAX_BLOCKS)
+        self._distinct: LruCache[TimedRows] = LruCache(MAX_BLOCKS)
         self._first = np.array([block.first_ns for block in self.blocks], np.int64)
         self._last = np.array([block.last_ns for block in self.blocks], np.int64)
 
-    def rows(self, index: int) -> TableRows:
+    def rows(self, index: int) -> TimedRows:
         """The rows of one block that no block before it has."""
         return self._distinct.get(index, lambda: self.all_rows(index).only(self.is_first(index)))
 
-    def all_rows(self, index: int) -> TableRows:
+    def all_rows(self, index: int) -> TimedRows:
         """The rows of one block, those that others have too among them."""
         return super().rows(index)
 
@@ -115,7 +115,7 @@ class DistinctTables(Tables):
         return indices
 
 
-def are_new(rows: TableRows) -> NDArray[np.bool_]:
+def are_new(rows: TimedRows) -> NDArray[np.bool_]:
     """Which rows (n,), in the order of time, have another time or other numbers than all before them."""
     new = np.ones(len(rows), bool)
     indices = np.flatnonzero(have_equal_neighbours(rows.stamp_ns))
@@ -133,13 +133,13 @@ def have_equal_neighbours(stamp_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
     return mask[: len(stamp_ns)]
 
 
-def _duplicate_times(*parts: TableRows) -> NDArray[np.int64]:
+def _duplicate_times(*parts: TimedRows) -> NDArray[np.int64]:
     """Times that several different rows of a part have."""
     stamps = [part.stamp_ns[are_new(part)] for part in parts]
     return np.concatenate([part[have_equal_neighbours(part)] for part in stamps])
 
 
-def _bits(rows: TableRows, without: frozenset[str]) -> NDArray[np.int64]:
+def _bits(rows: TimedRows, without: frozenset[str]) -> NDArray[np.int64]:
     """Times and numbers (n, 1 + k) as they are in memory, one form of zero and of NaN; but for some columns."""
     columns = [column not in without for column in rows.dialect.numbers]
     values = np.where(np.isnan(rows.values), np.nan, rows.values + 0.0)[:, columns]

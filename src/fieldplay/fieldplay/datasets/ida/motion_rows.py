@@ -14,7 +14,7 @@ from fieldplay.datasets.ida.lander_clock import FinerTimes, SpacecraftClock, fin
 from fieldplay.io.csv_dialect import IGNORED, TIME, Dialect
 from fieldplay.io.delimited import cut_line_issue, rows_from_block
 from fieldplay.io.pds4 import LabelledTable
-from fieldplay.io.row_cache import BadLine, ParsedRows
+from fieldplay.io.row_cache import BadLine, BlockRows
 from fieldplay.io.table_format import (
     TableFormat,
     TableSpec,
@@ -55,11 +55,11 @@ class MotionFormat:
     hexadecimal: bool
     finer: FinerTimes | None  # where column 1 is too coarse
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
         """The rows of blocks of whole lines."""
         return [self._rows(block) for block in blocks]
 
-    def _rows(self, block: bytes) -> ParsedRows:
+    def _rows(self, block: bytes) -> BlockRows:
         rows = rows_from_block(self._without_hexadecimal(block), self.own)
         values, reading_ns = self._values(rows.values), rows.stamp_ns + self.shift_ns
         if self.finer is not None:
@@ -252,7 +252,7 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))
 
 
-def with_possible_codes(rows: ParsedRows, numbers: Sequence[str]) -> ParsedRows:
+def with_possible_codes(rows: BlockRows, numbers: Sequence[str]) -> BlockRows:
     """The rows, NaN in place of codes that cannot be, which are reported. Their columns are `numbers`."""
     values, issues = rows.values.copy(), []
     for name, largest in LARGEST.items():

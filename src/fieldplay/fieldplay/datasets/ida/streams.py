@@ -21,7 +21,7 @@ from fieldplay.io.key_values import (
     numbers_of_value,
     plain_key,
 )
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.messages import records
 
 JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")
@@ -64,7 +64,7 @@ ALARMS = {  # entries that are 0 where all is well, and how bad it is if one is 
 HEXADECIMAL = ("fault_status",)  # whose numbers are hexadecimal codes, with or without 0x
 
 Floats = NDArray[np.float64]
-Convert = Callable[[TableRows], records.Record]
+Convert = Callable[[TimedRows], records.Record]
 ConvertStates = Callable[[StatusRows], records.Record]
 
 
@@ -73,7 +73,7 @@ def _of(name: str) -> list[str]:
     return [f"{name}{joint}" for joint in range(1, len(JOINTS) + 1)]
 
 
-def _with(rows: TableRows, *columns: str) -> TableRows:
+def _with(rows: TimedRows, *columns: str) -> TimedRows:
     """The rows that have a number in each of these columns."""
     return rows.only(np.flatnonzero(np.isfinite(rows.columns(*columns)).all(axis=1)))
 
@@ -103,13 +103,13 @@ class IdaConversions:
             converters[f"{joint}_rotor_temperature"] = ((f"trotor{number}",), temperature(f"trotor{number}"))
         return converters
 
-    def wrench(self, rows: TableRows) -> records.Wrench:
+    def wrench(self, rows: TimedRows) -> records.Wrench:
         """Fr, Ft, Fz with the signs that make a vector in tool_cylindrical; rows without a force are left out."""
         rows = _with(rows, "fr", "ft", "fz")
         force = rows.columns("fr", "ft", "fz") * force_signs(self.parameters)
         return records.Wrench(stamp_ns=rows.stamp_ns, force_n=force, torque_nm=np.zeros_like(force))
 
-    def diagnostics(self, rows: TableRows) -> records.Diagnostics:
+    def diagnostics(self, rows: TimedRows) -> records.Diagnostics:
         """The states of motors, grapple and tool where one changes, and once in each second of the clock.
 
         A row that lacks one of the three has the others.
@@ -155,7 +155,7 @@ def joint_state(stat: int, joint: int) -> records.State:
     return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(meanings.items()))
 
 
-def _joints_with(rows: TableRows, *kinds: str) -> tuple[TableRows, tuple[str, ...], list[str]]:
+def _joints_with(rows: TimedRows, *kinds: str) -> tuple[TimedRows, tuple[str, ...], list[str]]:
     """The joints of which a block has all of some kinds of columns, and the rows that have a number in each of these.
 
     The numbers of the joints come as text. A file that lacks a column lacks that joint, not the others.
@@ -167,46 +167,46 @@ def _joints_with(rows: TableRows, *kinds: str) -> tuple[TableRows, tuple[str, ..
     return rows, tuple(JOINTS[int(number) - 1] for number in there), there
 
 
-def joint_states(rows: TableRows) -> records.Joints:
+def joint_states(rows: TimedRows) -> records.Joints:
     """Angles of the encoders, the rates and the torques; a rate or torque that is none is NaN."""
     rows, names, there = _joints_with(rows, "enc")
     angles, rates, torques = (rows.columns(*(kind + n for n in there)) for kind in ("enc", "v", "tau"))
     return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=angles, velocity=rates, effort=torques)
 
 
-def joint_states_pot(rows: TableRows) -> records.Joints:
+def joint_states_pot(rows: TimedRows) -> records.Joints:
     """Angles of the potentiometers."""
     rows, names, there = _joints_with(rows, "pot")
     return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=rows.columns(*(f"pot{n}" for n in there)))
 
 
-def motors(rows: TableRows) -> records.Joints:
+def motors(rows: TimedRows) -> records.Joints:
     """Currents in A as effort, voltages in V as velocity."""
     rows, names, there = _joints_with(rows, "cur", "volt")
     current_a, voltage_v = (rows.columns(*(kind + n for n in there)) for kind in ("cur", "volt"))
     return records.Joints(stamp_ns=rows.stamp_ns, names=names, velocity=voltage_v, effort=current_a * A_PER_MA)
 
 
-def heater(rows: TableRows) -> records.Joints:
+def heater(rows: TimedRows) -> records.Joints:
     """The heaters' current as archived, as effort."""
     rows = _with(rows, "htr_cur")
     return records.Joints(stamp_ns=rows.stamp_ns, names=("heater",), effort=rows.columns("htr_cur"))
 
 
-def temperature(column: str) -> Callable[[TableRows], records.Temperature]:
+def temperature(column: str) -> Callable[[TimedRows], records.Temperature]:
     """A temperature in degrees Celsius."""
 
-    def convert(rows: TableRows) -> records.Temperature:
+    def convert(rows: TimedRows) -> records.Temperature:
         rows = _with(rows, column)
         return records.Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows[column])
 
     return convert
 
 
-def tool_pose(kind: str, joint: str) -> Callable[[TableRows], records.Pose]:
+def tool_pose(kind: str, joint: str) -> Callable[[TimedRows], records.Pose]:
     """The tool in the payload frame by x, y, z, th of one kind, its heading by the first joint."""
 
-    def convert(rows: TableRows) -> records.Pose:
+    def convert(rows: TimedRows) -> records.Pose:
         names = [f"{axis}_{kind}" for axis in ("x", "y", "z", "th")]
         rows = _with(rows, *names, joint)
         orientations = orientation_from_approach(rows[joint], rows[names[3]])

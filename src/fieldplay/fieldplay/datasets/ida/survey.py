@@ -13,7 +13,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.ida.ida_products import DistinctTables, are_new, have_equal_neighbours
 from fieldplay.datasets.ida.motion_rows import FORCES
 from fieldplay.datasets.ida.streams import JOINTS
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.messages import records
 
 MOVED_RAD = 0.003  # some four counts of the coarsest encoder: less is no movement
@@ -52,7 +52,7 @@ class Survey:
     turns: int = 0
     missing: Counter[str] = field(default_factory=Counter)  # rows without a number, by their column
     columns: set[str] = field(default_factory=set)  # that hold a number anywhere
-    _last: tuple[str, TableRows] | None = None
+    _last: tuple[str, TimedRows] | None = None
     _step_ns: dict[str, float] = field(default_factory=dict)
     _late_files: set[str] = field(default_factory=set)
 
@@ -109,7 +109,7 @@ def _report_duplicate_times(archive: Archive, results: Survey) -> None:
             archive.defects(Defect(file=file, kind="conflicting_rows", row=lines[0], message=message))
 
 
-def _find_pauses(results: Survey, file: str, rows: TableRows) -> None:
+def _find_pauses(results: Survey, file: str, rows: TimedRows) -> None:
     """The stretches without rows, within a file, that are longer than ten usual steps and half a second."""
     if results._last is not None and results._last[0] == file:
         previous = results._last[1]
@@ -130,7 +130,7 @@ def _find_pauses(results: Survey, file: str, rows: TableRows) -> None:
         )
 
 
-def _check_units(results: Survey, rows: TableRows) -> None:
+def _check_units(results: Survey, rows: TimedRows) -> None:
     """What the numbers show of their units: the heaters' current, and whether angles of approach jump by a turn."""
     numbers = rows.dialect.numbers
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))
@@ -148,7 +148,7 @@ def _check_units(results: Survey, rows: TableRows) -> None:
         results.turns += int(((np.abs(np.diff(th, axis=0)) > np.pi).any(axis=1) & close).sum())
 
 
-def _check_elapsed(archive: Archive, file: str, rows: TableRows, *, results: Survey) -> None:
+def _check_elapsed(archive: Archive, file: str, rows: TimedRows, *, results: Survey) -> None:
     """Report a file whose elapsed_time does not advance as column 1 does, where it begins to."""
     known = np.flatnonzero(np.isfinite(rows["elapsed_hr"]))
     if not len(known) or file in results._late_files:
@@ -168,7 +168,7 @@ def _check_elapsed(archive: Archive, file: str, rows: TableRows, *, results: Sur
         )
 
 
-def _add_changes(changes: list[tuple[Stamps, Floats]], rows: TableRows, name: str) -> None:
+def _add_changes(changes: list[tuple[Stamps, Floats]], rows: TimedRows, name: str) -> None:
     """The rows of a block where a state is another than in the row before, and the first."""
     rows = rows.only(np.flatnonzero(np.isfinite(rows[name])))
     changed = np.diff(rows[name], prepend=np.nan) != 0

@@ -20,7 +20,7 @@ from fieldplay.datasets.spec import ImuNoise
 from fieldplay.geometry import axes
 from fieldplay.io.containers import Files, FolderFiles, ListedFiles
 from fieldplay.io.file_names import last_part
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
 from fieldplay.messages import records
 from fieldplay.streams.stream import EvenlyTimedStream, Stream, TruncatedStream
@@ -221,7 +221,7 @@ class RosarioConversions:
     noise: ImuNoise | None = None
     wheel_diameter_m: float = 1.0
 
-    def imu(self, rows: TableRows) -> records.Imu:
+    def imu(self, rows: TimedRows) -> records.Imu:
         """imu.log: degrees per second and thousandths of standard gravity, the calibration's offsets taken off."""
         rates = rows.columns("gyro_x", "gyro_y", "gyro_z") - self.gyro_offset_deg_s
         force = rows.columns("acc_x", "acc_y", "acc_z") - self.acc_offset_mg
@@ -234,7 +234,7 @@ class RosarioConversions:
             linear_acceleration_covariance=of_force,
         )
 
-    def fix(self, rows: TableRows) -> records.Fix:
+    def fix(self, rows: TimedRows) -> records.Fix:
         """GGA: places of the antenna."""
         rows = rows.only(rows["sentence"] == GGA)
         return records.Fix(
@@ -252,7 +252,7 @@ class RosarioConversions:
         deviations = {int(key): float(value) for key, value in self.constants["fix_std_m"].items()}
         return fix_covariances(quality, hdop, deviations, how=self.parameters["fix_covariance"])
 
-    def wheel_joints(self, rows: TableRows) -> records.Joints:
+    def wheel_joints(self, rows: TimedRows) -> records.Joints:
         """odometry*.log: rates of the rear wheels, signed by the commanded direction, and the steering angle."""
         left, right, steering, direction = self._wheels(rows)
         nothing = np.full(len(rows), np.nan)
@@ -266,13 +266,13 @@ class RosarioConversions:
             velocity=np.stack([left * direction * of_unit, right * direction * of_unit, nothing], axis=1),
         )
 
-    def wheel_numbers(self, rows: TableRows) -> records.Joints:
+    def wheel_numbers(self, rows: TimedRows) -> records.Joints:
         """odometry*.log: its own numbers, unfiltered: rpm, units of the steering, direction 1 or -1."""
         front = FRONT_WHEELS if rows.has(*FRONT_WHEELS) else ()
         columns = [*self._wheels(rows), *(rows[name] for name in front)]
         return records.Joints(stamp_ns=rows.stamp_ns, names=RAW_JOINTS + front, position=np.stack(columns, axis=1))
 
-    def _wheels(self, rows: TableRows) -> tuple[Floats, Floats, Floats, Floats]:
+    def _wheels(self, rows: TimedRows) -> tuple[Floats, Floats, Floats, Floats]:
         """Left and right rpm, units of the steering without an offset, direction 1 or -1."""
         if rows.has("direction_digit"):
             first, second, steering = rows["rpm_9"], rows["rpm_13"], rows["steering"]
@@ -284,7 +284,7 @@ class RosarioConversions:
         left, right = (first, second) if self.parameters["left_wheel_field"] == LEFT_FIELD else (second, first)
         return left, right, steering, direction
 
-    def ground_truth(self, rows: TableRows) -> records.Odometry:
+    def ground_truth(self, rows: TimedRows) -> records.Odometry:
         """*_gt.txt: the antenna's path as published, without an orientation and without speeds."""
         height = rows["z"] if rows.has("z") else np.zeros(len(rows))
         variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
@@ -311,7 +311,7 @@ def imu_covariances(noise: ImuNoise | None, count: int) -> tuple[Floats | None, 
     return force, rates
 
 
-def velocity(rows: TableRows) -> records.Twist:
+def velocity(rows: TimedRows) -> records.Twist:
     """RMC: the velocity in the plane, east north; sentences without one are left out."""
     rows = rows.only(has_velocity(rows))
     speed, course = rows["speed"] * M_S_PER_KNOT, np.radians(rows["course"])
@@ -321,35 +321,35 @@ def velocity(rows: TableRows) -> records.Twist:
     )
 
 
-def receiver_clock(rows: TableRows) -> records.ClockReading:
+def receiver_clock(rows: TimedRows) -> records.ClockReading:
     """RMC: the receiver's own time, UTC, to the microsecond; sentences without date and time are left out."""
     rows = rows.only((rows["sentence"] == RMC) & np.isfinite(rows["utc"]))
     microseconds = np.round(rows["utc"] * 1e6).astype(np.int64)
     return records.ClockReading(stamp_ns=rows.stamp_ns, time_ns=microseconds * 1000, source="gps")
 
 
-def satellites(rows: TableRows) -> records.Code:
+def satellites(rows: TimedRows) -> records.Code:
     """GGA: the number of satellites in use; sentences that do not tell it are left out."""
     return _codes(rows, "satellites")
 
 
-def fix_quality(rows: TableRows) -> records.Code:
+def fix_quality(rows: TimedRows) -> records.Code:
     """GGA: the quality of the fix, which tells RTK fixed (4) from float (5)."""
     return _codes(rows, "quality")
 
 
-def _codes(rows: TableRows, column: str) -> records.Code:
+def _codes(rows: TimedRows, column: str) -> records.Code:
     rows = rows.only((rows["sentence"] == GGA) & (rows[column] >= 0) & (rows[column] <= LARGEST_CODE))
     return records.Code(stamp_ns=rows.stamp_ns, code=rows[column].astype(np.uint8))
 
 
-def dilution(rows: TableRows) -> records.Scalars:
+def dilution(rows: TimedRows) -> records.Scalars:
     """GGA: HDOP; sentences without one are left out."""
     rows = rows.only((rows["sentence"] == GGA) & np.isfinite(rows["hdop"]))
     return records.Scalars(stamp_ns=rows.stamp_ns, values=rows["hdop"])
 
 
-def has_velocity(rows: TableRows) -> NDArray[np.bool_]:
+def has_velocity(rows: TimedRows) -> NDArray[np.bool_]:
     """Which rows (n,) are RMC that call themselves valid and have a speed and a course."""
     is_whole = np.isfinite(rows["speed"]) & np.isfinite(rows["course"])
     mask: NDArray[np.bool_] = (rows["sentence"] == RMC) & is_whole & (rows["valid"] == 1)

@@ -13,17 +13,17 @@ from fieldplay.core.errors import Defect
 from fieldplay.datasets.acfr.acfr_radar import MAX_ROWS, RevolutionFinder
 from fieldplay.datasets.spec import RotatingScanner
 from fieldplay.io.csv_dialect import COUNT, Dialect
-from fieldplay.io.row_cache import TableRows
+from fieldplay.io.row_cache import TimedRows
 
 Floats = NDArray[np.float64]
 SCANNER = RotatingScanner(column="bearing", turn=360.0)
 MS = 10**6
 
 
-def rows(angle_deg: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TableRows:
+def rows(angle_deg: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TimedRows:
     columns = ("time", "bearing") if count is None else ("time", "bearing", COUNT)
     times = np.arange(len(angle_deg)) if stamp_ms is None else stamp_ms
-    return TableRows(
+    return TimedRows(
         dialect=Dialect(columns, " "),
         stamp_ns=times.astype(np.int64) * MS,
         clock_ns=np.zeros((len(angle_deg), 0), np.int64),
@@ -33,7 +33,7 @@ def rows(angle_deg: Floats, *, stamp_ms: Floats | None = None, count: Floats | N
     )
 
 
-def revolution_starts(whole: TableRows, cuts: list[int]) -> list[int]:
+def revolution_starts(whole: TimedRows, cuts: list[int]) -> list[int]:
     """The row of the whole at which each turn begins, when it comes in blocks."""
     finder = RevolutionFinder(SCANNER, "table", lambda defect: None)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(whole)}), len(whole)]
