@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
-import shutil
-import subprocess
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._coverage import refusal
 from ._entities import SomeSubstitutionsType, Substitution
-from .logging import get_logger
 from .utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
 
 if TYPE_CHECKING:
@@ -25,8 +21,10 @@ else:
             "AndSubstitution",
             "AnonName",
             "AnySubstitution",
+            "Command",
             "EqualsSubstitution",
             "FileContent",
+            "FindExecutable",
             "IfElseSubstitution",
             "LaunchLogDir",
             "LocalSubstitution",
@@ -38,9 +36,7 @@ else:
     )
 
 __all__ = [
-    "Command",
     "EnvironmentVariable",
-    "FindExecutable",
     "LaunchConfiguration",
     "PathJoinSubstitution",
     "PythonExpression",
@@ -166,62 +162,6 @@ class PythonExpression(Substitution):
             if name == "math":  # its names are also available without the prefix
                 names.update(vars(names[name]))
         return str(eval(perform_substitutions(context, self.expression), {}, names))
-
-
-class FindExecutable(Substitution):
-    """Stands for the full path of an executable."""
-
-    def __init__(self, *, name: SomeSubstitutionsType) -> None:
-        """Look for the executable of that name on the PATH."""
-        self.name = normalize_to_list_of_substitutions(name)
-
-    def describe(self) -> str:
-        """Describe the substitution."""
-        return f"FindExec({described(self.name)})"
-
-    def perform(self, context: LaunchContext) -> str:
-        """Search the PATH."""
-        name = perform_substitutions(context, self.name)
-        path = shutil.which(name)
-        if path is None:
-            raise SubstitutionFailure(f"executable '{name}' not found on the PATH")
-        return path
-
-
-class Command(Substitution):
-    """Stands for what a command writes to its standard output."""
-
-    def __init__(self, command: SomeSubstitutionsType, *, on_stderr: SomeSubstitutionsType = "fail") -> None:
-        """Run `command`, split as a shell would; `on_stderr` is one of fail, ignore, warn, capture."""
-        self.command = normalize_to_list_of_substitutions(command)
-        self.on_stderr = normalize_to_list_of_substitutions(on_stderr)
-
-    def describe(self) -> str:
-        """Describe the substitution."""
-        return f"Command({described(self.command)})"
-
-    def perform(self, context: LaunchContext) -> str:
-        """Run the command and wait for its end."""
-        command = perform_substitutions(context, self.command)
-        on_stderr = perform_substitutions(context, self.on_stderr)
-        if on_stderr not in ("fail", "ignore", "warn", "capture"):
-            raise SubstitutionFailure(
-                f"expected 'on_stderr' to be one of fail, ignore, warn, capture, got '{on_stderr}'"
-            )
-        stderr = subprocess.STDOUT if on_stderr == "capture" else subprocess.PIPE
-        try:
-            result = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, stderr=stderr, text=True, check=False)
-        except FileNotFoundError as exc:
-            raise SubstitutionFailure(f"file not found: {exc}") from exc
-        if result.returncode != 0:
-            captured = f"\nCaptured stderr output: {result.stderr}" if result.stderr else ""
-            raise SubstitutionFailure(f"executed command failed. Command: {command}{captured}")
-        if result.stderr and on_stderr in ("fail", "warn"):
-            message = f"executed command showed stderr output. Command: {command}\nCaptured stderr output:\n"
-            if on_stderr == "fail":
-                raise SubstitutionFailure(message + result.stderr)
-            get_logger("launch").warning(message + result.stderr)
-        return result.stdout
 
 
 class ThisLaunchFileDir(Substitution):

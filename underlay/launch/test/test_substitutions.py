@@ -13,9 +13,7 @@ from launch.conditions import (
     evaluate_condition_expression,
 )
 from launch.substitutions import (
-    Command,
     EnvironmentVariable,
-    FindExecutable,
     LaunchConfiguration,
     PathJoinSubstitution,
     PythonExpression,
@@ -61,41 +59,12 @@ def test_text(context, substitution, text):
     [
         (LaunchConfiguration("unset"), "'unset' does not exist"),
         (EnvironmentVariable("UNSET_ANYWHERE"), "'UNSET_ANYWHERE' does not exist"),
-        (FindExecutable(name="no-such-program"), r"'(no-such-program|.*TextSubstitution.*)' not found on the PATH"),
         (ThisLaunchFileDir(), "outside of a launch file"),
     ],
 )
 def test_failure_is_named(context, substitution, message):
     with pytest.raises(SubstitutionFailure, match=message):
         substitution.perform(context)
-
-
-WARNS = ["python3", " -S -c 'import sys; print(1); print(2, file=sys.stderr)'"]
-
-
-class TestCommand:
-    def test_output_is_the_text(self, context):
-        assert Command(["python3", " -S -c 'print(1 + 1)'"]).perform(context) == "2\n"
-
-    @pytest.mark.parametrize(("on_stderr", "text"), [("ignore", "1\n"), ("warn", "1\n")])
-    def test_stderr_may_be_let_pass(self, context, on_stderr, text):
-        assert Command(WARNS, on_stderr=on_stderr).perform(context) == text
-
-    def test_stderr_may_be_captured(self, context):
-        assert sorted(Command(WARNS, on_stderr="capture").perform(context).split()) == ["1", "2"]
-
-    @pytest.mark.parametrize(
-        ("command", "message"),
-        [
-            (Command(WARNS), "showed stderr output.*\n.*\n2"),
-            (Command(WARNS, on_stderr="whatever"), "on_stderr.*(whatever|to be one of)"),
-            (Command(["python3", " -S -c 'raise SystemExit(3)'"]), "command failed"),
-            (Command("no-such-program"), "file not found"),
-        ],
-    )
-    def test_failure_is_named(self, context, command, message):
-        with pytest.raises(SubstitutionFailure, match=message):
-            command.perform(context)
 
 
 @pytest.mark.parametrize(

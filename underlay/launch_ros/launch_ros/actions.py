@@ -23,7 +23,7 @@ from launch.utilities import ensure_argument_type, normalize_to_list_of_substitu
 from .parameter_descriptions import ParameterDict, parameter_rule, write_parameters_file
 from .substitutions import ExecutableInPackage
 
-__all__ = ["Node", "PushROSNamespace", "PushRosNamespace", "SetParameter", "SetRemap"]
+__all__ = ["Node", "PushROSNamespace", "PushRosNamespace", "SetParameter"]
 
 if not TYPE_CHECKING:
     __getattr__ = refusal(
@@ -37,6 +37,7 @@ if not TYPE_CHECKING:
             "RosTimer",
             "SetParametersFromFile",
             "SetROSLogDir",
+            "SetRemap",
             "SetUseSimTime",
         ),
     )
@@ -46,7 +47,6 @@ _Parameters: TypeAlias = ParameterDict | list[Substitution]
 _NODE_COUNTS = "unique_ros_node_names"
 _SCOPE_NAMESPACE = "ros_namespace"
 _SCOPE_PARAMETERS = "global_params"
-_SCOPE_REMAPPINGS = "ros_remaps"
 
 _TOKEN = "[A-Za-z_][A-Za-z0-9_]*"
 _NAME = re.compile(_TOKEN)
@@ -128,21 +128,6 @@ class SetParameter(Action):
     def execute(self, context: LaunchContext) -> None:
         """Evaluate and set it."""
         _extend(context, _SCOPE_PARAMETERS, list(self.__parameters.evaluate(context).items()))
-
-
-class SetRemap(Action):
-    """Sets a remapping rule of all nodes that follow in the scope; it comes before their own."""
-
-    def __init__(self, src: SomeSubstitutionsType, dst: SomeSubstitutionsType, **kwargs: Any) -> None:
-        """Remap `src` to `dst`."""
-        super().__init__(**kwargs)
-        self.src = normalize_to_list_of_substitutions(src)
-        self.dst = normalize_to_list_of_substitutions(dst)
-
-    def execute(self, context: LaunchContext) -> None:
-        """Note the rule."""
-        rule = (perform_substitutions(context, self.src), perform_substitutions(context, self.dst))
-        _extend(context, _SCOPE_REMAPPINGS, [rule])
 
 
 class Node(ExecuteProcess):
@@ -252,7 +237,7 @@ class Node(ExecuteProcess):
         own = [
             (perform_substitutions(context, src), perform_substitutions(context, dst)) for src, dst in self.__remappings
         ]
-        self.expanded_remapping_rules = [*context.launch_configurations.get(_SCOPE_REMAPPINGS, ()), *own] or None
+        self.expanded_remapping_rules = own or None
         for src, dst in self.expanded_remapping_rules or ():
             yield from ("-r", f"{src}:={dst}")
 

@@ -10,7 +10,7 @@ from ament_index_python.packages import PackageNotFoundError
 from launch import LaunchContext
 from launch.actions import GroupAction, SetLaunchConfiguration
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, TextSubstitution
-from launch_ros.actions import Node, PushROSNamespace, PushRosNamespace, SetRemap
+from launch_ros.actions import Node, PushROSNamespace, PushRosNamespace
 from launch_ros.substitutions import ExecutableInPackage, FindPackagePrefix, FindPackageShare
 
 
@@ -90,15 +90,6 @@ def test_invalid_names_are_named(run, package, action, message):
     assert outcome.code == 1
     assert re.search(message, outcome.screen, re.DOTALL)
     assert package.starts == []
-
-
-def test_remapping_rules_of_the_scope_come_first_and_end_with_the_group(run, package):
-    inside, outside = node(remappings=[("own", "x")]), node()
-
-    run(GroupAction([SetRemap("a", "b"), SetRemap("c", "d"), inside]), outside)
-
-    assert inside.expanded_remapping_rules == [("a", "b"), ("c", "d"), ("own", "x")]
-    assert outside.expanded_remapping_rules is None
 
 
 def test_several_nodes_of_one_name_are_warned_of(run, package):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
 
+from launch import Action
 from launch.events.process import ProcessIO
 
-from .asserts import ExpectedOutput, Stream, assertInStream, shown
-from .util import NoMatchingProcessException, ProcessRef, process_name
+from .proc_info_handler import process_name
+
+Stream: TypeAlias = Literal["stdout", "stderr"]
+
+_SHOWN_CHARACTERS = 2000
 
 
 class IoHandler:
@@ -42,11 +45,6 @@ class IoHandler:
         with self._changed:
             return iter(list(self._pieces))
 
-    def processes(self) -> list[Any]:
-        """List the actions whose processes wrote something."""
-        with self._changed:
-            return list(dict.fromkeys(piece.action for piece in self._pieces))
-
     def process_names(self) -> list[str]:
         """List the names of the processes known."""
         with self._changed:
@@ -57,6 +55,16 @@ class IoHandler:
         with self._changed:
             return list(self._by_name[name])
 
+    def last_words(self, name: str, stream: Stream) -> str:
+        """Return the end of what the process of that name wrote to a stream."""
+        return self._text(name, stream)[-_SHOWN_CHARACTERS:].rstrip()
+
+    def _text(self, name: str, stream: Stream) -> str:
+        """Join the pieces; a character cut in two by a read is whole again."""
+        pieces = self._by_name.get(name, ())
+        chunks = (piece.text for piece in pieces if (piece.from_stdout if stream == "stdout" else piece.from_stderr))
+        return b"".join(chunks).decode(errors="replace")
+
 
 class ActiveIoHandler(IoHandler):
     """The recorded output of processes that still run."""
@@ -66,62 +74,37 @@ class ActiveIoHandler(IoHandler):
         super().__init__()
         self._closed = False
 
-    @property
-    def io_event(self) -> threading.Condition:
-        """The condition that is notified of new output."""
-        return self._changed
-
     def close(self) -> None:
         """Say that nothing will follow, which ends all waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def waitFor(
-        self,
-        expected_output: ExpectedOutput,
-        process: ProcessRef = None,
-        cmd_args: Any = None,
-        *,
-        timeout: float | None = 10,
-        **kwargs: Any,
-    ) -> bool:
-        """Wait up to `timeout` seconds and return whether the output came; arguments as of asserts.assertInStream."""
-        check = functools.partial(assertInStream, self, expected_output, process, cmd_args, **kwargs)
-        return self._failure_after(timeout, check) is None
-
     def assertWaitFor(
         self,
-        expected_output: ExpectedOutput,
-        process: ProcessRef = None,
-        cmd_args: Any = None,
+        expected_output: str,
+        process: Action | None = None,
         *,
         timeout: float | None = 10,
         stream: Stream = "stderr",
-        **kwargs: Any,
     ) -> None:
-        """Assert that output comes within `timeout` seconds; arguments as of asserts.assertInStream."""
-        check = functools.partial(assertInStream, self, expected_output, process, cmd_args, stream=stream, **kwargs)
-        failure = self._failure_after(timeout, check)
-        if failure is not None:
-            reason = "the launch has ended" if self._closed else f"{timeout} s are over"
-            expected = shown(expected_output)
-            raise AssertionError(f"Waiting for output timed out: no {expected} in {stream}; {reason}\n{failure}")
+        """Assert that the process of an action, or any process, writes a text to a stream within `timeout` seconds."""
+        if stream not in ("stdout", "stderr"):
+            raise ValueError(f"stream must be 'stdout' or 'stderr', not {stream!r}")
+        if not isinstance(expected_output, str):
+            raise ValueError(f"expected output must be a string for this launch_testing, not {expected_output!r}")
 
-    def _failure_after(self, timeout: float | None, check: Callable[[], None]) -> Exception | None:
-        """Wait until a check passes; return why it does not, None if it does."""
-        failure: Exception | None = None
+        def names() -> list[str]:
+            return self.process_names() if process is None else [process_name(process)]
 
-        def is_over() -> bool:
-            nonlocal failure
-            try:
-                check()
-            except (AssertionError, NoMatchingProcessException) as error:
-                failure = error
-                return self._closed
-            failure = None
-            return True
+        def came() -> bool:
+            return any(expected_output in self._text(name, stream) for name in names())
 
         with self._changed:
-            self._changed.wait_for(is_over, timeout)
-            return failure
+            if self._changed.wait_for(lambda: came() or self._closed, timeout) and came():
+                return
+            reason = "the launch has ended" if self._closed else f"{timeout} s are over"
+            lines = [f"Waiting for output timed out: no {expected_output!r} in {stream}; {reason}"]
+            for name in names():
+                lines += [f"--- {stream} of {name} ---", self.last_words(name, stream) or "(nothing)"]
+        raise AssertionError("\n".join(lines))

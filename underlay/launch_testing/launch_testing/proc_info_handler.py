@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from launch import Action
 from launch.events.process import ProcessExited, RunningProcessEvent
-
-from .util import NoMatchingProcessException, ProcessRef, process_name, resolveProcesses
 
 
 class ProcInfoHandler:
@@ -59,48 +58,38 @@ class ActiveProcInfoHandler(ProcInfoHandler):
         super().__init__()
         self._closed = False
 
-    @property
-    def proc_event(self) -> threading.Condition:
-        """The condition that is notified of new events."""
-        return self._changed
-
     def close(self) -> None:
         """Say that nothing will follow, which ends all waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def assertWaitForStartup(self, process: ProcessRef, cmd_args: Any = None, *, timeout: float | None = 10) -> None:
-        """Assert that one process starts, or has started, within `timeout` seconds."""
-        self._assert_wait(process, cmd_args, timeout=timeout, until=lambda _: True, what="start")
+    def assertWaitForStartup(self, process: Action, *, timeout: float | None = 10) -> None:
+        """Assert that the process of an action starts, or has started, within `timeout` seconds."""
+        self._assert_wait(process, RunningProcessEvent, timeout=timeout, what="start")
 
-    def assertWaitForShutdown(self, process: ProcessRef, cmd_args: Any = None, *, timeout: float | None = 10) -> None:
-        """Assert that one process ends, or has ended, within `timeout` seconds."""
-        self._assert_wait(
-            process, cmd_args, timeout=timeout, until=lambda event: isinstance(event, ProcessExited), what="finish"
-        )
+    def assertWaitForShutdown(self, process: Action, *, timeout: float | None = 10) -> None:
+        """Assert that the process of an action ends, or has ended, within `timeout` seconds."""
+        self._assert_wait(process, ProcessExited, timeout=timeout, what="finish")
 
     def _assert_wait(
-        self,
-        process: ProcessRef,
-        cmd_args: Any,
-        *,
-        timeout: float | None,
-        until: Callable[[RunningProcessEvent], bool],
-        what: str,
+        self, process: Action, event: type[RunningProcessEvent], *, timeout: float | None, what: str
     ) -> None:
+        name = process_name(process)
+
         def happened() -> bool:
-            try:
-                actions = resolveProcesses(self, process=process, cmd_args=cmd_args)
-            except NoMatchingProcessException:
-                return False
-            if len(actions) != 1:
-                raise LookupError(f"waiting is for one process only, {process!r} matches {len(actions)}")
-            return until(self[actions[0]])
+            return isinstance(self._events.get(process), event)
 
         with self._changed:
             self._changed.wait_for(lambda: happened() or self._closed, timeout)
             if not happened():
-                name = process if isinstance(process, str) or process is None else process_name(process)
                 reason = "the launch has ended" if self._closed else f"waited {timeout} s"
                 raise AssertionError(f"Timed out waiting for process {name!r} to {what}: {reason}")
+
+
+def process_name(action: Any) -> str:
+    """Name of the process of an action, as launch numbers it."""
+    if not isinstance(action, Action):
+        raise TypeError(f"process must be the action that starts it for this launch_testing, not {action!r}")
+    details = getattr(action, "process_details", None)
+    return str(details["name"]) if details else "Unknown - process not launched yet"

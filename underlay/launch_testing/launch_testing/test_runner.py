@@ -14,14 +14,12 @@ from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart
 from launch.events import Shutdown
 from launch.events.process import ProcessExited, ProcessStarted, RunningProcessEvent
 
-from .asserts import Stream, stream_text
-from .io_handler import ActiveIoHandler
+from .io_handler import ActiveIoHandler, Stream
 from .loader import TestRun, suite_of
 from .proc_info_handler import ActiveProcInfoHandler
 
 # How long a test that is not waiting on a handler may go on after its launch has ended.
 _GRACE_S = 10.0
-_SHOWN_CHARACTERS = 2000
 _STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -187,7 +185,7 @@ class _RunWorker:
             return f"Process {event.process_name} had not ended"
         lines = [f"Process {event.process_name} exited with code {code}"]
         for stream in _STREAMS if code else ():
-            text = stream_text(self._proc_output, event.action, stream)[-_SHOWN_CHARACTERS:].rstrip()
+            text = self._proc_output.last_words(event.process_name, stream)
             lines += [f"--- {stream} of {event.process_name} ---", text] if text else []
         return "\n".join(lines)
 

@@ -1,10 +1,10 @@
-"""What the records of processes keep, and how tests wait on them."""
+"""What the records of processes keep, how tests wait on them, and the assertion on exit codes."""
 
 import threading
 
 import pytest
 
-from launch_testing.util import NoMatchingProcessException, resolveProcesses
+from launch_testing.asserts import EXIT_OK, assertExitCodes
 
 
 def soon(action, *args):
@@ -12,6 +12,33 @@ def soon(action, *args):
     timer = threading.Timer(0.05, action, args)
     timer.daemon = True
     timer.start()
+
+
+def test_all_processes_must_exit_well(records):
+    for name in ("a-1", "b-2"):
+        records.end(records.start(name))
+    assertExitCodes(records.info)
+    records.end(records.start("c-3"), 7)
+    with pytest.raises(AssertionError, match="c-3 exited with code 7"):
+        assertExitCodes(records.info)
+    assertExitCodes(records.info, [EXIT_OK, 7])
+
+
+def test_exit_codes_of_one_process(records):
+    good, bad = records.start("good-1"), records.start("bad-2")
+    records.end(good)
+    records.end(bad, -2)
+    assertExitCodes(records.info, process=good)
+    with pytest.raises(AssertionError, match="bad-2"):
+        assertExitCodes(records.info, process=bad)
+    assertExitCodes(records.info, [-2], bad)
+
+
+@pytest.mark.stand_in("upstream raises an AttributeError")
+def test_a_running_process_has_no_exit_code(records):
+    records.start("worker-1")
+    with pytest.raises(AssertionError, match="worker-1 has not exited"):
+        assertExitCodes(records.info)
 
 
 def test_output_is_kept_by_process_and_in_order(records):
@@ -22,7 +49,7 @@ def test_output_is_kept_by_process_and_in_order(records):
     assert [piece.text for piece in records.output] == [b"a", b"b", b"c"]
     assert [piece.text for piece in records.output[first]] == [b"a", b"c"]
     assert [piece.text for piece in records.output["second-2"]] == [b"b"]
-    assert records.output.processes() == [first, second]
+    assert records.output.process_names() == ["first-1", "second-2"]
 
 
 def test_info_holds_the_newest_event_of_each_process(records):
@@ -36,36 +63,51 @@ def test_info_holds_the_newest_event_of_each_process(records):
     assert records.info.processes() == [process, other]
 
 
-def test_wait_for_output_that_comes_later_from_a_process_not_seen_yet(records):
-    soon(lambda: records.write(records.start("late-1"), stdout=b"here\n"))
-    records.output.assertWaitFor("here", process="late", timeout=10, stream="stdout")
+def test_output_is_found_across_the_pieces_it_came_in(records):
+    process = records.start("talker-1")
+    for piece in (b"Lo", b"op 3\n"):
+        records.write(process, stdout=piece)
+    records.output.assertWaitFor("Loop 3", process, stream="stdout", timeout=0)
+    records.output.assertWaitFor("Loop 3", stream="stdout", timeout=0)
+
+
+@pytest.mark.stand_in("upstream decodes each piece by itself")
+def test_characters_may_come_in_pieces(records):
+    process = records.start("talker-1")
+    for piece in (b"caf\xc3", b"\xa9\n"):
+        records.write(process, stderr=piece)
+    records.output.assertWaitFor("café", process, timeout=0)
+
+
+def test_wait_for_output_that_comes_later(records):
+    process = records.start("late-1")
+    soon(lambda: records.write(process, stdout=b"here\n"))
+    records.output.assertWaitFor("here", process=process, timeout=10, stream="stdout")
 
 
 def test_waiting_looks_at_stderr_unless_told_otherwise(records):
-    records.write(records.start("talker-1"), stdout=b"hello\n")
-    assert not records.output.waitFor("hello", timeout=0)
-    assert records.output.waitFor("hello", timeout=0, stream="stdout")
+    process = records.start("talker-1")
+    records.write(process, stdout=b"hello\n", stderr=b"warning\n")
+    with pytest.raises(AssertionError):
+        records.output.assertWaitFor("hello", process, timeout=0)
+    records.output.assertWaitFor("hello", process, timeout=0, stream="stdout")
+    with pytest.raises(ValueError, match=r"stream;? must be"):
+        records.output.assertWaitFor("hello", process, timeout=0, stream="both")
 
 
-@pytest.mark.stand_in("upstream fails at once where no process is known")
-def test_output_that_does_not_come_fails_with_what_was_expected(records):
-    with pytest.raises(AssertionError, match=r"timed out: no 'never' in stderr; 0\.01 s are over\nNo data"):
-        records.output.assertWaitFor("never", timeout=0.01)
+@pytest.mark.stand_in("upstream tells the process alone, and waits until the time is up")
+def test_output_that_does_not_come_fails(records):
     records.write(records.start("talker-1"), stderr=b"something else\n")
-    with pytest.raises(AssertionError, match=r"timed out: no 'never' (.*\n)+something else"):
+    with pytest.raises(AssertionError, match=r"timed out: no 'never' in stderr; 0\.01 s are over\n.*\nsomething else"):
         records.output.assertWaitFor("never", timeout=0.01)
-
-
-def test_an_ambiguous_name_fails_at_once(records):
-    for number in (1, 2):
-        records.write(records.start(f"twin-{number}"), stderr=b"hello")
-    with pytest.raises(Exception, match=r"Found multiple.*twin-1 ?, twin-2"):
-        records.output.waitFor("hello", process="twin", timeout=60)
-    assert records.output.waitFor("hello", process="twin", strict_proc_matching=False, timeout=0)
+    soon(records.output.close)
+    with pytest.raises(AssertionError, match="launch has ended"):
+        records.output.assertWaitFor("never", timeout=60)
 
 
 def test_wait_for_shutdown(records):
     process = records.start("worker-1")
+    records.info.assertWaitForStartup(process, timeout=0)
     with pytest.raises(AssertionError, match=r"Timed out waiting for process '(worker-1|<.*>)' to finish"):
         records.info.assertWaitForShutdown(process, timeout=0.01)
     soon(records.end, process)
@@ -80,23 +122,8 @@ def test_waiting_for_a_shutdown_ends_with_the_launch(records):
         records.info.assertWaitForShutdown(process, timeout=60)
 
 
-def test_processes_are_found_by_action_part_of_name_and_arguments(records):
-    plain, one, two = (
-        records.start("tool-1"),
-        records.start("tool-2", "--one"),
-        records.start("tool-3", "--two", "b"),
-    )
-    assert resolveProcesses(records.info, process=one) == [one]
-    assert resolveProcesses(records.info, process="tool-3") == [two]
-    assert resolveProcesses(records.info, process="tool", cmd_args="--one") == [one]
-    assert resolveProcesses(records.info, process="tool", cmd_args=["b", "--two"]) == [two]
-    assert resolveProcesses(records.info, process="tool", strict_proc_matching=False) == [plain, one, two]
-    assert resolveProcesses(records.info) == [plain, one, two]
-
-
-def test_a_process_that_is_not_found_is_told_with_those_that_are(records):
-    with pytest.raises(NoMatchingProcessException, match="any process"):
-        resolveProcesses(records.info)
-    records.start("known-1")
-    with pytest.raises(NoMatchingProcessException, match=r"'unknown' and (cmd_args '-x'|args '\['-x'\]').*known-1"):
-        resolveProcesses(records.info, process="unknown", cmd_args="-x")
+@pytest.mark.stand_in("upstream finds processes by a part of their name, too")
+def test_processes_are_looked_for_by_action(records):
+    for wait in (records.info.assertWaitForShutdown, lambda name: records.output.assertWaitFor("x", name)):
+        with pytest.raises(TypeError, match="must be the action that starts it"):
+            wait("worker")

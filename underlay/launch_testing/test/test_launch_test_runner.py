@@ -13,7 +13,7 @@ from launch.actions import DeclareLaunchArgument, RegisterEventHandler, Shutdown
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.substitutions import LaunchConfiguration
 from launch_testing.actions import ReadyToTest
-from launch_testing.asserts import assertExitCodes, assertInStdout
+from launch_testing.asserts import assertExitCodes
 from launch_testing.markers import keep_alive
 from launch_testing.test_runner import LaunchTestRunner
 from launch_testing.util import KeepAliveProc
@@ -61,7 +61,7 @@ def test_active_tests_meet_the_running_process_and_later_tests_its_end(run, pyth
     def test_ended(self, proc_info, proc_output, server):
         assertExitCodes(proc_info)
         assertExitCodes(proc_info, process=server)
-        assertInStdout(proc_output, ["Up", "Shutting down"], server)
+        proc_output.assertWaitFor("Shutting down", server, stream="stdout", timeout=0)
 
     result = run(describe, active=[test_active], after=[test_ended])
     assert problems(result) == []
@@ -104,10 +104,11 @@ def test_a_failing_test_of_either_kind_fails_the_run(run, python_process):
 def test_keep_alive_keeps_a_launch_without_processes(run, python_process):
     @keep_alive
     def describe():
-        return LaunchDescription([python_process("print('done')"), ReadyToTest()])
+        process = python_process("print('done')")
+        return LaunchDescription([process, ReadyToTest()]), {"process": process}
 
-    def test_active(self, proc_info, proc_output):
-        proc_info.assertWaitForShutdown("python")
+    def test_active(self, proc_info, proc_output, process):
+        proc_info.assertWaitForShutdown(process)
         proc_output.assertWaitFor("done", stream="stdout")
 
     assert problems(run(describe, active=[test_active])) == []
@@ -183,7 +184,7 @@ def test_arguments_reach_the_launch_and_the_tests(run, python_process):
     def test_active(self, proc_info, proc_output, process, test_args):
         self.assertEqual(test_args, {"word": "hello"})
         proc_info.assertWaitForShutdown(process)
-        assertInStdout(proc_output, "got hello", process)
+        proc_output.assertWaitFor("got hello", process, stream="stdout")
 
     assert problems(run(describe, arguments=["word:=hello"], active=[test_active])) == []
 
