@@ -27,6 +27,7 @@ from fieldplay.bags.bag_topics import (
 from fieldplay.bags.compression import (
     MCAP,
     SQLITE,
+    STORAGE_ENDINGS,
     ZSTD_MAGIC,
     decompress_file,
     decompress_message,
@@ -73,7 +74,6 @@ from fieldplay.messages.message_batches import (
 OLDER = (Stores.ROS2_HUMBLE, Stores.ROS2_GALACTIC, Stores.ROS2_FOXY, Stores.ROS2_DASHING)  # the later ones first
 FILLING = 7  # bytes that may stand behind a message
 STORAGES = (MCAP, SQLITE)
-STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
 BATCH, BATCH_BYTES = 2048, 4 << 20

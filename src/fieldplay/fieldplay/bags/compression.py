@@ -12,6 +12,8 @@ from fieldplay.core.errors import ArchiveError
 MCAP, SQLITE, ROS1 = ".mcap", ".db3", ".bag"  # as their files are usually called
 MAGICS = {b"\x89MCAP": MCAP, b"SQLite format 3\0": SQLITE, b"#ROSBAG V2.0": ROS1}
 LONGEST_MAGIC = 64
+STORAGE_ENDINGS = (MCAP, f"{MCAP}.zstd", SQLITE, f"{SQLITE}.zstd")  # of the files of bags of ROS 2
+MESSAGE_FILES, UNPACK_LIMIT_MB = "msgs", "unpack_limit_mb"  # parameters of a bag
 SHOWN = 16
 OTHERS = {  # in words, by how they begin
     b"version https://git-lfs": "a pointer of Git LFS, not the file itself: run `git lfs pull` where it was cloned",

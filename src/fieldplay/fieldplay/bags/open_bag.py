@@ -11,7 +11,7 @@ import numpy as np
 
 from fieldplay.bags.bag_reader import Ros2Bag, is_storage, looks_like_bag
 from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading, IndexedTopic, MessageFiles, mixed_types
-from fieldplay.bags.compression import MB, ROS1, kind_of_file
+from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, kind_of_file
 from fieldplay.bags.qos import is_same_layout, profile_list
 from fieldplay.bags.ros1 import (
     Parts,
@@ -34,7 +34,6 @@ from fieldplay.messages.message_batches import (
 
 BLOCK_BITS = 48  # of a block's place: above them stands which topic it is read for
 LATCHED = [{"durability": "transient_local", "reliability": "reliable", "history": "keep_last", "depth": 1}]
-MESSAGE_FILES, UNPACK_LIMIT_MB = "msgs", "unpack_limit_mb"  # parameters of a bag
 
 
 # A bag of ROS 1 as if it were one of ROS 2: each message becomes CDR when it is read.

@@ -150,7 +150,7 @@ def _opening(chosen: argparse.Namespace) -> Iterator[None]:
 
 def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:
     """The parameters of --set, and of --msgs, which is one of a bag."""
-    from fieldplay.bags.open_bag import MESSAGE_FILES
+    from fieldplay.bags.compression import MESSAGE_FILES
 
     return parameters(chosen.set) | ({MESSAGE_FILES: str(chosen.msgs)} if chosen.msgs else {})
 

@@ -1,6 +1,7 @@
 """What is in an archive, topic by topic."""
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -9,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.cli.terminal import progress_bar
+from fieldplay.cli.arguments import open_archive, parameters_of
+from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.progress import Progress, no_progress, track_opening
 from fieldplay.core.timestamps import NS_PER_S, utc_text
-from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.archive import Archive, ParameterUpload
 from fieldplay.datasets.registry import is_plain_bag
 from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import INFO, MOVING, archive_topic_streams
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check_settings
 
 ID_SUFFIXES = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 DAY_S = 86_400.0
@@ -236,3 +239,72 @@ def info_lines(data: BagRecording, streams: list[StreamSummary]) -> Iterator[str
     yield from stream_lines(streams)
     yield from (f"  note: {note}" for note in data.notes)
     yield from (f"  {defect.kind}: {defect}" for defect in data.defects)
+
+
+# The command `info`.
+
+
+def show_info(chosen: argparse.Namespace) -> int:
+    """Print what is in an archive or a bag, as the command `info` is typed; return its exit code."""
+    if chosen.parameters:
+        return _show_parameters(chosen)
+    if len(chosen.archives) > 1 or is_for_bags(chosen):
+        with BagRecording(chosen.archive, parameters_of(chosen), more=chosen.archives[1:]) as bag:
+            rows = summaries_of_bag(bag)
+            text = [json.dumps(info_json(bag, rows), indent=2)] if chosen.json else info_lines(bag, rows)
+            for line in text:
+                print_line(line)
+        return 0
+    with open_archive(chosen) as data:
+        archive = data.archive
+        check_settings(archive)
+        with progress_bar("reading", "blocks") as bar:
+            streams = summaries(archive, Selection(), progress=bar)
+        if chosen.json:
+            print_line(json.dumps(as_json(archive, streams), indent=2))
+            return 0
+        for line in as_lines(archive, streams):
+            print_line(line)
+        for line in archive.defects.summary_lines():
+            print_line(f"  {line}")
+    return 0
+
+
+def _show_parameters(chosen: argparse.Namespace) -> int:
+    """The parameter files of an archive; 1 where it has none."""
+    uploads: Sequence[ParameterUpload] = ()
+    if not is_for_bags(chosen):
+        with open_archive(chosen) as data:
+            uploads = data.archive.uploads
+    if chosen.json:
+        print_line(json.dumps({"parameters": list(_parameters_json(uploads))}, indent=2))
+    elif uploads:
+        for line in _parameter_lines(uploads):
+            print_line(line)
+    else:
+        print_line(f"{chosen.archive}: no parameter files")
+    return 0 if uploads else 1
+
+
+def _parameter_lines(uploads: Sequence[ParameterUpload]) -> Iterator[str]:
+    for number, upload in enumerate(uploads):
+        yield f"{upload.file}: from {utc_text(upload.stamp_ns)} on"
+        if number == 0:
+            for name, values in upload.sets.items():
+                yield f"  {name}"
+                yield from (f"    {key} = {text}" for key, text in values.items())
+            continue
+        changes = upload.changes_from(uploads[number - 1])
+        yield f"  {len(changes)} changes" if len(changes) != 1 else "  1 change"
+        for name, key, old, new in changes:
+            yield f"    {name} {key} = {'(none)' if new is None else new}, before {'(none)' if old is None else old}"
+
+
+def _parameters_json(uploads: Sequence[ParameterUpload]) -> Iterator[dict[str, Any]]:
+    before: ParameterUpload | None = None
+    for upload in uploads:
+        changes = [] if before is None else upload.changes_from(before)
+        names = ("set", "key", "before", "now")
+        changed = [dict(zip(names, change, strict=True)) for change in changes]
+        yield {"file": upload.file, "stamp_ns": upload.stamp_ns, "sets": upload.sets, "changes": changed}
+        before = upload

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
@@ -30,7 +29,6 @@ NEWLINE, STAR = b"\n", b"*"
 FIELD_A_LINE, BLANKS = bytes.maketrans(b" \t,", NEWLINE * 3), bytes.maketrans(b"\t,", b"  ")
 LONGEST = 64  # characters of a field that are looked at where it is a text
 NOTHING: NDArray[np.float64] = np.zeros(0)
-SCHEMA = {"value": polars.Float64()}
 TYPE = "type"  # the column that tells, where a table has several types, which it is, in the description's order
 ANY = "any"
 COMMENT = (b"#", b"%", b"//")
@@ -179,13 +177,15 @@ def _tidy(text: bytes) -> bytes:
 
 def _numbers(flat: bytes) -> NDArray[np.float64]:
     """The number in each line, NaN where there is none."""
+    import polars  # a fifth of a second, which most commands need not spend at their start
+
     if not flat:
         return np.zeros(0)
     frame = polars.read_csv(
         io.BytesIO(flat),
         has_header=False,
         separator="\t",
-        schema=SCHEMA,
+        schema={"value": polars.Float64()},
         ignore_errors=True,
         quote_char=None,
         encoding="utf8-lossy",
