@@ -149,9 +149,7 @@ def _add_entries(
         if isinstance(entry, Group):
             _add_entries(sub, entry.verbs, rest, key)
         else:
-            add_arguments, run = importlib.import_module(f"ros2cli.verbs.{command or key}_verbs").VERBS[key]
-            add_arguments(sub)
-            sub.set_defaults(main=run)
+            importlib.import_module(f"ros2cli.verbs.{command or key}_verbs").VERBS[key].fill(sub)
     if chosen is not None and chosen not in entries:
         parser.error(
             f"'{name} {chosen}' is not covered by this stand-in for ROS 2's command; it has: {', '.join(entries)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import time
@@ -17,6 +16,8 @@ from rclpy.parameter import Parameter
 from rclpy.signals import uninstall_signal_handlers
 from rclpy.task import Future
 from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from ros2cli.options import Argument
 
 NODE_NAME_PREFIX = "_ros2cli"
 _STEP_S = 0.05
@@ -40,22 +41,19 @@ FIRST_FOUND = Patience()
 ALL_FOUND = Patience(least_s=3.3)
 
 
-def add_direct_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every verb that opens a node."""
-    parser.add_argument(
+# The options of every verb that opens a node, and of those that could ask upstream's daemon.
+DIRECT = (
+    Argument(
         "--spin-time",
         type=float,
         help=f"Seconds to wait for discovery (default: as long as it may take, up to {ALL_FOUND.most_s})",
-    )
-    parser.add_argument("-s", "--use-sim-time", action="store_true", help="Take the time from /clock")
-
-
-def add_node_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verbs that could ask upstream's daemon."""
-    add_direct_arguments(parser)
-    parser.add_argument(
-        "--no-daemon", action="store_true", help="Taken for compatibility: this stand-in never uses a daemon"
-    )
+    ),
+    Argument("-s", "--use-sim-time", action="store_true", help="Take the time from /clock"),
+)
+NODE = (
+    *DIRECT,
+    Argument("--no-daemon", action="store_true", help="Taken for compatibility: this stand-in never uses a daemon"),
+)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from rclpy.node import Node
 from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from ros2cli.direct_node import add_node_arguments, direct_node, spin_for, wait_for_graph
+from ros2cli.direct_node import NODE, direct_node, spin_for, wait_for_graph
+from ros2cli.options import Argument
 
 _POLL_S = 0.1
 
@@ -31,12 +32,12 @@ def absolute(name: str) -> str:
 
 def node_names(node: Node, *, hidden_too: bool) -> list[str]:
     """Return the full names of all nodes but the command's own, in order; as often as there are nodes of that name."""
-    found = [
+    names = [
         f"{namespace.rstrip('/')}/{name}"
         for name, namespace in node.get_node_names_and_namespaces()
         if hidden_too or not name.startswith("_")
     ]
-    return sorted(name for name in found if name != node.get_fully_qualified_name())
+    return sorted(name for name in names if name != node.get_fully_qualified_name())
 
 
 def full_topic_name(node: Node, topic: str) -> str:
@@ -61,12 +62,12 @@ def find_interface(type_name: str, kind: str) -> Any:
         parts.insert(1, kind)
     marks = ("SLOT_TYPES",) if kind == "msg" else ("Request", "Response")
     try:
-        found = getattr(importlib.import_module(".".join(parts[:-1])), parts[-1])
+        interface = getattr(importlib.import_module(".".join(parts[:-1])), parts[-1])
     except (AttributeError, ModuleNotFoundError, ValueError):
         raise LookupError(f"no interface '{type_name}'") from None
-    if not all(hasattr(found, mark) for mark in marks):
+    if not all(hasattr(interface, mark) for mark in marks):
         raise TypeError(f"'{type_name}' is no {kind}")
-    return found
+    return interface
 
 
 def topic_class(node: Node, topic: str) -> Any | None:
@@ -84,11 +85,9 @@ def topic_class(node: Node, topic: str) -> Any | None:
 
 def wait_for_topic_class(node: Node, topic: str) -> Any:
     """Return the message class of ``topic`` (its full name) as soon as somebody has it."""
-    found = topic_class(node, topic)
-    while found is None:
+    while (message_class := topic_class(node, topic)) is None:
         spin_for(node, _POLL_S)
-        found = topic_class(node, topic)
-    return found
+    return message_class
 
 
 def not_published_yet(topic: str) -> str:
@@ -96,14 +95,9 @@ def not_published_yet(topic: str) -> str:
     return f"WARNING: topic [{topic}] does not appear to be published yet\n"
 
 
-def add_hidden_argument(parser: argparse.ArgumentParser, noun: str) -> None:
-    """Add whether hidden ones (`noun` is topics or services) are counted in."""
-    parser.add_argument(
-        f"--include-hidden-{noun}",
-        dest="hidden_too",
-        action="store_true",
-        help=f"Count hidden {noun} in",
-    )
+def hidden(noun: str) -> Argument:
+    """Return the option to count hidden ones in (`noun` is topics or services)."""
+    return Argument(f"--include-hidden-{noun}", dest="hidden_too", action="store_true", help=f"Count hidden {noun} in")
 
 
 def write_listed(names_and_types: list[tuple[str, list[str]]], args: argparse.Namespace) -> None:
@@ -112,11 +106,10 @@ def write_listed(names_and_types: list[tuple[str, list[str]]], args: argparse.Na
         sys.stdout.write(f"{name} [{', '.join(types)}]\n" if args.show_types else f"{name}\n")
 
 
-def add_find_arguments(parser: argparse.ArgumentParser, noun: str) -> None:
-    """Add the arguments of `find`."""
-    add_node_arguments(parser)
-    parser.add_argument("wanted_type", metavar=f"{noun.removesuffix('s')}_type", help="A type, by its full name")
-    add_hidden_argument(parser, noun)
+def found(noun: str) -> tuple[Argument, ...]:
+    """Return the arguments of `find`."""
+    wanted = Argument("wanted_type", metavar=f"{noun.removesuffix('s')}_type", help="A type, by its full name")
+    return (*NODE, wanted, hidden(noun))
 
 
 def write_found(args: argparse.Namespace, all_of: Callable[[Node], list[tuple[str, list[str]]]]) -> None:

@@ -1,11 +1,36 @@
-"""Options: what their texts may be, and those of upstream's that this stand-in knows and refuses with a word why."""
+"""Verbs and their arguments: what texts may be, and options of upstream that are known and refused with a word why."""
 
 from __future__ import annotations
 
 import argparse
 from argparse import ArgumentTypeError
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+
+class Argument:
+    """An argument of a verb, as argparse takes it; of those with the same ``group`` only one may be given."""
+
+    def __init__(self, *names: str, group: str | None = None, **options: Any) -> None:
+        """Keep what describes it."""
+        self.names, self.group, self.options = names, group, options
+
+
+class Verb:
+    """What a verb takes, and the function that does it."""
+
+    def __init__(self, run: Callable[[argparse.Namespace], int | str | None], *arguments: Argument) -> None:
+        """Keep both."""
+        self.run, self.arguments = run, arguments
+
+    def fill(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments to the verb's parser."""
+        groups: dict[str | None, Any] = {None: parser}
+        for argument in self.arguments:
+            if argument.group not in groups:
+                groups[argument.group] = parser.add_mutually_exclusive_group()
+            groups[argument.group].add_argument(*argument.names, **argument.options)
+        parser.set_defaults(main=self.run)
 
 
 def positive_int(text: str) -> int:
@@ -43,12 +68,12 @@ def _int(text: str) -> int | None:
         return None
 
 
-def add_refused(parser: argparse.ArgumentParser, options: Mapping[str, str]) -> None:
-    """Make options ('-x --long') known that end in a usage error; each value says what it would be."""
-    for names, meaning in options.items():
-        parser.add_argument(
-            *names.split(), action=_Refusal, nargs="*", metavar="", const=meaning, help=argparse.SUPPRESS
-        )
+def refused(options: Mapping[str, str]) -> list[Argument]:
+    """Return options ('-x --long') that are known and end in a usage error; each value says why."""
+    return [
+        Argument(*names.split(), action=_Refusal, nargs="*", metavar="", const=meaning, help=argparse.SUPPRESS)
+        for names, meaning in options.items()
+    ]
 
 
 class _Refusal(argparse.Action):

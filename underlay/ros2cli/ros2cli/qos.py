@@ -5,36 +5,30 @@ from __future__ import annotations
 import argparse
 import copy
 
-from rclpy.qos import (
-    QoSDurabilityPolicy,
-    QoSHistoryPolicy,
-    QoSPresetProfiles,
-    QoSProfile,
-    QoSReliabilityPolicy,
-)
+from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSPresetProfiles, QoSProfile, QoSReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from ros2cli.options import Argument
+
 _DEFAULT_PROFILE = "sensor_data"
-_POLICIES = {
-    "history": QoSHistoryPolicy,
-    "reliability": QoSReliabilityPolicy,
-    "durability": QoSDurabilityPolicy,
-}
+_POLICIES = {"history": QoSHistoryPolicy, "reliability": QoSReliabilityPolicy, "durability": QoSDurabilityPolicy}
 
 
-def add_qos_arguments(parser: argparse.ArgumentParser, preset: str = _DEFAULT_PROFILE) -> None:
-    """Add --qos-profile and the options that override single policies of it."""
-    parser.add_argument(
-        "--qos-profile",
-        choices=QoSPresetProfiles.short_keys(),
-        default=preset,
-        help="Preset profile to begin with (default: %(default)s)",
-    )
-    parser.add_argument("--qos-depth", metavar="N", type=int, help="Queue size, instead of the profile's")
-    for policy, values in _POLICIES.items():
-        parser.add_argument(
-            f"--qos-{policy}", choices=values.short_keys(), help=f"{policy.capitalize()}, instead of the profile's"
-        )
+def qos_arguments(preset: str = _DEFAULT_PROFILE) -> list[Argument]:
+    """Return --qos-profile and the options that override single policies of it."""
+    return [
+        Argument(
+            "--qos-profile",
+            choices=QoSPresetProfiles.short_keys(),
+            default=preset,
+            help="Preset profile to begin with (default: %(default)s)",
+        ),
+        Argument("--qos-depth", metavar="N", type=int, help="Queue size, instead of the profile's"),
+        *(
+            Argument(f"--qos-{policy}", choices=values.short_keys(), help=f"{policy.capitalize()}, not the profile's")
+            for policy, values in _POLICIES.items()
+        ),
+    ]
 
 
 def chosen_profile(args: argparse.Namespace, publishers: list[TopicEndpointInfo]) -> tuple[QoSProfile, list[str]]:

@@ -14,7 +14,7 @@ def echo(capsys):
 
     def write(message, *words):
         parser = argparse.ArgumentParser()
-        VERBS["echo"][0](parser)
+        VERBS["echo"].fill(parser)
         Echo(parser.parse_args(["/topic", *words])).write(message)
         return capsys.readouterr().out
 

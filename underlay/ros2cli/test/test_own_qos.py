@@ -4,7 +4,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from ros2cli.qos import add_qos_arguments, chosen_profile
+from ros2cli.qos import chosen_profile, qos_arguments
 
 RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
 LASTING, VOLATILE = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
@@ -12,7 +12,8 @@ LASTING, VOLATILE = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
 
 def options(*words):
     parser = argparse.ArgumentParser()
-    add_qos_arguments(parser)
+    for argument in qos_arguments():
+        parser.add_argument(*argument.names, **argument.options)
     return parser.parse_args(words)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ros2cli import bags
-from ros2cli.options import add_refused, positive_float, positive_int, unsigned_int
+from ros2cli.options import Argument, Verb, positive_float, positive_int, refused, unsigned_int
 
 _CLOCK_HZ = 40.0
 _NS_PER_S = 1_000_000_000
@@ -39,56 +39,11 @@ _RECORD_REFUSED = {
 }
 
 
-def _add_info(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("bag_path", type=Path, help="The bag")
-    parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), help="Its storage (default: what it is)")
-    parser.add_argument("-t", "--topic-name", action="store_true", help="Write the names of the topics only")
-    add_refused(parser, _INFO_REFUSED)
-
-
 def _info(args: argparse.Namespace) -> None:
     """Write what is in the bag."""
     description = bags.part("description")
     write = description.topic_names if args.topic_name else description.description
     sys.stdout.write(write(args.bag_path, args.storage))
-
-
-def _add_play(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("bag_path", type=Path, nargs="?", help="The bag")
-    parser.add_argument("-s", "--storage", choices=_STORAGES, help="Its storage (default: what it is)")
-    parser.add_argument(
-        "-i",
-        "--input",
-        action="append",
-        nargs="+",
-        default=[],
-        metavar=("BAG", "STORAGE"),
-        help="A bag and perhaps its storage, as often as there are bags to play side by side",
-    )
-    parser.add_argument("-r", "--rate", type=positive_float, default=1.0, help="How many times faster than it was")
-    parser.add_argument("--topics", nargs="+", default=[], help="Play these topics only")
-    parser.add_argument("-e", "--regex", help="And those that this regular expression matches")
-    parser.add_argument("-x", "--exclude-regex", help="Leave topics out that this one matches")
-    parser.add_argument("--exclude-topics", nargs="+", default=[], metavar="TOPIC", help="Leave these out")
-    parser.add_argument("-l", "--loop", action="store_true", help="Begin again at the end")
-    parser.add_argument("-m", "--remap", nargs="+", default=[], metavar="OLD:=NEW", help="Names to play under")
-    parser.add_argument("-p", "--start-paused", action="store_true", help="Wait for the service ~/resume")
-    parser.add_argument("--start-offset", type=float, default=0.0, metavar="S", help="Begin so many seconds later")
-    parser.add_argument("--playback-duration", type=float, default=-1.0, metavar="S", help="Play so many seconds")
-    parser.add_argument("-d", "--delay", type=positive_float, default=0.0, metavar="S", help="Wait so long before")
-    parser.add_argument(
-        "--clock", nargs="?", type=positive_float, const=_CLOCK_HZ, default=0.0, metavar="HZ", help="Publish /clock"
-    )
-    parser.add_argument("--qos-profile-overrides-path", type=Path, help="YAML of QoS overrides by topic")
-    parser.add_argument(
-        "--wait-for-all-acked", type=float, metavar="MS", help="At the end, wait so long for subscribers; 0 is for ever"
-    )
-    parser.add_argument("--read-ahead-queue-size", type=int, help="Taken for compatibility: it goes by bytes here")
-    parser.add_argument("--disable-keyboard-controls", action="store_true", help="Taken for compatibility: none here")
-    parser.add_argument("--disable-loan-message", action="store_true", help="Taken for compatibility")
-    add_refused(parser, _PLAY_REFUSED)
 
 
 def _play(args: argparse.Namespace) -> int:
@@ -136,42 +91,6 @@ def _inputs(args: argparse.Namespace) -> list[tuple[Path, str | None]]:
     return [(Path(words[0]), words[1] if words[1:] else None) for words in args.input]
 
 
-def _add_record(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("topics", nargs="*", help="Topics to record")
-    parser.add_argument("--topics", dest="more_topics", nargs="+", default=[], help="Topics to record, too")
-    parser.add_argument("-a", "--all", action="store_true", help="Record all topics")
-    parser.add_argument("--all-topics", dest="all", action="store_true", help="The same")
-    parser.add_argument("-e", "--regex", help="Record topics in which this regular expression is found, too")
-    parser.add_argument("-x", "--exclude-regex", help="Leave topics out in which this one is found")
-    parser.add_argument("--exclude-topics", nargs="+", default=[], metavar="TOPIC", help="Leave these out")
-    parser.add_argument("--exclude-topic-types", nargs="+", default=[], metavar="TYPE", help="Leave these types out")
-    parser.add_argument(
-        "--topic-types", nargs="+", default=[], metavar="TYPE", help="Record topics of these types, too"
-    )
-    parser.add_argument("-o", "--output", type=Path, help="Folder to make (default: rosbag2_ and the time)")
-    parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="(default: %(default)s)")
-    parser.add_argument("--storage-preset-profile", choices=tuple(_PRESETS), default="none", help="Of MCAP")
-    parser.add_argument(
-        "-b", "--max-bag-size", type=unsigned_int, default=0, metavar="BYTES", help="Go on in a next file; 0: in one"
-    )
-    parser.add_argument(
-        "-d", "--max-bag-duration", type=unsigned_int, default=0, metavar="S", help="Go on in a next file; 0: in one"
-    )
-    parser.add_argument(
-        "-p", "--polling-interval", type=positive_int, default=100, metavar="MS", help="Between looks for new topics"
-    )
-    parser.add_argument("--no-discovery", action="store_true", help="Record only what is there at the beginning")
-    parser.add_argument("--include-hidden-topics", action="store_true", help="Count hidden topics in")
-    parser.add_argument("--include-unpublished-topics", action="store_true", help="And those without a publisher")
-    parser.add_argument("--start-paused", action="store_true", help="Wait for the service ~/resume")
-    parser.add_argument("--use-sim-time", action="store_true", help="Take the times from /clock")
-    parser.add_argument("--node-name", default="rosbag2_recorder", help="(default: %(default)s)")
-    parser.add_argument("--max-cache-size", type=int, help="Taken for compatibility: messages are written at once")
-    parser.add_argument("--disable-keyboard-controls", action="store_true", help="Taken for compatibility: none here")
-    add_refused(parser, _RECORD_REFUSED)
-
-
 def _record(args: argparse.Namespace) -> int:
     """Record until Ctrl-C."""
     recorder = bags.part("recorder")
@@ -183,10 +102,7 @@ def _record(args: argparse.Namespace) -> int:
         path=args.output,
         storage=args.storage,
         compression=_PRESETS[args.storage_preset_profile],
-        split=recorder.Split(
-            size=args.max_bag_size or None,
-            duration_ns=args.max_bag_duration * _NS_PER_S or None,
-        ),
+        split=recorder.Split(size=args.max_bag_size or None, duration_ns=args.max_bag_duration * _NS_PER_S or None),
         wanted=_wanted(args),
         hidden_too=args.include_hidden_topics,
         unpublished_too=args.include_unpublished_topics,
@@ -238,4 +154,99 @@ def _search(text: str | None) -> Callable[[str], bool]:
     return lambda name: pattern.search(name) is not None
 
 
-VERBS = {"info": (_add_info, _info), "play": (_add_play, _play), "record": (_add_record, _record)}
+VERBS = {
+    "info": Verb(
+        _info,
+        Argument("bag_path", type=Path, help="The bag"),
+        Argument("-s", "--storage", choices=("mcap", "sqlite3"), help="Its storage (default: what it is)"),
+        Argument("-t", "--topic-name", action="store_true", help="Write the names of the topics only"),
+        *refused(_INFO_REFUSED),
+    ),
+    "play": Verb(
+        _play,
+        Argument("bag_path", type=Path, nargs="?", help="The bag"),
+        Argument("-s", "--storage", choices=_STORAGES, help="Its storage (default: what it is)"),
+        Argument(
+            "-i",
+            "--input",
+            action="append",
+            nargs="+",
+            default=[],
+            metavar=("BAG", "STORAGE"),
+            help="A bag and perhaps its storage, as often as there are bags to play side by side",
+        ),
+        Argument("-r", "--rate", type=positive_float, default=1.0, help="How many times faster than it was"),
+        Argument("--topics", nargs="+", default=[], help="Play these topics only"),
+        Argument("-e", "--regex", help="And those that this regular expression matches"),
+        Argument("-x", "--exclude-regex", help="Leave topics out that this one matches"),
+        Argument("--exclude-topics", nargs="+", default=[], metavar="TOPIC", help="Leave these out"),
+        Argument("-l", "--loop", action="store_true", help="Begin again at the end"),
+        Argument("-m", "--remap", nargs="+", default=[], metavar="OLD:=NEW", help="Names to play under"),
+        Argument("-p", "--start-paused", action="store_true", help="Wait for the service ~/resume"),
+        Argument("--start-offset", type=float, default=0.0, metavar="S", help="Begin so many seconds later"),
+        Argument("--playback-duration", type=float, default=-1.0, metavar="S", help="Play so many seconds"),
+        Argument("-d", "--delay", type=positive_float, default=0.0, metavar="S", help="Wait so long before"),
+        Argument(
+            "--clock", nargs="?", type=positive_float, const=_CLOCK_HZ, default=0.0, metavar="HZ", help="Publish /clock"
+        ),
+        Argument("--qos-profile-overrides-path", type=Path, help="YAML of QoS overrides by topic"),
+        Argument(
+            "--wait-for-all-acked",
+            type=float,
+            metavar="MS",
+            help="At the end, wait so long for subscribers; 0 is for ever",
+        ),
+        Argument("--read-ahead-queue-size", type=int, help="Taken for compatibility: it goes by bytes here"),
+        Argument("--disable-keyboard-controls", action="store_true", help="Taken for compatibility: none here"),
+        Argument("--disable-loan-message", action="store_true", help="Taken for compatibility"),
+        *refused(_PLAY_REFUSED),
+    ),
+    "record": Verb(
+        _record,
+        Argument("topics", nargs="*", help="Topics to record"),
+        Argument("--topics", dest="more_topics", nargs="+", default=[], help="Topics to record, too"),
+        Argument("-a", "--all", action="store_true", help="Record all topics"),
+        Argument("--all-topics", dest="all", action="store_true", help="The same"),
+        Argument("-e", "--regex", help="Record topics in which this regular expression is found, too"),
+        Argument("-x", "--exclude-regex", help="Leave topics out in which this one is found"),
+        Argument("--exclude-topics", nargs="+", default=[], metavar="TOPIC", help="Leave these out"),
+        Argument("--exclude-topic-types", nargs="+", default=[], metavar="TYPE", help="Leave these types out"),
+        Argument("--topic-types", nargs="+", default=[], metavar="TYPE", help="Record topics of these types, too"),
+        Argument("-o", "--output", type=Path, help="Folder to make (default: rosbag2_ and the time)"),
+        Argument("-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="(default: %(default)s)"),
+        Argument("--storage-preset-profile", choices=tuple(_PRESETS), default="none", help="Of MCAP"),
+        Argument(
+            "-b",
+            "--max-bag-size",
+            type=unsigned_int,
+            default=0,
+            metavar="BYTES",
+            help="Go on in a next file; 0: in one",
+        ),
+        Argument(
+            "-d",
+            "--max-bag-duration",
+            type=unsigned_int,
+            default=0,
+            metavar="S",
+            help="Go on in a next file; 0: in one",
+        ),
+        Argument(
+            "-p",
+            "--polling-interval",
+            type=positive_int,
+            default=100,
+            metavar="MS",
+            help="Between looks for new topics",
+        ),
+        Argument("--no-discovery", action="store_true", help="Record only what is there at the beginning"),
+        Argument("--include-hidden-topics", action="store_true", help="Count hidden topics in"),
+        Argument("--include-unpublished-topics", action="store_true", help="And those without a publisher"),
+        Argument("--start-paused", action="store_true", help="Wait for the service ~/resume"),
+        Argument("--use-sim-time", action="store_true", help="Take the times from /clock"),
+        Argument("--node-name", default="rosbag2_recorder", help="(default: %(default)s)"),
+        Argument("--max-cache-size", type=int, help="Taken for compatibility: messages are written at once"),
+        Argument("--disable-keyboard-controls", action="store_true", help="Taken for compatibility: none here"),
+        *refused(_RECORD_REFUSED),
+    ),
+}

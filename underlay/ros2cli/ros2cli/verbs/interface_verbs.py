@@ -7,17 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from ros2cli.interfaces import definition, interface_names, part_of
+from ros2cli.options import Argument, Verb
 
 _TITLES = {"msg": "Messages", "srv": "Services", "action": "Actions"}
-
-
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    parser.add_argument("-m", "--only-msgs", dest="kinds", action="append_const", const="msg", help="Messages only")
-    parser.add_argument("-s", "--only-srvs", dest="kinds", action="append_const", const="srv", help="Services only")
-    parser.add_argument(
-        "-a", "--only-actions", dest="kinds", action="append_const", const="action", help="Actions only"
-    )
 
 
 def _write_list(args: argparse.Namespace) -> None:
@@ -28,22 +20,9 @@ def _write_list(args: argparse.Namespace) -> None:
             sys.stdout.write(f"{title}:\n" + "".join(f"    {name}\n" for name in names if f"/{kind}/" in name))
 
 
-def _add_package(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("package_name", help="The package")
-
-
 def _write_package(args: argparse.Namespace) -> None:
     """Write the names of its interfaces."""
     sys.stdout.write("".join(f"{name}\n" for name in interface_names(args.package_name)))
-
-
-def _add_show(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("type", help="The interface (e.g. 'std_msgs/msg/String'), or - to read its name")
-    comments = parser.add_mutually_exclusive_group()
-    comments.add_argument("--all-comments", action="store_true", help="Write the comments of its parts too")
-    comments.add_argument("--no-comments", action="store_true", help="Write no comments and no empty lines")
 
 
 def _write_definition(args: argparse.Namespace) -> None:
@@ -77,7 +56,17 @@ def _without_comment(line: str) -> str:
 
 
 VERBS = {
-    "list": (_add_list, _write_list),
-    "package": (_add_package, _write_package),
-    "show": (_add_show, _write_definition),
+    "list": Verb(
+        _write_list,
+        Argument("-m", "--only-msgs", dest="kinds", action="append_const", const="msg", help="Messages only"),
+        Argument("-s", "--only-srvs", dest="kinds", action="append_const", const="srv", help="Services only"),
+        Argument("-a", "--only-actions", dest="kinds", action="append_const", const="action", help="Actions only"),
+    ),
+    "package": Verb(_write_package, Argument("package_name", help="The package")),
+    "show": Verb(
+        _write_definition,
+        Argument("type", help="The interface (e.g. 'std_msgs/msg/String'), or - to read its name"),
+        Argument("--all-comments", action="store_true", help="Write the comments of its parts too", group="comments"),
+        Argument("--no-comments", action="store_true", help="Write no comments and no empty lines", group="comments"),
+    ),
 }

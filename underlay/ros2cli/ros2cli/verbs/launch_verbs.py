@@ -9,38 +9,9 @@ from collections.abc import Iterable
 
 from launch import LaunchDescription, LaunchService
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
-from launch.launch_description_sources import (
-    AnyLaunchDescriptionSource,
-    get_launch_description_from_any_launch_file,
-)
-from ros2cli.options import add_refused
+from launch.launch_description_sources import AnyLaunchDescriptionSource, get_launch_description_from_any_launch_file
+from ros2cli.options import Argument, Verb, refused
 from ros2cli.packages import launch_file
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument(
-        "-n",
-        "--noninteractive",
-        action="store_true",
-        default=not sys.stdin.isatty(),
-        help="Launch without a terminal (default when there is none)",
-    )
-    parser.add_argument("-d", "--debug", action="store_true", help="Log in more detail")
-    parser.add_argument(
-        "-s", "--show-args", "--show-arguments", action="store_true", help="Write the arguments, launch nothing"
-    )
-    parser.add_argument(
-        "-a", "--show-all-subprocesses-output", action="store_true", help="Show the output of every process"
-    )
-    parser.add_argument("--launch-prefix", help="Command to put before each executable (e.g. 'gdb -ex run --args')")
-    parser.add_argument(
-        "--launch-prefix-filter", help="Regular expression for the executables to put --launch-prefix before"
-    )
-    add_refused(parser, {"-p --print --print-description": "see the launch file"})
-    parser.add_argument("package_name", help="Package that has the launch file, or the path of one")
-    parser.add_argument("launch_file_name", nargs="?", help="Name of the package's launch file")
-    parser.add_argument("launch_arguments", nargs="*", help="Arguments as '<name>:=<value>'; the last one wins")
 
 
 def _launch_file(args: argparse.Namespace) -> int | None:
@@ -115,4 +86,26 @@ def _is_conditional(argument: DeclareLaunchArgument) -> bool:
     return bool(getattr(argument, "_conditionally_included", False))
 
 
-VERBS = {"launch": (_add_arguments, _launch_file)}
+VERBS = {
+    "launch": Verb(
+        _launch_file,
+        Argument(
+            "-n",
+            "--noninteractive",
+            action="store_true",
+            default=not sys.stdin.isatty(),
+            help="Launch without a terminal (default when there is none)",
+        ),
+        Argument("-d", "--debug", action="store_true", help="Log in more detail"),
+        Argument(
+            "-s", "--show-args", "--show-arguments", action="store_true", help="Write the arguments, launch nothing"
+        ),
+        Argument("-a", "--show-all-subprocesses-output", action="store_true", help="Show the output of every process"),
+        Argument("--launch-prefix", help="Command to put before each executable (e.g. 'gdb -ex run --args')"),
+        Argument("--launch-prefix-filter", help="Regular expression for the executables to put --launch-prefix before"),
+        *refused({"-p --print --print-description": "see the launch file"}),
+        Argument("package_name", help="Package that has the launch file, or the path of one"),
+        Argument("launch_file_name", nargs="?", help="Name of the package's launch file"),
+        Argument("launch_arguments", nargs="*", help="Arguments as '<name>:=<value>'; the last one wins"),
+    )
+}

@@ -8,17 +8,11 @@ import sys
 from rclpy.action import get_action_client_names_and_types_by_node, get_action_server_names_and_types_by_node
 from rclpy.node import Node
 
-from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_graph
+from ros2cli.direct_node import NODE, direct_node, wait_for_graph
 from ros2cli.names import absolute, node_names, shown
+from ros2cli.options import Argument, Verb
 
 Entries = list[tuple[str, list[str]]]
-
-
-def _add_info(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("node_name", help="Full name of the node (e.g. '/talker')")
-    parser.add_argument("--include-hidden", action="store_true", help="Write hidden topics, services and actions too")
 
 
 def _write_info(args: argparse.Namespace) -> str | None:
@@ -52,12 +46,6 @@ def _sections(node: Node, full_name: str) -> list[tuple[str, Entries]]:
     ]
 
 
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    add_node_arguments(parser)
-    parser.add_argument("-a", "--all", action="store_true", help="Count hidden nodes in")
-
-
 def _write_list(args: argparse.Namespace) -> None:
     """Write the nodes."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
@@ -68,4 +56,12 @@ def _write_list(args: argparse.Namespace) -> None:
     sys.stdout.write("".join(f"{name}\n" for name in names))
 
 
-VERBS = {"info": (_add_info, _write_info), "list": (_add_list, _write_list)}
+VERBS = {
+    "info": Verb(
+        _write_info,
+        *NODE,
+        Argument("node_name", help="Full name of the node (e.g. '/talker')"),
+        Argument("--include-hidden", action="store_true", help="Write hidden topics, services and actions too"),
+    ),
+    "list": Verb(_write_list, *NODE, Argument("-a", "--all", action="store_true", help="Count hidden nodes in")),
+}

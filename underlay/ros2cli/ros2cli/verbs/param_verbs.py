@@ -12,17 +12,12 @@ from typing import Any
 import yaml
 from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
 from rclpy.node import Node
-from rclpy.parameter import (
-    Parameter,
-    get_parameter_value,
-    parameter_dict_from_yaml_file,
-    parameter_value_to_python,
-)
+from rclpy.parameter import Parameter, get_parameter_value, parameter_dict_from_yaml_file, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
-from ros2cli.direct_node import ALL_FOUND, add_node_arguments, direct_node, spin_for, wait_for_graph
+from ros2cli.direct_node import ALL_FOUND, NODE, direct_node, spin_for, wait_for_graph
 from ros2cli.names import absolute, node_names
-from ros2cli.options import add_refused
+from ros2cli.options import Argument, Verb, refused
 
 _SERVICE = "/list_parameters"
 ANSWER_S = 10.0
@@ -41,14 +36,16 @@ NOUNS = {
 }
 
 
-def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which node is asked, and how."""
-    add_node_arguments(parser)
-    parser.add_argument("node_name", help="The node")
-    parser.add_argument(
+# Which node is asked, and how.
+REMOTE = (
+    *NODE,
+    Argument("node_name", help="The node"),
+    Argument(
         "--include-hidden-nodes", action="store_true", help="Taken for compatibility: a node is asked by its name"
-    )
-    add_refused(parser, {"--timeout": "it is --spin-time"})
+    ),
+    *refused({"--timeout": "it is --spin-time"}),
+)
+_PARAMETER = Argument("parameter_name", help="The parameter")
 
 
 def kind_of(parameter_type: int) -> str:
@@ -127,12 +124,6 @@ def plain(value: ParameterValue) -> Any:
     return list(found) if hasattr(found, "__iter__") and not isinstance(found, str) else found
 
 
-def _add_delete(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-    parser.add_argument("parameter_name", help="The parameter")
-
-
 def _delete(args: argparse.Namespace) -> str | None:
     """Delete the parameter, or return why not."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
@@ -142,12 +133,6 @@ def _delete(args: argparse.Namespace) -> str | None:
         return f"Deleting parameter failed{told}"
     sys.stdout.write(f"Deleted parameter successfully{told}\n")
     return None
-
-
-def _add_describe(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-    parser.add_argument("parameter_names", nargs="+", help="The parameters")
 
 
 def _describe(args: argparse.Namespace) -> None:
@@ -174,11 +159,6 @@ def _description(descriptor: ParameterDescriptor) -> Iterator[str]:
         yield f"    Additional constraints: {descriptor.additional_constraints}"
 
 
-def _add_dump(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-
-
 def _dump(args: argparse.Namespace) -> None:
     """Write all parameters, as a file that a node takes."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
@@ -195,13 +175,6 @@ def _dump(args: argparse.Namespace) -> None:
     sys.stdout.write(yaml.safe_dump({remote.name: {"ros__parameters": tree}}, default_flow_style=False))
 
 
-def _add_get(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-    parser.add_argument("parameter_name", help="The parameter")
-    parser.add_argument("--hide-type", action="store_true", help="Write the value only")
-
-
 def _get(args: argparse.Namespace) -> str | None:
     """Write the value, or return that there is none."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
@@ -210,14 +183,6 @@ def _get(args: argparse.Namespace) -> str | None:
         return "Parameter not set"
     sys.stdout.write(f"{'' if args.hide_type else f'{NOUNS[values[0].type]}: '}{plain(values[0])}\n")
     return None
-
-
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("node_name", nargs="?", help="The node (default: all nodes)")
-    parser.add_argument("--include-hidden-nodes", action="store_true", help="Count hidden nodes in")
-    add_refused(parser, dict.fromkeys(("--param-prefixes", "--param-type", "--filter"), "all names are listed"))
 
 
 def _list(args: argparse.Namespace) -> None:
@@ -242,15 +207,6 @@ def _listed(remote: RemoteParameters) -> str:
     return "".join(f"  {name}\n" for name in remote.names())
 
 
-def _add_load(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-    parser.add_argument("parameter_file", type=Path, help="A file of parameters, as `ros2 param dump` writes it")
-    parser.add_argument(
-        "--no-use-wildcard", action="store_true", help="Leave those out that the file has for all nodes ('/**')"
-    )
-
-
 def _load(args: argparse.Namespace) -> int:
     """Set all parameters of the file, and say of each whether it was done; the exit code is 1 where one was not."""
     parameters = parameters_in(args.parameter_file, use_wildcard=not args.no_use_wildcard)
@@ -260,13 +216,6 @@ def _load(args: argparse.Namespace) -> int:
         out, word = (sys.stdout, "successful") if done else (sys.stderr, "failed")
         out.write(f"Set parameter {name} {word}{f': {reason}' if reason else ''}\n")
     return 0 if all(done for done, _ in results) else 1
-
-
-def _add_set(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_remote_arguments(parser)
-    parser.add_argument("parameter_name", help="The parameter")
-    parser.add_argument("value", help="Its value, in YAML")
 
 
 def _set(args: argparse.Namespace) -> str | None:
@@ -282,11 +231,24 @@ def _set(args: argparse.Namespace) -> str | None:
 
 
 VERBS = {
-    "delete": (_add_delete, _delete),
-    "describe": (_add_describe, _describe),
-    "dump": (_add_dump, _dump),
-    "get": (_add_get, _get),
-    "list": (_add_list, _list),
-    "load": (_add_load, _load),
-    "set": (_add_set, _set),
+    "delete": Verb(_delete, *REMOTE, _PARAMETER),
+    "describe": Verb(_describe, *REMOTE, Argument("parameter_names", nargs="+", help="The parameters")),
+    "dump": Verb(_dump, *REMOTE),
+    "get": Verb(_get, *REMOTE, _PARAMETER, Argument("--hide-type", action="store_true", help="Write the value only")),
+    "list": Verb(
+        _list,
+        *NODE,
+        Argument("node_name", nargs="?", help="The node (default: all nodes)"),
+        Argument("--include-hidden-nodes", action="store_true", help="Count hidden nodes in"),
+        *refused(dict.fromkeys(("--param-prefixes", "--param-type", "--filter"), "all names are listed")),
+    ),
+    "load": Verb(
+        _load,
+        *REMOTE,
+        Argument("parameter_file", type=Path, help="A file of parameters, as `ros2 param dump` writes it"),
+        Argument(
+            "--no-use-wildcard", action="store_true", help="Leave those out that the file has for all nodes ('/**')"
+        ),
+    ),
+    "set": Verb(_set, *REMOTE, _PARAMETER, Argument("value", help="Its value, in YAML")),
 }

@@ -8,13 +8,8 @@ import sys
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix, get_packages_with_prefixes
 
+from ros2cli.options import Argument, Verb
 from ros2cli.packages import all_executables
-
-
-def _add_executables(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("package_name", nargs="?", help="The package (default: all packages)")
-    parser.add_argument("--full-path", action="store_true", help="Write the paths")
 
 
 def _write_executables(args: argparse.Namespace) -> None:
@@ -24,19 +19,9 @@ def _write_executables(args: argparse.Namespace) -> None:
             sys.stdout.write(f"{path}\n" if args.full_path else f"{package} {path.name}\n")
 
 
-def _add_nothing(parser: argparse.ArgumentParser) -> None:
-    """Take no arguments."""
-
-
 def _write_packages(_: argparse.Namespace) -> None:
     """Write the names of all packages."""
     sys.stdout.write("".join(f"{name}\n" for name in sorted(get_packages_with_prefixes())))
-
-
-def _add_prefix(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("package_name", help="The package")
-    parser.add_argument("--share", action="store_true", help="Write its share folder")
 
 
 def _write_prefix(args: argparse.Namespace) -> str | None:
@@ -50,7 +35,15 @@ def _write_prefix(args: argparse.Namespace) -> str | None:
 
 
 VERBS = {
-    "executables": (_add_executables, _write_executables),
-    "list": (_add_nothing, _write_packages),
-    "prefix": (_add_prefix, _write_prefix),
+    "executables": Verb(
+        _write_executables,
+        Argument("package_name", nargs="?", help="The package (default: all packages)"),
+        Argument("--full-path", action="store_true", help="Write the paths"),
+    ),
+    "list": Verb(_write_packages),
+    "prefix": Verb(
+        _write_prefix,
+        Argument("package_name", help="The package"),
+        Argument("--share", action="store_true", help="Write its share folder"),
+    ),
 }

@@ -8,15 +8,8 @@ import signal
 import subprocess
 import sys
 
+from ros2cli.options import Argument, Verb
 from ros2cli.packages import executables
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("--prefix", help="Command to put before the executable (e.g. 'gdb -ex run --args')")
-    parser.add_argument("package_name", help="Package that has the executable")
-    parser.add_argument("executable_name", help="Name of the executable")
-    parser.add_argument("argv", nargs=argparse.REMAINDER, help="Whatever the executable is to be given")
 
 
 def _run_executable(args: argparse.Namespace) -> int | str:
@@ -75,4 +68,12 @@ class _Signals:
             self._process.terminate()
 
 
-VERBS = {"run": (_add_arguments, _run_executable)}
+VERBS = {
+    "run": Verb(
+        _run_executable,
+        Argument("--prefix", help="Command to put before the executable (e.g. 'gdb -ex run --args')"),
+        Argument("package_name", help="Package that has the executable"),
+        Argument("executable_name", help="Name of the executable"),
+        Argument("argv", nargs=argparse.REMAINDER, help="Whatever the executable is to be given"),
+    )
+}

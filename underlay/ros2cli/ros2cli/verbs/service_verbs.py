@@ -11,29 +11,12 @@ import yaml
 from rclpy.client import Client
 from rclpy.node import Node
 
-from ros2cli.direct_node import add_node_arguments, direct_node, spin_until, wait_for_graph, wait_for_service
+from ros2cli.direct_node import NODE, direct_node, spin_until, wait_for_graph, wait_for_service
 from ros2cli.message_yaml import set_fields
-from ros2cli.names import (
-    add_find_arguments,
-    add_hidden_argument,
-    find_interface,
-    full_topic_name,
-    write_found,
-    write_listed,
-)
-from ros2cli.options import add_refused
+from ros2cli.names import find_interface, found, full_topic_name, hidden, write_found, write_listed
+from ros2cli.options import Argument, Verb, refused
 
 _PATIENCE_S = 5.0
-
-
-def _add_call(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("service_name", help="Name of the service (e.g. '/add_two_ints')")
-    parser.add_argument("service_type", help="Its type (e.g. 'std_srvs/srv/Empty')")
-    parser.add_argument(
-        "values", nargs="?", default="{}", help="The request in YAML (e.g. '{a: 1, b: 2}'); the rest stays at default"
-    )
-    add_refused(parser, {"--stdin": "the request is an argument", "-r --rate": "a service is called once"})
 
 
 def _call_service(args: argparse.Namespace) -> str | None:
@@ -73,20 +56,9 @@ def _call(node: Node, client: Client, request: Any) -> None:
     sys.stdout.write(f"response:\n{future.result()!r}\n\n")
 
 
-def _add_find(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_find_arguments(parser, "services")
-
-
 def _find(args: argparse.Namespace) -> None:
     """Write the services of the type."""
     write_found(args, lambda node: node.get_service_names_and_types())
-
-
-def _add_info(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("service_name", help="Name of the service (e.g. '/add_two_ints')")
 
 
 def _write_info(args: argparse.Namespace) -> str | None:
@@ -103,24 +75,11 @@ def _write_info(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    add_node_arguments(parser)
-    parser.add_argument("-t", "--show-types", action="store_true", help="Write the type behind each service")
-    add_hidden_argument(parser, "services")
-
-
 def _list(args: argparse.Namespace) -> None:
     """Write the services."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
         wait_for_graph(node, args.spin_time)
         write_listed(node.get_service_names_and_types(), args)
-
-
-def _add_type(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("service_name", help="Name of the service (e.g. '/add_two_ints')")
 
 
 def _write_type(args: argparse.Namespace) -> int:
@@ -134,9 +93,25 @@ def _write_type(args: argparse.Namespace) -> int:
 
 
 VERBS = {
-    "call": (_add_call, _call_service),
-    "find": (_add_find, _find),
-    "info": (_add_info, _write_info),
-    "list": (_add_list, _list),
-    "type": (_add_type, _write_type),
+    "call": Verb(
+        _call_service,
+        Argument("service_name", help="Name of the service (e.g. '/add_two_ints')"),
+        Argument("service_type", help="Its type (e.g. 'std_srvs/srv/Empty')"),
+        Argument(
+            "values",
+            nargs="?",
+            default="{}",
+            help="The request in YAML (e.g. '{a: 1, b: 2}'); the rest stays at default",
+        ),
+        *refused({"--stdin": "the request is an argument", "-r --rate": "a service is called once"}),
+    ),
+    "find": Verb(_find, *found("services")),
+    "info": Verb(_write_info, *NODE, Argument("service_name", help="Name of the service (e.g. '/add_two_ints')")),
+    "list": Verb(
+        _list,
+        *NODE,
+        Argument("-t", "--show-types", action="store_true", help="Write the type behind each service"),
+        hidden("services"),
+    ),
+    "type": Verb(_write_type, *NODE, Argument("service_name", help="Name of the service (e.g. '/add_two_ints')")),
 }

@@ -19,8 +19,8 @@ from rclpy.task import Future
 from rclpy.time import Time
 
 from ros2cli.direct_node import (
-    add_direct_arguments,
-    add_node_arguments,
+    DIRECT,
+    NODE,
     direct_node,
     spin_for,
     spin_until,
@@ -31,18 +31,18 @@ from ros2cli.direct_node import (
 )
 from ros2cli.message_yaml import Style, message_to_yaml, set_fields
 from ros2cli.names import (
-    add_find_arguments,
-    add_hidden_argument,
     find_interface,
+    found,
     full_topic_name,
+    hidden,
     not_published_yet,
     topic_class,
     wait_for_topic_class,
     write_found,
     write_listed,
 )
-from ros2cli.options import add_refused, positive_float, positive_int, unsigned_int
-from ros2cli.qos import add_qos_arguments, chosen_profile
+from ros2cli.options import Argument, Verb, positive_float, positive_int, refused, unsigned_int
+from ros2cli.qos import chosen_profile, qos_arguments
 
 _TRUNCATE_LENGTH = 128
 _SIZES = 100
@@ -53,6 +53,7 @@ _STEP_S = 0.05
 _TOLD_S = 1.0
 _ACKED_S = 5.0
 _KEEP_ALIVE_S = 0.1
+_TOPIC = Argument("topic_name", help="Name of the topic (e.g. '/chatter')")
 _ECHO_REFUSED = {
     "--csv": "messages are written as YAML",
     "--raw": "messages are written as YAML",
@@ -71,31 +72,11 @@ _PUB_REFUSED = {
 }
 
 
-def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's options."""
-    add_node_arguments(parser)
-    parser.add_argument("-t", "--show-types", action="store_true", help="Write the type behind each topic")
-    add_hidden_argument(parser, "topics")
-    add_refused(parser, {"-c --count-topics": "count the lines", "-v --verbose": "see `ros2 topic info -v`"})
-
-
 def _list(args: argparse.Namespace) -> None:
     """Write the topics."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
         wait_for_graph(node, args.spin_time)
         write_listed(node.get_topic_names_and_types(), args)
-
-
-def _add_info(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("topic_name", help="Full name of the topic (e.g. '/chatter')")
-    parser.add_argument(
-        "--verbose",
-        "-v",
-        action="store_true",
-        help="Write the node, the type hash, the GID and the QoS profile of each endpoint too",
-    )
 
 
 def _write_info(args: argparse.Namespace) -> str | None:
@@ -116,20 +97,9 @@ def _write_info(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _add_find(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_find_arguments(parser, "topics")
-
-
 def _find(args: argparse.Namespace) -> None:
     """Write the topics of the type."""
     write_found(args, lambda node: node.get_topic_names_and_types())
-
-
-def _add_type(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
 
 
 def _write_type(args: argparse.Namespace) -> int:
@@ -140,31 +110,6 @@ def _write_type(args: argparse.Namespace) -> int:
         types = dict(node.get_topic_names_and_types()).get(topic, [])
     sys.stdout.write("".join(f"{name}\n" for name in types))
     return 0 if types else 1
-
-
-def _add_echo(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-    parser.add_argument("message_type", nargs="?", help="Its type (e.g. 'std_msgs/msg/String'), if not yet known")
-    add_qos_arguments(parser)
-    _add_format_arguments(parser)
-    parser.add_argument("--once", action="store_true", help="Write one message and end")
-    parser.add_argument("--timeout", metavar="N", type=positive_float, help="End after this many seconds")
-    add_refused(parser, _ECHO_REFUSED)
-
-
-def _add_format_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--field", help="Write one field only (e.g. 'pose.pose.position')")
-    parser.add_argument("--full-length", "-f", action="store_true", help="Write arrays and texts in full")
-    parser.add_argument(
-        "--truncate-length",
-        "-l",
-        type=unsigned_int,
-        default=_TRUNCATE_LENGTH,
-        help="Elements to write of longer arrays and texts (default: %(default)s)",
-    )
-    parser.add_argument("--no-arr", action="store_true", help="Write type and length of arrays only")
 
 
 def _echo(args: argparse.Namespace) -> None:
@@ -210,10 +155,7 @@ class Echo:
         self._path = [name for name in (args.field or "").split(".") if name]
         if args.field is not None and not self._path:
             raise RuntimeError(f"Invalid field value '{args.field}'")
-        self._style = Style(
-            truncate_length=None if args.full_length else args.truncate_length,
-            no_arr=args.no_arr,
-        )
+        self._style = Style(truncate_length=None if args.full_length else args.truncate_length, no_arr=args.no_arr)
 
     def finish(self) -> None:
         """Write no more."""
@@ -243,9 +185,8 @@ def _write_lost_message(status: QoSMessageLostInfo) -> None:
     )
 
 
-def _add_window_argument(parser: argparse.ArgumentParser, size: int) -> None:
-    """Add over how many messages is averaged."""
-    parser.add_argument(
+def _window(size: int) -> Argument:
+    return Argument(
         "--window",
         "-w",
         dest="window_size",
@@ -269,15 +210,6 @@ def _measure(
         raise RuntimeError("msg does not have header")
     node.create_subscription(message_class, topic, hear, chosen_profile(args, [])[0], raw=raw)
     return topic
-
-
-def _add_hz(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-    _add_window_argument(parser, _INTERVALS)
-    add_refused(parser, {"--filter": "every message counts", "--wall-time": "without --use-sim-time it is that"})
-    add_qos_arguments(parser)
-    add_direct_arguments(parser)
 
 
 def _hz(args: argparse.Namespace) -> None:
@@ -339,14 +271,6 @@ class RateWindow:
         return f"average rate: {rate_hz:.3f}\n\t{spread(intervals_s)}\n"
 
 
-def _add_bw(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-    _add_window_argument(parser, _SIZES)
-    add_qos_arguments(parser)
-    add_direct_arguments(parser)
-
-
 def _bw(args: argparse.Namespace) -> None:
     """Write the bandwidth once a second, as long as messages come."""
     window = SizeWindow(args.window_size)
@@ -385,14 +309,6 @@ def amount(size: float) -> str:
     return f"{size / 1e3:.2f} KB" if size < 1e6 else f"{size / 1e6:.2f} MB"
 
 
-def _add_delay(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/imu')")
-    _add_window_argument(parser, _INTERVALS)
-    add_qos_arguments(parser)
-    add_direct_arguments(parser)
-
-
 def _delay(args: argparse.Namespace) -> None:
     """Write how old the messages are once a second, as long as they come."""
     delays_s: deque[float] = deque(maxlen=args.window_size)
@@ -411,32 +327,6 @@ def _report(delays_s: deque[float]) -> str:
     if not delays_s:
         return ""
     return f"average delay: {sum(delays_s) / len(delays_s):.3f}\n\t{spread(delays_s)}\n"
-
-
-def _add_pub(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's arguments."""
-    parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-    parser.add_argument("message_type", help="Its type (e.g. 'std_msgs/msg/String')")
-    parser.add_argument(
-        "values",
-        nargs="?",
-        default="{}",
-        help="The message in YAML; 'header: auto' and 'stamp: now' stand for the time of sending",
-    )
-    parser.add_argument("-r", "--rate", metavar="N", type=positive_float, help="How often, in Hz (default: 1)")
-    count = parser.add_mutually_exclusive_group()
-    count.add_argument("-1", "--once", action="store_true", help="Publish one message and end")
-    count.add_argument("-t", "--times", metavar="N", type=unsigned_int, default=0, help="End after so many messages")
-    parser.add_argument(
-        "-w",
-        "--wait-matching-subscriptions",
-        metavar="N",
-        type=unsigned_int,
-        help="Begin once there are so many subscriptions (default: 1 with --once or --times, else 0)",
-    )
-    add_refused(parser, _PUB_REFUSED)
-    add_qos_arguments(parser, "default")
-    add_direct_arguments(parser)
 
 
 def _pub(args: argparse.Namespace) -> str | None:
@@ -504,13 +394,86 @@ class _Sending:
 
 
 VERBS = {
-    "bw": (_add_bw, _bw),
-    "delay": (_add_delay, _delay),
-    "echo": (_add_echo, _echo),
-    "find": (_add_find, _find),
-    "hz": (_add_hz, _hz),
-    "info": (_add_info, _write_info),
-    "list": (_add_list, _list),
-    "pub": (_add_pub, _pub),
-    "type": (_add_type, _write_type),
+    "bw": Verb(_bw, _TOPIC, _window(_SIZES), *qos_arguments(), *DIRECT),
+    "delay": Verb(
+        _delay,
+        Argument("topic_name", help="Name of the topic (e.g. '/imu')"),
+        _window(_INTERVALS),
+        *qos_arguments(),
+        *DIRECT,
+    ),
+    "echo": Verb(
+        _echo,
+        *NODE,
+        _TOPIC,
+        Argument("message_type", nargs="?", help="Its type (e.g. 'std_msgs/msg/String'), if not yet known"),
+        *qos_arguments(),
+        Argument("--field", help="Write one field only (e.g. 'pose.pose.position')"),
+        Argument("--full-length", "-f", action="store_true", help="Write arrays and texts in full"),
+        Argument(
+            "--truncate-length",
+            "-l",
+            type=unsigned_int,
+            default=_TRUNCATE_LENGTH,
+            help="Elements to write of longer arrays and texts (default: %(default)s)",
+        ),
+        Argument("--no-arr", action="store_true", help="Write type and length of arrays only"),
+        Argument("--once", action="store_true", help="Write one message and end"),
+        Argument("--timeout", metavar="N", type=positive_float, help="End after this many seconds"),
+        *refused(_ECHO_REFUSED),
+    ),
+    "find": Verb(_find, *found("topics")),
+    "hz": Verb(
+        _hz,
+        _TOPIC,
+        _window(_INTERVALS),
+        *refused({"--filter": "every message counts", "--wall-time": "without --use-sim-time it is that"}),
+        *qos_arguments(),
+        *DIRECT,
+    ),
+    "info": Verb(
+        _write_info,
+        *NODE,
+        Argument("topic_name", help="Full name of the topic (e.g. '/chatter')"),
+        Argument(
+            "--verbose",
+            "-v",
+            action="store_true",
+            help="Write the node, the type hash, the GID and the QoS profile of each endpoint too",
+        ),
+    ),
+    "list": Verb(
+        _list,
+        *NODE,
+        Argument("-t", "--show-types", action="store_true", help="Write the type behind each topic"),
+        hidden("topics"),
+        *refused({"-c --count-topics": "count the lines", "-v --verbose": "see `ros2 topic info -v`"}),
+    ),
+    "pub": Verb(
+        _pub,
+        _TOPIC,
+        Argument("message_type", help="Its type (e.g. 'std_msgs/msg/String')"),
+        Argument(
+            "values",
+            nargs="?",
+            default="{}",
+            help="The message in YAML; 'header: auto' and 'stamp: now' stand for the time of sending",
+        ),
+        Argument("-r", "--rate", metavar="N", type=positive_float, help="How often, in Hz (default: 1)"),
+        Argument("-1", "--once", action="store_true", help="Publish one message and end", group="count"),
+        Argument(
+            "-t", "--times", metavar="N", type=unsigned_int, default=0, help="End after so many messages", group="count"
+        ),
+        Argument(
+            "-w",
+            "--wait-matching-subscriptions",
+            metavar="N",
+            type=unsigned_int,
+            help="Begin once there are so many subscriptions (default: 1 with --once or --times, else 0)",
+        ),
+        *refused(_PUB_REFUSED),
+        *qos_arguments("default"),
+        *DIRECT,
+    ),
+    "type": Verb(_write_type, *NODE, _TOPIC),
 }
