@@ -12,7 +12,7 @@ one, where the pixels of these points give its pose. Pairs are compared with a k
 camera has moved on, so a camera that stands does not drift.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -190,7 +190,7 @@ class StereoOdometry:
         self, camera: StereoCamera, settings: OdometrySettings = OdometrySettings(), *, threads: int = 1
     ) -> None:
         self.camera, self.settings = camera, settings
-        self._match_and_see = self._in_threads if threads > 1 else self._in_turn
+        self._pool = ThreadPoolExecutor(1) if threads > 1 else None  # its thread ends with this object
         self.reset()
 
     def reset(self) -> None:
@@ -210,7 +210,7 @@ class StereoOdometry:
             The pose in the frame of the first left image with enough points; no success where it is not known.
         """
         require_grey_pair(left, right)
-        current, match = self._match_and_see(left, right, stamp_ns)
+        current, match = self._compare(left, right, stamp_ns)
         is_key = bool(np.isfinite(current.points).all(axis=1).sum() >= self.settings.track.minimum_points)
         step, quality = (None, None) if match is None else (match.pose, match.quality)
         outcome = self._track.add(stamp_ns, can_be_key=is_key, step=step, quality=quality)
@@ -229,13 +229,15 @@ class StereoOdometry:
         """A pair that cannot be used counts as one of which no pose is known."""
         self._uncertainty.add(None, stamp_ns, restarted=self._track.add(stamp_ns, can_be_key=False).is_key)
 
-    def _in_turn(self, left: Grey, right: Grey, stamp_ns: int) -> "tuple[KeyPair, PointPose | None]":
-        return self._see(left, right), self._match_key(left, stamp_ns)
-
-    def _in_threads(self, left: Grey, right: Grey, stamp_ns: int) -> "tuple[KeyPair, PointPose | None]":
-        with ThreadPoolExecutor(1) as pool:
-            match = pool.submit(self._match_key, left, stamp_ns)
+    def _compare(self, left: Grey, right: Grey, stamp_ns: int) -> "tuple[KeyPair, PointPose | None]":
+        """Both comparisons of a pair: of its images with each other, and with the key pair."""
+        if self._pool is None:
+            return self._see(left, right), self._match_key(left, stamp_ns)
+        match = self._pool.submit(self._match_key, left, stamp_ns)
+        try:
             return self._see(left, right), match.result()
+        finally:
+            wait([match])
 
     def _see(self, left: Grey, right: Grey) -> KeyPair:
         """Corners of the left image that are in the right one, and the points that this gives."""
