@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent for path in ROOT.glob("src/*/package.xml"))
 DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
+    "jinja2": "Jinja2",
+    "markupsafe": "MarkupSafe",
     "yaml": "PyYAML",
     "rerun": "rerun-sdk",
     "rerun_cli": "rerun-sdk",

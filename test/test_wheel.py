@@ -106,7 +106,7 @@ def test_wheel_has_every_package_and_description_and_asks_for_what_workspace_ins
         if package.parent.name not in ("fieldplay_bringup", "fieldplay_ros", "fieldplay_testing")
         for path in package.rglob("*")
         if path.is_file()
-        and path.suffix in (".py", ".yaml", ".css", ".typed")
+        and path.suffix in (".py", ".yaml", ".css", ".html", ".typed")
         and (package.name, *path.relative_to(package).parts)[:2] != ("fieldplay", "data")
     }
     data = {

@@ -21,7 +21,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         ("bin", ["scripts/fieldplay"]),
     ],
-    package_data={NAME: ["py.typed", "report/html/*.css", *DATA]},
+    package_data={NAME: ["py.typed", "report/*.css", "report/*.html", *DATA]},
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

@@ -53,7 +53,7 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.archive_recording import ArchiveRecording
 from fieldplay.recording.recording import Recording
-from fieldplay.report.html.html_page import SUFFIX, is_report
+from fieldplay.report.page import SUFFIX, is_report
 from fieldplay.trajectories.alignment import FIRST, KINDS
 from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
 from fieldplay.trajectories.evaluation import EvaluationSettings
@@ -360,13 +360,11 @@ def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path)
 def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
     """The drawing that was asked for, of all estimates that could be judged."""
     if chosen.plot is not None and comparisons:
-        from fieldplay.report.html import trajectory_figures
+        from fieldplay.cli import evaluate_plot
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Sequence[Comparison]], bytes] = trajectory_figures.png_of
-        write_atomically(
-            chosen.plot, trajectory_figures.page_of(comparisons).encode() if is_page else draw(comparisons)
-        )
+        drawn = evaluate_plot.page_of(comparisons).encode() if is_page else evaluate_plot.png_of(comparisons)
+        write_atomically(chosen.plot, drawn)
 
 
 def _tum(trajectory: Trajectory) -> bytes:

@@ -7,7 +7,7 @@ from fieldplay.cli.arguments import add_archive, add_jobs, open_recording
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import size_text
-from fieldplay.report.html.html_page import require_output, write_page
+from fieldplay.report.page import require_output, write_page
 from fieldplay.report.report_page import page_of
 
 

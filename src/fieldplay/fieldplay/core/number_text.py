@@ -1,14 +1,20 @@
-"""Round numbers along an axis, and how numbers, times and sizes are written."""
+"""Round numbers along an axis, axes of time with gaps, and how numbers, times and sizes are written."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.timestamps import NS_PER_S, utc_text
+
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
-NS_PER_S = 1_000_000_000
+MARK_FRACTION, MARKS_FRACTION = 0.02, 0.3  # of an axis, for one mark and for all at most
+DATED_FROM_S, DATED_SINCE_NS = 3600.0, 315_532_800 * NS_PER_S  # shorter ones, and clocks set before 1980, have no dates
+BREAK_ROOM, ROOM = 0.8, 1.2  # of the label of a break and of a tick, by the most labels that are wanted
+LINES = 12  # along all pieces
 
 
 Array = NDArray[np.float64]
@@ -184,3 +190,106 @@ def size_text(size_bytes: int) -> str:
     while size >= 1000 and len(units) > 1:
         size, units = size / 1000, units[1:]
     return f"{number_text(size)} {units[0]}"
+
+
+# Axes of time without the gaps of a recording, and the marks that stand for these.
+
+
+def labelled_breaks(breaks: Sequence[Break], *, most: int = 4) -> list[Break]:
+    """The breaks whose labels have room: where there are many, the longest."""
+    room = BREAK_ROOM / most
+    chosen: list[Break] = []
+    for each in sorted(breaks, key=lambda one: one.start - one.end):
+        if all(abs(_middle(each) - _middle(other)) >= room for other in chosen):
+            chosen.append(each)
+    return sorted(chosen, key=lambda one: one.start)
+
+
+def _middle(each: Break) -> float:
+    return (each.fractions[0] + each.fractions[1]) / 2
+
+
+def time_axis_with_gaps(intervals_s: Array, *, start_ns: int, most: int = 4) -> Axis:
+    """An axis of seconds since the start, of which only the intervals (k, 2) are drawn, all to the same scale.
+
+    Its labels are true times: UTC, or seconds since the start where all lies within an hour. Round ones have lines.
+    """
+    starts, stops = intervals_s.T
+    breaks = _breaks(intervals_s)
+    axis = Axis(float(starts[0]), float(stops[-1]), (), breaks)
+    step = grid_step_s(intervals_s)
+    has_dates = is_dated(axis.high - axis.low, start_ns)
+    origin_s = start_ns / NS_PER_S if has_dates else 0.0
+    lines = [line for start, end in intervals_s.tolist() for line in _round_times(start, end, step, origin_s=origin_s)]
+    room = ROOM / most
+    inner = [line for line in lines if axis.fraction(line) <= 1.0 - room / 2]
+    labelled = _spaced(axis, [*starts.tolist(), *inner], room)
+    texts = _utc_labels(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
+    ticks = {**dict.fromkeys(lines, ""), **dict(zip(labelled, texts, strict=True))}
+    return Axis(axis.low, axis.high, tuple(sorted(ticks.items())), breaks)
+
+
+def is_dated(length_s: float, start_ns: int) -> bool:
+    """Whether the labels of such an axis are dates and times of day."""
+    return length_s >= DATED_FROM_S and start_ns >= DATED_SINCE_NS
+
+
+def grid_step_s(intervals_s: Array) -> float:
+    """How far the lines along such an axis are apart."""
+    return time_step(max(float((intervals_s[:, 1] - intervals_s[:, 0]).sum()), 1e-3), LINES)
+
+
+def gap_text(seconds: float) -> str:
+    """The length of a gap as 45 s, 12.3 min, 5.4 h or 187 d."""
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{number_text(seconds / length)} {unit}"
+    return f"{number_text(seconds)} s"
+
+
+def _breaks(intervals_s: Array) -> tuple[Break, ...]:
+    """The gaps between the pieces, with as much of the axis for each piece as it has of the time."""
+    lengths = intervals_s[:, 1] - intervals_s[:, 0]
+    count, total = len(intervals_s) - 1, float(lengths.sum())
+    mark = min(MARK_FRACTION, MARKS_FRACTION / max(count, 1)) if total > 0 else 1.0 / (count + 1)
+    scale = (1.0 - mark * count) / total if total > 0 else 0.0
+    fractions = np.cumsum(lengths) * scale + mark * np.arange(count + 1)  # where each piece ends
+    return tuple(
+        Break(start, end, gap_text(end - start), (fraction, fraction + mark))
+        for start, end, fraction in zip(
+            intervals_s[:-1, 1].tolist(), intervals_s[1:, 0].tolist(), fractions[:-1].tolist(), strict=True
+        )
+    )
+
+
+def _round_times(start: float, end: float, step: float, *, origin_s: float) -> list[float]:
+    first, last = math.ceil((start + origin_s) / step - 1e-6), math.floor((end + origin_s) / step + 1e-6)
+    return [min(max(index * step - origin_s, start), end) for index in range(first, last + 1)]
+
+
+def _spaced(axis: Axis, candidates: list[float], room: float) -> list[float]:
+    """Of some numbers those, in order, whose labels have room on the axis; the earlier in the list go first."""
+    placed: list[tuple[float, float]] = []
+    for value, fraction in zip(candidates, axis.fractions(np.array(candidates)).tolist(), strict=True):
+        if all(abs(fraction - other) >= room for other, _ in placed):
+            placed.append((fraction, value))
+    return [value for _, value in sorted(placed)]
+
+
+def _utc_labels(values: list[float], step: float, *, start_ns: int) -> list[str]:
+    """Times in UTC, each new date above the time of day."""
+    texts, last = [], ""
+    for value in values:
+        stamp_ms = (start_ns + round(value * NS_PER_S) + 500_000) // 1_000_000
+        date, _, clock = utc_text(stamp_ms * 1_000_000).partition(" ")
+        clock = clock.removesuffix(":00") if step >= 60 else clock
+        texts.append(clock if date == last else f"{date}\n{clock}")
+        last = date
+    return texts
+
+
+def _since_start(value: float, step: float) -> str:
+    if step < 60:
+        return f"{tick_text(value, step)} s"
+    minutes, seconds = divmod(round(value), 60)
+    return f"{minutes}:{seconds:02d} min" if seconds else f"{minutes} min"

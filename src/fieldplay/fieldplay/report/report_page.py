@@ -12,26 +12,17 @@ from fieldplay.core.number_text import (
 )
 from fieldplay.core.progress import Progress
 from fieldplay.core.timestamps import utc_text
-from fieldplay.recording.record_batches import Issue
 from fieldplay.recording.recording import Recording
-from fieldplay.report.html.html_page import (
-    Html,
-    Section,
-    element,
-    join_html,
-    page_of_sections,
-)
-from fieldplay.report.panels.arm_panel import ArmPanel
-from fieldplay.report.panels.camera_panel import CameraPanel, ImageLinePanel
-from fieldplay.report.panels.cloud_panel import CloudPanel
-from fieldplay.report.panels.keyframe_panel import KeyframePanel
-from fieldplay.report.panels.odometry_error_panel import OdometryErrorPanel
-from fieldplay.report.panels.overview_panel import Overview, Panel, StreamTimes
-from fieldplay.report.panels.scan_panel import BearingPanel, ScanPanel
-from fieldplay.report.panels.signal_panel import JointPanel, SignalPanel
-from fieldplay.report.panels.stream_panel import stream_sections
-from fieldplay.report.panels.tf_panel import TransformPanel
-from fieldplay.report.panels.trajectory_panel import TrajectoryPanel
+from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel
+from fieldplay.report.odometry_panel import OdometryErrorPanel
+from fieldplay.report.overview import Overview, Panel, StreamTimes
+from fieldplay.report.page import Html, Section, page_of_sections, piece
+from fieldplay.report.range_panels import BearingPanel, CloudPanel, ScanPanel
+from fieldplay.report.signal_panel import JointPanel, SignalPanel
+from fieldplay.report.sketch_panels import ArmPanel, KeyframePanel
+from fieldplay.report.stream_panel import stream_sections
+from fieldplay.report.tf_panel import TransformPanel
+from fieldplay.report.trajectory_panel import TrajectoryPanel
 
 # What one looks for first.
 VIEWS = (
@@ -45,7 +36,7 @@ def read_recording(source: Recording, progress: Progress) -> tuple[Overview, lis
     overview = Overview(subject=source.info, issues=source.issues)
     frames = overview.frames
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
-    views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
+    views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel()]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
     by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}
@@ -93,25 +84,9 @@ def head_of(overview: Overview) -> Html:
         ("on disk", size_text(subject.size_bytes), ""),
         ("problems", count_text(problems) if problems else "none", "alarm" if problems else "fine"),
     ]
-    shown = (
-        element(
-            "a" if kind else "div",
-            element("b", value),
-            element("span", name),
-            class_=f"tile {kind}".strip(),
-            href="#problems" if kind else None,
-        )
-        for name, value, kind in tiles
-    )
     name = subject.kind if subject.title == subject.name else f"{subject.name} · {subject.kind}"
     facts = " · ".join(f"{fact} {value}" for fact, value in subject.facts)
-    return element(
-        "header",
-        element("div", name, class_="eyebrow"),
-        element("h1", subject.title),
-        element("p", facts, class_="lead") if facts else "",
-        element("div", *shown, class_="tiles"),
-    )
+    return piece("header", subject.title, name, facts, tiles)
 
 
 def _duration_tile(overview: Overview) -> tuple[str, str, str]:
@@ -135,19 +110,15 @@ def _report_empty(overview: Overview) -> None:
 def issue_sections(overview: Overview) -> list[Section]:
     """All kinds of issues, the most frequent first; and the notes."""
     issues = overview.issues
-    kinds = [_kind(kind, count, issues.listed[kind]) for kind, count in issues.counts.most_common()]
-    nothing = element("p", "Nothing was found to be wrong.")
-    sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
-    if issues.notes:
-        notes = element("ul", *(element("li", note) for note in issues.notes), class_="notes")
-        sections.append(Section("notes", "Notes", element("div", notes, class_="card")))
-    return sections
+    kinds = [
+        (kind.replace("_", " ").capitalize(), count_text(count), listed, _more(count, len(listed)))
+        for kind, count in issues.counts.most_common()
+        for listed in (issues.listed[kind],)
+    ]
+    sections = [Section("problems", "Problems", piece("issue_list", kinds))]
+    return [*sections, Section("notes", "Notes", piece("list_card", issues.notes))] if issues.notes else sections
 
 
-def _kind(kind: str, count: int, issues: list[Issue]) -> Html:
-    title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
-    items = [element("li", element("span", issue.location, class_="place"), ": ", issue.message) for issue in issues]
-    more = count - len(issues)
-    if more > 0 and len(issues) > 1:
-        items.append(element("li", f"and {count_text(more)} more", class_="muted"))
-    return element("div", join_html([title, element("ul", *items)]), class_="kind")
+def _more(count: int, listed: int) -> str:
+    """How many issues of a kind are not listed; of one that stands for many, nothing."""
+    return count_text(count - listed) if count > listed > 1 else ""

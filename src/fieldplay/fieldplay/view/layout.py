@@ -17,8 +17,8 @@ from fieldplay.geometry.transforms import quaternion_from_rotation, rotation_fro
 from fieldplay.geometry.urdf_model import model_from_text
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD
-from fieldplay.report.panels.signal_panel import QUANTITIES
 from fieldplay.streams.image_topics import COMPRESSED, RAW
+from fieldplay.topics.quantities import QUANTITIES
 from fieldplay.view.rerun_stream import DEFECTS, TIMELINE, FrameTree
 
 GREY = (0.6, 0.6, 0.6, 1.0)

@@ -21,13 +21,13 @@ from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
 from fieldplay.projection.points import points_from_scan
 from fieldplay.recording.record_batches import LARGEST, MIN_QUATERNION, STATIC, RecordBatch
-from fieldplay.report.panels.signal_panel import (
+from fieldplay.streams.image_topics import CAMERA_INFO, CAMERA_INFO_RECT
+from fieldplay.topics.quantities import (
+    JOINT_UNITS,
     QUANTITIES,
     TWIST,
-    UNITS,
     Quantity,
 )
-from fieldplay.streams.image_topics import CAMERA_INFO, CAMERA_INFO_RECT
 
 KINDS = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png"}  # by the first two bytes of a file
 PIXEL_FORMATS = {
@@ -163,7 +163,7 @@ def numbers(record: Record, msgtype: str) -> Iterator[Entry]:
 
 def joints(record: records.Joints) -> Iterator[Entry]:
     """Positions, velocities and efforts, as far as they are told."""
-    for name, unit in UNITS.items():
+    for name, unit in JOINT_UNITS.items():
         values = getattr(record, name)
         if values is not None and record.names:
             yield _series(values, tuple(f"{joint} [{unit}]" for joint in record.names), name)

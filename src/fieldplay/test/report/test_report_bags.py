@@ -15,7 +15,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.bag_recording import BagRecording
-from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.overview import Overview
 from fieldplay.report.report_page import page_of, read_recording
 from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 from fieldplay_testing.reference_messages import (

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay.cli.main import main
-from fieldplay.report.html.html_page import is_report, write_page
+from fieldplay.report.page import is_report, write_page
 from fieldplay_testing.reference_messages import START_NS, make, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
 

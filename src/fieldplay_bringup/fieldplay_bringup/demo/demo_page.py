@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import matplotlib
 import numpy as np
-from matplotlib import pyplot as plt
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LightSource
 from matplotlib.figure import Figure
@@ -21,28 +20,23 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed
 from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.recording.bag_recording import BagRecording
-from fieldplay.report.html.charts import plane_of_points
-from fieldplay.report.html.html_images import limit_width, photo
-from fieldplay.report.html.html_page import (
-    Html,
-    Section,
-    cards,
-    element,
-    join_html,
-    page_of_sections,
-    plain_table,
-    write_page,
+from fieldplay.projection.frames_in_image import (
+    FramesInImage,
+    draw_axes,
+    frames_in_image,
+    intrinsics_from_camera,
+    merge_overlapping,
 )
-from fieldplay.report.panels.camera_panel import FramesInImage, frames_in_image, intrinsics_from_camera
-from fieldplay.report.panels.cloud_panel import relief_of_points
+from fieldplay.projection.relief import plane_of_points, relief_of_points
+from fieldplay.recording.bag_recording import BagRecording
+from fieldplay.report.figures import limit_width, photo
+from fieldplay.report.page import Html, Section, join, page_of_sections, piece, plain_table, write_page
 from fieldplay.report.report_page import head_of, read_recording, sections_of
 from fieldplay_bringup.demo.received import ReceivedTopic
 
 Array = NDArray[np.float64]
 WHEELS = tuple(f"{kind}_{wheel}" for kind in ("steer", "drive") for wheel in (1, 2, 3, 4))
 NS_PER_S = 1_000_000_000
-AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR
 MAX_POINTS = 40_000  # of each sweep
 AROUND_M = 22.0
 PAPER = 250
@@ -174,9 +168,6 @@ def length_m(positions: Array) -> float:
 # The demo's plots: the map of the drive on its shaded ground, and the wheels.
 
 
-matplotlib.use("Agg")
-
-
 Height = Callable[[Array, Array], Array]
 TRUTH, INS, ODOMETRY = "#ffffff", "#56b4e9", "#e69f00"  # told apart by the colour-blind too
 WHEEL_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
@@ -193,9 +184,10 @@ def draw_map(drive: DemoDrive, height_m: Height, target: Path) -> None:
     middle, half = (low + high) / 2, float((high - low).max()) / 2
     x, y = (np.linspace(centre - half, centre + half, CELLS) for centre in middle)
     heights = height_m(*np.meshgrid(x, y))
-    figure, axes = plt.subplots(figsize=(7.2, 7.2), layout="constrained")
+    figure = Figure(figsize=(7.2, 7.2), layout="constrained")
+    axes = figure.subplots()
     shade = LightSource(azdeg=315, altdeg=40).shade(
-        heights, cmap=plt.get_cmap("copper"), vert_exag=2.0, blend_mode="soft", dx=x[1] - x[0], dy=y[1] - y[0]
+        heights, cmap=colormaps["copper"], vert_exag=2.0, blend_mode="soft", dx=x[1] - x[0], dy=y[1] - y[0]
     )
     axes.imshow(shade, extent=(x[0], x[-1], y[0], y[-1]), origin="lower", alpha=0.9)
     lines = axes.contour(x, y, heights, levels=12, colors="k", linewidths=0.4, alpha=0.5)
@@ -218,7 +210,8 @@ def _draw_trajectory(axes: Axes, trajectory: Series, colour: str, width: float, 
 
 def draw_wheels(drive: DemoDrive, target: Path) -> None:
     """Steering, driving angle and rim speed over time: as measured, and as the body's motion would need them."""
-    figure, panels = plt.subplots(4, 3, figsize=(12, 9), sharex=True, sharey="col", layout="constrained")
+    figure = Figure(figsize=(12, 9), layout="constrained")
+    panels = figure.subplots(4, 3, sharex=True, sharey="col")
     measured, needed = measured_wheels(drive), needed_wheels(drive)
     for wheel in range(4):
         for column, label in enumerate(("steering, deg", "driven, turns", "rim speed, m/s")):
@@ -260,7 +253,8 @@ def needed_wheels(drive: DemoDrive) -> tuple[Series, Series, Series]:
 
 def draw_errors(drive: DemoDrive, ins_m: Array, wheels_m: Array, target: Path) -> None:
     """How far from the truth, over time."""
-    figure, axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
+    axes = figure.subplots()
     axes.plot(drive.ins.time_s - drive.start_s, ins_m * 100, color="#0072b2", linewidth=1, label="gnss/odom")
     axes.plot(drive.wheels.time_s - drive.start_s, wheels_m * 100, color=ODOMETRY, linewidth=1.4, label="wheels/odom")
     axes.set(xlabel="time, s", ylabel="from the truth, cm", title="Horizontal error")
@@ -271,7 +265,6 @@ def draw_errors(drive: DemoDrive, ins_m: Array, wheels_m: Array, target: Path) -
 
 def _save(figure: Figure, target: Path) -> None:
     figure.savefig(target, dpi=DPI)
-    plt.close(figure)
 
 
 # The demo's views: pictures of the cameras with the frames before them drawn in, and the clouds from above.
@@ -343,24 +336,11 @@ def _on_paper(pixels: Pixels) -> Pixels:
 def _draw_frames(pixels: Pixels, seen: FramesInImage) -> None:
     """The axes of each frame, and a name for all that stand at one place."""
     height, width = pixels.shape[:2]
-    size = np.array([width, height])
-    thick = max(2, width // 480)
-    names: dict[tuple[int, int], list[str]] = {}
-    for name, origin, tips in zip(seen.names, seen.origins, seen.tips, strict=True):
-        start = _pixel(origin * size)
-        for tip, colour in zip(tips, AXES, strict=True):
-            cv2.line(pixels, start, _pixel(tip * size), colour, thick, cv2.LINE_AA)
-        near = next((label for label in names if np.abs(np.subtract(label, start)).max() < width / 80), start)
-        names.setdefault(near, []).append(name)
-    for (x, y), here in names.items():
-        text = here[0] if len(here) == 1 else f"{here[0]} +{len(here) - 1}"
-        for colour, weight in (((0, 0, 0), 2 * thick), ((255, 255, 255), max(1, thick // 2))):
+    draw_axes(pixels, seen)
+    for row, text in merge_overlapping(seen):
+        x, y = np.rint(seen.origins[row] * [width, height]).astype(int).tolist()
+        for colour, weight in (((0, 0, 0), 4 * width // 480), ((255, 255, 255), max(1, width // 960))):
             cv2.putText(pixels, text, (x + 8, y - 8), FONT, width / 2400, colour, weight, cv2.LINE_AA)
-
-
-def _pixel(point: NDArray[np.float64]) -> tuple[int, int]:
-    x, y = np.rint(point).astype(int).tolist()
-    return x, y
 
 
 def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progress: Progress) -> tuple[Path, Figures]:
@@ -396,7 +376,7 @@ def _image_section(folder: Path, figures: Figures) -> Section:
     table = plain_table(("against the truth", "measured"), figures)
     shown = [_figure(folder / name, caption) for name, caption in CAPTIONS.items()]
     lead = "A sample of AMEDS from a synthetic world, whose truth is known. All is drawn from the bag."
-    return Section("demo", "The sample beside its truth", join_html([table, cards(shown, "wide")]), lead)
+    return Section("demo", "The sample beside its truth", join([table, piece("cards", shown, "wide")]), lead)
 
 
 def _figure(path: Path, caption: str) -> Html:
@@ -404,9 +384,7 @@ def _figure(path: Path, caption: str) -> Html:
     if pixels is None:
         raise ValueError(f"{path}: expected a picture, got none that can be read")
     image = photo(limit_width(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
-    return element(
-        "figure", element("figcaption", element("b", caption)), element("div", image, class_="photo"), class_="card"
-    )
+    return piece("figure", piece("photo", image), caption)
 
 
 def received_text(received: dict[str, ReceivedTopic]) -> str:

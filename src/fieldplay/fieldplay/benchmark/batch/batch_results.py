@@ -23,14 +23,7 @@ from fieldplay.benchmark.batch.batch_jobs import (
 )
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.report.html.html_page import (
-    Html,
-    Section,
-    element,
-    join_html,
-    page_of_sections,
-    plain_table,
-)
+from fieldplay.report.page import Html, Section, join, page_of_sections, piece, plain_table
 
 JSON, CSV, METHODS, PAGE = "results.json", "results.csv", "methods.csv", "index.html"
 ATE, RPE = "ATE m", "RPE %"
@@ -215,19 +208,19 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], steps_by_name: StepsByN
     for one in (each for steps in steps_by_name.values() for each in steps if not each.is_well):
         issues.setdefault((one.name, one.reason), []).append(one.step)
     if issues:
-        items = (
-            element("li", element("b", f"{name}, {', '.join(steps)}: "), why) for (name, why), steps in issues.items()
-        )
-        sections.append(Section("failed", "What failed", element("ul", *items, class_="notes")))
+        items = [
+            join([piece("tagged", "b", f"{name}, {', '.join(steps)}: "), why]) for (name, why), steps in issues.items()
+        ]
+        sections.append(Section("failed", "What failed", piece("list_card", items)))
     many = f"{len(rows)} archive{'' if len(rows) == 1 else 's'}"
-    head = element("header", element("div", "fieldplay batch", class_="eyebrow"), element("h1", many))
+    head = piece("header", many, "fieldplay batch")
     return page_of_sections(f"{many}: fieldplay batch", head, sections, script=SORTING)
 
 
 def _table(rows: Sequence[Row]) -> Html:
     heads = [head for head in headings_of(rows) if any(row.get(head) not in (None, "") for row in rows)]
-    cells = ([_cell_text(row.get(head)) for head in heads] for row in rows)
-    return element("div", plain_table(heads, cells), class_="card")
+    cells = [[_cell_text(row.get(head)) for head in heads] for row in rows]
+    return plain_table(heads, cells, is_card=True)
 
 
 def _cell_text(value: object) -> object:
@@ -237,10 +230,10 @@ def _cell_text(value: object) -> object:
 def _links(name: str, steps: Sequence[Outcome]) -> Html:
     """The name, to its report where there is one; and what else was written."""
     is_drawn = any(one.command == REPORT and one.is_well for one in steps)
-    title = _link(name, name, "report.html") if is_drawn else element("span", name)
-    records = (_link(one.step, name, f"{one.step}.json") for one in steps if one.command not in (CONVERT, SLAM))
-    return join_html([title, " ", element("small", *(join_html([" ", one]) for one in records), class_="muted")])
+    title = _link(name, name, "report.html") if is_drawn else name
+    records = [_link(one.step, name, f"{one.step}.json") for one in steps if one.command not in (CONVERT, SLAM)]
+    return join([title, " ", piece("tagged", "small", join(join([" ", one]) for one in records), "muted")])
 
 
 def _link(text: str, *parts: str) -> Html:
-    return element("a", text, href="/".join(quote(os.fsencode(part), safe="") for part in parts))
+    return piece("link", text, "/".join(quote(os.fsencode(part), safe="") for part in parts))

@@ -1,14 +1,15 @@
 """What a picture is made of, in pixels from the upper left corner; SVG and PNG are both drawn from it."""
 
+import html
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from fieldplay.report.html.html_page import Html, element, void_element
 
 Point = tuple[float, float]
 NARROW, WIDE = frozenset("ijltfrI.,:;|!'()[]/ -"), frozenset("mwMWQO@%")
 NARROW_EM, WIDE_EM, CAPITAL_EM, USUAL_EM, BOLD = 0.38, 0.92, 0.70, 0.62, 1.08  # widths as in DejaVu Sans, a broad one
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Arial, sans-serif"
+UNPRINTABLE = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -103,54 +104,60 @@ def fitting(text: str, width: float, size: float) -> str:
 def svg_of(image: Drawing) -> str:
     """The picture as a file of its own; tips show what is known besides."""
     width, height = _number(image.width), _number(image.height)
-    head = [element("title", image.title), element("desc", image.doc)]
-    shapes = [Html("\n" + _element(shape)) for shape in image.shapes]
-    return XML + element(
-        "svg", *head, *shapes, "\n", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}",
+    head = [_tag("title", _escape(image.title)), _tag("desc", _escape(image.doc))]
+    shapes = ["\n" + _element(shape) for shape in image.shapes]
+    return XML + _tag(
+        "svg", "".join([*head, *shapes, "\n"]), xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}",
         width=width, height=height, font_family=FONT, role="img",
     )  # fmt: skip
 
 
-def _element(shape: Shape) -> Html:
+def _escape(value: object) -> str:
+    """Escape markup; characters that no file of XML can hold become replacement characters."""
+    return html.escape(UNPRINTABLE.sub("\ufffd", str(value)))
+
+
+def _tag(name: str, content: str = "", **attributes: object) -> str:
+    """An element around content that is markup; font_size is font-size, and None leaves an attribute out."""
+    shown = "".join(f' {k.replace("_", "-")}="{_escape(v)}"' for k, v in attributes.items() if v is not None)
+    return f"<{name}{shown}>{content}</{name}>" if content else f"<{name}{shown}/>"
+
+
+def _element(shape: Shape) -> str:
     if isinstance(shape, Frame):
         return _frame(shape)
     if isinstance(shape, Label):
         return _text_element(shape)
     if isinstance(shape, LineShape):
-        return _empty_element(
+        return _tag(
             "path", d=_path(shape.points), fill="none", stroke=shape.colour, stroke_width=_number(shape.thickness),
             stroke_dasharray="5 4" if shape.is_dashed else None,
         )  # fmt: skip
     if isinstance(shape, Area):
-        return _empty_element("polygon", points=" ".join(map(_point, shape.points)), fill=shape.fill)
+        return _tag("polygon", points=" ".join(map(_point, shape.points)), fill=shape.fill)
     return _dot(shape)
 
 
-def _frame(shape: Frame) -> Html:
-    children = [element("title", shape.tip)] if shape.tip else []
-    return element(
-        "rect", *children, x=_number(shape.x), y=_number(shape.y), width=_number(shape.width),
+def _frame(shape: Frame) -> str:
+    tip = _tag("title", _escape(shape.tip)) if shape.tip else ""
+    return _tag(
+        "rect", tip, x=_number(shape.x), y=_number(shape.y), width=_number(shape.width),
         height=_number(shape.height), rx=_number(shape.radius) if shape.radius else None, fill=shape.fill,
         stroke=shape.stroke, stroke_width=_number(shape.thickness), stroke_dasharray="5 4" if shape.is_dashed else None,
     )  # fmt: skip
 
 
-def _text_element(shape: Label) -> Html:
-    return element(
-        "text", shape.text, x=_number(shape.x), y=_number(shape.y), font_size=_number(shape.size),
+def _text_element(shape: Label) -> str:
+    return _tag(
+        "text", _escape(shape.text), x=_number(shape.x), y=_number(shape.y), font_size=_number(shape.size),
         text_anchor=None if shape.anchor == "start" else shape.anchor, fill=shape.colour,
         font_weight="bold" if shape.is_bold else None,
     )  # fmt: skip
 
 
-def _dot(shape: Dot) -> Html:
+def _dot(shape: Dot) -> str:
     attributes = {"cx": _number(shape.x), "cy": _number(shape.y), "r": _number(shape.radius)}
-    return _empty_element("circle", **attributes, fill=shape.fill, stroke=shape.stroke)
-
-
-def _empty_element(tag: str, **attributes: object) -> Html:
-    """Return an element without content, closed as XML requires."""
-    return Html(void_element(tag, **attributes).removesuffix(">") + "/>")
+    return _tag("circle", **attributes, fill=shape.fill, stroke=shape.stroke)
 
 
 def _path(points: tuple[Point, ...]) -> str:

@@ -1,11 +1,13 @@
-"""Odometry against a truth that the recording holds, as the topics' names tell: errors over the way and over time."""
+"""Odometry against a truth: charts of errors over the way and over time, and the panel that finds both."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.decimation import RowDecimator
+from fieldplay.core.number_text import Axis, number_axis, time_axis
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.evaluation_text import summary_of
 from fieldplay.evaluation.trajectory_pair import ODOMETRY, truth_of_names
@@ -14,28 +16,98 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
 from fieldplay.recording.record_batches import Issues, RecordBatch
-from fieldplay.report.html.charts import MAX_SERIES
-from fieldplay.report.html.html_page import (
-    Html,
-    Section,
-    cards,
-    element,
-    join_html,
-    path_text,
-    plain_table,
-)
-from fieldplay.report.html.trajectory_figures import Named, error_figures
-from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.figures import MAX_SERIES, Chart, Curve, line_chart
+from fieldplay.report.overview import Overview
+from fieldplay.report.page import Section, join, piece, plain_table
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
+from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.pose_topics import poses_of_record
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
+LENGTHS = 30  # along the axis of lengths
+MIN_STARTS = 8  # of ways: fewer tell no percentiles
+MAX_LENGTH_FRACTION = 0.6  # of the whole way
+DRAWN_POINTS = 600  # of a curve over time
+ALIGNED = {
+    "first": "with the first poses upon each other",
+    "yaw": "aligned by place and turn about z",
+    "se3": "aligned by place and turn",
+    "sim3": "aligned by place, turn and scale",
+    "none": "as they are",
+}
+PERCENT, DEGREES = 100.0, float(np.degrees(1.0))
 MAX_POSES = 4000
 MIN_LENGTH_M = 0.5  # of the truth: below it there is nothing to compare
 LEAD = (
     "Relative errors are those of the motion over a length of the truth's way, from each pose on, and do not depend on "
     "how the two lie upon each other. The distance over time does: the first poses are laid upon each other."
 )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Named:
+    """An evaluation with its name in the drawings, and the time (ns) at which their axes begin."""
+
+    label: str
+    evaluation: Evaluation
+    start_ns: int
+
+
+def error_charts(shown: Sequence[Named], duration_s: float, time: Axis | None = None) -> list[Chart]:
+    """Relative errors over the length of the way, with quartiles, and the distance from the truth over time.
+
+    The axis of time begins with 0 at `start_ns`, and is a plain one of this length unless another is given.
+    """
+    charts = [_over_length(shown, is_rotation=False)]
+    if any(one.evaluation.has_orientation for one in shown):
+        charts.append(_over_length(shown, is_rotation=True))
+    curves = [_over_time(one) for one in shown]
+    unit = "m" if len(shown) > 1 else f"m, {ALIGNED[shown[0].evaluation.settings.alignment]}"
+    axis = time or time_axis(duration_s)
+    return [*charts, Chart(title="Distance from the truth", curves=curves, unit=unit, x_axis=axis)]
+
+
+def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> Chart:
+    curves: list[Curve] = []
+    for one in shown:
+        if one.evaluation.has_orientation or not is_rotation:
+            curves += _length_curves(one, is_rotation=is_rotation, is_alone=len(shown) == 1)
+    longest = max((float(curve.x[-1]) for curve in curves if len(curve.x)), default=1.0)
+    axis = Axis(0.0, longest, tuple(tick for tick in number_axis(0.0, longest).ticks if 0 <= tick[0] <= longest))
+    title, unit = ("Rotation error", "degrees per m") if is_rotation else ("Translation error", "% of the length")
+    unit = f"{unit}: median and quartiles"
+    return Chart(title=title, curves=curves, unit=unit, x_axis=axis, x_title="length of the way, m")
+
+
+def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[Curve]:
+    lengths, low, middle, high, most = lengthwise(one.evaluation, is_rotation=is_rotation).T
+    curves = [Curve("median" if is_alone else one.label, lengths, middle, low, high)]
+    return [*curves, Curve("95 % are below", lengths, most)] if is_alone else curves
+
+
+def lengthwise(evaluation: Evaluation, *, is_rotation: bool) -> Array:
+    """Rows (k, 5) of lengths in m and the lower quartile, median, upper quartile and 95th percentile over each."""
+    length_m = float(evaluation.travelled_m[-1])
+    rows = []
+    for interval_m in np.arange(1, LENGTHS + 1) / LENGTHS * MAX_LENGTH_FRACTION * length_m:
+        errors = evaluation.over_length(float(interval_m)).errors
+        if len(errors) >= MIN_STARTS:
+            values = _values(errors, is_rotation=is_rotation)
+            rows.append([interval_m, *np.percentile(values, (25, 50, 75, 95))])
+    return np.array(rows, np.float64).reshape(-1, 5)
+
+
+def _values(errors: Errors, *, is_rotation: bool) -> Array:
+    return errors.rotation * DEGREES if is_rotation else errors.translation * PERCENT
+
+
+def _over_time(one: Named) -> Curve:
+    """The distance over time, the largest of each stretch shown too."""
+    pairs, distances = one.evaluation.pairs, one.evaluation.absolute.translation
+    seconds = (pairs.stamp_ns - one.start_ns) / NS_PER_S
+    firsts = np.arange(0, len(distances), max(1, len(distances) // DRAWN_POINTS))
+    low, high = np.minimum.reduceat(distances, firsts), np.maximum.reduceat(distances, firsts)
+    return Curve(one.label, seconds[firsts], distances[firsts], low, high)
 
 
 @dataclass(eq=False)
@@ -80,12 +152,11 @@ class OdometryErrorPanel:
         evaluations = [] if truth is None else self._evaluate_all(Topic(truth, ODOMETRY), ordered, overview.start_ns)
         if truth is None or not evaluations:
             return []
-        figures = error_figures(evaluations, overview.duration_s, overview.time_axis())
-        tables = [_table(one) for one in evaluations]
-        lead = f"Against {truth}. {LEAD}"
-        return [
-            Section("odometry", "Odometry against the truth", join_html([cards(figures), cards(tables, "wide")]), lead)
-        ]
+        charts = error_charts(evaluations, overview.duration_s, overview.time_axis())
+        heads = ("Error", "rmse", "median")
+        tables = [plain_table(heads, summary_of(o.evaluation), title=o.label, is_card=True) for o in evaluations]
+        body = join([piece("cards", [line_chart(chart) for chart in charts]), piece("cards", tables, "wide")])
+        return [Section("odometry", "Odometry against the truth", body, f"Against {truth}. {LEAD}")]
 
     def _evaluate_all(self, truth: Topic, received: dict[Topic, _ReceivedPoses], start_ns: int) -> list[Named]:
         true = received[truth]
@@ -122,8 +193,3 @@ def _evaluate(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:
 def _usual_ns(stamp_ns: NDArray[np.int64]) -> float:
     """The usual step, which is long where a long recording was thinned."""
     return float(np.median(np.diff(stamp_ns))) if len(stamp_ns) > 1 else float(NS_PER_S)
-
-
-def _table(one: Named) -> Html:
-    table = plain_table(("Error", "rmse", "median"), summary_of(one.evaluation))
-    return element("figure", element("figcaption", element("b", path_text(one.label))), table, class_="card")

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.report.panels.overview_panel import Buckets, StreamTimes, drawing_width_ns
+from fieldplay.core.decimation import Buckets, drawing_width_ns
+from fieldplay.report.overview import StreamTimes
 
 SECOND = 10**9
 DAY = 86_400 * SECOND

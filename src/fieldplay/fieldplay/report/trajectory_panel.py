@@ -22,35 +22,29 @@ from fieldplay.messages.records import (
     Pose,
     Record,
 )
+from fieldplay.projection.relief import plane_of_points
 from fieldplay.recording.record_batches import Issues, RecordBatch
-from fieldplay.report.html.charts import (
-    SERIES_COLOURS,
+from fieldplay.report.figures import (
+    MAX_SERIES,
+    WIDE,
+    WIDTH,
+    Array,
+    Chart,
     Curve,
-    legend_of,
+    draw_path,
+    keys,
     line_chart,
-    mark,
-    plane_drawing,
-    plane_of_points,
-    polyline,
+    plane_axes,
+    svg_of,
 )
-from fieldplay.report.html.html_page import (
-    Html,
-    Section,
-    cards,
-    element,
-    join_html,
-    path_text,
-    plain_table,
-)
-from fieldplay.report.panels.overview_panel import Overview
+from fieldplay.report.overview import Overview
+from fieldplay.report.page import Html, Section, join, path_text, piece, plain_table
 
 SMOOTHED_S = 1.0
 STANDS_M = 0.005
 PAUSE = 10.0  # usual steps
-Array = NDArray[np.float64]
 MIN_LENGTH_M = 0.5  # below it there is no height along the way to speak of
 PROFILE_STEPS = 240
-MAX_ROUTES = 8  # on one map
 MAX_MAPS = 7
 MAX_STILL = 12
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
@@ -126,7 +120,7 @@ def distance_m(one: Route) -> Array:
 
 
 def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
-    """Height along the way and speed over time, of those that have any."""
+    """Height along the trajectory and speed over time, of those that have any."""
     charts = []
     heights = [
         Curve(one.label, distance_m(one), one.points[:, 2], segment=one.segment, colour=index)
@@ -134,15 +128,16 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
         if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > MIN_LENGTH_M
     ]
     if heights:
-        axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), max_labels=5)
-        tight = type(axis)(0.0, axis.high, tuple(tick for tick in axis.ticks if tick[0] >= 0))
-        charts.append(line_chart("Height", heights, unit="m", x_axis=tight, x_title="metres along the way"))
+        longest = max(float(curve.x[-1]) for curve in heights)
+        ticks = number_axis(0.0, longest, max_labels=5).ticks
+        axis = Axis(0.0, longest, tuple(tick for tick in ticks if 0 <= tick[0] <= longest))
+        charts.append(Chart(title="Height", curves=heights, unit="m", x_axis=axis, x_title="metres along the way"))
     axis = overview.time_axis(most=5)
     speed_curves = [(index, _speed(overview, one, axis)) for index, one in enumerate(routes)]
     speeds = [replace(curve, colour=index) for index, curve in speed_curves if curve is not None]
     if speeds:
-        charts.append(line_chart("Speed", speeds, unit="m/s", x_axis=axis))
-    return charts
+        charts.append(Chart(title="Speed", curves=speeds, unit="m/s", x_axis=axis))
+    return [line_chart(chart) for chart in charts]
 
 
 def _speed(overview: Overview, one: Route, axis: Axis) -> Curve | None:
@@ -192,13 +187,27 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
         (item for item in moving.items() if item[1]),
         key=lambda item: (item[1][0].is_fix, -max(map(path_length_m, item[1]))),
     )
-    small = [_small_map(frame, routes) for frame, routes in ordered[1:MAX_MAPS]]
-    large = [_large_map(overview, frame, routes, small=small) for frame, routes in ordered[:1]]
-    more = element("p", f"{len(ordered) - MAX_MAPS} more frames are not drawn.") if len(ordered) > MAX_MAPS else ""
+    parts: list[object] = []
+    if ordered:
+        maps = [_map(*each, is_small=number > 0) for number, each in enumerate(ordered[:MAX_MAPS])]
+        small = piece("cards", maps[1:]) if maps[1:] else ""
+        shown = ordered[0][1][:MAX_SERIES]
+        parts.append(piece("beside", [maps[0], small], [_table(shown), *profiles(overview, shown)]))
+    if len(ordered) > MAX_MAPS:
+        parts.append(piece("paragraph", f"{len(ordered) - MAX_MAPS} more frames are not drawn."))
     still = [one for routes in groups.values() for one in routes if not is_moving(one)]
-    body = join_html([*large, more, _still_table(still) if still else ""])
+    parts.append(_still_table(still) if still else "")
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
-    return Section("map", "Where it went", body, lead)
+    return Section("map", "Where it went", join(parts), lead)
+
+
+def _table(routes: Sequence[Route]) -> Html:
+    rows = [
+        (piece("keys", keys([(index, one.label)])), f"{number_text(path_length_m(one))} m", _height_text(one),
+         one.own_frame or one.frame)
+        for index, one in enumerate(routes)
+    ]  # fmt: skip
+    return plain_table(("Topic", "Way", "Height", "Frame"), rows, is_card=True)
 
 
 def _still_table(routes: list[Route]) -> Html:
@@ -207,9 +216,7 @@ def _still_table(routes: list[Route]) -> Html:
     for one in routes[:MAX_STILL]:
         position = "at its origin" if one.is_fix else " ".join(number_text(round(float(v), 3)) for v in one.points[0])
         rows.append((path_text(one.label), one.frame or "–", position))
-    title = element("figcaption", element("b", "Standing still"))
-    table = plain_table(("Topic", "Frame", "x y z, m"), rows)
-    return element("figure", title, table, class_="card")
+    return plain_table(("Topic", "Frame", "x y z, m"), rows, title="Standing still", is_card=True)
 
 
 def _with_intervals(one: Route, overview: Overview) -> Route:
@@ -218,53 +225,23 @@ def _with_intervals(one: Route, overview: Overview) -> Route:
     return replace(one, segment=np.searchsorted(overview.intervals_ns[:, 0], one.stamp_ns, side="right"))
 
 
-def _large_map(overview: Overview, frame: str, routes: list[Route], *, small: list[Html]) -> Html:
-    """The map with the small ones below it, its table and its curves beside it."""
-    shown = routes[:MAX_ROUTES]
-    figure = element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
-    heads = ("Topic", "Way", "Height", "Frame")
-    rows = [
-        (_label(r, i), f"{number_text(path_length_m(r))} m", _height_text(r), r.own_frame or r.frame)
-        for i, r in enumerate(shown)
-    ]
-    table = element("div", plain_table(heads, rows), class_="card")
-    right = element("div", table, *profiles(overview, shown), class_="stack")
-    maps = element("div", figure, cards(small) if small else "", class_="stack")
-    return element("div", maps, right, class_="side")
-
-
-def _small_map(frame: str, routes: list[Route]) -> Html:
-    shown = routes[:MAX_ROUTES]
-    return element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
-
-
-def _caption(frame: str, routes: list[Route]) -> Html:
-    name = frame if routes[0].is_fix else f"in {frame}" if frame else "in a frame without a name"
-    more = f", {len(routes) - MAX_ROUTES} more not drawn" if len(routes) > MAX_ROUTES else ""
-    axes = "east to the right, north up" if routes[0].is_fix else "x to the right, y up"
-    return element("figcaption", element("b", name), element("span", f"{axes}{more}", class_="muted"))
-
-
-def _label(one: Route, index: int) -> Html:
-    return join_html([element("i", class_=f"key s{index % SERIES_COLOURS}"), path_text(one.label)])
-
-
 def _height_text(one: Route) -> str:
     low, high = float(one.points[:, 2].min()), float(one.points[:, 2].max())
     return f"{number_text(round(low, 2))} to {number_text(round(high, 2))} m" if high - low > STANDS_M else "level"
 
 
-def _map(routes: Sequence[Route]) -> Html:
-    plane = plane_of_points(np.concatenate([one.points[:, :2] for one in routes]), room=0.12, least_m=0.1)
-    layers = [
-        polyline(plane, one.points[:, :2], f"s{index % SERIES_COLOURS}", breaks=one.breaks)
-        for index, one in enumerate(routes)
-    ]
-    marks = []
-    for index, one in enumerate(routes):
-        for kind, point in (("end", one.points[-1]), ("start", one.points[0])):
-            marks.append(mark(plane, point[0], point[1], kind=f"{kind} s{index % SERIES_COLOURS}"))
-    return plane_drawing(plane, layers, marks)
+def _map(frame: str, routes: list[Route], *, is_small: bool) -> Html:
+    """The trajectories of one frame from above."""
+    shown = routes[:MAX_SERIES]
+    plane = plane_of_points(np.concatenate([one.points[:, :2] for one in shown]), room=0.12, least_m=0.1)
+    axes = plane_axes(plane, width=WIDTH if is_small else WIDE)
+    for index, one in enumerate(shown):
+        draw_path(axes, one.points[:, :2], index, breaks=one.breaks, ends=True)
+    name = frame if routes[0].is_fix else f"in {frame}" if frame else "in a frame without a name"
+    more = f", {len(routes) - MAX_SERIES} more not drawn" if len(routes) > MAX_SERIES else ""
+    details = ("east to the right, north up" if routes[0].is_fix else "x to the right, y up") + more
+    drawn = svg_of(axes, f"map {name}")
+    return piece("figure", drawn, name, details, keys((n, one.label) for n, one in enumerate(shown)))
 
 
 @dataclass

@@ -10,11 +10,10 @@ from scipy.spatial.transform import Rotation
 from fieldplay.evaluation.trajectory_pair import truth_of_names
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.html.html_page import Section
-from fieldplay.report.html.trajectory_figures import lengthwise
-from fieldplay.report.panels.odometry_error_panel import MAX_POSES, OdometryErrorPanel
-from fieldplay.report.panels.overview_panel import Overview, StreamTimes
-from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay.report.odometry_panel import MAX_POSES, OdometryErrorPanel, lengthwise
+from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.page import Section
+from fieldplay.report.tf_panel import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.reference_messages import (

@@ -1,7 +1,5 @@
 """Pictures of any encoding as a page shows them, and frames as a camera sees them."""
 
-import base64
-import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,18 +13,13 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
+from fieldplay.projection.frames_in_image import FramesInImage, draw_axes, frames_in_image, intrinsics_from_camera
 from fieldplay.recording.record_batches import Issues
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.panels.camera_panel import (
-    CameraPanel,
-    FramesInImage,
-    ImageLinePanel,
-    frames_in_image,
-    intrinsics_from_camera,
-    overlay,
-)
-from fieldplay.report.panels.overview_panel import Overview, StreamTimes
-from fieldplay.report.panels.tf_panel import TransformPanel
+from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel, frame_labels
+from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.tf_panel import TransformPanel
+from fieldplay_testing.drawn import drawn_image
 from fieldplay_testing.reference_messages import (
     START_NS,
     batch,
@@ -191,10 +184,13 @@ def test_coincident_frames_share_label_and_labels_do_not_overlap() -> None:
         origins=positions,
         tips=positions[:, None] + np.eye(3)[None, :, :2] / 20,
     )
-    drawn = overlay(seen, 4 / 3)
-    assert "a +1" in drawn and ">b<" not in drawn
-    assert "d&lt;e&gt;" in drawn
-    assert drawn.count("<span") == 3
+    names = [label["name"] for label in frame_labels(seen, 4 / 3)]
+    assert "a +1" in names and "b" not in names
+    assert "d<e>" in names and len(names) == 3
+    pixels = np.zeros((480, 640, 3), np.uint8)
+    draw_axes(pixels, seen)
+    x_axis, ground = pixels[240, 336], pixels[200, 200]  # to the right of the first frame's origin, and nowhere near
+    assert x_axis[2] > 200 > x_axis[0] and ground.max() == 0
 
 
 def test_panel_shows_first_middle_and_last_image_and_reports_errors() -> None:
@@ -253,11 +249,10 @@ def three_colour_image(row: int) -> np.ndarray:
 
 def test_middle_line_is_drawn_over_time_with_means() -> None:
     body = lines_section(batch("/camera/image_raw", series(three_colour_image, "bgr8")))
-    (data,) = re.findall(r'src="data:image/webp;base64,([^"]*)" alt="/camera/image_raw, the middle line', body)
-    pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
+    pixels = drawn_image(body, "/camera/image_raw, the middle line")[..., :3]
     rows, columns = pixels.shape[:2]
     early, late = rows // 4, 3 * rows // 4
-    assert pixels[early, columns // 4].tolist() == pixels[late, columns // 4].tolist() == [0, 0, 200]
+    assert pixels[early, columns // 4].tolist() == pixels[late, columns // 4].tolist() == [200, 0, 0]
     assert pixels[early, 3 * columns // 4].tolist() == [0, 0, 0]
     assert pixels[late, 3 * columns // 4].tolist() == [0, 200, 0]
     assert "of 200 images" in body and all(name in body for name in ("red", "green", "blue"))

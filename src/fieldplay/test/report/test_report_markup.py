@@ -2,6 +2,7 @@
 
 import html.parser
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -9,17 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core import number_text
+from fieldplay.core.errors import UsageError
 from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.core.timestamps import utc_text
-from fieldplay.report.html.charts import Curve, line_chart, plane_of_points
-from fieldplay.report.html.html_page import (
+from fieldplay.projection.relief import plane_of_points
+from fieldplay.report import page
+from fieldplay.report.figures import Chart, Curve, line_chart
+from fieldplay.report.page import (
     Section,
-    element,
     page_of_sections,
     path_text,
+    piece,
     text,
-    void_element,
 )
+from fieldplay_testing.drawn import drawn_lines
 
 
 class Reader(html.parser.HTMLParser):
@@ -48,13 +52,16 @@ def read(markup: str) -> Reader:
 
 @given(st.text())
 def test_text_is_always_escaped(name: str) -> None:
-    parsed = read(element("p", element("b", name), path_text(name), title=name))
-    assert set(parsed.tags) <= {"p", "b", "wbr"}
-    assert [key for key, _ in parsed.attributes] == ["title"]
+    figure = piece("figure", piece("image", "data:", 1, 1, name), name, name, [("s0", name)], path_text(name))
+    parsed = read(figure + piece("plain_table", [name], [[name]]))
+    assert {"script", "a", "iframe"}.isdisjoint(parsed.tags) and set(parsed.tags) <= {
+        "figure", "figcaption", "b", "span", "div", "i", "img", "wbr", "table", "thead", "tbody", "tr", "th", "td",
+    }  # fmt: skip
+    assert {key for key, _ in parsed.attributes} <= {"class", "src", "alt", "width", "height", "data-head"}
 
 
 def test_special_characters_are_shown_unchanged() -> None:
-    parsed = read(element("b", "<script>alert('x')</script> & \"co\""))
+    parsed = read(piece("tagged", "b", "<script>alert('x')</script> & \"co\""))
     assert parsed.tags == ["b"]
     assert "".join(parsed.texts) == "<script>alert('x')</script> & \"co\""
 
@@ -68,14 +75,10 @@ def test_names_break_only_after_slashes() -> None:
     assert path_text("/stereo/left<1>") == "/stereo/<wbr>left&lt;1&gt;"
 
 
-def test_attribute_of_none_is_omitted() -> None:
-    assert element("a", "x", class_="k", href=None, aria_label="y") == '<a class="k" aria-label="y">x</a>'
-    assert void_element("meta", name="viewport") == '<meta name="viewport">'
-
-
 def test_page_loads_no_resources_and_runs_no_scripts() -> None:
-    page = page_of_sections("a <b>", element("h1", "t"), [Section("one", "One", element("p", "x"), "lead")])
-    parsed = read(page)
+    section = Section("one", "One", piece("paragraph", "x"), "lead")
+    markup = page_of_sections("a <b>", piece("header", "t", "e"), [section])
+    parsed = read(markup)
     assert "script" not in parsed.tags
     assert ("content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in parsed.attributes
     assert ("href", "#one") in parsed.attributes and ("id", "one") in parsed.attributes
@@ -158,14 +161,14 @@ def test_counts_sizes_and_durations_are_human_readable() -> None:
 
 def test_curve_breaks_at_long_gaps() -> None:
     x = np.r_[0.0:1.0:0.1, 5.0:6.0:0.1]
-    chart = line_chart("c", [Curve("", x, np.sin(x))], unit="m", x_axis=time_axis(6.0))
-    assert chart.count('class="line s0"') == 2
+    chart = line_chart(Chart(title="c", curves=[Curve("", x, np.sin(x))], unit="m", x_axis=time_axis(6.0)))
+    assert len(drawn_lines(chart, "line s0")) == 2
 
 
 def test_excess_curves_are_reported_and_not_drawn() -> None:
     x = np.arange(3.0)
     curves = [Curve(f"joint_{k}", x, x * k) for k in range(11)]
-    chart = line_chart("c", curves, unit="rad", x_axis=time_axis(2.0))
+    chart = line_chart(Chart(title="c", curves=curves, unit="rad", x_axis=time_axis(2.0)))
     assert "3 more not drawn" in chart
     assert "joint_7" in chart and "joint_8" not in chart
 
@@ -175,7 +178,23 @@ def test_excess_curves_are_reported_and_not_drawn() -> None:
 )
 def test_plane_contains_points_with_bounded_aspect_ratio(points: list[list[float]]) -> None:
     plane = plane_of_points(np.array(points))
-    assert all(plane.holds(x, y) for x, y in points)
+    assert all(plane.x_low <= x <= plane.x_high and plane.y_low <= y <= plane.y_high for x, y in points)
     assert 0.7 < plane.ratio < 2.0
-    assert plane.units(np.array([[plane.x_low, plane.y_high]])).tolist() == [[0.0, 0.0]]
-    assert plane.style(plane.x_low, plane.y_high) == "left:0%;top:0%"
+
+
+def test_texts_of_figures_are_texts_whatever_they_hold() -> None:
+    curves = [Curve("$\\frac{$ <b>", np.arange(3.0), np.arange(3.0))] * 2
+    chart = line_chart(Chart(title="/a$_$\x00 \u6f22", curves=curves, unit="m", x_axis=time_axis(2.0)))
+    parsed = read(chart)
+    assert "b" in parsed.tags and "$\\frac{$ <b>" in parsed.texts and "http" not in chart
+
+
+def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = Curve("", np.arange(3.0), np.arange(3.0))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(UsageError, match=r"figures need matplotlib .*pip install matplotlib"):
+        line_chart(Chart(title="c", curves=[curve], unit="m", x_axis=time_axis(2.0)))
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    page.pieces.cache_clear()
+    with pytest.raises(UsageError, match=r"a page needs Jinja2 .*pip install Jinja2"):
+        piece("paragraph", "x")

@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation, Slerp
 from fieldplay.geometry.frames import Frames
 from fieldplay.recording.record_batches import Issues
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.panels.overview_panel import Overview
-from fieldplay.report.panels.tf_panel import TransformPanel, roots_of
+from fieldplay.report.overview import Overview
+from fieldplay.report.tf_panel import TransformPanel, roots_of
 from fieldplay_testing.reference_messages import (
     START_NS,
     batch,

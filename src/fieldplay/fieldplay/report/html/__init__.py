@@ -1,1 +1,0 @@
-"""Markup, charts and pictures, without any knowledge of messages."""

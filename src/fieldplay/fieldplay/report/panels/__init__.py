@@ -1,1 +1,0 @@
-"""A module for each family of messages: what it keeps of them, and how it draws them."""
