@@ -213,7 +213,7 @@ class _EndScope(Action):
 
 
 class GroupAction(Action):
-    """Yields actions, in a scope of their own unless told otherwise.
+    """Yields actions, in a scope of their own unless `scoped` is False.
 
     What actions in a scope do to launch configurations and to the environment ends with the group.
     """

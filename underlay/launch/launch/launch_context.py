@@ -31,7 +31,7 @@ class LaunchContext:
         self._events: collections.deque[Event] = collections.deque()
         self._event_handlers: collections.deque[BaseEventHandler] = collections.deque()
         self._futures: list[asyncio.Future[Any]] = []
-        # Set when a process failed whose exit shuts the launch down; the service's return code tells it.
+        # Set when a process failed whose exit shuts the launch down; the service's return code shows it.
         self._required_process_failed = False
 
     @property

@@ -128,8 +128,7 @@ def test_shutdown_cancels_timers_unless_told_otherwise(run, cancel, told):
 
 def test_timer_remembers_the_locals_of_its_visit(run):
     handler = EventHandler(
-        matcher=lambda event: isinstance(event, Custom),
-        entities=[TimerAction(period=0.0, actions=[LOG_TEXT])],
+        matcher=lambda event: isinstance(event, Custom), entities=[TimerAction(period=0.0, actions=[LOG_TEXT])]
     )
 
     assert words(run(RegisterEventHandler(handler), EmitEvent(event=Custom("remembered")))) == ["remembered"]

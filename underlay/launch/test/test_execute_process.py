@@ -168,21 +168,6 @@ def test_lines_and_characters_that_come_in_pieces_stay_whole(run, python):
     assert outcome.lines_of("talker") == ["grün", "", "end"]
 
 
-def test_large_output_neither_blocks_nor_gets_lost(run, python):
-    program = """
-        import os, sys
-        for _ in range(40):
-            sys.stdout.write("x" * 99_999 + "\\n")
-        sys.stdout.flush()
-        os._exit(0)
-    """
-    action = ExecuteProcess(cmd=python(program), name="talker", output="screen")
-
-    outcome = run(action)
-
-    assert [len(line) for line in outcome.lines_of("talker")] == [99_999] * 40
-
-
 TALK = "import os; os.write(1, b'out\\n'); os.write(2, b'err\\n')"
 
 

@@ -180,7 +180,7 @@ class Node(ExecuteProcess):
         return self.__final_name
 
     def is_node_name_fully_specified(self) -> bool:
-        """Tell whether both name and namespace are known."""
+        """Report whether both name and namespace are known."""
         marks = (self.UNSPECIFIED_NODE_NAME, self.UNSPECIFIED_NODE_NAMESPACE)
         return not any(mark in self.node_name for mark in marks)
 

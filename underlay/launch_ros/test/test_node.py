@@ -68,11 +68,7 @@ def test_namespace_ends_with_the_group(run, package):
 
     run(GroupAction([PushRosNamespace("a"), inner, nodes[1]]), nodes[2])
 
-    assert [each.node_name for each in nodes] == [
-        "/a/b/inner",
-        "/a/outer",
-        "<node_namespace_unspecified>/outside",
-    ]
+    assert [each.node_name for each in nodes] == ["/a/b/inner", "/a/outer", "<node_namespace_unspecified>/outside"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if not TYPE_CHECKING:
 
 
 class ReadyToTest(Action):
-    """Tells the test runner that the active tests may begin."""
+    """Reports to the test runner that the active tests may begin."""
 
     def __init__(self) -> None:
         """Wait to be handed the runner's callback."""
@@ -27,6 +27,6 @@ class ReadyToTest(Action):
         self._callbacks.append(callback)
 
     def execute(self, context: LaunchContext) -> None:
-        """Tell the test runner."""
+        """Report to the test runner."""
         for callback in self._callbacks:
             callback()

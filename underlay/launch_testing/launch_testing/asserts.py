@@ -25,15 +25,7 @@ else:
         ),
     )
 
-__all__ = [
-    "EXIT_FORCED",
-    "EXIT_OK",
-    "EXIT_SIGINT",
-    "EXIT_SIGKILL",
-    "EXIT_SIGQUIT",
-    "EXIT_SIGSEGV",
-    "assertExitCodes",
-]
+__all__ = ["EXIT_FORCED", "EXIT_OK", "EXIT_SIGINT", "EXIT_SIGKILL", "EXIT_SIGQUIT", "EXIT_SIGSEGV", "assertExitCodes"]
 
 EXIT_OK = 0
 EXIT_FORCED = 1

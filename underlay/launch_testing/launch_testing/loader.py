@@ -104,16 +104,16 @@ def bound_class(test_class: type[unittest.TestCase], values: Mapping[str, Any]) 
     namespace.update((name, value) for name, value in values.items() if not hasattr(test_class, name))
     for name in (*_LOADER.getTestCaseNames(test_class), "setUp", "tearDown"):
         function = getattr(test_class, name)
-        if wanted := _wanted(function, values):
-            namespace[name] = _with_arguments(function, wanted)
+        if arguments := _named_values(function, values):
+            namespace[name] = _with_arguments(function, arguments)
     for name in ("setUpClass", "tearDownClass"):
         function = getattr(test_class, name).__func__
-        if wanted := _wanted(function, values):
-            namespace[name] = classmethod(_with_arguments(function, wanted))
+        if arguments := _named_values(function, values):
+            namespace[name] = classmethod(_with_arguments(function, arguments))
     return type(test_class.__name__, (test_class,), namespace)
 
 
-def _wanted(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _named_values(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     names = list(inspect.signature(function).parameters)[1:]
     return {name: values[name] for name in names if name in values}
 

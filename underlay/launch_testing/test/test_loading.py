@@ -61,8 +61,7 @@ FINDS_NONE = pytest.mark.stand_in("upstream takes it for a description, and rais
 
 
 @pytest.mark.parametrize(
-    "described",
-    [LaunchDescription([]), *(pytest.param(nothing, marks=FINDS_NONE) for nothing in (None, (None, {})))],
+    "described", [LaunchDescription([]), *(pytest.param(nothing, marks=FINDS_NONE) for nothing in (None, (None, {})))]
 )
 def test_a_description_without_ready_to_test_is_refused(load, described):
     (run,) = load(lambda: described)

@@ -23,11 +23,11 @@ class Group:
 # Without importing any of them: what a command does is in the module of its name in ros2cli.verbs.
 COMMANDS: Mapping[str, str | Group] = {
     "bag": Group(
-        "What can be done with bags",
-        {"info": "Tell what is in a bag", "play": "Play a bag", "record": "Record topics into a bag"},
+        "Record, play and look into bags",
+        {"info": "Show what is in a bag", "play": "Play a bag", "record": "Record topics into a bag"},
     ),
     "interface": Group(
-        "What can be said of interfaces",
+        "Look up interfaces",
         {
             "list": "List the interfaces there are",
             "package": "List the interfaces of a package",
@@ -36,14 +36,14 @@ COMMANDS: Mapping[str, str | Group] = {
     ),
     "launch": "Start what a launch file describes",
     "node": Group(
-        "What can be said of nodes",
-        {"info": "Tell what a node publishes, hears and serves", "list": "List the nodes there are"},
+        "Look up nodes",
+        {"info": "Show what a node publishes, subscribes to and serves", "list": "List the nodes there are"},
     ),
     "param": Group(
-        "What can be done with parameters",
+        "Read and set parameters",
         {
             "delete": "Delete a parameter",
-            "describe": "Tell what a node says of its parameters",
+            "describe": "Show how a node describes its parameters",
             "dump": "Write the parameters of a node as YAML",
             "get": "Write the value of a parameter",
             "list": "List the parameters there are",
@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, str | Group] = {
         },
     ),
     "pkg": Group(
-        "What can be said of packages",
+        "Look up packages",
         {
             "executables": "List what `ros2 run` can run",
             "list": "List the packages there are",
@@ -61,24 +61,24 @@ COMMANDS: Mapping[str, str | Group] = {
     ),
     "run": "Run an executable of a package",
     "service": Group(
-        "What can be done with services",
+        "Look up and call services",
         {
             "call": "Call a service",
             "find": "List the services of a type",
-            "info": "Tell the type and the endpoints of a service",
+            "info": "Show the type and the endpoints of a service",
             "list": "List the services there are",
             "type": "Write the type of a service",
         },
     ),
     "topic": Group(
-        "What can be done with topics",
+        "Look up, read and publish topics",
         {
             "bw": "Write out the bandwidth of a topic",
             "delay": "Write out how old a topic's messages are by their headers",
             "echo": "Write out the messages of a topic",
             "find": "List the topics of a type",
             "hz": "Write out how often a topic's messages come",
-            "info": "Tell the type and the endpoints of a topic",
+            "info": "Show the type and the endpoints of a topic",
             "list": "List the topics there are",
             "pub": "Publish messages on a topic",
             "type": "Write the type of a topic",

@@ -34,7 +34,7 @@ class Patience:
     most_s: float = 6.5
 
 
-# Of a participant that is up, Fast DDS tells in a tenth of a second or, when the first exchange missed (which is no
+# Of a participant that is up, Fast DDS reports in a tenth of a second or, when the first exchange missed (which is no
 # rare thing), with its next heartbeat 3 s later. Who wants the first word of a topic can go by that; who wants all of
 # the graph must wait for the heartbeat.
 FIRST_FOUND = Patience()

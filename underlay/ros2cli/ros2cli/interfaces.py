@@ -20,7 +20,7 @@ def interface_names(package: str | None = None) -> list[str]:
     """Return the full names ('std_msgs/msg/String') of a package's interfaces, or of all packages'."""
     if package is not None and package not in get_resources(_INDEX):
         raise RuntimeError(f"Unknown package '{package}'")
-    return sorted({name for found in ([package] if package else get_resources(_INDEX)) for name in _names_of(found)})
+    return sorted({name for each in ([package] if package else get_resources(_INDEX)) for name in _names_of(each)})
 
 
 def definition(name: str) -> str:
@@ -59,8 +59,8 @@ def parts_of(text: str, package: str) -> Iterator[str]:
 
 def part_of(line: str, package: str) -> str | None:
     """Return the full name of the message that a line of a definition has a field of, if it has one."""
-    found = _FIELD.match(line)
-    return f"{found[1] or _BUILTIN.get(found[2], package)}/msg/{found[2]}" if found else None
+    match = _FIELD.match(line)
+    return f"{match[1] or _BUILTIN.get(match[2], package)}/msg/{match[2]}" if match else None
 
 
 def _names_of(package: str) -> Iterator[str]:

@@ -20,8 +20,8 @@ def all_executables(package: str) -> list[Path]:
         prefix = Path(get_package_prefix(package))
     except (PackageNotFoundError, ValueError):
         raise RuntimeError(f"Package '{package}' not found") from None
-    found = _files(prefix / "lib" / package, lambda folder: not folder.startswith("."))
-    return [path for path in found if os.access(path, os.X_OK)]
+    paths = _files(prefix / "lib" / package, lambda folder: not folder.startswith("."))
+    return [path for path in paths if os.access(path, os.X_OK)]
 
 
 def launch_file(package: str, name: str | None) -> Path:
@@ -30,22 +30,22 @@ def launch_file(package: str, name: str | None) -> Path:
         share = Path(get_package_prefix(package)) / "share" / package
     except (PackageNotFoundError, ValueError) as error:
         raise RuntimeError(f"Package '{package}' not found: {error}") from None
-    found = [path for path in _files(share, lambda _: True) if path.name == name]
-    if not found:
+    paths = [path for path in _files(share, lambda _: True) if path.name == name]
+    if not paths:
         raise RuntimeError(
             f"file '{name}' was not found in the share directory of package '{package}' which is at '{share}'"
         )
-    if len(found) > 1:
-        listed = ", ".join(f"'{path}'" for path in found)
+    if len(paths) > 1:
+        listed = ", ".join(f"'{path}'" for path in paths)
         raise RuntimeError(
             f"file '{name}' was found more than once in the share directory of package '{package}': [{listed}]"
         )
-    return found[0]
+    return paths[0]
 
 
 def _files(top: Path, is_searched: Callable[[str], bool]) -> list[Path]:
-    found = []
+    paths = []
     for folder, folders, files in os.walk(top):
         folders[:] = sorted(filter(is_searched, folders))
-        found += [Path(folder, name) for name in sorted(files)]
-    return found
+        paths += [Path(folder, name) for name in sorted(files)]
+    return paths

@@ -67,8 +67,8 @@ def _override(profile: QoSProfile, args: argparse.Namespace) -> bool:
     return any(value is not None for value in (*given.values(), args.qos_depth))
 
 
-def _notice(wanted: str, taken: str) -> str:
+def _notice(offered: str, taken: str) -> str:
     return (
-        f"Some, but not all, publishers are offering {wanted}. "
+        f"Some, but not all, publishers are offering {offered}. "
         f"Falling back to {taken} as it will connect to all publishers\n"
     )

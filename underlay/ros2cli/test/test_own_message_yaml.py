@@ -9,11 +9,7 @@ from std_srvs.srv import SetBool
 
 from ros2cli.message_yaml import Style, message_to_yaml, set_fields
 
-JOINTS = JointState(
-    header=Header(frame_id="base"),
-    name=["left", "right"],
-    position=[0.5, -1e-7, float("nan")],
-)
+JOINTS = JointState(header=Header(frame_id="base"), name=["left", "right"], position=[0.5, -1e-7, float("nan")])
 JOINTS.header.stamp.sec = 3
 
 

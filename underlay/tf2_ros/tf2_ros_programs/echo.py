@@ -35,16 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         buffer = Buffer(node=node)
         listener = TransformListener(buffer, node)
         _wait(node, buffer, chosen.source_frame, chosen.target_frame)
-        told = _Telling(node, buffer, chosen)
-        told.tell()
-        node.create_timer(1.0 / rate_hz, told.tell)
+        echo = _Echo(node, buffer, chosen)
+        echo.write()
+        node.create_timer(1.0 / rate_hz, echo.write)
         rclpy.spin(node)
         listener.unregister()
     return 0
 
 
 def _wait(node: Node, buffer: Buffer, source: str, target: str) -> None:
-    """Until there is something to tell, and say once a second what there is not."""
+    """Wait for the transform, and log once a second why there is none."""
     looks = 0
     while True:
         try:
@@ -58,35 +58,35 @@ def _wait(node: Node, buffer: Buffer, source: str, target: str) -> None:
         rclpy.spin_once(node, timeout_sec=LOOK_S)
 
 
-class _Telling:
+class _Echo:
     def __init__(self, node: Node, buffer: Buffer, chosen: argparse.Namespace) -> None:
         self._node, self._buffer, self._chosen = node, buffer, chosen
 
-    def tell(self) -> None:
+    def write(self) -> None:
         source, target = self._chosen.source_frame, self._chosen.target_frame
         try:
-            found = self._buffer.lookup_transform(source, target, Time())
+            transform = self._buffer.lookup_transform(source, target, Time())
         except TransformException as error:
             sys.stdout.write(f"Failure at {self._node.get_clock().now().nanoseconds * 1e-9:.9f}\n{error}\n")
         else:
-            sys.stdout.write(text_of(found, self._chosen.precision))
+            sys.stdout.write(text_of(transform, self._chosen.precision))
         sys.stdout.flush()
 
 
-def text_of(found: TransformStamped, precision: int = PRECISION) -> str:
+def text_of(stamped: TransformStamped, precision: int = PRECISION) -> str:
     """Return a transform in writing: quaternion, angles about fixed axes and matrix."""
-    place, turn = found.transform.translation, found.transform.rotation
-    quaternion = np.array([turn.x, turn.y, turn.z, turn.w])
+    translation, rotation = stamped.transform.translation, stamped.transform.rotation
+    quaternion = np.array([rotation.x, rotation.y, rotation.z, rotation.w])
     matrix = np.eye(4)
     matrix[:3, :3] = _rotation(quaternion)
-    matrix[:3, 3] = place.x, place.y, place.z
+    matrix[:3, 3] = translation.x, translation.y, translation.z
     angles = _roll_pitch_yaw(matrix[:3, :3])
 
     def row(values: Sequence[float] | NDArray[np.float64]) -> str:
         return ", ".join(f"{value:.{precision}f}" for value in values)
 
     lines = [
-        f"At time {found.header.stamp.sec}.{found.header.stamp.nanosec}",
+        f"At time {stamped.header.stamp.sec}.{stamped.header.stamp.nanosec}",
         f"- Translation: [{row(matrix[:3, 3])}]",
         f"- Rotation: in Quaternion (xyzw) [{row(quaternion)}]",
         f"- Rotation: in RPY (radian) [{row(angles)}]",

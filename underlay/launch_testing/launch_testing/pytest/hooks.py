@@ -26,7 +26,7 @@ class LaunchTestFailure(Exception):
 
 def _report(result: unittest.TestResult) -> str:
     if isinstance(result, FailResult):
-        # Every test failed for the same reason, which is told once.
+        # Every test failed for the same reason, which is shown once.
         return "\n".join([*(f"FAIL: {test}" for test, _ in result.failures), "", result.message])
     parts = [f"FAIL: {test}\n{text}" for test, text in result.failures]
     parts += [f"ERROR: {test}\n{text}" for test, text in result.errors]
@@ -64,7 +64,7 @@ class LaunchTestItem(pytest.Item):
 
 
 class LaunchTestModule(pytest.Module):
-    """A file that may hold a launch test, which only its import will tell.
+    """A file that may hold a launch test, which only its import shows.
 
     The import waits for collect(), where pytest reports a failure as one of this file. A failed import must not be
     tried twice: pytest would take the half-imported module for a good one.

@@ -103,7 +103,7 @@ def _record(args: argparse.Namespace) -> int:
         storage=args.storage,
         compression=_PRESETS[args.storage_preset_profile],
         split=recorder.Split(size=args.max_bag_size or None, duration_ns=args.max_bag_duration * _NS_PER_S or None),
-        wanted=_wanted(args),
+        wanted=_is_recorded(args),
         hidden_too=args.include_hidden_topics,
         unpublished_too=args.include_unpublished_topics,
         discovers=not args.no_discovery,
@@ -115,15 +115,15 @@ def _record(args: argparse.Namespace) -> int:
     return int(recorder.record(recording))
 
 
-def _wanted(args: argparse.Namespace) -> Callable[[str, str], bool]:
+def _is_recorded(args: argparse.Namespace) -> Callable[[str, str], bool]:
     is_chosen = _chosen_topics(args.topics + args.more_topics, args.regex, every=args.all)
     is_left = _chosen_topics((), None, left_out=args.exclude_topics, exclude_regex=args.exclude_regex, every=True)
 
-    def wanted(name: str, msgtype: str) -> bool:
+    def is_recorded(name: str, msgtype: str) -> bool:
         by_type = msgtype in args.topic_types
         return (by_type or is_chosen(name)) and is_left(name) and msgtype not in args.exclude_topic_types
 
-    return wanted
+    return is_recorded
 
 
 def _chosen_topics(
@@ -135,11 +135,11 @@ def _chosen_topics(
     every: bool = False,
 ) -> Callable[[str], bool]:
     """Say of a topic's full name whether it is chosen: by name, by a regular expression, or as ``every`` one is."""
-    wanted, unwanted = ({f"/{name.lstrip('/')}" for name in found} for found in (names, left_out))
+    included, excluded = ({f"/{name.lstrip('/')}" for name in given} for given in (names, left_out))
     is_in, is_out = _search(regex), _search(exclude_regex)
 
     def is_chosen(name: str) -> bool:
-        return (every or name in wanted or is_in(name)) and not (name in unwanted or is_out(name))
+        return (every or name in included or is_in(name)) and not (name in excluded or is_out(name))
 
     return is_chosen
 

@@ -32,7 +32,7 @@ def _launch_file(args: argparse.Namespace) -> int | None:
 
 
 def _file_and_arguments(args: argparse.Namespace) -> tuple[str, list[str]]:
-    """Tell apart PATH [ARGUMENT...] and PACKAGE FILE [ARGUMENT...]."""
+    """Distinguish PATH [ARGUMENT...] and PACKAGE FILE [ARGUMENT...]."""
     if os.path.isfile(args.package_name):
         first = [] if args.launch_file_name is None else [args.launch_file_name]
         return args.package_name, first + args.launch_arguments

@@ -120,26 +120,26 @@ class RemoteParameters:
 
 def plain(value: ParameterValue) -> Any:
     """Return a value as Python and YAML have it."""
-    found = parameter_value_to_python(value)
-    return list(found) if hasattr(found, "__iter__") and not isinstance(found, str) else found
+    python = parameter_value_to_python(value)
+    return list(python) if hasattr(python, "__iter__") and not isinstance(python, str) else python
 
 
 def _delete(args: argparse.Namespace) -> str | None:
     """Delete the parameter, or return why not."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
         done, reason = RemoteParameters.of(node, args).delete(args.parameter_name)
-    told = f": {reason}" if reason else ""
+    detail = f": {reason}" if reason else ""
     if not done:
-        return f"Deleting parameter failed{told}"
-    sys.stdout.write(f"Deleted parameter successfully{told}\n")
+        return f"Deleting parameter failed{detail}"
+    sys.stdout.write(f"Deleted parameter successfully{detail}\n")
     return None
 
 
 def _describe(args: argparse.Namespace) -> None:
     """Write what the node says of the parameters."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
-        found = RemoteParameters.of(node, args).descriptions(args.parameter_names)
-    sys.stdout.write("".join(f"{line}\n" for descriptor in found for line in _description(descriptor)))
+        descriptors = RemoteParameters.of(node, args).descriptions(args.parameter_names)
+    sys.stdout.write("".join(f"{line}\n" for descriptor in descriptors for line in _description(descriptor)))
 
 
 def _description(descriptor: ParameterDescriptor) -> Iterator[str]:
@@ -223,10 +223,10 @@ def _set(args: argparse.Namespace) -> str | None:
     with direct_node(use_sim_time=args.use_sim_time) as node:
         parameter = Parameter(args.parameter_name, value=parameter_value_to_python(get_parameter_value(args.value)))
         ((done, reason),) = RemoteParameters.of(node, args).set_all([parameter])
-    told = f": {reason}" if reason else ""
+    detail = f": {reason}" if reason else ""
     if not done:
-        return f"Setting parameter failed{told}"
-    sys.stdout.write(f"Set parameter successful{told}\n")
+        return f"Setting parameter failed{detail}"
+    sys.stdout.write(f"Set parameter successful{detail}\n")
     return None
 
 

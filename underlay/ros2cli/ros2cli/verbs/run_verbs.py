@@ -14,12 +14,12 @@ from ros2cli.packages import executables
 
 def _run_executable(args: argparse.Namespace) -> int | str:
     """Run the executable and return its exit code, or what keeps it from running."""
-    found = executables(args.package_name, args.executable_name)
-    if not found:
+    paths = executables(args.package_name, args.executable_name)
+    if not paths:
         return "No executable found"
-    if len(found) > 1:
-        return "\n".join(["Multiple executables found:", *(f"- {path}" for path in found)])
-    return _run([*shlex.split(args.prefix or ""), str(found[0]), *args.argv])
+    if len(paths) > 1:
+        return "\n".join(["Multiple executables found:", *(f"- {path}" for path in paths)])
+    return _run([*shlex.split(args.prefix or ""), str(paths[0]), *args.argv])
 
 
 def _run(command: list[str]) -> int:

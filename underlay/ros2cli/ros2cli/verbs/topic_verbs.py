@@ -47,10 +47,9 @@ from ros2cli.qos import chosen_profile, qos_arguments
 _TRUNCATE_LENGTH = 128
 _SIZES = 100
 _INTERVALS = 10_000
-_REPORT_S = 1.0
 _BETWEEN_REPORTS_NS = 1_000_000_000
 _STEP_S = 0.05
-_TOLD_S = 1.0
+_REPORT_S = 1.0
 _ACKED_S = 5.0
 _KEEP_ALIVE_S = 0.1
 _TOPIC = Argument("topic_name", help="Name of the topic (e.g. '/chatter')")
@@ -59,7 +58,7 @@ _ECHO_REFUSED = {
     "--raw": "messages are written as YAML",
     "--filter": "every message is written",
     "--include-message-info -i": "the message alone is written",
-    "--no-lost-messages": "lost messages are told",
+    "--no-lost-messages": "lost messages are reported",
     "--no-str": "texts are cut by -l",
     "--flow-style": "arrays are in block style",
 }
@@ -198,7 +197,12 @@ def _window(size: int) -> Argument:
 
 
 def _measure(
-    node: Node, args: argparse.Namespace, hear: Callable[[Any], None], *, raw: bool = False, with_header: bool = False
+    node: Node,
+    args: argparse.Namespace,
+    callback: Callable[[Any], None],
+    *,
+    raw: bool = False,
+    with_header: bool = False,
 ) -> str:
     """Subscribe to the topic as soon as somebody has it, and return its full name."""
     topic = full_topic_name(node, args.topic_name)
@@ -208,7 +212,7 @@ def _measure(
     message_class = wait_for_topic_class(node, topic)
     if with_header and message_class.get_fields_and_field_types().get("header") != "std_msgs/Header":
         raise RuntimeError("msg does not have header")
-    node.create_subscription(message_class, topic, hear, chosen_profile(args, [])[0], raw=raw)
+    node.create_subscription(message_class, topic, callback, chosen_profile(args, [])[0], raw=raw)
     return topic
 
 
@@ -314,11 +318,11 @@ def _delay(args: argparse.Namespace) -> None:
     delays_s: deque[float] = deque(maxlen=args.window_size)
     with direct_node(use_sim_time=args.use_sim_time) as node:
 
-        def hear(message: Any) -> None:
+        def measure(message: Any) -> None:
             stamp = Time.from_msg(message.header.stamp, node.get_clock().clock_type)
             delays_s.append((node.get_clock().now() - stamp).nanoseconds * 1e-9)
 
-        _measure(node, args, hear, with_header=True)
+        _measure(node, args, measure, with_header=True)
         node.create_timer(_REPORT_S, lambda: sys.stdout.write(_report(delays_s)))
         spin_until_shutdown(node)
 
@@ -342,8 +346,8 @@ def _pub(args: argparse.Namespace) -> str | None:
     with direct_node(use_sim_time=args.use_sim_time) as node:
         profile, _ = chosen_profile(args, [])
         publisher = node.create_publisher(message_class, full_topic_name(node, args.topic_name), profile)
-        wanted = args.wait_matching_subscriptions
-        _wait_for_subscriptions(node, publisher, (1 if times else 0) if wanted is None else wanted)
+        minimum = args.wait_matching_subscriptions
+        _wait_for_subscriptions(node, publisher, (1 if times else 0) if minimum is None else minimum)
         sending = _Sending(publisher, message, times, lambda: _stamp(node, stamps))
         sys.stdout.write("publisher: beginning loop\n")
         sending.send()
@@ -364,13 +368,13 @@ def _stamp(node: Node, stamps: list[Any]) -> None:
         stamp.sec, stamp.nanosec = now.sec, now.nanosec
 
 
-def _wait_for_subscriptions(node: Node, publisher: Publisher, wanted: int) -> None:
-    told_s = time.monotonic()
-    while publisher.get_subscription_count() < wanted:
+def _wait_for_subscriptions(node: Node, publisher: Publisher, minimum: int) -> None:
+    reported_s = time.monotonic()
+    while publisher.get_subscription_count() < minimum:
         now = time.monotonic()
-        if now >= told_s:
-            sys.stdout.write(f"Waiting for at least {wanted} matching subscription(s)...\n")
-            told_s = now + _TOLD_S
+        if now >= reported_s:
+            sys.stdout.write(f"Waiting for at least {minimum} matching subscription(s)...\n")
+            reported_s = now + _REPORT_S
         spin_for(node, _STEP_S)
 
 
