@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,11 @@ from fieldplay.datasets.acfr.report_sets import (
 )
 from fieldplay.datasets.archive import (
     Archive,
-    chosen_parameters,
     note_ignored_files,
     open_tables_of,
 )
-from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.geometry.transforms import rotation_from_quaternion
-from fieldplay.io.containers import open_files
 from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import (
     GroupStream,
@@ -245,13 +242,13 @@ def _has(tables: Tables, requested: Callable[[TimedRows], Mask]) -> bool:
     return any(bool(requested(tables.rows(index)).any()) for index in range(len(tables.blocks)))
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Look through a dataset; what it lacks is noted, what is defective is reported."""
-    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
-    with archive.on_close:
-        files = archive.on_close.enter_context(open_files(root, archive.defects))
+class Reader(DatasetReader):
+    """One dataset of the Marulan report, or one of its calibration sets."""
+
+    def make_streams(self) -> Mapping[str, Stream]:
+        archive, files = self.archive, self.files
         with_chosen_units(archive)
-        name = single_dataset_name(root, files)
+        name = single_dataset_name(archive.root, files)
         names = table_files(archive, files, name)
         file_lists = {key: [(files, file) for file in own_names] for key, own_names in names.items()}
         tables = open_tables_of(archive, file_lists, watch=partial(sweep_watcher, archive))
@@ -262,7 +259,8 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         known = note_set(archive)
         if (objects := reference_objects(archive, known)) is not None:
             streams[STREAM] = objects
-        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         add_checks(archive, tables, known)
-        archive.on_close = archive.on_close.pop_all()
-    return archive
+        return streams
+
+
+open_archive = Reader.open

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fieldplay.core.timestamps import NS_PER_S
@@ -13,12 +12,11 @@ from fieldplay.datasets.ameds.ground_model import ground_stream
 from fieldplay.datasets.ameds.streams import table_streams
 from fieldplay.datasets.archive import (
     Archive,
-    chosen_parameters,
     note_ignored_files,
     open_tables,
 )
+from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.datasets.row_files import cloud_stream, image_stream, timed_files
-from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import Files, JoinedFiles, open_joined
 from fieldplay.io.table import Tables
 from fieldplay.streams.stream import Stream
@@ -98,11 +96,14 @@ def _text(recording: Recording, facts: Mapping[str, Any]) -> str:
     return f"{text} ({facts['about']})" if "about" in facts else text
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Look through an archive of AMEDS; what it lacks is noted, what is defective is reported."""
-    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
-    with archive.on_close:
-        files = archive.on_close.enter_context(open_joined(root, archive.defects))
+class Reader(DatasetReader):
+    """Recordings of AMEDS."""
+
+    def open_files(self) -> Files:
+        return open_joined(self.archive.root, self.archive.defects)
+
+    def make_streams(self) -> Mapping[str, Stream]:
+        archive, files = self.archive, self.files
         if isinstance(files, JoinedFiles):
             archive.notes += [f"{name}: its files lie beside it unpacked, too; not read" for name in files.twice]
         tables = open_tables(archive, files)
@@ -110,14 +111,15 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         streams = table_streams(archive, tables) | _file_streams(archive, files)
         first_ns = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
         streams |= ground_stream(archive, files, first_ns)
-        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         recordings = recordings_of(archive, tables)
         archive.recording |= facts_of(recordings)
         archive.checks += [lambda opened: check_settings(opened, tables), check_poses]
         archive.checks.append(lambda opened: note_recordings(opened, recordings))
         archive.slow_checks.append(check_cloud_stamp)
-        archive.on_close = archive.on_close.pop_all()
-    return archive
+        return streams
+
+
+open_archive = Reader.open
 
 
 def _file_streams(archive: Archive, files: Files) -> dict[str, Stream]:

@@ -3,17 +3,16 @@
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import (
     Archive,
-    chosen_parameters,
     note_ignored_files,
     plausible_ns,
 )
+from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.datasets.ida import ida_products as products_of_ida
 from fieldplay.datasets.ida.calibration import (
     ParameterFile,
@@ -55,7 +54,6 @@ from fieldplay.datasets.ida.survey import (
     state_record,
     survey,
 )
-from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import (
     Files,
     ListedFiles,
@@ -101,26 +99,30 @@ def _lid(files: Files, name: str) -> str:
         return ""
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Look through an archive of IDA; what it lacks is noted, what is defective is reported."""
-    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
-    with archive.on_close:
-        files = archive.on_close.enter_context(_files_of(archive))
+class Reader(DatasetReader):
+    """Products of IDA: a bundle, a folder, or one product."""
+
+    def open_files(self) -> Files:
+        return _files_of(self.archive)
+
+    def make_streams(self) -> Mapping[str, Stream]:
+        archive, files = self.archive, self.files
         labels = products_of_ida.read_labels(archive, files)
-        clock = clock_of(spec)
+        clock = clock_of(archive.spec)
         uploads = _uploads(archive, files, labels, clock=clock)
         motion = _motion_streams(archive, files, labels, clock=clock, uploads=uploads)
         status = _status_streams(archive, files, labels, clock=clock, motion_diagnostics=motion.get(DIAGNOSTICS))
         streams = {name: stream for name, stream in (motion | status).items() if len(stream.spans)}
         describe_lander(archive, files)
         streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
-        read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
+        read = [name for kind in TEXTS for name in files.matching(archive.spec.rows[kind].files)]
         note_ignored_files(archive, files, read=read)
         note_times(archive, streams, clock)
-        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         archive.checks += [check_lander_arm, check_rotors, check_forces, check_torques]
-        archive.on_close = archive.on_close.pop_all()
-    return archive
+        return streams
+
+
+open_archive = Reader.open
 
 
 def _files_of(archive: Archive) -> Files:

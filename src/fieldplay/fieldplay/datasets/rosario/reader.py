@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.bag_topics import Bag, TopicReader
@@ -16,7 +15,8 @@ from fieldplay.core.errors import (
 )
 from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_files
+from fieldplay.datasets.archive import Archive, note_ignored_files
+from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.datasets.rosario import checks, rosario_bags
 from fieldplay.datasets.rosario.calibration import (
     Calibration,
@@ -42,12 +42,10 @@ from fieldplay.datasets.rosario.raw_folder import (
     sequence_at,
     source_of,
 )
-from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import (
     Files,
     ListedFiles,
     is_packed,
-    open_files,
 )
 from fieldplay.messages.records import Images
 from fieldplay.streams.stream import Stream
@@ -104,35 +102,33 @@ class _Known:
     number: int | None
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Look through a sequence; what it lacks is noted, what is defective is reported."""
-    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
-    with archive.on_close:
-        files = archive.on_close.enter_context(_files_of(archive))
-        source = source_of(root, files)
+class Reader(DatasetReader):
+    """A sequence of Rosario: the raw folder, or the authors' bag."""
+
+    def open_files(self) -> Files:
+        root = self.archive.root
+        if root.is_file() and not is_packed(root):
+            return ListedFiles(root.parent, [root.name])
+        return super().open_files()
+
+    def make_streams(self) -> Mapping[str, Stream]:
+        archive, files = self.archive, self.files
+        source = source_of(archive.root, files)
         known = _known_facts(archive, source, files)
-        truth = companion(
-            archive, source, files, pattern=spec.tables[TRUTH].files, number=known.number, what="ground truth"
+        pattern = archive.spec.tables[TRUTH].files
+        truth = companion(archive, source, files, pattern=pattern, number=known.number, what="ground truth")
+        streams = (
+            _raw_streams(archive, files, known) if source.bag is None else _bag_streams(archive, source.bag, known)
         )
-        if source.bag is not None:
-            streams = _bag_streams(archive, source.bag, known)
-        else:
-            streams = _raw_streams(archive, files, known)
         streams |= open_truth(archive, truth)
         if "imu" in streams:
             streams["imu"] = imu_by_parameters(archive, streams["imu"])
-        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         if truth is not None:
             archive.checks.append(lambda opened: checks.check_ground_truth(opened, truth.name))
-        archive.on_close = archive.on_close.pop_all()
-    return archive
+        return streams
 
 
-def _files_of(archive: Archive) -> Files:
-    root = archive.root
-    if root.is_file() and not is_packed(root):
-        return ListedFiles(root.parent, [root.name])
-    return open_files(root, archive.defects)
+open_archive = Reader.open
 
 
 def _known_facts(archive: Archive, source: SequenceSource, files: Files) -> _Known:

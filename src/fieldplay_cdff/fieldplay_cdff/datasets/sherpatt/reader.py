@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from fieldplay.datasets.archive import Archive, chosen_parameters, note_ignored_files
-from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.datasets.archive import Archive, note_ignored_files
+from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.io.containers import Files, ListedFiles
 from fieldplay.io.file_names import last_part
+from fieldplay.streams.stream import Stream
 from fieldplay_cdff.datasets.sherpatt.checks import check_joint_names, w_first_names
 from fieldplay_cdff.datasets.sherpatt.dgps import NAMES, axes_of_unit, in_enu
 from fieldplay_cdff.datasets.sherpatt.sherpatt_cameras import Cameras
@@ -40,11 +40,14 @@ def recognises(path: Path, files: Files) -> bool:
     return any(is_log(files, name) for name in files.matching(LOG.pattern)[:LOOKED_AT])
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Look through logs; what they lack is noted, what is defective is reported."""
-    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
-    with archive.on_close:
-        files = archive.on_close.enter_context(files_of(root, archive.defects))
+class Reader(DatasetReader):
+    """Logs of SherpaTT, and of all else that CDFF or Rock logged."""
+
+    def open_files(self) -> Files:
+        return files_of(self.archive.root, self.archive.defects)
+
+    def make_streams(self) -> Mapping[str, Stream]:
+        archive, files, root, spec = self.archive, self.files, self.archive.root, self.archive.spec
         log = archive.on_close.enter_context(Log(files, log_names(files, archive.notes.append), archive.defects))
         archive.notes += log.notes
         if root.is_file() and isinstance(files, ListedFiles) and log.streams:
@@ -53,8 +56,10 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         _Opening(archive, log).describe()
         add_surface(archive, files, spec)
         archive.checks.append(check_joint_names)
-        archive.on_close = archive.on_close.pop_all()
-    return archive
+        return archive.streams
+
+
+open_archive = Reader.open
 
 
 class _Opening:

@@ -1,0 +1,69 @@
+"""What every dataset's reader starts from: it opens the files, makes streams of them, and keeps what must be closed."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fieldplay.datasets.archive import Archive, chosen_parameters
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.io.containers import Files, open_files
+from fieldplay.streams.stream import Stream
+
+
+class DatasetReader(ABC):
+    """Reads archives of one dataset; a subclass says how its files become streams.
+
+    The module that the dataset's description names as `reader` offers `open_archive = Reader.open`:
+
+        class Reader(DatasetReader):
+            def make_streams(self) -> Mapping[str, Stream]:
+                tables = open_tables(self.archive, self.files)
+                return table_streams(self.archive, tables)
+
+        open_archive = Reader.open
+
+    Attributes:
+        archive: what is being opened: root, spec, parameters, notes, defects and checks.
+        files: the files of the archive, open as long as the archive is.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.files: Files = archive.on_close.enter_context(self.open_files())
+
+    def open_files(self) -> Files:
+        """Open the folder, zip or tar; what is damaged in it is reported."""
+        return open_files(self.archive.root, self.archive.defects)
+
+    @abstractmethod
+    def make_streams(self) -> Mapping[str, Stream]:
+        """Make the streams of the archive, by the id that the description gives them.
+
+        What the archive lacks has no stream and is noted; what is defective is reported to `archive.defects`. Checks
+        that need all streams are put into `archive.checks`. The description may be changed (`archive.spec`), and what
+        has to be closed goes to `archive.on_close`.
+        """
+
+    @classmethod
+    def open(cls, root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+        """Open an archive.
+
+        Args:
+            root: the folder or file.
+            spec: the dataset's description.
+            parameters: those of the dataset that differ from their defaults, by name.
+
+        Returns:
+            The archive, whose streams are in the order of the description. Closing it closes the files.
+
+        Raises:
+            ArchiveError: the files cannot be opened at all.
+            UsageError: a parameter is unknown or has a value that it cannot have.
+        """
+        archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+        with archive.on_close:
+            streams = cls(archive).make_streams()
+            archive.streams = {each.id: streams[each.id] for each in archive.spec.streams if each.id in streams}
+            archive.on_close = archive.on_close.pop_all()
+        return archive
