@@ -24,11 +24,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The folders of the library, each of which imports only those before it; "" are the modules of the root.
 ORDER = (
     "core",
+    "geometry",
     "messages",
     "streams",
     "bags",
     "io",
-    "geometry",
     "kinematics",
     "trajectories",
     "dust",

@@ -11,8 +11,8 @@ from rosbags.rosbag2 import Reader
 
 import fieldplay
 from fieldplay.cli.main import main
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.geometry.transforms import rotation_about_axis
-from fieldplay.messages.stream_spec import Camera
 from support.stereo_bags import (
     CHAIN,
     HEIGHT,
@@ -158,7 +158,7 @@ def test_baseline_that_no_robot_has_is_reported(tmp_path: Path, fuse: Fuse) -> N
     ],
 )
 def test_pair_that_cannot_be_used_is_refused(
-    tmp_path: Path, fuse: Fuse, right: Camera | None, message: str
+    tmp_path: Path, fuse: Fuse, right: CameraModel | None, message: str
 ) -> None:  # fmt: skip
     bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=right)
     code, _, result = fuse(bag)

@@ -13,9 +13,9 @@ import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.messages.rectification import Rectification, camera_of_images
-from fieldplay.messages.stream_spec import Camera
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check
 from fieldplay_cdff.offline.offline_run import camera_info_topic
@@ -216,7 +216,7 @@ def test_pipeline_does_not_rectify_rectified_images_again(root: Path, tmp_path: 
         assert camera_info_topic(data, data.topic("left/image_rect")) == f"/rosario/stereo/left/{info}"
 
 
-def spec_camera(bag: Path, topic: str) -> Camera:
+def spec_camera(bag: Path, topic: str) -> CameraModel:
     ((_, message), *_) = messages_of_bag(bag)[topic]
     return camera_of_info(message)
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.records import Pixels
-from fieldplay.messages.stream_spec import Camera
 from fieldplay.streams.image_topics import camera_info_rows, image_message
 from fieldplay.streams.message_block import MessageBlock, messages_of_channel
 
 WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
 WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
 STAMPS_NS = [1_600_000_000_000_000_000 + 250_000_000 * row for row in range(4)]
-LEFT = Camera(
+LEFT = CameraModel(
     width=WIDTH, height=HEIGHT, fx=FOCAL_PX, fy=FOCAL_PX, cx=95.5, cy=71.5, distortion_model="plumb_bob",
     distortion=(0.0,) * 5,
 )  # fmt: skip
@@ -48,8 +48,8 @@ def write_bag(
     path: Path,
     pairs: list[Pair],
     *,
-    left: Camera = LEFT,
-    right: Camera | None = RIGHT,
+    left: CameraModel = LEFT,
+    right: CameraModel | None = RIGHT,
     position: str = "/cam",
     right_late_ns: int = 0,
 ) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay.geometry.transforms import inverse_from_transform, transform_from_vectors
 from fieldplay_cdff.steps.slam import AmongKeyframes
 from fieldplay_cdff.steps.values import (
@@ -19,7 +19,7 @@ from fieldplay_cdff.steps.values import (
 
 WIDTH, HEIGHT, FOCAL, BASELINE_M = 320, 240, 260.0, 0.09
 MATRIX = np.array([[FOCAL, 0, 159.5], [0, FOCAL, 119.5], [0, 0, 1]])
-CAMERA = CameraModel(matrix=MATRIX, distortion=np.zeros(0), model="", width=WIDTH, height=HEIGHT)
+CAMERA = camera_from_numbers(MATRIX, [], "", width=WIDTH, height=HEIGHT)
 CELL_M, SIDE = 0.008, 1400
 PERIOD_NS = 250_000_000
 SETTINGS = {"Views": {"MaximumPoints": 300, "MinimumPoints": 50}, "Keyframes": {"Shift": 0.25, "Turn": 0.3}}

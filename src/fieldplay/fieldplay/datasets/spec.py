@@ -13,10 +13,11 @@ import yaml
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.yaml_safe import value_of_yaml
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.io.table import RowsSpec
 from fieldplay.io.table_format import ExpectedUnit, TableSpec
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
-from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.messages.stream_spec import StreamSpec
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -264,7 +265,7 @@ class DatasetSpec:
     tables: Mapping[str, TableFiles] = field(default_factory=dict)
     rows: Mapping[str, RowFiles] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
-    cameras: Mapping[str, Camera] = field(default_factory=dict)
+    cameras: Mapping[str, CameraModel] = field(default_factory=dict)
     extrinsics: tuple[Extrinsic, ...] = ()
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     projections: tuple[Extrinsic, ...] = ()  # sensors in cameras by rows of their own, beside the tree

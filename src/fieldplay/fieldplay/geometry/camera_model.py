@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.polynomial import polynomial
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
@@ -22,36 +21,71 @@ SAME_SHAPE = 0.01  # by which the ratio of a picture's sides may differ from the
 REAL = 1e-7  # imaginary part of a root that is real but for rounding
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CameraModel:
-    """Matrix K (3, 3) in pixels, distortion as the model orders it, size of the pictures.
+    """A camera as sensor_msgs/CameraInfo has it, in OpenCV's terms: K, D, R, P and the size of its images.
 
-    Models: `plumb_bob` (k1 k2 p1 p2 k3), `rational_polynomial` (k4 k5 k6 besides), `equidistant` or `fisheye` (k1..k4).
+    Projection knows the models `plumb_bob` (k1 k2 p1 p2 k3), `rational_polynomial` (k4 k5 k6 besides), `equidistant` or
+    `fisheye` (k1..k4); other cameras are passed on as they are published.
+
+    Args:
+        width, height: size of the images in pixels.
+        fx, fy: focal lengths in pixels, of K.
+        cx, cy: principal point in pixels, of K; 0 is the centre of the first pixel.
+        distortion_model: its name.
+        distortion: D, as the model orders it.
+        source: where the numbers are from, for messages.
+        rectification: R row by row, from the camera's axes to those of the rectified image; none is the identity.
+        projection: P row by row, of the rectified image; none, or zeros, is K.
     """
 
-    matrix: Array
-    distortion: Array
-    model: str
     width: int
     height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    distortion_model: str
+    distortion: tuple[float, ...]
+    source: str = ""
+    rectification: tuple[float, ...] = ()
+    projection: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise ValueError(f"expected a distortion model of {', '.join(filter(None, MODELS))}, got '{self.model}'")
-        counts = COEFFICIENTS[self.kind]
-        if self.distortion.shape not in {(count,) for count in counts} or self.distortion[USED:].any():
-            requested = " or ".join(str(count) for count in counts if count <= USED)
-            raise ValueError(f"{self.model}: expected {requested} coefficients, got {self.distortion.tolist()}")
-        focal = self.matrix[[0, 1], [0, 1]] if self.matrix.shape == (3, 3) else np.zeros(2)
-        if not (np.isfinite(self.matrix).all() and np.isfinite(self.distortion).all() and (focal > 0).all()):
-            raise ValueError(f"expected a camera matrix of focal lengths above 0, got {self.matrix.tolist()}")
-        if min(self.width, self.height) < 1:
-            raise ValueError(f"expected pictures of 1 x 1 pixels or more, got {self.width} x {self.height}")
+        if len(self.rectification) not in (0, 9) or len(self.projection) not in (0, 12):
+            raise ValueError("expected a rectification of 9 numbers and a projection of 12, or none")
+
+    @cached_property
+    def matrix(self) -> Array:
+        """K (3, 3)."""
+        return _matrix(self.fx, self.fy, self.cx, self.cy)
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """D (n,)."""
+        return np.array(self.distortion, np.float64)
+
+    @cached_property
+    def rotation(self) -> Array:
+        """R (3, 3)."""
+        return np.array(self.rectification or np.eye(3).reshape(-1), np.float64).reshape(3, 3)
+
+    @cached_property
+    def projection_matrix(self) -> Array:
+        """P (3, 4)."""
+        if self.projection and self.projection[0]:
+            return np.array(self.projection, np.float64).reshape(3, 4)
+        return np.hstack([self.matrix, np.zeros((3, 1))])
+
+    @property
+    def baseline_m(self) -> float:
+        """How far it is to the right of the left camera of a rectified pair, by P; 0 of the left one."""
+        return 0.0 - float(self.projection_matrix[0, 3] / self.projection_matrix[0, 0])
 
     @property
     def kind(self) -> str:
-        """The model by one name."""
-        return MODELS[self.model]
+        """The distortion model by one name."""
+        return MODELS[self.distortion_model]
 
     @cached_property
     def fold(self) -> float:
@@ -59,7 +93,36 @@ class CameraModel:
 
         A tangent of the angle from the axis; of an equidistant camera the angle itself.
         """
-        return _fold_of_angle(self.distortion) if self.kind == FISHEYE else _fold_of_tangent(_pad(self.distortion))
+        return _fold_of_angle(self.coefficients) if self.kind == FISHEYE else _fold_of_tangent(_pad(self.coefficients))
+
+    def with_matrix(self, matrix: Array, width: int, height: int) -> "CameraModel":
+        """The camera with another K (3, 3), for images of a size."""
+        focal_x, focal_y, center_x, center_y = _numbers(matrix)
+        return replace(self, fx=focal_x, fy=focal_y, cx=center_x, cy=center_y, width=width, height=height)
+
+    def require_projection(self) -> None:
+        """ValueError where points cannot be projected: an unknown model, other coefficients, no focal lengths."""
+        if self.distortion_model not in MODELS:
+            models = ", ".join(filter(None, MODELS))
+            raise ValueError(f"expected a distortion model of {models}, got '{self.distortion_model}'")
+        counts = COEFFICIENTS[self.kind]
+        if len(self.distortion) not in counts or any(self.distortion[USED:]):
+            requested = " or ".join(str(count) for count in counts if count <= USED)
+            raise ValueError(f"{self.distortion_model}: expected {requested} coefficients, got {[*self.distortion]}")
+        numbers = (self.fx, self.fy, self.cx, self.cy)
+        if not (np.isfinite([*numbers, *self.distortion]).all() and self.fx > 0 and self.fy > 0):
+            raise ValueError(f"expected a camera matrix of focal lengths above 0, got {self.matrix.tolist()}")
+        if min(self.width, self.height) < 1:
+            raise ValueError(f"expected pictures of 1 x 1 pixels or more, got {self.width} x {self.height}")
+
+
+def _matrix(focal_x: float, focal_y: float, center_x: float, center_y: float) -> Array:
+    return np.array([[focal_x, 0, center_x], [0, focal_y, center_y], [0, 0, 1.0]])
+
+
+def _numbers(matrix: Array) -> tuple[float, float, float, float]:
+    """fx, fy, cx, cy of K (3, 3)."""
+    return float(matrix[0, 0]), float(matrix[1, 1]), float(matrix[0, 2]), float(matrix[1, 2])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +144,13 @@ class StereoCamera:
     @classmethod
     def from_matrix(cls, matrix: Array, baseline_m: float) -> "StereoCamera":
         """The pair whose images have the matrix K (3, 3)."""
-        focal_x, focal_y, center_x, center_y = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
+        focal_x, focal_y, center_x, center_y = _numbers(matrix)
         return cls(focal_x=focal_x, focal_y=focal_y, center_x=center_x, center_y=center_y, baseline_m=float(baseline_m))
 
     @property
     def matrix(self) -> Array:
         """K (3, 3) of both images."""
-        return np.array([[self.focal_x, 0, self.center_x], [0, self.focal_y, self.center_y], [0, 0, 1.0]])
+        return _matrix(self.focal_x, self.focal_y, self.center_x, self.center_y)
 
     @property
     def reprojection(self) -> Array:
@@ -111,15 +174,26 @@ class Projection:
 def camera_from_numbers(
     matrix: ArrayLike, distortion: ArrayLike, model: str, *, width: int, height: int
 ) -> CameraModel:
-    """A camera of the 9 numbers of K and those of its distortion, as in sensor_msgs/CameraInfo."""
+    """A camera into which points can be projected, of K and D.
+
+    Args:
+        matrix: K, 9 numbers or (3, 3).
+        distortion: D, as the model orders it.
+        model: the name of the distortion model.
+        width: of the images in pixels.
+        height: of the images in pixels.
+
+    Raises:
+        ValueError: where these are not the numbers of such a camera.
+    """
     numbers = np.asarray(matrix, np.float64)
-    return CameraModel(
-        matrix=numbers.reshape(3, 3) if numbers.size == 9 else numbers,
-        distortion=np.asarray(distortion, np.float64).reshape(-1),
-        model=model,
-        width=int(width),
-        height=int(height),
-    )
+    focal_x, focal_y, center_x, center_y = _numbers(numbers.reshape(3, 3)) if numbers.size == 9 else (0.0,) * 4
+    camera = CameraModel(
+        width=int(width), height=int(height), fx=focal_x, fy=focal_y, cx=center_x, cy=center_y,
+        distortion_model=model, distortion=tuple(np.asarray(distortion, np.float64).reshape(-1).tolist()),
+    )  # fmt: skip
+    camera.require_projection()
+    return camera
 
 
 def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel | None:
@@ -132,7 +206,7 @@ def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel 
     matrix = camera.matrix.copy()
     matrix[:2] *= scale[:, None]
     matrix[:2, 2] += (scale - 1) / 2  # the outer edges of the pictures meet, not the centres of the first pixels
-    return replace(camera, matrix=matrix, width=width, height=height)
+    return camera.with_matrix(matrix, width, height)
 
 
 def projection_from_points(camera: CameraModel, camera_t_sensor: Array, points: ArrayLike) -> Projection:
@@ -165,7 +239,7 @@ def _plane_of_pinhole(camera: CameraModel, points: Array) -> tuple[Array, NDArra
     square = x * x + y * y
     has_pixel &= square < camera.fold**2
     square = np.where(has_pixel, square, 0.0)
-    k1, k2, p1, p2, k3, k4, k5, k6 = _pad(camera.distortion)
+    k1, k2, p1, p2, k3, k4, k5, k6 = _pad(camera.coefficients)
     radial = (1 + square * (k1 + square * (k2 + square * k3))) / (1 + square * (k4 + square * (k5 + square * k6)))
     moved_x = x * radial + 2 * p1 * x * y + p2 * (square + 2 * x * x)
     moved_y = y * radial + p1 * (square + 2 * y * y) + 2 * p2 * x * y
@@ -177,8 +251,8 @@ def _plane_of_fisheye(camera: CameraModel, points: Array) -> tuple[Array, NDArra
     across = np.hypot(points[:, 0], points[:, 1])
     angle = np.arctan2(across, points[:, 2])
     has_pixel = (angle < camera.fold) & (np.hypot(across, points[:, 2]) > NEAREST_M)
-    coefficients = camera.distortion if len(camera.distortion) else np.zeros(4)
-    radius = angle * polynomial.polyval(angle**2, np.concatenate([[1.0], coefficients]))
+    coefficients = camera.coefficients if len(camera.distortion) else np.zeros(4)
+    radius = angle * np.polynomial.polynomial.polyval(angle**2, np.concatenate([[1.0], coefficients]))
     on_axis = across < 1e-12
     scale = np.where(on_axis, 0.0, radius / np.where(on_axis, 1.0, across))
     return points[:, :2] * scale[:, None], has_pixel
@@ -192,9 +266,9 @@ def _fold_of_tangent(distortion: Array) -> float:
     """The least r > 0 where r N(r2) / D(r2) has no slope or no value."""
     k1, k2, _, _, k3, k4, k5, k6 = distortion
     over, under = np.array([1, k1, k2, k3]), np.array([1, k4, k5, k6])
-    slope = polynomial.polysub(
-        polynomial.polymul(polynomial.polyadd(over, _doubled_derivative(over)), under),
-        polynomial.polymul(over, _doubled_derivative(under)),
+    slope = np.polynomial.polynomial.polysub(
+        np.polynomial.polynomial.polymul(np.polynomial.polynomial.polyadd(over, _doubled_derivative(over)), under),
+        np.polynomial.polynomial.polymul(over, _doubled_derivative(under)),
     )
     return float(np.sqrt(min(_first_root(slope), _first_root(under))))
 
@@ -213,6 +287,6 @@ def _doubled_derivative(coefficients: Array) -> Array:
 def _first_root(coefficients: Array) -> float:
     """The least root above 0 of a polynomial, inf where there is none."""
     trimmed = np.trim_zeros(coefficients, "b")
-    roots = polynomial.polyroots(trimmed) if len(trimmed) > 1 else np.zeros(0)
+    roots = np.polynomial.polynomial.polyroots(trimmed) if len(trimmed) > 1 else np.zeros(0)
     real = roots.real[(np.abs(roots.imag) < REAL * np.maximum(np.abs(roots), 1.0)) & (roots.real > 0)]
     return float(real.min(initial=np.inf))

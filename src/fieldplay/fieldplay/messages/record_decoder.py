@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages import records
 from fieldplay.messages.codec import DIAGNOSTICS, JOINTS, MESSAGES, PATH, FramedRecord, JointLists, decode
 from fieldplay.messages.image_pixels import DEPTH_HEADER
@@ -17,7 +18,6 @@ from fieldplay.messages.message_columns import (
     time_of_header,
 )
 from fieldplay.messages.point_clouds import CLOUD, rows_of_cloud
-from fieldplay.messages.stream_spec import Camera
 
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 
@@ -74,9 +74,9 @@ def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> Fra
     return FramedRecord(SINGLE[msgtype](message, times), str(message.header.frame_id), "")
 
 
-def camera_of_info(message: Any) -> Camera:
+def camera_of_info(message: Any) -> CameraModel:
     """A camera by its sensor_msgs/CameraInfo."""
-    return Camera(
+    return CameraModel(
         width=int(message.width),
         height=int(message.height),
         fx=float(message.k[0]),

@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.messages.stream_spec import Camera
+from fieldplay.geometry.camera_model import CameraModel
 
 Kind = TypeVar("Kind", bound="Record")
 
@@ -356,7 +356,7 @@ class Images(Record):
 class CameraInfos(Images):
     """What is known of the camera that took each of these pictures."""
 
-    camera: Camera
+    camera: CameraModel
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.image_pixels import SHAPES, decode_image, pixels_from_image
 from fieldplay.messages.records import Pixels
-from fieldplay.messages.stream_spec import Camera
 
 SAME = 1e-6  # by which a matrix may differ from another
 FISHEYES = ("equidistant", "fisheye")
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Image = NDArray[Any]
 
 
-def camera_of_images(topic: str, camera: Camera) -> Camera:
+def camera_of_images(topic: str, camera: CameraModel) -> CameraModel:
     """The camera of the images on a topic by its CameraInfo: K and D of that are not of rectified images, but its P.
 
     Rectified images are those of topics such as `left/image_rect`, `left/image_rect_color/compressed`.
@@ -59,30 +59,24 @@ def undistortion_maps(
 class Rectification:
     """What a CameraInfo tells of one camera, and its images as they are when rectified."""
 
-    def __init__(self, camera: Camera) -> None:
+    def __init__(self, camera: CameraModel) -> None:
         self.camera = camera
-        matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1.0]])
+        matrix, rotation, projection = camera.matrix, camera.rotation, camera.projection_matrix
         if not (camera.fx > 0 and camera.fy > 0) or np.array_equal(matrix, np.eye(3)):
             raise ArchiveError(f"expected a camera matrix with focal lengths in pixels, got K = {matrix.tolist()}")
-        rotation = np.array(camera.rectification or np.eye(3).reshape(-1)).reshape(3, 3)
-        projection = np.array(camera.projection or np.zeros(12)).reshape(3, 4)
-        if not projection[0, 0]:
-            projection = np.hstack([matrix, np.zeros((3, 1))])
         self.matrix, self.rotation, self.projection = matrix, rotation, projection
         self.is_rotated = bool(np.abs(rotation - np.eye(3)).max() > SAME and rotation.any())
-        bends = bool(np.nan_to_num(np.array(camera.distortion, float)).any())
+        bends = bool(np.nan_to_num(camera.coefficients).any())
         is_other = bool(np.abs(projection[:, :3] - matrix).max() > SAME)
         self.is_needed = bends or self.is_rotated or is_other
 
-    @property
-    def rectified(self) -> Camera:
+    @cached_property
+    def rectified(self) -> CameraModel:
         """The camera that a rectified image is of: without a lens, R the identity."""
-        matrix = self.projection[:, :3]
-        return replace(
-            self.camera, fx=float(matrix[0, 0]), fy=float(matrix[1, 1]), cx=float(matrix[0, 2]), cy=float(matrix[1, 2]),
-            distortion_model="plumb_bob", distortion=(0.0,) * 5, rectification=(),
-            projection=tuple(map(float, self.projection.reshape(-1))),
-        )  # fmt: skip
+        own = self.camera.with_matrix(self.projection[:, :3], self.camera.width, self.camera.height)
+        projection = tuple(map(float, self.projection.reshape(-1)))
+        none = (0.0,) * 5
+        return replace(own, distortion_model="plumb_bob", distortion=none, rectification=(), projection=projection)
 
     def frame(self, name: str) -> str:
         """The frame of rectified images, by that of the camera: another one where R rotates them."""
@@ -92,7 +86,7 @@ class Rectification:
     def _maps(self) -> tuple[Image, Image]:
         camera = self.camera
         return undistortion_maps(
-            self.matrix, np.array(camera.distortion, float), camera.distortion_model,
+            self.matrix, camera.coefficients, camera.distortion_model,
             rotation=self.rotation, target=self.projection[:, :3], size=(camera.width, camera.height),
             kind=cv2.CV_16SC2,
         )  # fmt: skip

@@ -9,27 +9,6 @@ SWITCH = re.compile(r"(?!map_tf$)[a-z][a-z0-9_]*_tf")  # map_tf is of the static
 
 
 @dataclass(frozen=True, kw_only=True)
-class Camera:
-    """Intrinsics as published, in pixels; distortion as its model orders it."""
-
-    width: int
-    height: int
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    distortion_model: str
-    distortion: tuple[float, ...]
-    source: str = ""
-    rectification: tuple[float, ...] = ()  # R, row by row; of a camera that is no part of a rectified pair none,
-    projection: tuple[float, ...] = ()  # and P none: then they are the identity and the intrinsics
-
-    def __post_init__(self) -> None:
-        if len(self.rectification) not in (0, 9) or len(self.projection) not in (0, 12):
-            raise ValueError("expected a rectification of 9 numbers and a projection of 12, or none")
-
-
-@dataclass(frozen=True, kw_only=True)
 class StreamSpec:
     """A stream: what the reader calls it, and where it goes. The order in the YAML is that at equal times."""
 

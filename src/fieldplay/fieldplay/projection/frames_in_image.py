@@ -1,13 +1,13 @@
 """Frames of the tf tree as a camera sees them: three axes for each, drawn into its image."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.geometry.camera_model import PLUMB_BOB, RATIONAL, USED, CameraModel, pixels_from_points
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.stream_spec import Camera
 
 NEAREST_M = 0.05
 AXIS = 0.055  # length of an axis in the image, as a fraction of its width, were it seen from the side
@@ -20,23 +20,16 @@ Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, eq=False)
-class Intrinsics:
-    """Camera matrix (3, 3), distortion and its model, and the image size."""
-
-    matrix: Array
-    distortion: Array
-    model: str
-    size: tuple[int, int]
-
-
-def intrinsics_from_camera(camera: Camera, *, is_rectified: bool) -> Intrinsics:
-    """Intrinsics of a camera; rectified images use the projection matrix without distortion."""
-    matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], float)
-    projection = np.array(camera.projection or np.zeros(12), float).reshape(3, 4)[:, :3]
-    distortion = np.zeros(0) if is_rectified else np.nan_to_num(np.array(camera.distortion, float))
-    rectified = projection if is_rectified and projection.any() else matrix
-    return Intrinsics(rectified, distortion, camera.distortion_model, (camera.width, camera.height))
+def camera_of_drawing(camera: CameraModel, *, is_rectified: bool) -> CameraModel:
+    """The camera of raw images, or of rectified ones; a distortion that is none of its model's is left out."""
+    if is_rectified:
+        camera = camera.with_matrix(camera.projection_matrix, camera.width, camera.height)
+        return replace(camera, distortion_model=PLUMB_BOB, distortion=())
+    numbers = tuple(np.nan_to_num(camera.coefficients).tolist())
+    if camera.distortion_model in FISHEYES and len(numbers) >= 4:
+        return replace(camera, distortion=numbers[:4])
+    known = {4: PLUMB_BOB, 5: PLUMB_BOB, 8: RATIONAL, 12: RATIONAL, 14: RATIONAL}.get(len(numbers))
+    return replace(camera, distortion_model=known or PLUMB_BOB, distortion=numbers[:USED] if known else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +41,10 @@ class FramesInImage:
     tips: Array
 
 
-def frames_in_image(intrinsics: Intrinsics, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
+def frames_in_image(camera: CameraModel, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
     """The frames in front of a camera and within its picture; None where nothing can be projected."""
-    matrix = intrinsics.matrix
-    size = np.array(intrinsics.size, float)
+    matrix = camera.matrix
+    size = np.array([camera.width, camera.height], float)
     if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or (size <= 0).any():
         return None
     names, transforms = _in_camera(frame, frames, stamp_ns)
@@ -64,7 +57,8 @@ def frames_in_image(intrinsics: Intrinsics, frame: str, *, frames: Frames, stamp
     )
     pinhole = points[..., :2] / np.maximum(points[..., 2:], NEAREST_M) * np.diag(matrix)[:2] + matrix[:2, 2]
     about = ((pinhole[:, 0] > -0.3 * size) & (pinhole[:, 0] < 1.3 * size)).all(axis=1)
-    positions = _project(points.reshape(-1, 3), intrinsics).reshape(len(names), 4, 2) / size
+    pixels, has_pixel = pixels_from_points(camera, points.reshape(-1, 3))
+    positions = np.where(has_pixel[:, None], pixels, np.inf).reshape(len(names), 4, 2) / size
     inside = ((positions[:, 0] > MARGIN) & (positions[:, 0] < 1 - MARGIN)).all(axis=1)
     visible = np.flatnonzero(about & inside & (np.abs(positions) < FAR).all(axis=(1, 2)))
     visible = visible[np.argsort(depth[visible], kind="stable")]
@@ -83,19 +77,6 @@ def _in_camera(frame: str, frames: Frames, stamp_ns: int) -> tuple[list[str], Ar
             names.append(name)
             transforms.append(joined_by[0][0])
     return names, np.array(transforms).reshape(-1, 4, 4)
-
-
-def _project(points: Array, intrinsics: Intrinsics) -> Array:
-    """Pixels (n, 2) of points (n, 3) in the camera's frame, with its distortion."""
-    matrix, distortion = intrinsics.matrix, intrinsics.distortion
-    points = np.where(points[:, 2:] > NEAREST_M, points, [0.0, 0.0, NEAREST_M])
-    still = np.zeros(3)
-    if intrinsics.model in FISHEYES and len(distortion) >= 4:
-        pixels, _ = cv2.fisheye.projectPoints(points[:, None, :], still, still, matrix, distortion[:4])
-    else:
-        usable = distortion if len(distortion) in (4, 5, 8, 12, 14) else np.zeros(5)
-        pixels, _ = cv2.projectPoints(points, still, still, matrix, usable)
-    return np.asarray(pixels, float).reshape(-1, 2)
 
 
 def merge_overlapping(seen: FramesInImage) -> list[tuple[int, str]]:

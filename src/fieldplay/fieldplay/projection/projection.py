@@ -1,7 +1,7 @@
 """A projection: the nearest picture, the scans nearest to that, where it shows their points; and all that in words."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.camera_model import (
     CameraModel,
     Projection,
-    camera_from_numbers,
     camera_of_size,
     projection_from_points,
 )
@@ -25,7 +24,6 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.messages import records
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
-from fieldplay.messages.stream_spec import Camera
 from fieldplay.projection.frame_motion import (
     AUTO,
     SensorMotion,
@@ -320,20 +318,17 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
     return transform
 
 
-def _model_for(image: CameraImage, camera: Camera, topic: str, report: Report) -> CameraModel:
+def _model_for(image: CameraImage, camera: CameraModel, topic: str, report: Report) -> CameraModel:
     """The camera for a picture, which may be a smaller one than its numbers are for."""
-    matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
-    model = camera_from_numbers(
-        matrix, camera.distortion, camera.distortion_model, width=camera.width, height=camera.height
-    )
+    camera.require_projection()
     height, width = image.pixels.shape[:2]
-    fitted = camera_of_size(model, width, height)
-    if fitted is model:
-        return model
+    fitted = camera_of_size(camera, width, height)
+    if fitted is camera:
+        return camera
     sizes = f"{topic}: its numbers are for {camera.width} x {camera.height} pixels, the picture has {width} x {height}"
     if fitted is None:
         report(f"{sizes}, another shape: they are used as they are, and the points may be off")
-        return camera_from_numbers(matrix, camera.distortion, camera.distortion_model, width=width, height=height)
+        return replace(camera, width=width, height=height)
     report(f"{sizes}: they are scaled")
     return fitted
 

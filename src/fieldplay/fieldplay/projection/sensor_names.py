@@ -9,11 +9,12 @@ from fieldplay.bags.serialized_stream import Serialized
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import camera_of_images
-from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.image_topics import COMPRESSED, RAW
 from fieldplay.streams.stream import Stream
 
@@ -37,7 +38,7 @@ def laser_of_name(archive: Archive, name: str) -> Sensor:
     return Sensor(spec, archive.streams[spec.id])
 
 
-def camera_of_name(archive: Archive, name: str) -> tuple[Sensor, Camera]:
+def camera_of_name(archive: Archive, name: str) -> tuple[Sensor, CameraModel]:
     """The stream of pictures of that name, and the numbers of its camera."""
     spec = camera_stream(archive.spec, name, _ids_with_rows(archive))
     return Sensor(spec, archive.streams[spec.id]), archive.spec.cameras[spec.camera]
@@ -100,7 +101,7 @@ def _list_topics(specs: Sequence[StreamSpec]) -> str:
 
 def spec_with_sensors(archive: Archive) -> DatasetSpec:
     """The description of a bag with frames of its lasers and cameras, and the numbers of those that are calibrated."""
-    cameras: dict[str, Camera] = {}
+    cameras: dict[str, CameraModel] = {}
     streams: list[StreamSpec] = []
     for stream in archive.spec.streams:
         if stream.type in (SCAN, CLOUD, RAW, COMPRESSED):
@@ -115,7 +116,7 @@ def spec_with_sensors(archive: Archive) -> DatasetSpec:
     return replace(archive.spec, streams=tuple(streams), cameras=cameras)
 
 
-def _camera(streams: Mapping[str, Stream], topic: str) -> Camera | None:
+def _camera(streams: Mapping[str, Stream], topic: str) -> CameraModel | None:
     """By the CameraInfo beside a topic of pictures, if that is one of a calibrated camera."""
     info = f"{topic.rpartition('/')[0]}/camera_info"
     first = _first(streams[info]) if info in streams else None

@@ -10,6 +10,7 @@ import numpy as np
 from fieldplay.core.decimation import Decimator, middle_index
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import Axis, count_noun, count_text, number_axis
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image, reduced_pixels_from_file
 from fieldplay.messages.message_batches import Topic
@@ -18,10 +19,9 @@ from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.records import Pixels as ArchivePixels
 from fieldplay.projection.frames_in_image import (
     FramesInImage,
-    Intrinsics,
+    camera_of_drawing,
     draw_axes,
     frames_in_image,
-    intrinsics_from_camera,
     merge_overlapping,
 )
 from fieldplay.recording.record_batches import Issues, RecordBatch, Single
@@ -131,17 +131,17 @@ class CameraPanel:
 
     def _group(self, overview: Overview, topic: Topic, camera: _Camera) -> Html:
         images = [image for image in _decoded_images(topic, camera) if image.pixels is not None]
-        intrinsics = self._intrinsics(topic)
-        figures = [_figure(overview, topic, one, intrinsics if not index else None) for index, one in enumerate(images)]
+        model = self._camera_model(topic)
+        figures = [_figure(overview, topic, one, model if not index else None) for index, one in enumerate(images)]
         return piece("camera", topic.name, figures) if figures else join([])
 
-    def _intrinsics(self, topic: Topic) -> Intrinsics | None:
+    def _camera_model(self, topic: Topic) -> CameraModel | None:
         """What the CameraInfo of the images' topic says."""
         folder, _, name = _plain_name(topic).rpartition("/")
         info = self._infos.get(f"{folder}/camera_info")
         if info is None or not isinstance(info.record, CameraInfos):
             return None
-        return intrinsics_from_camera(info.record.camera, is_rectified=RECTIFIED in name)
+        return camera_of_drawing(info.record.camera, is_rectified=RECTIFIED in name)
 
 
 def _load_stored(stamp_ns: int, make: Single) -> Stored:
@@ -176,13 +176,13 @@ def _decode_image(topic: Topic, log_ns: int, framed: FramedRecord | None, *, wid
     return _DecodedImage(log_ns, stamp_ns, frame, limit_width(pixels, widest), (width, height))
 
 
-def _figure(overview: Overview, topic: Topic, image: _DecodedImage, intrinsics: Intrinsics | None) -> Html:
+def _figure(overview: Overview, topic: Topic, image: _DecodedImage, camera: CameraModel | None) -> Html:
     assert image.pixels is not None
     width, height = image.size
     moment = f"at {overview.moment_text(image.log_ns)}"
     pixels, labels, seen = image.pixels, [], None
-    if intrinsics is not None and intrinsics.size == image.size:
-        seen = frames_in_image(intrinsics, image.frame, frames=overview.frames, stamp_ns=image.stamp_ns)
+    if camera is not None and (camera.width, camera.height) == image.size:
+        seen = frames_in_image(camera, image.frame, frames=overview.frames, stamp_ns=image.stamp_ns)
     if seen is not None:
         pixels = np.ascontiguousarray(pixels).copy()
         labels = frame_labels(seen, width / height)

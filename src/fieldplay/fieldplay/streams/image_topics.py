@@ -12,12 +12,13 @@ import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.cdr_layout import Layout, layout_of, open_layout_of
 from fieldplay.messages.image_headers import whole_image
 from fieldplay.messages.image_pixels import decode_image
 from fieldplay.messages.records import CameraInfos, Images, Pixels
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification
-from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.message_block import Chunks
 from fieldplay.streams.stream import Span, Stream
 from fieldplay.streams.topic_stream import (
@@ -43,7 +44,7 @@ class _Shared:
 
     report: Report
     stream: str
-    camera: Camera | None
+    camera: CameraModel | None
     cache: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
@@ -121,7 +122,7 @@ def image_topic_streams(
     spec: StreamSpec,
     topic: str,
     *,
-    camera: Camera | None,
+    camera: CameraModel | None,
     images: ImageTransport,
     report: Report,
     ranks: tuple[int, int],
@@ -171,7 +172,7 @@ class _ImageTopics:
     shared: _Shared
 
     def feeds(
-        self, topic: str, info: str, records: Callable[[int], Images], *, camera: Camera | None, frame: str
+        self, topic: str, info: str, records: Callable[[int], Images], *, camera: CameraModel | None, frame: str
     ) -> list[TopicStream]:
         """CameraInfo first, then compressed and raw pictures as wanted."""
         of_info, of_images = self.ranks
@@ -197,19 +198,18 @@ class _ImageTopics:
         return replace(topic_stream, frame=frame, rank=rank, stream=self.stream)
 
 
-def _infos(images: Images, camera: Camera) -> CameraInfos:
+def _infos(images: Images, camera: CameraModel) -> CameraInfos:
     return CameraInfos(**{column.name: getattr(images, column.name) for column in fields(images)}, camera=camera)
 
 
-def camera_info_rows(camera: Camera, frame: str) -> Layout:
+def camera_info_rows(camera: CameraModel, frame: str) -> Layout:
     """CameraInfo of a camera as published; the stamp is left open."""
     texts = {"header.frame_id": frame, "distortion_model": camera.distortion_model}
     layout = layout_of(INFO, {**texts, "d": len(camera.distortion)})
     data, rows = layout.rows(1)
-    intrinsics = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]])
     rows["width"], rows["height"], rows["d"] = camera.width, camera.height, camera.distortion
-    rows["k"], rows["r"] = intrinsics.reshape(-1), camera.rectification or np.eye(3).reshape(-1)
-    rows["p"] = camera.projection or np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
+    rows["k"], rows["r"] = camera.matrix.reshape(-1), camera.rotation.reshape(-1)
+    rows["p"] = camera.projection or camera.projection_matrix.reshape(-1)
     return Layout(template=data[0], dtype=layout.dtype)
 
 

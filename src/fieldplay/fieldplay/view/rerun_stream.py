@@ -357,9 +357,8 @@ def colours(values: NDArray[Any]) -> NDArray[np.uint32]:
 def cameras(record: records.CameraInfos, plane: str, frame: str) -> Iterator[Entry]:
     """The camera's numbers, with the frame of its pictures' plane."""
     camera, count = record.camera, len(record)
-    matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], np.float32)
     columns = rr.Pinhole.columns(
-        image_from_camera=np.tile(matrix, (count, 1, 1)),
+        image_from_camera=np.tile(camera.matrix.astype(np.float32), (count, 1, 1)),
         resolution=np.tile(np.array([camera.width, camera.height], np.float32), (count, 1)),
         child_frame=[plane] * count,
         parent_frame=[frame] * count,

@@ -13,7 +13,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.projection.frames_in_image import FramesInImage, draw_axes, frames_in_image, intrinsics_from_camera
+from fieldplay.projection.frames_in_image import FramesInImage, camera_of_drawing, draw_axes, frames_in_image
 from fieldplay.recording.record_batches import Issues
 from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel, frame_labels
@@ -135,7 +135,7 @@ def frames_before_a_camera() -> Frames:
 
 
 def frames_seen_by(info: Any, *, is_rectified: bool = False) -> FramesInImage | None:
-    intrinsics = intrinsics_from_camera(camera_of_info(info), is_rectified=is_rectified)
+    intrinsics = camera_of_drawing(camera_of_info(info), is_rectified=is_rectified)
     return frames_in_image(intrinsics, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
 

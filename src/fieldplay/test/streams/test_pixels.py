@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import Defect
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.records import Images, Pixels
-from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.image_topics import (
     COMPRESSED,
     INFO,
@@ -52,7 +53,7 @@ def defects() -> list[Defect]:
 def send_image(defects: list[Defect]) -> SendImage:
     """The messages of one picture by their type, without those that were refused."""
 
-    def send(pixels: Pixels, camera: Camera | None = None) -> dict[str, Any]:
+    def send(pixels: Pixels, camera: CameraModel | None = None) -> dict[str, Any]:
         messages = {}
         feeds = image_topic_streams(
             Stream(pixels), SPEC, "/eye/image_raw", camera=camera, images="both", report=defects.append, ranks=(0, 1)
@@ -111,7 +112,7 @@ def test_pixels_are_published_raw_by_default() -> None:
 
 def test_camera_info_has_rectified_pair_if_any(send_image: Any) -> None:
     numbers = {"width": 6, "height": 4, "fx": 5.0, "fy": 5.0, "cx": 3.0, "cy": 2.0}
-    camera = Camera(**numbers, distortion_model="plumb_bob", distortion=(0.0,) * 5)
+    camera = CameraModel(**numbers, distortion_model="plumb_bob", distortion=(0.0,) * 5)
     alone = send_image(BGR, camera)[INFO]
     assert alone.r.tolist() == np.eye(3).reshape(-1).tolist()
     assert alone.p.tolist() == [5, 0, 3, 0, 0, 5, 2, 0, 0, 0, 1, 0]
@@ -122,7 +123,7 @@ def test_camera_info_has_rectified_pair_if_any(send_image: Any) -> None:
 
 def test_rectification_of_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a rectification of 9 numbers"):
-        Camera(
+        CameraModel(
             width=6, height=4, fx=5.0, fy=5.0, cx=3.0, cy=2.0, distortion_model="plumb_bob", distortion=(),
             rectification=(1.0,),
         )  # fmt: skip

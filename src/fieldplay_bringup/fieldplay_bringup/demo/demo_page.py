@@ -22,9 +22,9 @@ from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.projection.frames_in_image import (
     FramesInImage,
+    camera_of_drawing,
     draw_axes,
     frames_in_image,
-    intrinsics_from_camera,
     merge_overlapping,
 )
 from fieldplay.projection.relief import plane_of_points, relief_of_points
@@ -289,7 +289,7 @@ class BagViews:
         images = self._messages(f"{camera}/image_raw/compressed")
         message, info = images[len(images) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
-        intrinsics = intrinsics_from_camera(camera_of_info(info), is_rectified=False)
+        intrinsics = camera_of_drawing(camera_of_info(info), is_rectified=False)
         seen = frames_in_image(intrinsics, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
         if seen is not None:
             _draw_frames(pixels, seen)

@@ -19,7 +19,6 @@ from fieldplay.messages.message_batches import Part
 from fieldplay.messages.record_decoder import RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
 from fieldplay.messages.rectification import RECTIFIED, Rectification, array_and_encoding, camera_of_images
-from fieldplay.messages.stream_spec import Camera
 from fieldplay_cdff.steps.values import (
     Array,
     Cloud,
@@ -125,35 +124,17 @@ def _grey(frame: Frame) -> NDArray[Any]:
 # Messages as values of ports: pictures with their cameras, clouds, poses, numbers.
 
 
-def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Frame:
+def frame_of_image(record: Record, camera: Rectification | None = None) -> Frame:
     """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
     if not isinstance(record, records.Images):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     data = record.load(0)
     image, encoding = array_and_encoding(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
-    return frame if camera is None else camera.rectify(frame)
-
-
-class StereoCamera:
-    """What a CameraInfo says of one camera, and pictures of it as a rectified pair has them."""
-
-    def __init__(self, info: Camera) -> None:
-        self.info = info
-        self._rectification = Rectification(info)
-        projection = self._rectification.projection
-        self.baseline_m = -float(projection[0, 3] / projection[0, 0])
-        is_turned, turn = self._rectification.is_rotated, self._rectification.rotation
-        self.turn: NDArray[np.float64] | None = turn if is_turned else None  # the camera in its rectified self
-        self.rectifies = self._rectification.is_needed
-        self.camera = CameraModel(
-            matrix=projection[:, :3].copy(), distortion=np.zeros(0), model="", width=info.width, height=info.height
-        )
-
-    def rectify(self, frame: Frame) -> Frame:
-        """Return the frame with its camera, rectified if it is not."""
-        image = self._rectification.image(frame.image)
-        return replace(frame, image=image, camera=self.camera, baseline_m=self.baseline_m)
+    if camera is None:
+        return frame
+    model = camera.rectified
+    return replace(frame, image=camera.image(image), camera=model, baseline_m=model.baseline_m)
 
 
 def cloud_of_record(record: Record) -> Cloud:
@@ -273,7 +254,7 @@ class PortReader:
 
     def __init__(self, sources: Sequence[PortSource], every: int = 1) -> None:
         self.sources = {source.topic: source for source in sources}
-        self.cameras: dict[str, StereoCamera] = {}
+        self.cameras: dict[str, Rectification] = {}
         self.notes: list[str] = []  # what was found out of the pictures
         self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
         self.camera_frame = ""  # of the pictures of the first port, as they are rectified
@@ -287,9 +268,11 @@ class PortReader:
         if framed is None or not isinstance(framed.record, CameraInfos):
             raise ArchiveError(f"{source.info}: its bytes cannot be read as {INFO}")
         try:
-            self.cameras[source.port] = StereoCamera(camera_of_images(source.topic, framed.record.camera))
-        except ArchiveError as error:
+            camera = Rectification(camera_of_images(source.topic, framed.record.camera))
+            camera.rectified.require_projection()
+        except (ArchiveError, ValueError) as error:
             raise ArchiveError(f"{source.info}: {error}") from None
+        self.cameras[source.port] = camera
 
     @property
     def awaited(self) -> list[PortSource]:
@@ -306,25 +289,28 @@ class PortReader:
                 raise ArchiveError(f"{source.topic}: expected the CameraInfo of the {side} camera beside it, got none")
         left, right = (self.cameras[sides[side].port] for side in SIDES)
         names = [sides[side].info for side in SIDES]
-        sizes = [(each.info.width, each.info.height) for each in (left, right)]
+        sizes = [(each.camera.width, each.camera.height) for each in (left, right)]
         if sizes[0] != sizes[1]:
             text = " and ".join(
                 f"{name} {width} x {height}" for name, (width, height) in zip(names, sizes, strict=True)
             )
             raise ArchiveError(f"expected pictures of one size, got {text}")
-        if not right.baseline_m > 0:
+        if not right.rectified.baseline_m > 0:
             raise ArchiveError(
                 f"{names[1]}: expected P[3] = -fx * baseline below 0 of the right camera of a rectified pair, "
-                f"got a baseline of {right.baseline_m + 0.0:g} m"
+                f"got a baseline of {right.rectified.baseline_m + 0.0:g} m"
             )
-        if right.baseline_m > LONGEST_BASELINE_M:
-            self.notes.append(f"{names[1]}: a baseline of {right.baseline_m:g} m: is its P in pixels and metres?")
+        if right.rectified.baseline_m > LONGEST_BASELINE_M:
+            self.notes.append(
+                f"{names[1]}: a baseline of {right.rectified.baseline_m:g} m: is its P in pixels and metres?"
+            )
 
     def models(self) -> tuple[dict[str, CameraModel], float]:
         """The cameras as pipelines know them, `left` and `right`, and the baseline of the pair."""
-        models = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
+        cameras = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
+        models = {side: camera.rectified for side, camera in cameras.items() if side}
         baseline_m = models["right"].baseline_m if "right" in models else 0.0
-        return {side: each.camera for side, each in models.items() if side}, baseline_m
+        return models, baseline_m
 
     def read(self, topic: str, data: bytes, log_ns: int) -> PortRecord | None:
         """Decode a message and its stamp; None where it is not used."""
@@ -340,11 +326,11 @@ class PortReader:
 
     def _add_transforms(self, source: PortSource, frame: str) -> None:
         camera = self.cameras.get(source.port)
-        if camera is None or camera.turn is None:
+        if camera is None or not camera.is_rotated:
             self.camera_frame = frame
         elif not self.edges:
             self.camera_frame = f"{frame}{RECTIFIED}"
-            self.edges = [Edge(frame, self.camera_frame, transform_from_rotation(camera.turn.T, np.zeros(3)))]
+            self.edges = [Edge(frame, self.camera_frame, transform_from_rotation(camera.rotation.T, np.zeros(3)))]
 
     def value(self, message: PortRecord) -> Any:
         """What goes through the port; ArchiveError names what is wrong with it."""

@@ -43,7 +43,7 @@ def camera_of_ratio(camera: CameraModel | None, ratio: Size, *, is_first: bool) 
     matrix[:2] *= scale[:, None]
     if not is_first:
         matrix[:2, 2] += (scale - 1) / 2
-    return replace(camera, matrix=matrix, width=width, height=height)
+    return camera.with_matrix(matrix, width, height)
 
 
 def smaller(length: int, ratio: int) -> int:

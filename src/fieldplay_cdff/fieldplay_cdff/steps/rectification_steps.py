@@ -15,6 +15,7 @@ from fieldplay.geometry.camera_model import (
     PLUMB_BOB,
     RATIONAL,
     CameraModel,
+    camera_from_numbers,
 )
 from fieldplay.messages.rectification import undistortion_maps
 from fieldplay_cdff.steps.intrinsics import (
@@ -56,12 +57,12 @@ def maps_to(camera: CameraModel, seen: CameraModel, turn: Array | None = None) -
 def pinhole_camera(camera: CameraModel, matrix: Array, size: tuple[int, int] | None = None) -> CameraModel:
     """Return a camera with another matrix (3, 3) and size (width, height), without distortion."""
     width, height = size or (camera.width, camera.height)
-    return CameraModel(matrix=matrix, distortion=NO_DISTORTION, model=PLUMB_BOB, width=width, height=height)
+    return camera_from_numbers(matrix, NO_DISTORTION, PLUMB_BOB, width=width, height=height)
 
 
 def _distortion(camera: CameraModel) -> Array:
     count = 4 if camera.kind == FISHEYE else len(camera.distortion)
-    return np.concatenate([camera.distortion, np.zeros(4)])[:count] if count else NO_DISTORTION
+    return np.concatenate([camera.coefficients, np.zeros(4)])[:count] if count else NO_DISTORTION
 
 
 class RemapStep(Step):
@@ -83,15 +84,11 @@ class RemapStep(Step):
         """Remap an image of one camera to another camera."""
         camera, seen = cameras
         require_size(frame, camera, port)
-        key = (*_key(camera), *_key(seen), None if turn is None else turn.tobytes())
+        key = (camera, seen, None if turn is None else turn.tobytes())
         if key not in self._maps:
             self._maps = dict([*self._maps.items(), (key, maps_to(camera, seen, turn))][-2:])
         image = cv2.remap(np.asarray(frame.image), *self._maps[key], interpolation, **border)
         return replace(frame, image=image, camera=seen)
-
-
-def _key(camera: CameraModel) -> tuple[Any, ...]:
-    return camera.matrix.tobytes(), camera.distortion.tobytes(), camera.kind, camera.width, camera.height
 
 
 def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, size: tuple[int, int]) -> CameraModel:
@@ -103,7 +100,7 @@ def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, 
     distortion = np.array([options[name] for name in names])
     model = RATIONAL if options["UseK4ToK6"] else PLUMB_BOB
     matrix = matrix_of(settings["CameraMatrix"])
-    return CameraModel(matrix=matrix, distortion=distortion, model=model, width=size[0], height=size[1])
+    return camera_from_numbers(matrix, distortion, model, width=size[0], height=size[1])
 
 
 @implements("ImageFiltering")
@@ -196,7 +193,7 @@ class ImageRectification(RemapStep):
 def _as_fisheye(camera: CameraModel, is_fisheye: bool) -> CameraModel:
     if not is_fisheye or camera.kind == FISHEYE:
         return camera
-    return replace(camera, model=FISHEYE, distortion=camera.distortion[:4])
+    return replace(camera, distortion_model=FISHEYE, distortion=camera.distortion[:4])
 
 
 def _target_camera(camera: CameraModel, size: tuple[int, int], scaling: float, *, is_centred: bool) -> CameraModel:
@@ -296,8 +293,7 @@ def calibration_of(path: Path) -> StereoCalibration:
     for matrix, distortion in ((first, first_distortion), (second, second_distortion)):
         numbers = np.asarray(distortion, np.float64).ravel()
         model = RATIONAL if len(numbers) > len(NO_DISTORTION) else PLUMB_BOB
-        size = {"width": int(width), "height": int(height)}
-        cameras.append(CameraModel(matrix=np.asarray(matrix, np.float64), distortion=numbers, model=model, **size))
+        cameras.append(camera_from_numbers(matrix, numbers, model, width=int(width), height=int(height)))
     shift = np.asarray(shift, np.float64).ravel()
     if shift.shape != (3,) or np.shape(rotation) != (3, 3) or not shift[0] < 0:
         raise UsageError(f"{file}: expected a rotation (3, 3) and a shift of the left camera to the right one with x "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.geometry.camera_model import camera_from_numbers
 from fieldplay.geometry.transforms import transform_from_vectors, transform_points, vector_from_rotation
 from fieldplay_cdff.pipeline.pipeline_run import Pipeline, PipelineOutput, load_pipeline
 from fieldplay_cdff.steps.cad_model import Body, read_body
@@ -32,7 +32,7 @@ f 1 3 7 5
 f 2 6 8 4
 """
 CAMERA_MATRIX = np.array([[680.0, 0, 262], [0, 680, 200], [0, 0, 1]])
-CAMERA = CameraModel(matrix=CAMERA_MATRIX, distortion=np.zeros(0), model="", width=528, height=406)
+CAMERA = camera_from_numbers(CAMERA_MATRIX, [], "", width=528, height=406)
 BASELINE_M, STEP_NS, BEGIN_NS = 0.3, 333_000_000, 1_000_000_000
 TURN_RAD = np.radians([1.0, 1.2, -0.5])  # from one picture to the next
 GREYS = (60, 90, 120, 150, 180, 210)

@@ -52,7 +52,7 @@ def test_image_is_undistorted_by_its_own_camera_or_by_settings() -> None:
     own = undistort(ramp())
     assert own.image[700, 100] == pytest.approx(116.117612166, abs=1e-4 * 255)
     assert own.camera is not None
-    assert not own.camera.distortion.any()
+    assert not own.camera.coefficients.any()
     assert np.array_equal(own.camera.matrix, LEFT.matrix)
     by_settings = undistort(replace(ramp(), camera=None), CameraMatrix=GROUP, Distortion={"K1": D1[0], "K2": D1[1]})
     assert np.array_equal(by_settings.image, own.image)
@@ -76,7 +76,7 @@ def test_image_is_rotated_and_resized(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.image.shape == (500, 700)
     ray = turn.T @ [(300 - 519.775) / 868.664, (400 - 383.36) / 868.505, 1]
-    pixel = pixels_from_points(replace(LEFT, distortion=np.zeros(5)), ray[None])[0][0]
+    pixel = pixels_from_points(replace(LEFT, distortion=(0.0,) * 5), ray[None])[0][0]
     assert result.image[400, 300] == pytest.approx(pixel[0], abs=0.03)
     assert (result.image == -5).any()
     own = undistort(ramp(), name)
@@ -153,7 +153,7 @@ def write_calibration(file: Path, shift: Any = SHIFT) -> None:
     storage.write("image_height", 772)
     for number, camera in enumerate((LEFT, RIGHT), 1):
         storage.write(f"camera_matrix_{number}", camera.matrix)
-        storage.write(f"distortion_coefficients_{number}", camera.distortion.reshape(1, -1))
+        storage.write(f"distortion_coefficients_{number}", camera.coefficients.reshape(1, -1))
     storage.write("rotation_matrix", TURN)
     storage.write("translation_coefficients", np.reshape(shift, (3, 1)))
     storage.release()

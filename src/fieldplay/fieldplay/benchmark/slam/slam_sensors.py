@@ -13,13 +13,13 @@ from fieldplay.benchmark.slam.methods import Method, Need
 from fieldplay.core.errors import ArchiveError, UserError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.spec import ImuNoise
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.record_decoder import record_of_message
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
-from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.input_topics import camera_info_topic, find_topic, topic_of_input
 from fieldplay.recording.recording import COMPRESSED, Recording, TopicInfo
 from fieldplay.streams.image_topics import CAMERA_INFO_RECT
@@ -41,7 +41,7 @@ class Sensor:
     frame: str
     rate_hz: float
     info: str = ""
-    camera: Camera | None = None
+    camera: CameraModel | None = None
     camera_frame: str = ""  # of rectified images, if theirs is another: that of the camera
     rotation: Array | None = None  # (3, 3), and its rotation to that of the images
     is_made: bool = False  # rectified here, rather than by whoever made the archive
@@ -159,7 +159,7 @@ def _first(data: Recording, topic: str) -> FramedRecord | None:
     return record_of_message(message.type, np.frombuffer(message.data, np.uint8), message.stamp_ns)
 
 
-def _camera(data: Recording, topic: TopicInfo) -> tuple[str, Camera]:
+def _camera(data: Recording, topic: TopicInfo) -> tuple[str, CameraModel]:
     info = camera_info_topic(data, topic)
     if not info:
         raise ArchiveError(f"{topic.name}: expected a CameraInfo beside it, got none")
@@ -207,12 +207,7 @@ def _sensor_values(sensors: Mapping[str, Sensor]) -> Iterator[tuple[str, str]]:
             for each in ("width", "height", "fx", "fy", "cx", "cy", "distortion_model"):
                 yield f"{name}.{each}", f"{getattr(sensor.camera, each)}"
             yield f"{name}.distortion", _numbers(np.array((*sensor.camera.distortion, 0.0, 0.0, 0.0, 0.0)[:4]))
-            yield f"{name}.baseline_m", f"{_baseline(sensor.camera):.9g}"
-
-
-def _baseline(camera: Camera) -> float:
-    """How far a right camera of a rectified pair lies from the left one, by its P."""
-    return -camera.projection[3] / camera.projection[0] if camera.projection and camera.projection[0] else 0.0
+            yield f"{name}.baseline_m", f"{sensor.camera.baseline_m:.9g}"
 
 
 def _numbers(values: Array) -> str:

@@ -15,13 +15,13 @@ from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.report_sets import has_cameras
 from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.io.bmp import GREY, pixels_from_bmp
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.tagged_lines import TaggedTexts, texts_from_lines
 from fieldplay.messages.image_headers import ImageHeader, image_from_bytes
 from fieldplay.messages.records import Images
-from fieldplay.messages.stream_spec import Camera
 from fieldplay.streams.stream import FileStream, Stream
 
 VISUAL, IR = "visual_camera", "ir_camera"
@@ -66,21 +66,21 @@ def numbers_from_matlab(text: str) -> dict[str, tuple[float, ...]]:
     return numbers
 
 
-def camera_from_matlab(text: str, source: str) -> tuple[Camera, float]:
+def camera_from_matlab(text: str, source: str) -> tuple[CameraModel, float]:
     """The camera of a Calib_Results.m, whose pixels are counted from 0 as here, and its skew (alpha_c)."""
     numbers = numbers_from_matlab(text)
     (fx, fy), (cx, cy), (width,), (height,) = (numbers[name] for name in ("fc", "cc", "nx", "ny"))
     if min(fx, fy, width, height) <= 0:
         raise ArchiveError(f"expected focal lengths and a size above 0, got {fx:g}, {fy:g}, {width:g} x {height:g}")
     distortion = (*numbers["kc"], 0.0)[:COEFFICIENTS]
-    camera = Camera(
+    camera = CameraModel(
         width=int(width), height=int(height), fx=fx, fy=fy, cx=cx, cy=cy, distortion_model="plumb_bob",
         distortion=distortion, source=source,
     )  # fmt: skip
     return camera, numbers.get("alpha_c", (0.0,))[0]
 
 
-def cameras_by_parameters(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, Camera]:
+def cameras_by_parameters(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, CameraModel]:
     """The cameras by their names: of the archive's Calib_Results.m, or one in a set beside it, else of the report.
 
     `sizes` are those of the archive's own pictures.
@@ -113,7 +113,7 @@ def _sibling_results(archive: Archive) -> list[Path]:
     return [path / SIBLING_RESULTS for path in sets if path != root and (path / SIBLING_RESULTS).is_file()]
 
 
-def _name_of(camera: Camera, known: Mapping[str, Camera], sizes: Mapping[str, Size]) -> str:
+def _name_of(camera: CameraModel, known: Mapping[str, CameraModel], sizes: Mapping[str, Size]) -> str:
     """The camera that a size tells: the report's, else that of the pictures of one of them."""
     size = (camera.width, camera.height)
     reported = {name: (other.width, other.height) for name, other in known.items()}
@@ -129,7 +129,7 @@ def _size_text(size: Size) -> str:
     return f"{size[0]} x {size[1]}"
 
 
-def _note_intrinsics(archive: Archive, name: str, camera: Camera, *, skew: float) -> None:
+def _note_intrinsics(archive: Archive, name: str, camera: CameraModel, *, skew: float) -> None:
     reported = archive.spec.cameras[name]
     difference = max(abs(getattr(camera, key) - getattr(reported, key)) for key in ("fx", "fy", "cx", "cy"))
     text = f"{name}: intrinsics of {camera.source}, at most {difference:.3g} pixels from the report's"
@@ -138,7 +138,7 @@ def _note_intrinsics(archive: Archive, name: str, camera: Camera, *, skew: float
         archive.notes.append(f"warning: {name}: alpha_c is {skew:g}, and CameraInfo has no place for it: left out")
 
 
-def fit_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Camera | None:
+def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> CameraModel | None:
     """The camera for pictures of a size (width, height), clipped or scaled ones; None for those of another shape."""
     own = (camera.width, camera.height)
     if own == size:
@@ -159,7 +159,7 @@ def fit_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Camer
     )  # fmt: skip
 
 
-def _clip(archive: Archive, camera: Camera) -> tuple[int, int]:
+def _clip(archive: Archive, camera: CameraModel) -> tuple[int, int]:
     """Columns and rows that are missing at the left and the top, by the parameters or as if it were the middle."""
     left, top = (
         _chosen_clip(archive, name, whole - clipped)
@@ -215,7 +215,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
 
 def _cameras(
     archive: Archive, files: Files, images: Mapping[str, ListedImages], usual: Mapping[str, ImageHeader | None]
-) -> dict[str, Camera]:
+) -> dict[str, CameraModel]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
     sizes = {name: (image.width, image.height) for name, image in usual.items() if image is not None}
     cameras = cameras_by_parameters(archive, files, sizes)

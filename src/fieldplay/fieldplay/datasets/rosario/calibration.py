@@ -13,7 +13,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Extrinsic
-from fieldplay.messages.stream_spec import Camera
+from fieldplay.geometry.camera_model import CameraModel
 
 Floats = NDArray[np.float64]
 LEFT, RIGHT, IMU, BASE, GPS = "left_camera", "right_camera", "imu", "base_link", "gps"
@@ -27,8 +27,8 @@ MAX_PX = 65_535  # no picture is wider or higher
 class Calibration:
     """What a calibration says, None where it says nothing. Offsets are in the units of imu.log."""
 
-    left: Camera | None = None
-    right: Camera | None = None
+    left: CameraModel | None = None
+    right: CameraModel | None = None
     left_t_imu: Floats | None = None  # (4, 4): points of the IMU to the camera
     right_t_imu: Floats | None = None
     right_t_left: Floats | None = None
@@ -116,7 +116,7 @@ class _Entries:
             quaternion = None
         return None if translation is None or quaternion is None else (translation, quaternion)
 
-    def camera(self, part: str) -> Camera | None:
+    def camera(self, part: str) -> CameraModel | None:
         intrinsics, size = self.numbers(part, "intrinsics", 4), self.numbers(part, "resolution", 2)
         distortion, model = self.numbers(part, "distortion_coeffs", 4, 5), self.entry(part, "distortion_model")
         if intrinsics is None or size is None or distortion is None or model is None:
@@ -134,7 +134,7 @@ class _Entries:
                 "bad_value", f"{part}: expected {requested}, got {_short_text(intrinsics)} and {_short_text(size)}"
             )
             return None
-        return Camera(
+        return CameraModel(
             width=int(size[0]), height=int(size[1]), fx=fx, fy=fy, cx=cx, cy=cy, distortion_model=name,
             distortion=(*map(float, distortion), *[0.0] * count)[:count], source="the calibration file",
         )  # fmt: skip
@@ -149,7 +149,7 @@ def _short_text(value: Any) -> str:
 class OfBag:
     """What a bag itself says of cameras and static frames: that counts."""
 
-    cameras: Mapping[str, Camera] = field(default_factory=dict)
+    cameras: Mapping[str, CameraModel] = field(default_factory=dict)
     extrinsics: Sequence[Extrinsic] = ()
 
 
@@ -235,14 +235,16 @@ def issue_reporter(archive: Archive, file: str) -> Callable[[str, str], None]:
     return report
 
 
-def rectify_pair(left: Camera, right: Camera, right_t_left: NDArray[np.float64]) -> tuple[Camera, Camera]:
+def rectify_pair(
+    left: CameraModel, right: CameraModel, right_t_left: NDArray[np.float64]
+) -> tuple[CameraModel, CameraModel]:
     """Both cameras with R and P of the rectified pair: no pixel of a rectified picture lies outside the camera's.
 
     right_T_left (4, 4) takes points of the left camera to the right one, in metres. P[3] of the right camera is -fx
     times the baseline, where it stands at the right of the left one. ArchiveError where they are no such pair.
     """
     rotation, translation = np.ascontiguousarray(right_t_left[:3, :3]), np.ascontiguousarray(right_t_left[:3, 3:])
-    cameras = (_intrinsics(left), np.array(left.distortion), _intrinsics(right), np.array(right.distortion))
+    cameras = (left.matrix, left.coefficients, right.matrix, right.coefficients)
     size = (left.width, left.height)
     try:
         matrices = cv2.stereoRectify(*cameras, size, rotation, translation, flags=cv2.CALIB_ZERO_DISPARITY, alpha=0)
@@ -255,7 +257,3 @@ def rectify_pair(left: Camera, right: Camera, right_t_left: NDArray[np.float64])
         replace(left, rectification=left_r, projection=left_p),
         replace(right, rectification=right_r, projection=right_p),
     )
-
-
-def _intrinsics(camera: Camera) -> NDArray[np.float64]:
-    return np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1.0]])

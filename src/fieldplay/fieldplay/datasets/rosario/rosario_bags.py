@@ -31,10 +31,10 @@ from fieldplay.datasets.rosario.raw_folder import (
 )
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.geometry import axes
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages import records
 from fieldplay.messages.cdr_layout import Layout, layout_of_message
 from fieldplay.messages.message_columns import FieldNumbers
-from fieldplay.messages.stream_spec import Camera
 
 IMAGE, INFO, TF = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo", "TFMessage"
 TOPICS = {  # without leading slashes: the stream, the type
@@ -89,7 +89,7 @@ def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, TopicNumbers | Topic
     return streams
 
 
-def cameras_of_bag(archive: Archive, bag: Bag) -> dict[str, Camera]:
+def cameras_of_bag(archive: Archive, bag: Bag) -> dict[str, CameraModel]:
     """The cameras as the bag's CameraInfo have them, in whichever of their generations."""
     names = {topic.lstrip("/"): topic for topic in bag.kinds}
     cameras = {
@@ -264,7 +264,7 @@ def _first_layout(archive: Archive, bag: Bag, topic: str) -> Layout | None:
     return None
 
 
-def _camera(archive: Archive, bag: Bag, topic: str) -> Camera | None:
+def _camera(archive: Archive, bag: Bag, topic: str) -> CameraModel | None:
     """The camera's numbers as the first message has them; they are the same in all."""
     layout = _first_layout(archive, bag, topic)
     if layout is None:
@@ -275,7 +275,7 @@ def _camera(archive: Archive, bag: Bag, topic: str) -> Camera | None:
         message = f"{topic}: expected a calibrated camera, got K with fx {k[0]:g} and {len(distortion)} coefficients"
         archive.defects(Defect(file=bag.name, kind="uncalibrated_camera", message=message))
         return None
-    return Camera(
+    return CameraModel(
         width=int(numbers["width"]), height=int(numbers["height"]),
         fx=float(k[0]), fy=float(k[4]), cx=float(k[2]), cy=float(k[5]),
         distortion_model=layout.text("distortion_model") or "plumb_bob", distortion=distortion,

@@ -3,11 +3,11 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.rosario.calibration import rectify_pair
-from fieldplay.messages.stream_spec import Camera
+from fieldplay.geometry.camera_model import CameraModel
 
 
-def camera(fx: float = 400.0, cx: float = 320.0) -> Camera:
-    return Camera(
+def camera(fx: float = 400.0, cx: float = 320.0) -> CameraModel:
+    return CameraModel(
         width=640, height=480, fx=fx, fy=fx, cx=cx, cy=240.0, distortion_model="plumb_bob", distortion=(0.0,) * 5
     )
 

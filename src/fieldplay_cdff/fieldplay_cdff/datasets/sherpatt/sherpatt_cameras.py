@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fieldplay.datasets.archive import Archive
-from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay_cdff.datasets.sherpatt.sherpatt_frames import report_settings, settings_entries
 from fieldplay_cdff.logs.topics.topic_builder import BuiltStream, StreamTopics, camera_topic
 from fieldplay_cdff.logs.types import log_images
@@ -53,12 +54,12 @@ def camera_settings(archive: Archive, settings: Mapping[str, Any]) -> dict[str, 
     return by_topic
 
 
-def camera_from_settings(settings: CameraSettings, topic: str, width: int, height: int) -> Camera:
+def camera_from_settings(settings: CameraSettings, topic: str, width: int, height: int) -> CameraModel:
     """A camera of pictures of a size; those of a rectified pair have no distortion, whatever the settings say."""
     fx, _, cx, _, fy, cy = settings.matrix[:6]
     is_rectified = RECTIFIED in topic
     own = (*settings.coefficients, *(0.0,) * MAX_COEFFICIENTS)[:MAX_COEFFICIENTS]
-    return Camera(
+    return CameraModel(
         width=width,
         height=height,
         fx=fx,
@@ -90,7 +91,7 @@ class Cameras:
         shape = log_images.frame_shape(image)
         topic = camera_topic(item.log.name)
         known = self._cameras.get(topic)
-        camera: Camera | None = None
+        camera: CameraModel | None = None
         if known is not None and known.issue is None:
             camera = camera_from_settings(known, topic, shape.width, shape.height)
         elif known is not None:
@@ -105,7 +106,7 @@ class Cameras:
         self._archive.spec = replace(self._archive.spec, cameras={**cameras, name: camera})
         return replace(self._topics.with_own_info(spec, item.log.name), camera=name)
 
-    def _own_camera(self, item: BuiltStream, image: Any, shape: log_images.FrameShape) -> Camera | None:
+    def _own_camera(self, item: BuiltStream, image: Any, shape: log_images.FrameShape) -> CameraModel | None:
         """What a picture brings itself, else the published sample settings of its unit."""
         own = log_images.intrinsics_of_frame(image)
         if own is not None:
@@ -135,4 +136,4 @@ class Cameras:
     def baseline_m(self) -> float:
         """Of the stereo pair, from its right camera."""
         camera = self._archive.spec.cameras.get("stereo_right")
-        return -camera.projection[3] / camera.projection[0] if camera is not None and camera.projection else 0.0
+        return 0.0 if camera is None else camera.baseline_m
