@@ -17,7 +17,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
     ],
-    install_requires=["setuptools", "PyYAML"],
+    install_requires=["setuptools"],
     python_requires=">=3.10",
     zip_safe=True,
 )

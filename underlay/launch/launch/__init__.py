@@ -48,11 +48,5 @@ __all__ = [
 if not TYPE_CHECKING:
     __getattr__ = refusal(
         __name__,
-        (
-            "LaunchIntrospector",
-            "SomeEntitiesType_types_tuple",
-            "SomeSubstitutionsType_types_tuple",
-            "descriptions",
-            "frontend",
-        ),
+        "LaunchIntrospector SomeEntitiesType_types_tuple SomeSubstitutionsType_types_tuple descriptions frontend",
     )

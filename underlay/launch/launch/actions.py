@@ -38,20 +38,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refusal(
         __name__,
-        (
-            "AppendEnvironmentVariable",
-            "ExecuteLocal",
-            "OpaqueCoroutine",
-            "PopEnvironment",
-            "PopLaunchConfigurations",
-            "PushEnvironment",
-            "PushLaunchConfigurations",
-            "ResetEnvironment",
-            "ResetLaunchConfigurations",
-            "UnregisterEventHandler",
-            "UnsetEnvironmentVariable",
-            "UnsetLaunchConfiguration",
-        ),
+        "AppendEnvironmentVariable ExecuteLocal OpaqueCoroutine PopEnvironment PopLaunchConfigurations "
+        "PushEnvironment PushLaunchConfigurations ResetEnvironment ResetLaunchConfigurations UnregisterEventHandler "
+        "UnsetEnvironmentVariable UnsetLaunchConfiguration",
     )
 
 __all__ = [

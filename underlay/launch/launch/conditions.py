@@ -13,7 +13,7 @@ from .utilities import normalize_to_list_of_substitutions, perform_substitutions
 if TYPE_CHECKING:
     from .launch_context import LaunchContext
 else:
-    __getattr__ = refusal(__name__, ("LaunchConfigurationEquals", "LaunchConfigurationNotEquals"))
+    __getattr__ = refusal(__name__, "LaunchConfigurationEquals LaunchConfigurationNotEquals")
 
 __all__ = ["IfCondition", "InvalidConditionExpressionError", "UnlessCondition", "evaluate_condition_expression"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Target: TypeAlias = Callable[[ExecuteProcess], bool] | ExecuteProcess | None
 else:
-    __getattr__ = refusal(__name__, ("OnActionEventBase", "OnExecutionComplete", "event_named"))
+    __getattr__ = refusal(__name__, "OnActionEventBase OnExecutionComplete event_named")
 
 __all__ = ["OnIncludeLaunchDescription", "OnProcessExit", "OnProcessIO", "OnProcessStart", "OnShutdown"]
 

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refusal(
         __name__,
-        (
-            "FrontendLaunchDescriptionSource",
-            "InvalidFrontendLaunchFileError",
-            "get_launch_description_from_frontend_launch_file",
-        ),
+        "FrontendLaunchDescriptionSource InvalidFrontendLaunchFileError "
+        "get_launch_description_from_frontend_launch_file",
     )
 
 __all__ = [

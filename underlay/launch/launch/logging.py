@@ -19,7 +19,7 @@ from ._coverage import refusal
 __all__ = ["LaunchConfig", "get_logger", "get_output_loggers", "launch_config", "log_launch_config", "reset"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("LaunchLogger", "handlers"))
+    __getattr__ = refusal(__name__, "LaunchLogger handlers")
 
 # Where the standard output and the standard error of a process go.
 _OUTPUTS = {

@@ -16,23 +16,9 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refusal(
         __name__,
-        (
-            "AllSubstitution",
-            "AndSubstitution",
-            "AnonName",
-            "AnySubstitution",
-            "Command",
-            "EqualsSubstitution",
-            "FileContent",
-            "FindExecutable",
-            "IfElseSubstitution",
-            "LaunchLogDir",
-            "LocalSubstitution",
-            "NotEqualsSubstitution",
-            "NotSubstitution",
-            "OrSubstitution",
-            "ThisLaunchFile",
-        ),
+        "AllSubstitution AndSubstitution AnonName AnySubstitution Command EqualsSubstitution FileContent "
+        "FindExecutable IfElseSubstitution LaunchLogDir LocalSubstitution NotEqualsSubstitution NotSubstitution "
+        "OrSubstitution ThisLaunchFile",
     )
 
 __all__ = [

@@ -13,15 +13,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refusal(
         __name__,
-        (
-            "AsyncSafeSignalManager",
-            "is_a",
-            "is_a_subclass",
-            "isclassinstance",
-            "normalize_to_list_of_entities",
-            "type_utils",
-            "visit_all_entities_and_collect_futures",
-        ),
+        "AsyncSafeSignalManager is_a is_a_subclass isclassinstance normalize_to_list_of_entities type_utils "
+        "visit_all_entities_and_collect_futures",
     )
 
 __all__ = ["ensure_argument_type", "normalize_to_list_of_substitutions", "perform_substitutions"]

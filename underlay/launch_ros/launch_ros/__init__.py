@@ -11,4 +11,4 @@ from . import actions, descriptions, parameter_descriptions, substitutions
 __all__ = ["actions", "descriptions", "parameter_descriptions", "substitutions"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("event_handlers", "events", "ros_adapters", "utilities"))
+    __getattr__ = refusal(__name__, "event_handlers events ros_adapters utilities")

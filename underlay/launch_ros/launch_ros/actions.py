@@ -28,18 +28,8 @@ __all__ = ["Node", "PushROSNamespace", "PushRosNamespace", "SetParameter"]
 if not TYPE_CHECKING:
     __getattr__ = refusal(
         __name__,
-        (
-            "ComposableNodeContainer",
-            "LifecycleNode",
-            "LifecycleTransition",
-            "LoadComposableNodes",
-            "ROSTimer",
-            "RosTimer",
-            "SetParametersFromFile",
-            "SetROSLogDir",
-            "SetRemap",
-            "SetUseSimTime",
-        ),
+        "ComposableNodeContainer LifecycleNode LifecycleTransition LoadComposableNodes ROSTimer RosTimer "
+        "SetParametersFromFile SetROSLogDir SetRemap SetUseSimTime",
     )
 
 _Parameters: TypeAlias = ParameterDict | list[Substitution]

@@ -11,4 +11,4 @@ from .parameter_descriptions import ParameterValue
 __all__ = ["ParameterValue"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("ComposableNode", "Parameter", "ParameterFile"))
+    __getattr__ = refusal(__name__, "ComposableNode Parameter ParameterFile")

@@ -20,7 +20,7 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 __all__ = ["ParameterValue"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("Parameter", "ParameterFile"))
+    __getattr__ = refusal(__name__, "Parameter ParameterFile")
 
 Scalar: TypeAlias = bool | int | float | str
 EvaluatedValue: TypeAlias = Scalar | list[Any]

@@ -16,7 +16,7 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 __all__ = ["ExecutableInPackage", "FindPackage", "FindPackagePrefix", "FindPackageShare"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, ("Parameter",))
+    __getattr__ = refusal(__name__, "Parameter")
 
 
 class FindPackage(Substitution):

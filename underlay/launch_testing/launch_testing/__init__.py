@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from . import actions, asserts, markers, util
 from ._not_covered import refuse
 from .io_handler import ActiveIoHandler, IoHandler
-from .markers import post_shutdown_test, ready_to_test_action_timeout
+from .markers import post_shutdown_test
 from .proc_info_handler import ActiveProcInfoHandler, ProcInfoHandler
 
 __all__ = [
@@ -17,9 +17,8 @@ __all__ = [
     "asserts",
     "markers",
     "post_shutdown_test",
-    "ready_to_test_action_timeout",
     "util",
 ]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, ("ReadyAggregator", "event_handlers", "parametrize", "tools"))
+    __getattr__ = refuse(__name__, "ReadyAggregator event_handlers parametrize ready_to_test_action_timeout tools")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NoReturn
 
 
-def refuse(module: str, upstream_names: Iterable[str] = ()) -> Callable[[str], NoReturn]:
+def refuse(module: str, upstream_names: str) -> Callable[[str], NoReturn]:
     """Make a module-level `__getattr__` that names what is missing.
 
-    An AttributeError would be rephrased by `from module import name`; the names that upstream is known to have are
-    therefore refused by ImportError, which arrives as it is.
+    An AttributeError would be rephrased by `from module import name`; the names that upstream is known to have,
+    separated by blanks, are therefore refused by ImportError, which arrives as it is.
     """
-    known = frozenset(upstream_names)
+    known = upstream_names.split()
 
     def __getattr__(name: str) -> NoReturn:
         message = f"{module}.{name} is not available: this stand-in for launch_testing does not cover it"

@@ -12,7 +12,7 @@ from ._not_covered import refuse
 __all__ = ["ReadyToTest"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, ("GTest", "PyTest", "Test"))
+    __getattr__ = refuse(__name__, "GTest PyTest Test")
 
 
 class ReadyToTest(Action):

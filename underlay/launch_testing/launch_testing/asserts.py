@@ -14,15 +14,8 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refuse(
         __name__,
-        (
-            "NO_CMD_ARGS",
-            "SequentialTextChecker",
-            "assertDefaultStream",
-            "assertInStderr",
-            "assertInStdout",
-            "assertInStream",
-            "assertSequentialStdout",
-        ),
+        "NO_CMD_ARGS SequentialTextChecker assertDefaultStream assertInStderr assertInStdout assertInStream "
+        "assertSequentialStdout",
     )
 
 __all__ = ["EXIT_FORCED", "EXIT_OK", "EXIT_SIGINT", "EXIT_SIGKILL", "EXIT_SIGQUIT", "EXIT_SIGSEGV", "assertExitCodes"]

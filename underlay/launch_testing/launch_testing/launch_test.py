@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import sys
 import traceback
+import unittest
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(f"test file {args.launch_test_file!r} has no generate_test_description function")
         runs = LoadTestsFromPythonModule(module, name=f"{path.stem}.launch_tests")
         results = LaunchTestRunner(runs, args.launch_arguments, debug=args.verbose).run()
+    except unittest.SkipTest as skip:
+        sys.stderr.write(f"skipped: {skip}\n")
+        return 0
     except Exception as error:  # noqa: BLE001 - whatever a test file raises, launch_test reports
         traceback.print_exc()
         parser.error(str(error))

@@ -12,7 +12,7 @@ from typing import Any
 from launch import LaunchDescription, LaunchDescriptionEntity
 
 from .actions import ReadyToTest
-from .markers import DEFAULT_READY_TIMEOUT_S, MARKERS, POST_SHUTDOWN, READY_TIMEOUT
+from .markers import MARKERS, POST_SHUTDOWN
 
 TestClass = type[unittest.TestCase]
 _LOADER = unittest.TestLoader()
@@ -37,7 +37,6 @@ class TestRun:
         self.test_description_function = test_description_function
         self.pre_shutdown_tests = list(pre_shutdown_tests)
         self.post_shutdown_tests = list(post_shutdown_tests)
-        self.timeout: float = getattr(test_description_function, READY_TIMEOUT, DEFAULT_READY_TIMEOUT_S)
         self.markers: dict[str, Any] = getattr(test_description_function, MARKERS, {})
 
     def normalized_test_description(self, ready_fn: Callable[[], object]) -> tuple[LaunchDescription, dict[str, Any]]:

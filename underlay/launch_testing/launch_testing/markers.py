@@ -11,12 +11,10 @@ from ._not_covered import refuse
 __all__ = ["keep_alive"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, ("retry_on_failure",))
+    __getattr__ = refuse(__name__, "retry_on_failure")
 
 MARKERS = "__markers__"
 POST_SHUTDOWN = "__post_shutdown_test__"
-READY_TIMEOUT = "__ready_to_test_action_timeout__"
-DEFAULT_READY_TIMEOUT_S = 15.0
 Description = TypeVar("Description", bound=Callable[..., Any])
 TestClass = TypeVar("TestClass", bound=type[unittest.TestCase])
 
@@ -34,15 +32,5 @@ def post_shutdown_test() -> Callable[[TestClass], TestClass]:
     def mark(test_class: TestClass) -> TestClass:
         setattr(test_class, POST_SHUTDOWN, True)
         return test_class
-
-    return mark
-
-
-def ready_to_test_action_timeout(timeout: float) -> Callable[[Description], Description]:
-    """Give the launch `timeout` seconds, instead of 15, to reach its ReadyToTest action."""
-
-    def mark(test_description: Description) -> Description:
-        setattr(test_description, READY_TIMEOUT, timeout)
-        return test_description
 
     return mark

@@ -20,6 +20,7 @@ from .proc_info_handler import ActiveProcInfoHandler
 
 # How long a test that is not waiting on a handler may go on after its launch has ended.
 _GRACE_S = 10.0
+_READY_TIMEOUT_S = 15.0
 _STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 
 
@@ -48,17 +49,6 @@ class FailResult(unittest.TestResult):
     def wasSuccessful(self) -> bool:
         """Return False, for a launch without tests, too."""
         return False
-
-
-class SkipResult(unittest.TestResult):
-    """Every test of the run was skipped for one reason."""
-
-    def __init__(self, test_run: TestRun, skip_reason: str = "") -> None:
-        """Give the reason for each test."""
-        super().__init__()
-        self.skip_reason = skip_reason
-        self.skipped = [(case, skip_reason) for case in test_run.all_cases()]
-        self.testsRun = len(self.skipped)
 
 
 class _RunWorker:
@@ -132,7 +122,7 @@ class _RunWorker:
 
     def _test_then_shut_down(self, suite: unittest.TestSuite) -> None:
         try:
-            self._patience_ended = not self._go_on.wait(self._test_run.timeout)
+            self._patience_ended = not self._go_on.wait(_READY_TIMEOUT_S)
             if self._ready.is_set():
                 result = self._run_suite(suite)
                 if not self._launch_ended.is_set():
@@ -166,7 +156,7 @@ class _RunWorker:
         if self._ready.is_set():
             reason = "Launch stopped before the active tests finished."
         elif self._patience_ended:
-            reason = f"Timed out after {self._test_run.timeout} s of waiting for ReadyToTest."
+            reason = f"Timed out after {_READY_TIMEOUT_S} s of waiting for ReadyToTest."
         else:
             reason = "Launch stopped before ReadyToTest, so that the active tests never began."
         lines = [reason, *map(self._last_words, self._proc_info)]
@@ -202,19 +192,17 @@ class LaunchTestRunner:
         self._debug = debug
 
     def run(self) -> dict[TestRun, unittest.TestResult]:
-        """Run all, and return one result per run; must be called in the main thread, as launch handles signals."""
-        return {run: self._run_one(run) for run in self._test_runs}
+        """Run all, and return one result per run; must be called in the main thread, as launch handles signals.
 
-    def _run_one(self, run: TestRun) -> unittest.TestResult:
-        if getattr(run.test_description_function, "__unittest_skip__", False):
-            return SkipResult(run, str(getattr(run.test_description_function, "__unittest_skip_why__", "")))
-        try:
-            result = _RunWorker(run, self._arguments, debug=self._debug).run()
-        except unittest.SkipTest as skip:
-            return SkipResult(run, str(skip))
-        if isinstance(result, FailResult):
-            sys.stdout.write(f"{result.message}\n")
-        return result
+        Raises:
+            unittest.SkipTest: the test description is to be skipped.
+        """
+        results: dict[TestRun, unittest.TestResult] = {}
+        for run in self._test_runs:
+            results[run] = result = _RunWorker(run, self._arguments, debug=self._debug).run()
+            if isinstance(result, FailResult):
+                sys.stdout.write(f"{result.message}\n")
+        return results
 
 
 def _parsed(arguments: Iterable[str]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from ._not_covered import refuse
 __all__ = ["KeepAliveProc"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, ("NO_CMD_ARGS", "NoMatchingProcessException", "resolveProcesses"))
+    __getattr__ = refuse(__name__, "NO_CMD_ARGS NoMatchingProcessException resolveProcesses")
 
 # SIGINT must end it with exit code 0. That holds once the interpreter is up, which -I and -S hasten.
 _SCRIPT = """

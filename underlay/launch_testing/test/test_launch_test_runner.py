@@ -3,11 +3,9 @@
 import os
 import re
 import sys
-import unittest
 
 import pytest
 
-import launch_testing
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, RegisterEventHandler, Shutdown, TimerAction
 from launch.event_handlers import OnProcessExit, OnShutdown
@@ -153,22 +151,6 @@ def test_a_launch_that_ends_under_the_tests_fails_them_and_ends_their_waiting(ru
     assert re.search(r"driver-\d+ exited with code 3", result.message)
 
 
-@SAYS_WHY
-@pytest.mark.parametrize("seconds", [0, 0.2])
-def test_ready_to_test_that_does_not_come_in_time_fails(run, seconds):
-    @launch_testing.ready_to_test_action_timeout(seconds)
-    @keep_alive
-    def describe():
-        return LaunchDescription([KeepAliveProc(), TimerAction(period=60.0, actions=[ReadyToTest()])])
-
-    def test_never(self):
-        """Never run."""
-
-    result = run(describe, active=[test_never])
-    assert not result.wasSuccessful()
-    assert f"Timed out after {seconds} s" in result.message
-
-
 def test_arguments_reach_the_launch_and_the_tests(run, python_process):
     @keep_alive
     def describe():
@@ -187,22 +169,6 @@ def test_arguments_reach_the_launch_and_the_tests(run, python_process):
         proc_output.assertWaitFor("got hello", process, stream="stdout")
 
     assert problems(run(describe, arguments=["word:=hello"], active=[test_active])) == []
-
-
-@pytest.mark.parametrize("how", ["decorator", "exception"])
-def test_a_skipped_description_is_not_launched(run, how):
-    def describe():
-        raise unittest.SkipTest("no hardware")
-
-    if how == "decorator":
-        describe = unittest.skip("no hardware")(describe)
-
-    def test_never(self):
-        """Never run."""
-
-    result = run(describe, active=[test_never], after=[test_never])
-    assert result.wasSuccessful()
-    assert [reason for _, reason in result.skipped] == ["no hardware"] * 2
 
 
 def test_no_child_outlives_its_run(run, python_process):

@@ -78,13 +78,6 @@ class TestChild(unittest.TestCase):
     def test_never(self):
         pass
 """,
-    "test_args.py": BEGIN
-    + DESCRIPTION
-    + """
-class TestArguments(unittest.TestCase):
-    def test_given(self, test_args):
-        self.assertEqual(test_args, {"one": "1", "two": "2"})
-""",
     "test_unmarked.py": """
 def generate_test_description():
     raise AssertionError("nobody calls this")
@@ -100,7 +93,7 @@ def run_pytest(folder, *arguments):
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
     plugins = ("-p", "launch_testing.pytest.hooks", "-p", "no:cacheprovider")
-    options = ("--strict-markers", "--import-mode=importlib", "--launch-args", "one:=1", "two:=2")
+    options = ("--strict-markers", "--import-mode=importlib")
     return subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, *options, *arguments],
         cwd=folder,
@@ -163,10 +156,6 @@ def test_a_launch_that_dies_names_the_process(outcome):
 @pytest.mark.stand_in("upstream's item passes")
 def test_skipping_the_description_skips_the_item(outcome):
     assert only(outcome, "test_skipped").find("skipped").get("message") == "no hardware"
-
-
-def test_launch_arguments_can_be_given(outcome):
-    assert only(outcome, "test_args").find("failure") is None
 
 
 def test_files_without_the_mark_are_ordinary_modules(outcome):

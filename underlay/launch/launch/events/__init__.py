@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..actions import TimerAction
     from ..launch_description import LaunchDescription
 else:
-    __getattr__ = refusal(__name__, ("ExecutionComplete",))
+    __getattr__ = refusal(__name__, "ExecutionComplete")
 
 __all__ = ["IncludeLaunchDescription", "Shutdown", "TimerEvent", "matches_action", "process"]
 

@@ -13,7 +13,7 @@ from ..utilities import ensure_argument_type
 if TYPE_CHECKING:
     from ..actions import ExecuteProcess
 else:
-    __getattr__ = refusal(__name__, ("ProcessStdin", "matches_executable", "matches_name", "matches_pid"))
+    __getattr__ = refusal(__name__, "ProcessStdin matches_executable matches_name matches_pid")
 
 __all__ = [
     "ProcessExited",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ..loader import LoadTestsFromPythonModule, TestRun
-from ..test_runner import FailResult, LaunchTestRunner, SkipResult
+from ..test_runner import FailResult, LaunchTestRunner
 
 ENTRYPOINT = "generate_test_description"
 
@@ -43,14 +43,10 @@ class LaunchTestItem(pytest.Item):
         self.test_runs = test_runs
 
     def runtest(self) -> None:
-        """Run, and fail if any of the tests did."""
-        arguments = [argument for group in self.config.getoption("--launch-args") for argument in group]
-        results = LaunchTestRunner(self.test_runs, arguments).run()
+        """Run, and fail if any of the tests did; pytest takes unittest.SkipTest for its own."""
+        results = LaunchTestRunner(self.test_runs).run()
         if not all(result.wasSuccessful() for result in results.values()):
             raise LaunchTestFailure(results)
-        skipped = [result.skip_reason for result in results.values() if isinstance(result, SkipResult)]
-        if len(skipped) == len(results):
-            pytest.skip("; ".join(skipped))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the failed tests instead of a traceback of the runner."""
@@ -87,17 +83,6 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if ENTRYPOINT not in module_path.read_text(encoding="utf-8", errors="replace"):
         return None
     return LaunchTestModule.from_parent(parent, path=module_path)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --launch-args."""
-    parser.addoption(
-        "--launch-args",
-        action="append",
-        nargs="*",
-        default=[],
-        help="launch arguments of launch tests, in the form name:=value",
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
