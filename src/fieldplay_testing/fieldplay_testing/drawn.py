@@ -28,7 +28,7 @@ def drawn_labels(markup: str) -> list[str]:
 
 def drawn_image(markup: str, label: str) -> np.ndarray:
     """The image (rows, columns, 4) in RGBA that lies below the figure whose label starts so."""
-    (data,) = re.findall(rf'aria-label="{re.escape(label)}[^>]*><image href="data:image/webp;base64,([^"]*)"', markup)
+    (data,) = re.findall(rf'aria-label="{re.escape(label)}[^>]*><image href="data:image/\w+;base64,([^"]*)"', markup)
     pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_UNCHANGED)
     assert pixels is not None
     opaque = np.full((*pixels.shape[:2], 1), 255)

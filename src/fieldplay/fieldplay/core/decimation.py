@@ -58,10 +58,15 @@ class RowDecimator:
 
 
 class Decimator(Generic[Item]):
-    """Between `limit` and twice as many things, evenly picked; each is made only when it is picked, and the last."""
+    """Between `limit` and twice as many things, evenly picked; each is made only when it is picked, and the last.
 
-    def __init__(self, limit: int) -> None:
+    Where about how many will come is known, none is made that would be dropped later.
+    """
+
+    def __init__(self, limit: int, *, expected: int = 0) -> None:
         self._limit, self._stride = limit, 1
+        while -(-expected // self._stride) > 2 * limit:
+            self._stride *= 2
         self._items: list[tuple[int, Item]] = []
         self._last: tuple[int, Callable[[], Item | None]] | None = None
         self.seen = 0

@@ -1,6 +1,7 @@
 """An archive as a `Recording`."""
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
@@ -172,6 +173,13 @@ class ArchiveRecording(Recording):
     @property
     def typed_topics(self) -> list[Topic]:
         return list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._all_feeds))
+
+    @property
+    def expected_counts(self) -> Mapping[str, int]:
+        counts = Counter[str]()
+        for feed in self._all_feeds:
+            counts[feed.topic] += sum(span.count for span in feed.spans)
+        return counts
 
     @property
     def issues(self) -> Issues:

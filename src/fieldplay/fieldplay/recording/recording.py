@@ -103,6 +103,11 @@ class Recording(ABC):
         """All topics by name."""
 
     @property
+    def expected_counts(self) -> Mapping[str, int]:
+        """How many messages topics have at most, by name, of those of which it is known before all is read."""
+        return {}
+
+    @property
     @abstractmethod
     def typed_topics(self) -> list[Topic]:
         """All topics with their types, those without messages too; a bag may have a name with two types.

@@ -1,5 +1,6 @@
 """What the cameras saw: the first, a middle and the last image with the frames before it, and a line over time."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -247,12 +248,14 @@ class ImageLinePanel:
 
     msgtypes = (IMAGE, COMPRESSED)
 
-    def __init__(self) -> None:
+    def __init__(self, expected: Mapping[str, int] | None = None) -> None:
+        self._expected = expected or {}
         self._cameras: dict[Topic, Decimator[_Line]] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Images, of which few are decoded."""
-        samples = self._cameras.setdefault(batch.topic, Decimator(MAX_LINES))
+        empty: Decimator[_Line] = Decimator(MAX_LINES, expected=self._expected.get(batch.topic.name, 0))
+        samples = self._cameras.setdefault(batch.topic, empty)
         for stamp_ns, make in batch.single():
             samples.offer(partial(_line, stamp_ns, make))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, cast
 
 import cv2
@@ -34,17 +34,17 @@ PAGE_COLOURS = {colour: f"var(--c{index})" for index, colour in enumerate(SERIES
 }  # fmt: skip
 WIDTH, WIDE = 360, 540  # of a figure in a third and in half of the page, in units of about a pixel
 TEXT = 11.5
-JPEG_QUALITY, WEBP_QUALITY, LOSSLESS = 80, 82, 101  # 101 as OpenCV has it
 MAX_SERIES = 8
 FAR = 4.0  # steps without a value that break a curve
 MAX_TORN = 24  # more strips with edges would hide what is between them
 DRAWING = Lock()  # matplotlib's settings are global
+AXES = local()
 SETTINGS: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "fieldplay", "text.parse_math": False, "font.sans-serif": ["DejaVu Sans"],
     "path.simplify_threshold": 0.25,
 }  # fmt: skip
 LABELLED, UNNAMED = re.compile('<g id="([a-z]+ [a-z0-9 ]+)">'), re.compile('<g id="[^"]*">')
-PATHS, DECIMALS = re.compile(' d="[^"]*"'), re.compile(r"(\d\.\d)\d+")
+PATHS, DECIMALS = re.compile(' d="[^"]*"'), re.compile(r"(?<=\.\d)\d+")
 
 
 # What every figure has: its axes, its settings, and how it gets into a page or a file.
@@ -101,7 +101,7 @@ def svg_of(axes: "Axes", label: str, *, below: Html | None = None) -> Html:
     drawn = buffer.getvalue()
     drawn = drawn[drawn.index('<g id="figure_1">') : drawn.rindex("</svg>")]
     drawn = UNNAMED.sub("<g>", LABELLED.sub(r'<g class="\1">', drawn))
-    drawn = PATHS.sub(lambda path: DECIMALS.sub(r"\1", path[0]), drawn)
+    drawn = PATHS.sub(lambda path: DECIMALS.sub("", path[0]), drawn)
     for colour, name in PAGE_COLOURS.items():
         drawn = drawn.replace(colour, name)
     width, height = (round(72 * inches) for inches in figure.get_size_inches())
@@ -114,7 +114,7 @@ def image_below(axes: "Axes", pixels: Pixels, *, is_exact: bool = False) -> Html
     axes.tick_params(grid_color="#808080", grid_alpha=0.4)
     width, height = (72 * inches for inches in _figure_of(axes).get_size_inches())
     box = axes.get_position()
-    source = data_uri(pixels, "webp", LOSSLESS if is_exact else WEBP_QUALITY)
+    source = data_uri(pixels, "png" if is_exact else "webp")
     return markup(
         f'<image href="{source}" x="{box.x0 * width:.1f}" y="{(1 - box.y1) * height:.1f}" '
         f'width="{box.width * width:.1f}" height="{box.height * height:.1f}" preserveAspectRatio="none"'
@@ -122,10 +122,10 @@ def image_below(axes: "Axes", pixels: Pixels, *, is_exact: bool = False) -> Html
     )
 
 
-def data_uri(pixels: Pixels, kind: str, quality: int) -> str:
-    """An image as an address that holds it; kind is jpeg or webp."""
-    option = cv2.IMWRITE_JPEG_QUALITY if kind == "jpeg" else cv2.IMWRITE_WEBP_QUALITY
-    good, data = cv2.imencode(".jpg" if kind == "jpeg" else f".{kind}", pixels, [option, quality])
+def data_uri(pixels: Pixels, kind: str) -> str:
+    """An image as an address that holds it: jpeg for photos, webp for others, png to be exact."""
+    options = {"jpeg": (cv2.IMWRITE_JPEG_QUALITY, 80), "webp": (cv2.IMWRITE_WEBP_QUALITY, 82)}
+    good, data = cv2.imencode(f".{kind}", pixels, options.get(kind, (cv2.IMWRITE_PNG_COMPRESSION, 9)))
     if not good:
         raise ValueError(f"expected an image that can be stored as {kind}, got one of shape {pixels.shape}")
     return f"data:image/{kind};base64,{base64.b64encode(data.tobytes()).decode()}"
@@ -134,7 +134,7 @@ def data_uri(pixels: Pixels, kind: str, quality: int) -> str:
 def photo(pixels: Pixels, *, alternative: str) -> Html:
     """An image (h, w, 3) in BGR as JPEG."""
     height, width = pixels.shape[:2]
-    return piece("image", markup(data_uri(pixels, "jpeg", JPEG_QUALITY)), width, height, alternative)
+    return piece("image", markup(data_uri(pixels, "jpeg")), width, height, alternative)
 
 
 def limit_width(pixels: Pixels, widest: int) -> Pixels:
@@ -215,8 +215,7 @@ class Chart:
 
 def line_chart(chart: Chart) -> Html:
     """A chart as a card of the page, with a legend where there are several curves."""
-    breaks, shown = chart.x_axis.breaks, chart.shown
-    axes = new_axes(chart.width, 182 if breaks else 158, left=50, bottom=36 if breaks else 22, top=20 if breaks else 6)
+    shown, axes = chart.shown, _chart_axes(chart.width, has_breaks=bool(chart.x_axis.breaks))
     draw_chart(axes, chart)
     more = sum(np.isfinite(curve.y).any() for curve in chart.curves) - len(shown)
     details = [
@@ -227,6 +226,18 @@ def line_chart(chart: Chart) -> Html:
     ]
     legend = keys((colour, curve.label) for curve, colour in shown) if any(curve.label for curve, _ in shown) else []
     return piece("figure", svg_of(axes, chart.title), chart.title, " ".join(filter(None, details)), legend)
+
+
+def _chart_axes(width: float, *, has_breaks: bool) -> "Axes":
+    """Empty axes for charts of a size, made once in a thread: to make them takes longer than to draw in them."""
+    made: dict[tuple[float, bool], Axes] = AXES.__dict__.setdefault("made", {})
+    axes = made.get((width, has_breaks))
+    if axes is None:
+        room = {"height": 182, "bottom": 36, "top": 20} if has_breaks else {"height": 158, "bottom": 22, "top": 6}
+        axes = made[width, has_breaks] = new_axes(width, left=50, **room)
+    for artist in (*axes.lines, *axes.collections, *axes.patches, *axes.texts):
+        artist.remove()
+    return axes
 
 
 def keys(entries: Iterable[tuple[int, str]]) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Clouds, laser scans and what range sensors met by bearing: a figure of each, as the live view shows the details."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -71,7 +72,7 @@ class _Sweep:
 
 @dataclass
 class _TopicSweeps:
-    samples: Decimator[_Sweep] = field(default_factory=lambda: Decimator(MAX_SWEEPS))
+    samples: Decimator[_Sweep]
     errors: Counter[str] = field(default_factory=Counter)
 
 
@@ -80,12 +81,14 @@ class CloudPanel:
 
     msgtypes = (CLOUD,)
 
-    def __init__(self) -> None:
+    def __init__(self, expected: Mapping[str, int] | None = None) -> None:
+        self._expected = expected or {}
         self._topics: dict[Topic, _TopicSweeps] = {}
 
     def add(self, batch: RecordBatch) -> None:
         """Clouds, of which few are decoded."""
-        content = self._topics.setdefault(batch.topic, _TopicSweeps())
+        samples: Decimator[_Sweep] = Decimator(MAX_SWEEPS, expected=self._expected.get(batch.topic.name, 0))
+        content = self._topics.setdefault(batch.topic, _TopicSweeps(samples))
         for stamp_ns, make in batch.single():
             content.samples.offer(partial(_sweep, content, stamp_ns, make))
 

@@ -34,9 +34,9 @@ VIEWS = (
 def read_recording(source: Recording, progress: Progress) -> tuple[Overview, list[Panel]]:
     """Read a source once; return its overview and the panels with its messages."""
     overview = Overview(subject=source.info, issues=source.issues)
-    frames = overview.frames
+    frames, counts = overview.frames, source.expected_counts
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
-    views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel()]
+    views += [CameraPanel(), ImageLinePanel(counts), CloudPanel(counts), ScanPanel(), BearingPanel()]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
     by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}

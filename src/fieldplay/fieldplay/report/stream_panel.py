@@ -18,7 +18,7 @@ from fieldplay.core.number_text import (
     number_text,
 )
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.report.figures import LOSSLESS, data_uri
+from fieldplay.report.figures import data_uri
 from fieldplay.report.overview import Overview, StreamTimes
 from fieldplay.report.page import Html, Section, markup, piece
 
@@ -179,7 +179,7 @@ def strip_of(overview: Overview, times: StreamTimes, axis: Axis, *, steps: int, 
     for each in axis.breaks:
         first, last = (int(fraction * width) for fraction in each.fractions)
         pixels[:, first : max(last, first + 1)] = BREAK
-    return piece("image", markup(data_uri(pixels, "webp", LOSSLESS)), width, HEIGHT, label)
+    return piece("image", markup(data_uri(pixels, "png")), width, HEIGHT, label)
 
 
 def _columns(axis: Axis, seconds: Array, width: int) -> NDArray[np.intp]:

@@ -47,3 +47,15 @@ def test_item_that_is_none_is_left_out() -> None:
 @pytest.mark.parametrize(("stamps", "index"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
 def test_middle_is_nearest_in_time(stamps: list[int], index: int) -> None:
     assert middle_index(stamps) == index
+
+
+def test_expected_count_changes_nothing_but_what_is_made() -> None:
+    for count in (1, 9, 10, 11, 300):
+        made: dict[bool, list[int]] = {False: [], True: []}
+        kept = []
+        for is_known, log in made.items():
+            decimator: Decimator[int] = Decimator(5, expected=count if is_known else 0)
+            for number in range(count):
+                decimator.offer(lambda number=number, log=log: log.append(number) or number)  # type: ignore[func-returns-value, misc]
+            kept.append(decimator.items())
+        assert kept[0] == kept[1] and len(made[True]) <= min(len(made[False]), 11)

@@ -15,7 +15,7 @@ from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.core.timestamps import utc_text
 from fieldplay.projection.relief import plane_of_points
 from fieldplay.report import page
-from fieldplay.report.figures import Chart, Curve, line_chart
+from fieldplay.report.figures import Chart, Curve, line_chart, new_figure
 from fieldplay.report.page import (
     Section,
     page_of_sections,
@@ -190,10 +190,9 @@ def test_texts_of_figures_are_texts_whatever_they_hold() -> None:
 
 
 def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    curve = Curve("", np.arange(3.0), np.arange(3.0))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(UsageError, match=r"figures need matplotlib .*pip install matplotlib"):
-        line_chart(Chart(title="c", curves=[curve], unit="m", x_axis=time_axis(2.0)))
+        new_figure(360, 160)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     page.pieces.cache_clear()
     with pytest.raises(UsageError, match=r"a page needs Jinja2 .*pip install Jinja2"):
