@@ -108,7 +108,9 @@ class LiveShow:
         return f"{text}, {self.unreadable} could not be read" if self.unreadable else text
 
     def _records(self, message: RawMessage) -> Iterable[FramedRecord]:
-        decoder = self._decoders.setdefault(message.type, RecordDecoder(message.type))
+        decoder = self._decoders.get(message.type)
+        if decoder is None:
+            decoder = self._decoders[message.type] = RecordDecoder(message.type)
         log_ns = self._now_ns or message.log_time_ns
         for framed in decoder.records(parts_of_lengths(np.array([log_ns]), [message.data])):
             self._now_ns = int(framed.record.stamp_ns[-1]) or self._now_ns

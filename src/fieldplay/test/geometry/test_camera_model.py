@@ -1,5 +1,7 @@
 """Where cameras see points, against OpenCV, against the drawing board, and where there is nothing to see."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.geometry.camera_model import (
     CameraModel,
+    StereoCamera,
     camera_from_numbers,
     camera_of_size,
     projection_from_points,
@@ -207,3 +210,41 @@ def test_image_of_other_aspect_ratio_has_no_camera() -> None:
 def test_invalid_camera_is_rejected(matrix: ArrayLike, distortion: ArrayLike, model: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         camera_from_numbers(matrix, distortion, model, width=1920, height=1080)
+
+
+def test_numbers_of_camera_info_are_k_d_r_and_p() -> None:
+    turn = Rotation.from_rotvec([0.01, 0.02, -0.03]).as_matrix()
+    numbers = (400.0, 0.0, 310.0, -48.0, 0.0, 400.0, 240.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    own = CameraModel(
+        width=640, height=480, fx=410.0, fy=420.0, cx=320.0, cy=230.0, distortion_model="plumb_bob",
+        distortion=(0.1, 0.0, 0.0, 0.0, 0.0), rectification=tuple(turn.reshape(-1)), projection=numbers,
+    )  # fmt: skip
+    np.testing.assert_array_equal(own.matrix, [[410, 0, 320], [0, 420, 230], [0, 0, 1]])
+    np.testing.assert_array_equal(own.coefficients, [0.1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(own.rotation, turn)
+    np.testing.assert_array_equal(own.projection_matrix, np.reshape(numbers, (3, 4)))
+    assert own.baseline_m == pytest.approx(0.12)
+    for projection in ((), (0.0,) * 12):
+        plain = replace(own, rectification=(), projection=projection)
+        np.testing.assert_array_equal(plain.rotation, np.eye(3))
+        np.testing.assert_array_equal(plain.projection_matrix, np.hstack([own.matrix, np.zeros((3, 1))]))
+        assert f"{plain.baseline_m:g}" == "0"
+    with pytest.raises(ValueError, match="a rectification of 9 numbers and a projection of 12, or none"):
+        replace(own, projection=(1.0, 2.0))
+
+
+def test_camera_that_cannot_be_projected_is_passed_on_and_refused_when_needed() -> None:
+    strange = replace(main_cam(), distortion_model="double_sphere")
+    assert strange.fx == main_cam().fx
+    with pytest.raises(ValueError, match=r"expected a distortion model of .*, got 'double_sphere'"):
+        strange.require_projection()
+
+
+def test_stereo_camera_reprojects_disparities_to_points() -> None:
+    stereo = StereoCamera.from_matrix(np.array([[400.0, 0, 310], [0, 380, 240], [0, 0, 1]]), 0.12)
+    assert stereo == StereoCamera(focal_x=400.0, focal_y=380.0, center_x=310.0, center_y=240.0, baseline_m=0.12)
+    point = np.array([0.3, -0.2, 2.5])
+    u, v, _ = stereo.matrix @ point / point[2]
+    disparity = u - (stereo.matrix @ (point - [stereo.baseline_m, 0, 0]) / point[2])[0]
+    homogeneous = stereo.reprojection @ [u, v, disparity, 1]
+    np.testing.assert_allclose(homogeneous[:3] / homogeneous[3], point, rtol=1e-12)

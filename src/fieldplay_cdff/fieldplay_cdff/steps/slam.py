@@ -35,8 +35,8 @@ def _pose_ports(estimate: StereoEstimate) -> Ports:
 
 
 @implements("StereoOdometry")
-class TrackedPairs(Step):
-    """The way of a stereo camera by points that it follows, as the steps of LucasKanadePnp do it one by one."""
+class LucasKanadePnp(Step):
+    """The trajectory of a stereo camera by points that it follows, as LucasKanadePnpSteps does it step by step."""
 
     keeps_state = True
     camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left", "GeneralParameters": "right"}

@@ -130,7 +130,7 @@ def defaults(settings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("step", "settings"),
     [
-        ("TrackedPairs", OdometrySettings()),
+        ("LucasKanadePnp", OdometrySettings()),
         ("KeyframeSlam", SlamSettings()),
         ("KeyframeLocalisation", LocalisationSettings()),
     ],
