@@ -147,6 +147,11 @@ class StereoCamera:
         focal_x, focal_y, center_x, center_y = _numbers(matrix)
         return cls(focal_x=focal_x, focal_y=focal_y, center_x=center_x, center_y=center_y, baseline_m=float(baseline_m))
 
+    @classmethod
+    def from_right_camera(cls, right: CameraModel) -> "StereoCamera":
+        """The pair to which a right camera belongs, by its P."""
+        return cls.from_matrix(right.projection_matrix[:, :3], right.baseline_m)
+
     @property
     def matrix(self) -> Array:
         """K (3, 3) of both images."""

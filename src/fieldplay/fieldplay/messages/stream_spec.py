@@ -1,4 +1,4 @@
-"""What of a dataset's description concerns its messages: its streams, and its cameras."""
+"""What of a description of a dataset concerns its messages: its streams."""
 
 import re
 from collections.abc import Mapping

@@ -243,6 +243,9 @@ def test_camera_that_cannot_be_projected_is_passed_on_and_refused_when_needed() 
 def test_stereo_camera_reprojects_disparities_to_points() -> None:
     stereo = StereoCamera.from_matrix(np.array([[400.0, 0, 310], [0, 380, 240], [0, 0, 1]]), 0.12)
     assert stereo == StereoCamera(focal_x=400.0, focal_y=380.0, center_x=310.0, center_y=240.0, baseline_m=0.12)
+    right = camera_from_numbers(np.diag([500.0, 500, 1]), [0.1] * 5, "plumb_bob", width=640, height=480)
+    right = replace(right, projection=(400.0, 0.0, 310.0, -48.0, 0.0, 380.0, 240.0, 0.0, 0.0, 0.0, 1.0, 0.0))
+    assert StereoCamera.from_right_camera(right) == stereo
     point = np.array([0.3, -0.2, 2.5])
     u, v, _ = stereo.matrix @ point / point[2]
     disparity = u - (stereo.matrix @ (point - [stereo.baseline_m, 0, 0]) / point[2])[0]

@@ -83,14 +83,22 @@ def map_bytes(keyframe_map: KeyframeMap) -> bytes:
 
 
 def save_map(path: Path, keyframe_map: KeyframeMap) -> None:
-    """Write a map; what stood there is replaced once it is whole."""
+    """Write a map (.npz) of `StereoSlam`; a file that is there is replaced once the new one is complete."""
     write_atomically(path, map_bytes(keyframe_map))
 
 
 def load_map(path: Path, report: Callable[[str], None]) -> tuple[KeyframeMap, PlaceIndex]:
-    """A map of a file, and the index of its places, which is made anew where it does not fit, and that is told.
+    """Read a map.
 
-    ArchiveError tells what is wrong with the rest.
+    Args:
+        path: a file of `save_map`.
+        report: is called with a message where the index of places does not fit, and is made anew.
+
+    Returns:
+        The map, and the index of its places for `MapLocalisation`.
+
+    Raises:
+        ArchiveError: where the file is no map, or damaged.
     """
     if not path.is_file():
         raise ArchiveError(f"{path}: there is no such map")
