@@ -1,8 +1,8 @@
 """Chains of processing steps (DFPCs) from their descriptions, and what runs them; without ROS.
 
 `chains.py` finds descriptions and makes one chain of those that stand in each other, `pipeline_graph.py` checks it and
-orders its steps, `inputs.py` pairs what comes by its stamps, `pipeline_run.py` runs the steps, `statistics.py` counts and
-times them.
+orders its steps, `inputs.py` pairs what comes by its stamps, `pipeline_run.py` runs the steps, `statistics.py` counts
+and times them.
 """
 
 from fieldplay_cdff.pipeline.chains import PipelineInfo, pipelines
