@@ -21,7 +21,7 @@ import msgpack
 import numpy as np
 
 from fieldplay.datasets.registry import open_dataset
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import arrays_from_bytes
+from fieldplay_cdff.logs.msgpack_decode import arrays_from_bytes
 
 HEIGHT, WIDTH = 772, 1032
 START_US = 1_543_311_000_000_000

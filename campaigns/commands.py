@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from campaigns.stage import Command, Stage
-from fieldplay_cdff.logs.index import file_index
+from fieldplay_cdff.logs import file_index
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.stereo_bags import (

@@ -15,7 +15,12 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.message_pack_logs import NUMBERS, plain_log
 from campaigns.mutations import INTEGERS, changed
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import SMALLEST, FileIndex, cached_index, index_path
+from fieldplay_cdff.logs.file_index import (
+    SMALLEST,
+    FileIndex,
+    cached_index,
+    index_path,
+)
 from fieldplay_cdff.logs.log import open_log
 
 MEMORY = Path("/dev/shm")

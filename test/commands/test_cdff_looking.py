@@ -9,7 +9,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from fieldplay_cdff.logs.index import file_index as index_cache
+from fieldplay_cdff.logs import file_index as index_cache
 from fieldplay_testing.reference_logs import (
     START_US,
     Run,

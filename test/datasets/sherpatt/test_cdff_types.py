@@ -7,8 +7,8 @@ import pytest
 
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.messages.records import Record, Temperature
-from fieldplay_cdff.logs.types.rows import SampleRows, no_numbers
-from fieldplay_cdff.logs.types.type_table import TYPES, SampleType
+from fieldplay_cdff.logs.sample_rows import SampleRows, no_numbers
+from fieldplay_cdff.logs.type_table import TYPES, SampleType
 from fieldplay_testing import tiny_sherpatt as tiny
 from support.sherpatt_messages import defects_of, messages_of
 

@@ -24,7 +24,7 @@ from fieldplay.io.containers import (
     starts_as_zip,
 )
 from fieldplay.io.file_names import last_part
-from fieldplay_cdff.logs.index.file_index import (
+from fieldplay_cdff.logs.file_index import (
     CHUNK,
     NO_TIME,
     FileIndex,
@@ -33,10 +33,10 @@ from fieldplay_cdff.logs.index.file_index import (
     keep_index,
     state_of_log,
 )
-from fieldplay_cdff.logs.index.scan import index_of_log, issue_offset
+from fieldplay_cdff.logs.index_scan import index_of_log, issue_offset
 from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import DECODE_ERRORS, settings_from_bytes
+from fieldplay_cdff.logs.msgpack_decode import DECODE_ERRORS, settings_from_bytes
 from fieldplay_cdff.logs.timed_rows import FilePart
 
 Note = Callable[[str], None]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, DefectLocation
-from fieldplay_cdff.logs.asn1_uper.packed_samples import Packing, packing_of
-from fieldplay_cdff.logs.columns.sample_columns import ColumnRows, rows_of_columns, samples_of_columns
-from fieldplay_cdff.logs.index.file_index import Int64Array
+from fieldplay_cdff.logs.asn1_uper import Packing, packing_of
+from fieldplay_cdff.logs.file_index import Int64Array
+from fieldplay_cdff.logs.flattened_logs import ColumnRows, rows_of_columns, samples_of_columns
 from fieldplay_cdff.logs.log_files import LogFiles
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.msgpack_decode import (
     TemplateMatch,
     arrays_from_bytes,
     plain_from_bytes,
@@ -23,7 +23,7 @@ from fieldplay_cdff.logs.timed_rows import (
     TimedRows,
     mean_bytes,
 )
-from fieldplay_cdff.logs.types.type_table import PLAIN, canonical_type, kind_of
+from fieldplay_cdff.logs.type_table import PLAIN, canonical_type, kind_of
 
 LOOKED_AT, MAX_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
 MAX_BYTES = 4 << 20  # and as far as those have no more bytes

@@ -6,9 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.columns.sample_columns import own_times
-from fieldplay_cdff.logs.index.blocks import BlockReader, Read
-from fieldplay_cdff.logs.index.file_index import (
+from fieldplay_cdff.logs.file_index import (
     BLOCK_ROWS,
     NO_TIME,
     GrowingBlocks,
@@ -17,8 +15,10 @@ from fieldplay_cdff.logs.index.file_index import (
     Table,
     blocks_of,
 )
-from fieldplay_cdff.logs.index.sample_times import numbers_between
+from fieldplay_cdff.logs.flattened_logs import own_times
+from fieldplay_cdff.logs.index_blocks import BlockReader, Read
 from fieldplay_cdff.logs.log_files import LogFiles
+from fieldplay_cdff.logs.sample_times import numbers_between
 
 NANOSECONDS, MICROSECONDS = "ns", "us"
 LATEST_US = np.iinfo(np.int64).max // 1000

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.progress import Progress
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.log_files import open_log_file
 from fieldplay_cdff.logs.log_streams import LogStream

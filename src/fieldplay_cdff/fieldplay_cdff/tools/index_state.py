@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.core.number_text import size_text
-from fieldplay_cdff.logs.index import file_index as index_cache
+from fieldplay_cdff.logs import file_index as index_cache
 
 SMALL, VALID, NONE, OUTDATED = "small", "valid", "none", "outdated"
 MEANING = {

@@ -21,7 +21,7 @@ from fieldplay.io.containers import (
 from fieldplay_cdff.descriptors.model import Description, InputFeed
 from fieldplay_cdff.logs.log import Log, files_of, log_names
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.types.type_table import BITS
+from fieldplay_cdff.logs.type_table import BITS
 
 Note = Callable[[str], None]
 PART = re.compile(r"[/.]")

@@ -16,7 +16,7 @@ from fieldplay.export.table_columns import (
     values_of,
 )
 from fieldplay.export.table_file import Block, TableSummary, write_table
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log_streams import LogStream
 from fieldplay_cdff.tools.time_arguments import utc_text
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
 from fieldplay.core.timestamps import NS_PER_S, time_of_text
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 
 INDEX_BELOW = 10**8  # a whole number from here on is a time:

@@ -10,10 +10,10 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io.containers import FolderFiles
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs import type_table
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log, open_log
 from fieldplay_cdff.logs.log_files import LogFiles
-from fieldplay_cdff.logs.types import type_table
 from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"

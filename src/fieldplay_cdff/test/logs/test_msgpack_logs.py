@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.progress import track_opening
+from fieldplay_cdff.logs import file_index as index_cache
 from fieldplay_cdff.logs import log
-from fieldplay_cdff.logs.index import file_index as index_cache
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log, open_log
 from fieldplay_testing import tiny_sherpatt as tiny
 

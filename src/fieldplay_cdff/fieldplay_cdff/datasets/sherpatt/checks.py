@@ -14,12 +14,12 @@ from fieldplay.geometry.urdf_model import MOVING, model_from_text
 from fieldplay.kinematics.joint_transforms import rename_joints, renaming_from_text
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs import type_table
+from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.types import type_table
-from fieldplay_cdff.logs.types.rows import Floats, SampleRows
-from fieldplay_cdff.logs.types.type_table import ORIENTATION, W_FIRST
+from fieldplay_cdff.logs.sample_rows import Floats, SampleRows
+from fieldplay_cdff.logs.type_table import ORIENTATION, W_FIRST
 
 KIND = "joint_transforms"
 SHOWN = 6

@@ -10,11 +10,11 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.messages import records
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.file_index import NO_TIME
+from fieldplay_cdff.logs.log_records import Convert
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.topics.log_records import Convert
-from fieldplay_cdff.logs.types.rows import Floats, SampleRows
-from fieldplay_cdff.logs.types.type_table import ORIENTATION, POSITION
+from fieldplay_cdff.logs.sample_rows import Floats, SampleRows
+from fieldplay_cdff.logs.type_table import ORIENTATION, POSITION
 
 NED, NWU = "ned", "nwu"
 HALF = float(np.sqrt(0.5))

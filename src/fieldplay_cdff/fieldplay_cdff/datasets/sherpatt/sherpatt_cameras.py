@@ -10,10 +10,10 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay_cdff.datasets.sherpatt.sherpatt_frames import report_settings, settings_entries
-from fieldplay_cdff.logs.topics.topic_builder import BuiltStream, StreamTopics, camera_topic
-from fieldplay_cdff.logs.types import log_images
-from fieldplay_cdff.logs.types.rows import field, flat
-from fieldplay_cdff.logs.types.type_table import IMAGE
+from fieldplay_cdff.logs import log_images
+from fieldplay_cdff.logs.sample_rows import field, flat
+from fieldplay_cdff.logs.topic_builder import BuiltStream, StreamTopics, camera_topic
+from fieldplay_cdff.logs.type_table import IMAGE
 
 RECTIFIED = "rect"
 MAX_COEFFICIENTS = 5

@@ -10,8 +10,8 @@ from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.geometry.axes import rotate_vectors
-from fieldplay_cdff.logs.topics.topic_builder import frame_name
-from fieldplay_cdff.logs.types.rows import field, flat
+from fieldplay_cdff.logs.sample_rows import field, flat
+from fieldplay_cdff.logs.topic_builder import frame_name
 
 BASE = "base_link"
 BODY, UNIT = "sherpa_tt_body", "imu"  # the rover's body as the unit's settings call it, and what the unit hangs on

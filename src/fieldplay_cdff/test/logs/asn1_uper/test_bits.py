@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.asn1_uper.packed_samples import (
+from fieldplay_cdff.logs.asn1_uper import (
     Bits,
     BitsError,
     PackedForm,

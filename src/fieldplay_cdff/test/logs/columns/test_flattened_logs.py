@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.columns import sample_columns as column_items
-from fieldplay_cdff.logs.columns import sample_columns as column_samples
-from fieldplay_cdff.logs.columns.sample_columns import own_times, rows_of_columns, samples_of_columns
-from fieldplay_cdff.logs.index import file_index, scan
-from fieldplay_cdff.logs.index import scan as index_runs
-from fieldplay_cdff.logs.index.file_index import (
+from fieldplay_cdff.logs import file_index, index_scan
+from fieldplay_cdff.logs import flattened_logs as column_items
+from fieldplay_cdff.logs import flattened_logs as column_samples
+from fieldplay_cdff.logs import index_scan as index_runs
+from fieldplay_cdff.logs.file_index import (
     NO_TIME,
     PER_BLOCK,
     FileIndex,
     StreamPart,
 )
-from fieldplay_cdff.logs.index.scan import index_of_log
-from fieldplay_cdff.logs.types.rows import SampleRows
-from fieldplay_cdff.logs.types.type_table import (
+from fieldplay_cdff.logs.flattened_logs import own_times, rows_of_columns, samples_of_columns
+from fieldplay_cdff.logs.index_scan import index_of_log
+from fieldplay_cdff.logs.sample_rows import SampleRows
+from fieldplay_cdff.logs.type_table import (
     imu_from_samples,
     joints_from_samples,
     odometry_from_states,
@@ -102,7 +102,7 @@ def offsets_of(data: bytes, name: str, count: int) -> list[int]:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (file_index, scan):
+    for module in (file_index, index_scan):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 
@@ -237,7 +237,7 @@ def test_elements_missing_a_field_after_defect_keep_others() -> None:
 
 @pytest.mark.parametrize("form", ["eight bytes", "of all sizes", "some are none"])
 def test_own_times_of_interval_are_read(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldplay_cdff.logs.columns.sample_columns.AT_ONCE", 100)
+    monkeypatch.setattr("fieldplay_cdff.logs.flattened_logs.AT_ONCE", 100)
     times: list[Any] = [tiny.START_US + i for i in range(LONG)]
     if form == "of all sizes":
         times = [i + 1 for i in range(LONG)]

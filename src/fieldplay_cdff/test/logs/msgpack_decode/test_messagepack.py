@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index import scan as index_runs
-from fieldplay_cdff.logs.index.file_index import FileIndex
-from fieldplay_cdff.logs.index.scan import index_of_log
+from fieldplay_cdff.logs import index_scan as index_runs
+from fieldplay_cdff.logs import type_table
+from fieldplay_cdff.logs import type_table as numbers
+from fieldplay_cdff.logs.file_index import FileIndex
+from fieldplay_cdff.logs.index_scan import index_of_log
 from fieldplay_cdff.logs.log import open_log
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.msgpack_decode import (
     TemplateMatch,
     arrays_from_bytes,
     list_header,
@@ -28,9 +30,7 @@ from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
     template_of,
     vectors_at,
 )
-from fieldplay_cdff.logs.types import type_table
-from fieldplay_cdff.logs.types import type_table as numbers
-from fieldplay_cdff.logs.types.rows import SampleRows, TemplateRows
+from fieldplay_cdff.logs.sample_rows import SampleRows, TemplateRows
 from fieldplay_testing import tiny_sherpatt as tiny
 
 MARKERS = [0, 1, 0x7F, 0x80, 0xCA, 0xCB, 0xCC, 0xCC, 0xCC, 0xCD, 0xE0, 0xFF]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.types import log_images, type_table
-from fieldplay_cdff.logs.types.rows import SampleRows, field
+from fieldplay_cdff.logs import log_images, type_table
+from fieldplay_cdff.logs.sample_rows import SampleRows, field
 from fieldplay_testing import tiny_sherpatt as tiny
 
 START_NS = tiny.START_US * 1000

@@ -15,23 +15,23 @@ from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages.records import Pixels, Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.stream import Stream
-from fieldplay_cdff.logs.asn1_uper.packed_samples import UNALIGNED_PER
-from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.topics.log_records import (
+from fieldplay_cdff.logs import log_images, type_table
+from fieldplay_cdff.logs.asn1_uper import UNALIGNED_PER
+from fieldplay_cdff.logs.log_records import (
     CloudStream,
     Convert,
     ImageStream,
     RecordStream,
 )
-from fieldplay_cdff.logs.topics.log_times import (
+from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.log_times import (
     RowTimes,
     StreamDefects,
     report_broken_times,
     times_of,
 )
-from fieldplay_cdff.logs.types import log_images, type_table
-from fieldplay_cdff.logs.types.rows import field
-from fieldplay_cdff.logs.types.type_table import IMAGE, TYPES, SampleType
+from fieldplay_cdff.logs.sample_rows import field
+from fieldplay_cdff.logs.type_table import IMAGE, TYPES, SampleType
 
 MODEL = "robot_description"
 CONFIG = "config_"  # CDFF-Dev puts it before the frames of settings

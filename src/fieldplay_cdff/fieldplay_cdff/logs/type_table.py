@@ -16,9 +16,9 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry import axes
 from fieldplay.messages import records
 from fieldplay.messages.records import Pixels, Record
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import Number, plain_name
-from fieldplay_cdff.logs.types import log_images
-from fieldplay_cdff.logs.types.rows import (
+from fieldplay_cdff.logs import log_images
+from fieldplay_cdff.logs.msgpack_decode import Number, plain_name
+from fieldplay_cdff.logs.sample_rows import (
     Floats,
     SampleRows,
     TreeRows,

@@ -19,8 +19,8 @@ import yaml
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.resources import config_folders
 from fieldplay.core.yaml_safe import value_of_yaml
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import plain_from_bytes, plain_name
-from fieldplay_cdff.logs.types.type_table import BITS, canonical_type, kind_of
+from fieldplay_cdff.logs.msgpack_decode import plain_from_bytes, plain_name
+from fieldplay_cdff.logs.type_table import BITS, canonical_type, kind_of
 
 LARGEST_LIST = (1 << 16) - 1  # lists that may be longer are encoded in fragments, which is not read
 REAL_BITS = 13 * 8  # that ASN1SCC takes for a real number at most

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import (
+from fieldplay_cdff.logs.file_index import (
     LARGEST_ITEM,
     NO_TIME,
     Int64Array,
     LogColumn,
     StreamPart,
 )
-from fieldplay_cdff.logs.index.sample_times import TIMES
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.msgpack_decode import (
     DECODE_ERRORS,
     FIRST_NEGATIVE,
     LARGEST,
@@ -35,12 +34,13 @@ from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
     template_of,
     why,
 )
-from fieldplay_cdff.logs.types.rows import (
+from fieldplay_cdff.logs.sample_rows import (
     MISSING,
     SampleRows,
     TreeRows,
     field,
 )
+from fieldplay_cdff.logs.sample_times import TIMES
 
 Read = Callable[[int, int], bytes]  # begin and size
 Unpack = Callable[[bytes], Any]  # one item

@@ -18,12 +18,12 @@ from fieldplay.core.errors import (
 )
 from fieldplay.datasets.archive import WARNING
 from fieldplay.streams.stream import Span
-from fieldplay_cdff.logs.index.file_index import BLOCK, NO_TIME, Table
-from fieldplay_cdff.logs.index.sample_times import INNER, TIMES
+from fieldplay_cdff.logs.external_sort import Numbers, RowsInOrder, in_order
+from fieldplay_cdff.logs.file_index import BLOCK, NO_TIME, Table
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import plain_name
+from fieldplay_cdff.logs.msgpack_decode import plain_name
+from fieldplay_cdff.logs.sample_times import INNER, TIMES
 from fieldplay_cdff.logs.timed_rows import LATEST_US, MICROSECONDS
-from fieldplay_cdff.logs.topics.external_sort import Numbers, RowsInOrder, in_order
 
 Stamps = NDArray[np.int64]
 ReportDefect = Callable[[str, str, str], None]  # of what file, kind and message

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.records import Pixels
-from fieldplay_cdff.logs.types.rows import MISSING, Floats, field, flat
+from fieldplay_cdff.logs.sample_rows import (
+    MISSING,
+    Floats,
+    field,
+    flat,
+)
 
 PLANAR, POLAR = "planar", "polar"
 MAX_CELLS = 4_000_000

@@ -9,9 +9,9 @@ import msgpack
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Int64Array
-from fieldplay_cdff.logs.index.sample_times import TimeFinder, times_of_samples
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import DECODE_ERRORS, UNKNOWN_TEXT, why
+from fieldplay_cdff.logs.file_index import NO_TIME, Blocks, Int64Array
+from fieldplay_cdff.logs.msgpack_decode import DECODE_ERRORS, UNKNOWN_TEXT, why
+from fieldplay_cdff.logs.sample_times import TimeFinder, times_of_samples
 
 MAX_CACHED = 64  # of some 300 kB
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.msgpack_decode import (
     Bytes,
     Number,
     TemplateMatch,

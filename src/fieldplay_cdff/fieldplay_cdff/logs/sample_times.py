@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.asn1_uper.packed_samples import packed_time
-from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Int64Array
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.asn1_uper import packed_time
+from fieldplay_cdff.logs.file_index import NO_TIME, Blocks, Int64Array
+from fieldplay_cdff.logs.msgpack_decode import (
     DECODE_ERRORS,
     LARGEST_SMALL,
     MAP,

@@ -16,16 +16,16 @@ from fieldplay.messages.records import (
     Record,
 )
 from fieldplay.streams.stream import Span
+from fieldplay_cdff.logs.log_images import Points
 from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import TemplateMatch
-from fieldplay_cdff.logs.topics.log_times import (
+from fieldplay_cdff.logs.log_times import (
     LeavingRows,
     RowTimes,
     Stamps,
     StreamDefects,
 )
-from fieldplay_cdff.logs.types.log_images import Points
-from fieldplay_cdff.logs.types.rows import SampleRows, TemplateRows
+from fieldplay_cdff.logs.msgpack_decode import TemplateMatch
+from fieldplay_cdff.logs.sample_rows import SampleRows, TemplateRows
 
 Convert = Callable[[SampleRows, Stamps], Record]
 

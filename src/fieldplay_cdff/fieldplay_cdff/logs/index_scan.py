@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.file_index import (
+from fieldplay_cdff.logs.file_index import (
     CHUNK,
     LARGE_ITEM,
     LARGEST_ITEM,
@@ -24,22 +24,7 @@ from fieldplay_cdff.logs.index.file_index import (
     LogColumn,
     StreamPart,
 )
-from fieldplay_cdff.logs.index.sample_times import (
-    ALIKE,
-    HOLDS_ANOTHER,
-    LONGEST_NAME,
-    NO_NAME,
-    WIDTH,
-    TimeFinder,
-    ends_with_name,
-    holds_another,
-    may_be_shifted,
-    missing_list_hint,
-    numbers_ahead,
-    odd_name,
-    times_of_samples,
-)
-from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
+from fieldplay_cdff.logs.msgpack_decode import (
     DECODE_ERRORS,
     LARGEST,
     UNKNOWN_TEXT,
@@ -54,6 +39,21 @@ from fieldplay_cdff.logs.msgpack_decode.msgpack_values import (
     plain_name,
     template_of,
     why,
+)
+from fieldplay_cdff.logs.sample_times import (
+    ALIKE,
+    HOLDS_ANOTHER,
+    LONGEST_NAME,
+    NO_NAME,
+    WIDTH,
+    TimeFinder,
+    ends_with_name,
+    holds_another,
+    may_be_shifted,
+    missing_list_hint,
+    numbers_ahead,
+    odd_name,
+    times_of_samples,
 )
 
 SMALL_SAMPLE, FEWEST, MAX_FAILURES = 1 << 14, 8, 20

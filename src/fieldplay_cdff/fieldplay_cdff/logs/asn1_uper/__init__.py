@@ -1,1 +1,0 @@
-"""Samples that are packed bits (ASN.1, unaligned PER): the types of config/bits, and values out of bits."""
