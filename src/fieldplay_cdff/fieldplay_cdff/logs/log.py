@@ -35,9 +35,8 @@ from fieldplay_cdff.logs.file_index import (
 )
 from fieldplay_cdff.logs.index_scan import index_of_log, issue_offset
 from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
-from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.log_streams import FilePart, LogStream
 from fieldplay_cdff.logs.msgpack_decode import DECODE_ERRORS, settings_from_bytes
-from fieldplay_cdff.logs.timed_rows import FilePart
 
 Note = Callable[[str], None]
 LOG = re.compile(r".+\.msg(\.zz)?", re.IGNORECASE)

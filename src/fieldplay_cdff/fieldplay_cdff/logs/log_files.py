@@ -12,7 +12,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.seekable_zip import InflateError, RunningSum, SeekableDeflate
-from fieldplay_cdff.logs.index_blocks import BlockCache
+from fieldplay_cdff.logs.sample_times import BlockCache
 
 PACKED = ".zz"
 MAX_CACHED = 24  # open files

@@ -19,8 +19,7 @@ from fieldplay.core.progress import Progress
 from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.log_files import open_log_file
-from fieldplay_cdff.logs.log_streams import LogStream
-from fieldplay_cdff.logs.timed_rows import NANOSECONDS
+from fieldplay_cdff.logs.log_streams import NANOSECONDS, LogStream
 from fieldplay_cdff.tools.time_arguments import index_of_word, start_of_log, time_of_word
 
 META = ".meta"

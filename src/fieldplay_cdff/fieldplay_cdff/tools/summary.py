@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.number_text import count_noun, size_text
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay_cdff.logs.external_sort import in_order
 from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.log_streams import LogStream
+from fieldplay_cdff.logs.log_times import in_order
 from fieldplay_cdff.logs.type_table import BITS, FRAME
 from fieldplay_cdff.tools.time_arguments import known_times, utc_text
 

@@ -11,9 +11,9 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.messages import records
 from fieldplay_cdff.logs.file_index import NO_TIME
-from fieldplay_cdff.logs.log_records import Convert
 from fieldplay_cdff.logs.log_streams import LogStream
 from fieldplay_cdff.logs.sample_rows import Floats, SampleRows
+from fieldplay_cdff.logs.topic_builder import Convert
 from fieldplay_cdff.logs.type_table import ORIENTATION, POSITION
 
 NED, NWU = "ned", "nwu"

@@ -23,8 +23,7 @@ from fieldplay_cdff.logs.log import (
     log_names,
     note_other_parts,
 )
-from fieldplay_cdff.logs.log_records import RecordStream
-from fieldplay_cdff.logs.topic_builder import BuiltStream, StreamTopics, TopicBuilder
+from fieldplay_cdff.logs.topic_builder import BuiltStream, RecordStream, StreamTopics, TopicBuilder
 
 OWN_NAMES = ("_logger", "recording_", "_tf.msg", "_camera.msg")
 UNIT, ODOMETRY = "dgps_odom", "wheel_odom"

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from fieldplay_cdff.datasets.sherpatt.dgps import MAX_ROWS, NEAR_NS, _match_rows
-from fieldplay_cdff.logs import external_sort, file_index
+from fieldplay_cdff.logs import file_index
+from fieldplay_cdff.logs import log_times as external_sort
 from fieldplay_cdff.logs.file_index import NO_TIME, FileWindow
 from fieldplay_cdff.logs.index_scan import index_of_log
 from fieldplay_cdff.logs.log import Log, open_log
-from fieldplay_cdff.logs.log_records import RecordStream
 from fieldplay_cdff.logs.log_streams import LogStream
 from fieldplay_cdff.logs.log_times import RowTimes, StreamDefects, times_of
+from fieldplay_cdff.logs.topic_builder import RecordStream
 from fieldplay_cdff.logs.type_table import odometry_from_states
 from fieldplay_testing import tiny_sherpatt as tiny
 
