@@ -1,5 +1,6 @@
 """Pictures of any encoding as pixels that can be shown (h, w, 3), in BGR."""
 
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -28,6 +29,8 @@ YUV = {
 HEAD = 1 << 16  # bytes that say how large a picture is, if they do
 DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
 LARGEST_PIXELS = 1 << 27
+ROWS_OF_MOSAIC = 2
+NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose numbers are no brightness
 
 
 def colour_map(values: NDArray[np.float64], kind: int = cv2.COLORMAP_VIRIDIS) -> NDArray[np.uint8]:
@@ -75,6 +78,22 @@ def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
     return bgr_image(values)
+
+
+def middle_line(image: Any) -> Pixels | None:
+    """The middle line (columns, 3) in BGR of pixels, or of the bytes of a file; None where its numbers are no colours.
+
+    Of pixels only an even row and the next are converted, as mosaics need both.
+    """
+    if isinstance(image, bytes | memoryview):
+        pixels = reduced_pixels_from_file(image)
+        return np.asarray(pixels[len(pixels) // 2], np.uint8)
+    if image.encoding.endswith(NO_COLOURS):
+        return None
+    first = image.height // 2 // ROWS_OF_MOSAIC * ROWS_OF_MOSAIC
+    data = image.data[first * image.step : (first + ROWS_OF_MOSAIC) * image.step]
+    height = min(ROWS_OF_MOSAIC, image.height - first)
+    return np.asarray(pixels_from_image(replace(image, height=height, data=data))[0], np.uint8)
 
 
 def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:

@@ -16,7 +16,11 @@ FAR = 5.0  # sides of the image: an axis does not lead so far
 FISHEYES = ("equidistant", "fisheye")
 SAME = 0.012  # frames closer than this fraction of the width share a label
 AXES_BGR = ((60, 90, 255), (127, 208, 53), (255, 163, 74))
+MAX_LABELS = 24
+NARROW, DESK = 330.0, 720.0  # widths in pixels of an image on a phone and on a desk
+LETTER, LINE = 6.6, 17.0  # size of a letter and height of a label, in pixels
 Array = NDArray[np.float64]
+Box = tuple[float, float, float, float]
 Pixels = NDArray[np.uint8]
 
 
@@ -100,3 +104,41 @@ def draw_axes(pixels: Pixels, seen: FramesInImage) -> None:
         for colours, width_px in ((((0, 0, 0),) * 3, 2 * thick), (AXES_BGR, thick)):
             for tip, colour in zip(ends[1:], colours, strict=True):
                 cv2.line(pixels, ends[0], tip, colour, width_px, cv2.LINE_AA, 4)
+
+
+def frame_labels(seen: FramesInImage, ratio: float) -> list[dict[str, object]]:
+    """Names of frames where they do not lie on each other, in an image that is `ratio` times as wide as high.
+
+    Those that a phone has room for come first, then those for wider pages.
+    """
+    merged = merge_overlapping(seen)[:MAX_LABELS]
+    labels: list[dict[str, object]] = []
+    settled: dict[int, bool] = {}  # by number in `merged`, whether it is to the left
+    for width, kind in ((NARROW, ""), (DESK, "wide-only")):
+        size = (width, width / ratio)
+        taken = [
+            _box(merged[n][1], seen.origins[merged[n][0]], size, is_left=is_left) for n, is_left in settled.items()
+        ]
+        for number, (row, name) in enumerate(merged):
+            for is_left in (False, True) if number not in settled else ():
+                box = _box(name, seen.origins[row], size, is_left=is_left)
+                if box[0] >= 0 and box[2] <= width and not any(_overlap(box, other) for other in taken):
+                    taken.append(box)
+                    settled[number] = is_left
+                    x, y = (round(100 * float(value), 2) for value in seen.origins[row])
+                    place = {"x": x, "y": y, "offset": -0.45 if is_left else 0.45}
+                    labels.append({"name": name, "kind": f"{kind} {'left' if is_left else ''}".strip(), **place})
+                    break
+    return labels
+
+
+def _box(name: str, position: Array, size: tuple[float, float], *, is_left: bool) -> Box:
+    """Left, top, right, bottom of a label on an image of a size in pixels."""
+    x, y = float(position[0]) * size[0], float(position[1]) * size[1]
+    length = LETTER * len(name) + 8
+    left = x - 7 - length if is_left else x + 7
+    return left, y - LINE / 2, left + length, y + LINE / 2
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

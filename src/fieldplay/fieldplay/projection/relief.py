@@ -1,4 +1,4 @@
-"""Points seen from above: the piece of a plane that shows them, and their heights as a shaded image."""
+"""Points seen from above: sweeps merged in the world, the plane that shows them, their heights as a shaded image."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.messages.image_pixels import colour_map
+from fieldplay.trajectories.route import WORLDS
 
 NARROWEST, WIDEST, MIN_M = 1.0, 1.9, 0.02  # width by height of a map, and its least width
 LARGEST, SMALLEST = 720, 240  # cells across
@@ -16,6 +18,8 @@ EXAGGERATED = 1.2
 DARKEST, BRIGHTEST = 0.62, 1.25
 MIN_HEIGHT_M = 0.05
 SMOOTHED_CELLS = 1.8
+MAX_POINTS = 16_000  # of each sweep that is merged
+MIN_TURN = 1e-4  # of a quaternion's numbers
 Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 
@@ -108,3 +112,48 @@ def _shade(heights: Array, there: NDArray[np.bool_], cell_m: float) -> Array:
     edge = cv2.erode(there.astype(np.uint8), np.ones((3, 3), np.uint8)) == 0  # a slope there is none
     bright[np.asarray(edge)] = 1.0
     return bright
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Points (n, 3) in the sensor's frame; times by log and header."""
+
+    log_ns: int
+    stamp_ns: int
+    frame: str
+    points: NDArray[np.float32]
+
+
+def merge_in_world(frames: Frames, sweeps: list[Sweep]) -> tuple[str, Array, Array] | None:
+    """The frame, points (n, 3) and sensor positions (sweeps, 3) in the world, by an odometry with attitude or by tf."""
+    for topic, edge in frames.odometry.items():
+        if edge.parent == WORLDS[0] and edge.child in frames.path_to_root(sweeps[0].frame) and _turns(edge):
+            return _merge_sweeps(frames, sweeps, edge.parent, by=(topic, edge))
+    world = next((name for name in WORLDS if name in frames.path_to_root(sweeps[0].frame)[1:]), None)
+    return None if world is None else _merge_sweeps(frames, sweeps, world)
+
+
+def _turns(edge: FrameEdge) -> bool:
+    """Whether an odometry has an attitude, and not always the same."""
+    _, rows = edge.rows.rows()
+    return bool(np.ptp(rows[:, 3:], axis=0).max() > MIN_TURN)
+
+
+def _merge_sweeps(
+    frames: Frames, sweeps: list[Sweep], world: str, *, by: tuple[str, FrameEdge] | None = None
+) -> tuple[str, Array, Array] | None:
+    clouds, positions = [], []
+    for sweep in sweeps:
+        stamp_ns = np.array([sweep.stamp_ns], np.int64)
+        transform = frames.transform(by[1].child if by else world, sweep.frame, stamp_ns)
+        if transform is not None and by is not None:
+            base, known = by[1].at(stamp_ns)
+            transform = base @ transform[0], known & transform[1]
+        if transform is not None and transform[1][0]:
+            (pose,) = transform[0]
+            step = -(-len(sweep.points) // MAX_POINTS) or 1
+            clouds.append(sweep.points[::step] @ pose[:3, :3].T + pose[:3, 3])
+            positions.append(pose[:3, 3])
+    if len(positions) < 2:
+        return None
+    return f"{world} by {by[0] if by else 'tf'}", np.concatenate(clouds), np.array(positions)

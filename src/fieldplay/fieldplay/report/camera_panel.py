@@ -1,7 +1,7 @@
 """What the cameras saw: the first, a middle and the last image with the frames before it, and a line over time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,42 +13,19 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import Axis, count_noun, count_text, number_axis
 from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.codec import FramedRecord
-from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image, reduced_pixels_from_file
+from fieldplay.messages.image_pixels import middle_line, pixels_from_file, pixels_from_image
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import COMPRESSED, IMAGE, INFO
 from fieldplay.messages.records import CameraInfos, Images
 from fieldplay.messages.records import Pixels as ArchivePixels
-from fieldplay.projection.frames_in_image import (
-    FramesInImage,
-    camera_of_drawing,
-    draw_axes,
-    frames_in_image,
-    merge_overlapping,
-)
+from fieldplay.projection.frames_in_image import camera_of_drawing, draw_axes, frame_labels, frames_in_image
 from fieldplay.recording.record_batches import Issues, RecordBatch, Single
-from fieldplay.report.figures import (
-    WIDE,
-    Array,
-    Chart,
-    Curve,
-    Pixels,
-    image_below,
-    limit_width,
-    line_chart,
-    photo,
-    raster_axes,
-    svg_of,
-)
-from fieldplay.report.overview import Overview
+from fieldplay.report import figures as fig
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Html, Section, join, piece
 
-MAX_LABELS = 24
-NARROW, DESK = 330.0, 720.0  # widths in pixels of an image on a phone and on a desk
-LETTER, LINE = 6.6, 17.0  # size of a letter and height of a label, in pixels
 MAX_LINES, MAX_LINE_CAMERAS = 48, 8
 COLUMNS, ROWS = 480, 160  # of a figure
-ROWS_OF_MOSAIC = 2
-NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose numbers are no brightness
 CHANNELS = (("red", 2, 1), ("green", 1, 2), ("blue", 0, 0))  # name, channel of BGR, colour of the page's series
 LARGE, SMALL = 960, 560  # pixels of width
 MAX_CAMERAS, MAX_IMAGES = 16, 2
@@ -62,7 +39,6 @@ LINES_LEAD = (
     "The middle line of each camera's images, the first image at the top, and the mean brightness of that line."
 )
 Stored = tuple[int, FramedRecord | None]  # when an image leaves, and the image, if it can be read
-Box = tuple[float, float, float, float]
 
 
 def _plain_name(topic: Topic) -> str:
@@ -80,7 +56,7 @@ class _DecodedImage:
     log_ns: int
     stamp_ns: int
     frame: str
-    pixels: Pixels | None = None
+    pixels: fig.Pixels | None = None
     size: tuple[int, int] = (0, 0)
     error: str = ""
 
@@ -93,7 +69,7 @@ class _Camera:
     images: list[_DecodedImage] | None = None
 
 
-class CameraPanel:
+class CameraPanel(Panel):
     """Keeps a few images of each topic, and what its CameraInfo says."""
 
     msgtypes = (IMAGE, COMPRESSED, INFO)
@@ -174,7 +150,7 @@ def _decode_image(topic: Topic, log_ns: int, framed: FramedRecord | None, *, wid
     except ArchiveError as error:
         return _DecodedImage(log_ns, stamp_ns, frame, error=str(error))
     height, width = pixels.shape[:2]
-    return _DecodedImage(log_ns, stamp_ns, frame, limit_width(pixels, widest), (width, height))
+    return _DecodedImage(log_ns, stamp_ns, frame, fig.limit_width(pixels, widest), (width, height))
 
 
 def _figure(overview: Overview, topic: Topic, image: _DecodedImage, camera: CameraModel | None) -> Html:
@@ -189,46 +165,8 @@ def _figure(overview: Overview, topic: Topic, image: _DecodedImage, camera: Came
         labels = frame_labels(seen, width / height)
         draw_axes(pixels, seen)
     details = f"{width} × {height}" + (f", in {image.frame}" if image.frame else "")
-    shown = piece("photo", photo(pixels, alternative=f"{topic.name} {moment}"), labels)
+    shown = piece("photo", fig.photo(pixels, alternative=f"{topic.name} {moment}"), labels)
     return piece("figure", shown, moment, details, AXES_KEY if seen is not None else ())
-
-
-def frame_labels(seen: FramesInImage, ratio: float) -> list[dict[str, object]]:
-    """Names of frames where they do not lie on each other, in an image that is `ratio` times as wide as high.
-
-    Those that a phone has room for come first, then those for wider pages.
-    """
-    merged = merge_overlapping(seen)[:MAX_LABELS]
-    labels: list[dict[str, object]] = []
-    settled: dict[int, bool] = {}  # by number in `merged`, whether it is to the left
-    for width, kind in ((NARROW, ""), (DESK, "wide-only")):
-        size = (width, width / ratio)
-        taken = [
-            _box(merged[n][1], seen.origins[merged[n][0]], size, is_left=is_left) for n, is_left in settled.items()
-        ]
-        for number, (row, name) in enumerate(merged):
-            for is_left in (False, True) if number not in settled else ():
-                box = _box(name, seen.origins[row], size, is_left=is_left)
-                if box[0] >= 0 and box[2] <= width and not any(_overlap(box, other) for other in taken):
-                    taken.append(box)
-                    settled[number] = is_left
-                    x, y = (round(100 * float(value), 2) for value in seen.origins[row])
-                    place = {"x": x, "y": y, "offset": -0.45 if is_left else 0.45}
-                    labels.append({"name": name, "kind": f"{kind} {'left' if is_left else ''}".strip(), **place})
-                    break
-    return labels
-
-
-def _box(name: str, position: Array, size: tuple[float, float], *, is_left: bool) -> Box:
-    """Left, top, right, bottom of a label on an image of a size in pixels."""
-    x, y = float(position[0]) * size[0], float(position[1]) * size[1]
-    length = LETTER * len(name) + 8
-    left = x - 7 - length if is_left else x + 7
-    return left, y - LINE / 2, left + length, y + LINE / 2
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 # One line of a camera's images over time: its colours row by row, and their means as curves.
@@ -239,11 +177,11 @@ class _Line:
     """The middle line of an image in BGR (columns, 3), when the image left, and how wide the image is."""
 
     stamp_ns: int
-    colours: Pixels
+    colours: fig.Pixels
     width: int
 
 
-class ImageLinePanel:
+class ImageLinePanel(Panel):
     """Keeps the middle line of some images of each topic, evenly picked."""
 
     msgtypes = (IMAGE, COMPRESSED)
@@ -258,9 +196,6 @@ class ImageLinePanel:
         samples = self._cameras.setdefault(batch.topic, empty)
         for stamp_ns, make in batch.single():
             samples.offer(partial(_line, stamp_ns, make))
-
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing: the panel of images reports those that cannot be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """Two figures for each camera with images at several times."""
@@ -281,30 +216,13 @@ def _line(stamp_ns: int, make: Single) -> _Line | None:
         return None
     try:
         data = framed.record.load(0)
-        colours = _line_of_pixels(data) if isinstance(data, ArchivePixels) else _line_of_file(data)
+        colours = middle_line(data)
     except (ArchiveError, OSError):
         return None
     if colours is None:
         return None
     narrow = cv2.resize(colours[None], (COLUMNS, 1), interpolation=cv2.INTER_AREA)[0]
     return _Line(stamp_ns=stamp_ns, colours=np.asarray(narrow, np.uint8), width=len(colours))
-
-
-def _line_of_pixels(pixels: ArchivePixels) -> Pixels | None:
-    """Of pixels in rows only those of the middle are converted: an even row and the next, as mosaics need both."""
-    if pixels.encoding.endswith(NO_COLOURS):
-        return None
-    first = pixels.height // 2 // ROWS_OF_MOSAIC * ROWS_OF_MOSAIC
-    data: Any = pixels.data
-    part = data[first * pixels.step : (first + ROWS_OF_MOSAIC) * pixels.step]
-    height = min(ROWS_OF_MOSAIC, pixels.height - first)
-    lines = pixels_from_image(replace(pixels, height=height, data=part))
-    return np.asarray(lines[0], np.uint8)
-
-
-def _line_of_file(data: bytes) -> Pixels:
-    pixels = reduced_pixels_from_file(data)
-    return np.asarray(pixels[len(pixels) // 2], np.uint8)
 
 
 def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count: int) -> Html:
@@ -320,9 +238,9 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     pixels[there, :, :3], pixels[there, :, 3] = np.stack([line.colours for line in lines])[nearest[there]], 255
     width = float(max(line.width for line in lines))
     x_axis = Axis(0.0, width, tuple(tick for tick in number_axis(0.0, width).ticks if 0 <= tick[0] <= width))
-    axes = raster_axes(x_axis, down.flip(), height=240)
+    axes = fig.raster_axes(x_axis, down.flip(), height=240)
     caption = f"the middle line over time, of {count_text(len(lines))} of {count_noun(count, 'image')}, by its columns"
-    drawn = svg_of(axes, f"{topic.name}, the middle line", below=image_below(axes, pixels, is_exact=True))
+    drawn = fig.svg_of(axes, f"{topic.name}, the middle line", below=fig.image_below(axes, pixels, is_exact=True))
     return piece("figure", drawn, topic.name, caption)
 
 
@@ -331,7 +249,9 @@ def _means(overview: Overview, topic: Topic, lines: list[_Line]) -> Html:
     seconds = overview.seconds(np.array([line.stamp_ns for line in lines], np.int64))
     means = np.array([line.colours.mean(axis=0, dtype=np.float64) for line in lines])
     is_grey = all((line.colours == line.colours[:, :1]).all() for line in lines)
-    curves = [Curve("brightness", seconds, means[:, 0])] if is_grey else []
-    curves = curves or [Curve(name, seconds, means[:, at], colour=colour) for name, at, colour in CHANNELS]
+    curves = [fig.Curve("brightness", seconds, means[:, 0])] if is_grey else []
+    curves = curves or [fig.Curve(name, seconds, means[:, at], colour=colour) for name, at, colour in CHANNELS]
     title = f"{topic.name}, mean of the middle line"
-    return line_chart(Chart(title=title, curves=curves, unit="0 to 255", x_axis=overview.time_axis(), width=WIDE))
+    return fig.line_chart(
+        fig.Chart(title=title, curves=curves, unit="0 to 255", x_axis=overview.time_axis(), width=fig.WIDE)
+    )

@@ -43,7 +43,8 @@ SETTINGS: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "fieldplay", "text.parse_math": False, "font.sans-serif": ["DejaVu Sans"],
     "path.simplify_threshold": 0.25,
 }  # fmt: skip
-LABELLED, UNNAMED = re.compile('<g id="([a-z]+ [a-z0-9 ]+)">'), re.compile('<g id="[^"]*">')
+LABELLED, UNNAMED = re.compile('<g id="([a-z]+ [a-z0-9 ]+)">'), re.compile('<g id="[^"]*"')
+NEEDLESS = re.compile(r' transform="rotate\(-0 [^"]*"| font-family: [^;]*;')  # a page has one font
 PATHS, DECIMALS = re.compile(' d="[^"]*"'), re.compile(r"(?<=\.\d)\d+")
 
 
@@ -100,7 +101,8 @@ def svg_of(axes: "Axes", label: str, *, below: Html | None = None) -> Html:
         canvas.print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     drawn = buffer.getvalue()
     drawn = drawn[drawn.index('<g id="figure_1">') : drawn.rindex("</svg>")]
-    drawn = UNNAMED.sub("<g>", LABELLED.sub(r'<g class="\1">', drawn))
+    drawn = UNNAMED.sub("<g", LABELLED.sub(r'<g class="\1">', drawn))
+    drawn = NEEDLESS.sub("", drawn)
     drawn = PATHS.sub(lambda path: DECIMALS.sub("", path[0]), drawn)
     for colour, name in PAGE_COLOURS.items():
         drawn = drawn.replace(colour, name)
@@ -117,8 +119,8 @@ def image_below(axes: "Axes", pixels: Pixels, *, is_exact: bool = False) -> Html
     source = data_uri(pixels, "png" if is_exact else "webp")
     return markup(
         f'<image href="{source}" x="{box.x0 * width:.1f}" y="{(1 - box.y1) * height:.1f}" '
-        f'width="{box.width * width:.1f}" height="{box.height * height:.1f}" preserveAspectRatio="none"'
-        f"{' class=exact' if is_exact else ''}/>"
+        f'width="{box.width * width:.1f}" height="{box.height * height:.1f}" preserveAspectRatio="none" '
+        f'class="{"exact" if is_exact else "smooth"}"/>'
     )
 
 

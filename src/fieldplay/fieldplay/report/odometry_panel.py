@@ -15,9 +15,9 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
-from fieldplay.recording.record_batches import Issues, RecordBatch
-from fieldplay.report.figures import MAX_SERIES, Chart, Curve, line_chart
-from fieldplay.report.overview import Overview
+from fieldplay.recording.record_batches import RecordBatch
+from fieldplay.report import figures as fig
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Section, join, piece, plain_table
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_errors import Errors
@@ -53,7 +53,7 @@ class Named:
     start_ns: int
 
 
-def error_charts(shown: Sequence[Named], duration_s: float, time: Axis | None = None) -> list[Chart]:
+def error_charts(shown: Sequence[Named], duration_s: float, time: Axis | None = None) -> list[fig.Chart]:
     """Relative errors over the length of the way, with quartiles, and the distance from the truth over time.
 
     The axis of time begins with 0 at `start_ns`, and is a plain one of this length unless another is given.
@@ -64,11 +64,11 @@ def error_charts(shown: Sequence[Named], duration_s: float, time: Axis | None = 
     curves = [_over_time(one) for one in shown]
     unit = "m" if len(shown) > 1 else f"m, {ALIGNED[shown[0].evaluation.settings.alignment]}"
     axis = time or time_axis(duration_s)
-    return [*charts, Chart(title="Distance from the truth", curves=curves, unit=unit, x_axis=axis)]
+    return [*charts, fig.Chart(title="Distance from the truth", curves=curves, unit=unit, x_axis=axis)]
 
 
-def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> Chart:
-    curves: list[Curve] = []
+def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> fig.Chart:
+    curves: list[fig.Curve] = []
     for one in shown:
         if one.evaluation.has_orientation or not is_rotation:
             curves += _length_curves(one, is_rotation=is_rotation, is_alone=len(shown) == 1)
@@ -76,13 +76,13 @@ def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> Chart:
     axis = Axis(0.0, longest, tuple(tick for tick in number_axis(0.0, longest).ticks if 0 <= tick[0] <= longest))
     title, unit = ("Rotation error", "degrees per m") if is_rotation else ("Translation error", "% of the length")
     unit = f"{unit}: median and quartiles"
-    return Chart(title=title, curves=curves, unit=unit, x_axis=axis, x_title="length of the way, m")
+    return fig.Chart(title=title, curves=curves, unit=unit, x_axis=axis, x_title="length of the way, m")
 
 
-def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[Curve]:
+def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[fig.Curve]:
     lengths, low, middle, high, most = lengthwise(one.evaluation, is_rotation=is_rotation).T
-    curves = [Curve("median" if is_alone else one.label, lengths, middle, low, high)]
-    return [*curves, Curve("95 % are below", lengths, most)] if is_alone else curves
+    curves = [fig.Curve("median" if is_alone else one.label, lengths, middle, low, high)]
+    return [*curves, fig.Curve("95 % are below", lengths, most)] if is_alone else curves
 
 
 def lengthwise(evaluation: Evaluation, *, is_rotation: bool) -> Array:
@@ -101,13 +101,13 @@ def _values(errors: Errors, *, is_rotation: bool) -> Array:
     return errors.rotation * DEGREES if is_rotation else errors.translation * PERCENT
 
 
-def _over_time(one: Named) -> Curve:
+def _over_time(one: Named) -> fig.Curve:
     """The distance over time, the largest of each stretch shown too."""
     pairs, distances = one.evaluation.pairs, one.evaluation.absolute.translation
     seconds = (pairs.stamp_ns - one.start_ns) / NS_PER_S
     firsts = np.arange(0, len(distances), max(1, len(distances) // DRAWN_POINTS))
     low, high = np.minimum.reduceat(distances, firsts), np.maximum.reduceat(distances, firsts)
-    return Curve(one.label, seconds[firsts], distances[firsts], low, high)
+    return fig.Curve(one.label, seconds[firsts], distances[firsts], low, high)
 
 
 @dataclass(eq=False)
@@ -123,7 +123,7 @@ class _ReceivedPoses:
         return trajectory_from_rows(stamp_ns, rows[:, :3], rows[:, 3:])
 
 
-class OdometryErrorPanel:
+class OdometryErrorPanel(Panel):
     """Keeps some thousand poses of each odometry."""
 
     msgtypes = (ODOMETRY,)
@@ -142,9 +142,6 @@ class OdometryErrorPanel:
                 if received.late_ns is None:
                     received.late_ns = int(record.leaves_ns[0] - record.stamp_ns[0])
 
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing: of what cannot be read the panel of the ways tells."""
-
     def sections(self, overview: Overview) -> list[Section]:
         """Figures and a table, where there is a truth and another odometry of the same body."""
         ordered = dict(overview.in_order(self._received))
@@ -155,7 +152,7 @@ class OdometryErrorPanel:
         charts = error_charts(evaluations, overview.duration_s, overview.time_axis())
         heads = ("Error", "rmse", "median")
         tables = [plain_table(heads, summary_of(o.evaluation), title=o.label, is_card=True) for o in evaluations]
-        body = join([piece("cards", [line_chart(chart) for chart in charts]), piece("cards", tables, "wide")])
+        body = join([piece("cards", [fig.line_chart(chart) for chart in charts]), piece("cards", tables, "wide")])
         return [Section("odometry", "Odometry against the truth", body, f"Against {truth}. {LEAD}")]
 
     def _evaluate_all(self, truth: Topic, received: dict[Topic, _ReceivedPoses], start_ns: int) -> list[Named]:
@@ -169,7 +166,7 @@ class OdometryErrorPanel:
             )
             if evaluation is not None:
                 evaluations.append(Named(label=topic.name, evaluation=evaluation, start_ns=header_start_ns))
-        return evaluations[:MAX_SERIES]
+        return evaluations[: fig.MAX_SERIES]
 
     def _lever_arm(self, child: str, true_child: str) -> Array | None:
         """The truth's frame in that of an odometry, if it stands fixed there."""

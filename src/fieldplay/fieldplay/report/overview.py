@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.decimation import Buckets, drawing_width_ns
-from fieldplay.core.gaps import GapFinder, split_at_gaps
+from fieldplay.core.gaps import split_at_gaps
 from fieldplay.core.number_text import Axis, is_dated, number_text, time_axis, time_axis_with_gaps
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
@@ -19,88 +19,12 @@ from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.figures import Curve
 from fieldplay.report.page import Section
+from fieldplay.streams.stream_times import StreamTimes
 
 Array = NDArray[np.float64]
-MAX_GAPS = 200
-MAX_BUCKETS = 2048
-MAX_STAMPS = 96
-TAKEN_IN = 256
 Content = TypeVar("Content")
 DRAWN = 256  # of points of a curve, gaps or not
 LARGEST = 1e30  # no measurement is larger: it counts as infinite
-
-
-class StreamTimes:
-    """The times of one topic, batch by batch. What is added in small pieces counts once it is taken in."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
-        self.longest_gap_ns = 0
-        self.gaps: list[tuple[int, int]] = []  # when the pause ended, and how long it was; the longest of them
-        self.gap_count = 0
-        self.longest_step_ns = 0  # that is no pause
-        self._in_gaps_ns = 0
-        self.buckets = Buckets(limit=MAX_BUCKETS)
-        self.few_stamps: list[int] = []
-        self._gap_finder = GapFinder()
-        self._waiting: list[NDArray[np.int64]] = []
-        self._waiting_count = 0
-
-    def add(self, stamp_ns: NDArray[np.int64]) -> None:
-        """Further times (n,), in order; they are taken in some hundred at a time, which is quicker."""
-        self._waiting.append(stamp_ns)
-        self._waiting_count += len(stamp_ns)
-        if self._waiting_count >= TAKEN_IN:
-            self.flush_pending()
-
-    def flush_pending(self) -> None:
-        """Let all that was added count."""
-        if not self._waiting_count:
-            return
-        stamp_ns = np.concatenate(self._waiting)
-        self._waiting, self._waiting_count = [], 0
-        steps = np.diff(stamp_ns, prepend=stamp_ns[:1] if self.last_ns is None else self.last_ns)
-        self.longest_gap_ns = max(self.longest_gap_ns, int(steps.max()))
-        first, last = int(stamp_ns[0]), int(stamp_ns[-1])
-        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
-        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
-        self.count += len(stamp_ns)
-        self.buckets.add(stamp_ns)
-        if len(self.few_stamps) < MAX_STAMPS:
-            self.few_stamps += stamp_ns[: MAX_STAMPS - len(self.few_stamps)].tolist()
-        self._note_gaps(stamp_ns, steps)
-
-    @property
-    def duration_s(self) -> float:
-        return ((self.last_ns or 0) - (self.first_ns or 0)) / NS_PER_S
-
-    @property
-    def rate_hz(self) -> float | None:
-        """The mean rate, where there is one."""
-        return (self.count - 1) / self.duration_s if self.count > 1 and self.duration_s > 0 else None
-
-    @property
-    def usual_ns(self) -> float:
-        """The mean step from message to message, pauses aside."""
-        steps = max(self.count - 1 - self.gap_count, 1)
-        return max((self.last_ns or 0) - (self.first_ns or 0) - self._in_gaps_ns, 0) / steps
-
-    @property
-    def stamps(self) -> NDArray[np.int64] | None:
-        """All times, where they are few."""
-        return np.array(self.few_stamps, np.int64) if self.count <= MAX_STAMPS else None
-
-    def _note_gaps(self, stamp_ns: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
-        rows = self._gap_finder.gaps(stamp_ns)
-        steps[[row for row, _ in rows]] = 0
-        self.longest_step_ns = max(self.longest_step_ns, int(steps.max()))
-        if rows:
-            self.gap_count += len(rows)
-            self._in_gaps_ns += sum(length for _, length in rows)
-            gaps = [(int(stamp_ns[row]), length) for row, length in rows]
-            self.gaps = sorted(self.gaps + gaps, key=lambda gap: -gap[1])[:MAX_GAPS]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -168,21 +92,21 @@ class Overview:
         return seconds
 
 
-class Panel(Protocol):
-    """One family of messages. It keeps no more than it will draw."""
+class Panel:
+    """One family of messages, of the types `msgtypes`. It keeps no more than it will draw."""
 
-    @property
-    def msgtypes(self) -> Collection[str]:
-        """The types whose messages it wants."""
+    msgtypes: Collection[str] = ()
 
     def add(self, batch: RecordBatch) -> None:
         """Further rows of a topic."""
+        raise NotImplementedError
 
     def report_issues(self, issues: Issues) -> None:
-        """Say what was wrong with the messages, once all were heard."""
+        """Report what was wrong with the messages, once all were read; nothing unless a panel says so."""
 
     def sections(self, overview: Overview) -> list[Section]:
-        """What to show; nothing where there was nothing to hear."""
+        """What to show; nothing where no message came."""
+        raise NotImplementedError
 
 
 # Numbers of a topic over time, in buckets, as curves of a chart.

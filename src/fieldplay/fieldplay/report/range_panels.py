@@ -11,35 +11,22 @@ from numpy.typing import NDArray
 from fieldplay.core.decimation import Decimator, middle_index
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import Axis, count_text, number_axis
-from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.messages.codec import DIAGNOSTICS
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD, points_from_rows
 from fieldplay.messages.records import Clouds, Diagnostics, LaserScans
-from fieldplay.projection.relief import plane_of_points, relief_of_points
+from fieldplay.projection.relief import MAX_POINTS, Sweep, merge_in_world, plane_of_points, relief_of_points
 from fieldplay.recording.record_batches import Issues, RecordBatch, Single, report_unreadable
-from fieldplay.report.figures import (
-    SERIES,
-    cells_of_fractions,
-    draw_mark,
-    draw_path,
-    image_below,
-    metres_text,
-    plane_axes,
-    ramp,
-    raster_axes,
-    svg_of,
-)
-from fieldplay.report.overview import Overview
+from fieldplay.report import figures as fig
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Html, Section, join, piece, plain_table
-from fieldplay.report.trajectory_panel import WORLDS
+from fieldplay.trajectories.route import WORLDS
 
 MAX_SWEEPS, MAX_CLOUDS, MAX_SCANNERS, MAX_SENSORS = 40, 6, 12, 8
-MAX_POINTS, FIRST_POINTS = 16_000, 200_000  # of each sweep, and of the first, which is shown alone if need be
+FIRST_POINTS = 200_000  # of the first sweep, which is shown alone if need be
 FAR_FRACTION = 0.985  # of the points; the few that lie further out would make the rest small
 AROUND_M = 12.0
 FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
-MIN_TURN = 1e-4  # of a quaternion's numbers
 SCAN, SCANS_KEPT, FARTHEST_POINT_M = "sensor_msgs/msg/LaserScan", 2, 1e6
 FILTERED, REPORT = "_filtered", "/integrity"  # how topics end
 PER_DEG, CELL_M = 2, 0.25
@@ -60,23 +47,13 @@ def _not_shown(count: int) -> Html:
     return piece("paragraph", f"{count} more topics are not shown.", "muted") if count > 0 else join([])
 
 
-@dataclass(frozen=True, eq=False)
-class _Sweep:
-    """Points (n, 3) in the sensor's frame; times by log and header."""
-
-    log_ns: int
-    stamp_ns: int
-    frame: str
-    points: NDArray[np.float32]
-
-
 @dataclass
 class _TopicSweeps:
-    samples: Decimator[_Sweep]
+    samples: Decimator[Sweep]
     errors: Counter[str] = field(default_factory=Counter)
 
 
-class CloudPanel:
+class CloudPanel(Panel):
     """Keeps some sweeps of each topic, and some points of each."""
 
     msgtypes = (CLOUD,)
@@ -87,7 +64,7 @@ class CloudPanel:
 
     def add(self, batch: RecordBatch) -> None:
         """Clouds, of which few are decoded."""
-        samples: Decimator[_Sweep] = Decimator(MAX_SWEEPS, expected=self._expected.get(batch.topic.name, 0))
+        samples: Decimator[Sweep] = Decimator(MAX_SWEEPS, expected=self._expected.get(batch.topic.name, 0))
         content = self._topics.setdefault(batch.topic, _TopicSweeps(samples))
         for stamp_ns, make in batch.single():
             content.samples.offer(partial(_sweep, content, stamp_ns, make))
@@ -117,7 +94,7 @@ class CloudPanel:
         ]
 
 
-def _sweep(content: _TopicSweeps, log_ns: int, make: Single) -> _Sweep | None:
+def _sweep(content: _TopicSweeps, log_ns: int, make: Single) -> Sweep | None:
     framed = make()
     if framed is None or not isinstance(framed.record, Clouds):
         content.errors[""] += 1
@@ -128,11 +105,11 @@ def _sweep(content: _TopicSweeps, log_ns: int, make: Single) -> _Sweep | None:
         content.errors[str(error)] += 1
         return None
     step = -(-len(points) // (MAX_POINTS if content.samples.seen else FIRST_POINTS)) or 1
-    return _Sweep(log_ns, int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points[::step].copy())
+    return Sweep(log_ns, int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points[::step].copy())
 
 
-def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, count: int) -> Html:
-    merged = _merge_in_world(overview.frames, sweeps) if len(sweeps) > 1 else None
+def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[Sweep], *, count: int) -> Html:
+    merged = merge_in_world(overview.frames, sweeps) if len(sweeps) > 1 else None
     if merged is not None:
         frame_text, points, positions = merged
         details = f"{len(positions)} of {count} clouds in {frame_text}"
@@ -149,53 +126,18 @@ def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, cou
     relief = relief_of_points(points, plane)
     if relief is None:
         return join([])
-    axes = plane_axes(plane)
-    below = image_below(axes, relief.pixels)
+    axes = fig.plane_axes(plane)
+    below = fig.image_below(axes, relief.pixels)
     if len(positions) == 1:
-        draw_mark(axes, positions[0], kind="sensor")
+        fig.draw_mark(axes, positions[0], kind="sensor")
     elif len(positions):
-        draw_path(axes, positions[:, :2], 1)
+        fig.draw_path(axes, positions[:, :2], 1)
     legend = [("s1", "the sensor's way" if len(positions) > 1 else "the sensor")] if len(positions) else []
     is_flat = float(np.ptp(points[:, 2])) < FLAT_M
-    foot = ramp(metres_text(relief.low_m), metres_text(relief.high_m), legend)
+    foot = fig.ramp(fig.metres_text(relief.low_m), fig.metres_text(relief.high_m), legend)
     foot = piece("paragraph", "all at one height", "muted") if is_flat else foot
     label = f"{topic.name} from above"
-    return piece("figure", svg_of(axes, label, below=below), topic.name, details, (), foot)
-
-
-def _merge_in_world(frames: Frames, sweeps: list[_Sweep]) -> tuple[str, Array, Array] | None:
-    """The frame, points (n, 3) and sensor positions (sweeps, 3) in the world, by an odometry with attitude or by tf."""
-    for topic, edge in frames.odometry.items():
-        if edge.parent == WORLDS[0] and edge.child in frames.path_to_root(sweeps[0].frame) and _turns(edge):
-            return _merge_sweeps(frames, sweeps, edge.parent, by=(topic, edge))
-    world = next((name for name in WORLDS if name in frames.path_to_root(sweeps[0].frame)[1:]), None)
-    return None if world is None else _merge_sweeps(frames, sweeps, world)
-
-
-def _turns(edge: FrameEdge) -> bool:
-    """Whether an odometry has an attitude, and not always the same."""
-    _, rows = edge.rows.rows()
-    return bool(np.ptp(rows[:, 3:], axis=0).max() > MIN_TURN)
-
-
-def _merge_sweeps(
-    frames: Frames, sweeps: list[_Sweep], world: str, *, by: tuple[str, FrameEdge] | None = None
-) -> tuple[str, Array, Array] | None:
-    clouds, positions = [], []
-    for sweep in sweeps:
-        stamp_ns = np.array([sweep.stamp_ns], np.int64)
-        transform = frames.transform(by[1].child if by else world, sweep.frame, stamp_ns)
-        if transform is not None and by is not None:
-            base, known = by[1].at(stamp_ns)
-            transform = base @ transform[0], known & transform[1]
-        if transform is not None and transform[1][0]:
-            (pose,) = transform[0]
-            step = -(-len(sweep.points) // MAX_POINTS) or 1
-            clouds.append(sweep.points[::step] @ pose[:3, :3].T + pose[:3, 3])
-            positions.append(pose[:3, 3])
-    if len(positions) < 2:
-        return None
-    return f"{world} by {by[0] if by else 'tf'}", np.concatenate(clouds), np.array(positions)
+    return piece("figure", fig.svg_of(axes, label, below=below), topic.name, details, (), foot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +150,7 @@ class _Scan:
     beams: int
 
 
-class ScanPanel:
+class ScanPanel(Panel):
     """Keeps a few scans of each topic, and shows the one in the middle: points around the sensor."""
 
     msgtypes = (SCAN,)
@@ -222,9 +164,6 @@ class ScanPanel:
         for stamp_ns, (record, frame, _), row in batch.rows():
             if isinstance(record, LaserScans):
                 content.offer(partial(_scan, stamp_ns, record, row, frame=frame))
-
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing: all that can be read can be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """One scan of each topic."""
@@ -249,11 +188,11 @@ def _scan(log_ns: int, record: LaserScans, row: int, *, frame: str) -> _Scan:
 
 
 def _scan_figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:
-    axes = plane_axes(plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))])), width=360)
-    axes.plot(*scan.points.T, ".", color=SERIES[0], markersize=3, gid="dots s0")
-    draw_mark(axes, np.zeros(2), kind="sensor")
+    axes = fig.plane_axes(plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))])), width=360)
+    axes.plot(*scan.points.T, ".", color=fig.SERIES[0], markersize=3, gid="dots s0")
+    fig.draw_mark(axes, np.zeros(2), kind="sensor")
     details = f"{len(scan.points)} of {scan.beams} beams at {overview.moment_text(scan.log_ns)}, in {scan.frame}"
-    return piece("figure", svg_of(axes, topic.name), topic.name, details)
+    return piece("figure", fig.svg_of(axes, topic.name), topic.name, details)
 
 
 @dataclass(eq=False)
@@ -283,7 +222,7 @@ class BearingCounts:
         self.add((starts + steps * np.arange(ranges.shape[1]))[met], ranges[met])
 
 
-class BearingPanel:
+class BearingPanel(Panel):
     """Counts all returns of planar sensors, lasers and radars, by bearing and range."""
 
     msgtypes = (SCAN, CLOUD, DIAGNOSTICS)
@@ -296,9 +235,6 @@ class BearingPanel:
     def add(self, batch: RecordBatch) -> None:
         """Scans, revolutions, and what was reported of them."""
         {SCAN: self._add_scans, CLOUD: self._add_clouds}.get(batch.topic.msgtype, self._add_verdicts)(batch)
-
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing: the panels of scans and clouds report what cannot be read."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """A figure for each sensor, and a table of the reports."""
@@ -370,7 +306,7 @@ def _density_figure(name: str, seen: BearingCounts, filtered: BearingCounts | No
     first, last = int(met[0]), int(met[-1]) + 1
     rows = slice(round(top_m / CELL_M) - 1, None, -1)
     cells = seen.counts[first:last][::-1, rows].T.astype(np.float64)
-    pixels = cells_of_fractions(np.where(cells > 0, np.log1p(cells) / np.log1p(max(cells.max(), 2.0)), np.nan))
+    pixels = fig.cells_of_fractions(np.where(cells > 0, np.log1p(cells) / np.log1p(max(cells.max(), 2.0)), np.nan))
     details = f"{count_text(int(seen.counts.sum()))} returns, m over degrees"
     if filtered is not None:
         pixels[(cells > 0) & (cells > 2 * filtered.counts[first:last][::-1, rows].T), :3] = FLAGGED_BGR
@@ -379,7 +315,7 @@ def _density_figure(name: str, seen: BearingCounts, filtered: BearingCounts | No
     ticks = [tick for tick in range(180, -181, -45 if high - low <= 200 else -90) if low <= tick <= high]
     x_axis = Axis(high, low, tuple((float(tick), f"{tick}°".replace("-", "\u2212")) for tick in ticks))
     y_axis = Axis(0.0, top_m, tuple(tick for tick in number_axis(0.0, top_m).ticks if 0 <= tick[0] <= top_m))
-    axes = raster_axes(x_axis, y_axis)
-    drawn = svg_of(axes, f"{name}, returns", below=image_below(axes, pixels, is_exact=True))
-    foot = ramp("few", "many", [("s1", "taken out")] if filtered is not None else [])
+    axes = fig.raster_axes(x_axis, y_axis)
+    drawn = fig.svg_of(axes, f"{name}, returns", below=fig.image_below(axes, pixels, is_exact=True))
+    foot = fig.ramp("few", "many", [("s1", "taken out")] if filtered is not None else [])
     return piece("figure", drawn, name, details, (), foot)

@@ -15,7 +15,7 @@ from fieldplay.core.timestamps import utc_text
 from fieldplay.recording.recording import Recording
 from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel
 from fieldplay.report.odometry_panel import OdometryErrorPanel
-from fieldplay.report.overview import Overview, Panel, StreamTimes
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Html, Section, page_of_sections, piece
 from fieldplay.report.range_panels import BearingPanel, CloudPanel, ScanPanel
 from fieldplay.report.signal_panel import JointPanel, SignalPanel
@@ -23,6 +23,7 @@ from fieldplay.report.sketch_panels import ArmPanel, KeyframePanel
 from fieldplay.report.stream_panel import stream_sections
 from fieldplay.report.tf_panel import TransformPanel
 from fieldplay.report.trajectory_panel import TrajectoryPanel
+from fieldplay.streams.stream_times import StreamTimes
 
 # What one looks for first.
 VIEWS = (

@@ -12,8 +12,8 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Code, Joints
 from fieldplay.recording.record_batches import Issues, RecordBatch
-from fieldplay.report.figures import MAX_SERIES, Chart, Curve, line_chart
-from fieldplay.report.overview import Numbers, Overview
+from fieldplay.report import figures as fig
+from fieldplay.report.overview import Numbers, Overview, Panel
 from fieldplay.report.page import Section, join, piece
 from fieldplay.topics.quantities import JOINT_UNITS, QUANTITIES, Quantity
 
@@ -27,20 +27,22 @@ LEAD = "Lines are means, bands reach from the lowest to the highest value of eac
 JointNumbers = dict[str, Numbers]
 
 
-def _section(key: str, title: str, charts: Sequence[Chart], zero: str, *, most: int, lead: str = "") -> list[Section]:
+def _section(
+    key: str, title: str, charts: Sequence[fig.Chart], zero: str, *, most: int, lead: str = ""
+) -> list[Section]:
     """As many charts as are shown, how many are not, and what is zero throughout."""
     if not charts and not zero:
         return []
     texts = [f"{len(charts) - most} more charts are not shown."] if len(charts) > most else []
     texts += [f"Zero throughout: {zero}."] if zero else []
     body = [
-        piece("cards", [line_chart(chart) for chart in charts[:most]]),
+        piece("cards", [fig.line_chart(chart) for chart in charts[:most]]),
         *(piece("paragraph", text) for text in texts),
     ]
     return [Section(key, title, join(body), lead)]
 
 
-class JointPanel:
+class JointPanel(Panel):
     """Keeps each joint of each topic in buckets; the joints in a message may differ from message to message."""
 
     msgtypes = (JOINTS,)
@@ -65,7 +67,7 @@ class JointPanel:
     def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic, of as many joints as one can tell apart."""
         axis = overview.time_axis()
-        charts: list[Chart] = []
+        charts: list[fig.Chart] = []
         zero: list[str] = []
         for topic, quantity, joints in self._charts(overview.in_order(self._numbers)):
             note = overview.subject.notes.get(topic.name, "")
@@ -75,7 +77,7 @@ class JointPanel:
             curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(overview)]
             unit, note = f"{quantity}, {unit}", note and f"({note})"
             groups = _groups(curves, quantity)
-            charts += [Chart(title=topic.name, curves=each, unit=unit, x_axis=axis, note=note) for each in groups]
+            charts += [fig.Chart(title=topic.name, curves=each, unit=unit, x_axis=axis, note=note) for each in groups]
         return _section("joints", "Joints", charts, "; ".join(zero), most=MAX_JOINT_CHARTS)
 
     @staticmethod
@@ -95,12 +97,12 @@ class JointPanel:
                     joints.setdefault(name, Numbers([name])).add(record.leaves_ns, column[:, None])
 
 
-def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
+def _groups(curves: list[fig.Curve], quantity: str) -> list[list[fig.Curve]]:
     """As many curves as one can tell apart; what turns on and on, as wheels do, apart from what goes to and fro."""
-    kinds: list[list[Curve]] = [[], []]
+    kinds: list[list[fig.Curve]] = [[], []]
     for curve in (curve for curve in curves if np.isfinite(curve.y).any()):
         kinds[int(quantity == "position" and np.nanmax(curve.y) - np.nanmin(curve.y) > TURN_RAD)].append(curve)
-    return [kind[start : start + MAX_SERIES] for kind in kinds for start in range(0, len(kind), MAX_SERIES)]
+    return [kind[start : start + fig.MAX_SERIES] for kind in kinds for start in range(0, len(kind), fig.MAX_SERIES)]
 
 
 @dataclass
@@ -120,7 +122,7 @@ class _TopicNumbers:
         )
 
 
-class SignalPanel:
+class SignalPanel(Panel):
     """Keeps all numbers of each topic in buckets."""
 
     msgtypes = tuple(QUANTITIES)
@@ -151,7 +153,7 @@ class SignalPanel:
 
     def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic."""
-        charts: list[Chart] = []
+        charts: list[fig.Chart] = []
         zero: list[str] = []
         for topic, content in overview.in_order(self._topics):
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], content.numbers, strict=True):
@@ -164,12 +166,12 @@ class SignalPanel:
 
 
 def _chart(
-    overview: Overview, topic: Topic, quantity: Quantity, curves: list[Curve], content: _TopicNumbers
-) -> Chart:  # fmt: skip
+    overview: Overview, topic: Topic, quantity: Quantity, curves: list[fig.Curve], content: _TopicNumbers
+) -> fig.Chart:  # fmt: skip
     if quantity.is_state:  # in steps, where messages are rare: they come when a state changes
         is_rare = overview.streams[topic].usual_ns >= NS_PER_S
         curves = [replace(curve, is_held=is_rare) for curve in curves]
     note = overview.subject.notes.get(topic.name, "")
     note = "; ".join(part for part in (note and f"({note})", content.code_fractions(note)) if part)
     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
-    return Chart(title=topic.name, curves=curves, unit=unit, x_axis=overview.time_axis(), note=note)
+    return fig.Chart(title=topic.name, curves=curves, unit=unit, x_axis=overview.time_axis(), note=note)

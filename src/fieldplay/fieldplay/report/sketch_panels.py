@@ -10,11 +10,12 @@ from fieldplay.core.decimation import RowDecimator
 from fieldplay.core.number_text import count_noun, duration_text, number_text
 from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array
 from fieldplay.messages.records import Poses, Wrench
 from fieldplay.projection.relief import plane_of_points
-from fieldplay.recording.record_batches import Issues, RecordBatch
-from fieldplay.report.figures import SERIES, Array, draw_mark, draw_path, keys, plane_axes, svg_of
-from fieldplay.report.overview import Overview
+from fieldplay.recording.record_batches import RecordBatch
+from fieldplay.report import figures as fig
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Html, Section, join, piece
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -52,7 +53,7 @@ class _Motion:
     rows: NDArray[np.intp]
 
 
-class ArmPanel:
+class ArmPanel(Panel):
     """Keeps forces; the postures are in the tree of frames, with a frame at the tool that turns with the arm."""
 
     msgtypes = (WRENCH,)
@@ -68,9 +69,6 @@ class ArmPanel:
                 finite = np.isfinite(record.force_n).all(axis=1)
                 forces = self._forces.setdefault(frame.lstrip("/"), RowDecimator(3, MAX_FORCES))
                 forces.add(record.stamp_ns[finite], record.force_n[finite])
-
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing: the panel of measurements reports what is wrong with wrenches."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """Two views of each motion."""
@@ -141,19 +139,19 @@ def _arm_figure(title: str, details: str, motion: _Motion, *, points: Array, arr
     some = np.unique(np.linspace(0, len(arrows) - 1, min(MAX_ARROWS, len(arrows))).astype(int))
     shafts = arrows[some] * (ARROW_FRACTION * width / longest) if longest > 0 else arrows[:0]
     tails = tool_path[motion.rows[some]][: len(shafts)]
-    axes = plane_axes(plane_of_points(np.concatenate([corners, tails + shafts]), least_m=MIN_M))
-    draw_path(axes, tool_path, TOOL_PATH)
+    axes = fig.plane_axes(plane_of_points(np.concatenate([corners, tails + shafts]), least_m=MIN_M))
+    fig.draw_path(axes, tool_path, TOOL_PATH)
     for colour, row in enumerate(chosen):
-        draw_path(axes, points[row], colour)
+        fig.draw_path(axes, points[row], colour)
     if len(shafts):
         look: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004}
-        axes.quiver(*tails.T, *shafts.T, color=SERIES[FORCE], zorder=4, gid="arrows s6", **look)
+        axes.quiver(*tails.T, *shafts.T, color=fig.SERIES[FORCE], zorder=4, gid="arrows s6", **look)
         details += f"; the longest force is {number_text(longest)} N"
-    draw_mark(axes, points[0, 0], kind="sensor")
-    draw_mark(axes, tool_path[-1], kind="end")
+    fig.draw_mark(axes, points[0, 0], kind="sensor")
+    fig.draw_mark(axes, tool_path[-1], kind="end")
     seconds = (motion.stamp_ns[chosen] - motion.stamp_ns[0]) / NS_PER_S
-    legend = keys((n, f"after {number_text(after)} s") for n, after in enumerate(seconds.tolist()))
-    return piece("figure", svg_of(axes, title), title, details, legend)
+    legend = fig.keys((n, f"after {number_text(after)} s") for n, after in enumerate(seconds.tolist()))
+    return piece("figure", fig.svg_of(axes, title), title, details, legend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +162,7 @@ class _PoseList:
     frame: str
 
 
-class KeyframePanel:
+class KeyframePanel(Panel):
     """Keeps the last map of each pipeline: keyframes, and both ends of each place that was known again."""
 
     msgtypes = ("geometry_msgs/msg/PoseArray",)
@@ -180,9 +178,6 @@ class KeyframePanel:
         for framed in batch.records:
             if isinstance(framed.record, Poses):
                 self._maps.setdefault(namespace, {})[name] = _PoseList(framed.record.position_m[-1], framed.frame)
-
-    def report_issues(self, issues: Issues) -> None:
-        """Nothing can be wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """A drawing for each map, seen along its narrowest axis."""
@@ -204,10 +199,10 @@ def _keyframe_figure(namespace: str, keyframes: Array, closures: _PoseList | Non
     kept = np.sort(np.argsort(np.ptp(keyframes, axis=0), kind="stable")[1:])
     points = keyframes[:, kept]
     ends = np.zeros((0, 2)) if closures is None else closures.positions[:, kept]
-    axes = plane_axes(plane_of_points(np.concatenate([points, ends]), room=0.12, least_m=0.1))
-    draw_path(axes, points, 0, ends=True, marker=".")
+    axes = fig.plane_axes(plane_of_points(np.concatenate([points, ends]), room=0.12, least_m=0.1))
+    fig.draw_path(axes, points, 0, ends=True, marker=".")
     if len(ends):
-        draw_path(axes, ends, 1, breaks=range(2, len(ends), 2))
+        fig.draw_path(axes, ends, 1, breaks=range(2, len(ends), 2))
     across, up = ("xyz"[axis] for axis in kept)
     counts = f"{count_noun(len(points), 'keyframe')}, {count_noun(len(ends) // 2, 'closure')}"
-    return piece("figure", svg_of(axes, namespace), namespace, f"{counts}; {across} to the right, {up} up")
+    return piece("figure", fig.svg_of(axes, namespace), namespace, f"{counts}; {across} to the right, {up} up")

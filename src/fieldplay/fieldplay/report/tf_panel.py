@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from fieldplay.core.number_text import count_noun, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.recording.record_batches import TF, FrameReader, Issues, RecordBatch
-from fieldplay.report.overview import Overview
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Section, piece
 
 MAX_FRAMES = 400
 ONE_COLUMN = 16  # rows
 
 
-class TransformPanel:
+class TransformPanel(Panel):
     """Receives the transforms, for all panels, and draws the tree."""
 
     msgtypes = (TF,)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.decimation import Buckets, drawing_width_ns
-from fieldplay.report.overview import StreamTimes
+from fieldplay.streams.stream_times import StreamTimes
 
 SECOND = 10**9
 DAY = 86_400 * SECOND

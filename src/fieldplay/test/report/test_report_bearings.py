@@ -8,13 +8,14 @@ import numpy as np
 
 from fieldplay.recording.record_batches import RecordBatch
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.overview import Overview
 from fieldplay.report.range_panels import (
     CELL_M,
     PER_DEG,
     BearingPanel,
 )
 from fieldplay.report.tf_panel import TransformPanel
+from fieldplay.streams.stream_times import StreamTimes
 from fieldplay_testing.drawn import drawn_image
 from fieldplay_testing.reference_messages import (
     START_NS,

@@ -11,9 +11,10 @@ from fieldplay.evaluation.trajectory_pair import truth_of_names
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.odometry_panel import MAX_POSES, OdometryErrorPanel, lengthwise
-from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.overview import Overview
 from fieldplay.report.page import Section
 from fieldplay.report.tf_panel import TransformPanel
+from fieldplay.streams.stream_times import StreamTimes
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluate
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.reference_messages import (

@@ -13,11 +13,12 @@ from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.projection.relief import Plane, relief_of_points
 from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.overview import Overview, Panel, StreamTimes
+from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.range_panels import CloudPanel, ScanPanel
 from fieldplay.report.signal_panel import JointPanel, SignalPanel
 from fieldplay.report.tf_panel import TransformPanel
 from fieldplay.report.trajectory_panel import TrajectoryPanel
+from fieldplay.streams.stream_times import StreamTimes
 from fieldplay_testing.drawn import drawn_labels, drawn_lines, drawn_points
 from fieldplay_testing.reference_messages import (
     START_NS,

@@ -13,12 +13,19 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.projection.frames_in_image import FramesInImage, camera_of_drawing, draw_axes, frames_in_image
+from fieldplay.projection.frames_in_image import (
+    FramesInImage,
+    camera_of_drawing,
+    draw_axes,
+    frame_labels,
+    frames_in_image,
+)
 from fieldplay.recording.record_batches import Issues
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel, frame_labels
-from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel
+from fieldplay.report.overview import Overview
 from fieldplay.report.tf_panel import TransformPanel
+from fieldplay.streams.stream_times import StreamTimes
 from fieldplay_testing.drawn import drawn_image
 from fieldplay_testing.reference_messages import (
     START_NS,

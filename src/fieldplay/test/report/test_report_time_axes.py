@@ -13,9 +13,10 @@ from fieldplay.core.number_text import gap_text, labelled_breaks, time_axis, tim
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.recording import RecordingInfo
 from fieldplay.report.figures import Chart, Curve, line_chart
-from fieldplay.report.overview import Overview, StreamTimes
+from fieldplay.report.overview import Overview
 from fieldplay.report.signal_panel import SignalPanel
-from fieldplay.report.stream_panel import stream_numbers, stream_sections
+from fieldplay.report.stream_panel import stream_sections
+from fieldplay.streams.stream_times import StreamTimes, stream_numbers
 from fieldplay_testing.drawn import drawn_labels, drawn_lines, drawn_points
 from fieldplay_testing.reference_messages import START_NS, batch, make
 
@@ -221,7 +222,9 @@ def test_rates_and_pauses_count_recorded_time_only() -> None:
     imu = sessions(0.0, 190 * DAY_S)
     late = np.delete(imu, np.arange(50, 90))
     overview = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
-    numbers_by_topic = {topic.name: stream_numbers(overview, times) for topic, times in overview.streams.items()}
+    numbers_by_topic = {
+        topic.name: stream_numbers(times, overview.intervals_ns) for topic, times in overview.streams.items()
+    }
     assert numbers_by_topic["/imu"].rate_hz == pytest.approx(10.0)
     assert (numbers_by_topic["/imu"].pauses, numbers_by_topic["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
     assert (numbers_by_topic["/late"].pauses, numbers_by_topic["/late"].longest_gap_s) == (1, pytest.approx(4.1))
