@@ -51,7 +51,7 @@ ROS_FILES = (
     "/fieldplay_ros/",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/fusion_launch.py",
-    "fieldplay_bringup/demo/topic_recorder.py",
+    "fieldplay_bringup/demo/steps.py",
     "fieldplay_bringup/demo/steps.py",
     "fieldplay_bringup/demo/__main__.py",
 )

@@ -7,7 +7,7 @@ import pytest
 
 import fieldplay
 from fieldplay.messages import records
-from fieldplay.recording.columns import columns_of_records
+from fieldplay.recording.recording import columns_of_records
 from fieldplay_testing.reference_messages import START_NS, make, write_bag
 
 AT = np.array([3, 5])

@@ -5,38 +5,102 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosbag2_interfaces.srv import Resume
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.core.process_exit import exit_deadline
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from fieldplay_bringup.demo.received import ReceivedTopic, differences, digest
-from fieldplay_bringup.demo.topic_recorder import (
-    PATIENCE_S,
-    SETTLED_S,
-    TopicRecorder,
-    listening,
-)
+from fieldplay_ros.node_program import spin_in_thread
 from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
 
+QUEUE = 2000
+SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete
+PATIENCE_S = 60.0
 EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
 END_S = 15.0
 PLAYED = Selection(derived=True, images="compressed")
 CLOCK_HZ = 50.0
 DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is under way
+
+
+# A node that hears topics as they are on the wire.
+
+
+class TopicRecorder:
+    """Hears the topics in a thread of its own."""
+
+    def __init__(self, node: Node, topics: Mapping[str, str], latched: frozenset[str]) -> None:
+        self.received = {topic: ReceivedTopic(msgtype) for topic, msgtype in topics.items()}
+        self._node = node
+        self._subscriptions = [self._subscribe(topic, latched=topic in latched) for topic in topics]
+        self._states = node.create_subscription(DiagnosticArray, "/diagnostics", self._take_state, 10)
+        self.players_subscribers = 0  # as the player counts those that have found its topics
+
+    def _subscribe(self, topic: str, *, latched: bool) -> Any:
+        received = self.received[topic]
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        return self._node.create_subscription(
+            message_class(received.msgtype),
+            topic,
+            lambda data: received.add(data, time.monotonic()),
+            QoSProfile(depth=QUEUE, durability=durability),
+            raw=True,
+        )
+
+    def _take_state(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            self.players_subscribers = int(values.get("subscribers", self.players_subscribers))
+
+    def unmatched(self) -> list[str]:
+        """The topics on which no publisher has been found yet."""
+        names = list(self.received)
+        return [name for name, own in zip(names, self._subscriptions, strict=True) if not own.get_publisher_count()]
+
+    def resume(self, player: str) -> None:
+        """Let the player begin."""
+        client = self._node.create_client(Resume, f"{player}/resume")
+        if not client.wait_for_service(PATIENCE_S):
+            raise TimeoutError(f"{player} offers no service ~/resume")
+        answered = threading.Event()
+        client.call_async(Resume.Request()).add_done_callback(lambda _: answered.set())
+        if not answered.wait(PATIENCE_S):
+            raise TimeoutError(f"{player} does not resume")
+
+
+def message_class(msgtype: str) -> Any:
+    """The class of a message type as in 'sensor_msgs/msg/Imu'."""
+    package, _, name = msgtype.split("/")
+    return getattr(import_module(f"{package}.msg"), name)
+
+
+def listening(topics: Mapping[str, str], latched: frozenset[str]) -> AbstractContextManager[TopicRecorder]:
+    """A listener at work."""
+    return spin_in_thread(
+        "demo", lambda node: TopicRecorder(node, topics, latched), partial(exit_deadline, is_last=False)
+    )
 
 
 # A table of what is heard, drawn again and again at the same place of a terminal.
