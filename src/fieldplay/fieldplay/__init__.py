@@ -47,8 +47,26 @@ def open(
 ) -> "Recording":
     """Open an archive of any dataset that fieldplay knows, or any bag; a context manager.
 
-    `dataset` names the dataset where the files do not tell, `parameters` are its own (docs/datasets/). With `derived`
-    an archive also has what the nodes would compute. UserError says what cannot be opened, and why.
+    Opening lists the files and parses tables; images, clouds and logs are read later. Importing fieldplay loads nothing
+    else, so the first call also imports the libraries.
+
+    Args:
+        path: a folder or a file: an archive as downloaded, packed or not, or a bag of ROS 2 or ROS 1.
+        dataset: the name of the dataset (`fieldplay list`), where the files do not tell; then a bag, too, is read as
+            one.
+        parameters: parameters of the dataset that differ from their defaults, by name (docs/datasets/).
+        derived: also offer what the nodes would compute: wheel poses, odometry, transforms of joints.
+
+    Returns:
+        The open recording. Close it, or use it in a `with` statement: files are held open and some rows are on disk.
+
+    Raises:
+        UserError: nothing can be opened there, or nothing in it can be read; the message says why.
+        UsageError: a parameter is unknown or has a value that it cannot have.
+
+    Example:
+        with fieldplay.open("etna", parameters={"gyro_unit": "rad/s"}) as data:
+            imu = data.records("imu/data", start=10, duration=5)
     """
     from fieldplay.recording import open_recording
 

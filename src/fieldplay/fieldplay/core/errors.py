@@ -35,19 +35,19 @@ def unknown_name(name: str, known: Collection[str], *, what: str, owner: str) ->
 
 
 class UserError(Exception):
-    """What cannot be done, in words fit for a user: the command line shows them without a traceback."""
+    """Something that cannot be done, with a message for people: the command line prints it without a traceback."""
 
 
 class UsageError(UserError):
-    """What was asked for cannot be, or is not there: wrong usage, not a wrong archive."""
+    """A wrong request rather than a wrong archive: an unknown topic, parameter or time."""
 
 
 class ArchiveError(UserError):
-    """An archive that cannot be read at all, or a part of it that cannot."""
+    """An archive, or a part of it, that cannot be read."""
 
 
 class DamagedMessageError(ArchiveError):
-    """A single message that cannot be read; those beside it can."""
+    """A single message that cannot be read; the others can."""
 
 
 class BagError(UserError):
@@ -82,7 +82,16 @@ class DefectLocation(str):
 class Defect:
     """One defect of an archive: its location and what is wrong there, as expected and got.
 
-    `row` is the line of a text file, counted from 1; `sample` and `byte` are of a log.
+    `str(defect)` is a line for people, safe for a terminal.
+
+    Args:
+        file: the name of the file, as the archive has it.
+        kind: what is wrong, as an identifier such as `backward_time`; `fieldplay check --json` has the same.
+        message: what was expected, and what was found.
+        row: the line of a text file, counted from 1.
+        stream: the id of the stream in the dataset's description.
+        sample: the number of the sample in a log, counted from 0.
+        byte: the offset in a log.
     """
 
     file: str
@@ -95,7 +104,17 @@ class Defect:
 
     @classmethod
     def at(cls, location: str, *, kind: str, message: str, stream: str | None = None) -> "Defect":
-        """A fault of a file, or of a DefectLocation in one."""
+        """Make a defect of a file or of a location in one.
+
+        Args:
+            location: the name of a file, or a DefectLocation.
+            kind: what is wrong, as an identifier.
+            message: what was expected, and what was found.
+            stream: the id of the stream.
+
+        Returns:
+            The defect, with the row, sample and byte of the location.
+        """
         if not isinstance(location, DefectLocation):
             return cls(file=location, kind=kind, message=message, stream=stream)
         text = message if location.row is not None else f"{location.what}: {message}"

@@ -47,9 +47,10 @@ WARNING = "warning: "  # what notes begin with that are told also where notes ar
 
 
 class IssueLog:
-    """Defects as they are found: all are counted, the first thousand of each kind in a place are kept.
+    """Collects defects; call it with each.
 
-    The place is the file, but for the files that are one row of a stream each: these share the stream as their place.
+    All are counted, the first thousand of each kind in a file are kept. Files that are one row each, such as images,
+    count together as their stream. Calls from several threads are safe.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,12 @@ class IssueLog:
                 self.listed.append(defect)
 
     def join(self, listed: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
-        """Take over what another process found of the same archive; what both found is one."""
+        """Add the defects that another process found in the same archive; those that both found count once.
+
+        Args:
+            listed: the defects that it kept.
+            counts: its counts by file and kind.
+        """
         known = set(self.listed)
         more = counts - Counter((defect_scope(defect), defect.kind) for defect in listed)
         for defect in listed:
@@ -75,15 +81,20 @@ class IssueLog:
 
     @property
     def total(self) -> int:
+        """How many defects there are, those that are not kept included."""
         return self.counts.total()
 
     @property
     def dropped(self) -> Counter[tuple[str, str]]:
-        """How many of a kind in a place are counted only."""
+        """How many defects are counted but not kept, by file and kind."""
         return self.counts - Counter((defect_scope(defect), defect.kind) for defect in self.listed)
 
     def summary_lines(self) -> list[str]:
-        """How many of each kind there are, and the first of each file; nothing where there are none."""
+        """Describe the defects for people.
+
+        Returns:
+            A line of counts by kind, then the first defects of each file; nothing where there are none.
+        """
         if not self.total:
             return []
         kinds: Counter[str] = Counter()
@@ -110,7 +121,16 @@ class IssueLog:
 
 
 def file_of_span(archive: "Archive", stream: str, index: int) -> str:
-    """The name of the file that a span of a stream is of; the archive's own where it is of no file alone."""
+    """Name the file that a span of a stream was read from.
+
+    Args:
+        archive: the archive.
+        stream: the id of the stream.
+        index: of the span.
+
+    Returns:
+        The name of the file, or of the archive where the span is of several files or of none.
+    """
     own = archive.streams.get(stream)
     return (
         own.file(index) if isinstance(own, TableStream | GroupStream) and index < len(own.spans) else archive.root.name
@@ -118,21 +138,41 @@ def file_of_span(archive: "Archive", stream: str, index: int) -> str:
 
 
 def defect_scope(defect: Defect) -> str:
-    """The file or stream that a defect is counted for."""
+    """Name the scope within which a defect is counted.
+
+    Args:
+        defect: the defect.
+
+    Returns:
+        Its file, or its stream where files are one row each.
+    """
     is_of_many = defect.row is not None or defect.sample is not None
     return defect.file if is_of_many or defect.stream is None else defect.stream
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterUpload:
-    """Parameters that a robot had from a time on: the values as printed, by set and key."""
+    """Parameters that a robot had from a time on.
+
+    Args:
+        file: the name of the file that has them.
+        stamp_ns: the time from which they hold.
+        sets: values as text, by set and key.
+    """
 
     file: str
     stamp_ns: int
     sets: Mapping[str, Mapping[str, str]]
 
     def changes_from(self, before: "ParameterUpload") -> list[tuple[str, str, str | None, str | None]]:
-        """Set, key, value before and value now, of all that differ; None where there is no value."""
+        """Compare with an earlier upload.
+
+        Args:
+            before: the earlier upload.
+
+        Returns:
+            Set, key, value before and value now of all that differ; None where there is no value.
+        """
         changes = []
         for name in dict.fromkeys((*before.sets, *self.sets)):
             old, new = before.sets.get(name, {}), self.sets.get(name, {})
@@ -143,7 +183,28 @@ class ParameterUpload:
 
 @dataclass(kw_only=True)
 class Archive(AbstractContextManager["Archive"]):
-    """The streams of an archive by their id, in the order of the dataset's description."""
+    """An open archive: its streams by id, in the order of the dataset's description, and what was noticed about it.
+
+    A reader fills it in; everything after the reader uses `spec` and `parameters` from here.
+
+    Args:
+        root: the folder or file.
+        spec: the dataset's description; a reader may replace it, as with a calibration that the archive brings.
+        parameters: the parameters of the dataset, defaults included.
+        streams: streams by id.
+        notes: lines for people about what is unusual; those that begin with `warning: ` are always shown.
+        defects: collects what is broken; call it with a Defect.
+        missing: files of the dataset that are not there: no defects unless the whole dataset is requested.
+        on_close: what is closed with the archive.
+        checks: functions that measure and report, run by `info`, `check` and `convert`.
+        slow_checks: functions that `check` alone runs.
+        row_cache: keeps the parsed rows of all tables.
+        bag: the bag that it is, where it is of no dataset.
+        uploads: parameter files of the robot in time order.
+        origin: the archive of which it was made, where it is a bag of ours.
+        topic_streams: what was made of it for some selections, so that a command makes it once.
+        recording: facts of the recording by name, such as name, area, condition.
+    """
 
     root: Path
     spec: DatasetSpec
@@ -163,13 +224,19 @@ class Archive(AbstractContextManager["Archive"]):
     recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
     def note_missing(self, file: str, message: str, *, stream: str | None = None) -> None:
-        """Note a file of the dataset that is not there, as in a download of a part of it."""
+        """Note a file of the dataset that is not there, as in a partial download.
+
+        Args:
+            file: its name, as people should see it.
+            message: what was expected, and what follows from its absence.
+            stream: the id of the stream that it would have been.
+        """
         self.missing.append(Defect(file=file, kind="missing_file", stream=stream, message=message))
         self.notes.append(str(self.missing[-1]))
 
     @property
     def imu_noise(self) -> ImuNoise | None:
-        """The noise of the dataset's IMU as its parameters have it."""
+        """The noise of the dataset's IMU, scaled as its parameters say; None where the description has none."""
         return imu_noise_of(self.spec, self.parameters)
 
     @property
@@ -183,17 +250,34 @@ class Archive(AbstractContextManager["Archive"]):
         self.close()
 
     def close(self) -> None:
+        """Close the files, and delete temporary ones."""
         self.on_close.close()
         self.row_cache.close()
 
 
 def imu_noise_of(spec: DatasetSpec, parameters: Mapping[str, Any]) -> ImuNoise | None:
-    """The noise of a dataset's IMU, times what its parameters say."""
+    """Compute the noise of a dataset's IMU.
+
+    Args:
+        spec: the dataset's description.
+        parameters: its parameters; `imu_noise_factor` scales the noise.
+
+    Returns:
+        The noise; None where the description has none.
+    """
     return None if spec.imu_noise is None else spec.imu_noise.scale(float(parameters.get(NOISE_FACTOR, 1.0)))
 
 
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
-    """The tables that the description names, as far as the archive has them and they can be read."""
+    """Parse the tables that the description names (`tables:`), each file once.
+
+    Args:
+        archive: the archive; defects and notes go there, and its cache keeps the rows.
+        files: where the tables are.
+
+    Returns:
+        Tables by the key of the description. A kind without any readable table is left out, and noted or reported.
+    """
     names = {key: matching_files(archive, files, key, table) for key, table in archive.spec.tables.items()}
     return open_tables_of(archive, {key: [(files, name) for name in file_names] for key, file_names in names.items()})
 
@@ -205,9 +289,17 @@ def open_tables_of(
     own: Mapping[str, RowsSpec] = MappingProxyType({}),
     watch: Callable[[str, str], Watch | None] = lambda key, file: None,
 ) -> dict[str, Tables]:
-    """The tables of the description's kinds in certain files, as far as they can be read.
+    """Parse tables in given files, where the names alone do not tell which are of what kind.
 
-    `own` are kinds whose lines only their reader knows. `watch` makes, of a kind and a file, what sees its rows first.
+    Args:
+        archive: the archive; defects and notes go there, and its cache keeps the rows.
+        file_lists: by key of the description, where each file is and its name.
+        own: formats that only the reader knows, by key, in place of the description's layouts.
+        watch: makes, for a key and a file, an object whose `add` sees the rows of each block while the file is parsed,
+            in the order of the file; or None.
+
+    Returns:
+        Tables by key. A kind without any readable table is left out, and reported.
     """
     tables_by_kind: dict[str, list[Table]] = {}
     for key, here in file_lists.items():
@@ -269,7 +361,17 @@ def _columns_of(table: Table) -> set[str]:
 
 
 def matching_files(archive: Archive, files: Files, key: str, requested: TableFiles | RowFiles) -> list[str]:
-    """The names of the files of one kind; that there are none is noted."""
+    """List the files of one kind; that there are none is noted.
+
+    Args:
+        archive: the archive.
+        files: the files to search.
+        key: what the description calls the kind.
+        requested: the entry of the description, with the pattern of the names.
+
+    Returns:
+        The names, sorted.
+    """
     names = files.matching(requested.files, requested.folder)
     if not names and requested.optional:
         archive.notes.append(f"no file for '{key}'")
@@ -280,7 +382,13 @@ def matching_files(archive: Archive, files: Files, key: str, requested: TableFil
 
 
 def note_ignored_files(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
-    """Say which files are left aside, and why; `read` are those that the reader uses beside tables and rows."""
+    """Note which files are not read, and why.
+
+    Args:
+        archive: the archive; `ignored_files` of its description has reasons by pattern.
+        files: all files.
+        read: names that the reader uses besides tables and rows.
+    """
     spec = archive.spec
     for pattern, why in spec.ignored_files.items():
         for name in files.matching(pattern):
@@ -296,18 +404,48 @@ def note_ignored_files(archive: Archive, files: Files, *, read: Sequence[str] = 
 
 
 def sample_indices(count: int, most: int) -> list[int]:
-    """Indices from all over `count` things, in their order: so many at most, the first and the last among them."""
+    """Choose indices spread evenly over a sequence.
+
+    Args:
+        count: the length of the sequence.
+        most: the largest number of indices.
+
+    Returns:
+        Ascending indices, the first and the last of the sequence among them.
+
+    Example:
+        >>> sample_indices(10, 3)
+        [0, 4, 9]
+    """
     return sorted({int(index) for index in np.linspace(0, count - 1, min(most, count))})
 
 
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
-    """The first and the last time that a row of this dataset can have."""
+    """Convert the description's plausible years.
+
+    Args:
+        spec: the dataset's description.
+
+    Returns:
+        The first and the last time that a row can have, in ns since 1970; others are defects.
+    """
     first, last = (int(datetime(year, 1, 1, tzinfo=timezone.utc).timestamp()) for year in spec.plausible_years)
     return first * NS_PER_S, min(last, MAX_S) * NS_PER_S
 
 
 def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a dataset: the user's where given, else the defaults; what it does not know is refused."""
+    """Validate the parameters of a dataset.
+
+    Args:
+        spec: the dataset's description.
+        chosen: values by name, of those that differ from their defaults.
+
+    Returns:
+        All parameters by name, defaults included; numbers are of the type of the default.
+
+    Raises:
+        UsageError: a parameter is unknown, or its value is no choice or of another type.
+    """
     values: dict[str, Any] = {name: parameter.default for name, parameter in spec.parameters.items()}
     for name, value in chosen.items():
         if name not in spec.parameters:
@@ -337,7 +475,13 @@ def _parameter_value(name: str, value: Any, parameter: DatasetParameter) -> Any:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, and the value of a parameter that it speaks for, if it speaks for one; None fits none."""
+    """What a check measured about something that the papers leave open.
+
+    Args:
+        text: the result for people, with the numbers.
+        parameter: the parameter that it speaks for, or empty.
+        fits: the value of the parameter that fits; None where none does.
+    """
 
     text: str
     parameter: str = ""
@@ -345,7 +489,13 @@ class Measurement:
 
 
 def report_measurement(archive: Archive, measurement: Measurement, file: str) -> None:
-    """Note a measurement; a defect of a file where its parameter is set to another value than the one that fits."""
+    """Note a measurement, and report a defect where it contradicts a parameter.
+
+    Args:
+        archive: the archive.
+        measurement: what was measured.
+        file: the name of the file for the defect.
+    """
     archive.notes.append(f"measured: {measurement.text}")
     if measurement.parameter == "":
         return

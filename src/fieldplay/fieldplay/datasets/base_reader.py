@@ -19,9 +19,12 @@ class DatasetReader(ABC):
         class Reader(DatasetReader):
             def make_streams(self) -> Mapping[str, Stream]:
                 tables = open_tables(self.archive, self.files)
-                return table_streams(self.archive, tables)
+                return {"imu": TableStream(tables["imu"], imu_from_rows)}
 
         open_archive = Reader.open
+
+    Args:
+        archive: the archive that is being opened.
 
     Attributes:
         archive: what is being opened: root, spec, parameters, notes, defects and checks.
@@ -33,16 +36,30 @@ class DatasetReader(ABC):
         self.files: Files = archive.on_close.enter_context(self.open_files())
 
     def open_files(self) -> Files:
-        """Open the folder, zip or tar; what is damaged in it is reported."""
+        """Open the folder, zip or tar; override it for files elsewhere.
+
+        Returns:
+            The files, closed with the archive; what is damaged in a zip or tar is reported to `archive.defects`.
+
+        Raises:
+            ArchiveError: it cannot be opened at all.
+        """
         return open_files(self.archive.root, self.archive.defects)
 
     @abstractmethod
     def make_streams(self) -> Mapping[str, Stream]:
-        """Make the streams of the archive, by the id that the description gives them.
+        """Make the streams of the archive.
 
-        What the archive lacks has no stream and is noted; what is defective is reported to `archive.defects`. Checks
-        that need all streams are put into `archive.checks`. The description may be changed (`archive.spec`), and what
-        has to be closed goes to `archive.on_close`.
+        What the archive lacks has no stream and is noted; what is defective is reported to `archive.defects`. Put
+        checks that need all streams into `archive.checks`, and what has to be closed into `archive.on_close`. The
+        description may be changed (`archive.spec`), as where an archive brings its own calibration.
+
+        Returns:
+            Streams by the id that the description gives them; others are dropped. Their order is that of the
+            description.
+
+        Raises:
+            ArchiveError: nothing of the archive can be read.
         """
 
     @classmethod

@@ -51,9 +51,20 @@ BAG_ENDINGS = (*STORAGE_ENDINGS, ROS1)
 def open_dataset(
     path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, allow_empty: bool = False
 ) -> Archive:
-    """Open an archive: of the dataset named, or of the one that its files tell.
+    """Open an archive of a dataset.
 
-    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `allow_empty`.
+    Args:
+        path: the folder or file.
+        dataset: the name of the dataset; None to detect it by the files.
+        parameters: parameters that differ from their defaults, by name.
+        allow_empty: also open an archive without any readable stream, for its defects.
+
+    Returns:
+        The open archive; close it.
+
+    Raises:
+        ArchiveError: it is of no known dataset, or nothing in it can be read.
+        UsageError: a parameter is unknown or has a value that it cannot have.
     """
     with list_once():
         spec = spec_of_archive(path, dataset)

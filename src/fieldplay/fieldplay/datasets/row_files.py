@@ -32,17 +32,32 @@ DIGITS_S = 10
 def stamps_from_names(
     names: Sequence[str], *, fraction: Fraction = "auto"
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Nanoseconds since 1970 (n,) from the ends of names or paths, and which of the names have a time; else it is 0.
+    """Parse the times at the ends of file names.
 
     The time is the last thing before the extension: '1656931512', '1656931512.123456' or '1656931512_123456', or one
     number of 13, 16 or 19 digits in milli-, micro- or nanoseconds. What precedes it, digits or not, is a prefix.
 
-    `fraction` says what the digits after the whole seconds are: 'decimal' text ('_5' is half a second) or a count of
-    'nanoseconds' ('_5' is five). With 'auto' they are decimal after '.', and after '_' the names of one stream tell:
-    decimal text is padded with zeros, so that it has the same number of digits in all names (nine digits mean the same
-    either way). A count written without leading zeros is shorter than nine digits in every tenth name, so different
-    numbers of digits mean nanoseconds. Digits that fit neither, such as '_5' and '_25' alone, are an error: none of
-    them is a usual count of nanoseconds. So give 'auto' the names of one stream at a time.
+    With 'auto' the digits after '.' are decimals, and after '_' the names of one stream tell: decimals are padded with
+    zeros, so that all names have the same number of digits (nine digits mean the same either way). A count of
+    nanoseconds without leading zeros is shorter than nine digits in every tenth name, so different numbers of digits
+    mean nanoseconds. Digits that fit neither, such as '_5' and '_25' alone, are an error. So give 'auto' the names of
+    one stream at a time.
+
+    Args:
+        names: names or paths of files.
+        fraction: what the digits after the whole seconds are: `decimal` ('_5' is half a second), `nanoseconds` ('_5' is
+            five of them) or `auto`.
+
+    Returns:
+        Times (n,) in ns since 1970, exact and not made from floats, and which of the names have one; the others are 0.
+
+    Raises:
+        ValueError: `fraction` is none of these.
+        ArchiveError: the digits after '_' fit neither.
+
+    Example:
+        >>> stamps_from_names(["left_1656931512.25.png"])[0].tolist()
+        [1656931512250000000]
     """
     if fraction not in FRACTIONS:
         raise ValueError(f"expected fraction to be one of {', '.join(FRACTIONS)}, got '{fraction}'")
@@ -50,9 +65,15 @@ def stamps_from_names(
 
 
 def have_equal_seconds(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which of the names (n,) of a stream share a whole second, without a fraction, with another name.
+    """Find names with a whole second, without a fraction, that other names share.
 
     The order of such files within the second is not known, so none of them has a usable time.
+
+    Args:
+        names: names of files of one stream.
+
+    Returns:
+        Which of the names (n,) are such.
     """
     parts = _parts(names)
     shared = parts.select(
@@ -101,7 +122,19 @@ def _are_counts(digits: polars.Series) -> bool:
 def timed_files(
     archive: Archive, files: Files, key: str, *, fraction: Fraction = "auto"
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """The files of one kind and their times (n,), without those whose name holds none that can be."""
+    """List the files of one kind with the times in their names.
+
+    Files without a usable time, and gaps and duplicate times within a folder, are reported as defects.
+
+    Args:
+        archive: the archive.
+        files: where the files are.
+        key: of `rows:` in the description.
+        fraction: see `stamps_from_names`.
+
+    Returns:
+        The names of the usable files, and their times (n,) in ns since 1970, in the order of the names.
+    """
     names = matching_files(archive, files, key, archive.spec.rows[key])
     texts = names if all(map(str.isascii, names)) else [_as_text(name) for name in names]
     try:
@@ -150,7 +183,16 @@ def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -
 
 
 def image_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
-    """Pictures, each read when it is asked for."""
+    """Make a stream of image files, each read on request.
+
+    Args:
+        files: where the files are; they must stay open.
+        names: their names.
+        stamp_ns: their times (n,), in any order.
+
+    Returns:
+        A stream of Images in time order.
+    """
 
     def load_images(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Images:
         return Images(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
@@ -161,7 +203,18 @@ def image_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) ->
 def cloud_stream(
     files: Files, names: list[str], stamp_ns: NDArray[np.int64], decode: Callable[[bytes, str], NDArray[np.void]]
 ) -> FileStream:
-    """Point clouds, each read and decoded (its bytes, its name) when it is asked for."""
+    """Make a stream of point cloud files, each read on request.
+
+    Args:
+        files: where the files are; they must stay open.
+        names: their names.
+        stamp_ns: their times (n,), in any order.
+        decode: makes points (m,), a structured array, of the bytes and the name of a file, or raises ArchiveError;
+            called from several threads.
+
+    Returns:
+        A stream of Clouds in time order.
+    """
 
     def clouds(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Clouds:
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row]), names[row]))

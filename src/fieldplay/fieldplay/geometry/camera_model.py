@@ -89,19 +89,32 @@ class CameraModel:
 
     @cached_property
     def fold(self) -> float:
-        """How far out the lens still puts further out what is further out: a fitted polynomial may turn back there.
+        """Where the distortion stops moving points outwards: a fitted polynomial may turn back beyond its images.
 
-        A tangent of the angle from the axis; of an equidistant camera the angle itself.
+        The tangent of the angle from the optical axis; of an equidistant camera the angle itself in rad.
         """
         return _fold_of_angle(self.coefficients) if self.kind == FISHEYE else _fold_of_tangent(_pad(self.coefficients))
 
     def with_matrix(self, matrix: Array, width: int, height: int) -> "CameraModel":
-        """The camera with another K (3, 3), for images of a size."""
+        """Copy the camera with another K.
+
+        Args:
+            matrix: K (3, 3) in pixels.
+            width: of the images in pixels.
+            height: of the images in pixels.
+
+        Returns:
+            The camera; its R and P are unchanged.
+        """
         focal_x, focal_y, center_x, center_y = _numbers(matrix)
         return replace(self, fx=focal_x, fy=focal_y, cx=center_x, cy=center_y, width=width, height=height)
 
     def require_projection(self) -> None:
-        """ValueError where points cannot be projected: an unknown model, other coefficients, no focal lengths."""
+        """Check that points can be projected.
+
+        Raises:
+            ValueError: the distortion model is unknown, its coefficients are others, or there is no focal length.
+        """
         if self.distortion_model not in MODELS:
             models = ", ".join(filter(None, MODELS))
             raise ValueError(f"expected a distortion model of {models}, got '{self.distortion_model}'")
@@ -143,13 +156,28 @@ class StereoCamera:
 
     @classmethod
     def from_matrix(cls, matrix: Array, baseline_m: float) -> "StereoCamera":
-        """The pair whose images have the matrix K (3, 3)."""
+        """Make a rectified pair from K and the baseline.
+
+        Args:
+            matrix: K (3, 3) of both images in pixels.
+            baseline_m: the distance of the right camera to the right of the left one, in m.
+
+        Returns:
+            The pair.
+        """
         focal_x, focal_y, center_x, center_y = _numbers(matrix)
         return cls(focal_x=focal_x, focal_y=focal_y, center_x=center_x, center_y=center_y, baseline_m=float(baseline_m))
 
     @classmethod
     def from_right_camera(cls, right: CameraModel) -> "StereoCamera":
-        """The pair to which a right camera belongs, by its P."""
+        """Make the rectified pair to which a right camera belongs.
+
+        Args:
+            right: the right camera; its P holds K and the baseline.
+
+        Returns:
+            The pair.
+        """
         return cls.from_matrix(right.projection_matrix[:, :3], right.baseline_m)
 
     @property
@@ -169,7 +197,13 @@ class StereoCamera:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Pixels u v (n, 2), NaN where a point has none; depths along the axis (n,) in m; what the picture shows (n,)."""
+    """Points in an image.
+
+    Args:
+        pixels: u v (n, 2); NaN where a point has none.
+        depths: distances along the optical axis (n,) in m, negative behind the camera.
+        is_visible: which points (n,) lie within the image. What hides behind nearer points counts as visible.
+    """
 
     pixels: Array
     depths: Array
@@ -202,7 +236,18 @@ def camera_from_numbers(
 
 
 def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel | None:
-    """The camera for pictures scaled to a size (pixels); None where the shape is another, as of cut pictures."""
+    """Scale a camera to images of another size.
+
+    The outer edges of the images meet, not the centres of their first pixels.
+
+    Args:
+        camera: the camera.
+        width: of the scaled images in pixels.
+        height: of the scaled images in pixels.
+
+    Returns:
+        The camera; None where the aspect ratio differs, as of cropped images, whose K cannot be told from the size.
+    """
     if (width, height) == (camera.width, camera.height):
         return camera
     scale = np.array([width / camera.width, height / camera.height])
@@ -215,7 +260,21 @@ def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel 
 
 
 def projection_from_points(camera: CameraModel, camera_t_sensor: Array, points: ArrayLike) -> Projection:
-    """Where the camera sees points (n, 3) in m of a sensor that stands at camera_T_sensor (4, 4), or (n, 4, 4)."""
+    """Project points of another sensor into a camera's image.
+
+    Args:
+        camera: the camera; see `CameraModel.require_projection`.
+        camera_t_sensor: camera_T_sensor (4, 4), or (n, 4, 4), one for each point, where the sensor moved meanwhile.
+        points: points (n, 3) in m in the sensor's frame; those that are not finite have no pixel.
+
+    Returns:
+        Pixels and depths of the points, and which of them the image shows.
+
+    Example:
+        >>> camera = camera_from_numbers([100, 0, 49.5, 0, 100, 49.5, 0, 0, 1], [], "plumb_bob", width=100, height=100)
+        >>> projection_from_points(camera, np.eye(4), [[0.1, 0.0, 1.0]]).pixels.tolist()
+        [[59.5, 49.5]]
+    """
     points = np.asarray(points, np.float64).reshape(-1, 3)
     is_number: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1), np.bool_)
     points = np.where(is_number[:, None], points, 0.0)
@@ -228,7 +287,16 @@ def projection_from_points(camera: CameraModel, camera_t_sensor: Array, points: 
 
 
 def pixels_from_points(camera: CameraModel, points: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Pixels (n, 2) of points (n, 3) in the optical frame, and which points have one: in front, not beyond the fold."""
+    """Project points of the optical frame.
+
+    Args:
+        camera: the camera; see `CameraModel.require_projection`.
+        points: points (n, 3) in m, z forward, x right, y down.
+
+    Returns:
+        Pixels (n, 2), also of points outside of the image, and which of the points (n,) have one: those in front of the
+        camera and not beyond its `fold`. The pixels of the others mean nothing.
+    """
     if camera.kind == FISHEYE:
         plane, has_pixel = _plane_of_fisheye(camera, points)
     else:

@@ -22,7 +22,7 @@ OPTICAL_FROM_FLU = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]
 
 
 class PublishedTransform(Protocol):
-    """A row of a source: the child in the parent."""
+    """A row of an extrinsics table as published: the child in the parent, in the convention of its source."""
 
     @property
     def parent(self) -> str: ...
@@ -37,7 +37,13 @@ class PublishedTransform(Protocol):
 
 
 class Edge(NamedTuple):
-    """A transform of the tree."""
+    """A static transform of the tf tree.
+
+    Args:
+        parent: the parent frame.
+        child: the child frame.
+        parent_t_child: parent_T_child (4, 4) in m; it brings points of the child into the parent.
+    """
 
     parent: str
     child: str
@@ -90,14 +96,35 @@ CONVENTIONS: Mapping[str, Callable[[Numbers, Numbers], Array]] = {
 
 
 def transform_from_published(row: PublishedTransform) -> Array:
-    """parent_T_child (4, 4) in metres of a row as published."""
+    """Convert a published row to a transform.
+
+    Args:
+        row: the row; its `convention` is a key of CONVENTIONS, which says what its numbers mean.
+
+    Returns:
+        parent_T_child (4, 4) in m.
+
+    Raises:
+        ValueError: the convention is unknown.
+    """
     if row.convention not in CONVENTIONS:
         raise ValueError(f"{row.child}: expected a convention of {sorted(CONVENTIONS)}, got '{row.convention}'")
     return CONVENTIONS[row.convention](row.translation, row.rotation)
 
 
 def edges_from_published(rows: Iterable[PublishedTransform], tree: Mapping[str, Sequence[str]]) -> list[Edge]:
-    """The edges of a tree (parent: children), each found along the rows, which may run either way."""
+    """Compute the transforms of a tree from published rows.
+
+    Args:
+        rows: the rows, which may run from parent to child or the other way.
+        tree: children by parent. An edge need not be a row: the rows are followed from its parent to its child.
+
+    Returns:
+        The edges in the order of the tree.
+
+    Raises:
+        ValueError: a convention is unknown, or no rows lead from a parent to its child.
+    """
     neighbours: dict[str, dict[str, Array]] = {}
     for row in rows:
         transform = transform_from_published(row)

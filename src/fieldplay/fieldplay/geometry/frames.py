@@ -21,7 +21,16 @@ LEAST_REACH_NS = NS_PER_S  # a transform holds so long before and after its time
 
 @dataclass(eq=False)
 class FrameEdge:
-    """A frame in its parent, over time: rows of x y z and a quaternion x y z w."""
+    """A frame in its parent, over time.
+
+    Args:
+        parent: the parent frame.
+        child: the child frame.
+        is_static: whether all its transforms were static ones.
+        rows: x y z in m and a quaternion x y z w over time, decimated where there are too many.
+        first_ns: the earliest time.
+        last_ns: the latest time.
+    """
 
     parent: str
     child: str
@@ -31,7 +40,15 @@ class FrameEdge:
     last_ns: int = 0
 
     def rate_hz(self, intervals_ns: NDArray[np.int64]) -> float | None:
-        """How often it was told in the pieces (k, 2) of a recording that has several, else from first to last."""
+        """Compute how often the transform was published.
+
+        Args:
+            intervals_ns: first and last times (k, 2) of the parts of a recording that has gaps.
+
+        Returns:
+            The rate in Hz within the parts, or from the first to the last time where there is one part; None of a
+            single time.
+        """
         spans = clip_intervals(intervals_ns, self.first_ns, self.last_ns)
         if len(intervals_ns) < 2 or not len(spans):
             spans = np.array([[self.first_ns, self.last_ns]])
@@ -39,13 +56,26 @@ class FrameEdge:
         return (self.rows.seen - len(spans)) / length_s if length_s > 0 else None
 
     def add(self, stamp_ns: NDArray[np.int64], values: Array) -> None:
-        """Further rows (n, 7) at their times (n,)."""
+        """Add transforms.
+
+        Args:
+            stamp_ns: times (n,), n > 0.
+            values: x y z in m and a quaternion x y z w (n, 7).
+        """
         self.first_ns = int(stamp_ns[0]) if not self.rows.seen else min(self.first_ns, int(stamp_ns.min()))
         self.last_ns = max(self.last_ns, int(stamp_ns.max()))
         self.rows.add(stamp_ns, values)
 
     def at(self, stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
-        """parent_T_child (n, 4, 4) at the times (n,), between the rows before and after, and where it is known."""
+        """Interpolate the transform.
+
+        Args:
+            stamp_ns: times (n,).
+
+        Returns:
+            parent_T_child (n, 4, 4), and which of the times (n,) it is known at: near ones before and after the data
+            count.
+        """
         times, values = self.rows.rows()
         if self.is_static or len(times) == 1:
             values = np.repeat(values[-1:], len(stamp_ns), axis=0)
@@ -57,26 +87,34 @@ class FrameEdge:
 
 
 class Frames:
-    """All transforms that were published. A frame that was given several parents hangs on the one told most often."""
+    """All transforms that were published. A frame with several parents hangs on the one that published most often."""
 
     def __init__(self) -> None:
         self.edges: dict[tuple[str, str], FrameEdge] = {}
         self.odometry: dict[str, FrameEdge] = {}  # by topic, what odometries say of a frame beside tf
 
     def add(self, parent: str, child: str, *, is_static: bool, stamp_ns: NDArray[np.int64], values: Array) -> None:
-        """Transforms of the child in the parent: times (n,), rows (n, 7) of x y z and a quaternion."""
+        """Add transforms of a child in its parent.
+
+        Args:
+            parent: the parent frame.
+            child: the child frame.
+            is_static: whether they are of /tf_static.
+            stamp_ns: times (n,), n > 0.
+            values: x y z in m and a quaternion x y z w (n, 7).
+        """
         edge = self.edges.setdefault((parent, child), FrameEdge(parent, child, is_static))
         edge.is_static = edge.is_static and is_static
         edge.add(stamp_ns, values)
 
     @property
     def names(self) -> list[str]:
-        """All frames, in the order in which they were met."""
+        """All frames, in the order in which they first occurred."""
         return list(dict.fromkeys(name for pair in self.edges for name in pair))
 
     @property
     def parents(self) -> dict[str, FrameEdge]:
-        """By frame, what it hangs on."""
+        """The edge to its parent of each frame that has one."""
         chosen: dict[str, FrameEdge] = {}
         for edge in self.edges.values():
             other = chosen.get(edge.child)
@@ -92,7 +130,14 @@ class Frames:
         return {child: parents for child, parents in parents_by_child.items() if len(parents) > 1}
 
     def path_to_root(self, frame: str) -> list[str]:
-        """The frame, its parent and so on; it ends where a frame comes again."""
+        """List the ancestors of a frame.
+
+        Args:
+            frame: the name of a frame.
+
+        Returns:
+            The frame, its parent and so on; in a loop it ends before a frame comes again.
+        """
         parents, path = self.parents, [frame]
         while path[-1] in parents and parents[path[-1]].parent not in path:
             path.append(parents[path[-1]].parent)
@@ -101,7 +146,17 @@ class Frames:
     def transform(
         self, target: str, source: str, stamp_ns: NDArray[np.int64]
     ) -> tuple[Array, NDArray[np.bool_]] | None:
-        """target_T_source (n, 4, 4) at the times (n,), and where it is known; None where nothing joins the two."""
+        """Compute the transform between any two frames.
+
+        Args:
+            target: the frame to transform to.
+            source: the frame to transform from.
+            stamp_ns: times (n,).
+
+        Returns:
+            target_T_source (n, 4, 4), and which of the times (n,) it is known at; None where nothing connects the
+            frames.
+        """
         up, down = self.path_to_root(source), self.path_to_root(target)
         shared = next((frame for frame in up if frame in down), None)
         if shared is None:
@@ -112,7 +167,15 @@ class Frames:
         return inverse_from_transform(of_target) @ of_source, known & known_too
 
     def are_fixed(self, one: str, other: str) -> bool:
-        """Whether two frames are the same or joined by static transforms alone."""
+        """Check whether two frames are the same or connected by static transforms alone.
+
+        Args:
+            one: the name of a frame.
+            other: the name of another.
+
+        Returns:
+            Whether they never move against each other.
+        """
         up, down = self.path_to_root(one), self.path_to_root(other)
         shared = next((frame for frame in up if frame in down), None)
         if shared is None:

@@ -11,7 +11,16 @@ ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING)
 def earth_centred_from_geodetic(
     latitude_rad: ArrayLike, longitude_rad: ArrayLike, altitude_m: ArrayLike
 ) -> NDArray[np.float64]:
-    """Earth-centred, earth-fixed positions (..., 3) in metres; altitudes are above the ellipsoid."""
+    """Convert positions on the WGS84 ellipsoid to earth-centred, earth-fixed ones.
+
+    Args:
+        latitude_rad: geodetic latitudes (...) in rad.
+        longitude_rad: longitudes (...) in rad.
+        altitude_m: heights (...) in m above the ellipsoid, not above the sea.
+
+    Returns:
+        Positions (..., 3) in m.
+    """
     latitude, longitude, altitude = np.broadcast_arrays(
         *(np.asarray(value, float) for value in (latitude_rad, longitude_rad, altitude_m))
     )
@@ -22,7 +31,19 @@ def earth_centred_from_geodetic(
 
 
 def enu_from_geodetic(geodetic: ArrayLike, origin: ArrayLike) -> NDArray[np.float64]:
-    """East, north, up in metres (..., 3) from the origin (3,); both as latitude, longitude (rad) and altitude (m)."""
+    """Convert positions on the WGS84 ellipsoid to a local frame, east north up.
+
+    Args:
+        geodetic: latitude in rad, longitude in rad and height in m above the ellipsoid (..., 3).
+        origin: the origin of the local frame (3,), in the same units.
+
+    Returns:
+        Positions (..., 3) in m in the plane that touches the ellipsoid at the origin: far away they lie below it.
+
+    Example:
+        >>> enu_from_geodetic(np.radians([46.001, 8.0, 0.0]), np.radians([46.0, 8.0, 0.0]))[1].round(1).item()
+        111.2
+    """
     geodetic, origin = np.asarray(geodetic, float), np.asarray(origin, float)
     difference = earth_centred_from_geodetic(*np.moveaxis(geodetic, -1, 0)) - earth_centred_from_geodetic(*origin)
     sin_lat, cos_lat, sin_lon, cos_lon = np.sin(origin[0]), np.cos(origin[0]), np.sin(origin[1]), np.cos(origin[1])

@@ -13,7 +13,15 @@ Array = NDArray[np.float64]
 
 
 def rotation_about_axis(axis: int, angle: ArrayLike) -> Array:
-    """Rotations (..., 3, 3) by the angles (...) about the axis 0, 1 or 2 (x, y or z)."""
+    """Compute rotations about one axis.
+
+    Args:
+        axis: 0, 1 or 2 for x, y or z.
+        angle: angles (...) in rad.
+
+    Returns:
+        Rotation matrices (..., 3, 3).
+    """
     angle = np.asarray(angle, float)
     cos, sin = np.cos(angle), np.sin(angle)
     second, third = (axis + 1) % 3, (axis + 2) % 3
@@ -26,7 +34,14 @@ def rotation_about_axis(axis: int, angle: ArrayLike) -> Array:
 
 
 def rotation_from_fixed_xyz(rpy: ArrayLike) -> Array:
-    """Rotations from roll, pitch, yaw (..., 3) about the fixed axes x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Compute rotations about the fixed axes x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll), as in a URDF.
+
+    Args:
+        rpy: roll, pitch, yaw (..., 3) in rad.
+
+    Returns:
+        Rotation matrices (..., 3, 3).
+    """
     rpy = np.asarray(rpy, float)
     return (
         rotation_about_axis(2, rpy[..., 2]) @ rotation_about_axis(1, rpy[..., 1]) @ rotation_about_axis(0, rpy[..., 0])
@@ -34,21 +49,42 @@ def rotation_from_fixed_xyz(rpy: ArrayLike) -> Array:
 
 
 def rotation_from_moving_xyz(angles: ArrayLike) -> Array:
-    """Rotations from angles (..., 3) about x, then the turned y, then the turned z: Rx(a) Ry(b) Rz(c)."""
+    """Compute rotations about x, then the rotated y, then the rotated z: Rx(a) Ry(b) Rz(c).
+
+    Args:
+        angles: angles (..., 3) in rad about x, y and z.
+
+    Returns:
+        Rotation matrices (..., 3, 3).
+    """
     angles = np.asarray(angles, float)
     x, y, z = (rotation_about_axis(axis, angles[..., axis]) for axis in range(3))
     return x @ y @ z
 
 
 def rotation_from_vector(vector: ArrayLike) -> Array:
-    """Rotations (..., 3, 3) about vectors (..., 3) by their lengths in rad; exact for small ones too."""
+    """Compute rotations from rotation vectors; exact for small ones too.
+
+    Args:
+        vector: rotation vectors (..., 3), whose direction is the axis and whose length the angle in rad.
+
+    Returns:
+        Rotation matrices (..., 3, 3).
+    """
     vector = np.asarray(vector, float)
     half = np.linalg.norm(vector, axis=-1, keepdims=True) / 2
     return rotation_from_quaternion(np.concatenate([vector * np.sinc(half / np.pi) / 2, np.cos(half)], axis=-1))
 
 
 def vector_from_rotation(rotation: ArrayLike) -> Array:
-    """Vectors (..., 3) along the axes of rotations (..., 3, 3), as long as their angles in rad, at most half a turn."""
+    """Compute rotation vectors from rotations.
+
+    Args:
+        rotation: rotation matrices (..., 3, 3).
+
+    Returns:
+        Rotation vectors (..., 3) along the axes, as long as the angles in rad, at most half a turn.
+    """
     quaternion = quaternion_from_rotation(rotation)
     sine = np.linalg.norm(quaternion[..., :3], axis=-1, keepdims=True)
     angle = 2 * np.arctan2(sine, quaternion[..., 3:])
@@ -56,7 +92,20 @@ def vector_from_rotation(rotation: ArrayLike) -> Array:
 
 
 def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Array:
-    """Transforms from rotations (..., 3, 3) and translations (..., 3), which broadcast."""
+    """Compose transforms from rotations and translations.
+
+    Args:
+        rotation: rotation matrices (..., 3, 3).
+        translation: translations (..., 3) in m, which broadcast with the rotations.
+
+    Returns:
+        Transforms (..., 4, 4).
+
+    Example:
+        >>> base_t_camera = transform_from_rotation(np.eye(3), [0.5, 0.0, 1.2])
+        >>> transform_points(base_t_camera, np.array([[1.0, 2.0, 3.0]])).tolist()
+        [[1.5, 2.0, 4.2]]
+    """
     rotation, translation = np.asarray(rotation, float), np.asarray(translation, float)
     shape = np.broadcast_shapes(rotation.shape[:-2], translation.shape[:-1])
     transform = np.zeros((*shape, 4, 4))
@@ -67,24 +116,57 @@ def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Arra
 
 
 def transform_from_vectors(rotation_vector: ArrayLike, translation: ArrayLike) -> Array:
-    """Transforms (..., 4, 4) from rotation vectors (..., 3) in rad and translations (..., 3) in m."""
+    """Compose transforms from rotation vectors and translations.
+
+    Args:
+        rotation_vector: rotation vectors (..., 3) in rad.
+        translation: translations (..., 3) in m.
+
+    Returns:
+        Transforms (..., 4, 4).
+    """
     return transform_from_rotation(rotation_from_vector(rotation_vector), translation)
 
 
 def transform_points(transform: Array, points: Array) -> Array:
-    """Transform points (..., n, 3) by transforms (..., 4, 4)."""
+    """Transform points from the child frame to the parent frame.
+
+    Args:
+        transform: parent_T_child (..., 4, 4).
+        points: points (..., n, 3) in the child frame, n for each transform.
+
+    Returns:
+        The points (..., n, 3) in the parent frame.
+    """
     return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
 
 
 def inverse_from_transform(transform: ArrayLike) -> Array:
-    """child_T_parent from parent_T_child (..., 4, 4)."""
+    """Invert rigid transforms.
+
+    Args:
+        transform: parent_T_child (..., 4, 4), whose rotation is taken as orthonormal.
+
+    Returns:
+        child_T_parent (..., 4, 4).
+    """
     transform = np.asarray(transform, float)
     turned_back = np.swapaxes(transform[..., :3, :3], -1, -2)
     return transform_from_rotation(turned_back, -(turned_back @ transform[..., :3, 3:])[..., 0])
 
 
 def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
-    """Rotations from quaternions x y z w (..., 4) of any length but zero."""
+    """Compute rotations from quaternions.
+
+    Args:
+        quaternion: quaternions x y z w (..., 4) of any length but zero.
+
+    Returns:
+        Rotation matrices (..., 3, 3).
+
+    Raises:
+        ValueError: a quaternion has length 0 or is not a number.
+    """
     quaternion = np.asarray(quaternion, float)
     norm = np.linalg.norm(quaternion, axis=-1, keepdims=True)
     if not np.all(norm > 0):
@@ -121,9 +203,15 @@ def _quaternion_of_numbers(
 
 
 def quaternion_from_rotation(rotation: ArrayLike) -> Array:
-    """Unit quaternions x y z w (..., 4), w >= 0, from rotations (..., 3, 3).
+    """Compute quaternions from rotations.
 
     All products of two components follow from the matrix; the row of the largest component is the exact one.
+
+    Args:
+        rotation: rotation matrices (..., 3, 3); NaN gives NaN.
+
+    Returns:
+        Unit quaternions x y z w (..., 4), w >= 0.
     """
     r = np.asarray(rotation, float)
     if r.size <= FEW_ROTATIONS * 9:
@@ -149,7 +237,18 @@ def quaternion_from_rotation(rotation: ArrayLike) -> Array:
 
 
 def fixed_xyz_from_rotation(rotation: ArrayLike) -> Array:
-    """Roll, pitch, yaw (..., 3) about the fixed axes from rotations (..., 3, 3); at a pitch of a quarter, roll is 0."""
+    """Compute roll, pitch and yaw about the fixed axes x, then y, then z.
+
+    Args:
+        rotation: rotation matrices (..., 3, 3).
+
+    Returns:
+        Roll, pitch, yaw (..., 3) in rad; where the pitch is a quarter turn roll and yaw are not unique, and roll is 0.
+
+    Example:
+        >>> fixed_xyz_from_rotation(rotation_about_axis(2, 0.25))[2].round(6).item()
+        0.25
+    """
     r = np.asarray(rotation, float)
     pitch = np.arctan2(-r[..., 2, 0], np.hypot(r[..., 0, 0], r[..., 1, 0]))
     upright = np.hypot(r[..., 0, 0], r[..., 1, 0]) < 1e-9

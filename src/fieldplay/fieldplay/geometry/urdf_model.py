@@ -22,7 +22,13 @@ Positions = Mapping[str, Array]
 
 
 class Mimic(NamedTuple):
-    """Position = multiplier * position of the other joint + offset."""
+    """A joint that follows another: position = multiplier * position of the other joint + offset.
+
+    Args:
+        joint: the name of the other joint.
+        multiplier: without unit.
+        offset: in rad or m.
+    """
 
     joint: str
     multiplier: float
@@ -31,7 +37,17 @@ class Mimic(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joint:
-    """Holds a child link; `parent_t_zero` (4, 4) is parent_T_child at position 0, the unit `axis` (3,) the child's."""
+    """A joint, which holds a child link.
+
+    Args:
+        name: of the joint.
+        kind: its type in the URDF.
+        parent: the parent link.
+        child: the child link.
+        parent_t_zero: parent_T_child (4, 4) at position 0.
+        axis: unit axis (3,) in the child's frame.
+        mimic: the joint that it follows, or None.
+    """
 
     name: str
     kind: str
@@ -44,7 +60,14 @@ class Joint:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UrdfModel:
-    """A tree of links; the joints stand in an order in which parents come before their children."""
+    """A tree of links.
+
+    Args:
+        name: of the robot.
+        root: the link without a parent.
+        links: all links in the order of the text.
+        joints: all joints, parents before their children.
+    """
 
     name: str
     root: str
@@ -58,7 +81,23 @@ class UrdfModel:
 
 
 def model_from_text(text: str) -> UrdfModel:
-    """The model that the text of a URDF describes."""
+    """Parse a URDF.
+
+    Args:
+        text: the XML; xacro has to be expanded before.
+
+    Returns:
+        The model. Visuals, collisions, inertias and limits are not read.
+
+    Raises:
+        ValueError: the text is no URDF, or its links make no single tree; the message names the link or joint.
+
+    Example:
+        >>> text = '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+        >>> text += '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+        >>> model_from_text(text).parents
+        {'b': 'a'}
+    """
     robot = _robot(text)
     name = robot.get("name", "")
     links = tuple(_Named(link).name for link in robot.findall("link"))
@@ -205,18 +244,36 @@ def _check_mimics(joints: Sequence[Joint]) -> None:
 
 
 def fixed_transforms(model: UrdfModel) -> dict[str, Array]:
-    """parent_T_child (4, 4) of the links on fixed joints, by child."""
+    """List the transforms of fixed joints.
+
+    Args:
+        model: the robot.
+
+    Returns:
+        parent_T_child (4, 4) by child link.
+    """
     return {joint.child: joint.parent_t_zero.copy() for joint in model.joints if joint.kind == "fixed"}
 
 
 def transforms_from_positions(
     model: UrdfModel, names: Sequence[str], positions: ArrayLike, *, missing: Missing = "refuse"
 ) -> dict[str, Array]:
-    """parent_T_child (..., 4, 4) of the links on moving joints, by child, from positions (..., k) of k named joints.
+    """Compute the transforms of moving joints.
 
-    Names that the model does not have are passed over, as joint states of several devices share a topic. A joint that
-    mimics another follows it unless its own position is given. A joint without a position is refused, stands at zero,
-    or is left out together with those that mimic it. A position that is not finite gives NaN.
+    Names that the model does not have are ignored, as joint states of several devices share a topic. A joint that
+    mimics another follows it unless its own position is given. A position that is not finite gives NaN.
+
+    Args:
+        model: the robot.
+        names: names of k joints.
+        positions: their positions (..., k) in rad, of prismatic joints in m.
+        missing: for a joint without a position: `refuse`, take `zero`, or `leave_out` it and those that mimic it.
+
+    Returns:
+        parent_T_child (..., 4, 4) by child link.
+
+    Raises:
+        ValueError: a joint has no position and `missing` is `refuse`, or names and positions do not fit.
     """
     by_name = _positions_by_name(names, positions)
     moving = {joint.name: joint for joint in model.joints if joint.kind in MOVING}
@@ -237,7 +294,21 @@ def transforms_from_positions(
 def link_poses_from_positions(
     model: UrdfModel, names: Sequence[str], positions: ArrayLike, *, base: str = "", missing: Missing = "refuse"
 ) -> dict[str, Array]:
-    """base_T_link (..., 4, 4) of the base (default: the root) and of each link that transforms lead to from there."""
+    """Compute the poses of all links.
+
+    Args:
+        model: the robot.
+        names: names of k joints.
+        positions: their positions (..., k) in rad, of prismatic joints in m.
+        base: the link in whose frame the poses are; the root if empty.
+        missing: as for `transforms_from_positions`.
+
+    Returns:
+        base_T_link (..., 4, 4) by link: the base and the links below it, those behind a left-out joint excepted.
+
+    Raises:
+        ValueError: the model has no such base, or a joint has no position.
+    """
     base = base or model.root
     if base not in model.links:
         raise ValueError(f"the model '{model.name}' has no link '{base}'")

@@ -34,7 +34,15 @@ COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory
 
 
 def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[BlockRows]:
-    """The rows of blocks of whole lines that follow each other: parsed at once, as each call of a parser costs much."""
+    """Parse consecutive blocks of whole lines together, as each call of the parser is expensive.
+
+    Args:
+        blocks: bytes of whole lines.
+        dialect: delimiter and columns.
+
+    Returns:
+        The rows of each block, with the lines that are none.
+    """
     text = b"".join(blocks)
     counts = [count_char(block, b"\n") for block in blocks]
     if len(blocks) == 1 or b"\r" in text or any(not block.endswith(b"\n") for block in blocks[:-1]):
@@ -44,7 +52,17 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[BlockRow
 
 
 def rows_from_block(block: bytes, dialect: Dialect) -> BlockRows:
-    """The rows of a block of whole lines."""
+    """Parse a block of whole lines.
+
+    Columns are parsed at once where every line is regular; otherwise line by line, to say what is wrong with each.
+
+    Args:
+        block: bytes of whole lines; the last may lack its line end.
+        dialect: delimiter and columns.
+
+    Returns:
+        The rows, and the lines that are none.
+    """
     block = tidy_text(_plain(block), delimiter=None if dialect.whitespace_delimited else dialect.delimiter)
     lines = count_char(block, b"\n") + (not block.endswith(b"\n") and bool(block))
     is_regular = _is_regular(block, dialect, lines) and b"\r" not in block
@@ -55,7 +73,14 @@ def rows_from_block(block: bytes, dialect: Dialect) -> BlockRows:
 
 
 def without_nulls(text: bytes) -> bytes:
-    """Text with a sign that is in no number for each zero byte, which NumPy would take for the end of a text."""
+    """Replace zero bytes, which NumPy would take for the end of a text, by a character that occurs in no number.
+
+    Args:
+        text: any bytes.
+
+    Returns:
+        Text of the same length.
+    """
     return text.replace(b"\0", NO_NUMBER) if b"\0" in text else text
 
 
@@ -251,10 +276,18 @@ def _number_in(name: str, text: str, dialect: Dialect) -> str:
 
 
 def cut_line_issue(line: bytes, before: bytes, dialect: Dialect) -> str | None:
-    """The reason to take a last line without a line end as cut off; None where it looks complete, or is not a row.
+    """Decide whether a last line without a line end was cut off.
 
     Its last number must have as many decimals as that of some row before it or, where those have none, as many digits.
-    A column that is passed over, or whose number is taken out of a text, does not count.
+    A column that is ignored, or whose number is taken out of a text, does not count.
+
+    Args:
+        line: the last line.
+        before: the text before it.
+        dialect: delimiter and columns.
+
+    Returns:
+        The reason to take it as cut off; None where it looks complete, or is not a row.
     """
     name = dialect.columns[-1]
     last = _last_field(line, dialect)

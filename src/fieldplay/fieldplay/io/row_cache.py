@@ -82,9 +82,15 @@ def short_text(text: bytes | str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimedRows:
-    """Rows in the order of their times: times (n,), other clocks (n, m), numbers (n, k), lines (n,) from 1.
+    """Rows of a table in time order: `rows["column"]`, `rows.columns("x", "y")`, `rows.clock("name")`.
 
-    Where rows have lists, these are `lists` (n, m), NaN behind the end of each, and `count` is a column; else (n, 0).
+    Args:
+        dialect: names the columns.
+        stamp_ns: times (n,) in ns since 1970.
+        clock_ns: other columns of times (n, m).
+        values: numbers (n, k), in the file's units, in the order of `dialect.numbers`.
+        line: line numbers (n,) in the file, from 1.
+        lists: lists behind the columns (n, m), NaN behind the end of each; (n, 0) where there are none.
     """
 
     dialect: Dialect
@@ -102,23 +108,58 @@ class TimedRows:
         return self.values[:, self.dialect.numbers.index(column)]
 
     def columns(self, *names: str) -> NDArray[np.float64]:
-        """Columns of numbers (n, len(names)) by their names."""
+        """Select columns of numbers.
+
+        Args:
+            names: their names.
+
+        Returns:
+            The numbers (n, len(names)).
+        """
         return self.values[:, [self.dialect.numbers.index(name) for name in names]]
 
     def clock(self, name: str) -> NDArray[np.int64]:
-        """Another column of times (n,) by its name, in nanoseconds."""
+        """Select another column of times.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The times (n,) in ns.
+        """
         return self.clock_ns[:, self.dialect.clocks.index(name) - 1]
 
     def has(self, *names: str) -> bool:
-        """Whether these columns of numbers are there."""
+        """Check for columns of numbers.
+
+        Args:
+            names: their names.
+
+        Returns:
+            Whether all of them are there.
+        """
         return set(names) <= set(self.dialect.numbers)
 
     def in_order_of(self, dialect: Dialect) -> "TimedRows":
-        """The same rows with their columns as in another dialect, whose columns they all have."""
+        """Reorder the columns.
+
+        Args:
+            dialect: names the columns in their new order; the rows have all of them.
+
+        Returns:
+            The same rows.
+        """
         return replace(self, dialect=dialect, values=self.columns(*dialect.numbers))
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "TimedRows":
-        """The rows chosen by a mask or by their indices."""
+        """Select rows.
+
+        Args:
+            chosen: a mask (n,), or indices.
+
+        Returns:
+            The selected rows.
+        """
         return TimedRows(
             dialect=self.dialect,
             stamp_ns=self.stamp_ns[chosen],

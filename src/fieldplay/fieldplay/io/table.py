@@ -43,12 +43,30 @@ Convert = Callable[[TimedRows, NDArray[np.int64]], Record]
 
 
 def limits_by_index(limits: Mapping[str, tuple[float, float]], numbers: Sequence[str]) -> Limits:
-    """Convert limits by column name to limits by index among the numbers."""
+    """Convert limits by column name to limits by index.
+
+    Args:
+        limits: smallest and largest value by column name.
+        numbers: names of the number columns, in their order.
+
+    Returns:
+        Name, smallest and largest value by index; columns that are not there are left out.
+    """
     return {numbers.index(name): (name, *bounds) for name, bounds in limits.items() if name in numbers}
 
 
 def fitting_limits(limits: Limits, some: BlockRows) -> Limits:
-    """The limits of columns that most of some rows keep: where most do not, the unit is another, and none is lost."""
+    """Select the limits that most rows keep.
+
+    Where most do not, the column has another unit, and no row must be lost for that.
+
+    Args:
+        limits: limits by index.
+        some: rows from the start of the file.
+
+    Returns:
+        The limits between which the median lies.
+    """
     middles = {column: float(np.median(some.values[:, column])) for column in limits if len(some.values)}
     return {
         column: limits[column] for column, middle in middles.items() if limits[column][1] <= middle <= limits[column][2]
@@ -276,12 +294,25 @@ class TableBlock:
 
 
 class Table:
-    """A table that has been looked through: every line was parsed once, and its rows are kept, block by block.
+    """A text table that was parsed once, line by line; its rows are kept, block by block.
 
-    Every line that is no row is reported once, and so are rows beyond `limits`, which do not count, and gaps, times
-    that stand still or run backward, and numbers out of their range, whose rows do. `open_row` is the last line if it
-    is a row and has no line end. `watch` sees the rows of each block. Of a table that is one of many alike it is not
-    known what pauses are usual: they are no defects.
+    Each defective line is reported once. Lines that are no rows, and rows beyond `limits`, do not count; rows after a
+    gap, rows whose time stands still or runs back, and rows with numbers out of the format's ranges are reported and
+    count. `open_row` is the last line if it is a row without a line end, whose last number may be cut.
+
+    Args:
+        files: where the table is; they must stay open, as rows without room in the cache are parsed again.
+        name: of the file.
+        spec: the layouts that the file may have.
+        report: called with each defect.
+        plausible_ns: the first and the last time that a row can have.
+        cache: keeps the rows; shared by all tables of an archive.
+        watch: its `add` sees the rows of each block as they are parsed, in the order of the file.
+        limits: smallest and largest possible value by column.
+        is_one_of_many: one of many similar files, so that pauses are not reported.
+
+    Raises:
+        ArchiveError: the file cannot be opened, or no layout fits its first lines.
     """
 
     def __init__(
@@ -337,12 +368,27 @@ class Table:
         return sum(block.count for block in self.blocks)
 
     def rows(self, index: int) -> TimedRows:
-        """The rows of a block; safe to call from several threads."""
+        """Read the rows of a block; safe to call from several threads.
+
+        Args:
+            index: of the block.
+
+        Returns:
+            The rows in time order.
+        """
         block = self.blocks[index]
         return self._parse_again(block) if block.cache_index is None else self._cache.rows(block.cache_index)
 
     def rows_between(self, first_ns: int, last_ns: int) -> TimedRows:
-        """All rows with first_ns <= time <= last_ns."""
+        """Read the rows of a time range.
+
+        Args:
+            first_ns: the first time, inclusive.
+            last_ns: the last time, inclusive.
+
+        Returns:
+            The rows in time order; there may be none.
+        """
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
         rows = concatenate_rows(self.format.dialect, parts)
         chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
@@ -401,7 +447,11 @@ def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tup
 
 
 class Tables:
-    """All tables of one kind as one: an archive may hold several recordings."""
+    """All tables of one kind as one: an archive may hold several recordings.
+
+    Args:
+        tables: one or more tables with the same columns.
+    """
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self.tables = tuple(tables)
@@ -409,30 +459,62 @@ class Tables:
 
     @property
     def blocks(self) -> list[TableBlock]:
+        """The blocks of all tables."""
         return [table.blocks[index] for table, index in self._blocks]
 
     @property
     def count(self) -> int:
+        """The number of rows."""
         return sum(table.count for table in self.tables)
 
     def rows(self, index: int) -> TimedRows:
-        """The rows of one block."""
+        """Read the rows of a block; safe to call from several threads.
+
+        Args:
+            index: of the block in `blocks`.
+
+        Returns:
+            The rows in time order.
+        """
         table, block = self._blocks[index]
         return table.rows(block)
 
     def table_of(self, index: int) -> Table:
-        """The table that a block belongs to."""
+        """Find the table of a block.
+
+        Args:
+            index: of the block in `blocks`.
+
+        Returns:
+            The table.
+        """
         return self._blocks[index][0]
 
     def rows_between(self, first_ns: int, last_ns: int) -> TimedRows:
-        """All rows with first_ns <= time <= last_ns, in the order of time."""
+        """Read the rows of a time range.
+
+        Args:
+            first_ns: the first time, inclusive.
+            last_ns: the last time, inclusive.
+
+        Returns:
+            The rows of all tables in time order; there may be none.
+        """
         rows = concatenate_rows(
             self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables]
         )
         return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
 
     def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TimedRows, NDArray[np.bool_]]:
-        """For each of the times (n,), in order, the row nearest to it, and whether one lies within that distance."""
+        """Find the row nearest to each time.
+
+        Args:
+            stamp_ns: times (n,), n > 0, ascending.
+            within_ns: the largest distance in time.
+
+        Returns:
+            n rows, and which of them (n,) lie within the distance; the others are arbitrary.
+        """
         candidates = self.rows_between(int(stamp_ns[0]) - within_ns, int(stamp_ns[-1]) + within_ns)
         if not len(candidates):
             none = self._any_row().only(np.zeros(len(stamp_ns), np.intp))
@@ -449,7 +531,13 @@ class Tables:
 
 
 class TableStream:
-    """A stream made of the rows of tables, block by block."""
+    """A stream made of the rows of tables, a span for each block.
+
+    Args:
+        tables: the tables.
+        convert: makes a record of rows, in SI units; pure, as it is called from several threads. It may return fewer
+            rows.
+    """
 
     def __init__(self, tables: Tables, convert: Callable[[TimedRows], Record]) -> None:
         self._tables = tables
@@ -457,19 +545,40 @@ class TableStream:
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
 
     def load(self, index: int) -> Record:
+        """Convert the rows of a block.
+
+        Args:
+            index: of the block.
+
+        Returns:
+            The record.
+        """
         return self._convert(self._tables.rows(index))
 
     def file(self, index: int) -> str:
-        """The name of the file that a span is of."""
+        """Name the file of a span.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            The name of the file.
+        """
         return self._tables.table_of(index).name
 
 
 class GroupStream:
-    """Groups of lines that follow each other; a group belongs to the block in which it begins.
+    """A stream of groups of consecutive lines, such as the beams of a scan.
 
-    `choose` takes the lines that count. `begins` tells which of them (n,) begin a group, by each line and the one
-    before alone; what it says of the first is not used. `convert` makes a row of each group from the lines and the
-    number of the group of each, from 0, ascending: its time must be that of the group's first line.
+    A group belongs to the block in which it starts.
+
+    Args:
+        tables: the tables.
+        choose: selects the lines that count.
+        starts: tells which lines (n,) start a group, by each line and the one before alone; its answer for the first
+            line is ignored.
+        convert: makes a record, a row for each group, of the lines and the number of each line's group (ascending from
+            0). The time of a row must be that of its first line.
     """
 
     def __init__(self, tables: Tables, *, choose: Choose, starts: Starts, convert: Convert) -> None:
@@ -480,10 +589,25 @@ class GroupStream:
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
 
     def file(self, index: int) -> str:
-        """The name of the file that a span is of."""
+        """Name the file of a span.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            The name of the file.
+        """
         return self._tables.table_of(index).name
 
     def load(self, index: int) -> Record:
+        """Convert the groups that start in a block; a group may need lines of the blocks before and after.
+
+        Args:
+            index: of the block.
+
+        Returns:
+            The record.
+        """
         own = self._choose(self._tables.rows(index))
         if not len(own):
             return self._convert(own, np.zeros(0, np.int64))
@@ -514,7 +638,20 @@ class GroupStream:
 def starts_of_rising(
     stamp_ns: NDArray[np.int64], code: NDArray[np.int64], longest_ns: NDArray[np.int64] | int
 ) -> NDArray[np.bool_]:
-    """Which rows (n,) start a group: its codes rise, and no row comes more than `longest_ns` after the one before."""
+    """Find groups of lines by a code that rises within each.
+
+    Args:
+        stamp_ns: times (n,), n > 0.
+        code: codes (n,), such as the number of a beam.
+        longest_ns: the longest time between two lines of a group, for all or for each pair (n - 1,).
+
+    Returns:
+        Which lines (n,) start a group.
+
+    Example:
+        >>> starts_of_rising(np.arange(5), np.array([1, 2, 3, 1, 2]), 10).tolist()
+        [True, False, False, True, False]
+    """
     starts = np.ones(len(stamp_ns), bool)
     step_ns = np.diff(stamp_ns)
     starts[1:] = (np.diff(code) <= 0) | (step_ns < 0) | (step_ns > longest_ns)

@@ -160,7 +160,17 @@ def _join(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicInfo:
-    """What a topic is: `count` messages at most, from first to last; the frames are empty where it has none."""
+    """What is known of a topic before it is read.
+
+    Args:
+        name: its full name.
+        type: the type of its messages, such as `sensor_msgs/msg/Imu`.
+        count: how many messages it has at most: defective rows are found only when they are read.
+        first_ns: the time of the first message in ns since 1970; None where there is none.
+        last_ns: the time of the last message.
+        frame: the frame of its messages; empty where it has none or several, or where it is not known.
+        child_frame: the child frame of its odometry; empty as well.
+    """
 
     name: str
     type: str
@@ -193,10 +203,11 @@ class RecordingInfo:
 
 
 class Recording(ABC):
-    """An archive or a bag that is open.
+    """An archive or a bag that is open; `fieldplay.open` makes it.
 
-    Names of topics may be short: `imu/data` is the topic that ends so. Times are nanoseconds since 1970; `start` and
-    `duration` are seconds, from the begin of the data.
+    Names of topics may be short: `imu/data` is the topic that ends so. Times are int64 nanoseconds since 1970; `start`
+    and `duration` are seconds, counted from the start of the data and not from that of the topic. What is broken is
+    left out and becomes a `Defect`; a recording with defects can be read to its end.
     """
 
     def __enter__(self: Own) -> Own:
@@ -209,26 +220,26 @@ class Recording(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files and delete temporary ones; columns and images that were read stay valid."""
 
     @property
     @abstractmethod
     def spec(self) -> DatasetSpec | None:
-        """The dataset, where it is an archive of one or a bag that was made of one."""
+        """The description of the dataset, of an archive or of the archive that a bag was made of; else None."""
 
     @property
     @abstractmethod
     def custom_data(self) -> Mapping[str, str]:
-        """What a bag that is made of it says in its metadata of where it comes from."""
+        """What a bag that is made of it says in its metadata about its origin."""
 
     @property
     @abstractmethod
     def topics(self) -> Mapping[str, TopicInfo]:
-        """All topics by name."""
+        """All topics by full name, without reading their messages."""
 
     @property
     def expected_counts(self) -> Mapping[str, int]:
-        """How many messages topics have at most, by name, of those of which it is known before all is read."""
+        """The number of messages that topics have at most, by full name, where it is known early."""
         return {}
 
     @property
@@ -252,7 +263,7 @@ class Recording(ABC):
     @property
     @abstractmethod
     def start_ns(self) -> int | None:
-        """When the data start; of a bag it is known when all batches are read."""
+        """The start of the data in ns since 1970; of a bag it is known when all batches are read."""
 
     @abstractmethod
     def batches(self, progress: Progress = no_progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
@@ -267,21 +278,44 @@ class Recording(ABC):
         """
 
     def with_derived(self) -> "Recording":
-        """The same recording with what the nodes would compute of an archive; a bag as it is stored."""
+        """Offer also what the nodes would compute of an archive.
+
+        Returns:
+            A recording on the same open files, so close one of both alone; a bag is returned as it is.
+        """
         return self
 
     @property
     @abstractmethod
     def defects(self) -> Sequence[Defect]:
-        """What was found wrong so far; what is read later may add to it."""
+        """The defects of what was read so far; reading more may add some."""
 
     @abstractmethod
     def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
-        """Read all of it; everything that is wrong."""
+        """Read everything, and report every defect.
+
+        Args:
+            progress: called with the fraction that is read (0 to 1) and the number of rows.
+
+        Returns:
+            All defects, those known before included; of one kind in one file the first thousand.
+        """
 
     @abstractmethod
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
-        """The messages of some topics, or of all, in the order of time."""
+        """Iterate over messages in time order, as a bag stores and the player publishes them.
+
+        Args:
+            topics: names, which may be short; none for all topics.
+            start: seconds after the start of the data.
+            duration: in s; None to the end.
+
+        Yields:
+            Messages as CDR bytes. Those that cannot be read are left out and become defects.
+
+        Raises:
+            UsageError: there is no such topic, or its short name fits several.
+        """
 
     def to_bag(
         self,
@@ -295,7 +329,25 @@ class Recording(ABC):
         jobs: int = 1,
         progress: Progress = no_progress,
     ) -> Converted:
-        """Write a bag of ROS 2, as the command `convert` does."""
+        """Write a bag of ROS 2, as `fieldplay convert` does.
+
+        Args:
+            out: the folder to make. It appears when it is complete, so an interrupted call leaves nothing.
+            selection: time range, topics and message options; None for everything.
+            storage: `mcap` or `sqlite3`.
+            compression: `none` or `zstd`.
+            overwrite: replace an existing folder.
+            strict: refuse an archive with defects.
+            jobs: number of processes; the bag then has as many files.
+            progress: called with the fraction that is written (0 to 1) and the number of messages.
+
+        Returns:
+            The topics with their counts, and notes for people.
+
+        Raises:
+            UserError: the folder exists, the disk is full, or `strict` found defects.
+            UsageError: the selection names something that does not exist, or selects nothing.
+        """
         options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)
         return self._write_bag(Path(out), selection, options, progress)
 
@@ -317,7 +369,7 @@ class Recording(ABC):
 
     @cached_property
     def tf_static(self) -> Sequence[Edge]:
-        """The transforms that do not move: parent, child and parent_t_child (4, 4)."""
+        """The static transforms, parent_t_child (4, 4) in m; of each child the latest."""
         if STATIC not in self.topics:
             return ()
         columns = columns_of_records(list(self._spans(STATIC, self._window(0.0, None))))
@@ -329,7 +381,27 @@ class Recording(ABC):
         )
 
     def records(self, topic: str, *, start: float = 0.0, duration: float | None = None) -> Columns:
-        """The rows of a topic as columns, in the order in which they leave."""
+        """Read the rows of a topic as columns.
+
+        Args:
+            topic: its name, which may be short.
+            start: seconds after the start of the data.
+            duration: in s; None to the end. Without limits all rows are read into memory.
+
+        Returns:
+            Arrays by name, a row for each message, in the order of `leaves_ns`, the times of publishing or of the log;
+            `stamp_ns` are those in the messages. Units are in the names, quaternions are x y z w, covariances have the
+            axes x y z and then the rotations about them. A column that some messages lack is NaN there. Joints have
+            `names`, one for each column of `position`, not for each row. A message of several transforms or states
+            gives a row for each. Of images and clouds there are only times and file names.
+
+        Raises:
+            UsageError: there is no such topic, or its short name fits several.
+
+        Example:
+            imu = data.records("imu/data", start=10, duration=5)
+            rate_hz = 1e9 / np.diff(imu["stamp_ns"]).mean()
+        """
         window = self._window(start, duration)
         columns = columns_of_records(list(self._spans(self.topic(topic).name, window)))
         log_times_ns = columns["leaves_ns"]
@@ -341,7 +413,21 @@ class Recording(ABC):
     def images(
         self, topic: str, *, start: float = 0.0, duration: float | None = None
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """The pictures of a topic as (stamp_ns, pixels in BGR (h, w, 3)); defective ones are among the defects."""
+        """Decode the images of a topic one by one, in time order.
+
+        Args:
+            topic: its name, which may be short and without `/compressed`.
+            start: seconds after the start of the data.
+            duration: in s; None to the end.
+
+        Yields:
+            The time in the message in ns, and pixels (h, w, 3), uint8, in the order blue green red. Grey images have
+            three equal channels; depths and other numbers are scaled from low to high. Defective images are left out
+            and become defects.
+
+        Raises:
+            UsageError: there is no such topic, or it has no images.
+        """
         name = self.topic(topic, suffix=COMPRESSED).name
         for record, row in self._rows(name, self._window(start, duration)):
             if not isinstance(record, records.Images) or isinstance(record, records.CameraInfos):
@@ -357,7 +443,24 @@ class Recording(ABC):
     def clouds(
         self, topic: str, *, start: float = 0.0, duration: float | None = None
     ) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """The clouds of a topic as (stamp_ns, points as a structured array: x, y, z and what else there is)."""
+        """Read the point clouds of a topic one by one, in time order.
+
+        Args:
+            topic: its name, which may be short.
+            start: seconds after the start of the data.
+            duration: in s; None to the end.
+
+        Yields:
+            The time in the message in ns, and the points (n,) as a structured array with the fields x, y, z in m in the
+            sensor's frame, and what else the cloud has. Defective clouds are left out and become defects.
+
+        Raises:
+            UsageError: there is no such topic, or it has no clouds.
+
+        Example:
+            for stamp_ns, points in data.clouds("lidar/points", duration=1):
+                xyz = np.stack([points["x"], points["y"], points["z"]], axis=-1)
+        """
         name = self.topic(topic).name
         for record, row in self._rows(name, self._window(start, duration)):
             if not isinstance(record, records.Clouds):
@@ -370,7 +473,18 @@ class Recording(ABC):
             yield int(record.stamp_ns[row]), points
 
     def topic(self, name: str, *, suffix: str = "") -> TopicInfo:
-        """A topic by its name, or by how that ends; UsageError names what there is."""
+        """Find a topic.
+
+        Args:
+            name: its full name, or how that ends.
+            suffix: an ending that the name may lack, such as `/compressed`.
+
+        Returns:
+            What is known of the topic.
+
+        Raises:
+            UsageError: no topic or several fit; the message lists them.
+        """
         exact = [known for known in (name, "/" + name.lstrip("/")) if known in self.topics]
         suffix_matches = [known for known in self.topics if known.endswith("/" + name.lstrip("/"))]
         fitting = (

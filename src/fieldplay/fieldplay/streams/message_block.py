@@ -30,7 +30,14 @@ def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[
 
 
 class RawMessage(NamedTuple):
-    """A message of a topic: when it is published or was logged, its bytes as CDR, and its type where that is known."""
+    """A message as it is stored and published.
+
+    Args:
+        topic: its full name.
+        log_time_ns: when it is published or was logged, in ns since 1970; its header may have another time.
+        data: the message as CDR, with the four bytes of the encapsulation header.
+        type: its type, such as `sensor_msgs/msg/Imu`, where that is known.
+    """
 
     topic: str
     log_time_ns: int
@@ -39,7 +46,7 @@ class RawMessage(NamedTuple):
 
     @property
     def stamp_ns(self) -> int:
-        """The log time, by the name that it has in records."""
+        """The log time, by the name that times have in records; it is not the time in the message's header."""
         return self.log_time_ns
 
 

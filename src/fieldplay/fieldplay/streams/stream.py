@@ -14,7 +14,13 @@ from fieldplay.messages.records import Record
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a stream; no record of it lies outside these times. It may hold fewer rows than `count`."""
+    """A part of a stream that is loaded at once.
+
+    Args:
+        first_ns: no row is earlier.
+        last_ns: no row is later.
+        count: the number of rows at most; defective ones are found only when they are read.
+    """
 
     first_ns: int
     last_ns: int
@@ -22,18 +28,34 @@ class Span:
 
 
 class Stream(Protocol):
-    """Rows of one kind, in time, span by span. Spans may overlap; the rows of a span are in the order of time."""
+    """Rows of one kind, loaded span by span. Spans may overlap; the rows of a span are in time order.
+
+    A reader returns objects with these two members. Make spans of bounded size: memory must not grow with the archive.
+    """
 
     @property
     def spans(self) -> Sequence[Span]:
         """The spans, in no particular order."""
 
     def load(self, index: int) -> Record:
-        """The rows of a span; safe to call from several threads."""
+        """Load the rows of a span; called from several threads at once, and perhaps repeatedly.
+
+        Args:
+            index: of the span in `spans`.
+
+        Returns:
+            The rows in time order, as many as the span's count or fewer, all within its times.
+        """
 
 
 class FileStream:
-    """A stream of files that are one row each, in the order of their times."""
+    """A stream of files that are one row each, in time order.
+
+    Args:
+        names: names of the files.
+        stamp_ns: their times (n,), in any order.
+        convert: makes a record of some names and their times.
+    """
 
     SPAN = 64
 
@@ -53,12 +75,24 @@ class FileStream:
         ]
 
     def load(self, index: int) -> Record:
+        """Make the record of a span; the files themselves are read later.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            The rows in time order.
+        """
         part = slice(index * self.SPAN, (index + 1) * self.SPAN)
         return self._convert(tuple(self._names[part]), self._stamp_ns[part])
 
 
 class InMemoryStream:
-    """A stream of few rows, such as states that seldom change, held in memory; ordered by time."""
+    """A stream of few rows, such as states that seldom change, held in memory.
+
+    Args:
+        record: all rows, in time order; it may be empty.
+    """
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -70,7 +104,11 @@ class InMemoryStream:
 
 
 class JoinedStream:
-    """Several streams of one kind of record as one."""
+    """Several streams of one kind of record as one.
+
+    Args:
+        streams: the streams; their spans follow one another, and may overlap in time.
+    """
 
     def __init__(self, streams: Sequence[Stream]) -> None:
         self._parts = [(stream, index) for stream in streams for index in range(len(stream.spans))]
@@ -82,7 +120,12 @@ class JoinedStream:
 
 
 class TruncatedStream:
-    """The rows of a stream of numbers up to a time, inclusive."""
+    """The rows of a stream of numbers up to a time.
+
+    Args:
+        stream: a stream whose records are columns alone.
+        last_ns: the last time that counts.
+    """
 
     def __init__(self, stream: Stream, last_ns: int) -> None:
         self._stream = stream
@@ -99,7 +142,13 @@ class TruncatedStream:
 
 
 class EvenlyTimedStream:
-    """The rows of a stream of numbers with evenly spaced times; the first and the last are unchanged."""
+    """The rows of a stream of numbers at evenly spaced times; the first and the last time are unchanged.
+
+    It reads the times of all rows when it is made, to count them.
+
+    Args:
+        stream: a stream whose records are columns alone.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

@@ -15,10 +15,24 @@ LONGEST_NAME = 247
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Time range, topic filter and message options.
+    """Time range, topic filter and message options, as the options of `fieldplay convert`.
 
-    `topics` and `exclude_topics` are names or regular expressions: a name that a topic has is that topic alone,
-    anything else all topics in which it is found. `remap` gives topics, by their full names, others.
+    Args:
+        start_s: the start in s after the start of the data.
+        duration_s: the duration in s; None to the end.
+        topics: a name that a topic has is that topic alone; any other text is a regular expression, which selects all
+            topics in whose name it occurs. Several are united; empty for all.
+        exclude_topics: names and regular expressions of topics that are left out.
+        remap: new full names of topics by their full names.
+        images: `raw`, `compressed` or `both`; None as the archive stores them.
+        rectify: also make rectified images of every camera with known intrinsics.
+        namespace: before all topics; None for that of the dataset.
+        frame_prefix: before the names of all frames.
+        map_tf: add map -> odom to the static tree, for an odometry that starts with the selection.
+        joints_tf: add the transforms that joint states alone determine.
+        derived: add what the nodes would compute.
+        tf: switches of the dataset's moving transforms by name, such as `odom_tf`; those left out keep their defaults.
+        parameters: parameters of the dataset by name, for those who open the archive too, as the player does.
     """
 
     start_s: float = 0.0
