@@ -210,7 +210,11 @@ class StereoOdometry:
             The pose in the frame of the first left image with enough points; no success where it is not known.
         """
         require_grey_pair(left, right)
-        current, match = self._compare(left, right, stamp_ns)
+        try:
+            current, match = self._compare(left, right, stamp_ns)
+        except cv2.error:
+            self.skip(stamp_ns)
+            raise
         is_key = bool(np.isfinite(current.points).all(axis=1).sum() >= self.settings.track.minimum_points)
         step, quality = (None, None) if match is None else (match.pose, match.quality)
         outcome = self._track.add(stamp_ns, can_be_key=is_key, step=step, quality=quality)
@@ -251,7 +255,7 @@ class StereoOdometry:
     def _match_key(self, left: Grey, stamp_ns: int) -> "PointPose | None":
         """key_T_left by the points of the key pair; none where too few of them are seen."""
         motion = self._track.motion
-        if self._key is None or motion is None or not len(self._key.pixels):
+        if self._key is None or motion is None or self._key.left.shape != left.shape:
             return None
         expected = expected_pose(motion, stamp_ns, self.settings.track.maximum_time_s)
         guess = project_points(self._key.pixels, self._key.points, expected, self.camera.matrix)

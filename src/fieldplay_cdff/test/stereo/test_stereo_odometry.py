@@ -64,6 +64,14 @@ def test_odometry_refuses_dark_pairs_and_restarts_as_a_guess() -> None:
     assert deviations[4] < 0.01 and 0.3 < deviations[11] < 0.6 and off_m(estimate.pose, 11) < 0.1
 
 
+def test_images_of_another_size_start_anew_after_some_pairs() -> None:
+    odometry = StereoOdometry(STEREO)
+    assert odometry.track(*images(0), 0).success
+    small = [[np.ascontiguousarray(image[40:, 40:]) for image in images(number)] for number in range(6)]
+    success = [odometry.track(*pair_, (1 + number) * PERIOD_NS).success for number, pair_ in enumerate(small)]
+    assert success == [False] * 3 + [True] * 3
+
+
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
