@@ -46,10 +46,15 @@ OutputRecords = Iterable[tuple["Output", Record]]
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """Messages that are taken. Each row of an input may become messages, unless it is only paired: `sync_with` another.
+    """Messages that a computation takes.
 
-    What is latched is a state: it holds for all rows that leave after it. Of what is overridable a node lets its user
-    choose the quality of service.
+    Args:
+        name: what `step` calls them.
+        topic: where they are, relative to the robot's namespace.
+        msgtype: their type.
+        sync_with: another input with whose rows of equal time these are paired; else each row may give messages.
+        latched: a state: it holds for all rows published after it.
+        overridable: whether the user of a node may choose its quality of service.
     """
 
     name: str
@@ -62,9 +67,12 @@ class Input:
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting with what holds where nothing is said; a node has a parameter of this name and type.
+    """A setting of a computation; a node has a parameter of this name and of the default's type.
 
-    A text may name a setting before it, in braces.
+    Args:
+        name: of the setting.
+        default: its value unless the description sets it. A text may contain settings before it, in braces.
+        meaning: a line of help.
     """
 
     name: str
@@ -72,16 +80,26 @@ class Setting:
     meaning: str
 
     def default_among(self, settings: Mapping[str, Any]) -> Any:
-        """What holds where nothing is said of this, while something is of others."""
+        """Fill in the default.
+
+        Args:
+            settings: the settings that are known.
+
+        Returns:
+            The default, with other settings in place of their names in braces.
+        """
         return self.default.format_map(settings) if isinstance(self.default, str) else self.default
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output(StreamSpec):
-    """Messages that are made of the rows of an input, which is the first unless it is named.
+    """Messages that a computation makes of the rows of an input.
 
-    They are in the frame that is named, or in that of the messages of an input. What is `live_only` is for looking at
-    while it runs: no bag has it.
+    Args:
+        id: of the stream.
+        of: the input; the first one if empty.
+        frame_of: the input whose frame the messages have; empty for `frame`.
+        live_only: for looking at while it runs: no bag has it.
     """
 
     id: str = "derived"
@@ -90,7 +108,14 @@ class Output(StreamSpec):
     live_only: bool = False
 
     def in_frame(self, frames: "Mapping[str, FrameNames]") -> "Output":
-        """The same output, in the frame that its messages have, from the frames of the inputs."""
+        """Fill in the frame.
+
+        Args:
+            frames: frames of the messages, by input.
+
+        Returns:
+            The same output, in the frame of the input that `frame_of` names.
+        """
         return replace(self, frame=frames[self.frame_of].frame) if self.frame_of in frames else self
 
 
@@ -98,18 +123,41 @@ ON_TF = Output(topic=TF, type="tf2_msgs/msg/TFMessage")
 
 
 class FrameNames(NamedTuple):
-    """What the messages of an input are about: a frame, and that in it for which they tell something."""
+    """The frames of the messages of an input.
+
+    Args:
+        frame: of the header.
+        child: of odometry or transforms; else empty.
+    """
 
     frame: str = ""
     child: str = ""
 
 
 class Computation(ABC):
-    """One thing that is computed. Whoever feeds it may set `frames`, `link` and `warn`.
+    """Something that is computed of messages, live one row at a time or from an archive span by span.
 
-    `inputs` are in the order of the streams in a dataset's description, `outputs` in that which holds at equal times.
-    `each` is the setting that lists several of its kind, of which each is one computation; `period_ns` is how often it
-    tells of rows that came before, and None where each row is told of at once.
+    A subclass sets `name` and `settings`, sets `inputs` and `outputs` (in `__init__` where they depend on settings),
+    and implements `step`. It must give the same rows however many come at a time. Its entry point is in the group
+    `fieldplay.computations`.
+
+    Args:
+        settings: values by name; those left out get their defaults.
+
+    Attributes:
+        name: of the kind, as descriptions call it.
+        settings: the settings that it knows.
+        each: a setting that lists several things, of which each gets a computation of its own.
+        is_stateful: whether results depend on earlier rows, so that it restarts where time jumps back.
+        needs_links: whether it uses `link`.
+        publishes_joint_tf: whether its frames on /tf follow from joint states alone, those of odometry excepted.
+        inputs: in the order of the streams in a dataset's description.
+        outputs: in the order that holds at equal times.
+        period_ns: how often it reports about rows that came before; None where each row gives its own messages.
+        last_ns: the time of the last row.
+        frames: frames of the inputs by name, as far as they are known; set by the caller.
+        link: gives parent_T_child (4, 4) of two frames of the robot, None while it is not known; set by the caller.
+        warn: called with a line for people; set by the caller.
     """
 
     name: ClassVar[str]
@@ -133,43 +181,80 @@ class Computation(ABC):
 
     @abstractmethod
     def step(self, name: str, record: Record) -> OutputRecords:
-        """Take rows of an input, in the order of time; what they become, at most one record for each output.
+        """Take rows of an input.
 
-        ValueError tells why nothing can be made of them.
+        Args:
+            name: of the input.
+            record: its rows in time order, one or many.
+
+        Returns:
+            Outputs with their records, at most one record for each output.
+
+        Raises:
+            ValueError: the rows cannot be used; the message is shown to the user.
         """
 
     def reset(self) -> None:
-        """Know nothing of what came before."""
+        """Forget all earlier rows."""
         self.last_ns = None
 
     def forget(self, after_ns: int) -> None:
-        """Time jumped back: know nothing of what came after a time."""
+        """Forget rows after a time to which the messages jumped back.
+
+        Args:
+            after_ns: the time; where the last row is later, everything is forgotten.
+        """
         if self.last_ns is not None and self.last_ns > after_ns:
             self.reset()
 
     def follow(self, stamp_ns: Stamps) -> None:
-        """Further rows (n,), n > 0, are about to go on from where those before ended, or anew where time runs back."""
+        """Note the times of further rows; where they run back, warn and restart. Call it before using state.
+
+        Args:
+            stamp_ns: times (n,), n > 0.
+        """
         if self.last_ns is not None and stamp_ns[0] < self.last_ns:
             self.warn(JUMPED_BACK)
             self.reset()
         self.last_ns = int(stamp_ns[-1])
 
     def reduce_rows(self, record: Record) -> Record:
-        """Reduce rows to what is needed, for callers that keep all of them."""
+        """Reduce rows to what is needed, for callers that keep all of them.
+
+        Args:
+            record: rows of an input.
+
+        Returns:
+            The rows that matter; here all of them.
+        """
         return record
 
     def frame_of(self, name: str) -> str:
-        """A setting with the prefix of all frames before it."""
+        """Look up a frame among the settings.
+
+        Args:
+            name: of the setting.
+
+        Returns:
+            Its value behind the setting `frame_prefix`.
+        """
         return str(self.setting_values["frame_prefix"] + self.setting_values[name])
 
     @property
     def children(self) -> list[str]:
-        """The frames of `child_frames` with their prefix."""
+        """The frames of the setting `child_frames`, with their prefix."""
         return [self.setting_values["frame_prefix"] + child for child in self.setting_values["child_frames"]]
 
     @classmethod
     def create_all(cls, settings: Mapping[str, Any]) -> "list[Computation]":
-        """All that settings ask for."""
+        """Make the computations that settings request.
+
+        Args:
+            settings: values by name.
+
+        Returns:
+            One, or one for each entry of the setting `each`.
+        """
         if not cls.each:
             return [cls(settings)]
         return [cls({**settings, cls.each: [one]}) for one in settings[cls.each]]
@@ -178,15 +263,23 @@ class Computation(ABC):
 class ExactTimeSync:
     """Pairs rows of two inputs that have the same time, whichever come first.
 
-    Rows that come one by one come in the order in which they were sent: what waited before one that is met has missed
-    its like, which does not come again before time jumps back.
+    Rows that come one by one come in the order in which they were sent: what waited before a paired one has missed its
+    partner, which does not come again before time jumps back.
     """
 
     def __init__(self) -> None:
         self._waiting: tuple[list[Record], list[Record]] = ([], [])
 
     def add(self, side: int, record: Record) -> list[tuple[Any, Any]]:
-        """Add rows of the first (0) or the second (1) input; return all pairs of rows that they complete."""
+        """Add rows.
+
+        Args:
+            side: 0 for the first input, 1 for the second.
+            record: its rows in time order.
+
+        Returns:
+            All pairs that they complete, as records of equal length: the first input's rows, the second's.
+        """
         pairs: list[tuple[Any, Any]] = []
         others, left, first_left = self._waiting[1 - side], record, 0
         for index, other in enumerate(others):
@@ -235,14 +328,24 @@ def _without(record: Record, rows: NDArray[np.intp]) -> Record:
 
 
 class LatchedValue:
-    """The values of a state, and since when each held."""
+    """The values of a state, and since when each held.
+
+    Changes may come in any order of time; about the newest thousand are kept.
+    """
 
     def __init__(self) -> None:
         self.since_ns: Stamps = np.zeros(0, np.int64)
         self.values: list[Any] = []
 
     def update(self, record: Record) -> None:
-        """Add changes of the state."""
+        """Add changes of the state.
+
+        Args:
+            record: of Code or Values.
+
+        Raises:
+            TypeError: the record is of another kind.
+        """
         if not isinstance(record, Code | Values):
             raise TypeError(f"expected a state, got {type(record).__name__}")
         since_ns = np.concatenate([self.since_ns, record.leaves_ns])
@@ -251,7 +354,14 @@ class LatchedValue:
         self.since_ns, self.values = since_ns[order], [values[index] for index in order]
 
     def indices_at(self, stamp_ns: Stamps) -> NDArray[np.intp]:
-        """The index in `values` of the state at times (n,); -1 before its first value."""
+        """Find the state at some times.
+
+        Args:
+            stamp_ns: times (n,).
+
+        Returns:
+            Indices (n,) into `values`; -1 before the first change.
+        """
         return np.asarray(np.searchsorted(self.since_ns, stamp_ns, side="right") - 1, np.intp)
 
 
@@ -262,7 +372,17 @@ class LatchedValue:
 
 @cache
 def computation_kind(name: str) -> type[Computation]:
-    """The class of a computation, imported on request."""
+    """Find the class of a computation, ours or of a package that registers it; it is imported on request.
+
+    Args:
+        name: of the kind.
+
+    Returns:
+        The class.
+
+    Raises:
+        ArchiveError: there is none of this name.
+    """
     path = OWN.get(name) or next((entry.value for entry in entry_points(group=GROUP, name=name)), "")
     if not path:
         known = ", ".join(sorted(OWN))

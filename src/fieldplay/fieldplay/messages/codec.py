@@ -31,7 +31,13 @@ Rows = NDArray[np.void]  # messages (n,) whose NumPy fields are the paths of the
 
 
 class FramedRecord(NamedTuple):
-    """A record, and the frames that its messages name, empty where they name none."""
+    """A record with the frames of its messages.
+
+    Args:
+        record: the rows.
+        frame: the frame of all of them; empty where they have none.
+        child_frame: the child frame; empty as well.
+    """
 
     record: records.Record
     frame: str
@@ -593,7 +599,15 @@ MESSAGES: Mapping[str, MessageType] = {
 
 
 def encodes(kind: type[records.Record], msgtype: str) -> bool:
-    """Whether records of a kind become messages of a type."""
+    """Check whether records can be encoded.
+
+    Args:
+        kind: the class of the records.
+        msgtype: the type of the messages.
+
+    Returns:
+        Whether records of this kind become messages of this type.
+    """
     entry = MESSAGES.get(msgtype)
     return entry is not None and entry.is_written and entry.record is kind
 
@@ -628,7 +642,14 @@ def encode(record: records.Record, spec: StreamSpec) -> Bytes:
 
 
 def group_by_size(record: records.Record) -> list[NDArray[np.intp]]:
-    """The rows of a record, parted by the size of their messages; each part is encoded on its own."""
+    """Group the rows of a record by the size of their messages, as `encode` takes rows of one size.
+
+    Args:
+        record: n rows.
+
+    Returns:
+        The indices of the rows of each group; together they are all n.
+    """
     if isinstance(record, records.Diagnostics):
         return [np.flatnonzero(record.state_index == index) for index in np.unique(record.state_index)]
     if isinstance(record, records.LaserScans):
@@ -641,9 +662,16 @@ def group_by_size(record: records.Record) -> list[NDArray[np.intp]]:
 
 
 def decode(msgtype: str, columns: Columns) -> Iterator[FramedRecord]:
-    """The records of messages of one layout: one, or one for each transform where their times differ.
+    """Decode messages of one layout into records.
 
-    Times are those of the headers, or of the log where a message has none; rows leave at the times of the log.
+    Times are those of the headers, or of the log where a message has none; rows are published at the times of the log.
+
+    Args:
+        msgtype: the type of the messages, a key of MESSAGES.
+        columns: the members of n messages as columns.
+
+    Yields:
+        One record with the frames of the messages; several where the transforms of a message have different times.
     """
     entry = MESSAGES[msgtype]
     has_stamp = f"{STAMP}.sec" in (columns.rows.dtype.names or ())

@@ -30,11 +30,17 @@ class Times(TypedDict):
 
 
 class RecordDecoder:
-    """Makes records of the messages of a type; what cannot be read is left out and counted.
+    """Decodes messages of one type into records; messages that cannot be read are skipped and counted in `failed`.
 
-    Their times are those of their headers, or those of the log where a message has none; they leave at those of the
-    log. Messages whose texts or lengths differ become records of their own, and transforms of several times, too. Who
-    is `strict` refuses joints with more or fewer numbers than names, by a ValueError.
+    Times are those of the headers, or of the log where a message has none; rows leave at the times of the log. Messages
+    whose texts or lengths differ become records of their own.
+
+    Args:
+        msgtype: the type of the messages.
+        strict: refuse joints with more or fewer numbers than names, by a ValueError.
+
+    Raises:
+        ValueError: messages of this type do not become records.
     """
 
     def __init__(self, msgtype: str, *, strict: bool = False) -> None:
@@ -45,7 +51,14 @@ class RecordDecoder:
         self.failed = 0
 
     def records(self, parts: Iterable[Part]) -> Iterator[FramedRecord]:
-        """The messages of some parts, layout by layout."""
+        """Decode messages.
+
+        Args:
+            parts: messages of one length each, with their log times.
+
+        Yields:
+            Records, a layout at a time, so rows of different layouts are not in time order.
+        """
         if self._msgtype not in MESSAGES:
             yield from self._one_by_one(parts)
             return
@@ -66,7 +79,16 @@ class RecordDecoder:
 
 
 def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> FramedRecord | None:
-    """The record of one message (size,) of a type in SINGLE; None where it cannot be read."""
+    """Decode one message of a type that is read singly, as images and clouds.
+
+    Args:
+        msgtype: a key of SINGLE.
+        data: the CDR bytes (size,).
+        log_ns: the log time in ns.
+
+    Returns:
+        A record of one row; None where the message cannot be read.
+    """
     message = decode_message(msgtype, data)
     if message is None:
         return None
@@ -75,7 +97,14 @@ def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> Fra
 
 
 def camera_of_info(message: Any) -> CameraModel:
-    """A camera by its sensor_msgs/CameraInfo."""
+    """Convert a decoded sensor_msgs/CameraInfo.
+
+    Args:
+        message: with the members k, d, r, p, width, height and distortion_model.
+
+    Returns:
+        The camera, with whatever numbers the message has.
+    """
     return CameraModel(
         width=int(message.width),
         height=int(message.height),

@@ -20,7 +20,11 @@ Kind = TypeVar("Kind", bound="Record")
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of one row of a column; a text is the length of the record's field of that name, None is any."""
+    """The shape of one row of a column.
+
+    Args:
+        sides: lengths; a text is the length of the record's field of that name, None is any.
+    """
 
     sides: tuple[int | str | None, ...] = ()
 
@@ -47,9 +51,11 @@ ManyQuaternions = Annotated[NDArray[np.float64], Shape((None, 4))]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
-    """Rows at their times; the shapes of all columns are checked.
+    """Rows at their times. The shapes of all columns are checked when it is made.
 
-    They leave at their stamps, or at `order_ns` where these are others.
+    Args:
+        stamp_ns: times (n,) in ns since 1970, as in the message's header.
+        order_ns: times (n,) at which the rows are published or were logged, where these differ from `stamp_ns`.
     """
 
     stamp_ns: Stamps
@@ -57,7 +63,7 @@ class Record:
 
     @property
     def leaves_ns(self) -> NDArray[np.int64]:
-        """When the rows (n,) leave."""
+        """When the rows (n,) are published or were logged, in ns since 1970."""
         return self.stamp_ns if self.order_ns is None else self.order_ns
 
     def __post_init__(self) -> None:
@@ -72,7 +78,14 @@ class Record:
         return len(self.stamp_ns)
 
     def only(self: Kind, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Kind:
-        """The rows chosen by a mask or by their indices, of a record that is all columns of numbers."""
+        """Select rows of a record that is all columns of numbers.
+
+        Args:
+            chosen: a mask (n,), or indices.
+
+        Returns:
+            A record of the selected rows.
+        """
         columns = {name: getattr(self, name) for name in _shapes(type(self))}
         return replace(self, **{name: value[chosen] for name, value in columns.items() if value is not None})
 
@@ -99,7 +112,16 @@ def _shapes(kind: type[object]) -> dict[str, Shape]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Imu(Record):
-    """Rates and specific force (gravity included: +9.8 along z at rest, z up), perhaps an orientation in the world."""
+    """Angular rates and specific force in the sensor's frame, perhaps its orientation in the world.
+
+    Args:
+        angular_velocity_rad_s: (n, 3).
+        linear_acceleration_m_s2: (n, 3), gravity included: +9.8 along z at rest where z is up.
+        orientation_xyzw: (n, 4), or None.
+        orientation_covariance: (n, 3, 3) in rad^2, or None.
+        angular_velocity_covariance: (n, 3, 3), or None.
+        linear_acceleration_covariance: (n, 3, 3), or None.
+    """
 
     angular_velocity_rad_s: Vectors
     linear_acceleration_m_s2: Vectors
@@ -111,31 +133,48 @@ class Imu(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MagneticField(Record):
-    """The magnetic field."""
+    """The magnetic field in the sensor's frame.
+
+    Args:
+        magnetic_field_t: (n, 3) in tesla.
+    """
 
     magnetic_field_t: Vectors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Temperature(Record):
-    """Temperatures."""
+    """Temperatures.
+
+    Args:
+        temperature_deg_c: (n,) in degrees Celsius.
+    """
 
     temperature_deg_c: Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pressure(Record):
-    """Pressures of a fluid."""
+    """Pressures of a fluid.
+
+    Args:
+        pressure_pa: (n,) in Pa.
+    """
 
     pressure_pa: Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fix(Record):
-    """Satellite fixes on WGS84, the altitude above the ellipsoid, the covariance of east, north, up.
+    """Satellite fixes on WGS84.
 
-    The status has the numbers of NavSatStatus; where it is -1 the place may be unknown (NaN). A covariance that is None
-    or all zero is unknown; one that follows from the kind of the fix rather than from a measurement is `approximate`.
+    Args:
+        latitude_deg: (n,) in degrees; NaN where the position is not known.
+        longitude_deg: (n,) in degrees.
+        altitude_m: (n,) above the ellipsoid, not above the sea.
+        status: (n,) as in sensor_msgs/NavSatStatus; -1 is no fix.
+        covariance_m2: (n, 3, 3) of east, north, up; None or all zero where it is not known.
+        approximate: whether the covariance follows from the kind of the fix rather than from a measurement.
     """
 
     latitude_deg: Numbers
@@ -148,7 +187,16 @@ class Fix(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Odometry(Record):
-    """Poses in the parent frame and twists in the child frame, each with its covariance."""
+    """Poses in the parent frame and twists in the child frame.
+
+    Args:
+        position_m: (n, 3) in the parent frame.
+        orientation_xyzw: (n, 4) of the child in the parent.
+        pose_covariance: (n, 6, 6) of x y z and the rotations about them.
+        linear_velocity_m_s: (n, 3) in the child frame.
+        angular_velocity_rad_s: (n, 3) in the child frame.
+        twist_covariance: (n, 6, 6).
+    """
 
     position_m: Vectors
     orientation_xyzw: Quaternions
@@ -160,7 +208,13 @@ class Odometry(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pose(Record):
-    """Poses in the frame, perhaps with a covariance."""
+    """Poses in the stream's frame.
+
+    Args:
+        position_m: (n, 3).
+        orientation_xyzw: (n, 4).
+        covariance: (n, 6, 6) of x y z and the rotations about them, or None.
+    """
 
     position_m: Vectors
     orientation_xyzw: Quaternions
@@ -169,7 +223,12 @@ class Pose(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Poses(Record):
-    """Several poses in the frame (n, k), without names."""
+    """Several poses in the stream's frame, without names.
+
+    Args:
+        position_m: (n, k, 3).
+        orientation_xyzw: (n, k, 4).
+    """
 
     position_m: ManyVectors
     orientation_xyzw: ManyQuaternions
@@ -177,21 +236,41 @@ class Poses(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Paths(Record):
-    """Ways as the poses along them: row i has the first `count[i]` of those in `ways[place[i]]`."""
+    """Growing paths.
+
+    Row i has the first `count[i]` poses of `paths[path_index[i]]`: states of one path share its poses.
+
+    Args:
+        paths: poses along each path.
+        path_index: (n,) which path each row is of.
+        count: (n,) how many of its poses.
+    """
 
     paths: tuple[Pose, ...]
     path_index: Counts
     count: Counts
 
     def last(self) -> Pose:
-        """The poses of the last row, of which there must be one."""
+        """Get the newest path.
+
+        Returns:
+            The poses of the last row, of which there must be one.
+        """
         path: Pose = self.paths[self.path_index[-1]]
         return path.only(np.arange(self.count[-1]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Transforms(Record):
-    """Frames `children` in their `parents`, all of them in each row, or those alone that are `known` in it."""
+    """Frames in their parents, all of them in each row, or those alone that are `known` in it.
+
+    Args:
+        parents: the parent of each child.
+        children: names of k frames.
+        translation_m: (n, k, 3), parent_t_child.
+        rotation_xyzw: (n, k, 4).
+        known: mask (n, k), or None where all are known.
+    """
 
     parents: tuple[str, ...]
     children: tuple[str, ...]
@@ -202,7 +281,13 @@ class Transforms(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Twist(Record):
-    """Velocities in the frame, perhaps with a covariance."""
+    """Velocities in the stream's frame.
+
+    Args:
+        linear_velocity_m_s: (n, 3).
+        angular_velocity_rad_s: (n, 3).
+        covariance: (n, 6, 6), or None.
+    """
 
     linear_velocity_m_s: Vectors
     angular_velocity_rad_s: Vectors
@@ -211,7 +296,12 @@ class Twist(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Acceleration(Record):
-    """Accelerations in the frame."""
+    """Accelerations in the stream's frame.
+
+    Args:
+        linear_m_s2: (n, 3).
+        angular_rad_s2: (n, 3).
+    """
 
     linear_m_s2: Vectors
     angular_rad_s2: Vectors
@@ -219,7 +309,14 @@ class Acceleration(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Joints(Record):
-    """Joints by name: angles in rad or ways in m, their rates, and efforts."""
+    """Joints by name.
+
+    Args:
+        names: of k joints.
+        position: (n, k) in rad or m, or None; NaN where a row lacks a joint.
+        velocity: (n, k) in rad/s or m/s, or None.
+        effort: (n, k) in N m or N, or None.
+    """
 
     names: tuple[str, ...]
     position: PerJoint | None = None
@@ -229,7 +326,12 @@ class Joints(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClockReading(Record):
-    """What another clock showed at the stamp."""
+    """What another clock showed at the stamp.
+
+    Args:
+        time_ns: (n,) in ns.
+        source: the name of the clock.
+    """
 
     time_ns: Stamps
     source: str = ""
@@ -237,7 +339,13 @@ class ClockReading(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batteries(Record):
-    """Voltages of a battery, perhaps its current and its charge as a share."""
+    """The state of a battery.
+
+    Args:
+        voltage_v: (n,).
+        current_a: (n,), or None.
+        percentage: (n,) the charge as a fraction from 0 to 1, or None.
+    """
 
     voltage_v: Numbers
     current_a: Numbers | None = None
@@ -248,9 +356,17 @@ class Batteries(Record):
 class LaserScans(Record):
     """Scans about z, counter-clockwise from x: range j < count of a row lies at angle_min + j increments.
 
-    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN. Intensities
-    are of the ranges, all NaN where a scan has none. The last angle is told only where it comes from a message, which
-    has it rounded.
+    Args:
+        angle_min_rad: (n,).
+        angle_increment_rad: (n,), negative where the scanner turns clockwise.
+        ranges_m: (n, k); +inf beyond the largest range, NaN where there is none and beyond the count.
+        count: (n,) ranges of each scan.
+        range_min_m: (n,).
+        range_max_m: (n,).
+        scan_time_s: (n,).
+        time_increment_s: (n,) from range to range.
+        angle_max_rad: (n,) only from messages, where it is rounded; else None.
+        intensities: (n, k), all NaN where a scan has none; or None.
     """
 
     angle_min_rad: Numbers
@@ -267,7 +383,12 @@ class LaserScans(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Wrench(Record):
-    """Forces and torques in the frame."""
+    """Forces and torques in the stream's frame.
+
+    Args:
+        force_n: (n, 3).
+        torque_nm: (n, 3).
+    """
 
     force_n: Vectors
     torque_nm: Vectors
@@ -275,42 +396,69 @@ class Wrench(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Vector(Record):
-    """One vector each in the frame, such as by how much a place is off."""
+    """One vector each in the stream's frame, such as a position error.
+
+    Args:
+        vector: (n, 3).
+    """
 
     vector: Vectors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Code(Record):
-    """Small numbers that stand for something, as the archive has them."""
+    """Small numbers that stand for something, as the archive has them.
+
+    Args:
+        code: (n,) uint8.
+    """
 
     code: Bytes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scalars(Record):
-    """One number each, such as a cycle time."""
+    """One number each, such as a cycle time.
+
+    Args:
+        values: (n,).
+    """
 
     values: Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Integers(Record):
-    """One whole number each, such as a state."""
+    """One whole number each, such as a state.
+
+    Args:
+        values: (n,) int64.
+    """
 
     values: Counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Values(Record):
-    """Plain numbers whose order the dataset's page tells; NaN where there is none."""
+    """Plain numbers whose order the dataset's page describes.
+
+    Args:
+        values: (n, k), NaN where there is none.
+    """
 
     values: Lists
 
 
 @dataclass(frozen=True)
 class State:
-    """How a part of a robot is, in the words of diagnostic_msgs: level 0 is fine, 1 a warning, 2 an error."""
+    """The state of a part of a robot, in the words of diagnostic_msgs.
+
+    Args:
+        name: of the part.
+        level: 0 is fine, 1 a warning, 2 an error.
+        message: for people.
+        values: pairs of key and value.
+    """
 
     name: str
     level: int
@@ -320,7 +468,12 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Diagnostics(Record):
-    """How the parts of a robot are: row i is in `states[place[i]]`."""
+    """States of the parts of a robot: row i is `states[state_index[i]]`.
+
+    Args:
+        states: the different states of all parts.
+        state_index: (n,).
+    """
 
     states: tuple[tuple[State, ...], ...]
     state_index: Counts
@@ -328,7 +481,16 @@ class Diagnostics(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Markers(Record):
-    """Named shapes (as visualization_msgs/Marker has them: 1 cube, 2 sphere, 3 cylinder), their sizes along x, y, z."""
+    """Named shapes.
+
+    Args:
+        names: of k shapes.
+        shapes: k numbers as in visualization_msgs/Marker: 1 cube, 2 sphere, 3 cylinder.
+        position_m: (n, k, 3).
+        orientation_xyzw: (n, k, 4).
+        size_m: (n, k, 3) along x, y and z.
+        colour_rgba: (n, k, 4) from 0 to 1.
+    """
 
     names: tuple[str, ...]
     shapes: tuple[int, ...]
@@ -342,8 +504,12 @@ class Markers(Record):
 class Images(Record):
     """Images as the archive holds them, each read on request.
 
-    `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places. Pixels
-    that no PNG can hold, such as floats, are not `packable`: they are sent as they are, whatever is asked for.
+    Args:
+        names: where each image is, such as the name of its file.
+        load: reads one row: the bytes of its file, or its pixels where they are not `packed`. Called from several
+            threads.
+        packed: whether the rows are encoded files, such as PNG or JPEG.
+        packable: whether a PNG can hold the pixels. Floats are not: they are sent as they are, whatever is requested.
     """
 
     names: tuple[str, ...]
@@ -354,14 +520,27 @@ class Images(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CameraInfos(Images):
-    """What is known of the camera that took each of these pictures."""
+    """Images with the camera that took them.
+
+    Args:
+        camera: the camera of all rows.
+    """
 
     camera: CameraModel
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pixels:
-    """A picture as rows of `step` bytes, in an encoding of sensor_msgs such as bgr8."""
+    """An image in memory.
+
+    Args:
+        height: in pixels.
+        width: in pixels.
+        encoding: as in sensor_msgs/Image, such as bgr8.
+        step: bytes of a row of pixels.
+        data: the rows, one after the other.
+        is_bigendian: whether numbers of several bytes start with the highest.
+    """
 
     height: int
     width: int
@@ -373,16 +552,26 @@ class Pixels:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clouds(Record):
-    """Point clouds, each read when it is asked for.
+    """Point clouds, each read on request.
 
-    `load` gives the points of one row as a structured array, x, y, z first, then what there is; `names` their place.
+    Args:
+        names: where each cloud is, such as the name of its file.
+        load: reads one row: points (m,) as a structured array, x, y, z in m first, then what else there is. Called from
+            several threads.
     """
 
     names: tuple[str, ...]
     load: Callable[[int], NDArray[np.void]]
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Clouds":
-        """The rows chosen by a mask or by their indices."""
+        """Select rows; no cloud is read.
+
+        Args:
+            chosen: a mask (n,), or indices.
+
+        Returns:
+            A record of the selected rows.
+        """
         rows = np.arange(len(self))[chosen].tolist()
         order_ns = None if self.order_ns is None else self.order_ns[chosen]
         names, load = tuple(self.names[row] for row in rows), self.load
@@ -390,7 +579,16 @@ class Clouds(Record):
 
 
 def concatenate(parts: Sequence[Kind]) -> Kind:
-    """Concatenate records of one kind, which have the same names where they have names."""
+    """Concatenate records of one kind.
+
+    Columns that a part lacks are dropped.
+
+    Args:
+        parts: one or more records, with the same names where they have names.
+
+    Returns:
+        A record of all rows, in the order of the parts.
+    """
     first = parts[0]
     if len(parts) == 1:
         return first

@@ -38,10 +38,13 @@ Own = TypeVar("Own", bound="Recording")
 
 
 def columns_of_records(rows: Sequence[Record]) -> Columns:
-    """All rows, in the order in which they leave: a column for each field, with its unit in its name.
+    """Concatenate records as one table.
 
-    `stamp_ns` are the times in the messages, `leaves_ns` those at which they leave, or were logged. What a part of the
-    records lacks is NaN there. Transforms and states of parts of a robot have a row each.
+    Args:
+        rows: records of one topic; they may lack columns or have other joints.
+
+    Returns:
+        Arrays by name, sorted by `leaves_ns`; see `Recording.records`. Of no rows the two columns of times, empty.
     """
     parts = [_columns(record) for record in rows if len(record)]
     if not parts:

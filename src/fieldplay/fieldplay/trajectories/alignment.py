@@ -21,27 +21,55 @@ HALF_TURN = np.diag([1.0, -1.0, -1.0, 1.0])  # from z up to z down
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alignment:
-    """truth_T_estimate (4, 4) between the two frames of reference, and what the estimate is scaled by before."""
+    """The transform between the frames of reference of estimate and truth.
+
+    Args:
+        transform: truth_T_estimate (4, 4).
+        scale: applied to the estimate's positions before the transform.
+    """
 
     transform: Array
     scale: float = 1.0
 
     def of_poses(self, poses: Array) -> Array:
-        """Poses (n, 4, 4) of the estimate in the truth's frame."""
+        """Bring poses of the estimate into the truth's frame.
+
+        Args:
+            poses: poses (n, 4, 4) of the estimate.
+
+        Returns:
+            Poses (n, 4, 4) in the truth's frame.
+        """
         scaled = poses.copy()
         scaled[..., :3, 3] *= self.scale
         return np.asarray(self.transform @ scaled, np.float64)
 
     def of_pairs(self, pairs: PosePairs) -> PosePairs:
-        """Pairs with the estimate in the truth's frame."""
+        """Bring the estimate of pairs into the truth's frame.
+
+        Args:
+            pairs: pairs whose estimate is in its own frame.
+
+        Returns:
+            The aligned pairs.
+        """
         return replace(pairs, estimate=self.of_poses(pairs.estimate))
 
 
 def alignment_of_pairs(kind: str, pairs: PosePairs) -> Alignment:
-    """How the estimate is laid upon the truth, by pairs (n) whose rotations tell something, n > 0.
+    """Align an estimate with the truth.
 
-    `first` lays the first pose upon the first; `se3` and `sim3` make the squares of the distances least, the latter
-    with a scale (Umeyama); `yaw` too, but turns about z alone; `none` leaves both as they are.
+    Args:
+        kind: `first`: by the first pose; `se3`: least squares of the distances; `sim3`: with a scale too (Umeyama);
+            `yaw`: with a rotation about z alone; `none`: unchanged.
+        pairs: pairs (n,), n > 0; for `first` with orientations.
+
+    Returns:
+        The alignment.
+
+    Raises:
+        ValueError: the kind is unknown.
+        FusionError: there are no pairs, or the positions lie on a line, which leaves `se3` and `sim3` undetermined.
     """
     if kind not in KINDS:
         raise ValueError(f"alignment: expected {', '.join(KINDS)}, got '{kind}'")
@@ -57,7 +85,24 @@ def alignment_of_pairs(kind: str, pairs: PosePairs) -> Alignment:
 
 
 def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignment:
-    """The transform that lays points (n, 3) the nearest to others (n, 3), after S. Umeyama, IEEE PAMI 13 (1991)."""
+    """Align points by least squares, after S. Umeyama, IEEE PAMI 13 (1991).
+
+    Args:
+        points: points (n, 3).
+        onto: points (n, 3) to which they correspond.
+        with_scale: also estimate a scale.
+
+    Returns:
+        onto_T_points and the scale.
+
+    Raises:
+        FusionError: the points lie on a line.
+
+    Example:
+        >>> points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
+        >>> round(umeyama(points, 2 * points + 1, with_scale=True).scale, 6)
+        2.0
+    """
     means = points.mean(axis=0), onto.mean(axis=0)
     one, other = points - means[0], onto - means[1]
     left, spread, right = np.linalg.svd(other.T @ one / len(points))

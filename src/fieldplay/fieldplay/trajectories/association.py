@@ -21,7 +21,14 @@ UPRIGHT = 0.7  # of the z axis: less is no slope that a robot stands on
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PosePairs:
-    """Poses of an estimate and of the truth (n, 4, 4), each in its own frame, at times (n,)."""
+    """Poses of an estimate and of the truth at equal times, each in its own frame of reference.
+
+    Args:
+        stamp_ns: times (n,) in ns.
+        estimate: poses (n, 4, 4).
+        truth: poses (n, 4, 4).
+        has_orientation: whether both have orientations: else only positions can be compared.
+    """
 
     stamp_ns: Stamps
     estimate: Array
@@ -32,11 +39,25 @@ class PosePairs:
         return len(self.stamp_ns)
 
     def only(self, which: Flags | NDArray[np.intp] | slice) -> "PosePairs":
-        """Some of the pairs."""
+        """Select pairs.
+
+        Args:
+            which: a mask (n,), indices, or a slice.
+
+        Returns:
+            The selected pairs.
+        """
         return replace(self, stamp_ns=self.stamp_ns[which], estimate=self.estimate[which], truth=self.truth[which])
 
     def and_then(self, other: "PosePairs") -> "PosePairs":
-        """These, and those after them."""
+        """Append pairs.
+
+        Args:
+            other: later pairs.
+
+        Returns:
+            All pairs; they have an orientation where both have.
+        """
         return PosePairs(
             stamp_ns=np.concatenate([self.stamp_ns, other.stamp_ns]),
             estimate=np.concatenate([self.estimate, other.estimate]),
@@ -46,17 +67,31 @@ class PosePairs:
 
 
 def no_pairs() -> PosePairs:
-    """None yet."""
+    """Make an empty set of pairs.
+
+    Returns:
+        Pairs (0,).
+    """
     return PosePairs(stamp_ns=np.zeros(0, np.int64), estimate=np.zeros((0, 4, 4)), truth=np.zeros((0, 4, 4)))
 
 
 def associate(
     estimate: Trajectory, truth: Trajectory, *, within_s: float, method: str = INTERPOLATE, offset_s: float = 0.0
 ) -> PosePairs:
-    """Pairs at the times of the trajectory that has fewer poses; the truth's where they have as many.
+    """Pair the poses of two trajectories by time, at the times of the one with fewer poses (of the truth at a tie).
 
-    `interpolate` puts the other between its neighbours, which may lie 2 within_s apart; `nearest` takes that of its
-    poses which is the nearest in time, within_s away at most. The offset is added to the estimate's times.
+    Args:
+        estimate: the estimate.
+        truth: the truth.
+        within_s: `nearest`: the largest difference in time; `interpolate`: half the longest gap that is interpolated.
+        method: `interpolate` the trajectory with more poses, or take its `nearest` pose.
+        offset_s: added to the times of the estimate.
+
+    Returns:
+        The pairs; there may be none.
+
+    Raises:
+        ValueError: the method is unknown.
     """
     moved = replace(estimate, stamp_ns=estimate.stamp_ns + round(offset_s * 1e9))
     fewer, more = (moved, truth) if len(moved) < len(truth) else (truth, moved)
@@ -83,17 +118,31 @@ def _nearest(trajectory: Trajectory, stamp_ns: Stamps, within_ns: float) -> tupl
 
 
 def relative_yaw(estimate_xy: Array, truth_xy: Array) -> float:
-    """The angle about z that best aligns one path (n, 2) with the other, in rad; 0 where nothing moved."""
+    """Compute the rotation about z that aligns one path with another.
+
+    Args:
+        estimate_xy: positions (n, 2).
+        truth_xy: positions (n, 2).
+
+    Returns:
+        The angle in rad by which the estimate has to be rotated; 0 where nothing moved.
+    """
     one, other = (points - points.mean(axis=0) for points in (estimate_xy, truth_xy))
     along, across = (one * other).sum(), (one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]).sum()
     return float(np.arctan2(across, along)) if np.hypot(along, across) > LEAST_MOTION_M2 else 0.0
 
 
 def leveling_transform(pairs: PosePairs) -> Array:
-    """The transform (4, 4) that levels the estimate: its z axis then points up; identity where it nearly does already.
+    """Compute the transform that levels the estimate, so that its z axis points up.
 
-    A camera's odometry is in the frame of its first picture, which looks ahead. Up is where the robot's own z axis
+    The odometry of a camera is in the frame of its first image, which looks ahead. Up is where the robot's own z axis
     points on average, and then where the heights of both trajectories fit best.
+
+    Args:
+        pairs: pairs (n,), n > 0.
+
+    Returns:
+        level_T_estimate (4, 4) without translation; the identity where the estimate is nearly level.
     """
     up = pairs.estimate[:, :3, 2].mean(axis=0)
     if not np.linalg.norm(up) > LEAST_MOTION_M2 or abs(up[2]) > UPRIGHT * np.linalg.norm(up):
@@ -114,10 +163,17 @@ def _turn_up(up: Array, ahead: Array) -> Array:
 
 
 def with_headings(pairs: PosePairs, travelled_m: Array, *, reach_m: float) -> PosePairs:
-    """Pairs of which the truth has no orientation, with that of the estimate instead, turned about z to fit the way.
+    """Give a truth without orientation that of the estimate, rotated about z so that the paths fit.
 
-    Each is turned by the angle that lays the estimate's way upon the truth's, from reach_m before to reach_m after it.
-    Both z axes must point up. It makes errors of translation comparable, and says nothing of those of rotation.
+    It makes errors of translation comparable, and says nothing about those of rotation. Both z axes must point up.
+
+    Args:
+        pairs: pairs (n,).
+        travelled_m: path length of the truth at each pair (n,).
+        reach_m: paths are compared from so far before to so far after each pose.
+
+    Returns:
+        The pairs, with rotations in the truth.
     """
     first = np.searchsorted(travelled_m, travelled_m - reach_m, side="left")
     last = np.searchsorted(travelled_m, travelled_m + reach_m, side="right")

@@ -38,7 +38,21 @@ UNITS = {ATE: (METRES, DEGREES), RPE: (METRES, DEGREES), LENGTH: (SHARE, DEGREES
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSettings:
-    """How two trajectories are compared. The defaults fit odometry; lengths_m empty: as fits the way."""
+    """How two trajectories are compared. The defaults fit odometry.
+
+    Args:
+        alignment: `first`, `se3`, `sim3`, `yaw` or `none`; see `alignment_of_pairs`.
+        lengths_m: lengths of path for relative errors; empty to choose some that fit.
+        association: `interpolate` or `nearest`; see `associate`.
+        within_s: see `associate`.
+        offset_s: added to the times of the estimate.
+        step_m: minimum distance between poses when measuring path length; negative: a tenth of the shortest length, at
+            least 10 cm.
+        frames: how many poses a step of RPE has.
+
+    Raises:
+        ValueError: a value is unknown or out of range.
+    """
 
     alignment: str = FIRST
     lengths_m: tuple[float, ...] = ()
@@ -59,7 +73,17 @@ class EvaluationSettings:
 
 
 def evaluation_from_settings(settings: Mapping[str, Any]) -> EvaluationSettings:
-    """The settings from a mapping by name; other names are left alone, as the node has some of its own."""
+    """Read the settings from a mapping.
+
+    Args:
+        settings: values by name; other names are ignored, as a node has some of its own.
+
+    Returns:
+        The settings.
+
+    Raises:
+        ValueError: a value is unknown or out of range.
+    """
     values = {entry.name: settings[entry.name] for entry in fields(EvaluationSettings) if entry.name in settings}
     if "lengths_m" in values:
         values["lengths_m"] = tuple(float(length) for length in values["lengths_m"])
@@ -68,7 +92,16 @@ def evaluation_from_settings(settings: Mapping[str, Any]) -> EvaluationSettings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """What was found: pairs with the estimate in the truth's frame, and how far the truth had gone at each (n,)."""
+    """The result of a comparison.
+
+    Args:
+        settings: how it was compared.
+        pairs: pairs (n,) with the estimate in the truth's frame.
+        travelled_m: path length of the truth at each pair (n,).
+        alignment: truth_T_estimate, with a scale.
+        lengths_m: lengths of path for relative errors.
+        per_travelled: whether relative errors are divided by the path between two poses.
+    """
 
     settings: EvaluationSettings
     pairs: PosePairs
@@ -89,28 +122,42 @@ class Evaluation:
 
     @cached_property
     def axes_m(self) -> Array:
-        """What the estimate has more along the axes of the truth's frame (n, 3)."""
+        """Estimate minus truth along the axes of the truth's frame (n, 3)."""
         return compared.axis_errors(self.pairs)
 
     @cached_property
     def over_frames(self) -> Errors:
-        """RPE in m and rad over steps of `frames` pairs, one after the other."""
+        """RPE in m and rad over consecutive steps of `frames` pairs."""
         return compared.relative_pose_errors(
             self.pairs, compared.steps_over_frames(len(self.pairs), self.settings.frames)
         )
 
     def over_distance(self, delta_m: float) -> Errors:
-        """RPE in m and rad over steps of at least so much of the estimate's way."""
+        """Compute RPE over steps of a path length.
+
+        Args:
+            delta_m: the least path length of a step, measured on the estimate.
+
+        Returns:
+            Errors in m and rad (k,).
+        """
         steps = compared.steps_over_distance(self.pairs.estimate[:, :3, 3], delta_m)
         return compared.relative_pose_errors(self.pairs, steps)
 
     @cached_property
     def over_lengths(self) -> tuple[LengthErrors, ...]:
-        """Relative errors over each length of the truth's way that there is."""
+        """Relative errors over each of the lengths."""
         return tuple(self.over_length(length) for length in self.lengths_m)
 
     def over_length(self, length_m: float) -> LengthErrors:
-        """Relative errors over a length of the truth's way."""
+        """Compute relative errors over a length of the truth's path.
+
+        Args:
+            length_m: the length.
+
+        Returns:
+            Errors as a fraction of the length and in rad/m.
+        """
         return compared.errors_over_length(self.pairs, self.travelled_m, length_m, per_travelled=self.per_travelled)
 
     @property
@@ -122,13 +169,32 @@ class Evaluation:
 
     @property
     def estimate_m(self) -> float:
-        """How far the estimate has gone, measured as the truth's way is."""
+        """The path length of the estimate, measured as that of the truth."""
         travelled = travelled_from_positions(self.pairs.estimate[:, :3, 3], step_of(self.settings, self.lengths_m))
         return float(travelled[-1])
 
 
 def evaluate(settings: EvaluationSettings, estimate: Trajectory, truth: Trajectory) -> Evaluation:
-    """Compare an estimate with the truth; both of one frame, each in its own frame of reference."""
+    """Compare an estimate with the truth.
+
+    Args:
+        settings: how to compare them.
+        estimate: poses of a frame, in any frame of reference.
+        truth: poses of the same frame of the robot; use `Trajectory.of_frame` where they are of another one.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        FusionError: fewer than two poses are at the same times, or they cannot be aligned.
+
+    Example:
+        >>> poses = np.tile(np.eye(4), (3, 1, 1))
+        >>> poses[:, 0, 3] = 0, 1, 2
+        >>> truth = Trajectory(stamp_ns=np.array([0, 1, 2]) * 10**9, poses=poses)
+        >>> evaluate(EvaluationSettings(within_s=1.0), truth, truth).absolute.translation.tolist()
+        [0.0, 0.0, 0.0]
+    """
     method, offset_s = settings.association, settings.offset_s
     pairs = associate(estimate, truth, within_s=settings.within_s, method=method, offset_s=offset_s)
     if len(pairs) < 2:
@@ -139,9 +205,19 @@ def evaluate(settings: EvaluationSettings, estimate: Trajectory, truth: Trajecto
 def evaluation_of_pairs(
     settings: EvaluationSettings, pairs: PosePairs, *, thinned_m: Array | None = None
 ) -> Evaluation:
-    """Compare pairs (n,), n > 0. Where most of them were left out before, thinned_m (n,) is how far the truth had gone.
+    """Compare pairs.
 
-    Then relative errors are divided by the way between two pairs, which may be longer than the length.
+    Args:
+        settings: how to compare them; association and offset are done.
+        pairs: pairs (n,), n > 0, each in its own frame of reference.
+        thinned_m: path length of the truth at each pair (n,), where most pairs were left out before. Relative errors
+            are then divided by the path between two pairs, which may be longer than the length.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        FusionError: they cannot be aligned.
     """
     positions = pairs.truth[:, :3, 3]
     lengths = settings.lengths_m or segment_lengths(float(travelled_from_positions(positions, LEAST_LENGTH_M)[-1]))
@@ -165,12 +241,31 @@ def evaluation_of_pairs(
 
 
 def step_of(settings: EvaluationSettings, lengths_m: tuple[float, ...]) -> float:
-    """The minimum distance between poses when measuring path length."""
+    """Choose the minimum distance between poses when measuring path length.
+
+    Args:
+        settings: may set it.
+        lengths_m: lengths of path for relative errors.
+
+    Returns:
+        The distance in m.
+    """
     return settings.step_m if settings.step_m >= 0 else max(min(lengths_m) / STEPS_PER_LENGTH, LEAST_STEP_M)
 
 
 def segment_lengths(path_length_m: float) -> tuple[float, ...]:
-    """Round lengths that fit often enough into a path to compute statistics over them; at least one."""
+    """Choose round lengths that fit often enough into a path to compute statistics over them.
+
+    Args:
+        path_length_m: the length of the path.
+
+    Returns:
+        One length or more, ascending, in m.
+
+    Example:
+        >>> segment_lengths(40.0)
+        (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+    """
     low, high = max(path_length_m * FRACTIONS[0], min(LEAST_LENGTH_M, path_length_m / 4)), path_length_m * FRACTIONS[1]
     if not high > 0:
         return (LEAST_LENGTH_M,)
@@ -194,7 +289,14 @@ def _describe_times(estimate: Trajectory, truth: Trajectory, settings: Evaluatio
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorSummary:
-    """One kind of error: its name, over what, how many there were, and its statistics in the units of its kind."""
+    """Statistics of one kind of error.
+
+    Args:
+        kind: ATE, RPE or relative error.
+        over: the steps or the length.
+        translation: in the unit of UNITS.
+        rotation: the same; None where there is no orientation.
+    """
 
     kind: str
     over: str
@@ -203,11 +305,12 @@ class ErrorSummary:
 
     @property
     def name(self) -> str:
+        """The kind with its steps."""
         return f"{self.kind} {self.over}".strip()
 
     @property
     def summary(self) -> str:
-        """In short."""
+        """A line for people."""
         units = UNITS[self.kind]
         text = f"rmse {self.translation.rmse:.4g} {units[0]}, median {self.translation.median:.4g} {units[0]}"
         turned = "" if self.rotation is None else f", rotation {self.rotation.rmse:.3g} {units[1]}"
@@ -226,7 +329,15 @@ class ErrorSummary:
 
 
 def states_of_evaluation(name: str, evaluation: Evaluation) -> list[tuple[str, str, tuple[tuple[str, str], ...]]]:
-    """Each kind of error in the words of diagnostics: a name, a message, and values by name."""
+    """Summarise a comparison as diagnostics.
+
+    Args:
+        name: put before the name of each kind of error.
+        evaluation: the comparison.
+
+    Returns:
+        Name, message and values by name of each kind of error.
+    """
     return [
         (f"{name}: {one.name}", one.summary, tuple((key, f"{value:.9g}") for key, value in one.values))
         for one in evaluation_summary(evaluation)
@@ -234,7 +345,14 @@ def states_of_evaluation(name: str, evaluation: Evaluation) -> list[tuple[str, s
 
 
 def evaluation_summary(evaluation: Evaluation) -> Iterator[ErrorSummary]:
-    """ATE, RPE over frames, and the relative error over each length that the way holds."""
+    """Summarise a comparison.
+
+    Args:
+        evaluation: the comparison.
+
+    Yields:
+        ATE, RPE, and the relative error over each length that occurs in the path.
+    """
     absolute, frames = evaluation.absolute, evaluation.over_frames
     count, which = evaluation.settings.frames, "kept pose" if evaluation.per_travelled else "pose"
     over = f"over {count} {which}{'' if count == 1 else 's'}"

@@ -19,7 +19,18 @@ PERCENTILES = (5, 25, 75, 95)
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """Of a row of errors; NaN where there are none. `percentiles` are those of PERCENTILES."""
+    """Statistics of errors; NaN where there are none.
+
+    Args:
+        count: how many.
+        rmse: root mean square.
+        mean: the mean.
+        median: the median.
+        std: the standard deviation about the mean.
+        least: the smallest.
+        most: the largest.
+        percentiles: those of PERCENTILES.
+    """
 
     count: int
     rmse: float
@@ -33,7 +44,12 @@ class Statistics:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Errors:
-    """Errors of translation and of rotation (n,); the latter NaN where there is no orientation."""
+    """Errors of n poses or motions.
+
+    Args:
+        translation: (n,) in m, or in the unit that the function says.
+        rotation: (n,) in rad; NaN where there is no orientation.
+    """
 
     translation: Array
     rotation: Array
@@ -44,7 +60,13 @@ class Errors:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LengthErrors:
-    """Of a length of way: where it starts (k,), the error of translation as a share of it, of rotation in rad/m."""
+    """Relative errors over a length of path.
+
+    Args:
+        length_m: the length.
+        starts: indices (k,) of the pairs where it starts.
+        errors: of translation as a fraction of the length, of rotation in rad/m.
+    """
 
     length_m: float
     starts: Indices
@@ -52,7 +74,14 @@ class LengthErrors:
 
 
 def statistics_of(errors: Array) -> Statistics:
-    """The statistics of errors (n,)."""
+    """Compute statistics.
+
+    Args:
+        errors: errors (n,).
+
+    Returns:
+        Their statistics, in the unit of the errors; count 0 and NaN where there are none.
+    """
     if not len(errors) or np.isnan(errors).all():
         nan = float("nan")
         return Statistics(
@@ -71,17 +100,47 @@ def statistics_of(errors: Array) -> Statistics:
 
 
 def absolute_errors(pairs: PosePairs) -> Errors:
-    """Distances in m and angles in rad between the poses of pairs that are aligned (n,)."""
+    """Compute absolute errors (ATE) of aligned pairs.
+
+    Args:
+        pairs: pairs (n,) in one frame of reference.
+
+    Returns:
+        Distances in m and angles in rad (n,).
+    """
     return _errors(motion_between(pairs.truth, pairs.estimate), pairs.has_orientation)
 
 
 def axis_errors(pairs: PosePairs) -> Array:
-    """What the estimate has more than the truth along the axes of the truth's frame (n, 3), of aligned pairs."""
+    """Compute position errors by axis.
+
+    Args:
+        pairs: pairs (n,) in one frame of reference.
+
+    Returns:
+        Estimate minus truth (n, 3) in m along the axes of the frame of reference.
+    """
     return np.asarray(pairs.estimate[:, :3, 3] - pairs.truth[:, :3, 3], np.float64)
 
 
 def steps_over_frames(count: int, delta: int, *, all_pairs: bool = False) -> tuple[Indices, Indices]:
-    """First and last indices of the steps over so many poses: one after the other, or from each pose on."""
+    """Choose steps of a number of poses.
+
+    Args:
+        count: how many poses there are.
+        delta: how many poses a step has.
+        all_pairs: start a step at each pose; else where the one before ends.
+
+    Returns:
+        First and last indices (k,).
+
+    Raises:
+        ValueError: delta is below 1.
+
+    Example:
+        >>> [indices.tolist() for indices in steps_over_frames(5, 2)]
+        [[0, 2], [2, 4]]
+    """
     if delta < 1:
         raise ValueError(f"delta: expected 1 pose or more, got {delta}")
     first = np.arange(0, max(count - delta, 0), 1 if all_pairs else delta)
@@ -89,7 +148,18 @@ def steps_over_frames(count: int, delta: int, *, all_pairs: bool = False) -> tup
 
 
 def steps_over_distance(positions_m: Array, delta_m: float) -> tuple[Indices, Indices]:
-    """First and last indices of steps along positions (n, 3), one after the other, of at least that length of way."""
+    """Choose steps of a path length, one after the other.
+
+    Args:
+        positions_m: positions (n, 3).
+        delta_m: the least path length of a step.
+
+    Returns:
+        First and last indices (k,).
+
+    Raises:
+        ValueError: the length is not positive.
+    """
     if not delta_m > 0:
         raise ValueError(f"delta: expected more than 0 m, got {delta_m}")
     lengths = np.linalg.norm(np.diff(positions_m, axis=0), axis=1)
@@ -102,17 +172,33 @@ def steps_over_distance(positions_m: Array, delta_m: float) -> tuple[Indices, In
 
 
 def relative_pose_errors(pairs: PosePairs, steps: tuple[Indices, Indices]) -> Errors:
-    """Errors in m and rad of the motions over some steps (k,): RPE."""
+    """Compute relative pose errors (RPE).
+
+    Args:
+        pairs: pairs (n,), aligned or not.
+        steps: first and last indices (k,).
+
+    Returns:
+        Errors of the motions in m and rad (k,).
+    """
     return _errors(_relative(pairs, *steps), pairs.has_orientation)
 
 
 def errors_over_length(
     pairs: PosePairs, travelled_m: Array, length_m: float, *, per_travelled: bool = False
 ) -> LengthErrors:
-    """Errors over a length of the truth's way, from each pose that has so much way before it, after Kuemmerle et al.
+    """Compute relative errors over a length of the truth's path, from each pose with so much path after it.
 
-    The way of pose i ends at the first pose j that is so far along it. Its errors are divided by the length; or by
-    what was travelled, which fits poses that lie far apart.
+    As the KITTI benchmark, after Kuemmerle et al. A motion ends at the first pose that is so far along the path.
+
+    Args:
+        pairs: pairs (n,), aligned or not.
+        travelled_m: path length of the truth at each pair (n,).
+        length_m: the length.
+        per_travelled: divide by the path length between the two poses, which fits poses far apart; else by `length_m`.
+
+    Returns:
+        Errors of translation in m/m and of rotation in rad/m.
     """
     last = np.searchsorted(travelled_m, travelled_m + (length_m - ROUNDING_M))
     starts = np.flatnonzero(last < len(travelled_m))
@@ -124,7 +210,14 @@ def errors_over_length(
 
 
 def angle_from_rotation(rotation: Array) -> Array:
-    """The angles (...,) from 0 to pi of rotations (..., 3, 3), precise for small ones too."""
+    """Compute the angles of rotations, precise for small ones too.
+
+    Args:
+        rotation: rotation matrices (..., 3, 3).
+
+    Returns:
+        Angles (...) in rad, from 0 to pi.
+    """
     r = np.asarray(rotation, np.float64)
     skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], axis=-1)
     trace = np.trace(r, axis1=-2, axis2=-1)
@@ -132,7 +225,15 @@ def angle_from_rotation(rotation: Array) -> Array:
 
 
 def motion_between(first: Array, last: Array) -> Array:
-    """first^-1 last of poses (n, 4, 4); exact also far from the origin, as where positions are those of a map."""
+    """Compute motions between poses; exact also far from the origin, as with positions in a map.
+
+    Args:
+        first: poses (n, 4, 4).
+        last: poses (n, 4, 4) in the same frame of reference.
+
+    Returns:
+        first_T_last (n, 4, 4).
+    """
     turned_back = np.swapaxes(first[:, :3, :3], -1, -2)
     difference = last[:, :3, 3:] - first[:, :3, 3:]
     return transform_from_rotation(turned_back @ last[:, :3, :3], (turned_back @ difference)[..., 0])

@@ -39,7 +39,14 @@ TYPES = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicTrajectory:
-    """Where `child` was in `parent`, as a topic tells; a frame without a name is not known."""
+    """A trajectory that a topic published.
+
+    Args:
+        topic: its name.
+        parent: the frame of reference; empty where it is not known.
+        child: the frame that moves; empty where it is not known.
+        trajectory: the poses.
+    """
 
     topic: str
     parent: str
@@ -49,7 +56,15 @@ class TopicTrajectory:
 
 @dataclass(eq=False)
 class PoseRows:
-    """Takes the records of a topic; rows are time, x y z and a quaternion, NaN or 0 where not told, and the std."""
+    """Collects the poses of a topic.
+
+    Args:
+        topic: its name.
+        rows: times (n,), x y z and a quaternion (n, 7), NaN or 0 where unknown, and standard deviations (n,), by
+            record.
+        frames: parent and child.
+        origin: latitude, longitude in degrees and altitude in m (3,) of the first satellite fix, the origin of its ENU.
+    """
 
     topic: str
     rows: list[tuple[NDArray[np.int64], Array, Array]] = field(default_factory=list)
@@ -57,7 +72,15 @@ class PoseRows:
     origin: Array | None = None
 
     def add(self, record: Record, frame: str, child_frame: str) -> None:
-        """Add rows; of paths, each of which is complete, the last is enough. A fix is about its own frame."""
+        """Add rows.
+
+        Each path is complete, so the newest replaces the others; a satellite fix gives positions of its own frame.
+
+        Args:
+            record: of Odometry, Pose, Paths or Fix; others are ignored.
+            frame: the frame of the messages.
+            child_frame: their child frame.
+        """
         frame, child_frame = frame.lstrip("/"), child_frame.lstrip("/")
         if isinstance(record, Paths):
             path = record.last()
@@ -72,7 +95,11 @@ class PoseRows:
             self.frames = frame, child_frame
 
     def trajectory(self) -> TopicTrajectory:
-        """The trajectory of all rows."""
+        """Make a trajectory of all rows.
+
+        Returns:
+            The trajectory with its frames.
+        """
         stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _, _ in self.rows)])
         rows = np.concatenate([np.zeros((0, 7)), *(values for _, values, _ in self.rows)])
         std_m = np.concatenate([np.zeros(0), *(std_m for _, _, std_m in self.rows)])
@@ -93,7 +120,15 @@ class PoseRows:
 
 
 def poses_of_record(record: Odometry | Pose) -> Array:
-    """Rows (n, 7) of x y z, NaN where that is none, and a quaternion, which is 0 where no rotation is known."""
+    """Convert odometry or poses to rows.
+
+    Args:
+        record: n rows.
+
+    Returns:
+        x y z and a quaternion (n, 7): NaN for impossible positions, a quaternion of 0 where the covariance says that
+        the rotation is unknown.
+    """
     position, quaternion = record.position_m.copy(), record.orientation_xyzw.copy()
     position[~(np.abs(position) < FARTHEST_M)] = np.nan
     covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
@@ -104,7 +139,14 @@ def poses_of_record(record: Odometry | Pose) -> Array:
 
 
 def position_std_of_record(record: Odometry | Pose | Fix) -> Array:
-    """The standard deviation of each position along its worst axis (n,), in m; NaN where none is reported."""
+    """Compute the reported uncertainty of positions.
+
+    Args:
+        record: n rows.
+
+    Returns:
+        Standard deviations (n,) in m along the worst axis; NaN where none is reported.
+    """
     if isinstance(record, Fix):
         covariance, indices = record.covariance_m2, [0, 4, 8]
     else:

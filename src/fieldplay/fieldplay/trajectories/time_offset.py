@@ -25,10 +25,15 @@ LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says
 
 
 def poses_of_scans(scans: Iterable[Array]) -> Array:
-    """first_T_scan (n, 4, 4) of the lidar from its scans, each points (m, 3) in its own axes, by GICP scan to scan.
+    """Estimate the motion of a lidar from scan to scan by GICP: enough to compare motions over seconds.
 
-    A scan with too few points keeps the motion of the one before. What moves within a scan is not undone, so a pose is
-    that of the middle of its sweep.
+    Motion within a scan is not compensated, so a pose is that of the middle of its sweep.
+
+    Args:
+        scans: points (m, 3) in m of each scan, in the lidar's frame; one with too few points repeats the last motion.
+
+    Returns:
+        first_T_scan (n, 4, 4).
     """
     poses, step = [np.eye(4)], np.eye(4)
     before = None
@@ -52,10 +57,22 @@ def poses_of_scans(scans: Iterable[Array]) -> Array:
 
 
 def find_time_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:
-    """The seconds to be added to the estimate's times that make its motions the truth's; both of one frame.
+    """Find the time offset at which the motions of two trajectories agree.
 
-    Motions over two seconds are compared, so neither an alignment nor drift matters: lengths of the ways, and where
-    both have an orientation angles of turn. Looked at are offsets up to reach_s to each side.
+    Motions over two seconds are compared, by distance and where both have an orientation by angle, so neither alignment
+    nor drift matters.
+
+    Args:
+        estimate: the estimate.
+        truth: the truth, of the same frame.
+        within_s: half the longest gap that is interpolated.
+        reach_s: the largest offset that is tried, to both sides.
+
+    Returns:
+        The seconds to be added to the estimate's times.
+
+    Raises:
+        FusionError: there are too few motions, or no offset fits better than the others.
     """
     is_fewer = len(estimate) < len(truth)
     fewer, more = (estimate, truth) if is_fewer else (truth, estimate)
@@ -108,5 +125,12 @@ def _motions(start: Array, end: Array) -> Array:
 
 
 def usual_period_s(trajectory: Trajectory) -> float:
-    """The median time from pose to pose; 0 of a single one."""
+    """Compute the median time from pose to pose.
+
+    Args:
+        trajectory: the trajectory.
+
+    Returns:
+        The time in s; 0 of a single pose.
+    """
     return float(np.median(np.diff(trajectory.stamp_ns))) / NS_PER_S if len(trajectory) > 1 else 0.0

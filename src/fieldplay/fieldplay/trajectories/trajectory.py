@@ -31,9 +31,16 @@ class FusionError(UserError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trajectory:
-    """Poses (n, 4, 4) at times (n,); without orientation the rotations are identities that say nothing.
+    """Poses of a child frame in a parent frame over time.
 
-    std_m (n,) is what each pose claims of its position: the standard deviation along the worst axis, NaN where unknown.
+    Args:
+        stamp_ns: times (n,) in ns, strictly ascending.
+        poses: parent_T_child (n, 4, 4).
+        has_orientation: whether the rotations mean something; else they are identities.
+        std_m: the reported standard deviation of each position along its worst axis (n,), NaN where it is not known.
+
+    Raises:
+        ValueError: the shapes differ, or the times are not ascending.
     """
 
     stamp_ns: Stamps
@@ -56,27 +63,63 @@ class Trajectory:
         return self.poses[:, :3, 3]
 
     def only(self, which: Flags | NDArray[np.intp] | slice) -> "Trajectory":
-        """Some of the poses."""
+        """Select poses.
+
+        Args:
+            which: a mask (n,), ascending indices, or a slice.
+
+        Returns:
+            The selected poses.
+        """
         std_m = None if self.std_m is None else self.std_m[which]
         return replace(self, stamp_ns=self.stamp_ns[which], poses=self.poses[which], std_m=std_m)
 
     def between(self, first_ns: int | None, last_ns: int | None) -> "Trajectory":
-        """The poses from one time to another; None sets no limit."""
+        """Select a time range.
+
+        Args:
+            first_ns: the first time, inclusive; None for no limit.
+            last_ns: the last time, inclusive; None for no limit.
+
+        Returns:
+            The poses within.
+        """
         is_in = np.ones(len(self.stamp_ns), bool) if first_ns is None else self.stamp_ns >= first_ns
         return self.only(is_in if last_ns is None else is_in & (self.stamp_ns <= last_ns))
 
     def of_frame(self, child_t_other: Array) -> "Trajectory":
-        """Where another frame was that sits on the child, by child_T_other (4, 4), or that moves there (n, 4, 4)."""
+        """Move the trajectory to another frame on the same body.
+
+        Args:
+            child_t_other: child_T_other (4, 4), or (n, 4, 4) of a frame that moves on the body.
+
+        Returns:
+            parent_T_other over time.
+        """
         return replace(self, poses=self.poses @ child_t_other)
 
 
 def trajectory_from_rows(
     stamp_ns: Stamps, position_m: Array, quaternion: Array | None, *, std_m: Array | None = None
 ) -> Trajectory:
-    """A trajectory from positions (n, 3) and quaternions x y z w (n, 4), where there are any, in any order of time.
+    """Make a trajectory of rows in any order of time.
 
-    Left out are rows that are not numbers, and all but the first of one time. Where no row has a rotation the whole
-    trajectory has none; where some have, only those count.
+    Rows that are not finite are left out, and all but the first of equal times. Where no row has a valid quaternion the
+    trajectory has no orientation; where some have, the others are left out.
+
+    Args:
+        stamp_ns: times (n,) in ns.
+        position_m: positions (n, 3).
+        quaternion: quaternions x y z w (n, 4), or None.
+        std_m: reported standard deviations (n,), or None.
+
+    Returns:
+        The trajectory; it may have no poses.
+
+    Example:
+        >>> rows = np.array([[0.0, 0.0, 0.0], [3.0, 4.0, 0.0]])
+        >>> travelled_from_positions(trajectory_from_rows(np.array([0, 10**9]), rows, None).positions_m).tolist()
+        [0.0, 5.0]
     """
     is_valid = np.isfinite(position_m).all(axis=1)
     turned: Flags = np.zeros(len(stamp_ns), bool)
@@ -95,7 +138,14 @@ def trajectory_from_rows(
 
 
 def is_valid_rotation(quaternion: Array) -> Flags:
-    """Which quaternions (n, 4) are finite and can be normalised."""
+    """Find usable quaternions.
+
+    Args:
+        quaternion: (n, 4).
+
+    Returns:
+        Which of them (n,) are finite and can be normalised; all zero means no rotation.
+    """
     with np.errstate(over="ignore"):
         length = np.linalg.norm(np.nan_to_num(quaternion), axis=1)
     is_valid: Flags = (length >= SHORTEST_QUATERNION) & np.isfinite(length) & np.isfinite(quaternion).all(axis=1)
@@ -103,7 +153,15 @@ def is_valid_rotation(quaternion: Array) -> Flags:
 
 
 def step_indices(positions_m: Array, step_m: float) -> NDArray[np.intp]:
-    """Indices of positions (n, 3) by distance: the first, and each first one `step_m` from the last."""
+    """Thin out positions by distance.
+
+    Args:
+        positions_m: positions (n, 3), n > 0.
+        step_m: the distance.
+
+    Returns:
+        Indices: the first, and each first one at least `step_m` from the last one chosen, in a straight line.
+    """
     indices, start, reach = [0], 0, FIRST_REACH
     while start + 1 < len(positions_m):
         away = np.linalg.norm(positions_m[start : start + reach] - positions_m[start], axis=1)
@@ -120,10 +178,14 @@ def step_indices(positions_m: Array, step_m: float) -> NDArray[np.intp]:
 
 
 def travelled_from_positions(positions_m: Array, step_m: float = 0.0) -> Array:
-    """The path length up to each of the positions (n, 3), as (n,) metres that never decrease.
+    """Compute the path length up to each position.
 
-    With a step, only positions that far from the last one count, with straight lines between them: what
-    trembles while it stands, or is measured often and with noise, does not make the path longer.
+    Args:
+        positions_m: positions (n, 3).
+        step_m: if positive, only positions that far from the last one count: noise at standstill adds no length.
+
+    Returns:
+        Lengths (n,) in m that never decrease.
     """
     if not step_m > 0:
         steps = np.linalg.norm(np.diff(positions_m, axis=0), axis=1)
@@ -136,9 +198,15 @@ def travelled_from_positions(positions_m: Array, step_m: float = 0.0) -> Array:
 
 
 def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: float) -> tuple[Array, Flags]:
-    """Poses (m, 4, 4) at times (m,), and which of them lie within the trajectory and in no longer gap of it.
+    """Interpolate a trajectory: positions along straight lines, rotations about one axis from pose to pose.
 
-    Positions move on a straight line and rotations about one axis from each pose to the next.
+    Args:
+        trajectory: the trajectory.
+        stamp_ns: times (m,) in ns.
+        longest_gap_ns: the longest time between two poses that is interpolated.
+
+    Returns:
+        Poses (m, 4, 4), and which of them are within the trajectory and in no longer gap; the others mean nothing.
     """
     if not len(trajectory):
         return np.tile(np.eye(4), (len(stamp_ns), 1, 1)), np.zeros(len(stamp_ns), bool)
@@ -156,7 +224,16 @@ def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: f
 
 
 def slerp(low: Array, high: Array, fraction: Array) -> Array:
-    """Interpolate between unit quaternions (n, 4) along the shorter arc, at fractions (n,) from 0 to 1."""
+    """Interpolate between unit quaternions along the shorter arc.
+
+    Args:
+        low: quaternions (n, 4) at fraction 0.
+        high: quaternions (n, 4) at fraction 1.
+        fraction: (n,) from 0 to 1.
+
+    Returns:
+        Quaternions (n, 4).
+    """
     cosine = (low * high).sum(axis=1)
     high = np.where(cosine[:, None] < 0, -high, high)
     angle = np.arctan2(np.linalg.norm(high - low, axis=1) / 2, np.linalg.norm(high + low, axis=1) / 2) * 2
@@ -168,7 +245,14 @@ def slerp(low: Array, high: Array, fraction: Array) -> Array:
 
 
 def tum_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Lines `t x y z qx qy qz qw`, times as seconds with all nanoseconds; the identity where no rotation is known."""
+    """Format a trajectory as a TUM file: lines `t x y z qx qy qz qw`.
+
+    Args:
+        trajectory: the trajectory; without orientation the rotations are identities.
+
+    Yields:
+        Lines with their ends; times are seconds with all nine decimals.
+    """
     quaternions = quaternion_from_rotation(trajectory.poses[:, :3, :3])
     rows = zip(trajectory.stamp_ns.tolist(), trajectory.positions_m.tolist(), quaternions.tolist(), strict=True)
     for stamp_ns, position, quaternion in rows:
