@@ -41,7 +41,7 @@ def page_of(comparisons: Sequence[Comparison]) -> Html:
     numbers = join(_numbers(one, is_alone=len(comparisons) == 1) for one in comparisons)
     sections = [
         Section("errors", "Errors", piece("cards", charts)),
-        Section("ways", "Ways", _map(comparisons)),
+        Section("ways", "Ways", piece("cards", [_map(comparisons)], "wide")),
         Section("numbers", "Numbers", numbers),
     ]
     return page_of_sections(f"{title} · fieldplay", head, sections)

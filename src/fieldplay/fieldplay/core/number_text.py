@@ -95,6 +95,12 @@ def number_axis(low: float, high: float, *, max_labels: int = 4) -> Axis:
     return Axis(low, high, tuple((value, tick_text(value, step)) for value in values))
 
 
+def tight_axis(high: float, *, max_labels: int = 4) -> Axis:
+    """An axis from 0 to a number, without room, with labels as `number_axis` has them."""
+    ticks = number_axis(0.0, high, max_labels=max_labels).ticks
+    return Axis(0.0, high, tuple(tick for tick in ticks if 0 <= tick[0] <= high))
+
+
 def time_axis(duration_s: float, *, max_labels: int = 4) -> Axis:
     """An axis of seconds from 0, with labels as 90 s, 5 min or 2 h."""
     duration_s = max(duration_s, 1e-3)

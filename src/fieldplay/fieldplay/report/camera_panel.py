@@ -10,7 +10,7 @@ import numpy as np
 
 from fieldplay.core.decimation import Decimator, middle_index
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.number_text import Axis, count_noun, count_text, number_axis
+from fieldplay.core.number_text import count_noun, count_text, tight_axis
 from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.image_pixels import middle_line, pixels_from_file, pixels_from_image
@@ -237,8 +237,7 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     pixels = np.zeros((ROWS, COLUMNS, 4), np.uint8)
     pixels[there, :, :3], pixels[there, :, 3] = np.stack([line.colours for line in lines])[nearest[there]], 255
     width = float(max(line.width for line in lines))
-    x_axis = Axis(0.0, width, tuple(tick for tick in number_axis(0.0, width).ticks if 0 <= tick[0] <= width))
-    axes = fig.raster_axes(x_axis, down.flip(), height=240)
+    axes = fig.raster_axes(tight_axis(width), down.flip(), height=240)
     caption = f"the middle line over time, of {count_text(len(lines))} of {count_noun(count, 'image')}, by its columns"
     drawn = fig.svg_of(axes, f"{topic.name}, the middle line", below=fig.image_below(axes, pixels, is_exact=True))
     return piece("figure", drawn, topic.name, caption)

@@ -163,10 +163,20 @@ def put_breaks(axes: "Axes", axis: Axis, *, is_upright: bool = True) -> None:
     """A strip for each gap that an axis passes over, and the lengths of as many as have room."""
     if not axis.breaks:
         return
-    edge = SOFT if len(axis.breaks) <= MAX_TORN else "none"
-    for low, high in (sorted(each.fractions) for each in axis.breaks):
-        span = axes.axvspan if is_upright else axes.axhspan
-        span(low, high, facecolor=CARD, edgecolor=edge, linestyle=(0, (3, 3)), linewidth=1, zorder=3, gid="break strip")
+    from matplotlib.collections import PolyCollection
+
+    ends = np.array([each.fractions for each in axis.breaks])
+    along, across = ends[:, [0, 1, 1, 0]], np.tile([0.0, 0.0, 1.0, 1.0], (len(ends), 1))
+    corners = np.stack([along, across] if is_upright else [across, along], axis=-1)
+    edge = SOFT if len(ends) <= MAX_TORN else "none"
+    look: dict[str, Any] = {
+        "facecolors": CARD,
+        "edgecolors": edge,
+        "linestyle": (0, (3, 3)),
+        "linewidths": 1,
+        "zorder": 3,
+    }
+    axes.add_collection(PolyCollection(list(corners), gid="break strips", **look), autolim=False)
     for each in labelled_breaks(axis.breaks, most=4 if is_upright else 6):
         middle = sum(each.fractions) / 2
         if is_upright:
@@ -220,12 +230,8 @@ def line_chart(chart: Chart) -> Html:
     shown, axes = chart.shown, _chart_axes(chart.width, has_breaks=bool(chart.x_axis.breaks))
     draw_chart(axes, chart)
     more = sum(np.isfinite(curve.y).any() for curve in chart.curves) - len(shown)
-    details = [
-        chart.unit,
-        chart.note,
-        f"{more} more not drawn" if more else "",
-        chart.x_title and f"over {chart.x_title}",
-    ]
+    over, left_out = chart.x_title and f"over {chart.x_title}", f"{more} more not drawn" if more else ""
+    details = [chart.unit, chart.note, left_out, over]
     legend = keys((colour, curve.label) for curve, colour in shown) if any(curve.label for curve, _ in shown) else []
     return piece("figure", svg_of(axes, chart.title), chart.title, " ".join(filter(None, details)), legend)
 
@@ -274,7 +280,7 @@ def _draw_curve(axes: "Axes", curve: Curve, colour: int, *, x_axis: Axis, y_axis
     if len(single):
         points = x_axis.fractions(curve.x[single]), y_axis.fractions(curve.y[single])
         axes.plot(*points, "o", markersize=4, gid=f"point s{colour}", color=SERIES[colour])
-    if curve.low is None or curve.high is None:
+    if curve.low is None or curve.high is None or curve.is_held:
         return
     low, high = (y_axis.fractions(values) for values in (curve.low, curve.high))
     if np.nanmax(high[rows[rows >= 0]] - low[rows[rows >= 0]], initial=0.0) > 1 / 200:
@@ -314,7 +320,7 @@ def show_plane(axes: "Axes", plane: Plane) -> None:
     step = round_step(max(plane.width, plane.y_high - plane.y_low), 5)
     for ticks, low, high in ((axes.xaxis, plane.x_low, plane.x_high), (axes.yaxis, plane.y_low, plane.y_high)):
         values = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-        ticks.set_ticks(values, [f"{tick_text(value, step)}" for value in values.tolist()])
+        ticks.set_ticks(values, [tick_text(value, step) for value in values.tolist()])
     axes.set(xlim=(plane.x_low, plane.x_high), ylim=(plane.y_low, plane.y_high))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.decimation import RowDecimator
-from fieldplay.core.number_text import Axis, number_axis, time_axis
+from fieldplay.core.number_text import Axis, tight_axis, time_axis
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.evaluation_text import summary_of
 from fieldplay.evaluation.trajectory_pair import ODOMETRY, truth_of_names
@@ -73,10 +73,9 @@ def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> fig.Chart:
         if one.evaluation.has_orientation or not is_rotation:
             curves += _length_curves(one, is_rotation=is_rotation, is_alone=len(shown) == 1)
     longest = max((float(curve.x[-1]) for curve in curves if len(curve.x)), default=1.0)
-    axis = Axis(0.0, longest, tuple(tick for tick in number_axis(0.0, longest).ticks if 0 <= tick[0] <= longest))
     title, unit = ("Rotation error", "degrees per m") if is_rotation else ("Translation error", "% of the length")
     unit = f"{unit}: median and quartiles"
-    return fig.Chart(title=title, curves=curves, unit=unit, x_axis=axis, x_title="length of the way, m")
+    return fig.Chart(title=title, curves=curves, unit=unit, x_axis=tight_axis(longest), x_title="length of the way, m")
 
 
 def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[fig.Curve]:

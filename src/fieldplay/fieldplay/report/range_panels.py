@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.decimation import Decimator, middle_index
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.number_text import Axis, count_text, number_axis
+from fieldplay.core.number_text import Axis, count_text, tight_axis
 from fieldplay.messages.codec import DIAGNOSTICS
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD, points_from_rows
@@ -314,8 +314,7 @@ def _density_figure(name: str, seen: BearingCounts, filtered: BearingCounts | No
     high, low = (edge / PER_DEG - 180.0 for edge in (last, first))
     ticks = [tick for tick in range(180, -181, -45 if high - low <= 200 else -90) if low <= tick <= high]
     x_axis = Axis(high, low, tuple((float(tick), f"{tick}°".replace("-", "\u2212")) for tick in ticks))
-    y_axis = Axis(0.0, top_m, tuple(tick for tick in number_axis(0.0, top_m).ticks if 0 <= tick[0] <= top_m))
-    axes = fig.raster_axes(x_axis, y_axis)
+    axes = fig.raster_axes(x_axis, tight_axis(top_m))
     drawn = fig.svg_of(axes, f"{name}, returns", below=fig.image_below(axes, pixels, is_exact=True))
     foot = fig.ramp("few", "many", [("s1", "taken out")] if filtered is not None else [])
     return piece("figure", drawn, name, details, (), foot)

@@ -25,11 +25,7 @@ from fieldplay.report.tf_panel import TransformPanel
 from fieldplay.report.trajectory_panel import TrajectoryPanel
 from fieldplay.streams.stream_times import StreamTimes
 
-# What one looks for first.
-VIEWS = (
-    TrajectoryPanel, KeyframePanel, OdometryErrorPanel, ArmPanel, CameraPanel, ImageLinePanel, CloudPanel, ScanPanel,
-    BearingPanel,
-)  # fmt: skip
+DETAILS = (JointPanel, SignalPanel, TransformPanel)  # below what one looks for first
 
 
 def read_recording(source: Recording, progress: Progress) -> tuple[Overview, list[Panel]]:
@@ -59,8 +55,8 @@ def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
     for panel in panels:
         panel.report_issues(overview.issues)
     _report_empty(overview)
-    views = [section for panel in panels if isinstance(panel, VIEWS) for section in panel.sections(overview)]
-    details = [section for panel in panels if not isinstance(panel, VIEWS) for section in panel.sections(overview)]
+    views = [section for panel in panels if not isinstance(panel, DETAILS) for section in panel.sections(overview)]
+    details = [section for panel in panels if isinstance(panel, DETAILS) for section in panel.sections(overview)]
     return [*views, *stream_sections(overview), *details, *issue_sections(overview)]
 
 

@@ -9,20 +9,14 @@ from numpy.typing import NDArray
 
 from fieldplay.core.decimation import RowDecimator
 from fieldplay.core.gaps import length_within
-from fieldplay.core.number_text import Axis, count_noun, number_axis, number_text
+from fieldplay.core.number_text import Axis, count_noun, number_text, tight_axis
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.records import (
-    Fix,
-    Odometry,
-    Paths,
-    Pose,
-    Record,
-)
+from fieldplay.messages.records import Fix, Odometry, Paths, Pose, Record
 from fieldplay.projection.relief import plane_of_points
 from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report import figures as fig
@@ -63,9 +57,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
         if np.ptp(one.points[:, 2]) > STANDS_M and path_length_m(one) > MIN_LENGTH_M
     ]
     if heights:
-        longest = max(float(curve.x[-1]) for curve in heights)
-        ticks = number_axis(0.0, longest, max_labels=5).ticks
-        axis = Axis(0.0, longest, tuple(tick for tick in ticks if 0 <= tick[0] <= longest))
+        axis = tight_axis(max(float(curve.x[-1]) for curve in heights), max_labels=5)
         charts.append(fig.Chart(title="Height", curves=heights, unit="m", x_axis=axis, x_title="metres along the way"))
     axis = overview.time_axis(most=5)
     speed_curves = [(index, _speed(overview, one, axis)) for index, one in enumerate(routes)]
@@ -202,13 +194,7 @@ class TrajectoryPanel(Panel):
             content.frames[framed.frame.lstrip("/")] += len(record)
 
     def _add_odometry(
-        self,
-        topic: str,
-        framed: FramedRecord,
-        orientations: Array,
-        positions: Array,
-        *,
-        usable: NDArray[np.bool_],
+        self, topic: str, framed: FramedRecord, orientations: Array, positions: Array, *, usable: NDArray[np.bool_]
     ) -> None:
         """What an odometry says of a frame, beside tf."""
         usable = (

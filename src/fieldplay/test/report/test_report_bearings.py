@@ -92,7 +92,7 @@ def at(pixels: np.ndarray, across: float, up: float) -> np.ndarray:
 
 
 def text_of(body: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", str.replace(body, "<wbr>", "")))
 
 
 def scene_ranges(_: int, bearings: np.ndarray) -> np.ndarray:
