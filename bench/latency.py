@@ -29,7 +29,7 @@ from fieldplay.datasets.spec import spec_from_file
 
 RATE_HZ = 100
 DEPTH = QoSProfile(depth=200)
-NODE = "import sys; from fieldplay_ros.computation_programs import wheel_poses; sys.exit(wheel_poses())"
+NODE = "import sys; from fieldplay_ros.programs import program; sys.exit(program('wheel_poses')())"
 FLOOR = """
 import rclpy
 from geometry_msgs.msg import Pose, PoseArray, TransformStamped

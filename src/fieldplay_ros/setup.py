@@ -1,23 +1,21 @@
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_ros"
-COMPUTATIONS = (
+NODES = (
     "ackermann_odometry",
     "arm_tcp",
     "joint_transforms",
     "lander_arm_tcp",
-    "odometry_path",
-    "skid_steer_odometry",
-    "wheel_odometry",
-    "wheel_poses",
-)
-FUSION = (
     "odometry_evaluation",
+    "odometry_path",
     "orchestrator",
     "overlay",
     "pipeline",
     "products",
     "sensor_integrity",
+    "skid_steer_odometry",
+    "wheel_odometry",
+    "wheel_poses",
 )
 
 setup(
@@ -34,8 +32,7 @@ setup(
     entry_points={
         "console_scripts": [
             "player = fieldplay_ros.player_node:main",
-            *(f"{node} = {NAME}.computation_programs:{node}" for node in COMPUTATIONS),
-            *(f"{node} = {NAME}.fusion_programs:{node}" for node in FUSION),
+            *(f"{node} = {NAME}.programs:main" for node in NODES),
         ]
     },
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest

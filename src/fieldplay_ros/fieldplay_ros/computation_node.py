@@ -16,17 +16,20 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from rclpy.time import Time as AnyTime
+from std_msgs.msg import String
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.transforms import Array, rotation_from_quaternion, transform_from_rotation
 from fieldplay.kinematics.computation import (
     JUMPED_BACK,
+    ON_TF,
     TF,
     Computation,
     FrameNames,
     Input,
     Output,
 )
+from fieldplay.kinematics.joint_transforms import JointTransforms
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Part
 from fieldplay.messages.record_decoder import RecordDecoder
@@ -34,12 +37,13 @@ from fieldplay.streams.topic_stream import message_bytes
 from tf2_ros import Buffer, TransformException, TransformListener
 
 NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data come by different ways
+TF_STATIC = f"{TF}_static"
 JUMPED = "the player jumped: starting anew"
 NEW_CLOCK = "the source of time changed: starting anew"
 JUMP = "player/jump"  # where the player beside it tells that its play head has jumped
 QUIET_S = 5.0  # between two warnings of one kind
 SENT = "source_timestamp"
-SENSOR, ON_TF = QoSProfile(depth=200), QoSProfile(depth=100)
+SENSOR, TF_QOS = QoSProfile(depth=200), QoSProfile(depth=100)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # changes that late messages may ask for
 
@@ -83,7 +87,7 @@ class ComputationNode(Node):
         ]
 
     def _publisher(self, output: Output) -> Publisher:
-        profile = LATCHED if output.latched else ON_TF if output.topic == TF else SENSOR
+        profile = LATCHED if output.latched else TF_QOS if output.topic == TF else SENSOR
         return self.create_publisher(message_class(output.type), output.topic, profile)
 
     def _subscription(self, inlet: "InputSubscription") -> Any:
@@ -186,6 +190,29 @@ class ComputationNode(Node):
         """Forget what lies ahead; what came since the jump may have come before the clock's news of it."""
         for one in self.computations:
             one.forget(self.get_clock().now().nanoseconds + NEWS_NS)
+
+
+class RobotModelNode(ComputationNode):
+    """For where robot_state_publisher is not installed: the model and what stands still in it are offered, too.
+
+    Joints that a message of joint states does not name keep the transforms that they have.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("joint_transforms", JointTransforms, **options)
+        (joints,) = self.computations
+        assert isinstance(joints, JointTransforms)
+        if not joints.setting_values["moving_only"]:
+            self._offer(joints)
+        model = joints.model
+        self.get_logger().info(f"'{model.name}': {len(model.links)} links below '{model.root}'")
+
+    def _offer(self, joints: JointTransforms) -> None:
+        self._static = self.create_publisher(message_class(ON_TF.type), TF_STATIC, LATCHED)
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=joints.text))
+        for message in message_bytes(joints.static_transforms(self.get_clock().now().nanoseconds), ON_TF):
+            self._static.publish(message)
 
 
 class InputSubscription:

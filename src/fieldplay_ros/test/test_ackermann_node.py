@@ -14,7 +14,7 @@ from tf2_msgs.msg import TFMessage
 from fieldplay.kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay.kinematics.pose_records import with_floor
 from fieldplay_ros.computation_node import ComputationNode
-from fieldplay_ros.computation_programs import ackermann_odometry
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -47,7 +47,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         settings = {**SETTINGS, "child_frames": FRAMES, **parameters}
-        node: ComputationNode = self.add(ackermann_odometry.node, settings)
+        node: ComputationNode = self.add(program("ackermann_odometry").node, settings)
         self.wait(lambda: self.joints.get_subscription_count() and self.listener.count_publishers("/farm/path"))
         return node
 
@@ -178,4 +178,4 @@ def test_invalid_message_is_skipped(stage: Stage) -> None:
 def test_invalid_parameters_are_rejected(ros: None, name: str, value: Any) -> None:
     settings = {**SETTINGS, "child_frames": FRAMES, name: value}
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        ackermann_odometry.node(parameter_overrides=overrides_from(settings))
+        program("ackermann_odometry").node(parameter_overrides=overrides_from(settings))

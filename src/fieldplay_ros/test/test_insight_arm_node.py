@@ -12,7 +12,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.kinematics.insight_arm import JOINTS, pose_of_tool
 from fieldplay.kinematics.insight_arm_computation import FRAMES, lander_model_from_settings
-from fieldplay_ros.computation_programs import lander_arm_tcp
+from fieldplay_ros.programs import program
 from fieldplay_testing.insight_arm_settings import arm_settings
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
@@ -43,7 +43,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
         settings = {name: _floats(value) for name, value in arm_settings(**parameters).items()}
-        self.add(lander_arm_tcp.node, settings)
+        self.add(program("lander_arm_tcp").node, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
         self.wait(lambda: all(self.listener.count_publishers(self.resolve(topic)) for topic in self.received))

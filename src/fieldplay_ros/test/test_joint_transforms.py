@@ -16,7 +16,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.geometry.transforms import quaternion_from_rotation
 from fieldplay.geometry.urdf_model import model_from_text, transforms_from_positions
-from fieldplay_ros.computation_programs import joint_transforms
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 
 PROGRAM = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "joint_transforms"
@@ -48,7 +48,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until it hears."""
         settings = {"robot_description": TOY, **parameters}
-        self.add(joint_transforms.node, settings)
+        self.add(program("joint_transforms").node, settings)
         self.wait(self.joints.get_subscription_count)
 
     def move(self, sec: int, names: list[str], position: list[float], **others: list[float]) -> None:

@@ -19,7 +19,7 @@ from fieldplay.geometry.transforms import quaternion_from_rotation
 from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation, RunningEvaluation
 from fieldplay_ros.computation_node import ComputationNode
-from fieldplay_ros.fusion_programs import odometry_evaluation
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 from fieldplay_testing.reference_trajectories import (
     Array,
@@ -59,7 +59,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         settings = {"estimate": "wheel_odom", "truth": "dgps/odom", "lengths_m": LENGTHS, **parameters}
-        node: ComputationNode = self.add(odometry_evaluation.node, settings)
+        node: ComputationNode = self.add(program("odometry_evaluation").node, settings)
         truth = self.pose if settings["truth"] == "dgps/pose" else self.truth
         self.wait(lambda: self.estimate.get_subscription_count() and truth.get_subscription_count())
         self.wait(lambda: self.listener.count_publishers("/rover/evaluation/truth_path"))
@@ -214,4 +214,4 @@ def test_truth_may_be_poses_and_without_rotation_gives_no_rotation_error(stage: 
 )
 def test_invalid_parameters_are_rejected(ros: None, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name.replace('truth_type', 'types')}: expected"):
-        odometry_evaluation.node(parameter_overrides=[Parameter(name, value=value)])
+        program("odometry_evaluation").node(parameter_overrides=[Parameter(name, value=value)])

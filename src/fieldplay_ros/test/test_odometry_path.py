@@ -9,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay.kinematics.odometry_path import path_from_poses
 from fieldplay.kinematics.pose_records import PathLimits
-from fieldplay_ros.computation_programs import odometry_path
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LIMITS = PathLimits(step_m=0.5, poses=20)
@@ -69,7 +69,7 @@ class Stage(NodeStage):
             "path_poses": 20,
             "frame_prefix": "a/",
         }
-        self.add(odometry_path.node, settings)
+        self.add(program("odometry_path").node, settings)
         self.wait(lambda: self.odometry.get_subscription_count() and self.listener.count_publishers("/rover/path"))
 
     def send(self, stamp_ns: int, pose: list[float]) -> None:

@@ -18,7 +18,7 @@ from fieldplay.dust.scans import IntegritySettings, Scans, scans_from_messages
 from fieldplay.dust.sensor_integrity import SensorIntegrity
 from fieldplay.geometry.transforms import quaternion_from_rotation
 from fieldplay_ros.computation_node import ComputationNode
-from fieldplay_ros.fusion_programs import sensor_integrity
+from fieldplay_ros.programs import program
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
@@ -95,7 +95,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         settings = {"lasers": ["front", "left"], "frame_prefix": "robot/", **PARAMETERS, **parameters}
-        node: ComputationNode = self.add(sensor_integrity.node, settings)
+        node: ComputationNode = self.add(program("sensor_integrity").node, settings)
         self.wait(lambda: self.radar.get_subscription_count())
         for name in settings["lasers"]:
             self.wait(lambda name=name: self.lasers[name].get_subscription_count())
@@ -208,4 +208,4 @@ def test_invalid_scan_is_skipped(stage: Stage) -> None:
 @pytest.mark.parametrize(("name", "value"), [("window_s", 0.0), ("tolerance_m", -0.1)])
 def test_invalid_parameters_are_rejected(ros: None, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        sensor_integrity.node(parameter_overrides=[Parameter(name, value=value)])
+        program("sensor_integrity").node(parameter_overrides=[Parameter(name, value=value)])

@@ -11,7 +11,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.kinematics.pose_records import with_floor
 from fieldplay.kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
-from fieldplay_ros.computation_programs import skid_steer_odometry
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 START = 1224198733
@@ -35,7 +35,7 @@ class Stage(NodeStage):
 
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
-        self.add(skid_steer_odometry.node, {**SETTINGS, **parameters})
+        self.add(program("skid_steer_odometry").node, {**SETTINGS, **parameters})
         self.wait(lambda: self.wheels.get_subscription_count() and self.listener.count_publishers("/argo/wheels/odom"))
         if parameters.get("odom_tf"):
             self.wait(lambda: self.listener.count_publishers("/tf"))
@@ -137,4 +137,4 @@ def test_invalid_messages_are_skipped(stage: Stage) -> None:
 def test_invalid_parameters_are_rejected(ros: None) -> None:
     settings = {**SETTINGS, "track_m": -1.0}
     with pytest.raises(ValueError, match="track_m: expected more than 0"):
-        skid_steer_odometry.node(parameter_overrides=overrides_from(settings))
+        program("skid_steer_odometry").node(parameter_overrides=overrides_from(settings))

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 
 from fieldplay.kinematics import robots
 from fieldplay.kinematics.pose_records import with_floor
-from fieldplay_ros.computation_programs import wheel_odometry
+from fieldplay_ros.programs import program
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 START_S = 1656931512
@@ -32,7 +32,7 @@ class Stage(NodeStage):
 
     def start(self) -> None:
         """Make the node under test, and wait until both hear each other."""
-        self.add(wheel_odometry.node, SETTINGS)
+        self.add(program("wheel_odometry").node, SETTINGS)
         self.wait(self._is_connected)
 
     def _is_connected(self) -> bool:
