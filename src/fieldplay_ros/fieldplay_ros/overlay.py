@@ -27,7 +27,7 @@ from fieldplay.geometry.camera_model import (
 )
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixels_from_image
-from fieldplay.projection.overlays import ColourScale, NearestPairs, overlay, scale_of_ranges
+from fieldplay.projection.overlays import MAX_SCANS, ColourScale, NearestPairs, overlay, scale_of_ranges
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_ros.computation_node import array_of, careful, declare, ns_of
 from sensor_msgs_py.point_cloud2 import read_points
@@ -35,6 +35,7 @@ from tf2_ros import Buffer, ExtrapolationException, TransformException, Transfor
 
 OLDEST = Duration(seconds=5)  # of a transform in place of one at the picture's time: arms are told of rarely
 FEW = QoSProfile(depth=10)
+SCANS = QoSProfile(depth=MAX_SCANS)  # seconds of them: where this process stalls, the nearest one must not be lost
 RETRY_S, WARN_S = 0.1, 5.0
 
 
@@ -173,7 +174,7 @@ class Overlay(Node):
         image_type = CompressedImage if image.endswith("/compressed") else Image
         self._input_subscriptions = [
             self.create_subscription(CameraInfo, info, careful(self, self._take_camera), FEW),
-            self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), FEW),
+            self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), SCANS),
             self.create_subscription(image_type, image, partial(self._take, self._pairs.add_image), FEW),
         ]
         self._timer = self.create_timer(RETRY_S, self._continue, clock=Clock(clock_type=ClockType.STEADY_TIME))
