@@ -20,13 +20,9 @@ from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Section, join, piece, plain_table
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
-from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.pose_topics import poses_of_record
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
-LENGTHS = 30  # along the axis of lengths
-MIN_STARTS = 8  # of ways: fewer tell no percentiles
-MAX_LENGTH_FRACTION = 0.6  # of the whole way
 DRAWN_POINTS = 600  # of a curve over time
 ALIGNED = {
     "first": "with the first poses upon each other",
@@ -35,7 +31,6 @@ ALIGNED = {
     "sim3": "aligned by place, turn and scale",
     "none": "as they are",
 }
-PERCENT, DEGREES = 100.0, float(np.degrees(1.0))
 MAX_POSES = 4000
 MIN_LENGTH_M = 0.5  # of the truth: below it there is nothing to compare
 LEAD = (
@@ -79,25 +74,9 @@ def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> fig.Chart:
 
 
 def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[fig.Curve]:
-    lengths, low, middle, high, most = lengthwise(one.evaluation, is_rotation=is_rotation).T
+    lengths, low, middle, high, most = one.evaluation.percentiles_over_length[int(is_rotation)].T
     curves = [fig.Curve("median" if is_alone else one.label, lengths, middle, low, high)]
     return [*curves, fig.Curve("95 % are below", lengths, most)] if is_alone else curves
-
-
-def lengthwise(evaluation: Evaluation, *, is_rotation: bool) -> Array:
-    """Rows (k, 5) of lengths in m and the lower quartile, median, upper quartile and 95th percentile over each."""
-    length_m = float(evaluation.travelled_m[-1])
-    rows = []
-    for interval_m in np.arange(1, LENGTHS + 1) / LENGTHS * MAX_LENGTH_FRACTION * length_m:
-        errors = evaluation.over_length(float(interval_m)).errors
-        if len(errors) >= MIN_STARTS:
-            values = _values(errors, is_rotation=is_rotation)
-            rows.append([interval_m, *np.percentile(values, (25, 50, 75, 95))])
-    return np.array(rows, np.float64).reshape(-1, 5)
-
-
-def _values(errors: Errors, *, is_rotation: bool) -> Array:
-    return errors.rotation * DEGREES if is_rotation else errors.translation * PERCENT
 
 
 def _over_time(one: Named) -> fig.Curve:

@@ -113,9 +113,9 @@ def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[Sweep], *, coun
     if merged is not None:
         frame_text, points, positions = merged
         details = f"{len(positions)} of {count} clouds in {frame_text}"
-        away = np.linalg.norm(points[::7, None, :2] - positions[None, :: max(1, len(positions) // 16), :2], axis=2)
-        around = max(AROUND_M, float(np.quantile(away.min(axis=1), 0.9)))
-        near = np.concatenate([points[::7][away.min(axis=1) <= around], positions])
+        some, path = points[:: max(1, len(points) // 20_000)], positions[:: max(1, len(positions) // 16)]
+        away = np.linalg.norm(some[:, None, :2] - path[None, :, :2], axis=2).min(axis=1)
+        near = np.concatenate([some[away <= max(AROUND_M, float(np.quantile(away, 0.9)))], positions])
     else:
         points = sweeps[0].points.astype(float)
         details = f"one cloud at {overview.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"

@@ -12,7 +12,6 @@ from fieldplay.core.gaps import length_within
 from fieldplay.core.number_text import Axis, count_noun, number_text, tight_axis
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import FrameEdge, Frames
-from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.codec import FramedRecord
 from fieldplay.messages.message_batches import Topic
@@ -22,6 +21,7 @@ from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
 from fieldplay.report.page import Html, Section, join, path_text, piece, plain_table
+from fieldplay.trajectories.pose_topics import FARTHEST_M, FIX, NO_FIX, PATH, TYPES, UNKNOWN_VARIANCE, enu_of_fixes
 from fieldplay.trajectories.route import (
     SMOOTHED_S,
     STANDS_M,
@@ -37,15 +37,9 @@ from fieldplay.trajectories.route import (
 
 MIN_LENGTH_M = 0.5  # below it there is no height along the way to speak of
 PROFILE_STEPS = 240
-MAX_MAPS = 7
-MAX_STILL = 12
-ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
-POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")
+MAX_MAPS, MAX_STILL = 7, 12
 MAX_POSITIONS = 3000
-FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
 TURN_ERROR = 1e-3  # of a quaternion's numbers
-NO_FIX = 0  # a status below it
-UNKNOWN_VARIANCE = 1e5  # a twist with more is not known
 
 
 def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
@@ -169,7 +163,7 @@ class _TopicPositions:
 class TrajectoryPanel(Panel):
     """Keeps some thousand positions of each topic."""
 
-    msgtypes = (ODOMETRY, *(f"geometry_msgs/msg/{name}" for name in POSES), PATH, FIX)
+    msgtypes = TYPES
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
@@ -241,14 +235,8 @@ def _fixes(content: _TopicPositions, record: Fix) -> Array:
     geodetic[record.status < NO_FIX] = np.nan
     geodetic[(np.abs(geodetic[:, 0]) > 90) | (np.abs(geodetic[:, 1]) > 360)] = np.nan
     geodetic[:, 2] = np.where(np.isfinite(geodetic[:, 2]), geodetic[:, 2], 0.0)
-    there = np.isfinite(geodetic).all(axis=1)
-    positions = np.full((len(geodetic), 4), np.nan)
-    if there.any():
-        if content.origin is None:
-            content.origin = geodetic[there][0]
-        scale = np.array([np.pi / 180, np.pi / 180, 1.0])
-        positions[there, :3] = enu_from_geodetic(geodetic[there] * scale, content.origin * scale)
-    return positions
+    positions, content.origin = enu_of_fixes(geodetic, content.origin)
+    return np.column_stack([positions, np.full(len(positions), np.nan)])
 
 
 def _route(topic: Topic, content: _TopicPositions) -> Route | None:

@@ -35,6 +35,12 @@ PERCENT = 100.0
 METRES, DEGREES, SHARE, DEGREES_PER_METRE = "m", "deg", "percent", "deg_per_m"
 UNITS = {ATE: (METRES, DEGREES), RPE: (METRES, DEGREES), LENGTH: (SHARE, DEGREES_PER_METRE)}
 
+LENGTHS, MAX_LENGTH_FRACTION = (
+    30,
+    0.6,
+)  # of percentiles over length: how many, and the longest as a fraction of the path
+MIN_MOTIONS = 8  # fewer have no percentiles
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSettings:
@@ -159,6 +165,23 @@ class Evaluation:
             Errors as a fraction of the length and in rad/m.
         """
         return compared.errors_over_length(self.pairs, self.travelled_m, length_m, per_travelled=self.per_travelled)
+
+    @cached_property
+    def percentiles_over_length(self) -> tuple[Array, Array]:
+        """How the relative errors grow with the length, for the lengths that enough motions have.
+
+        Returns:
+            Rows (k, 5) of the length in m with the lower quartile, the median, the upper quartile and the 95th
+            percentile of the errors over it: of translation in percent of the length, of rotation in degrees per m.
+        """
+        rows: tuple[list[Array], list[Array]] = [], []
+        for length_m in np.arange(1, LENGTHS + 1) / LENGTHS * MAX_LENGTH_FRACTION * float(self.travelled_m[-1]):
+            errors = self.over_length(float(length_m)).errors
+            if len(errors) >= MIN_MOTIONS:
+                for kind, values in zip(rows, (100 * errors.translation, np.degrees(errors.rotation)), strict=True):
+                    kind.append(np.append(length_m, np.percentile(values, (25, 50, 75, 95))))
+        translation, rotation = (np.array(kind, np.float64).reshape(-1, 5) for kind in rows)
+        return translation, rotation
 
     @property
     def ate_percent(self) -> float:

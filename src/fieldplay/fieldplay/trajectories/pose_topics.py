@@ -110,13 +110,26 @@ class PoseRows:
         """East, north, up from the first fix."""
         geodetic = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)
         geodetic[record.status < NO_FIX] = np.nan
-        there = np.isfinite(geodetic).all(axis=1)
-        rows = np.full((len(geodetic), 7), np.nan)
-        if there.any():
-            self.origin = geodetic[there][0] if self.origin is None else self.origin
-            rows[there, :3] = enu_from_geodetic(geodetic[there] * RADIANS, self.origin * RADIANS)
-        rows[:, 3:] = 0.0
-        return rows
+        positions, self.origin = enu_of_fixes(geodetic, self.origin)
+        return np.concatenate([positions, np.zeros((len(positions), 4))], axis=1)
+
+
+def enu_of_fixes(geodetic: Array, origin: Array | None) -> tuple[Array, Array | None]:
+    """Convert satellite fixes to positions about an origin, the first fix where there is none yet.
+
+    Args:
+        geodetic: latitude, longitude in degrees and altitude in m (n, 3), NaN where there is no fix.
+        origin: that of earlier fixes (3,), or None.
+
+    Returns:
+        East, north, up in m (n, 3), NaN where there is no fix; and the origin.
+    """
+    there = np.isfinite(geodetic).all(axis=1)
+    positions = np.full((len(geodetic), 3), np.nan)
+    if there.any():
+        origin = geodetic[there][0] if origin is None else origin
+        positions[there] = enu_from_geodetic(geodetic[there] * RADIANS, origin * RADIANS)
+    return positions, origin
 
 
 def poses_of_record(record: Odometry | Pose) -> Array:

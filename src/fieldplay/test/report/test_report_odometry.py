@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay.evaluation.trajectory_pair import truth_of_names
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.recording import RecordingInfo
-from fieldplay.report.odometry_panel import MAX_POSES, OdometryErrorPanel, lengthwise
+from fieldplay.report.odometry_panel import MAX_POSES, OdometryErrorPanel
 from fieldplay.report.overview import Overview
 from fieldplay.report.page import Section
 from fieldplay.report.tf_panel import TransformPanel
@@ -159,7 +159,7 @@ def test_percentiles_over_length_match_errors() -> None:
         Trajectory(stamp_ns=stamps, poses=truth),
     )
     for is_rotation, factor in ((False, 100.0), (True, np.degrees(1.0))):
-        rows = lengthwise(result, is_rotation=is_rotation)
+        rows = result.percentiles_over_length[int(is_rotation)]
         assert len(rows) > 10 and (np.diff(rows[:, 1:], axis=1) >= 0).all()
         errors = result.over_length(float(rows[4, 0])).errors
         values = np.sort(errors.rotation if is_rotation else errors.translation) * factor
