@@ -39,7 +39,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # by name, the module with add_argu
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line.
+
+    Args:
+        arguments: the words after `fieldplay`; None for those of the process.
+
+    Returns:
+        The exit code: 0 done, 1 nothing usable or failed; argparse exits with 2 itself for wrong usage.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
@@ -59,7 +66,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def commands(tokens: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
-    """All commands, those that packages register besides; ours alone where the first word is one of them."""
+    """List all commands, ours and those that packages register.
+
+    An entry point of the group `fieldplay.commands` is a table as COMMANDS: by name a module and a line of help. The
+    module has `add_arguments(parser)`, and `run(chosen)`, which returns the exit code; it is imported for its own
+    command alone.
+
+    Args:
+        tokens: the words of the command line; where the first is one of our commands, entry points are not loaded.
+
+    Returns:
+        Module and help by name.
+    """
     if tokens and tokens[0] in COMMANDS:
         return COMMANDS
     *most, last = COMMANDS.items()
@@ -68,7 +86,14 @@ def commands(tokens: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
 
 
 def make_parser(command: str) -> argparse.ArgumentParser:
-    """All commands, and the arguments of one: what the others stand on need not be loaded."""
+    """Make the parser of all commands with the arguments of one: modules of the others need not be imported.
+
+    Args:
+        command: its name, or empty.
+
+    Returns:
+        The parser.
+    """
     parser = CommandParser(prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

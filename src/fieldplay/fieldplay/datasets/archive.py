@@ -241,7 +241,7 @@ class Archive(AbstractContextManager["Archive"]):
 
     @property
     def warnings(self) -> list[str]:
-        """The notes that matter to whoever uses the data."""
+        """The notes that matter to everybody who uses the data."""
         return [note for note in self.notes if note.startswith(WARNING)]
 
     def __exit__(

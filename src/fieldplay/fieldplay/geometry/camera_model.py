@@ -213,7 +213,7 @@ class Projection:
 def camera_from_numbers(
     matrix: ArrayLike, distortion: ArrayLike, model: str, *, width: int, height: int
 ) -> CameraModel:
-    """A camera into which points can be projected, of K and D.
+    """Make a camera into which points can be projected from K and D.
 
     Args:
         matrix: K, 9 numbers or (3, 3).
@@ -222,8 +222,11 @@ def camera_from_numbers(
         width: of the images in pixels.
         height: of the images in pixels.
 
+    Returns:
+        The camera.
+
     Raises:
-        ValueError: where these are not the numbers of such a camera.
+        ValueError: these are not the numbers of such a camera.
     """
     numbers = np.asarray(matrix, np.float64)
     focal_x, focal_y, center_x, center_y = _numbers(numbers.reshape(3, 3)) if numbers.size == 9 else (0.0,) * 4

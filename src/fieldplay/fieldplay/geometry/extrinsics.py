@@ -25,15 +25,24 @@ class PublishedTransform(Protocol):
     """A row of an extrinsics table as published: the child in the parent, in the convention of its source."""
 
     @property
-    def parent(self) -> str: ...
+    def parent(self) -> str:
+        """The parent frame."""
+
     @property
-    def child(self) -> str: ...
+    def child(self) -> str:
+        """The child frame."""
+
     @property
-    def convention(self) -> str: ...
+    def convention(self) -> str:
+        """A key of CONVENTIONS."""
+
     @property
-    def translation(self) -> Numbers: ...
+    def translation(self) -> Numbers:
+        """Three numbers in the unit of the convention."""
+
     @property
-    def rotation(self) -> Numbers: ...
+    def rotation(self) -> Numbers:
+        """Angles, a quaternion or nine numbers of a matrix, as the convention says."""
 
 
 class Edge(NamedTuple):

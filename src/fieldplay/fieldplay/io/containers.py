@@ -68,7 +68,14 @@ def _why_no_zip(path: Path) -> str:
 
 
 class Files(AbstractContextManager["Files"], ABC):
-    """The files of an archive by their name: the path below its root, with forward slashes."""
+    """The files of an archive by name: the path below its root, with forward slashes.
+
+    Args:
+        names: the names, or a table of them.
+
+    Attributes:
+        names: all names, sorted.
+    """
 
     def __init__(self, names: list[str] | NameTable) -> None:
         self.table = names if isinstance(names, NameTable) else NameTable(sorted(names))
@@ -76,20 +83,52 @@ class Files(AbstractContextManager["Files"], ABC):
 
     @abstractmethod
     def open(self, name: str) -> io.BufferedReader:
-        """A file, to read and seek in; ArchiveError if it cannot be opened."""
+        """Open a file to read and seek in it.
+
+        Args:
+            name: of the file.
+
+        Returns:
+            The file, seekable within a zip or tar too; close it.
+
+        Raises:
+            ArchiveError: it cannot be opened.
+        """
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """The content of a file, or ArchiveError; safe to call from several threads."""
+        """Read a whole file; safe to call from several threads.
+
+        Args:
+            name: of the file.
+
+        Returns:
+            Its content.
+
+        Raises:
+            ArchiveError: it is missing or damaged.
+        """
 
     @abstractmethod
     def size(self, name: str) -> int:
-        """The length of a file in bytes."""
+        """Look up the length of a file.
+
+        Args:
+            name: of the file.
+
+        Returns:
+            Its length in bytes, uncompressed.
+        """
 
     def matching(self, pattern: str, folder: str = "") -> list[str]:
-        """The names, at any depth, whose last part matches a regular expression as a whole, regardless of case.
+        """Find files by the last part of their names.
 
-        With `folder`, those that lie, at any depth, in a folder whose name matches this one.
+        Args:
+            pattern: a regular expression, which has to match the whole last part, regardless of case.
+            folder: another one, of the name of a folder that the files are in at any depth; empty for all.
+
+        Returns:
+            The names, sorted.
         """
         return self.table.matching(pattern, folder)
 
@@ -99,7 +138,7 @@ class Files(AbstractContextManager["Files"], ABC):
         self.close()
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
 
 
 @dataclass(frozen=True)
@@ -382,7 +421,18 @@ def starts_as_zip(path: Path) -> bool:
 
 
 def open_files(root: Path, report: Report) -> Files:
-    """The files of a folder, of a zip or of a tar."""
+    """List the files of a folder, a zip or a tar, which is read in place.
+
+    Args:
+        root: the folder or file.
+        report: called with a defect for what is damaged in it.
+
+    Returns:
+        The files; close them.
+
+    Raises:
+        ArchiveError: it does not exist, or is none of these.
+    """
     if root.is_dir():
         return FolderFiles(root, report)
     if not root.exists():

@@ -58,7 +58,17 @@ AUTHORS_STEP_S = 0.1  # of the programs that made the published bags
 
 @dataclass(frozen=True, kw_only=True)
 class AckermannBase:
-    """From axle to axle, from wheel to wheel of an axle, a wheel's diameter, and from where on its rate is noise."""
+    """A base that drives on its rear wheels and steers the front ones.
+
+    Args:
+        wheelbase_m: from the rear axle to the front one.
+        track_m: from wheel to wheel of an axle.
+        wheel_diameter_m: of the rear wheels.
+        noise_limit_rpm: a wheel that is said to turn faster is not believed.
+
+    Raises:
+        ValueError: a number is not positive.
+    """
 
     wheelbase_m: float
     track_m: float
@@ -74,11 +84,17 @@ class AckermannBase:
 
 @dataclass(frozen=True, kw_only=True)
 class AckermannErrors:
-    """Standard deviations of what the wheels say, the shares in parts of the speed.
+    """Standard deviations of what the wheels say.
 
-    The speed: a part that is always there, a share (of a diameter that is not quite known), and half of what the rear
-    wheels differ by; with one believed wheel a share instead, since it goes another way in a turn than the axle's
-    middle. The slide to the side, the steering angle, and a part of the turn rate that is always there.
+    Args:
+        speed_std_m_s: of the speed, at standstill too.
+        speed_share: of the speed, as a fraction of it, as the diameter is not quite known; half of what the rear wheels
+            differ by is added.
+        one_wheel_share: the fraction where one rear wheel alone is believed, which in a turn goes another way than the
+            axle's centre.
+        slide_share: of the slide to the side, as a fraction of the speed.
+        steering_std_deg: of the steering angle.
+        turn_rate_std_rad_s: of the turn rate, at standstill too.
     """
 
     speed_std_m_s: float
@@ -91,7 +107,12 @@ class AckermannErrors:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RearSpeeds:
-    """Speeds (n,) of the middle of the rear axle, and what about them is uncertain (n,) because of the wheels."""
+    """Speeds of the centre of the rear axle.
+
+    Args:
+        speed_m_s: (n,).
+        doubt_m_s: their standard deviation (n,) because of the wheels.
+    """
 
     speed_m_s: Array
     doubt_m_s: Array
@@ -100,11 +121,19 @@ class RearSpeeds:
 def speeds_from_wheels(
     base: AckermannBase, errors: AckermannErrors, wheel_rates: ArrayLike, *, before_m_s: float = 0.0
 ) -> RearSpeeds:
-    """Speeds from the rates (n, 2) of the left and the right rear wheel, in the order of time, in rad/s.
+    """Compute speeds from the rear wheels, leaving out rates that are noise.
 
-    The mean of both wheels where both are below the limit of noise, else the slower if that one is, else how fast it
-    was before (before_m_s for the first row), the way that the wheels turn now. Then nothing is known: the doubt is
-    the speed itself.
+    The speed is the mean of both wheels where both are below the limit, else that of the slower if it is below; else
+    the last speed, in the direction in which the wheels turn now. Then nothing is known: the doubt is the speed itself.
+
+    Args:
+        base: the base.
+        errors: standard deviations.
+        wheel_rates: rates (n, 2) in rad/s of the left and the right wheel, in time order.
+        before_m_s: the speed before the first row.
+
+    Returns:
+        The speeds.
     """
     rims = np.asarray(wheel_rates, float) * (base.wheel_diameter_m / 2)
     limit = base.noise_limit_rpm * RAD_S_PER_RPM * base.wheel_diameter_m / 2
@@ -122,10 +151,19 @@ def speeds_from_wheels(
 def twists_from_wheels(
     base: AckermannBase, errors: AckermannErrors, speeds: RearSpeeds, *, steering: ArrayLike
 ) -> tuple[Array, Array]:
-    """Twists (n, 3) of the base as vx, vy, turn rate, from speeds and steering angles (n,), and covariances (n, 3, 3).
+    """Compute twists of the base as of a bicycle.
 
-    vy is 0. An error of the speed is one of the turn rate too, by the same factor; errors of different rows are taken
-    as independent.
+    An error of the speed is one of the turn rate too, by the same factor; errors of different rows count as
+    independent.
+
+    Args:
+        base: the base.
+        errors: standard deviations.
+        speeds: of n rows.
+        steering: steering angles (n,) in rad, positive to the left.
+
+    Returns:
+        vx, vy (0) in m/s and turn rate in rad/s (n, 3), and covariances (n, 3, 3).
     """
     speed, steering = speeds.speed_m_s, np.asarray(steering, float)
     curvature = np.tan(steering) / base.wheelbase_m
@@ -142,9 +180,17 @@ def twists_from_wheels(
 
 
 def joint_transforms_from_angles(base: AckermannBase, turned: ArrayLike, steering: ArrayLike) -> Array:
-    """base_T_joint (n, 3, 4, 4) of the left and right rear wheel and the steering, from angles (n, 2) and (n,).
+    """Compute the frames of the joints.
 
-    A wheel turns about its axle, y; the steering stands in the middle of the front axle and turns about z.
+    A wheel rotates about its axle, y; the steering about z in the centre of the front axle.
+
+    Args:
+        base: the base.
+        turned: angles of the left and right rear wheel (n, 2) in rad.
+        steering: steering angles (n,) in rad.
+
+    Returns:
+        base_T_joint (n, 3, 4, 4): left wheel, right wheel, steering.
     """
     turned, steering = np.asarray(turned, float), np.asarray(steering, float)
     half = base.track_m / 2
@@ -155,7 +201,14 @@ def joint_transforms_from_angles(base: AckermannBase, turned: ArrayLike, steerin
 
 @dataclass(frozen=True, kw_only=True)
 class AckermannSettings:
-    """The base, what is uncertain about its wheels, how time is gone over, and what is kept of the way."""
+    """What the odometry needs to know.
+
+    Args:
+        base: the base.
+        errors: standard deviations of the wheels.
+        stepping: how the time between two rows is integrated.
+        limits: how dense the path is.
+    """
 
     base: AckermannBase
     errors: AckermannErrors
@@ -164,7 +217,17 @@ class AckermannSettings:
 
 
 def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
-    """The settings of a description. `integration` is `arcs`, or `authors` for the numbers of the published bags."""
+    """Read the settings of a description.
+
+    Args:
+        settings: values by name; `integration` is `arcs`, or `authors` for the numbers of the published bags.
+
+    Returns:
+        The settings.
+
+    Raises:
+        ValueError: the integration is unknown, or a length is not positive.
+    """
     integration = settings["integration"]
     if integration not in (ARCS, AUTHORS):
         raise ValueError(f"integration: expected '{ARCS}' or '{AUTHORS}', got '{integration}'")
@@ -179,7 +242,14 @@ def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AckermannState:
-    """Where the odometry stands: the reckoning, the rear wheels' last rates (2,) and angles (2,), and the trail."""
+    """The state of the odometry.
+
+    Args:
+        odometry: of dead reckoning.
+        wheel_rates: the rear wheels' last rates (2,) in rad/s.
+        turned: their angles (2,) in rad.
+        path: the poses that are kept.
+    """
 
     odometry: OdometryState
     wheel_rates: Array
@@ -189,9 +259,11 @@ class AckermannState:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AckermannDrive(PlanarOdometry[AckermannState]):
-    """Odometry of n rows with the frames of the joints in the base (n, 3, 4, 4), and how the trail grew.
+    """Odometry of n rows.
 
-    The rear wheels' frames come first, then that of the steering.
+    Args:
+        joint_transforms: base_T_joint (n, 3, 4, 4): left wheel, right wheel, steering.
+        growths: how the path grew.
     """
 
     joint_transforms: Array
@@ -206,7 +278,21 @@ def ackermann_odometry_from_joints(
     wheel_rates: Array,
     steering: Array,
 ) -> AckermannDrive:
-    """Odometry from rates (n, 2) of the rear wheels and steering angles (n,) at times (n,), from where it stood on."""
+    """Compute odometry from the rear wheels and the steering.
+
+    Args:
+        settings: of the base.
+        before: the state after the rows before, or None.
+        stamp_ns: times (n,) in ns, n > 0.
+        wheel_rates: (n, 2) in rad/s of the left and right rear wheel.
+        steering: (n,) in rad, positive to the left.
+
+    Returns:
+        Odometry of n rows, with the state after them.
+
+    Raises:
+        ValueError: times run back.
+    """
     base, errors = settings.base, settings.errors
     start = None if before is None else before.odometry
     before_m_s = 0.0 if start is None else float(start.twist[0])
@@ -231,12 +317,31 @@ def ackermann_odometry_from_joints(
 
 
 def transforms_of_odometry(drive: AckermannDrive) -> Array:
-    """odom_T_base, then base_T_joint of each joint (n, 4, 4, 4)."""
+    """Collect all transforms of a drive.
+
+    Args:
+        drive: of n rows.
+
+    Returns:
+        odom_T_base, then base_T_joint of each joint (n, 4, 4, 4).
+    """
     return np.concatenate([planar_transforms(drive.poses)[:, None], drive.joint_transforms], axis=1)
 
 
 def wheels_of_joints(names: Sequence[str], positions: Array, velocities: Array) -> tuple[Array, Array]:
-    """Rates (n, 2) of the rear wheels and steering angles (n,) among all joints' (n, k), all of them numbers."""
+    """Select the wheels among joints.
+
+    Args:
+        names: of k joints.
+        positions: (n, k) in rad.
+        velocities: (n, k) in rad/s.
+
+    Returns:
+        Rates (n, 2) of the rear wheels, and steering angles (n,).
+
+    Raises:
+        ValueError: a joint is missing, or a number is not finite.
+    """
     if positions.shape[-1] != len(names) or velocities.shape[-1] != len(names):
         raise ValueError(f"expected a position and a velocity for each of {len(names)} joints, got fewer or more")
     wheel_rates = joint_values(names, velocities, REAR_WHEELS)

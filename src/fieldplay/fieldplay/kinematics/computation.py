@@ -93,7 +93,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Output(StreamSpec):
-    """Messages that a computation makes of the rows of an input.
+    """Messages that a computation makes of the rows of an input; see `StreamSpec` for topic, type and frames.
 
     Args:
         id: of the stream.

@@ -20,7 +20,15 @@ BLOCK = 4096  # poses that are worked on at a time, so that they stay in the pro
 
 @dataclass(frozen=True, kw_only=True)
 class DhRow:
-    """One revolute joint: theta = sign * angle + offset."""
+    """One revolute joint: theta = sign * angle + offset.
+
+    Args:
+        alpha: twist in rad.
+        a: length along x in m.
+        d: length along z in m.
+        offset: in rad.
+        sign: 1 or -1.
+    """
 
     alpha: float = 0.0
     a: float = 0.0
@@ -30,7 +38,21 @@ class DhRow:
 
 
 def links_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Convention = "modified") -> Array:
-    """base_T_link of every link (..., joints, 4, 4), from joint angles (..., joints) in rad."""
+    """Compute the poses of all links.
+
+    Args:
+        rows: a row for each joint, from the base on.
+        angles: joint angles (..., joints) in rad.
+        convention: `modified` (Craig) or `standard`.
+
+    Returns:
+        base_T_link (..., joints, 4, 4).
+
+    Example:
+        >>> rows = [DhRow(a=1.0), DhRow(a=1.0)]
+        >>> links_from_joints(rows, [0.0, 0.0], "standard")[:, :3, 3].tolist()
+        [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    """
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
     links = np.empty((len(flat), len(rows), 4, 4))
@@ -43,7 +65,16 @@ def links_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conv
 
 
 def end_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Convention = "modified") -> Array:
-    """base_T_end (..., 4, 4), the pose of the last link, from joint angles (..., joints) in rad."""
+    """Compute the pose of the last link alone.
+
+    Args:
+        rows: a row for each joint, from the base on.
+        angles: joint angles (..., joints) in rad.
+        convention: `modified` (Craig) or `standard`.
+
+    Returns:
+        base_T_end (..., 4, 4).
+    """
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
     end_poses = np.empty((len(flat), 4, 4))
@@ -56,7 +87,16 @@ def end_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conven
 
 
 def steps_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Convention = "modified") -> Array:
-    """Each link in the one before, (..., joints, 4, 4), from joint angles (..., joints) in rad: what tf wants."""
+    """Compute each link in the one before, as tf needs them.
+
+    Args:
+        rows: a row for each joint, from the base on.
+        angles: joint angles (..., joints) in rad.
+        convention: `modified` (Craig) or `standard`.
+
+    Returns:
+        previous_T_link (..., joints, 4, 4).
+    """
     angles = np.asarray(angles, float)
     flat = angles.reshape(-1, len(rows))
     steps = np.empty((len(flat), len(rows), 4, 4))

@@ -65,10 +65,20 @@ SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it
 
 
 def resolve_settings(settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None) -> dict[str, Any]:
-    """The settings with the lengths of the set that `dh_set` names, and with the archive's own numbers.
+    """Choose the numbers of the arm.
 
-    The archive's hold wherever it has them; its lengths only where the set is `auto` and it has all of them, as those
-    of two sources make no arm that ever was. Else they are NAIF's.
+    The archive's own numbers are taken wherever it has them; its lengths only where the set is `auto` and it has all of
+    them, as lengths of two sources make no arm that ever was. Else they are NAIF's.
+
+    Args:
+        settings: of the description; `dh_set` names a set of lengths.
+        archived: the archive's numbers in the order of NUMBERS, NaN where it has none; it may end after any part.
+
+    Returns:
+        The settings, with arrays for the names in NUMBERS.
+
+    Raises:
+        ValueError: the set is unknown, or a list has another length.
     """
     chosen = settings["dh_set"]
     if chosen not in SETS:
@@ -125,7 +135,12 @@ def _parts(numbers: Array) -> dict[str, Array]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """Position (3,) in the effector in m, and the rotation of its z about its y from the effector's z in rad."""
+    """A rigid tool.
+
+    Args:
+        position_m: (3,) in the effector's frame.
+        turn_rad: rotation of its z about its y from the effector's z.
+    """
 
     position_m: Array
     turn_rad: float
@@ -133,10 +148,15 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InsightArm:
-    """The arm: rows of Denavit and Hartenberg, rigid tools, and what hangs so far along gravity below the grapple.
+    """InSight's arm.
 
-    `numbering` has the tools' names by their numbers in the archive; `gravity_m_s2` (3,) stands in the payload frame.
-    `base` is payload_T_base (4, 4) of the frame in which the first joint turns about z.
+    Args:
+        rows: of the joints, in the standard convention.
+        tools: rigid tools by name.
+        hang_m: how far below the grapple's attachment, along gravity, something hangs, by name.
+        gravity_m_s2: (3,) in the payload frame.
+        numbering: names of the tools by their numbers in the archive.
+        base: payload_T_base (4, 4) of the frame in which the first joint rotates about z.
     """
 
     rows: tuple[DhRow, ...]
@@ -155,7 +175,18 @@ class InsightArm:
 def lander_arm_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> InsightArm:
-    """The arm of a description, and of the archive's own numbers where there are such: see resolve_settings."""
+    """Read the arm of a description.
+
+    Args:
+        settings: of the description.
+        archived: the archive's own numbers, or None; see `resolve_settings`.
+
+    Returns:
+        The arm.
+
+    Raises:
+        ValueError: a setting is unknown or has another length.
+    """
     resolved = resolve_settings(settings, archived)
     rows = zip(*(resolved[name].tolist() for name in LENGTHS), strict=True)
     direction = resolved["gravity_direction"]
@@ -170,27 +201,61 @@ def lander_arm_from_settings(
 
 
 def tool_names(numbering: str) -> tuple[str, ...]:
-    """The tools by their numbers: as in the archive's Table 14, or with 2 and 3 as the flight software orders them."""
+    """List the tools by their numbers.
+
+    Args:
+        numbering: as in the archive's Table 14, or with 2 and 3 as the flight software orders them.
+
+    Returns:
+        Their names.
+
+    Raises:
+        ValueError: the numbering is unknown.
+    """
     if numbering not in SCOOP_AND_IDC:
         raise ValueError(f"tool_numbering: expected one of {', '.join(SCOOP_AND_IDC)}, got '{numbering}'")
     return ("blade_1", "blade_2", *SCOOP_AND_IDC[numbering], "wrist", "grapple", ATTACH, "seis", "wts", "hp3")
 
 
 def renumber(arm: InsightArm, numbering: str) -> InsightArm:
-    """The same arm with another numbering of the tools."""
+    """Copy the arm with another numbering of the tools.
+
+    Args:
+        arm: the arm.
+        numbering: see `tool_names`.
+
+    Returns:
+        The arm.
+    """
     return replace(arm, numbering=tool_names(numbering))
 
 
 def links_of_arm(arm: InsightArm, angles: ArrayLike) -> Array:
-    """payload_T_link of the frames 1 to 4 (..., 4, 4, 4) from joint angles (..., 4) in rad."""
+    """Compute the frames of the straight arm.
+
+    Args:
+        arm: the arm.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        payload_T_link (..., 4, 4, 4).
+    """
     return np.asarray(arm.base @ links_from_joints(arm.rows, angles, "standard"), float)
 
 
 def tool_pose(arm: InsightArm, tool: str, links: Array, *, angles: ArrayLike) -> Array:
-    """payload_T_tool (..., 4, 4) from the links' frames (..., 4, 4, 4), which may be bent, and the joints' angles.
+    """Compute the pose of a tool on links that may be bent.
 
-    Both in the posture of the tool, see `posture_of_tool`. What hangs has gravity as its z and its y level and across
-    the arm, and is carried along by the grapple's attachment.
+    What hangs is carried by the grapple's attachment; its z is along gravity, its y level and across the arm.
+
+    Args:
+        arm: the arm.
+        tool: its name.
+        links: payload_T_link (..., 4, 4, 4) in the posture of the tool, see `posture_of_tool`.
+        angles: joint angles (..., 4) in rad in the same posture.
+
+    Returns:
+        payload_T_tool (..., 4, 4).
     """
     if tool in HANGING:
         attached = tool_pose(arm, ATTACH, links, angles=angles)[..., :3, 3]
@@ -199,29 +264,68 @@ def tool_pose(arm: InsightArm, tool: str, links: Array, *, angles: ArrayLike) ->
 
 
 def posture_of_tool(tool: str, angles: ArrayLike) -> Array:
-    """The joint angles (..., 4) by which a tool is placed: for the camera, on the forearm, the wrist is at zero."""
+    """Compute the joint angles by which a tool is placed: for the camera, on the forearm, the wrist is at zero.
+
+    Args:
+        tool: its name.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        Joint angles (..., 4) in rad.
+    """
     return np.asarray(angles, float) * ([1.0, 1.0, 1.0, 0.0] if tool == ON_FOREARM else 1.0)
 
 
 def pose_of_tool(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
-    """payload_T_tool (..., 4, 4) of the straight arm from joint angles (..., 4)."""
+    """Compute the pose of a tool on the straight arm.
+
+    Args:
+        arm: the arm.
+        tool: its name.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        payload_T_tool (..., 4, 4).
+    """
     posture = posture_of_tool(tool, angles)
     return tool_pose(arm, tool, links_of_arm(arm, posture), angles=posture)
 
 
 def effector_t_tool(tool: Tool) -> Array:
-    """The tool in the effector (4, 4)."""
+    """Compute the pose of a tool in the effector.
+
+    Args:
+        tool: the tool.
+
+    Returns:
+        effector_T_tool (4, 4).
+    """
     return transform_from_rotation(rotation_about_axis(1, tool.turn_rad), tool.position_m)
 
 
 def forearm_t_idc(arm: InsightArm) -> Array:
-    """The camera in frame 3 (4, 4), that of the forearm, on which it sits: its numbers hold for a wrist at zero."""
+    """Compute the pose of the camera on the forearm; its numbers hold for a wrist at zero.
+
+    Args:
+        arm: the arm.
+
+    Returns:
+        forearm_T_camera (4, 4), in frame 3.
+    """
     straight = links_from_joints(arm.rows[3:], [0.0], "standard")[0]
     return np.asarray(straight @ effector_t_tool(arm.tools[ON_FOREARM]), float)
 
 
 def hanging_rotation(arm: InsightArm, angles: ArrayLike) -> Array:
-    """Rotations (..., 3, 3) of what hangs: z along gravity, y level and across the arm as the wrist's axis is."""
+    """Compute the orientation of what hangs: z along gravity, y level and across the arm, as the wrist's axis.
+
+    Args:
+        arm: the arm.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        Rotations (..., 3, 3) in the payload frame.
+    """
     yaw = np.asarray(angles, float)[..., 0]
     across = np.stack([np.sin(yaw), -np.cos(yaw), np.zeros_like(yaw)], axis=-1) @ arm.base[:3, :3].T
     x = np.cross(across, arm.down)
@@ -231,7 +335,16 @@ def hanging_rotation(arm: InsightArm, angles: ArrayLike) -> Array:
 
 
 def approach_angle(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
-    """The elevation (...) of a tool's approach axis below the xy plane of the arm's base, in rad, not wrapped."""
+    """Compute the elevation of a tool's approach axis below the xy plane of the arm's base.
+
+    Args:
+        arm: the arm.
+        tool: its name.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        Angles (...) in rad, not wrapped.
+    """
     angles = np.asarray(angles, float)
     if tool in HANGING:
         return np.full(angles.shape[:-1], np.arcsin(arm.down[2]))
@@ -242,9 +355,16 @@ def approach_angle(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
 def active_tool_poses(
     arm: InsightArm, codes: NDArray[np.uint8], angles: Array, *, links_of: Callable[[Array, NDArray[np.bool_]], Array]
 ) -> Array:
-    """payload_T_tool (n, 4, 4) of the tool whose number (n,) is active in each row; NaN where there is no such tool.
+    """Compute the pose of the tool that is active in each row.
 
-    `links_of` gives the links' frames (k, 4, 4, 4) from angles (k, 4) for some of the rows, told by a mask (n,).
+    Args:
+        arm: the arm.
+        codes: numbers of the tools (n,).
+        angles: joint angles (n, 4) in rad.
+        links_of: gives payload_T_link (k, 4, 4, 4) from angles (k, 4) and the mask (n,) of the rows they are of.
+
+    Returns:
+        payload_T_tool (n, 4, 4), NaN where there is no such tool.
     """
     poses = np.full((len(codes), 4, 4), np.nan)
     for code in np.unique(codes):
@@ -262,7 +382,16 @@ def active_tool_poses(
 
 
 def tool_position_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
-    """The position of a tool (..., 3) in the payload frame from joint angles (..., 4)."""
+    """Compute the position of a tool in closed form.
+
+    Args:
+        arm: the arm.
+        tool: its name.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        Positions (..., 3) in m in the payload frame.
+    """
     if tool in HANGING:
         return np.asarray(tool_position_from_joints(arm, ATTACH, angles) + arm.hang_m[tool] * arm.down, float)
     angles = posture_of_tool(tool, angles)
@@ -275,7 +404,16 @@ def tool_position_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> 
 
 
 def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
-    """From the three pitch axes to the tool, outwards and down (..., 3, 2), in m."""
+    """Compute the lever arms from the three pitch axes to a tool.
+
+    Args:
+        arm: the arm.
+        tool: the name of a rigid tool.
+        angles: joint angles (..., 4) in rad.
+
+    Returns:
+        Distances outwards and down (..., 3, 2) in m.
+    """
     angles = np.asarray(angles, float)
     pitch = np.cumsum(angles[..., 1:], axis=-1)
     cos, sin = np.cos(pitch), np.sin(pitch)
@@ -289,10 +427,18 @@ def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
 def joints_from_tool(
     arm: InsightArm, tool: str, positions: ArrayLike, *, approach: ArrayLike, elbow: Elbow = "up"
 ) -> Array:
-    """Joint angles (..., 4) that bring a tool to positions (..., 3) under approach angles (...); NaN out of reach.
+    """Compute joint angles that bring a tool to a position.
 
-    The elbow is up where its angle is positive. For what hangs, the approach angle is that of the grapple's attachment,
-    which may be chosen. The camera on the forearm has no choice of it: its wrist is given as 0.
+    Args:
+        arm: the arm.
+        tool: its name.
+        positions: (..., 3) in m in the payload frame.
+        approach: approach angles (...) in rad; of what hangs that of the grapple's attachment. The camera on the
+            forearm ignores it: its wrist is given as 0.
+        elbow: `up`, where the elbow's angle is positive, or `down`.
+
+    Returns:
+        Joint angles (..., 4) in rad, NaN out of reach. Joint limits are not considered: see `within_limits`.
     """
     positions, approach = np.asarray(positions, float), np.asarray(approach, float)
     if tool in HANGING:
@@ -313,13 +459,31 @@ def joints_from_tool(
 
 
 def within_limits(angles: ArrayLike, min_rad: ArrayLike, max_rad: ArrayLike) -> NDArray[np.bool_]:
-    """Whether all joints (..., 4) stand within their limits (4,), each of them perhaps some full turns away."""
+    """Check joint limits.
+
+    Args:
+        angles: joint angles (..., 4) in rad, which may be some full turns off.
+        min_rad: (4,).
+        max_rad: (4,).
+
+    Returns:
+        Whether all joints (...) are within their limits.
+    """
     turned = nearest_turns(angles, min_rad, max_rad)
     return np.asarray(((turned >= np.asarray(min_rad)) & (turned <= np.asarray(max_rad))).all(axis=-1), bool)
 
 
 def nearest_turns(angles: ArrayLike, min_rad: ArrayLike, max_rad: ArrayLike) -> Array:
-    """The same postures (..., 4) with each joint turned fully so often that it comes nearest to its limits' middle."""
+    """Add full turns to joint angles so that they are nearest to the middle of their limits.
+
+    Args:
+        angles: joint angles (..., 4) in rad.
+        min_rad: (4,).
+        max_rad: (4,).
+
+    Returns:
+        Joint angles (..., 4) of the same postures.
+    """
     angles, middle = np.asarray(angles, float), (np.asarray(min_rad, float) + np.asarray(max_rad, float)) / 2
     return np.asarray(angles - 2 * np.pi * np.round((angles - middle) / (2 * np.pi)), float)
 
@@ -353,9 +517,22 @@ def _two_links(lengths_m: tuple[float, float], out: Array, down: Array, *, elbow
 def tool_force_from_moments(
     arm: InsightArm, tool: str, angles: Array, *, moments: Array, powered: NDArray[np.bool_]
 ) -> Array:
-    """Radial force, force across and force down (n, 3) in N; NaN where the powered joints do not determine it.
+    """Compute the force of a tool on its surroundings from the moments about the joints.
 
-    From joint angles (n, 4) and moments (n, 4) in N m: what the motors and gravity together do about each joint.
+    Three pitch joints overdetermine two components: least squares over those that are powered.
+
+    Args:
+        arm: the arm.
+        tool: the name of a rigid tool on the effector.
+        angles: joint angles (n, 4) in rad.
+        moments: (n, 4) in N m: what motors and gravity together exert about each joint.
+        powered: which joints (n, 4) have power.
+
+    Returns:
+        Radial force, force across and force down (n, 3) in N; NaN where the powered joints do not determine it.
+
+    Raises:
+        ValueError: the tool is not rigid, or not on the effector.
     """
     if tool not in arm.tools or tool == ON_FOREARM:
         raise ValueError(f"expected a rigid tool of the effector, got '{tool}'")
@@ -382,7 +559,12 @@ def tool_force_from_moments(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkMasses:
-    """Masses (4,) of the links in kg, and their centres (4, 3), each turning with its joint, from that joint's axis."""
+    """Masses of the links.
+
+    Args:
+        mass_kg: (4,).
+        centre_m: centres of mass (4, 3) from each joint's axis, rotating with the joint.
+    """
 
     mass_kg: Array
     centre_m: Array
@@ -390,7 +572,15 @@ class LinkMasses:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compliance:
-    """Shift and turn of each link's end by force and moment there, in its frame: matrices (4, 3, 3), times `scale`."""
+    """How each link's end yields to a force and a moment there, in its frame.
+
+    Args:
+        shift_by_force: (4, 3, 3) in m/N.
+        turn_by_force: (4, 3, 3) in rad/N.
+        shift_by_moment: (4, 3, 3) in m/(N m).
+        turn_by_moment: (4, 3, 3) in rad/(N m).
+        scale: multiplies all of them.
+    """
 
     shift_by_force: Array
     turn_by_force: Array
@@ -401,14 +591,27 @@ class Compliance:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArmLinks:
-    """What the links weigh and how they yield, in one state of the grapple."""
+    """The links in one state of the grapple.
+
+    Args:
+        masses: of the links.
+        compliance: of the links.
+    """
 
     masses: LinkMasses
     compliance: Compliance
 
 
 def links_from_settings(settings: Mapping[str, Any], *, stowed: bool) -> ArmLinks:
-    """The links of a description, with the grapple stowed or not: see lander_arm_settings for the two forms."""
+    """Read the links of a description.
+
+    Args:
+        settings: of the description.
+        stowed: whether the grapple is stowed: links 3 and 4 have numbers for each state.
+
+    Returns:
+        The links.
+    """
     masses = LinkMasses(
         mass_kg=_of_links(settings, "link_kg", stowed=stowed)[:, 0],
         centre_m=_of_links(settings, "link_centres_m", stowed=stowed),
@@ -428,12 +631,27 @@ def _of_links(settings: Mapping[str, Any], name: str, *, stowed: bool) -> Array:
 
 
 def is_stowed(phases: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether the grapple is stowed (n,) in its phases (n,); an unknown phase counts as unstowed."""
+    """Check whether the grapple is stowed.
+
+    Args:
+        phases: phases of the grapple (n,).
+
+    Returns:
+        A mask (n,); an unknown phase counts as unstowed.
+    """
     return np.isin(phases, STOWED_PHASES)
 
 
 def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
-    """What hangs on the grapple (n,) in kg in its phases (n,), from the masses (3,) of SEIS, WTS and HP3."""
+    """Look up what hangs on the grapple.
+
+    Args:
+        phases: phases of the grapple (n,).
+        payload_kg: masses (3,) of SEIS, WTS and HP3.
+
+    Returns:
+        Masses (n,) in kg, 0 where nothing hangs.
+    """
     payload = np.zeros(len(phases))
     for phase, mass in zip((SEIS, WTS, HP3), payload_kg, strict=True):
         payload[phases == phase] = mass
@@ -441,7 +659,17 @@ def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
 
 
 def link_centres(arm: InsightArm, masses: LinkMasses, links: Array, *, angles: Array) -> Array:
-    """The links' centres of mass (n, 4, 3) in the payload frame."""
+    """Compute the links' centres of mass.
+
+    Args:
+        arm: the arm.
+        masses: of the links.
+        links: payload_T_link (n, 4, 4, 4).
+        angles: joint angles (n, 4) in rad.
+
+    Returns:
+        Positions (n, 4, 3) in m in the payload frame.
+    """
     base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
     before = np.concatenate([base, links[:, :-1]], axis=1)
     turned = before[..., :3, :3] @ rotation_about_axis(2, angles)
@@ -451,9 +679,18 @@ def link_centres(arm: InsightArm, masses: LinkMasses, links: Array, *, angles: A
 def weight_moments(
     arm: InsightArm, masses: LinkMasses, links: Array, *, angles: Array, payload_kg: Array, about: Array
 ) -> tuple[Array, Array]:
-    """Force and moment (n, 4, 3) of the weight of link i and all beyond it, about a point for each i.
+    """Compute the weight of each link and all beyond it, and its moment about a point.
 
-    `payload_kg` (n,) hangs below the grapple's attachment; the points are `about` (n, 4, 3).
+    Args:
+        arm: the arm.
+        masses: of the links.
+        links: payload_T_link (n, 4, 4, 4).
+        angles: joint angles (n, 4) in rad.
+        payload_kg: what hangs below the grapple's attachment (n,).
+        about: a point for each link (n, 4, 3) in m in the payload frame.
+
+    Returns:
+        Forces (n, 4, 3) in N and moments (n, 4, 3) in N m in the payload frame.
     """
     hook = tool_pose(arm, ATTACH, links, angles=angles)[:, None, :3, 3]
     centres = np.concatenate([link_centres(arm, masses, links, angles=angles), hook], axis=1)
@@ -465,7 +702,17 @@ def weight_moments(
 
 
 def gravity_moments(arm: InsightArm, masses: LinkMasses, angles: Array, *, payload_kg: Array) -> Array:
-    """What gravity does about each joint's axis (n, 4) in N m, positive as the joint's angle."""
+    """Compute what gravity exerts about each joint's axis.
+
+    Args:
+        arm: the arm.
+        masses: of the links.
+        angles: joint angles (n, 4) in rad.
+        payload_kg: what hangs on the grapple (n,).
+
+    Returns:
+        Moments (n, 4) in N m, positive in the sense of the joint's angle.
+    """
     links = links_of_arm(arm, angles)
     base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
     before = np.concatenate([base, links[:, :-1]], axis=1)
@@ -475,7 +722,17 @@ def gravity_moments(arm: InsightArm, masses: LinkMasses, angles: Array, *, paylo
 
 
 def bent_links(arm: InsightArm, parts: ArmLinks, *, angles: Array, payload_kg: Array) -> Array:
-    """payload_T_link (n, 4, 4, 4) of the bent arm, from joint angles (n, 4) and what hangs on it (n,) in kg."""
+    """Compute the frames of the arm that bends under its weight and its payload.
+
+    Args:
+        arm: the arm.
+        parts: masses and compliance of the links.
+        angles: joint angles (n, 4) in rad.
+        payload_kg: what hangs on the grapple (n,).
+
+    Returns:
+        payload_T_link (n, 4, 4, 4).
+    """
     masses, compliance = parts.masses, parts.compliance
     straight = links_of_arm(arm, angles)
     tips = straight[..., :3, 3]

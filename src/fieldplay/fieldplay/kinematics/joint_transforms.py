@@ -29,7 +29,13 @@ Renaming = tuple[tuple[re.Pattern[str], str], ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Encoders:
-    """By joint (k,): counts per turn of the output with their sign, rad per such turn, and the offset in turns."""
+    """Incremental encoders of k joints.
+
+    Args:
+        gear_ratio: counts per turn of the output with their sign (k,).
+        rad_per_turn: joint angle per such turn (k,).
+        offset_turns: offsets (k,) in turns.
+    """
 
     gear_ratio: Array
     rad_per_turn: Array
@@ -38,27 +44,55 @@ class Encoders:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Potentiometers:
-    """By joint (k,): the reading at zero, and readings per rad."""
+    """Potentiometers of k joints.
+
+    Args:
+        zero: readings at angle 0 (k,).
+        per_rad: readings per rad (k,).
+    """
 
     zero: Array
     per_rad: Array
 
 
 def angles_from_counts(encoders: Encoders, counts: ArrayLike) -> Array:
-    """Joint angles (..., k) in rad from encoder counts (..., k)."""
+    """Convert encoder counts to joint angles.
+
+    Args:
+        encoders: of k joints.
+        counts: (..., k).
+
+    Returns:
+        Angles (..., k) in rad.
+    """
     turns = np.asarray(counts, float) / encoders.gear_ratio
     return np.asarray(encoders.rad_per_turn * (turns - encoders.offset_turns), float)
 
 
 def angles_from_readings(potentiometers: Potentiometers, readings: ArrayLike) -> Array:
-    """Joint angles (..., k) in rad from potentiometer readings (..., k)."""
+    """Convert potentiometer readings to joint angles.
+
+    Args:
+        potentiometers: of k joints.
+        readings: (..., k).
+
+    Returns:
+        Angles (..., k) in rad.
+    """
     return np.asarray((np.asarray(readings, float) - potentiometers.zero) / potentiometers.per_rad, float)
 
 
 def renaming_from_text(text: str) -> Renaming:
-    r"""Pairs LOG=MODEL with blanks between them: a regular expression of a whole name, and what becomes of it.
+    r"""Parse pairs LOG=MODEL, separated by blanks: a regular expression of a whole name, and its replacement.
 
-    MODEL may have groups of LOG in it: `(\w+)_fl=\1_front_left`.
+    Args:
+        text: the pairs; MODEL may refer to groups of LOG: `(\w+)_fl=\1_front_left`.
+
+    Returns:
+        The pairs.
+
+    Raises:
+        ValueError: a pair has no `=`, or is no regular expression with its replacement.
     """
     pairs = []
     for pair in text.split():
@@ -75,7 +109,19 @@ def renaming_from_text(text: str) -> Renaming:
 
 
 def rename_joints(names: Sequence[str], renaming: Renaming) -> list[str]:
-    """Rename joints to the model's names by the first pair that matches; a name without a match stays."""
+    """Rename joints to the model's names.
+
+    Args:
+        names: names in the log.
+        renaming: pairs; the first that matches counts.
+
+    Returns:
+        The new names; a name without a match stays.
+
+    Example:
+        >>> rename_joints(["wheel_fl", "mast"], renaming_from_text("wheel_fl=front_left_wheel"))
+        ['front_left_wheel', 'mast']
+    """
     return [_rename(name, renaming) for name in names]
 
 
@@ -85,7 +131,17 @@ def _rename(name: str, renaming: Renaming) -> str:
 
 
 def model_of_settings(settings: Mapping[str, Any]) -> tuple[str, UrdfModel]:
-    """The text of a model, and the model; ValueError where it is none."""
+    """Read the robot model that settings name.
+
+    Args:
+        settings: `robot_description` is the text of a URDF, or `urdf` a file.
+
+    Returns:
+        The text, and the model.
+
+    Raises:
+        ValueError: the file cannot be read, or the text is no URDF.
+    """
     text, file = settings["robot_description"], settings["urdf"]
     source = file if file and not text else "robot_description"
     try:
@@ -135,12 +191,27 @@ class JointTransforms(Computation):
             yield ON_TF, tf_record
 
     def static_transforms(self, stamp_ns: int) -> Transforms:
-        """The links on fixed joints, as one row."""
+        """Compute the transforms of fixed joints.
+
+        Args:
+            stamp_ns: their time.
+
+        Returns:
+            One row.
+        """
         fixed = {child: transform[None] for child, transform in fixed_transforms(self.model).items()}
         return self.transforms(np.array([stamp_ns]), fixed)
 
     def transforms(self, stamp_ns: NDArray[np.int64], by_child: Mapping[str, Array]) -> Transforms:
-        """The links from parent_T_child (n, 4, 4) by child; a row without any link is left out."""
+        """Make a record of transforms, without the links that settings ignore.
+
+        Args:
+            stamp_ns: times (n,), or longer where there is nothing by child.
+            by_child: parent_T_child (n, 4, 4); NaN where it is not known.
+
+        Returns:
+            The record; a row without any known link is left out.
+        """
         children = [child for child in by_child if child not in self._ignored]
         matrices = np.stack([by_child[child] for child in children], axis=1) if children else np.zeros((0, 0, 4, 4))
         known: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all(axis=(2, 3)))

@@ -28,7 +28,13 @@ from fieldplay.messages.records import Record
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathState:
-    """The path so far, and the last position (3,) and its time."""
+    """The state of a path of poses in space.
+
+    Args:
+        path: the poses that are kept.
+        stamp_ns: time of the last row.
+        position: its position (3,).
+    """
 
     path: ThinnedPath
     stamp_ns: int
@@ -38,9 +44,19 @@ class PathState:
 def path_from_poses(
     limits: PathLimits, before: PathState | None, stamp_ns: Indices, poses: Array
 ) -> tuple[list[PathGrowth], PathState]:
-    """Extend the path by poses (n, 7), n > 0, as x, y, z and a quaternion; return its growth and the new state.
+    """Extend a path by poses.
 
-    A pose that is not finite is refused.
+    Args:
+        limits: how dense it is.
+        before: the path so far, or None.
+        stamp_ns: times (n,), n > 0.
+        poses: x, y, z and a quaternion x y z w (n, 7).
+
+    Returns:
+        The growth, and the new state.
+
+    Raises:
+        ValueError: a pose is not finite.
     """
     positions = poses[:, :3]
     if not np.isfinite(poses).all():

@@ -21,7 +21,19 @@ State_co = TypeVar("State_co", covariant=True)
 
 
 def displacement_from_twist(twist: ArrayLike, duration: ArrayLike) -> Array:
-    """Displacements (..., 3), x, y, turn in the frame at the start, of twists (..., 3) held for durations (...)."""
+    """Integrate constant twists exactly along their arcs.
+
+    Args:
+        twist: vx, vy in m/s, turn rate in rad/s (..., 3).
+        duration: durations (...) in s.
+
+    Returns:
+        x, y in m and yaw in rad (..., 3) in the frame at the start.
+
+    Example:
+        >>> displacement_from_twist([1.0, 0.0, 0.0], 2.0).tolist()
+        [2.0, 0.0, 0.0]
+    """
     twist, duration = np.asarray(twist, float), np.asarray(duration, float)
     turn = twist[..., 2] * duration
     small = np.abs(turn) < SMALL_TURN
@@ -33,7 +45,15 @@ def displacement_from_twist(twist: ArrayLike, duration: ArrayLike) -> Array:
 
 
 def move_poses(pose: ArrayLike, displacement: ArrayLike) -> Array:
-    """Move poses (..., 3) x, y, yaw by displacements (..., 3) in their own frames; yaw is not wrapped."""
+    """Move poses by displacements in their own frames.
+
+    Args:
+        pose: x, y, yaw (..., 3).
+        displacement: x, y, yaw (..., 3) in the frames of the poses.
+
+    Returns:
+        x, y, yaw (..., 3); yaw is not wrapped.
+    """
     pose, displacement = np.asarray(pose, float), np.asarray(displacement, float)
     cos, sin = np.cos(pose[..., 2]), np.sin(pose[..., 2])
     dx, dy = displacement[..., 0], displacement[..., 1]
@@ -43,12 +63,29 @@ def move_poses(pose: ArrayLike, displacement: ArrayLike) -> Array:
 
 
 def path_from_twists(twists: ArrayLike, durations: ArrayLike, start: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Poses (n + 1, 3) along n twists (n, 3), each held for its duration (n,), from the start on."""
+    """Integrate a series of twists.
+
+    Args:
+        twists: vx, vy, turn rate (n, 3), each held for its duration.
+        durations: (n,) in s.
+        start: x, y, yaw (3,) before the first.
+
+    Returns:
+        Poses x, y, yaw (n + 1, 3), the start included; yaw is not wrapped.
+    """
     return path_from_displacements(displacement_from_twist(twists, durations), start)
 
 
 def path_from_displacements(displacements: ArrayLike, start: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Poses (n + 1, 3) along n displacements (n, 3), each in the frame at the end of the one before."""
+    """Chain displacements.
+
+    Args:
+        displacements: x, y, yaw (n, 3), each in the frame at the end of the one before.
+        start: x, y, yaw (3,) before the first.
+
+    Returns:
+        Poses x, y, yaw (n + 1, 3), the start included; yaw is not wrapped.
+    """
     steps, start = np.asarray(displacements, float), np.asarray(start, float)
     yaw = start[2] + np.concatenate([[0.0], np.cumsum(steps[:, 2])])
     cos, sin = np.cos(yaw[:-1]), np.sin(yaw[:-1])
@@ -58,7 +95,15 @@ def path_from_displacements(displacements: ArrayLike, start: ArrayLike = (0.0, 0
 
 
 def covariance_from_planar(planar: ArrayLike, unknown: float) -> Array:
-    """Covariances (..., 6, 6) of x y z and the turns from those of x, y, yaw (..., 3, 3); the rest is unknown."""
+    """Expand covariances in the plane to those of messages.
+
+    Args:
+        planar: covariances (..., 3, 3) of x, y, yaw, or of their rates.
+        unknown: the variance of the axes that the plane does not have.
+
+    Returns:
+        Covariances (..., 6, 6) of x y z and the rotations about them.
+    """
     planar = np.asarray(planar, float)
     known = [0, 1, 5]
     covariance = np.zeros((*planar.shape[:-2], 6, 6))
@@ -68,7 +113,14 @@ def covariance_from_planar(planar: ArrayLike, unknown: float) -> Array:
 
 
 def quaternion_from_yaw(yaw: ArrayLike) -> Array:
-    """Quaternions x y z w (..., 4) of turns about z."""
+    """Compute quaternions of rotations about z.
+
+    Args:
+        yaw: angles (...) in rad.
+
+    Returns:
+        Quaternions x y z w (..., 4); w is negative for angles beyond half a turn.
+    """
     half = np.asarray(yaw, float) / 2
     zero = np.zeros_like(half)
     return np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
@@ -76,9 +128,13 @@ def quaternion_from_yaw(yaw: ArrayLike) -> Array:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OdometryState:
-    """Where dead reckoning stands: the time and twist of the last row, the pose x, y, yaw, and the errors summed up.
+    """The state of dead reckoning, which goes from one call to the next.
 
-    The sum (3, 3) is that of all steps' covariances, each carried to the origin; see `_covariances`.
+    Args:
+        stamp_ns: time of the last row.
+        twist: its vx, vy, turn rate (3,).
+        pose: x, y, yaw (3,).
+        error_sum: the covariances of all steps (3, 3), each carried to the origin; see `_covariances`.
     """
 
     stamp_ns: int
@@ -89,11 +145,13 @@ class OdometryState:
 
 @dataclass(frozen=True, kw_only=True)
 class IntegrationLimits:
-    """How the time between two rows is gone over: the mean of their twists, along an exact arc, for the real time.
+    """How the time between two rows is integrated: with the mean of their twists, along an exact arc.
 
-    In a step longer than `longest_s` that is not believed: the arc ends there, and the way that the twist would have
-    made in the rest of the time is the standard deviation of what was missed. With `euler_s` there is nothing of this:
-    the twist of the earlier row is held for this time, whatever the stamps say, straight on before the turn.
+    Args:
+        longest_s: longer steps are not believed: the arc ends there, and the distance that the twist would have covered
+            in the remaining time becomes the standard deviation of what was missed.
+        euler_s: if set, the twist of the earlier row is held for this time, whatever the stamps say, straight on before
+            the rotation: the numbers of some published bags.
     """
 
     longest_s: float = math.inf
@@ -105,9 +163,13 @@ REAL_TIME = IntegrationLimits()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntegratedOdometry:
-    """The result of dead reckoning for n rows: poses (n, 3) as x, y, yaw, covariances (n, 3, 3), and the last state.
+    """The result of dead reckoning for n rows.
 
-    `lengths_m` (n,) is the distance to each pose from the one before, backwards as forwards.
+    Args:
+        poses: x, y, yaw (n, 3).
+        covariances: (n, 3, 3).
+        lengths_m: distance to each pose from the one before (n,), backwards counted as forwards.
+        last: the state after all rows.
     """
 
     poses: Array
@@ -118,9 +180,15 @@ class IntegratedOdometry:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlanarOdometry(Generic[State_co]):
-    """Odometry of n rows at times (n,): poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6).
+    """Odometry of n rows in the plane.
 
-    `last` is where it stands after all rows.
+    Args:
+        stamp_ns: times (n,).
+        poses: x, y, yaw (n, 3) in the odometry's frame.
+        twists: vx, vy, turn rate (n, 3) in the base.
+        pose_covariances: (n, 6, 6).
+        twist_covariances: (n, 6, 6).
+        last: the state after all rows.
     """
 
     stamp_ns: NDArray[np.int64]
@@ -148,9 +216,27 @@ def integrate_odometry(
     *,
     stepping: IntegrationLimits = REAL_TIME,
 ) -> IntegratedOdometry:
-    """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
+    """Integrate twists into poses with covariances.
 
-    Times must not run back: start anew there.
+    One call for all rows and a call for each give the same numbers, as the state goes in and comes out.
+
+    Args:
+        before: the state after the rows before; None starts at zero with the first row.
+        stamp_ns: times (n,) in ns, n > 0, not before those of the state.
+        twists: vx, vy, turn rate (n, 3) in the base.
+        twist_covariances: (n, 3, 3).
+        stepping: how the time between two rows is integrated.
+
+    Returns:
+        Poses, covariances, distances and the state after all rows.
+
+    Raises:
+        ValueError: times run back: restart with None there.
+
+    Example:
+        >>> stamps, twists = np.array([0, 1, 2]) * 10**9, np.tile([1.0, 0.0, 0.0], (3, 1))
+        >>> integrate_odometry(None, stamps, twists, np.zeros((3, 3, 3))).poses[:, 0].tolist()
+        [0.0, 1.0, 2.0]
     """
     start = before or OdometryState(stamp_ns=int(stamp_ns[0]), twist=twists[0])
     durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S

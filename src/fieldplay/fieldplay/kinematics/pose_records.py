@@ -26,7 +26,15 @@ LEAST_VARIANCE = 1e-6  # of a pose, in m² and rad²
 
 @dataclass(frozen=True, kw_only=True)
 class PathLimits:
-    """The length of a cell as long as there are few, and how many poses are kept at most."""
+    """How dense a path is.
+
+    Args:
+        step_m: from pose to pose, as long as there are few.
+        poses: the most poses that are kept; then every other one is dropped and the step doubled.
+
+    Raises:
+        ValueError: the step is not positive, or fewer than 2 poses are to be kept.
+    """
 
     step_m: float
     poses: int
@@ -38,9 +46,12 @@ class PathLimits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathPoints:
-    """Poses at times (k,), and the cells (k, 2) that the path was in before and is in with them.
+    """Poses of a path.
 
-    Poses are (k, 3), x, y, yaw in a plane, or (k, 7), x, y, z and the quaternion x y z w.
+    Args:
+        stamp_ns: times (k,).
+        poses: x, y, yaw (k, 3), or x, y, z and a quaternion x y z w (k, 7).
+        cells: cells (k, 2) that the path was in before, and is in with them.
     """
 
     stamp_ns: Indices
@@ -48,9 +59,25 @@ class PathPoints:
     cells: Indices
 
     def only(self, which: NDArray[np.bool_] | Indices | slice) -> "PathPoints":
+        """Select poses.
+
+        Args:
+            which: a mask (k,), indices, or a slice.
+
+        Returns:
+            The selected poses.
+        """
         return PathPoints(stamp_ns=self.stamp_ns[which], poses=self.poses[which], cells=self.cells[which])
 
     def and_then(self, other: "PathPoints") -> "PathPoints":
+        """Append poses.
+
+        Args:
+            other: later poses.
+
+        Returns:
+            All poses.
+        """
         return PathPoints(
             stamp_ns=np.concatenate([self.stamp_ns, other.stamp_ns]),
             poses=np.concatenate([self.poses, other.poses]),
@@ -58,7 +85,14 @@ class PathPoints:
         )
 
     def enters(self, level: int) -> NDArray[np.bool_]:
-        """Which of the poses (k,) are the first in their cells, after so many doublings."""
+        """Find the poses that are the first in their cells.
+
+        Args:
+            level: how often the cells were doubled.
+
+        Returns:
+            A mask (k,).
+        """
         before, now = (self.cells >> level).T
         entered: NDArray[np.bool_] = now > before
         return entered
@@ -69,7 +103,14 @@ NO_POINTS = PathPoints(stamp_ns=np.zeros(0, np.int64), poses=np.zeros((0, 3)), c
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ThinnedPath:
-    """The poses that are kept, the path length, its cell, and how often the cells were doubled."""
+    """The state of a path.
+
+    Args:
+        points: the poses that are kept.
+        travelled_m: the path length.
+        cell: the cell of the last row.
+        level: how often the cells were doubled.
+    """
 
     points: PathPoints = field(default_factory=lambda: NO_POINTS)
     travelled_m: float = 0.0
@@ -79,9 +120,11 @@ class ThinnedPath:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathGrowth:
-    """States of a path, one for each pose added to it: the poses of `points` as far as `first`, then one more each.
+    """States of a path, one for each pose added to it.
 
-    `first` is a count of poses, from 1 on.
+    Args:
+        points: all poses; the first state has `first` of them, each further one has one more.
+        first: a count of poses, from 1 on.
     """
 
     points: PathPoints
@@ -96,7 +139,18 @@ class PathGrowth:
 def extend_path(
     before: ThinnedPath | None, limits: PathLimits, *, stamp_ns: Indices, poses: Array, lengths_m: Array
 ) -> tuple[list[PathGrowth], ThinnedPath]:
-    """Extend a path by rows at times (n,), with poses (n, 3 or 7) and distances (n,) to each; return its growth too."""
+    """Extend a path, keeping few poses: one in each cell of equal length along it.
+
+    Args:
+        before: the path so far, or None.
+        limits: how dense it is.
+        stamp_ns: times (n,), n > 0.
+        poses: x, y, yaw (n, 3), or x, y, z and a quaternion (n, 7).
+        lengths_m: distance to each pose from the one before (n,).
+
+    Returns:
+        The growth, several where the path was thinned meanwhile, and the path.
+    """
     path = before or ThinnedPath()
     travelled = np.cumsum(np.concatenate([[path.travelled_m], lengths_m]))[1:]
     cells = np.floor(travelled / limits.step_m).astype(np.int64)
@@ -118,9 +172,15 @@ def extend_path(
 
 
 def with_floor(covariances: Array) -> Array:
-    """Covariances (..., 6, 6) of poses, none of whose variances is below a millimetre's and a thousandth of a radian's.
+    """Raise the variances of poses to at least a square millimetre's and a square milliradian's.
 
     A pose is exactly known where the odometry starts, but filters take a variance of 0 for a mistake, or for certain.
+
+    Args:
+        covariances: (..., 6, 6).
+
+    Returns:
+        Covariances (..., 6, 6).
     """
     result: Array = np.array(covariances, float)
     diagonal = result[..., range(6), range(6)]
@@ -129,13 +189,29 @@ def with_floor(covariances: Array) -> Array:
 
 
 def pose_record(stamp_ns: Stamps, transforms: Array) -> records.Pose:
-    """Poses from frame_T_pose (n, 4, 4)."""
+    """Make a record of poses.
+
+    Args:
+        stamp_ns: times (n,).
+        transforms: frame_T_pose (n, 4, 4).
+
+    Returns:
+        The record.
+    """
     quaternions = quaternion_from_rotation(transforms[:, :3, :3])
     return records.Pose(stamp_ns=stamp_ns, position_m=transforms[:, :3, 3], orientation_xyzw=quaternions)
 
 
 def poses_record(stamp_ns: Stamps, transforms: Array) -> records.Poses:
-    """Several poses from frame_T_pose (n, k, 4, 4)."""
+    """Make a record of several poses in each row.
+
+    Args:
+        stamp_ns: times (n,).
+        transforms: frame_T_pose (n, k, 4, 4).
+
+    Returns:
+        The record.
+    """
     quaternions = quaternion_from_rotation(transforms[..., :3, :3])
     return records.Poses(stamp_ns=stamp_ns, position_m=transforms[..., :3, 3], orientation_xyzw=quaternions)
 
@@ -143,7 +219,17 @@ def poses_record(stamp_ns: Stamps, transforms: Array) -> records.Poses:
 def transforms_record(
     parents: Sequence[str], children: Sequence[str], stamp_ns: Stamps, transforms: Array
 ) -> records.Transforms:
-    """Frames in their parents from parent_T_child (n, children, 4, 4)."""
+    """Make a record of transforms.
+
+    Args:
+        parents: the parent of each child.
+        children: names of k frames.
+        stamp_ns: times (n,).
+        transforms: parent_T_child (n, k, 4, 4).
+
+    Returns:
+        The record.
+    """
     return records.Transforms(
         stamp_ns=stamp_ns,
         parents=tuple(parents),
@@ -154,7 +240,14 @@ def transforms_record(
 
 
 def odometry_record(odometry: PlanarOdometry[object]) -> records.Odometry:
-    """Odometry in the plane."""
+    """Make a record of odometry in the plane.
+
+    Args:
+        odometry: n rows.
+
+    Returns:
+        The record; no pose variance is below that of `with_floor`.
+    """
     zero, poses, twists = np.zeros(len(odometry.stamp_ns)), odometry.poses, odometry.twists
     return records.Odometry(
         stamp_ns=odometry.stamp_ns,
@@ -168,7 +261,14 @@ def odometry_record(odometry: PlanarOdometry[object]) -> records.Odometry:
 
 
 def paths_record(growths: Sequence[PathGrowth]) -> records.Paths:
-    """The growth of a path: one row for each pose added to it, at its time."""
+    """Make a record of a path's growth.
+
+    Args:
+        growths: of one call of `extend_path`.
+
+    Returns:
+        The record: a row for each pose that was added, at its time.
+    """
     counts = [np.arange(growth.first, len(growth.points.stamp_ns) + 1) for growth in growths]
     return records.Paths(
         stamp_ns=np.concatenate([np.zeros(0, np.int64), *(growth.stamp_ns for growth in growths)]),
@@ -187,7 +287,19 @@ def _path_record(stamp_ns: Stamps, poses: Array) -> records.Pose:
 
 
 def with_positions(record: records.Record, warn: Callable[[str], None]) -> tuple[records.Joints, Array]:
-    """The joints in those rows that have a position for each of them, and these positions (n, k)."""
+    """Read positions of joints; rows in which one is missing are left out.
+
+    Args:
+        record: of Joints.
+        warn: called with a line for people where rows are left out.
+
+    Returns:
+        The joints in the remaining rows, and their positions (n, k).
+
+    Raises:
+        TypeError: the record is of another kind.
+        ValueError: there are no positions at all.
+    """
     joints = joints_of(record)
     if joints.position is None:
         raise ValueError(f"expected a position for each of {len(joints.names)} joints, got none")
@@ -200,7 +312,18 @@ def with_positions(record: records.Record, warn: Callable[[str], None]) -> tuple
 
 
 def with_velocities(record: records.Record) -> tuple[records.Joints, Array]:
-    """The joints, and their velocities (n, k)."""
+    """Read velocities of joints.
+
+    Args:
+        record: of Joints.
+
+    Returns:
+        The joints, and their velocities (n, k), which may be NaN.
+
+    Raises:
+        TypeError: the record is of another kind.
+        ValueError: there are no velocities.
+    """
     joints = joints_of(record)
     if joints.velocity is None:
         raise ValueError(f"expected a velocity for each of {len(joints.names)} joints, got none")
@@ -208,14 +331,34 @@ def with_velocities(record: records.Record) -> tuple[records.Joints, Array]:
 
 
 def joints_of(record: records.Record) -> records.Joints:
-    """The record, which must be one of joints."""
+    """Narrow a record to joints.
+
+    Args:
+        record: any record.
+
+    Returns:
+        The same record.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
     if not isinstance(record, records.Joints):
         raise TypeError(f"expected joints, got {type(record).__name__}")
     return record
 
 
 def odometry_of(record: records.Record) -> records.Odometry:
-    """The record, which must be one of odometry."""
+    """Narrow a record to odometry.
+
+    Args:
+        record: any record.
+
+    Returns:
+        The same record.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
     if not isinstance(record, records.Odometry):
         raise TypeError(f"expected odometry, got {type(record).__name__}")
     return record

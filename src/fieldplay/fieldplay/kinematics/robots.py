@@ -57,29 +57,69 @@ STANDS_RAD = 2e-3
 
 
 def base_from_settings(settings: Mapping[str, Any]) -> SteeredBase:
-    """The wheeled base of a description."""
+    """Read the wheeled base of a description.
+
+    Args:
+        settings: `length_m`, `width_m`, `swivel_m` and `wheel_drop_m`.
+
+    Returns:
+        The base.
+    """
     return symmetric_base(**{name: float(settings[name]) for name in LENGTHS})
 
 
 def errors_from_settings(settings: Mapping[str, Any]) -> SteeredErrors:
-    """What is uncertain about the wheels of a description; what it does not tell is as the node has it."""
+    """Read the standard deviations of the wheels of a description.
+
+    Args:
+        settings: values by name; those left out are the node's defaults.
+
+    Returns:
+        The standard deviations.
+    """
     defaults = {setting.name: setting.default for setting in ERRORS}
     return SteeredErrors(**{name: float(settings.get(name, value)) for name, value in defaults.items()})
 
 
 def stepping_from_settings(settings: Mapping[str, Any]) -> IntegrationLimits:
-    """How the odometry of a description goes over time: a longer step than `longest_step_s` is not driven through."""
+    """Read how the odometry of a description integrates time.
+
+    Args:
+        settings: `longest_step_s`, or none for 1 s.
+
+    Returns:
+        The limits.
+    """
     return IntegrationLimits(longest_s=float(settings.get("longest_step_s", LONGEST_STEP_S)))
 
 
 def arm_from_settings(settings: Mapping[str, Any]) -> list[DhRow]:
-    """The arm of a description: alpha_deg, a_m and d_m by joint, modified Denavit-Hartenberg."""
+    """Read the arm of a description.
+
+    Args:
+        settings: `alpha_deg`, `a_m` and `d_m`, a number for each joint.
+
+    Returns:
+        Rows in the modified convention.
+    """
     rows = zip(settings["alpha_deg"], settings["a_m"], settings["d_m"], strict=True)
     return [DhRow(alpha=float(np.radians(alpha)), a=float(a), d=float(d)) for alpha, a, d in rows]
 
 
 def joint_values(names: Sequence[str], values: Array, requested: Sequence[str]) -> Array:
-    """The values (..., len(requested)) of some joints among all (..., k), by name."""
+    """Select joints by name.
+
+    Args:
+        names: of k joints.
+        values: their values (..., k).
+        requested: names of the joints to select, in this order.
+
+    Returns:
+        Values (..., len(requested)).
+
+    Raises:
+        ValueError: a joint is missing.
+    """
     missing = [name for name in requested if name not in names]
     if missing:
         raise ValueError(f"expected the joints {list(requested)}, got none of the name {missing[0]}")
@@ -87,7 +127,19 @@ def joint_values(names: Sequence[str], values: Array, requested: Sequence[str]) 
 
 
 def wheel_poses_from_joints(base: SteeredBase, names: Sequence[str], positions: Array) -> Array:
-    """base_T_wheel (..., 4, 4, 4) from the joints drive_1..4 and steer_1..4."""
+    """Compute the poses of four steered wheels from joints.
+
+    Args:
+        base: the base.
+        names: of k joints, drive_1..4 and steer_1..4 among them.
+        positions: (..., k) in rad.
+
+    Returns:
+        base_T_wheel (..., 4, 4, 4).
+
+    Raises:
+        ValueError: a joint is missing.
+    """
     return wheel_poses_from_angles(base, joint_values(names, positions, STEERS), joint_values(names, positions, DRIVES))
 
 
@@ -101,7 +153,23 @@ def wheel_odometry_from_wheels(
     stepping: IntegrationLimits,
     errors: SteeredErrors,
 ) -> PlanarOdometry[OdometryState]:
-    """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
+    """Compute odometry from four steered wheels.
+
+    Args:
+        base: the base.
+        before: the state after the rows before, or None.
+        stamp_ns: times (n,) in ns, n > 0.
+        steering: steering angles (n, 4) in rad.
+        rim_speeds: (n, 4) in m/s.
+        stepping: how the time between two rows is integrated.
+        errors: standard deviations of the wheels.
+
+    Returns:
+        Odometry of n rows, with the state after them.
+
+    Raises:
+        ValueError: times run back.
+    """
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
     covariances = covariances + covariance_from_errors(base, errors, steering, rim_speed=rim_speeds, twist=twists)
     odometry = integrate_odometry(before, stamp_ns, twists, covariances, stepping=stepping)
@@ -116,9 +184,15 @@ def wheel_odometry_from_wheels(
 
 
 def expected_wheels_from_twist(base: SteeredBase, twists: Array) -> tuple[tuple[str, ...], Array, Array]:
-    """Joint names, positions and velocities (..., 8) that twists (..., 3) need: angles in rad, rim speeds in m/s.
+    """Compute the joints that twists need.
 
-    A steering joint has no velocity here and a driving joint no position: NaN stands there.
+    Args:
+        base: the base.
+        twists: vx, vy in m/s, turn rate in rad/s (..., 3).
+
+    Returns:
+        Joint names, positions and velocities (..., 8): steering angles in rad, then rim speeds in m/s. A steering joint
+        has no velocity here and a driving joint no position: these are NaN.
     """
     steering, speeds = wheels_from_twist(base, twists)
     none = np.full_like(steering, np.nan)
@@ -126,14 +200,29 @@ def expected_wheels_from_twist(base: SteeredBase, twists: Array) -> tuple[tuple[
 
 
 def arm_from_joints(rows: Sequence[DhRow], positions: Array) -> tuple[Array, Array]:
-    """The links one in the other (..., joints + 1, 4, 4), the last the end on the last link, and base_T_end."""
+    """Compute the links and the end of an arm.
+
+    Args:
+        rows: modified Denavit-Hartenberg.
+        positions: joint angles (..., joints) in rad.
+
+    Returns:
+        previous_T_link (..., joints + 1, 4, 4), the last one the end on the last link, and base_T_end (..., 4, 4).
+    """
     steps = steps_from_joints(rows, positions)
     end = np.broadcast_to(np.eye(4), (*steps.shape[:-3], 1, 4, 4))
     return np.concatenate([steps, end], axis=-3), end_from_joints(rows, positions)
 
 
 def planar_transforms(poses: Array) -> Array:
-    """Transforms (..., 4, 4) of poses in the plane (..., 3) as x, y, yaw."""
+    """Convert poses in the plane to transforms.
+
+    Args:
+        poses: x, y, yaw (..., 3).
+
+    Returns:
+        Transforms (..., 4, 4).
+    """
     zero = np.zeros(poses.shape[:-1])
     translation = np.stack([poses[..., 0], poses[..., 1], zero], axis=-1)
     return transform_from_rotation(rotation_about_axis(2, poses[..., 2]), translation)

@@ -17,7 +17,16 @@ STEP_S = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Rotor:
-    """A motor: degrees per joule, watts lost per degree, current without load, and its resistance at a temperature."""
+    """The thermal model of a motor.
+
+    Args:
+        warmth_k_per_j: kelvin per joule.
+        loss_w_per_k: watts lost to the case per kelvin.
+        no_load_a: current without load.
+        resistance_ohm: of the copper at a temperature.
+        resistance_at_deg_c: that temperature.
+        resistance_per_k: relative change of the resistance per kelvin.
+    """
 
     warmth_k_per_j: float
     loss_w_per_k: float
@@ -28,17 +37,35 @@ class Rotor:
 
 
 def rotor_from_settings(settings: Mapping[str, float]) -> Rotor:
-    """The motor of a description."""
+    """Read the motor of a description.
+
+    Args:
+        settings: numbers by name.
+
+    Returns:
+        The motor.
+    """
     return Rotor(**{name: float(value) for name, value in settings.items()})
 
 
 def rotor_temperatures(
     rotor: Rotor, duration_s: Array, *, current_a: Array, voltage_v: Array, case_deg_c: Array, start_deg_c: Array
 ) -> Array:
-    """Temperatures (n, ...) in deg C at the end of n stretches of time (n,) with these currents, voltages and cases.
+    """Compute rotor temperatures at the ends of n intervals of time.
 
-    The values (n, ...) hold for the whole of their stretch, which is gone over in steps of 0.1 s as the arm's computer
-    does: a stretch of other length counts as so many steps or parts of one. It begins with `start_deg_c` (...).
+    Each interval is integrated in steps of 0.1 s as the arm's computer does: one of another length counts as so many
+    steps or fractions of one.
+
+    Args:
+        rotor: the motor.
+        duration_s: durations (n,) in s.
+        current_a: currents (n, ...) during each interval.
+        voltage_v: voltages (n, ...).
+        case_deg_c: temperatures of the case (n, ...) in degrees Celsius.
+        start_deg_c: temperatures of the rotor (...) before the first interval.
+
+    Returns:
+        Temperatures (n, ...) in degrees Celsius.
     """
     current_a, case_deg_c = np.asarray(current_a, float), np.asarray(case_deg_c, float)
     step = STEP_S * rotor.warmth_k_per_j

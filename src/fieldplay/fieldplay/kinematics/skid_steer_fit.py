@@ -27,7 +27,12 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A number and its standard deviation."""
+    """A number and its standard deviation.
+
+    Args:
+        value: the number.
+        std: its standard deviation, in the same unit.
+    """
 
     value: float
     std: float
@@ -35,10 +40,13 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class SkidSteerFit:
-    """What was found, None where the drive does not tell: it stood, or it did not turn.
+    """The result of a fit; None where the drive does not determine it: the robot stood, or did not turn.
 
-    A negative radius means that the wheels' sense is the other way round, a negative track that left is right.
-    `slipping` is the share of the moving rows that counted nothing, the larger of both fits; `rows` were compared.
+    Args:
+        wheel_radius_m: negative where the wheels' sense is the other way round.
+        track_m: the effective track; negative where left is right.
+        slipping: fraction of the moving rows that counted nothing, the larger of both fits.
+        rows: how many rows were compared.
     """
 
     wheel_radius_m: Estimate | None
@@ -49,9 +57,14 @@ class SkidSteerFit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WheelDrive:
-    """Rates (n, 2) of the left and right wheels (NaN where a row has none) at times (n,), and how the base moved.
+    """What the wheels measured and how the base really moved, both in time order.
 
-    Forward speed (m,) and turn rate (m,), left positive, at times (m,); both series in the order of time.
+    Args:
+        wheel_stamp_ns: times (n,) in ns.
+        wheel_rates_rad_s: rates (n, 2) of the left and right wheels, NaN where a row has none.
+        moved_stamp_ns: times (m,) in ns.
+        speed_m_s: forward speed (m,).
+        turn_rate_rad_s: turn rate (m,), positive to the left.
     """
 
     wheel_stamp_ns: Stamps
@@ -62,7 +75,15 @@ class WheelDrive:
 
 
 def skid_steer_fit(drive: WheelDrive, *, longest_gap_s: float = 0.5) -> SkidSteerFit:
-    """Wheel radius and track of a drive; wheel rates are interpolated over no more than the longest gap."""
+    """Fit wheel radius and track to a drive.
+
+    Args:
+        drive: the drive.
+        longest_gap_s: wheel rates are not interpolated over longer gaps.
+
+    Returns:
+        Radius and effective track with standard deviations, for errors that are shared within two seconds.
+    """
     sides = [_rates_at(drive, side, longest_gap_s) for side in (0, 1)]
     known = np.isfinite(sides[0]) & np.isfinite(sides[1])
     known &= np.isfinite(drive.speed_m_s) & np.isfinite(drive.turn_rate_rad_s)

@@ -43,7 +43,15 @@ SIDES = ("left_wheel", "right_wheel")
 
 @dataclass(frozen=True, kw_only=True)
 class SkidSteerBase:
-    """The radius on which a wheel rolls, and the effective track."""
+    """A base whose wheels are not steered.
+
+    Args:
+        wheel_radius_m: on which a wheel rolls.
+        track_m: the effective track, wider than from wheel to wheel, as the wheels skid.
+
+    Raises:
+        ValueError: a number is not positive.
+    """
 
     wheel_radius_m: float
     track_m: float
@@ -57,11 +65,13 @@ class SkidSteerBase:
 
 @dataclass(frozen=True, kw_only=True)
 class SkidSteerErrors:
-    """Standard deviations of what the wheels say, the shares in parts of a speed.
+    """Standard deviations of what the wheels say.
 
-    Of each side's speed: a part that is always there, and a share of it, as wheels slip and a radius is not quite
-    known. Of the turn rate: a share, as the track depends on the ground. The slide to the side: a share of how much
-    faster one side is than the other.
+    Args:
+        speed_std_m_s: of each side's speed, at standstill too.
+        slip_share: of each side's speed, as a fraction of it.
+        track_share: of the turn rate, as a fraction of it, as the track depends on the ground.
+        slide_share: of the slide to the side, as a fraction of how much faster one side is.
     """
 
     speed_std_m_s: float
@@ -72,7 +82,13 @@ class SkidSteerErrors:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ZeroOrderHold:
-    """The latest rate of each side (2,) in rad/s, NaN where there was none, when it came (2,), and the latest row."""
+    """The latest rates of the sides.
+
+    Args:
+        rates: (2,) in rad/s, NaN where there was none.
+        came_ns: when they came (2,).
+        stamp_ns: time of the latest row.
+    """
 
     rates: Array
     came_ns: NDArray[np.int64]
@@ -82,9 +98,16 @@ class ZeroOrderHold:
 def hold_rates(
     before: ZeroOrderHold | None, stamp_ns: NDArray[np.int64], rates: ArrayLike, *, longest_hold_s: float
 ) -> tuple[Array, ZeroOrderHold]:
-    """Rates (n, 2) of both sides at times (n,), from rates (n, 2) that are NaN where a row has none of a side.
+    """Hold the rate of each side until its next one.
 
-    A side keeps its latest rate for the longest hold; after that it is NaN until its next rate.
+    Args:
+        before: the state after the rows before, or None.
+        stamp_ns: times (n,) in ns, n > 0.
+        rates: (n, 2) in rad/s of the left and right side, NaN where a row has none.
+        longest_hold_s: a rate is held so long, then it is NaN.
+
+    Returns:
+        Rates (n, 2), and the new state.
     """
     measured = np.asarray(rates, float)
     start = before or ZeroOrderHold(rates=np.full(2, np.nan), came_ns=np.zeros(2, np.int64), stamp_ns=int(stamp_ns[0]))
@@ -102,14 +125,34 @@ def hold_rates(
 
 
 def twists_from_wheel_rates(base: SkidSteerBase, wheel_rates: ArrayLike) -> Array:
-    """Twists (..., 3) of the base as vx, vy (0), turn rate, from the rates (..., 2) of the left and right wheels."""
+    """Compute twists of the base.
+
+    Args:
+        base: the base.
+        wheel_rates: (..., 2) in rad/s of the left and right wheels.
+
+    Returns:
+        vx, vy (0) in m/s and turn rate in rad/s (..., 3).
+
+    Example:
+        >>> twists_from_wheel_rates(SkidSteerBase(wheel_radius_m=0.1, track_m=0.5), [5.0, 5.0]).tolist()
+        [0.5, 0.0, 0.0]
+    """
     rims = np.asarray(wheel_rates, float) * base.wheel_radius_m
     left, right = rims[..., LEFT], rims[..., RIGHT]
     return np.stack([(left + right) / 2, np.zeros_like(left), (right - left) / base.track_m], axis=-1)
 
 
 def wheel_rates_from_twists(base: SkidSteerBase, twists: ArrayLike) -> Array:
-    """Rates (..., 2) of the left and right wheels in rad/s that twists (..., 3) need; vy cannot be driven."""
+    """Compute the rates that twists need.
+
+    Args:
+        base: the base.
+        twists: vx, vy, turn rate (..., 3); vy cannot be driven and is ignored.
+
+    Returns:
+        Rates (..., 2) in rad/s of the left and right wheels.
+    """
     twists = np.asarray(twists, float)
     forward, aside = twists[..., 0], twists[..., 2] * base.track_m / 2
     rates: Array = np.stack([forward - aside, forward + aside], axis=-1) / base.wheel_radius_m
@@ -117,7 +160,16 @@ def wheel_rates_from_twists(base: SkidSteerBase, twists: ArrayLike) -> Array:
 
 
 def covariances_from_wheel_rates(base: SkidSteerBase, errors: SkidSteerErrors, wheel_rates: ArrayLike) -> Array:
-    """Covariances (n, 3, 3) of the twists: errors of the sides are independent, so speed and turn rate share them."""
+    """Compute the covariances of twists: errors of the sides are independent, so speed and turn rate share them.
+
+    Args:
+        base: the base.
+        errors: standard deviations.
+        wheel_rates: (n, 2) in rad/s of the left and right wheels.
+
+    Returns:
+        Covariances (n, 3, 3).
+    """
     rims = np.asarray(wheel_rates, float) * base.wheel_radius_m
     floor = errors.speed_std_m_s**2
     of_sides = floor + (errors.slip_share * rims) ** 2
@@ -133,7 +185,14 @@ def covariances_from_wheel_rates(base: SkidSteerBase, errors: SkidSteerErrors, w
 
 @dataclass(frozen=True, kw_only=True)
 class SkidSteerSettings:
-    """The base, what is uncertain about its wheels, how time is gone over, and how long a side's rate is held."""
+    """What the odometry needs to know.
+
+    Args:
+        base: the base.
+        errors: standard deviations of the wheels.
+        stepping: how the time between two rows is integrated.
+        longest_hold_s: how long a side's rate is held.
+    """
 
     base: SkidSteerBase
     errors: SkidSteerErrors
@@ -142,7 +201,17 @@ class SkidSteerSettings:
 
 
 def skid_steer_from_settings(settings: Mapping[str, Any]) -> SkidSteerSettings:
-    """The settings of a description."""
+    """Read the settings of a description.
+
+    Args:
+        settings: values by name.
+
+    Returns:
+        The settings.
+
+    Raises:
+        ValueError: a length is not positive.
+    """
     return SkidSteerSettings(
         base=SkidSteerBase(**{item.name: float(settings[item.name]) for item in fields(SkidSteerBase)}),
         errors=SkidSteerErrors(**{item.name: float(settings[item.name]) for item in fields(SkidSteerErrors)}),
@@ -153,7 +222,12 @@ def skid_steer_from_settings(settings: Mapping[str, Any]) -> SkidSteerSettings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SkidSteerState:
-    """Where the odometry stands: the latest rates of the sides, and the reckoning once both are known."""
+    """The state of the odometry.
+
+    Args:
+        held: the latest rates of the sides.
+        odometry: of dead reckoning; None until both sides are known.
+    """
 
     held: ZeroOrderHold
     odometry: OdometryState | None = None
@@ -162,9 +236,19 @@ class SkidSteerState:
 def skid_steer_odometry_from_wheels(
     settings: SkidSteerSettings, before: SkidSteerState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array
 ) -> PlanarOdometry[SkidSteerState]:
-    """Odometry of the m rows that told of a side while both were known, from a state on.
+    """Compute odometry from the wheels of both sides, which may be measured together or in turns.
 
-    Rates (n, 2) are those of the sides at times (n,), NaN where a row has none of a side.
+    Args:
+        settings: of the base.
+        before: the state after the rows before, or None.
+        stamp_ns: times (n,) in ns, n > 0.
+        wheel_rates: (n, 2) in rad/s of the left and right side, NaN where a row has none.
+
+    Returns:
+        Odometry of the m <= n rows that have a rate while both sides are known, with the state after them.
+
+    Raises:
+        ValueError: times run back.
     """
     held_before, reckoning = (None, None) if before is None else (before.held, before.odometry)
     rates, held = hold_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
@@ -187,7 +271,18 @@ def skid_steer_odometry_from_wheels(
 
 
 def wheel_rates_of_joints(names: Sequence[str], velocities: Array) -> Array:
-    """Rates (n, 2) of the left and the right wheel among all joints' velocities (n, k), NaN where there is none."""
+    """Select the wheels among joints.
+
+    Args:
+        names: of k joints; `left_wheel`, `right_wheel` or both among them.
+        velocities: (n, k) in rad/s.
+
+    Returns:
+        Rates (n, 2) of the left and right wheel, NaN where there is none.
+
+    Raises:
+        ValueError: neither wheel is there, or names and velocities do not fit.
+    """
     if velocities.shape[-1] != len(names):
         raise ValueError(f"expected a velocity for each of {len(names)} joints, got {velocities.shape[-1]}")
     if not set(SIDES) & set(names):

@@ -17,7 +17,14 @@ BLOCK = 2048  # sets of wheels that are worked on at a time, so that they stay i
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SteeredBase:
-    """Where the pivots (n, 2) stand, which side each wheel is on (n,) (1 left, -1 right), and two lengths."""
+    """A base whose wheels are each steered about a vertical pivot.
+
+    Args:
+        pivots_m: positions of the pivots (n, 2) in the base: forward, left.
+        side: (n,) 1 for a wheel on the left, -1 on the right.
+        swivel_m: from a pivot outwards to its wheel.
+        wheel_drop_m: from the base down to the wheels' centres.
+    """
 
     pivots_m: Array
     side: Array
@@ -27,11 +34,16 @@ class SteeredBase:
 
 @dataclass(frozen=True, kw_only=True)
 class SteeredErrors:
-    """Standard deviations of what the wheels tell of the base's motion, the shares in parts of a speed.
+    """Standard deviations of what the wheels say about the base's motion.
 
-    Of each wheel's speed along and across its heading: a part that is always there. Of the whole twist: a share, as all
-    wheels slip together. Of the motion across the velocity: a share, as the base slides down a slope. And of each
-    steering angle, as a suspension that nobody measures turns the wheels too.
+    Args:
+        speed_std_m_s: of each wheel's speed along and across its heading, at standstill too.
+        slip_share: of the twist, as a fraction of it, as all wheels slip together.
+        slide_share: of the motion across the velocity, as a fraction of it, as on a slope.
+        steering_std_deg: of each steering angle, as a suspension that nobody measures turns the wheels too.
+
+    Raises:
+        ValueError: a number is negative or not finite.
     """
 
     speed_std_m_s: float
@@ -47,15 +59,32 @@ class SteeredErrors:
 
 
 def symmetric_base(*, length_m: float, width_m: float, swivel_m: float, wheel_drop_m: float) -> SteeredBase:
-    """Four wheels at (+-length, +-width): front left, rear left, rear right, front right."""
+    """Make a base with four wheels: front left, rear left, rear right, front right.
+
+    Args:
+        length_m: from the centre forward to the front pivots.
+        width_m: from the centre to the left pivots.
+        swivel_m: from a pivot outwards to its wheel.
+        wheel_drop_m: from the base down to the wheels' centres.
+
+    Returns:
+        The base.
+    """
     pivots = np.array([[length_m, width_m], [-length_m, width_m], [-length_m, -width_m], [length_m, -width_m]])
     return SteeredBase(pivots_m=pivots, side=np.array([1.0, 1, -1, -1]), swivel_m=swivel_m, wheel_drop_m=wheel_drop_m)
 
 
 def wheel_positions_from_steering(base: SteeredBase, steering: ArrayLike) -> Array:
-    """Centres of the wheels (..., n, 2) in the base's plane, from steering angles (..., n), each wheel's own.
+    """Compute where the wheels are in the base's plane.
 
     The paper of AMEDS prints the first wheel's angle in all lines; only each wheel's own keeps its axle on its pivot.
+
+    Args:
+        base: the base.
+        steering: steering angles (..., n) in rad, positive to the left.
+
+    Returns:
+        Centres of the wheels (..., n, 2) in m: forward, left.
     """
     steering = np.asarray(steering, float)
     outwards = np.stack([-np.sin(steering), np.cos(steering)], axis=-1) * base.side[:, None]
@@ -64,10 +93,19 @@ def wheel_positions_from_steering(base: SteeredBase, steering: ArrayLike) -> Arr
 
 
 def wheel_poses_from_angles(base: SteeredBase, steering: ArrayLike, drive: ArrayLike) -> Array:
-    """base_T_wheel (..., n, 4, 4) from steering and drive angles (..., n): R = Rz(gamma) Rx(beta), x the axle outwards.
+    """Compute the poses of the wheels: R = Rz(gamma) Rx(beta), x the axle outwards.
 
-    gamma is the steering angle turned by a quarter to the side of the wheel, beta the drive angle with its sign. (Read
-    as intrinsic z-x-z angles, as AMEDS prints them, the axle would stand upright after a quarter turn of the wheel.)
+    gamma is the steering angle rotated by a quarter turn to the side of the wheel, beta the drive angle with its sign.
+    Read as intrinsic z-x-z angles, as AMEDS prints them, the axle would stand upright after a quarter turn of the
+    wheel.
+
+    Args:
+        base: the base.
+        steering: steering angles (..., n) in rad, positive to the left.
+        drive: drive angles (..., n) in rad.
+
+    Returns:
+        base_T_wheel (..., n, 4, 4).
     """
     steering, drive = np.broadcast_arrays(np.asarray(steering, float), np.asarray(drive, float))
     poses = np.zeros((*steering.shape, 4, 4))
@@ -92,10 +130,25 @@ def _write_poses(base: SteeredBase, steering: Array, drive: Array, poses: Array)
 
 
 def twist_from_wheels(base: SteeredBase, steering: ArrayLike, rim_speed: ArrayLike) -> tuple[Array, Array]:
-    """The body's twist (..., 3) as vx, vy, turn rate that fits the wheels best, and its covariance (..., 3, 3).
+    """Compute the body twist that fits the wheels best.
 
-    Each wheel says two things of the velocity at its centre: along its heading it is the rim speed, across it is zero.
-    That is 2 n equations for 3 unknowns, solved by least squares; what is left over gives the covariance.
+    Each wheel says two things about the velocity at its centre: along its heading it is the rim speed, across it is
+    zero. These are 2 n equations for 3 unknowns, solved by least squares; the residual gives the covariance.
+
+    Args:
+        base: the base.
+        steering: steering angles (..., n) in rad, positive to the left.
+        rim_speed: rim speeds (..., n) in m/s, positive forward.
+
+    Returns:
+        Twists (..., 3): vx and vy in m/s, turn rate in rad/s, in the base; and their covariances (..., 3, 3), which are
+        zero where the wheels agree: see `covariance_from_errors`.
+
+    Example:
+        >>> base = symmetric_base(length_m=0.6, width_m=0.5, swivel_m=0.1, wheel_drop_m=0.3)
+        >>> twist, _ = twist_from_wheels(base, np.zeros(4), np.full(4, 0.2))
+        >>> round(float(twist[0]), 6)
+        0.2
     """
     steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
     matrix = _constraints(base, steering)
@@ -112,9 +165,19 @@ def twist_from_wheels(base: SteeredBase, steering: ArrayLike, rim_speed: ArrayLi
 def covariance_from_errors(
     base: SteeredBase, errors: SteeredErrors, steering: ArrayLike, *, rim_speed: ArrayLike, twist: Array
 ) -> Array:
-    """Covariances (..., 3, 3) that the errors of the wheels give a twist (..., 3), beside what does not fit.
+    """Propagate errors of the wheels to the twist, in addition to what does not fit.
 
-    Errors of the single wheels go through the least squares; slip and slide of all together are of the twist itself.
+    Errors of single wheels go through the least squares; slip and slide of all together are of the twist itself.
+
+    Args:
+        base: the base.
+        errors: standard deviations.
+        steering: steering angles (..., n) in rad.
+        rim_speed: rim speeds (..., n) in m/s.
+        twist: twists (..., 3) from `twist_from_wheels`.
+
+    Returns:
+        Covariances (..., 3, 3).
     """
     steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
     matrix = _constraints(base, steering)
@@ -141,10 +204,18 @@ def _constraints(base: SteeredBase, steering: Array) -> Array:
 
 
 def wheels_from_twist(base: SteeredBase, twist: ArrayLike, steering_rate: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Steering angles within a quarter turn (..., n) and rim speeds (..., n) that a body twist (..., 3) needs.
+    """Compute the steering angles and rim speeds that a body twist needs.
 
-    A wheel that would point backwards is turned about and driven the other way. While it steers, its swing about the
-    pivot adds to the rim speed. At standstill the angles are 0.
+    A wheel that would point backwards is rotated by half a turn and driven the other way. While a wheel steers, its
+    swing about the pivot adds to the rim speed. At standstill the angles are 0.
+
+    Args:
+        base: the base.
+        twist: twists (..., 3): vx and vy in m/s, turn rate in rad/s.
+        steering_rate: rates (..., n) of the steering angles in rad/s.
+
+    Returns:
+        Steering angles (..., n) in rad, at most a quarter turn, and rim speeds (..., n) in m/s.
     """
     twist = np.asarray(twist, float)
     vx, vy, rate = (twist[..., axis, None] for axis in range(3))

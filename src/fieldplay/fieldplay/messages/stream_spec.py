@@ -10,7 +10,23 @@ SWITCH = re.compile(r"(?!map_tf$)[a-z][a-z0-9_]*_tf")  # map_tf is of the static
 
 @dataclass(frozen=True, kw_only=True)
 class StreamSpec:
-    """A stream: what the reader calls it, and where it goes. The order in the YAML is that at equal times."""
+    """A stream in a dataset's description. The order of streams there is that of messages at equal times.
+
+    Args:
+        id: what the reader calls it.
+        topic: its topic below the dataset's namespace.
+        type: the type of the messages.
+        frame: of their headers.
+        child_frame: of odometry.
+        camera: of images, the entry of `cameras` that took them.
+        latched: kept for late subscribers (transient local): a state rather than a measurement.
+        tf: of odometry: the switch that also publishes it on /tf; `always` needs no switch.
+        note: what `info` and reports say about it, where its type alone would mislead.
+        units: units of fields of the message that are not SI.
+
+    Raises:
+        ValueError: `tf` is no name of a switch, or its frames are missing.
+    """
 
     id: str
     topic: str

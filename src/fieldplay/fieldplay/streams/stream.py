@@ -100,6 +100,14 @@ class InMemoryStream:
         self.spans = [Span(int(stamps[0]), int(stamps[-1]), len(stamps))] if len(stamps) else []
 
     def load(self, _: int) -> Record:
+        """Get all rows.
+
+        Args:
+            _: 0, the only span.
+
+        Returns:
+            All rows.
+        """
         return self._record
 
 
@@ -115,6 +123,14 @@ class JoinedStream:
         self.spans = [stream.spans[index] for stream, index in self._parts]
 
     def load(self, index: int) -> Record:
+        """Load a span of one of the streams.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            Its rows.
+        """
         stream, span_index = self._parts[index]
         return stream.load(span_index)
 
@@ -137,6 +153,14 @@ class TruncatedStream:
         self.spans = [replace(span, last_ns=min(span.last_ns, last_ns)) for span in spans]
 
     def load(self, index: int) -> Record:
+        """Load the rows of a span up to the last time.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            Its rows, perhaps none.
+        """
         record = self._stream.load(self._order[index])
         return record.only(record.stamp_ns <= self._last_ns)
 
@@ -170,6 +194,14 @@ class EvenlyTimedStream:
         return self._first_ns + number * whole + number * rest // steps
 
     def load(self, index: int) -> Record:
+        """Load the rows of a span.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            Its rows, with evenly spaced times.
+        """
         number = self._filled[index]
         record = self._stream.load(self._order[number])
         return replace(record, stamp_ns=self._times(self._starts[number], self._starts[number + 1]))
