@@ -14,7 +14,7 @@ import pytest
 import fieldplay
 
 MODULES = [
-    "cli.main", "datasets.archive", "datasets.base_reader", "datasets.row_files",
+    "cli.main", "datasets.archive", "datasets.base_reader", "datasets.row_files", "datasets.spec",
     "geometry.axes", "geometry.camera_model", "geometry.extrinsics", "geometry.frames", "geometry.geodesy",
     "geometry.transforms", "geometry.urdf_model",
     "kinematics.ackermann_odometry", "kinematics.computation", "kinematics.denavit_hartenberg",

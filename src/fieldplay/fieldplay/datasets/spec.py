@@ -49,7 +49,16 @@ MOVED = {  # what `reader` and `package` name
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetParameter:
-    """Something that the papers leave open: its default, what it may be, and what it means."""
+    """Something that the papers leave open, decided by its default.
+
+    Args:
+        default: its value; others must be of the same type.
+        help: what it means, and why this is the default.
+        choices: all values that it may have; empty for any.
+
+    Raises:
+        ValueError: the default is none of the choices.
+    """
 
     default: bool | int | float | str
     help: str
@@ -62,9 +71,15 @@ class DatasetParameter:
 
 @dataclass(frozen=True, kw_only=True)
 class RotatingScanner:
-    """The column with the angle of a rotating scanner, and a full turn in its unit, such as 360 or 2 pi.
+    """A scanner whose rows are one angle each.
 
-    `values`: how many numbers a row's list usually has, as far as that is known.
+    Args:
+        column: the column with the angle.
+        turn: a full turn in its unit, such as 360 or 2 pi.
+        values: how many numbers a row's list usually has; 0 where that is not known.
+
+    Raises:
+        ValueError: the turn is not positive.
     """
 
     column: str
@@ -78,11 +93,27 @@ class RotatingScanner:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFiles:
-    """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
+    """The files of one kind of table, and how they may be laid out. One of `layouts`, `nmea` and `tagged_lines` is set.
 
-    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell. `display_name` is
-    what messages call them, if not as the expressions do. `units` gives, for columns whose header may tell another
-    unit, the one expected, or the parameter that says it.
+    Args:
+        files: a regular expression of the file name, without its folder.
+        folder: another one, of a folder that they are in at any depth, where the name alone does not tell.
+        display_name: what messages call them; a name that the expression stands for if empty.
+        layouts: the columns that a file may have, in their order.
+        nmea: a log of NMEA sentences, which its reader knows.
+        tagged_lines: a log of lines whose type a word names.
+        rotating_scanner: of a scanner with a row for each angle.
+        header: by column, regular expressions of its names in a header.
+        ranges: smallest and largest usual value by column; rows beyond are reported and kept.
+        limits: smallest and largest possible value by column; rows beyond are reported and left out, unless most are.
+        optional: archives may lack them; then they do not count as missing.
+        whitespace_delimited: fields are separated by blanks.
+        value_regex: by column, a regular expression whose group is the number in a text.
+        repeated_times: rows may share a time.
+        units: by column whose header may name another unit, the expected one, or the parameter that holds it.
+
+    Raises:
+        ValueError: an expression is invalid, not one kind is set, or a column is unknown.
     """
 
     files: str
@@ -116,11 +147,18 @@ class TableFiles:
 
     @property
     def shown(self) -> str:
-        """Folder and name for a message."""
+        """Folder and name for messages."""
         return self.display_name or name_from_patterns(self.files, self.folder)
 
     def rows_spec(self, units: Mapping[str, ExpectedUnit] | None = None) -> RowsSpec:
-        """What is known of the rows, with the units of columns as the parameters have them."""
+        """Describe the rows for the parser.
+
+        Args:
+            units: of columns, as the parameters have them.
+
+        Returns:
+            What is known of a file before it is read.
+        """
         if self.tagged_lines is not None:
             return TaggedSpec(tagged=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(
@@ -136,7 +174,17 @@ class TableFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class RowFiles:
-    """Files that are one row each, as pictures and clouds, by regular expressions of their name and of a folder."""
+    """Files that are one row each, such as images and clouds.
+
+    Args:
+        files: a regular expression of the file name, without its folder.
+        folder: another one, of a folder that they are in at any depth.
+        display_name: what messages call them; a name that the expression stands for if empty.
+        optional: archives may lack them; then they do not count as missing.
+
+    Raises:
+        ValueError: an expression is invalid.
+    """
 
     files: str
     folder: str = ""
@@ -148,13 +196,22 @@ class RowFiles:
 
     @property
     def shown(self) -> str:
-        """Folder and name for a message."""
+        """Folder and name for messages."""
         return self.display_name or name_from_patterns(self.files, self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extrinsic:
-    """A static transform in the numbers and the convention of its source: child in parent."""
+    """A static transform as published: the child in the parent, in the numbers and the convention of its source.
+
+    Args:
+        parent: the parent frame.
+        child: the child frame.
+        convention: a key of `CONVENTIONS` of geometry/extrinsics.py.
+        translation: three numbers in the convention's unit.
+        rotation: angles, a quaternion or nine numbers of a matrix, as the convention says.
+        source: where the numbers are printed.
+    """
 
     parent: str
     child: str
@@ -166,7 +223,20 @@ class Extrinsic:
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedSpec:
-    """What is computed of streams, by a node or in batch: the topic, the frames, and the numbers it needs."""
+    """Something that is computed of streams, live by a node or from the archive.
+
+    Args:
+        kind: the kind of the computation (entry points `fieldplay.computations`).
+        streams: ids of the streams that it takes, in the order of its inputs.
+        topic: where the result is.
+        name: of the node.
+        node: the program that computes it live; empty where another's does so beside its own.
+        package: the package of the program.
+        frame: the frame of the result.
+        child_frames: frames that it places.
+        odom_tf: its transforms start with odom -> base_link, unless somebody else publishes that.
+        settings: of the computation; a parameter of the dataset of the same name takes precedence.
+    """
 
     kind: str
     streams: tuple[str, ...]
@@ -180,11 +250,22 @@ class DerivedSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> "DerivedSpec":
-        """The same, where a parameter of the dataset that is called as a setting takes its place."""
+        """Apply the dataset's parameters.
+
+        Args:
+            parameters: values by name.
+
+        Returns:
+            The same, with those settings replaced that are called as a parameter.
+        """
         return replace(self, settings={name: parameters.get(name, value) for name, value in self.settings.items()})
 
     def node_parameters(self) -> dict[str, Any]:
-        """What the node must be told of frames and numbers; a list is of numbers or of names."""
+        """List the parameters of the node.
+
+        Returns:
+            Frames and numbers by name; a list is of floats or of names.
+        """
         numbers = {
             name: [item if isinstance(item, str) else float(item) for item in value]
             if isinstance(value, list)
@@ -197,7 +278,14 @@ class DerivedSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class PoseCheck:
-    """Poses of `child` in `parent` that the archive holds as a stream, and that the joints of an arm give too."""
+    """Poses that the archive holds as a stream, and that the joints of an arm give too.
+
+    Args:
+        stream: the id of the stream of poses.
+        arm: the name of the derived arm.
+        parent: the frame of the poses.
+        child: the frame that they place.
+    """
 
     stream: str
     arm: str
@@ -207,11 +295,15 @@ class PoseCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class GnssMapFrame:
-    """A map frame with its origin at the first good fix, and the odometry placed by the path of the fixes.
+    """A map frame with its origin at the first good satellite fix, and the odometry placed by the path of the fixes.
 
-    `least_status` is that of a good one, in the numbers of NavSatStatus. The heading is that of the first `way_m`; of
-    less than `least_way_m` there is none. `positions` is a stream of the same antenna's positions in axes of their own,
-    whose frame is placed in the map by the fixes.
+    Args:
+        stream: the id of the stream of fixes.
+        frame: the name of the map frame.
+        least_status: of a good fix, in the numbers of sensor_msgs/NavSatStatus.
+        way_m: the heading is that of the first metres of path.
+        least_way_m: a shorter path gives no heading.
+        positions: a stream of the same antenna's positions in axes of their own, whose frame is placed by the fixes.
     """
 
     stream: str
@@ -224,7 +316,18 @@ class GnssMapFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class ImuNoise:
-    """Noise of an IMU: densities in m/s²/√Hz and rad/s/√Hz, random walks in m/s³/√Hz and rad/s²/√Hz, at a rate."""
+    """The noise of an IMU.
+
+    Args:
+        accelerometer_noise_density: in m/s²/√Hz.
+        gyroscope_noise_density: in rad/s/√Hz.
+        accelerometer_random_walk: in m/s³/√Hz.
+        gyroscope_random_walk: in rad/s²/√Hz.
+        rate_hz: of its samples.
+
+    Raises:
+        ValueError: a number is negative or not finite.
+    """
 
     accelerometer_noise_density: float
     gyroscope_noise_density: float
@@ -238,20 +341,63 @@ class ImuNoise:
                 raise ValueError(f"{item.name}: expected a number from 0 on, got {getattr(self, item.name)}")
 
     def scale(self, factor: float) -> "ImuNoise":
-        """The same with all noise so many times as large."""
+        """Scale all noise.
+
+        Args:
+            factor: by which it is multiplied; the rate stays.
+
+        Returns:
+            The scaled noise.
+        """
         noise = {item.name: factor * getattr(self, item.name) for item in fields(self) if item.name != "rate_hz"}
         return replace(self, **noise)
 
     @property
     def variances(self) -> tuple[float, float]:
-        """Of a sample of the accelerometer and of one of the gyroscope at the rate: density² times rate."""
+        """Variances of a sample of the accelerometer and of the gyroscope at the rate: density² times rate."""
         densities = self.accelerometer_noise_density, self.gyroscope_noise_density
         return densities[0] ** 2 * self.rate_hz, densities[1] ** 2 * self.rate_hz
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
-    """A dataset: how its archive is recognised and read, and what becomes of it."""
+    """The description of a dataset, `<name>.yaml`: how its archive is recognised and read, and what becomes of it.
+
+    Args:
+        name: of the dataset, and of the file.
+        title: for people.
+        status: how well it is known, for `fieldplay list`.
+        reader: the module with `open_archive` and perhaps `recognises(path, files)`.
+        namespace: before its topics.
+        detect: regular expressions of file names.
+        plausible_years: the first year whose times can be true, and the first after that cannot.
+        streams: in the order that their messages have at equal times.
+        parameters: by name, what the papers leave open.
+        tables: by key, files of tables.
+        rows: by key, files that are one row each.
+        constants: numbers for its reader.
+        cameras: by name.
+        extrinsics: as published.
+        tree: the static frames that are published: children by parent.
+        projections: sensors in cameras, by rows of their own beside the tree.
+        ignored_files: by regular expression of file names, why they are not read.
+        derived: what is computed.
+        pose_checks: poses that are compared with those of an arm.
+        robot: the name of the file in `urdf/`.
+        joins_zips: whether a folder of its zips as downloaded is one archive.
+        truth: the id of the stream of poses in the map, where odometry starts.
+        gnss_map_frame: a map by satellite fixes, where there is no such stream.
+        truth_max_std_m: truth poses with a larger reported standard deviation are not used; 0 uses all.
+        fusion: topics by the ports of pipelines.
+        sensors: topics by what SLAM methods call them.
+        imu_noise: of the stream `imu`.
+        skip_gaps_s: the player skips longer times without a message; 0 skips none.
+        tf_fallback: switches of transforms that place a frame where no odometry can be computed.
+        tf_off: switches of transforms that are off by default.
+
+    Raises:
+        ValueError: an expression is invalid.
+    """
 
     name: str
     title: str
@@ -301,7 +447,17 @@ def _require_patterns(**patterns: Iterable[str]) -> None:
 
 
 def spec_from_file(path: Path) -> DatasetSpec:
-    """The description of a dataset; ArchiveError names the place of what is wrong in it."""
+    """Read the description of a dataset; once, as long as the file stays as it is.
+
+    Args:
+        path: the YAML file.
+
+    Returns:
+        The description.
+
+    Raises:
+        ArchiveError: it cannot be read, or an entry is unknown, missing or of another type; the message says where.
+    """
     try:
         state = path.stat()
         return _spec_from_file(path, (state.st_ino, state.st_size, state.st_mtime_ns))
@@ -319,7 +475,19 @@ def _spec_from_file(path: Path, state: tuple[int, ...]) -> DatasetSpec:
 
 
 def build(kind: type[T], data: Any, where: str) -> T:
-    """An instance of a dataclass from a mapping; unknown, missing or wrongly typed entries are refused."""
+    """Make a dataclass from a mapping, recursively.
+
+    Args:
+        kind: the dataclass.
+        data: the mapping; former names of entries are accepted with a FutureWarning.
+        where: where the mapping is, for messages.
+
+    Returns:
+        An instance.
+
+    Raises:
+        ArchiveError: an entry is unknown, missing or of another type.
+    """
     if not isinstance(data, Mapping):
         raise ArchiveError(f"{where}: expected a mapping, got {_value_text(data)}")
     known = {item.name: item for item in fields(kind)}
@@ -421,7 +589,15 @@ def _value_text(data: Any) -> str:
 
 
 def name_from_patterns(files: str, folder: str = "") -> str:
-    """The first name that patterns stand for, `*` for any signs: `imu*.log` for the logs or texts of an IMU."""
+    """Make a readable name of regular expressions, for messages about files that are missing.
+
+    Args:
+        files: of the file name.
+        folder: of the folder; may be empty.
+
+    Returns:
+        The first name that they stand for, with `*` for any characters: `imu*.log` for the logs or texts of an IMU.
+    """
     name = _name_from_pattern(files)
     return f"{_name_from_pattern(folder)}/{name}" if folder else name
 
