@@ -14,7 +14,7 @@ import pytest
 import fieldplay
 
 MODULES = [
-    "cli.main", "datasets.archive", "datasets.base_reader", "datasets.row_files", "datasets.spec",
+    "cli.main", "core.timestamps", "datasets.archive", "datasets.base_reader", "datasets.row_files", "datasets.spec",
     "geometry.axes", "geometry.camera_model", "geometry.extrinsics", "geometry.frames", "geometry.geodesy",
     "geometry.transforms", "geometry.urdf_model",
     "kinematics.ackermann_odometry", "kinematics.computation", "kinematics.denavit_hartenberg",
@@ -27,13 +27,21 @@ MODULES = [
 ]  # fmt: skip
 NAMES = {  # of modules whose other names are for their neighbours alone
     "datasets.registry": ["open_dataset"],
+    "io.bmp": ["pixels_from_bmp"],
     "io.containers": ["Files", "open_files"],
+    "io.csv_dialect": ["Dialect", "is_clock", "unit_of_digits"],
     "io.delimited": ["rows_from_block", "rows_from_blocks"],
+    "io.geotiff": ["Raster", "open_raster"],
+    "io.pcd": ["cloud_from_pcd", "pcd_from_cloud"],
+    "io.ply": ["ply_from_cloud"],
     "io.row_cache": ["TimedRows"],
+    "io.tagged_lines": ["TaggedLines"],
     "io.table": ["GroupStream", "Table", "TableStream", "Tables"],
     "messages.codec": ["FramedRecord", "decode", "encode", "encodes", "group_by_size"],
+    "messages.image_pixels": ["pixels_from_compressed", "pixels_from_file", "pixels_from_image"],
+    "messages.point_clouds": ["points_from_cloud", "points_from_rows", "rows_of_cloud"],
     "messages.stream_spec": ["StreamSpec"],
-    "streams.message_block": ["RawMessage"],
+    "streams.message_block": ["MessageBlock", "RawMessage"],
 }
 ARGUMENT = re.compile(r"    (\w+(?:, \w+)*): \S")
 

@@ -21,7 +21,21 @@ UTC = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?(
 
 
 def ns_from_text(text: str) -> int:
-    """Nanoseconds of a decimal number of seconds such as '1656931512.123456789'; finer digits are rounded."""
+    """Parse decimal seconds exactly.
+
+    Args:
+        text: a number such as '1656931512.123456789'; digits beyond nanoseconds are rounded.
+
+    Returns:
+        Nanoseconds.
+
+    Raises:
+        ValueError: it is no finite number, or does not fit 64 bits.
+
+    Example:
+        >>> ns_from_text("1656931512.1")
+        1656931512100000000
+    """
     try:
         seconds = Decimal(text.strip())
         if not seconds.is_finite():
@@ -37,9 +51,17 @@ def ns_from_text(text: str) -> int:
 
 
 def ns_from_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Nanoseconds of many texts (n,) at once, and which of them are times; where not, the value is 0.
+    """Parse many decimal seconds exactly and at once.
 
-    Plain digits with at most one point are done column by column of the characters; the few others one by one.
+    Args:
+        texts: bytes (n,).
+
+    Returns:
+        Nanoseconds (n,), and which of the texts are times; the others are 0.
+
+    Example:
+        >>> ns_from_texts(np.array([b"0.5", b"late"]))[1].tolist()
+        [True, False]
     """
     texts = np.ascontiguousarray(texts)
     ns = _ns_from_equal_texts(texts)
@@ -110,7 +132,18 @@ def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], 
 
 
 def utc_text(stamp_ns: int) -> str:
-    """A time since 1970 as a date and a time of day in UTC."""
+    """Format a time.
+
+    Args:
+        stamp_ns: nanoseconds since 1970.
+
+    Returns:
+        Date and time of day in UTC, to the second.
+
+    Example:
+        >>> utc_text(1656931512 * 10**9)
+        '2022-07-04 10:45:12'
+    """
     try:
         moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=stamp_ns // 1000)
     except OverflowError:
@@ -119,7 +152,22 @@ def utc_text(stamp_ns: int) -> str:
 
 
 def time_of_text(text: str, start_ns: int) -> int:
-    """Nanoseconds of a time: seconds from the begin, seconds since 1970, or a date with a time in UTC."""
+    """Parse a time as people write it.
+
+    Args:
+        text: seconds from the start, seconds since 1970 (from 100,000,000 on), or a date with a time in UTC.
+        start_ns: the start of the data in ns since 1970.
+
+    Returns:
+        Nanoseconds since 1970.
+
+    Raises:
+        UsageError: it is none of these.
+
+    Example:
+        >>> time_of_text("1.5", start_ns=10**18) - 10**18
+        1500000000
+    """
     matched = UTC.fullmatch(text.strip())
     if matched:
         return _ns_of_utc(text, *matched.group(1, 2, 3))
@@ -140,13 +188,29 @@ def _ns_of_utc(text: str, day: str, clock: str, fraction: str | None) -> int:
 
 
 def time_text(stamp_ns: int) -> str:
-    """A time as date and time in UTC and as seconds since 1970, both exact."""
+    """Format a time exactly.
+
+    Args:
+        stamp_ns: nanoseconds since 1970.
+
+    Returns:
+        Date and time in UTC, and seconds since 1970, both with nine decimals.
+    """
     seconds, rest = divmod(stamp_ns, NS_PER_S)
     moment = datetime.fromtimestamp(seconds, timezone.utc)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z ({seconds}.{rest:09d})"
 
 
 def time_difference_text(stamp_ns: int, other_ns: int, other: str) -> str:
-    """How far a time is from another, in words."""
+    """Describe how far a time is from another.
+
+    Args:
+        stamp_ns: the time in ns.
+        other_ns: the other time in ns.
+        other: what the other time is called.
+
+    Returns:
+        A text such as "0.500000 s after the start".
+    """
     gap_s = (stamp_ns - other_ns) / NS_PER_S
     return f"{abs(gap_s):.6f} s {'after' if gap_s > 0 else 'before'} {other}" if gap_s else f"at {other}"

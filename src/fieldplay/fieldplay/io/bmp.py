@@ -14,10 +14,18 @@ OPENCV_CHANNELS = {1: GREY, 3: COLOUR, 4: "bgra8"}
 
 
 def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
-    """The pixels, from the top down; ArchiveError says what is wrong with a file that is cut off or no BMP.
+    """Decode a BMP.
 
-    `grey` is the encoding of one number of 8 bits for each pixel, for cameras that store the filtered pixels of a
-    mosaic; those of fewer bits are greys.
+    Args:
+        data: the bytes of the file.
+        grey: the encoding of images with one number of 8 bits for each pixel, for cameras that store the raw mosaic of
+            a colour filter; images of fewer bits are grey.
+
+    Returns:
+        The pixels, top row first.
+
+    Raises:
+        ArchiveError: the file is cut off, or no BMP.
     """
     if not data.startswith(b"BM"):
         raise ArchiveError(f"expected a BMP picture, got a file that begins with {data[:8]!r}")

@@ -20,13 +20,17 @@ EARLIEST_S, LATEST_S = 946_684_800, 4_102_444_800  # of this century
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over.
+    """How a table writes its rows: a column `time`, perhaps other clocks, numbers, and columns that are ignored.
 
-    With `blanks` the delimiter is the comma, and blanks part fields as well, as in the logs of some robots. `extract`
-    gives, for a column, the regular expression whose first group is the number in its text. With `partial` a row of
-    which a number is none is kept, with NaN in its place; it is a fault all the same. `digits` gives, for a clock that
-    counts parts of a second, how many decimal digits of a second they are: 3, 6 or 9; for others it is 0. `factors`
-    gives, for a column in another unit than it should have, what its numbers are multiplied by.
+    Args:
+        columns: names in the order of the file; those that begin with `_` are ignored.
+        delimiter: between fields.
+        decimal_comma: whether numbers have a comma for a point.
+        whitespace_delimited: blanks separate fields too, beside commas, as in the logs of some robots.
+        extract: by column, a regular expression whose first group is the number in its text.
+        partial: keep a row with a text that is no number, with NaN in its place; it is reported all the same.
+        digits: by clock that counts parts of a second, how many decimal digits these are: 3, 6 or 9.
+        factors: by column in another unit than it should have, what its numbers are multiplied by.
     """
 
     columns: tuple[str, ...]  # in the order of the file
@@ -50,12 +54,26 @@ class Dialect:
 
 
 def is_clock(column: str) -> bool:
-    """Whether a column holds times, to be read exactly: `time`, or another that ends so, as `device_time`."""
+    """Check whether a column holds times, which are parsed exactly.
+
+    Args:
+        column: its name.
+
+    Returns:
+        Whether it is `time`, or ends with `_time`.
+    """
     return column == TIME or (column.endswith(f"_{TIME}") and not column.startswith(IGNORED))
 
 
 def unit_of_digits(digits: int) -> str:
-    """The name of the unit that has so many decimal digits of a second."""
+    """Name a unit of time.
+
+    Args:
+        digits: its decimal digits of a second: 0, 3, 6 or 9.
+
+    Returns:
+        Its name.
+    """
     return UNITS[digits]
 
 

@@ -173,9 +173,17 @@ logging.getLogger("tifffile").addHandler(logging.NullHandler())  # damage is tol
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Raster:
-    """Heights on a grid. `grid_from_pixel` (2, 3): easting and northing of (column, row, 1) in m.
+    """Heights on a grid.
 
-    Columns and rows are counted from the outer corner of the first pixel, whose middle is at (0.5, 0.5).
+    Columns and rows are counted from the outer corner of the first pixel, whose centre is (0.5, 0.5).
+
+    Args:
+        rows: number of rows.
+        columns: number of columns.
+        grid_from_pixel: (2, 3) easting and northing in m of (column, row, 1).
+        nodata: the number that stands for no height, or None.
+        segments: where the pixels are in the file.
+        epsg: of the projection; 0 where the file does not say.
     """
 
     rows: int
@@ -187,11 +195,22 @@ class Raster:
 
     @property
     def cell_m(self) -> float:
-        """How far neighbouring pixels of a row are apart."""
+        """The distance in m between neighbouring pixels of a row."""
         return float(np.hypot(*self.grid_from_pixel[:, 0]))
 
     def heights(self, rows: Indices, columns: Indices) -> Numbers:
-        """Heights (r, c) in m where these rows and columns meet, both ascending; NaN where there is none."""
+        """Read pixels; only the strips or tiles that hold them are read.
+
+        Args:
+            rows: (r,), ascending.
+            columns: (c,), ascending.
+
+        Returns:
+            Heights (r, c) in m, NaN where there is none.
+
+        Raises:
+            ArchiveError: a strip or tile is damaged.
+        """
         with tiff_errors():
             heights = self.segments.numbers(rows, columns)
         known = np.isfinite(heights) & (np.abs(heights) < HIGHEST_M)
@@ -200,13 +219,29 @@ class Raster:
         return np.where(known, heights, np.nan)
 
     def known_heights(self, rows: Indices, columns: Indices) -> tuple[Numbers, Numbers]:
-        """The middles of the pixels that have a height, as (column, row, 1) (3, n), and the heights (n,) in m."""
+        """Read the pixels that have a height.
+
+        Args:
+            rows: (r,), ascending.
+            columns: (c,), ascending.
+
+        Returns:
+            Their centres as (column, row, 1) (3, n), and heights (n,) in m.
+        """
         heights = self.heights(rows, columns)
         row, column = np.nonzero(np.isfinite(heights))
         return np.stack([columns[column] + 0.5, rows[row] + 0.5, np.ones(len(row))]), heights[row, column]
 
     def heights_at(self, positions: Numbers, frame_from_pixel: Numbers) -> Numbers:
-        """Heights (n,) in m at positions (n, 2) in the frame that a (2, 3) matrix maps pixels to; NaN outside."""
+        """Look up heights at positions, each in the pixel that it lies in.
+
+        Args:
+            positions: (n, 2) in m.
+            frame_from_pixel: (2, 3) from (column, row, 1) to the frame of the positions.
+
+        Returns:
+            Heights (n,) in m, NaN outside.
+        """
         pixels_from_frame = np.linalg.inv(frame_from_pixel[:, :2])
         columns, rows = np.floor(pixels_from_frame @ (positions - frame_from_pixel[:, 2]).T).astype(np.intp)
         heights = np.full(len(positions), np.nan)
@@ -218,7 +253,17 @@ class Raster:
 
 @contextmanager
 def open_raster(file: BinaryIO) -> Iterator[Raster]:
-    """The first picture of a GeoTIFF, as long as the file is open; ArchiveError tells why it is none."""
+    """Open the first image of a GeoTIFF; a context manager.
+
+    Args:
+        file: the open file; it must stay open.
+
+    Yields:
+        The raster.
+
+    Raises:
+        ArchiveError: it is no GeoTIFF, or cannot be read in parts.
+    """
     with ExitStack() as until_closed:
         with tiff_errors():
             _require_few_segments(file)

@@ -66,16 +66,34 @@ class PcdHeader:
 
 
 def cloud_from_pcd(data: bytes) -> NDArray[Any]:
-    """The points of a PCD file as a structured array (n,) with the file's fields; a COUNT > 1 is a subarray.
+    """Decode a PCD file: ascii, binary or compressed.
 
-    Padding fields are left out. The array of a binary file is a read-only view of `data`, not a copy.
+    Args:
+        data: the bytes of the file.
+
+    Returns:
+        Points (n,) as a structured array with the file's fields, padding left out; a COUNT > 1 is a subarray. Of a
+        binary file it is a read-only view of `data`, not a copy.
+
+    Raises:
+        ArchiveError: the file is cut off, or no PCD.
     """
     header = header_from_pcd(data)
     return BODIES[header.data](memoryview(data)[header.body :], header)
 
 
 def pcd_from_cloud(points: NDArray[np.void]) -> bytes:
-    """A binary PCD file of points (n,) with all their fields, packed; numbers that are no PCD's are an ArchiveError."""
+    """Encode points as a binary PCD file.
+
+    Args:
+        points: (n,) as a structured array.
+
+    Returns:
+        The bytes of the file, without padding.
+
+    Raises:
+        ArchiveError: a field has numbers that PCD has not.
+    """
     fields: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = []
     for name in points.dtype.names or ():
         base, shape = points.dtype[name].base, points.dtype[name].shape

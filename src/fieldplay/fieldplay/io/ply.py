@@ -20,9 +20,16 @@ KINDS = {
 
 
 def ply_from_cloud(points: NDArray[np.void]) -> bytes:
-    """A binary PLY file of points (n,) with all their fields; numbers that are no PLY's are an ArchiveError.
+    """Encode points as a binary PLY file.
 
-    A field of several numbers becomes as many properties: descriptor_0, descriptor_1, ...
+    Args:
+        points: (n,) as a structured array. A field of several numbers becomes as many properties: descriptor_0, ...
+
+    Returns:
+        The bytes of the file.
+
+    Raises:
+        ArchiveError: a field has numbers that PLY has not.
     """
     fields: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = []
     head = ["ply", "format binary_little_endian 1.0", f"element vertex {len(points)}"]

@@ -41,14 +41,20 @@ LEFT_OUT = "the line is left out"
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedLines:
-    """What stands behind the time: for each type of line its columns, a name that begins with `_` being passed over.
+    """The lines of a log: a time, perhaps a word for the type, and numbers.
 
-    `values`: so many more numbers follow; as many as a column of this name says; or `any` number of them, at least one.
-    `angles`: the columns of the first value's angle, of the step to the next, and of the last one's, to be compared.
-    A type without a name takes all lines, whatever word they have. Types may be written in any case. A line is left
-    out whose angles lead beyond a whole `turn`, or nowhere, or that has none of its `choices` in a column.
-    `covariance`: the numbers that follow are one of so many rows. Where it is not there, or not whole, or has a
-    negative variance, this is told, what is wrong in it is NaN, and the row is kept.
+    Args:
+        types: columns by type, which may be written in any case; a name that begins with `_` is ignored. A type without
+            a name, as the only one, takes all lines, whatever word they have.
+        values: how many more numbers follow; or the column that says so; or `any` number of them, at least one.
+        angles: columns of the first value's angle, of the step to the next, and of the last one's, which are compared.
+        turn: a full turn; a line whose angles go beyond it, or nowhere, is left out.
+        choices: by column, all numbers that it can have; a line with another one is left out.
+        covariance: the numbers that follow are a covariance of so many rows. Where it is missing, incomplete or has a
+            negative variance, this is reported, what is wrong in it becomes NaN, and the row is kept.
+
+    Raises:
+        ValueError: a column is unknown, or the numbers do not fit each other.
     """
 
     types: Mapping[str, tuple[str, ...]]

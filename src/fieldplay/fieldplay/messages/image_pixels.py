@@ -34,7 +34,15 @@ NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose number
 
 
 def colour_map(values: NDArray[np.float64], kind: int = cv2.COLORMAP_VIRIDIS) -> NDArray[np.uint8]:
-    """Colours (..., 3) in BGR of shares from 0 to 1 (...), dark to light."""
+    """Colour numbers from dark to light.
+
+    Args:
+        values: fractions from 0 to 1 (...); NaN is 0.
+        kind: a colour map of OpenCV.
+
+    Returns:
+        Colours (..., 3) in the order blue green red.
+    """
     levels = np.clip(np.nan_to_num(values) * 255, 0, 255).astype(np.uint8)
     if not levels.size:  # which OpenCV makes nothing of
         return np.zeros((*levels.shape, 3), np.uint8)
@@ -42,7 +50,17 @@ def colour_map(values: NDArray[np.float64], kind: int = cv2.COLORMAP_VIRIDIS) ->
 
 
 def pixels_from_image(message: Any) -> Pixels:
-    """A sensor_msgs/Image, or what has its fields; numbers that are no colours are shown from low to high."""
+    """Convert an image to pixels that can be shown.
+
+    Args:
+        message: a sensor_msgs/Image, or an object with its members.
+
+    Returns:
+        Pixels (h, w, 3) in the order blue green red; depths and other numbers are scaled from low to high.
+
+    Raises:
+        ArchiveError: the encoding is unknown, or the data are too short.
+    """
     encoding = str(message.encoding)
     kind, channels = _shape(encoding)
     height, width, step = int(message.height), int(message.width), int(message.step)
@@ -59,13 +77,34 @@ def pixels_from_image(message: Any) -> Pixels:
 
 
 def pixels_from_compressed(message: Any) -> Pixels:
-    """A sensor_msgs/CompressedImage, JPEG and PNG above all; also a compressed depth image."""
+    """Decode a compressed image; also a compressed depth image.
+
+    Args:
+        message: a sensor_msgs/CompressedImage, or an object with its members.
+
+    Returns:
+        Pixels (h, w, 3) in the order blue green red; depths and other numbers are scaled from low to high.
+
+    Raises:
+        ArchiveError: the data do not decode.
+    """
     data = memoryview(message.data)
     return pixels_from_file(data[DEPTH_HEADER:] if "compressedDepth" in str(message.format) else data, message.format)
 
 
 def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
-    """The bytes of a file: JPEG, PNG, BMP and what else OpenCV reads."""
+    """Decode an image file.
+
+    Args:
+        data: its bytes: JPEG, PNG, BMP or what else OpenCV reads.
+        kind: its format, for messages.
+
+    Returns:
+        Pixels (h, w, 3) in the order blue green red; depths and other numbers are scaled from low to high.
+
+    Raises:
+        ArchiveError: the data do not decode.
+    """
     values = decode_image(data)
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
@@ -73,7 +112,17 @@ def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
 
 
 def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
-    """The bytes of a file in BGR with a quarter of its width and height, which is quicker for JPEG."""
+    """Decode an image file to a quarter of its width and height, which is faster for JPEG.
+
+    Args:
+        data: its bytes.
+
+    Returns:
+        Pixels (h / 4, w / 4, 3) in the order blue green red.
+
+    Raises:
+        ArchiveError: the data do not decode.
+    """
     values = decode_image(data, cv2.IMREAD_REDUCED_COLOR_4)
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as an image")

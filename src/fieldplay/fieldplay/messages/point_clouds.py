@@ -38,12 +38,29 @@ def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> tuple[
 
 
 def points_from_cloud(message: Any) -> NDArray[np.float32]:
-    """The points (n, 3) of a sensor_msgs/PointCloud2 that are finite and not at the sensor itself."""
+    """Read the valid points of a message.
+
+    Args:
+        message: a decoded sensor_msgs/PointCloud2.
+
+    Returns:
+        x y z (n, 3) in m: those that are finite and not at the sensor itself, which means no return.
+
+    Raises:
+        ArchiveError: it has no x, y, z.
+    """
     return points_from_rows(rows_of_cloud(message, only="xyz"))
 
 
 def points_from_rows(rows: NDArray[np.void]) -> NDArray[np.float32]:
-    """The same of points (n,) with the fields x, y, z."""
+    """Read the valid points of a structured array.
+
+    Args:
+        rows: points with the fields x, y, z.
+
+    Returns:
+        x y z (n, 3) in m: those that are finite and not at the sensor itself, which means no return.
+    """
     points = np.stack([rows[axis].astype(np.float32) for axis in "xyz"], axis=1)
     good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
     result: NDArray[np.float32] = points[good]
@@ -51,7 +68,18 @@ def points_from_rows(rows: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 def rows_of_cloud(message: Any, *, only: str = "") -> NDArray[np.void]:
-    """All points (n,) of a sensor_msgs/PointCloud2 with their fields, or some of them; x, y, z must be there."""
+    """Read all points of a message, invalid ones too.
+
+    Args:
+        message: a decoded sensor_msgs/PointCloud2.
+        only: names of single letters, such as `xyz`, to read these fields alone.
+
+    Returns:
+        Points (n,) as a structured array.
+
+    Raises:
+        ArchiveError: x, y or z is missing, or the data are too short.
+    """
     fields = {str(item.name): item for item in message.fields}
     missing = [axis for axis in "xyz" if axis not in fields]
     if missing:

@@ -189,10 +189,17 @@ Message = RawMessage
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingInfo:
-    """What the source is, in words: `facts` are names with values.
+    """A description of a recording for people.
 
-    Gaps longer than `skip_gaps_s` are nothing unusual in it; 0 says nothing of them. `notes` are what is to be known of
-    a topic, by its name, where its type alone would mislead; `units` those of its fields.
+    Args:
+        title: of the dataset or the bag.
+        name: of the folder or file.
+        kind: what it is, such as "ameds archive, a folder".
+        size_bytes: of all its files.
+        facts: names with values.
+        skip_gaps_s: longer gaps are nothing unusual in it; 0 where nothing is known.
+        notes: by topic, what its type alone does not tell.
+        units: by topic, units of fields of its messages.
     """
 
     title: str

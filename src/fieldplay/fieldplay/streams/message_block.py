@@ -51,7 +51,12 @@ class RawMessage(NamedTuple):
 
 
 class MessageBlock:
-    """The bytes of n messages: rows of one size, chunks of any size, or several of these in one order."""
+    """The bytes of n messages: rows of one size, chunks of any size, or several of these in one order.
+
+    Args:
+        size: bytes of each message (n,).
+        parts: rows or chunks, with their indices; use `of_rows`, `of_messages` and `merged`.
+    """
 
     def __init__(self, size: NDArray[np.int64], parts: "Sequence[_Part]") -> None:
         self.size = size  # bytes of each message (n,)
@@ -62,7 +67,17 @@ class MessageBlock:
 
     @classmethod
     def of_rows(cls, rows: NDArray[np.uint8]) -> "MessageBlock":
-        """Messages of one size: rows (n, size) of bytes."""
+        """Make a block of messages of one size.
+
+        Args:
+            rows: bytes (n, size), copied only where those of a row are not contiguous.
+
+        Returns:
+            The block.
+
+        Raises:
+            BagError: the rows have another shape or type.
+        """
         if rows.ndim != 2 or rows.dtype != np.uint8:
             raise BagError(f"rows of messages are uint8 of shape (n, size), got {rows.dtype} of shape {rows.shape}")
         rows = rows if rows.strides[1] == 1 else np.ascontiguousarray(rows)
@@ -70,13 +85,27 @@ class MessageBlock:
 
     @classmethod
     def of_messages(cls, messages: Sequence[BytesLike | Chunks]) -> "MessageBlock":
-        """Messages of any size, each as bytes or in chunks; they are not copied."""
+        """Make a block of messages of any size.
+
+        Args:
+            messages: each as bytes, or in chunks that follow each other; they are not copied.
+
+        Returns:
+            The block.
+        """
         chunks = [tuple(_flat(chunk) for chunk in _chunks(message)) for message in messages]
         return cls(np.array([sum(map(len, each)) for each in chunks], np.int64), [(None, chunks)])
 
     @classmethod
     def merged(cls, sources: "Sequence[tuple[MessageBlock, Positions]]") -> "MessageBlock":
-        """Several blocks in one order: message k of a source is message positions[k] of the whole, ascending."""
+        """Merge blocks in one order.
+
+        Args:
+            sources: blocks, each with the indices of its messages in the result, ascending.
+
+        Returns:
+            The block; no message is copied.
+        """
         size = np.zeros(sum(len(positions) for _, positions in sources), np.int64)
         parts: list[_Part] = []
         for block, positions in sources:
@@ -85,7 +114,12 @@ class MessageBlock:
         return cls(size, parts)
 
     def copy_to(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
-        """Copy message i to target[offset[i] : offset[i] + size[i]]."""
+        """Copy all messages.
+
+        Args:
+            target: bytes to write to.
+            offset: where each message starts (n,).
+        """
         for positions, contents in self._parts:
             own = offset if positions is None else offset[positions]
             if isinstance(contents, np.ndarray):
@@ -94,7 +128,15 @@ class MessageBlock:
                 _copy_chunks(contents, target, own)
 
     def part(self, start: int, stop: int) -> "MessageBlock":
-        """The messages start <= i < stop, without a copy of their bytes."""
+        """Select consecutive messages, without a copy of their bytes.
+
+        Args:
+            start: the first index.
+            stop: the index after the last one.
+
+        Returns:
+            The block.
+        """
         parts: list[_Part] = []
         for positions, contents in self._parts:
             if positions is None:
@@ -106,7 +148,11 @@ class MessageBlock:
         return MessageBlock(self.size[start:stop], parts)
 
     def tolist(self) -> Sequence[bytes | memoryview]:
-        """The messages one by one; those in chunks are copied only where there are several, large ones on their own."""
+        """List the messages.
+
+        Returns:
+            The bytes of each message; single chunks are not copied.
+        """
         if len(self._parts) == 1 and self._parts[0][0] is None and not isinstance(self._parts[0][1], np.ndarray):
             return [_whole(chunks, size) for chunks, size in zip(self._parts[0][1], self.size.tolist(), strict=True)]
         ends = np.cumsum(self.size)
