@@ -24,7 +24,7 @@ from fieldplay.report.figures import (
     svg_of,
 )
 from fieldplay.report.odometry_panel import Named, error_charts
-from fieldplay.report.page import Html, Section, join, page_of_sections, piece, plain_table
+from fieldplay.report.page import Html, Section, join, page_of_sections, plain_table, render
 
 MAX_POINTS = 4000
 INCHES, DOTS_PER_INCH = (13.0, 8.0), 110
@@ -36,12 +36,12 @@ def page_of(comparisons: Sequence[Comparison]) -> Html:
     title = comparisons[0].pair.estimate.topic if len(comparisons) == 1 else f"{len(comparisons)} estimates"
     tiles = [(name, value, "") for name, value in _tiles(comparisons, duration_s)]
     lead = f"against {comparisons[0].pair.truth.topic}"
-    head = piece("header", title, "odometry against the truth", lead, tiles)
+    head = render("header", title, "odometry against the truth", lead, tiles)
     charts = [line_chart(chart) for chart in error_charts(named, duration_s)]
     numbers = join(_numbers(one, is_alone=len(comparisons) == 1) for one in comparisons)
     sections = [
-        Section("errors", "Errors", piece("cards", charts)),
-        Section("ways", "Ways", piece("cards", [_map(comparisons)], "wide")),
+        Section("errors", "Errors", render("cards", charts)),
+        Section("ways", "Ways", render("cards", [_map(comparisons)], "wide")),
         Section("numbers", "Numbers", numbers),
     ]
     return page_of_sections(f"{title} · fieldplay", head, sections)
@@ -80,7 +80,7 @@ def _map(comparisons: Sequence[Comparison]) -> Html:
     for index, (_, points) in enumerate(paths):
         draw_path(axes, points, index)
     legend = keys((index, label) for index, (label, _) in enumerate(paths))
-    return piece("figure", svg_of(axes, "from above"), "From above", "m", legend)
+    return render("figure", svg_of(axes, "from above"), "From above", "m", legend)
 
 
 def _paths(comparisons: Sequence[Comparison]) -> list[tuple[str, Array]]:

@@ -22,7 +22,7 @@ from fieldplay.projection.frames_in_image import camera_of_drawing, draw_axes, f
 from fieldplay.recording.record_batches import Issues, RecordBatch, Single
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Html, Section, join, piece
+from fieldplay.report.page import Html, Section, join, render
 
 MAX_LINES, MAX_LINE_CAMERAS = 48, 8
 COLUMNS, ROWS = 480, 160  # of a figure
@@ -103,14 +103,14 @@ class CameraPanel(Panel):
         if not any(groups):
             return []
         left_out = len(requested) - MAX_CAMERAS
-        more = piece("paragraph", f"{left_out} more cameras are not shown.", "muted") if left_out > 0 else ""
+        more = render("paragraph", f"{left_out} more cameras are not shown.", "muted") if left_out > 0 else ""
         return [Section("pictures", "What the cameras saw", join([*groups, more]), LEAD)]
 
     def _group(self, overview: Overview, topic: Topic, camera: _Camera) -> Html:
         images = [image for image in _decoded_images(topic, camera) if image.pixels is not None]
         model = self._camera_model(topic)
         figures = [_figure(overview, topic, one, model if not index else None) for index, one in enumerate(images)]
-        return piece("camera", topic.name, figures) if figures else join([])
+        return render("camera", topic.name, figures) if figures else join([])
 
     def _camera_model(self, topic: Topic) -> CameraModel | None:
         """What the CameraInfo of the images' topic says."""
@@ -165,8 +165,8 @@ def _figure(overview: Overview, topic: Topic, image: _DecodedImage, camera: Came
         labels = frame_labels(seen, width / height)
         draw_axes(pixels, seen)
     details = f"{width} × {height}" + (f", in {image.frame}" if image.frame else "")
-    shown = piece("photo", fig.photo(pixels, alternative=f"{topic.name} {moment}"), labels)
-    return piece("figure", shown, moment, details, AXES_KEY if seen is not None else ())
+    shown = render("photo", fig.photo(pixels, alternative=f"{topic.name} {moment}"), labels)
+    return render("figure", shown, moment, details, AXES_KEY if seen is not None else ())
 
 
 # One line of a camera's images over time: its colours row by row, and their means as curves.
@@ -205,7 +205,7 @@ class ImageLinePanel(Panel):
             lines = samples.items()
             if len({line.stamp_ns for line in lines}) > 1:
                 figures += [_lines_figure(overview, topic, lines, count=samples.seen), _means(overview, topic, lines)]
-        body = piece("cards", figures, "wide") if figures else None
+        body = render("cards", figures, "wide") if figures else None
         return [Section("image-lines", "A line of the images over time", body, LINES_LEAD)] if body else []
 
 
@@ -240,7 +240,7 @@ def _lines_figure(overview: Overview, topic: Topic, lines: list[_Line], *, count
     axes = fig.raster_axes(tight_axis(width), down.flip(), height=240)
     caption = f"the middle line over time, of {count_text(len(lines))} of {count_noun(count, 'image')}, by its columns"
     drawn = fig.svg_of(axes, f"{topic.name}, the middle line", below=fig.image_below(axes, pixels, is_exact=True))
-    return piece("figure", drawn, topic.name, caption)
+    return render("figure", drawn, topic.name, caption)
 
 
 def _means(overview: Overview, topic: Topic, lines: list[_Line]) -> Html:

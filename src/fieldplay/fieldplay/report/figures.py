@@ -17,7 +17,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.core.number_text import Axis, labelled_breaks, number_axis, number_text, round_step, tick_text
 from fieldplay.messages.image_pixels import colour_map
 from fieldplay.projection.relief import Plane
-from fieldplay.report.page import Html, join, markup, piece
+from fieldplay.report.page import Html, join, markup, render
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def svg_of(axes: "Axes", label: str, *, below: Html | None = None) -> Html:
     for colour, name in PAGE_COLOURS.items():
         drawn = drawn.replace(colour, name)
     width, height = (round(72 * inches) for inches in figure.get_size_inches())
-    return piece("svg", markup(f"{below or ''}{drawn}"), width, height, label, "wide" if width > WIDTH else "")
+    return render("svg", markup(f"{below or ''}{drawn}"), width, height, label, "wide" if width > WIDTH else "")
 
 
 def image_below(axes: "Axes", pixels: Pixels, *, is_exact: bool = False) -> Html:
@@ -136,7 +136,7 @@ def data_uri(pixels: Pixels, kind: str) -> str:
 def photo(pixels: Pixels, *, alternative: str) -> Html:
     """An image (h, w, 3) in BGR as JPEG."""
     height, width = pixels.shape[:2]
-    return piece("image", markup(data_uri(pixels, "jpeg")), width, height, alternative)
+    return render("image", markup(data_uri(pixels, "jpeg")), width, height, alternative)
 
 
 def limit_width(pixels: Pixels, widest: int) -> Pixels:
@@ -233,7 +233,7 @@ def line_chart(chart: Chart) -> Html:
     over, left_out = chart.x_title and f"over {chart.x_title}", f"{more} more not drawn" if more else ""
     details = [chart.unit, chart.note, left_out, over]
     legend = keys((colour, curve.label) for curve, colour in shown) if any(curve.label for curve, _ in shown) else []
-    return piece("figure", svg_of(axes, chart.title), chart.title, " ".join(filter(None, details)), legend)
+    return render("figure", svg_of(axes, chart.title), chart.title, " ".join(filter(None, details)), legend)
 
 
 def _chart_axes(width: float, *, has_breaks: bool) -> "Axes":
@@ -350,7 +350,7 @@ def draw_mark(axes: "Axes", point: Array, *, kind: str, colour: str = SERIES[1])
 
 def raster_axes(x_axis: Axis, y_axis: Axis, *, width: float = WIDE, height: float = 300) -> "Axes":
     """Axes from 0 to 1 with the labels of two axes of ours, for `image_below`."""
-    axes = new_axes(width, height, left=84 if y_axis.breaks else 56, bottom=24)
+    axes = new_axes(width, height, left=84 if y_axis.breaks else 56, bottom=30, right=20)
     put_ticks(axes, x_axis, y_axis)
     axes.grid(visible=False)
     put_breaks(axes, y_axis, is_upright=False)
@@ -368,7 +368,7 @@ def cells_of_fractions(fractions: Array) -> Pixels:
 def ramp(low: str, high: str, legend: Sequence[tuple[str, str]] = ()) -> Html:
     """What the colours of a map mean, from low to high, and what else is drawn."""
     stops = ",".join("rgb({},{},{})".format(*stop) for stop in colour_map(np.linspace(0, 1, 9))[:, ::-1].tolist())
-    return join([piece("ramp", low, high, stops), piece("keys", legend)])
+    return join([render("ramp", low, high, stops), render("keys", legend)])
 
 
 def metres_text(value: float) -> str:

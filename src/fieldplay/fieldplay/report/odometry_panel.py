@@ -18,7 +18,7 @@ from fieldplay.messages.records import Odometry
 from fieldplay.recording.record_batches import RecordBatch
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Section, join, piece, plain_table
+from fieldplay.report.page import Section, join, plain_table, render
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluate
 from fieldplay.trajectories.pose_topics import poses_of_record
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
@@ -130,7 +130,7 @@ class OdometryErrorPanel(Panel):
         charts = error_charts(evaluations, overview.duration_s, overview.time_axis())
         heads = ("Error", "rmse", "median")
         tables = [plain_table(heads, summary_of(o.evaluation), title=o.label, is_card=True) for o in evaluations]
-        body = join([piece("cards", [fig.line_chart(chart) for chart in charts]), piece("cards", tables, "wide")])
+        body = join([render("cards", [fig.line_chart(chart) for chart in charts]), render("cards", tables, "wide")])
         return [Section("odometry", "Odometry against the truth", body, f"Against {truth}. {LEAD}")]
 
     def _evaluate_all(self, truth: Topic, received: dict[Topic, _ReceivedPoses], start_ns: int) -> list[Named]:

@@ -65,7 +65,7 @@ def markup(value: object) -> Html:
 
 
 @cache
-def pieces() -> Any:
+def macros() -> Any:
     """The macros of page.html."""
     try:
         import jinja2
@@ -78,9 +78,9 @@ def pieces() -> Any:
     return environment.from_string(Path(__file__).with_name("page.html").read_text("utf-8")).module
 
 
-def piece(name: str, *arguments: object, **named: object) -> Html:
+def render(name: str, *arguments: object, **named: object) -> Html:
     """Render a macro of page.html; every argument that is no markup is escaped."""
-    result: Html = getattr(pieces(), name)(*arguments, **named)
+    result: Html = getattr(macros(), name)(*arguments, **named)
     return result
 
 
@@ -93,7 +93,7 @@ def plain_table(
     heads: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", is_card: bool = False
 ) -> Html:
     """A small table; on a phone each row stands on its own, with the heads before the values."""
-    return piece("plain_table", heads, list(rows), title, is_card)
+    return render("plain_table", heads, list(rows), title, is_card)
 
 
 def page_of_sections(title: str, head: Html, sections: Sequence[Section], script: str = "") -> Html:
@@ -101,7 +101,7 @@ def page_of_sections(title: str, head: Html, sections: Sequence[Section], script
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"{POLICY}; script-src 'sha256-{digest}'" if script else POLICY
     style = Path(__file__).with_name("page.css").read_text("utf-8")
-    return piece("page", title, head, sections, markup(style), markup(policy), GENERATOR, markup(script))
+    return render("page", title, head, sections, markup(style), markup(policy), GENERATOR, markup(script))
 
 
 # The page's file, which appears when it is complete, and replaces nothing but an earlier page.

@@ -19,7 +19,7 @@ from fieldplay.projection.relief import MAX_POINTS, Sweep, merge_in_world, plane
 from fieldplay.recording.record_batches import Issues, RecordBatch, Single, report_unreadable
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Html, Section, join, piece, plain_table
+from fieldplay.report.page import Html, Section, join, plain_table, render
 from fieldplay.trajectories.route import WORLDS
 
 MAX_SWEEPS, MAX_CLOUDS, MAX_SCANNERS, MAX_SENSORS = 40, 6, 12, 8
@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 
 def _not_shown(count: int) -> Html:
-    return piece("paragraph", f"{count} more topics are not shown.", "muted") if count > 0 else join([])
+    return render("paragraph", f"{count} more topics are not shown.", "muted") if count > 0 else join([])
 
 
 @dataclass
@@ -88,7 +88,7 @@ class CloudPanel(Panel):
         ]
         if not figures:
             return []
-        body = join([piece("cards", figures, "wide"), _not_shown(len(self._topics) - MAX_CLOUDS)])
+        body = join([render("cards", figures, "wide"), _not_shown(len(self._topics) - MAX_CLOUDS)])
         return [
             Section("clouds", "Point clouds", body, "Seen from above, coloured by height and lit from the north-west.")
         ]
@@ -135,9 +135,9 @@ def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[Sweep], *, coun
     legend = [("s1", "the sensor's way" if len(positions) > 1 else "the sensor")] if len(positions) else []
     is_flat = float(np.ptp(points[:, 2])) < FLAT_M
     foot = fig.ramp(fig.metres_text(relief.low_m), fig.metres_text(relief.high_m), legend)
-    foot = piece("paragraph", "all at one height", "muted") if is_flat else foot
+    foot = render("paragraph", "all at one height", "muted") if is_flat else foot
     label = f"{topic.name} from above"
-    return piece("figure", fig.svg_of(axes, label, below=below), topic.name, details, (), foot)
+    return render("figure", fig.svg_of(axes, label, below=below), topic.name, details, (), foot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ class ScanPanel(Panel):
                 figures.append(_scan_figure(overview, topic, scans[middle_index([scan.log_ns for scan in scans])]))
         if not figures:
             return []
-        body = join([piece("cards", figures), _not_shown(len(self._topics) - MAX_SCANNERS)])
+        body = join([render("cards", figures), _not_shown(len(self._topics) - MAX_SCANNERS)])
         lead = "One scan of each scanner in its own frame, x to the right and y up, in metres."
         return [Section("scans", "Laser scans", body, lead)]
 
@@ -192,7 +192,7 @@ def _scan_figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:
     axes.plot(*scan.points.T, ".", color=fig.SERIES[0], markersize=3, gid="dots s0")
     fig.draw_mark(axes, np.zeros(2), kind="sensor")
     details = f"{len(scan.points)} of {scan.beams} beams at {overview.moment_text(scan.log_ns)}, in {scan.frame}"
-    return piece("figure", fig.svg_of(axes, topic.name), topic.name, details)
+    return render("figure", fig.svg_of(axes, topic.name), topic.name, details)
 
 
 @dataclass(eq=False)
@@ -258,7 +258,7 @@ class BearingPanel(Panel):
             for topic, counts in overview.in_order(self._verdicts)
         ]
         table = plain_table(("Sensor", "Verdicts"), verdicts, title="What was reported of them", is_card=True)
-        body = join([piece("cards", figures, "wide"), table if verdicts else ""])
+        body = join([render("cards", figures, "wide"), table if verdicts else ""])
         return [Section("bearings", "Range sensors against bearing", body, BEARINGS_LEAD)]
 
     def _add_scans(self, batch: RecordBatch) -> None:
@@ -317,4 +317,4 @@ def _density_figure(name: str, seen: BearingCounts, filtered: BearingCounts | No
     axes = fig.raster_axes(x_axis, tight_axis(top_m))
     drawn = fig.svg_of(axes, f"{name}, returns", below=fig.image_below(axes, pixels, is_exact=True))
     foot = fig.ramp("few", "many", [("s1", "taken out")] if filtered is not None else [])
-    return piece("figure", drawn, name, details, (), foot)
+    return render("figure", drawn, name, details, (), foot)

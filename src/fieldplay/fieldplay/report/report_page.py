@@ -16,7 +16,7 @@ from fieldplay.recording.recording import Recording
 from fieldplay.report.camera_panel import CameraPanel, ImageLinePanel
 from fieldplay.report.odometry_panel import OdometryErrorPanel
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Html, Section, page_of_sections, piece
+from fieldplay.report.page import Html, Section, page_of_sections, render
 from fieldplay.report.range_panels import BearingPanel, CloudPanel, ScanPanel
 from fieldplay.report.signal_panel import JointPanel, SignalPanel
 from fieldplay.report.sketch_panels import ArmPanel, KeyframePanel
@@ -83,7 +83,7 @@ def head_of(overview: Overview) -> Html:
     ]
     name = subject.kind if subject.title == subject.name else f"{subject.name} · {subject.kind}"
     facts = " · ".join(f"{fact} {value}" for fact, value in subject.facts)
-    return piece("header", subject.title, name, facts, tiles)
+    return render("header", subject.title, name, facts, tiles)
 
 
 def _duration_tile(overview: Overview) -> tuple[str, str, str]:
@@ -112,8 +112,8 @@ def issue_sections(overview: Overview) -> list[Section]:
         for kind, count in issues.counts.most_common()
         for listed in (issues.listed[kind],)
     ]
-    sections = [Section("problems", "Problems", piece("issue_list", kinds))]
-    return [*sections, Section("notes", "Notes", piece("list_card", issues.notes))] if issues.notes else sections
+    sections = [Section("problems", "Problems", render("issue_list", kinds))]
+    return [*sections, Section("notes", "Notes", render("list_card", issues.notes))] if issues.notes else sections
 
 
 def _more(count: int, listed: int) -> str:

@@ -14,7 +14,7 @@ from fieldplay.messages.records import Code, Joints
 from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Numbers, Overview, Panel
-from fieldplay.report.page import Section, join, piece
+from fieldplay.report.page import Section, join, render
 from fieldplay.topics.quantities import JOINT_UNITS, QUANTITIES, Quantity
 
 JOINTS = "sensor_msgs/msg/JointState"
@@ -36,8 +36,8 @@ def _section(
     texts = [f"{len(charts) - most} more charts are not shown."] if len(charts) > most else []
     texts += [f"Zero throughout: {zero}."] if zero else []
     body = [
-        piece("cards", [fig.line_chart(chart) for chart in charts[:most]]),
-        *(piece("paragraph", text) for text in texts),
+        render("cards", [fig.line_chart(chart) for chart in charts[:most]]),
+        *(render("paragraph", text) for text in texts),
     ]
     return [Section(key, title, join(body), lead)]
 

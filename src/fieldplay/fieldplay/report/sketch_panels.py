@@ -16,7 +16,7 @@ from fieldplay.projection.relief import plane_of_points
 from fieldplay.recording.record_batches import RecordBatch
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Html, Section, join, piece
+from fieldplay.report.page import Html, Section, join, render
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOOL, LINKS = "tool_cylindrical", ("link_1", "link_2", "link_3", "effector")
@@ -78,8 +78,8 @@ class ArmPanel(Panel):
         longest = sorted(range(len(motions)), key=lambda index: -len(motions[index][1].stamp_ns))[:MAX_MOTIONS]
         figures = [figure for index in sorted(longest) for figure in _arm_figures(*motions[index])]
         left_out = len(motions) - len(longest)
-        more = piece("paragraph", f"{left_out} shorter motions are not shown.", "muted") if left_out else ""
-        return [Section("arm", "Arm", join([piece("cards", figures, "wide"), more]), ARM_LEAD)]
+        more = render("paragraph", f"{left_out} shorter motions are not shown.", "muted") if left_out else ""
+        return [Section("arm", "Arm", join([render("cards", figures, "wide"), more]), ARM_LEAD)]
 
     def _motions(self, arm: _Arm) -> list[_Motion]:
         stamp_ns, _ = self._frames.parents[arm.tool].rows.rows()
@@ -151,7 +151,7 @@ def _arm_figure(title: str, details: str, motion: _Motion, *, points: Array, arr
     fig.draw_mark(axes, tool_path[-1], kind="end")
     seconds = (motion.stamp_ns[chosen] - motion.stamp_ns[0]) / NS_PER_S
     legend = fig.keys((n, f"after {number_text(after)} s") for n, after in enumerate(seconds.tolist()))
-    return piece("figure", fig.svg_of(axes, title), title, details, legend)
+    return render("figure", fig.svg_of(axes, title), title, details, legend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class KeyframePanel(Panel):
             and len(lists[KEYFRAMES].positions) > 1
         ]
         return (
-            [Section("keyframes", "Maps of keyframes", piece("cards", figures, "wide"), KEYFRAMES_LEAD)]
+            [Section("keyframes", "Maps of keyframes", render("cards", figures, "wide"), KEYFRAMES_LEAD)]
             if figures
             else []
         )
@@ -205,4 +205,4 @@ def _keyframe_figure(namespace: str, keyframes: Array, closures: _PoseList | Non
         fig.draw_path(axes, ends, 1, breaks=range(2, len(ends), 2))
     across, up = ("xyz"[axis] for axis in kept)
     counts = f"{count_noun(len(points), 'keyframe')}, {count_noun(len(ends) // 2, 'closure')}"
-    return piece("figure", fig.svg_of(axes, namespace), namespace, f"{counts}; {across} to the right, {up} up")
+    return render("figure", fig.svg_of(axes, namespace), namespace, f"{counts}; {across} to the right, {up} up")

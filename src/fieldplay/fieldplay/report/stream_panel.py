@@ -15,7 +15,7 @@ from fieldplay.core.number_text import (
 )
 from fieldplay.report.figures import data_uri
 from fieldplay.report.overview import Overview
-from fieldplay.report.page import Html, Section, markup, piece
+from fieldplay.report.page import Html, Section, markup, render
 from fieldplay.streams.stream_times import StreamTimes, pauses_of, stream_numbers
 
 MIN_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
@@ -60,8 +60,8 @@ def stream_sections(overview: Overview) -> list[Section]:
     ticks = [(round(100 * axis.fraction(value), 2), label) for value, label in axis.ticks if label]
     breaks = [(round(50 * sum(one.fractions), 2), one.label) for one in labelled_breaks(axis.breaks, most=MAX_DATES)]
     return [
-        Section("timeline", "Time line", piece("timeline", tracks, ticks, breaks), _lead(overview, axis)),
-        Section("streams", "Streams", piece("streams", rows)),
+        Section("timeline", "Time line", render("timeline", tracks, ticks, breaks), _lead(overview, axis)),
+        Section("streams", "Streams", render("streams", rows)),
     ]
 
 
@@ -100,7 +100,7 @@ def strip_of(overview: Overview, times: StreamTimes, axis: Axis, *, steps: int, 
     for pause in pauses_of(times, overview.intervals_ns):
         first, last = _columns(axis, overview.seconds(np.array(pause)), width).tolist()
         pixels[HEIGHT * 6 // 10 :, first : max(last, first + MIN_PAUSE)] = PAUSE
-    return piece("image", markup(data_uri(pixels, "png")), width, HEIGHT, label)
+    return render("image", markup(data_uri(pixels, "png")), width, HEIGHT, label)
 
 
 def _columns(axis: Axis, seconds: Array, width: int) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from fieldplay.core.number_text import count_noun, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.recording.record_batches import TF, FrameReader, Issues, RecordBatch
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Section, piece
+from fieldplay.report.page import Section, render
 
 MAX_FRAMES = 400
 ONE_COLUMN = 16  # rows
@@ -45,7 +45,7 @@ class TransformPanel(Panel):
         lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
         rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, overview.intervals_ns)]
         more = max(len(rows) - MAX_FRAMES, 0)
-        return [Section("tf", "Frames", piece("tree", rows[:MAX_FRAMES], more, len(rows) > ONE_COLUMN), lead)]
+        return [Section("tf", "Frames", render("tree", rows[:MAX_FRAMES], more, len(rows) > ONE_COLUMN), lead)]
 
 
 def roots_of(frames: Frames) -> list[str]:

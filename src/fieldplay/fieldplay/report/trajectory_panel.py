@@ -20,7 +20,7 @@ from fieldplay.projection.relief import plane_of_points
 from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.report import figures as fig
 from fieldplay.report.overview import Overview, Panel
-from fieldplay.report.page import Html, Section, join, path_text, piece, plain_table
+from fieldplay.report.page import Html, Section, join, path_text, plain_table, render
 from fieldplay.trajectories.pose_topics import FARTHEST_M, FIX, NO_FIX, PATH, TYPES, UNKNOWN_VARIANCE, enu_of_fixes
 from fieldplay.trajectories.route import (
     SMOOTHED_S,
@@ -95,11 +95,11 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
     parts: list[object] = []
     if ordered:
         maps = [_map(*each, is_small=number > 0) for number, each in enumerate(ordered[:MAX_MAPS])]
-        small = piece("cards", maps[1:]) if maps[1:] else ""
+        small = render("cards", maps[1:]) if maps[1:] else ""
         shown = ordered[0][1][: fig.MAX_SERIES]
-        parts.append(piece("beside", [maps[0], small], [_table(shown), *profiles(overview, shown)]))
+        parts.append(render("beside", [maps[0], small], [_table(shown), *profiles(overview, shown)]))
     if len(ordered) > MAX_MAPS:
-        parts.append(piece("paragraph", f"{len(ordered) - MAX_MAPS} more frames are not drawn."))
+        parts.append(render("paragraph", f"{len(ordered) - MAX_MAPS} more frames are not drawn."))
     still = [one for routes in groups.values() for one in routes if not is_moving(one)]
     parts.append(_still_table(still) if still else "")
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
@@ -108,7 +108,7 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
 
 def _table(routes: Sequence[Route]) -> Html:
     rows = [
-        (piece("keys", fig.keys([(index, one.label)])), f"{number_text(path_length_m(one))} m", _height_text(one),
+        (render("keys", fig.keys([(index, one.label)])), f"{number_text(path_length_m(one))} m", _height_text(one),
          one.own_frame or one.frame)
         for index, one in enumerate(routes)
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def _map(frame: str, routes: list[Route], *, is_small: bool) -> Html:
     more = f", {len(routes) - fig.MAX_SERIES} more not drawn" if len(routes) > fig.MAX_SERIES else ""
     details = ("east to the right, north up" if routes[0].is_fix else "x to the right, y up") + more
     drawn = fig.svg_of(axes, f"map {name}")
-    return piece("figure", drawn, name, details, fig.keys((n, one.label) for n, one in enumerate(shown)))
+    return render("figure", drawn, name, details, fig.keys((n, one.label) for n, one in enumerate(shown)))
 
 
 @dataclass

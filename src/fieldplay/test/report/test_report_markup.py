@@ -20,7 +20,7 @@ from fieldplay.report.page import (
     Section,
     page_of_sections,
     path_text,
-    piece,
+    render,
     text,
 )
 from fieldplay_testing.drawn import drawn_lines
@@ -52,8 +52,8 @@ def read(markup: str) -> Reader:
 
 @given(st.text())
 def test_text_is_always_escaped(name: str) -> None:
-    figure = piece("figure", piece("image", "data:", 1, 1, name), name, name, [("s0", name)], path_text(name))
-    parsed = read(figure + piece("plain_table", [name], [[name]]))
+    figure = render("figure", render("image", "data:", 1, 1, name), name, name, [("s0", name)], path_text(name))
+    parsed = read(figure + render("plain_table", [name], [[name]]))
     assert {"script", "a", "iframe"}.isdisjoint(parsed.tags) and set(parsed.tags) <= {
         "figure", "figcaption", "b", "span", "div", "i", "img", "wbr", "table", "thead", "tbody", "tr", "th", "td",
     }  # fmt: skip
@@ -61,7 +61,7 @@ def test_text_is_always_escaped(name: str) -> None:
 
 
 def test_special_characters_are_shown_unchanged() -> None:
-    parsed = read(piece("tagged", "b", "<script>alert('x')</script> & \"co\""))
+    parsed = read(render("tagged", "b", "<script>alert('x')</script> & \"co\""))
     assert parsed.tags == ["b"]
     assert "".join(parsed.texts) == "<script>alert('x')</script> & \"co\""
 
@@ -76,8 +76,8 @@ def test_names_break_only_after_slashes() -> None:
 
 
 def test_page_loads_no_resources_and_runs_no_scripts() -> None:
-    section = Section("one", "One", piece("paragraph", "x"), "lead")
-    markup = page_of_sections("a <b>", piece("header", "t", "e"), [section])
+    section = Section("one", "One", render("paragraph", "x"), "lead")
+    markup = page_of_sections("a <b>", render("header", "t", "e"), [section])
     parsed = read(markup)
     assert "script" not in parsed.tags
     assert ("content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in parsed.attributes
@@ -194,6 +194,6 @@ def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.Mon
     with pytest.raises(UsageError, match=r"figures need matplotlib .*pip install matplotlib"):
         new_figure(360, 160)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    page.pieces.cache_clear()
+    page.macros.cache_clear()
     with pytest.raises(UsageError, match=r"a page needs Jinja2 .*pip install Jinja2"):
-        piece("paragraph", "x")
+        render("paragraph", "x")

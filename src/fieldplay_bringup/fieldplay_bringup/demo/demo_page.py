@@ -30,7 +30,7 @@ from fieldplay.projection.frames_in_image import (
 from fieldplay.projection.relief import plane_of_points, relief_of_points
 from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.report.figures import limit_width, photo
-from fieldplay.report.page import Html, Section, join, page_of_sections, piece, plain_table, write_page
+from fieldplay.report.page import Html, Section, join, page_of_sections, plain_table, render, write_page
 from fieldplay.report.report_page import head_of, read_recording, sections_of
 from fieldplay_bringup.demo.received import ReceivedTopic
 
@@ -376,7 +376,7 @@ def _image_section(folder: Path, figures: Figures) -> Section:
     table = plain_table(("against the truth", "measured"), figures)
     shown = [_figure(folder / name, caption) for name, caption in CAPTIONS.items()]
     lead = "A sample of AMEDS from a synthetic world, whose truth is known. All is drawn from the bag."
-    return Section("demo", "The sample beside its truth", join([table, piece("cards", shown, "wide")]), lead)
+    return Section("demo", "The sample beside its truth", join([table, render("cards", shown, "wide")]), lead)
 
 
 def _figure(path: Path, caption: str) -> Html:
@@ -384,7 +384,7 @@ def _figure(path: Path, caption: str) -> Html:
     if pixels is None:
         raise ValueError(f"{path}: expected a picture, got none that can be read")
     image = photo(limit_width(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
-    return piece("figure", piece("photo", image), caption)
+    return render("figure", render("photo", image), caption)
 
 
 def received_text(received: dict[str, ReceivedTopic]) -> str:

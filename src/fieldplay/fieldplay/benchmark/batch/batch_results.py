@@ -23,7 +23,7 @@ from fieldplay.benchmark.batch.batch_jobs import (
 )
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.report.page import Html, Section, join, page_of_sections, piece, plain_table
+from fieldplay.report.page import Html, Section, join, page_of_sections, plain_table, render
 
 JSON, CSV, METHODS, PAGE = "results.json", "results.csv", "methods.csv", "index.html"
 ATE, RPE = "ATE m", "RPE %"
@@ -209,11 +209,11 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], steps_by_name: StepsByN
         issues.setdefault((one.name, one.reason), []).append(one.step)
     if issues:
         items = [
-            join([piece("tagged", "b", f"{name}, {', '.join(steps)}: "), why]) for (name, why), steps in issues.items()
+            join([render("tagged", "b", f"{name}, {', '.join(steps)}: "), why]) for (name, why), steps in issues.items()
         ]
-        sections.append(Section("failed", "What failed", piece("list_card", items)))
+        sections.append(Section("failed", "What failed", render("list_card", items)))
     many = f"{len(rows)} archive{'' if len(rows) == 1 else 's'}"
-    head = piece("header", many, "fieldplay batch")
+    head = render("header", many, "fieldplay batch")
     return page_of_sections(f"{many}: fieldplay batch", head, sections, script=SORTING)
 
 
@@ -232,8 +232,8 @@ def _links(name: str, steps: Sequence[Outcome]) -> Html:
     is_drawn = any(one.command == REPORT and one.is_well for one in steps)
     title = _link(name, name, "report.html") if is_drawn else name
     records = [_link(one.step, name, f"{one.step}.json") for one in steps if one.command not in (CONVERT, SLAM)]
-    return join([title, " ", piece("tagged", "small", join(join([" ", one]) for one in records), "muted")])
+    return join([title, " ", render("tagged", "small", join(join([" ", one]) for one in records), "muted")])
 
 
 def _link(text: str, *parts: str) -> Html:
-    return piece("link", text, "/".join(quote(os.fsencode(part), safe="") for part in parts))
+    return render("link", text, "/".join(quote(os.fsencode(part), safe="") for part in parts))
