@@ -79,6 +79,7 @@ class DatasetReader(ABC):
             UsageError: a parameter is unknown or has a value that it cannot have.
         """
         archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+        # What was opened is closed again if making the streams fails; afterwards the archive keeps it.
         with archive.on_close:
             streams = cls(archive).make_streams()
             archive.streams = {each.id: streams[each.id] for each in archive.spec.streams if each.id in streams}

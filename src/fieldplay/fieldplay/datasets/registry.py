@@ -66,6 +66,7 @@ def open_dataset(
         ArchiveError: it is of no known dataset, or nothing in it can be read.
         UsageError: a parameter is unknown or has a value that it cannot have.
     """
+    # Detection, each reader that is asked and the reader itself list the same files: list them once.
     with list_once():
         spec = spec_of_archive(path, dataset)
         archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})

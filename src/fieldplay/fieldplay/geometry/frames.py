@@ -201,6 +201,7 @@ def _between(times: NDArray[np.int64], values: Array, stamp_ns: NDArray[np.int64
     step = np.maximum(times[after] - times[before], 1)
     fraction = np.clip((stamp_ns - times[before]) / step, 0.0, 1.0)[:, None]
     low, high = values[before].copy(), values[after].copy()
+    # q and -q are the same rotation: take the sign that gives the shorter arc.
     high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
     mixed = low + fraction * (high - low)
     opposite = np.linalg.norm(mixed[:, 3:], axis=1) < 1e-6

@@ -613,6 +613,8 @@ class GroupStream:
             return self._convert(own, np.zeros(0, np.int64))
         before, after = self._last_before(index, own), self._first_after(index, own)
         rows = concatenate_rows(own.dialect, [before, own, after])
+        # Groups are numbered from the line before the block, if there is one: it is in group 0, and lines that go on
+        # with that group belong to the block before. Lines behind the block count as far as they end its last group.
         starts = self._starts(rows)
         starts[0] = False
         group = np.cumsum(starts)

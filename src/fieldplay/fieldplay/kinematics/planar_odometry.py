@@ -242,6 +242,7 @@ def integrate_odometry(
     durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S
     if (durations < 0).any():
         raise ValueError("the times of the rows run back")
+    # A step runs from the row before: with the mean of both twists, or as `euler_s` says with the earlier one alone.
     earlier = np.concatenate([start.twist[None], twists[:-1]])
     if stepping.euler_s is None:
         steps = _arcs((twists + earlier) / 2, durations, twist_covariances, longest_s=stepping.longest_s)

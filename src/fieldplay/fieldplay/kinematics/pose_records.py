@@ -161,6 +161,7 @@ def extend_path(
     growths = []
     while len(new_points.stamp_ns):
         room = limits.poses - len(points.stamp_ns)
+        # No room: double the cells, which drops about every other pose, of the new ones too, and go on.
         if room <= 0:
             level += 1
             points, new_points = points.only(points.enters(level)), new_points.only(new_points.enters(level))

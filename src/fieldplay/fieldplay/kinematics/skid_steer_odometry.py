@@ -116,6 +116,7 @@ def hold_rates(
     index = np.arange(len(values))[:, None]
     is_new = np.isfinite(values)
     is_new[0] = True
+    # Row 0 is the state before; from each row look back to the latest one with a rate of that side.
     latest = np.maximum.accumulate(np.where(is_new, index, 0), axis=0)
     held = np.take_along_axis(values, latest, axis=0)
     held_ns: NDArray[np.int64] = np.take_along_axis(came_ns, latest, axis=0)

@@ -599,6 +599,7 @@ def concatenate(parts: Sequence[Kind]) -> Kind:
     starts = np.cumsum([0, *map(len, parts)]).tolist()
     if isinstance(first, Diagnostics):
         states = [part.states for part in parts if isinstance(part, Diagnostics)]
+        # Indices point into the states of their own part: shift them to where these are among all.
         shifts = np.repeat(np.cumsum([0, *map(len, states)])[:-1], [len(part) for part in parts])
         columns_of_all["state_index"] = columns_of_all["state_index"] + shifts
         return replace(first, **columns_of_all, states=tuple(chain(*states)))

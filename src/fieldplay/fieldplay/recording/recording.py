@@ -383,6 +383,7 @@ class Recording(ABC):
         if STATIC not in self.topics:
             return ()
         columns = columns_of_records(list(self._spans(STATIC, self._window(0.0, None))))
+        # A later transform of a child replaces the earlier one, as it does for subscribers of /tf_static.
         rows = {child: row for row, child in enumerate(columns.get("child", np.zeros(0, str)).tolist())}
         rotations = {row: rotation_from_quaternion(columns["rotation_xyzw"][row]) for row in rows.values()}
         return tuple(

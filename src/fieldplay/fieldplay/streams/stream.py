@@ -65,6 +65,7 @@ class FileStream:
         stamp_ns: NDArray[np.int64],
         convert: Callable[[tuple[str, ...], NDArray[np.int64]], Record],
     ) -> None:
+        # Stable: files of one time stay in the given order.
         order = np.argsort(stamp_ns, kind="stable")
         self._names = [names[index] for index in order]
         self._stamp_ns = stamp_ns[order]

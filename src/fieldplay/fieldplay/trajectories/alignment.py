@@ -108,6 +108,7 @@ def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignmen
     left, spread, right = np.linalg.svd(other.T @ one / len(points))
     if not spread[1] > LEAST_SPREAD * max(spread[0], LEAST_SPREAD):
         raise FusionError("the positions lie on a line, about which any rotation fits: align by first or yaw")
+    # Where the best orthogonal matrix is a reflection, the axis of the smallest spread is flipped.
     signs = np.array([1.0, 1.0, np.sign(np.linalg.det(left) * np.linalg.det(right))])
     rotation = (left * signs) @ right
     scale = float(spread @ signs / (one**2).sum(axis=1).mean()) if with_scale else 1.0

@@ -248,6 +248,7 @@ def evaluation_of_pairs(
     if travelled is None:
         travelled = travelled_from_positions(positions, step_of(settings, lengths))
     leveling = np.eye(4)
+    # Relative errors need rotations in the truth: they are borrowed from the estimate, which has to stand level.
     if not pairs.has_orientation:
         leveling = leveling_transform(pairs)
         pairs = with_headings(replace(pairs, estimate=leveling @ pairs.estimate), travelled, reach_m=min(lengths))

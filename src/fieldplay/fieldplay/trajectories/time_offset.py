@@ -90,6 +90,7 @@ def find_time_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float
         if there.sum() < max(LEAST_STEPS, len(starts) / 3):
             return np.inf
         difference = np.abs(_motions(low, high) - known)[there].mean(axis=0)
+        # The sum of logarithms is that of a product: the units of distance and angle need no weights.
         distance, angle = np.log(difference + np.array([LEAST_DISTANCE_M, LEAST_ANGLE_RAD]))
         return float(distance + angle if turned else distance)
 

@@ -211,6 +211,7 @@ def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: f
     if not len(trajectory):
         return np.tile(np.eye(4), (len(stamp_ns), 1, 1)), np.zeros(len(stamp_ns), bool)
     after = np.clip(np.searchsorted(trajectory.stamp_ns, stamp_ns), 0, len(trajectory) - 1)
+    # At the time of a pose it is that pose, however long the gap beside it.
     hit = trajectory.stamp_ns[after] == stamp_ns
     before = np.where(hit, after, np.maximum(after - 1, 0))
     gap_ns = trajectory.stamp_ns[after] - trajectory.stamp_ns[before]
