@@ -53,7 +53,7 @@ from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.archive_recording import ArchiveRecording
 from fieldplay.recording.recording import Recording
-from fieldplay.report.page import SUFFIX, is_report
+from fieldplay.report.page import SUFFIX, is_report, require_libraries
 from fieldplay.trajectories.alignment import FIRST, KINDS
 from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
 from fieldplay.trajectories.evaluation import EvaluationSettings
@@ -263,6 +263,7 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
 def _require_outputs(chosen: argparse.Namespace) -> None:
     """Raise UsageError where an output cannot be written."""
     if chosen.plot is not None:
+        require_libraries()
         overwrite = chosen.overwrite or is_report(chosen.plot)
         require_output_file(chosen.archive, chosen.plot, (SUFFIX, IMAGE_SUFFIX), overwrite=overwrite)
     if chosen.tum is None:

@@ -7,7 +7,7 @@ from fieldplay.cli.arguments import add_archive, add_jobs, open_recording
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import size_text
-from fieldplay.report.page import require_output, write_page
+from fieldplay.report.page import require_libraries, require_output, write_page
 from fieldplay.report.report_page import page_of
 
 
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
     require_output(chosen.archive, chosen.out)
+    require_libraries()
     with open_recording(chosen) as recording:
         source = recording.with_derived()
         with progress_bar("reading", "messages") as bar:

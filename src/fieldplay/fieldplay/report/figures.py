@@ -13,7 +13,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.errors import UsageError
 from fieldplay.core.number_text import Axis, labelled_breaks, number_axis, number_text, round_step, tick_text
 from fieldplay.messages.image_pixels import colour_map
 from fieldplay.projection.relief import Plane
@@ -53,11 +52,8 @@ PATHS, DECIMALS = re.compile(' d="[^"]*"'), re.compile(r"(?<=\.\d)\d+")
 
 def new_figure(width: float, height: float) -> "Figure":
     """Make a figure of a size, in units, that belongs to no window and to nothing global."""
-    try:
-        from matplotlib.figure import Figure  # only here: it takes long to load
-    except ModuleNotFoundError as error:
-        text = f"figures need matplotlib ({error}): run `pip install matplotlib` or `apt install python3-matplotlib`"
-        raise UsageError(text) from None
+    from matplotlib.figure import Figure  # only here: it takes long to load
+
     return Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="none")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,12 +68,8 @@ def markup(value: object) -> Html:
 @cache
 def macros() -> Any:
     """The macros of page.html."""
-    try:
-        import jinja2
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a page needs Jinja2 ({error}): run `pip install Jinja2` or `apt install python3-jinja2`"
-        ) from None
+    import jinja2
+
     environment = jinja2.Environment(autoescape=True, finalize=text, undefined=jinja2.StrictUndefined)
     environment.filters["path"] = path_text
     return environment.from_string(Path(__file__).with_name("page.html").read_text("utf-8")).module
@@ -105,6 +102,15 @@ def page_of_sections(title: str, head: Html, sections: Sequence[Section], script
 
 
 # The page's file, which appears when it is complete, and replaces nothing but an earlier page.
+
+
+def require_libraries() -> None:
+    """Require what lays out and draws a page, before anything is read."""
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        packages = " ".join(f"python3-{name}" for name in missing)
+        names = " and ".join(missing)
+        raise UsageError(f"pages and figures need {names}: pip install {' '.join(missing)}, or apt install {packages}")
 
 
 def require_output(source: Path, out: Path) -> None:

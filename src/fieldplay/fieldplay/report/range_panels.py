@@ -215,10 +215,8 @@ class BearingCounts:
             return
         starts, steps = record.angle_min_rad[:, None], record.angle_increment_rad[:, None]
         with np.errstate(invalid="ignore"):
-            met = (
-                (ranges >= record.range_min_m[:, None]) & (ranges <= record.range_max_m[:, None]) & np.isfinite(ranges)
-            )
-            met &= (np.abs(starts) < 10) & (np.abs(steps) < 1)
+            met = (ranges >= record.range_min_m[:, None]) & (ranges <= record.range_max_m[:, None])
+            met &= np.isfinite(ranges) & (np.abs(starts) < 10) & (np.abs(steps) < 1)
         self.add((starts + steps * np.arange(ranges.shape[1]))[met], ranges[met])
 
 
@@ -240,11 +238,8 @@ class BearingPanel(Panel):
         """A figure for each sensor, and a table of the reports."""
         lasers = {topic: seen for topic, seen in overview.in_order(self._lasers) if seen.counts.any()}
         radars = {t: seen for t, seen in overview.in_order(self._radars) if seen is not None and seen.counts.any()}
-        raw = [
-            t
-            for t in lasers
-            if Topic(t.name.removesuffix(FILTERED), SCAN) not in lasers or not t.name.endswith(FILTERED)
-        ]
+        unfiltered = {t: Topic(t.name.removesuffix(FILTERED), SCAN) for t in lasers}
+        raw = [topic for topic, source in unfiltered.items() if source == topic or source not in lasers]
         sensors = {topic: lasers[topic] for topic in raw[:MAX_SENSORS]} | radars
         if not sensors:
             return []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.report.page import is_report, write_page
 from fieldplay_testing.reference_messages import START_NS, make, write_bag
@@ -229,3 +230,10 @@ def test_interrupt_leaves_no_files(tmp_path: Path) -> None:
     assert "interrupted; nothing was left behind" in err
     assert time.monotonic() - start < 20
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+
+
+def test_archive_knows_how_many_images_come(archive: Path) -> None:
+    with fieldplay.open(archive) as recording:
+        expected = recording.with_derived().expected_counts
+        assert expected["/ameds/main_cam/image_raw/compressed"] == 60
+        assert expected["/ameds/imu/data_raw"] == recording.topics["/ameds/imu/data_raw"].count == 200

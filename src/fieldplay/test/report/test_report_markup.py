@@ -2,7 +2,6 @@
 
 import html.parser
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -15,12 +14,13 @@ from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.core.timestamps import utc_text
 from fieldplay.projection.relief import plane_of_points
 from fieldplay.report import page
-from fieldplay.report.figures import Chart, Curve, line_chart, new_figure
+from fieldplay.report.figures import Chart, Curve, line_chart
 from fieldplay.report.page import (
     Section,
     page_of_sections,
     path_text,
     render,
+    require_libraries,
     text,
 )
 from fieldplay_testing.drawn import drawn_lines
@@ -190,10 +190,7 @@ def test_texts_of_figures_are_texts_whatever_they_hold() -> None:
 
 
 def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(UsageError, match=r"figures need matplotlib .*pip install matplotlib"):
-        new_figure(360, 160)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    page.macros.cache_clear()
-    with pytest.raises(UsageError, match=r"a page needs Jinja2 .*pip install Jinja2"):
-        render("paragraph", "x")
+    require_libraries()
+    monkeypatch.setattr(page, "find_spec", lambda name: None if name == "matplotlib" else name)
+    with pytest.raises(UsageError, match="need matplotlib: pip install matplotlib, or apt install python3-matplotlib"):
+        require_libraries()
