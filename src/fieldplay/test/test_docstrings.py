@@ -22,10 +22,13 @@ MODULES = [
     "kinematics.pose_records", "kinematics.robots", "kinematics.rotor_temperature", "kinematics.skid_steer_fit",
     "kinematics.skid_steer_odometry", "kinematics.steered_wheels",
     "messages.record_decoder", "messages.records", "streams.stream",
-    "trajectories.alignment", "trajectories.association", "trajectories.evaluation", "trajectories.pose_errors",
+    "streams.topic_batches", "streams.topic_stream", "topics.archive_topics",
+    "trajectories.alignment", "trajectories.association", "trajectories.evaluation",
+    "trajectories.odometry_evaluation", "trajectories.pose_errors",
     "trajectories.pose_topics", "trajectories.time_offset", "trajectories.trajectory",
 ]  # fmt: skip
 NAMES = {  # of modules whose other names are for their neighbours alone
+    "convert.conversion": ["BagOptions", "Converted", "convert"],
     "datasets.registry": ["open_dataset"],
     "io.bmp": ["pixels_from_bmp"],
     "io.containers": ["Files", "open_files"],

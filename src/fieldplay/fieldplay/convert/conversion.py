@@ -242,7 +242,15 @@ def _is_written(number: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class BagOptions:
-    """How the bag is stored."""
+    """How a bag is stored.
+
+    Args:
+        storage: `mcap` or `sqlite3`.
+        compression: `none`, or `zstd` with mcap.
+        overwrite: replace an existing bag; a folder that is no bag is never replaced.
+        strict: refuse an archive with defects.
+        jobs: number of processes, each of which writes a file; a bag without a dataset is written by one.
+    """
 
     storage: StorageName = "mcap"
     compression: Compression = "none"
@@ -253,7 +261,13 @@ class BagOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Converted:
-    """What was written: messages by topic, and what is to be said of them."""
+    """What was written.
+
+    Args:
+        topics: names of the topics.
+        counts: messages of each topic (n,).
+        notes: lines for people.
+    """
 
     topics: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -263,7 +277,21 @@ class Converted:
 def convert(
     archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress = no_progress
 ) -> Converted:
-    """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
+    """Write the selected part of an archive into a new bag.
+
+    Args:
+        archive: the open archive.
+        target: the folder to make; it appears when it is complete.
+        selection: time range, topics and message options.
+        options: how the bag is stored.
+        progress: called with the fraction that is written (0 to 1) and the number of messages.
+
+    Returns:
+        The topics with their counts, and notes.
+
+    Raises:
+        UserError: the folder exists, the disk is full, nothing is selected, or `strict` found defects.
+    """
     _refuse_defects(archive, options)
     feeds = archive_topic_streams(archive, selection)
     window = window_of(archive, selection)

@@ -345,8 +345,8 @@ class Recording(ABC):
             out: the folder to make. It appears when it is complete, so an interrupted call leaves nothing.
             selection: time range, topics and message options; None for everything.
             storage: `mcap` or `sqlite3`.
-            compression: `none` or `zstd`.
-            overwrite: replace an existing folder.
+            compression: `none`, or `zstd` with mcap.
+            overwrite: replace an existing bag; a folder that is no bag is never replaced.
             strict: refuse an archive with defects.
             jobs: number of processes; the bag then has as many files.
             progress: called with the fraction that is written (0 to 1) and the number of messages.
@@ -355,8 +355,8 @@ class Recording(ABC):
             The topics with their counts, and notes for people.
 
         Raises:
-            UserError: the folder exists, the disk is full, or `strict` found defects.
-            UsageError: the selection names something that does not exist, or selects nothing.
+            UserError: the folder exists, the disk is full, nothing is selected, or `strict` found defects.
+            UsageError: the selection names something that does not exist.
         """
         options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)
         return self._write_bag(Path(out), selection, options, progress)

@@ -25,7 +25,13 @@ HEAVY_PER_BATCH = 16  # messages that are read on their own, as pictures
 
 @dataclass(frozen=True)
 class TimelineSource(Generic[Loaded]):
-    """One stream of the timeline: its spans, and how one of them is loaded, with the times of its rows in order."""
+    """One stream of a timeline.
+
+    Args:
+        spans: its spans, in any order.
+        load: loads a span: the times of its rows (n,), ascending, and the rows.
+        carries: whether its last row before the start still holds there, and gets that time.
+    """
 
     spans: Sequence[Span]
     load: Callable[[int], tuple[NDArray[np.int64], Loaded]]
@@ -34,7 +40,14 @@ class TimelineSource(Generic[Loaded]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanSlice(Generic[Loaded]):
-    """Rows of one span that belong to a slice of the timeline: rows[k] comes at positions[k] of the slice."""
+    """Rows of one span that belong to a merged slice: rows[k] is at positions[k] of it.
+
+    Args:
+        source: the index of the stream.
+        loaded: the span as loaded.
+        rows: indices into the span (k,).
+        positions: indices into the merged slice (k,), ascending.
+    """
 
     source: int
     loaded: Loaded
@@ -44,13 +57,26 @@ class SpanSlice(Generic[Loaded]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MergedSlice(Generic[Loaded]):
-    """Consecutive events in the order of time: their times (n,), and the slices of spans that they come from."""
+    """Consecutive rows of several streams in time order.
+
+    Args:
+        stamp_ns: their times (n,).
+        slices: the spans that they come from.
+    """
 
     stamp_ns: NDArray[np.int64]
     slices: list[SpanSlice[Loaded]]
 
     def part(self, start: int, end: int) -> "MergedSlice[Loaded]":
-        """The events start <= i < end."""
+        """Select consecutive rows.
+
+        Args:
+            start: the first index.
+            end: the index after the last one.
+
+        Returns:
+            The slice.
+        """
         if (start, end) == (0, len(self.stamp_ns)):
             return self
         slices = []
@@ -74,7 +100,11 @@ class _Open(Generic[Loaded]):
 
 @dataclass
 class Timeline(Generic[Loaded]):
-    """The sources merged. Iterating loads a span when its time has come and lets it go when it is used up."""
+    """Streams merged by time. A span is loaded when its time has come, and released when it is used up.
+
+    Args:
+        sources: the streams; at equal times the earlier one is first.
+    """
 
     sources: Sequence[TimelineSource[Loaded]]
     _order: list[tuple[int, int, int]] = field(init=False)
@@ -97,7 +127,15 @@ class Timeline(Generic[Loaded]):
         return max(span.last_ns for source in self.sources for span in source.spans)
 
     def slices(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[MergedSlice[Loaded]]:
-        """All events with first_ns <= time <= last_ns, slice by slice; starts at once, wherever that is."""
+        """Merge rows, without reading what is before the start.
+
+        Args:
+            first_ns: the first time, inclusive; None for all.
+            last_ns: the last time, inclusive; None for all.
+
+        Yields:
+            Consecutive rows.
+        """
         first = self._order[0][0] if first_ns is None and self._order else first_ns or 0
         carried = self._carried(first)
         pending = [entry for entry in self._order if self._span(entry).last_ns >= first or entry in carried]
@@ -158,7 +196,13 @@ def _merge_open(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | N
 
 @dataclass(frozen=True)
 class Window:
-    """The part of an archive's time that is wanted, and where the archive begins; without a last time, to its end."""
+    """The selected time range of an archive.
+
+    Args:
+        archive_ns: the start of the archive.
+        first_ns: the first time, inclusive.
+        last_ns: the last time, inclusive; None to the end.
+    """
 
     archive_ns: int
     first_ns: int
@@ -168,9 +212,16 @@ class Window:
 def batches(
     feeds: Sequence[TopicStream], channels: Sequence[int], window: Window, *, from_ns: int | None = None
 ) -> Iterator[MergedBlock]:
-    """All messages of the window by the channels of their feeds; what is standing comes first, wherever it begins.
+    """Encode all messages of a window in time order; static topics first, whatever their times.
 
-    Those before `from_ns` are passed over, and not made.
+    Args:
+        feeds: the topic streams.
+        channels: the number of each in the bag.
+        window: the time range.
+        from_ns: earlier messages are skipped, without encoding them; computations take their rows all the same.
+
+    Yields:
+        Messages that are written together.
     """
     for merged in message_slices(feeds, window.first_ns, window.last_ns):
         if from_ns is not None:
@@ -186,7 +237,17 @@ def batches(
 def message_slices(
     feeds: Sequence[TopicStream], first_ns: int, last_ns: int | None, *, before_span: Callable[[], None] = lambda: None
 ) -> Iterator[MergedSlice[LazyBlock]]:
-    """The messages of the feeds, merged by time; `before_span` is called before each span is read: it may raise."""
+    """Merge the messages of topic streams by time, not encoded yet.
+
+    Args:
+        feeds: the topic streams.
+        first_ns: the first time, inclusive.
+        last_ns: the last time, inclusive; None to the end.
+        before_span: called before each span is read; it may raise to stop.
+
+    Yields:
+        Consecutive messages.
+    """
 
     def source_of(feed: TopicStream) -> TimelineSource[LazyBlock]:
         def load(index: int) -> tuple[NDArray[np.int64], LazyBlock]:
@@ -201,7 +262,16 @@ def message_slices(
 def record_slices(
     feeds: Sequence[TopicStream], first_ns: int | None = None, last_ns: int | None = None
 ) -> Iterator[MergedSlice[Record]]:
-    """The rows of the feeds, merged by time: no message is made."""
+    """Merge the rows of topic streams by time; no message is encoded.
+
+    Args:
+        feeds: the topic streams.
+        first_ns: the first time, inclusive; None for all.
+        last_ns: the last time, inclusive; None for all.
+
+    Yields:
+        Consecutive rows.
+    """
 
     def source_of(feed: TopicStream) -> TimelineSource[Record]:
         def load(index: int) -> tuple[NDArray[np.int64], Record]:
@@ -216,9 +286,15 @@ def record_slices(
 def encode_messages(
     merged: MergedSlice[LazyBlock], slices: Sequence[SpanSlice[LazyBlock]]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], MessageBlock]:
-    """Encode some slices of a merged slice: the source of each event (n,), -1 if of another slice; mask; messages.
+    """Encode some slices of a merged slice.
 
-    The mask (n,) tells which events have a message; a row that proves defective has none.
+    Args:
+        merged: the merged slice of n rows.
+        slices: those of its slices that are to be encoded.
+
+    Returns:
+        The index of the stream of each row (n,), -1 of another slice; which rows (n,) have a message, as a row that
+        proves defective has none; and the messages.
     """
     source = np.full(len(merged.stamp_ns), -1, np.int64)
     good = np.zeros(len(merged.stamp_ns), bool)

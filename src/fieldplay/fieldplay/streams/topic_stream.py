@@ -24,7 +24,15 @@ DERIVED = "derived"  # the stream of what is computed
 
 
 def path_messages(record: Paths, frame: str) -> list[Sequence[BytesLike]]:
-    """Each in two pieces: what ends with the first pose, since the count stands before that, and the other poses."""
+    """Encode growing paths, which share the bytes of their common poses.
+
+    Args:
+        record: n rows.
+        frame: of the messages.
+
+    Returns:
+        Each message in two chunks: up to its first pose, and the other poses.
+    """
     others = [_others(frame, path) for path in record.paths]
     flat, width = [rows.reshape(-1).data for rows in others], _width(frame)
     fronts, indices, counts = _fronts(frame, record), record.path_index.tolist(), record.count.tolist()
@@ -80,10 +88,12 @@ Encoded = tuple[MessageBlock, NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class LazyBlock:
-    """The messages of one span in the order of their times, encoded when some of its rows are asked for.
+    """The messages of one span in time order, encoded when some of its rows are requested.
 
-    `encode` gives the messages of some rows (ascending), and which of the rows (n,) they are: a defective row has no
-    message. What `is_heavy` is read message by message and may be large, as images are.
+    Args:
+        encode: makes messages of some rows (ascending), and says which of the rows (n,) they are: a defective row has
+            no message.
+        is_heavy: whether messages are made one by one and may be large, as images.
     """
 
     encode: Callable[[NDArray[np.intp]], Encoded]
@@ -91,7 +101,14 @@ class LazyBlock:
 
     @classmethod
     def of_rows(cls, data: NDArray[np.uint8]) -> "LazyBlock":
-        """Messages of one size (n, size)."""
+        """Wrap encoded messages of one size.
+
+        Args:
+            data: bytes (n, size).
+
+        Returns:
+            The block.
+        """
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
             is_contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
@@ -102,7 +119,14 @@ class LazyBlock:
 
     @classmethod
     def of_sizes(cls, parts: "Sequence[tuple[LazyBlock, NDArray[np.intp]]]") -> "LazyBlock":
-        """Messages of several sizes: parts, and the rows (ascending) that each part has."""
+        """Combine messages of several sizes.
+
+        Args:
+            parts: blocks, each with its rows of the result, ascending.
+
+        Returns:
+            The block.
+        """
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
             blocks: list[tuple[MessageBlock, NDArray[np.intp]]] = []
@@ -117,7 +141,15 @@ class LazyBlock:
 
     @classmethod
     def one_by_one(cls, make: Callable[[int], Chunks | None], *, is_heavy: bool = True) -> "LazyBlock":
-        """Messages that are made row by row; a row that gives none is defective."""
+        """Make messages row by row.
+
+        Args:
+            make: makes the chunks of a row's message; None of a defective row.
+            is_heavy: whether they may be large.
+
+        Returns:
+            The block.
+        """
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
             messages = [make(int(row)) for row in rows]
@@ -129,14 +161,24 @@ class LazyBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicStream:
-    """A topic: its rows, span by span, and the messages that they become; `frame` and `child_frame` are theirs.
+    """A topic: its rows, span by span, and the messages that they become.
 
-    Who wants rows asks `records`, who wants messages `load`. Rows that are read one by one, as pictures, are checked
-    when they are: a defective one is reported and raises ArchiveError.
+    Use `records` for rows and `load` for messages. Rows that are read one by one, as images, are checked when they are
+    read: a defective one is reported and raises ArchiveError.
 
-    Among feeds the lower rank goes first at equal times, then the earlier feed. What is latched is kept for those who
-    come late, and its last message before a begin counts there too, unless `is_carried` is False. What is standing
-    besides belongs to no time: it goes before everything, wherever one begins.
+    Args:
+        topic: its full name.
+        msgtype: the type of its messages.
+        spans: the spans, in no particular order.
+        records: loads the rows of a span.
+        messages: makes the messages of a record.
+        frame: of the messages.
+        child_frame: of the messages.
+        rank: at equal times the lower one is first, then the earlier topic stream.
+        latched: kept for late subscribers (transient local).
+        static: belongs to no time: it is published first, whatever the start.
+        stream: the id of the stream that it is made of.
+        is_carried: whether the last message of a latched topic before the start is published at the start.
     """
 
     topic: str
@@ -154,11 +196,18 @@ class TopicStream:
 
     @property
     def carries(self) -> bool:
-        """Whether its last message before a begin comes at that begin."""
+        """Whether its last message before the start is published at the start."""
         return self.latched and self.is_carried
 
     def load(self, index: int) -> tuple[NDArray[np.int64], LazyBlock]:
-        """The times (n,) at which the messages of a span leave, and the messages."""
+        """Load a span.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            The times (n,) at which its messages are published, and the messages, which are not encoded yet.
+        """
         record = self.records(index)
         return record.leaves_ns, self.messages(record)
 
@@ -166,7 +215,19 @@ class TopicStream:
 def numeric_topic_stream(
     stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, static: bool = False
 ) -> TopicStream:
-    """Records of numbers, a span at a time."""
+    """Make a topic stream of records of numbers.
+
+    Args:
+        stream: of the records.
+        spec: type and frames of the messages.
+        topic: its full name.
+        rank: see `TopicStream`.
+        latched: kept for late subscribers.
+        static: belongs to no time.
+
+    Returns:
+        The topic stream.
+    """
     return TopicStream(
         topic=topic,
         msgtype=spec.type,
@@ -183,7 +244,15 @@ def numeric_topic_stream(
 
 
 def messages_of_record(record: Record, spec: StreamSpec) -> LazyBlock:
-    """The messages of a record of numbers, of one size or of several."""
+    """Encode a record of numbers, when rows of it are requested where sizes differ.
+
+    Args:
+        record: n rows.
+        spec: type and frames of the messages.
+
+    Returns:
+        The messages.
+    """
     if isinstance(record, Paths):
         return LazyBlock.one_by_one(path_messages(record, spec.frame).__getitem__, is_heavy=False)
     parts = group_by_size(record)
@@ -193,7 +262,15 @@ def messages_of_record(record: Record, spec: StreamSpec) -> LazyBlock:
 
 
 def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
-    """The messages of a record of numbers, one by one."""
+    """Encode a record of numbers at once; of a single row by the fast path.
+
+    Args:
+        record: n rows.
+        spec: type and frames of the messages.
+
+    Returns:
+        n messages as CDR.
+    """
     if not len(record):
         return []
     if len(record) == 1 and not isinstance(record, Paths):

@@ -48,7 +48,15 @@ DEPTH, FAST_DEPTH = 10, 200
 
 
 def window_of(archive: Archive, selection: Selection) -> Window:
-    """The selected time window of an archive."""
+    """Compute the selected time window of an archive.
+
+    Args:
+        archive: the archive, with at least one stream.
+        selection: start and duration.
+
+    Returns:
+        The start of the archive, and the first and last time in ns; the last is None where it is open.
+    """
     start = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
     first = start + round(selection.start_s * NS_PER_S)
     last = None if selection.duration_s is None else first + round(selection.duration_s * NS_PER_S)
@@ -56,9 +64,19 @@ def window_of(archive: Archive, selection: Selection) -> Window:
 
 
 def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicStream]:
-    """What the archive's streams become, and the static tree, in the order that holds at equal times.
+    """Make topic streams of an archive's streams, with the static transforms and what is derived.
 
-    For a selection they are made once, however many parts of a command ask for them.
+    They are made once for a selection, however many parts of a command ask for them.
+
+    Args:
+        archive: the open archive.
+        selection: topics and message options.
+
+    Returns:
+        The topic streams, in the order of their messages at equal times.
+
+    Raises:
+        UsageError: the selection names an unknown switch, or there are no images to rectify.
     """
     for (spec, streams, known), feeds in archive.topic_streams:
         if spec is archive.spec and streams == tuple(archive.streams) and known == selection:
@@ -125,7 +143,17 @@ def _missing_derived_feeds(archive: Archive, selection: Selection, window: Windo
 
 
 def static_feed(archive: Archive, selection: Selection, stamp_ns: int, start_ns: int) -> TopicStream | None:
-    """/tf_static with the time stamp_ns where the odometry begins at start_ns; None where there is no static frame."""
+    """Make /tf_static.
+
+    Args:
+        archive: the open archive.
+        selection: message options.
+        stamp_ns: the time of the message.
+        start_ns: where the odometry starts, for map -> odom.
+
+    Returns:
+        The topic stream; None where there is no static frame.
+    """
     edges = _static_tree_edges(archive, selection, start_ns)
     return feed_of_static_frames(edges, stamp_ns, selection.frame_prefix, STATIC) if edges else None
 
@@ -170,7 +198,16 @@ def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:
 
 
 def full_topic(archive: Archive, selection: Selection, name: str) -> str:
-    """A topic of the dataset with its namespace before it; one that begins with a slash has none, as /diagnostics."""
+    """Name a topic of the dataset in full.
+
+    Args:
+        archive: the open archive.
+        selection: may name another namespace.
+        name: of the topic; one that begins with a slash has no namespace, as /diagnostics.
+
+    Returns:
+        The full name.
+    """
     if name.startswith("/"):
         return name
     namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
@@ -178,7 +215,14 @@ def full_topic(archive: Archive, selection: Selection, name: str) -> str:
 
 
 def channel_of_feed(feed: TopicStream) -> Channel:
-    """The topic with its type and quality of service."""
+    """Describe a topic for a bag.
+
+    Args:
+        feed: the topic stream.
+
+    Returns:
+        The topic with its type and quality of service.
+    """
     if isinstance(feed, StoredFeed):
         return feed.channel
     if feed.latched:
@@ -189,7 +233,14 @@ def channel_of_feed(feed: TopicStream) -> Channel:
 
 
 def rate_hz(feed: TopicStream) -> float:
-    """The mean rate of a feed, as far as its spans tell; 0 of one without any."""
+    """Compute the mean rate of a topic.
+
+    Args:
+        feed: the topic stream.
+
+    Returns:
+        The rate in Hz, as far as the spans tell; 0 without any.
+    """
     if not feed.spans:
         return 0.0
     count = sum(span.count for span in feed.spans)

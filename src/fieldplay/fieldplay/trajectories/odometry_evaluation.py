@@ -67,7 +67,15 @@ OWN = EvaluationSettings()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairHistory:
-    """Pairs (k,) at a distance of one step, the truth's path length at each (k,), and the newest pair of all."""
+    """Pairs at a distance of one step, in bounded memory.
+
+    Args:
+        step_m: the distance; it doubles where there are too many.
+        pairs: the pairs that are kept (k,).
+        travelled_m: path length of the truth at each (k,).
+        newest: the newest pair, whether kept or not.
+        newest_travelled_m: path length of the truth there.
+    """
 
     step_m: float
     pairs: PosePairs
@@ -76,14 +84,27 @@ class PairHistory:
     newest_travelled_m: float = 0.0
 
     def with_newest(self) -> tuple[PosePairs, Array]:
-        """All that are kept and the newest."""
+        """Get all pairs that are kept, and the newest.
+
+        Returns:
+            The pairs, and the path length of the truth at each.
+        """
         if not len(self.newest) or self.newest.stamp_ns[0] <= self.pairs.stamp_ns[-1]:
             return self.pairs, self.travelled_m
         return self.pairs.and_then(self.newest), np.append(self.travelled_m, self.newest_travelled_m)
 
 
 def extend_history(before: PairHistory, new_pairs: PosePairs, *, max_pairs: int = MOST_PAIRS) -> PairHistory:
-    """Add those of the pairs (n,) that lie a step from the last one kept; decimate where there are too many."""
+    """Add pairs that are a step from the last one kept; keep every other one where there are too many.
+
+    Args:
+        before: the history.
+        new_pairs: later pairs (n,).
+        max_pairs: how many are kept at most.
+
+    Returns:
+        The history.
+    """
     if not len(new_pairs):
         return before
     last = before.pairs.only(slice(-1, None))
@@ -115,7 +136,12 @@ def _decimate(history: PairHistory) -> PairHistory:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PeriodReport:
-    """What is known after a period: all errors so far, and how far apart the newest poses are."""
+    """The errors after a period.
+
+    Args:
+        evaluation: of everything so far.
+        position_error_m: between the newest poses, aligned.
+    """
 
     evaluation: Evaluation
     position_error_m: float
@@ -135,7 +161,13 @@ class PoseBuffer:
         self.has_orientation = True
 
     def add(self, stamp_ns: int, pose: Array, *, has_orientation: bool = True) -> None:
-        """A further pose; where too many wait the older half is given up. One of the same time is left out."""
+        """Add a pose.
+
+        Args:
+            stamp_ns: its time; one that is not later than the last is ignored.
+            pose: (4, 4).
+            has_orientation: whether its rotation means something.
+        """
         if self.stamps and stamp_ns <= self.stamps[-1]:
             return
         self.has_orientation = has_orientation
@@ -145,7 +177,11 @@ class PoseBuffer:
             self.drop(MOST_WAITING // 2)
 
     def extend(self, trajectory: Trajectory) -> None:
-        """Further poses; of one time the first counts. Where too many wait the older ones are given up."""
+        """Add poses; where too many wait, the oldest are dropped.
+
+        Args:
+            trajectory: the poses; those that are not later than the last are ignored.
+        """
         new_poses = trajectory.only(trajectory.stamp_ns > (self.stamps[-1] if self.stamps else BEFORE_ALL_NS))
         if not len(new_poses):
             return
@@ -157,18 +193,39 @@ class PoseBuffer:
             self.drop(len(self.stamps) - max_waiting // 2)
 
     def drop(self, count: int) -> None:
-        """Give up the first so many."""
+        """Drop the oldest poses.
+
+        Args:
+            count: how many.
+        """
         del self.stamps[:count], self.poses[:count]
 
     def between(self, start: int, end: int) -> Trajectory:
-        """Those of some indices."""
+        """Select poses.
+
+        Args:
+            start: the first index.
+            end: the index after the last one.
+
+        Returns:
+            The poses.
+        """
         poses = np.array(self.poses[start:end]).reshape(-1, 4, 4)
         stamps = np.array(self.stamps[start:end], np.int64)
         return Trajectory(stamp_ns=stamps, poses=poses, has_orientation=self.has_orientation)
 
 
 class RunningEvaluation:
-    """Takes poses of an estimate and of the truth, and tells after each period how they compare."""
+    """Compares poses of an estimate with those of the truth as they come, in bounded memory.
+
+    Args:
+        settings: how they are compared.
+        period_s: how often there is a report.
+        max_pairs: how many pairs are kept at most.
+
+    Raises:
+        ValueError: the period is not positive.
+    """
 
     def __init__(self, settings: EvaluationSettings, *, period_s: float = 1.0, max_pairs: int = MOST_PAIRS) -> None:
         if not period_s > 0:
@@ -182,23 +239,46 @@ class RunningEvaluation:
         self.history = PairHistory(step_m=step_m, pairs=no_pairs(), travelled_m=np.zeros(0), newest=no_pairs())
 
     def add_estimate(self, stamp_ns: int, pose: Array) -> None:
-        """A pose (4, 4) of the frame that the truth has, too."""
+        """Add a pose of the estimate.
+
+        Args:
+            stamp_ns: its time.
+            pose: (4, 4) of the frame that the truth is of.
+        """
         self.estimate.add(stamp_ns + self._offset_ns, pose)
 
     def add_truth(self, stamp_ns: int, pose: Array, *, has_orientation: bool = True) -> None:
-        """A pose (4, 4), whose rotation may say nothing."""
+        """Add a pose of the truth.
+
+        Args:
+            stamp_ns: its time.
+            pose: (4, 4).
+            has_orientation: whether its rotation means something.
+        """
         self.truth.add(stamp_ns, pose, has_orientation=has_orientation)
 
     def extend_estimate(self, trajectory: Trajectory) -> None:
-        """Many poses of the estimate, all of them later than those before."""
+        """Add poses of the estimate.
+
+        Args:
+            trajectory: the poses, all later than those before.
+        """
         self.estimate.extend(replace(trajectory, stamp_ns=trajectory.stamp_ns + self._offset_ns))
 
     def extend_truth(self, trajectory: Trajectory) -> None:
-        """Many poses of the truth, all of them later than those before."""
+        """Add poses of the truth.
+
+        Args:
+            trajectory: the poses, all later than those before.
+        """
         self.truth.extend(trajectory)
 
     def reports(self) -> list[PeriodReport]:
-        """What there is to say of the periods that are complete."""
+        """Compare what is complete.
+
+        Returns:
+            A report for each period in which both have poses and which both have passed.
+        """
         reports = []
         while (end_ns := self._complete()) is not None:
             pairs = self._take(end_ns)
@@ -311,7 +391,17 @@ class OdometryEvaluation(Computation):
         yield from self._go_on()
 
     def reduce_rows(self, record: Record) -> Pose:
-        """Positions with quaternions, which are 0 where no rotation is known."""
+        """Reduce odometry to poses.
+
+        Args:
+            record: of Odometry or Pose.
+
+        Returns:
+            Positions with quaternions, which are 0 where no rotation is known.
+
+        Raises:
+            TypeError: the record is of another kind.
+        """
         if not isinstance(record, Odometry | Pose):
             raise TypeError(f"expected odometry or poses, got {type(record).__name__}")
         covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
