@@ -196,6 +196,8 @@ class YamlReader:
             return self._compose(self._text.expandtabs(TAB_WIDTH))
         except yaml.MarkedYAMLError as error:
             raise ArchiveError(self._yaml_error(error)) from None
+        except yaml.YAMLError as error:
+            raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
 
     def _compose(self, text: str) -> yaml.Node | None:
         with suppress(yaml.MarkedYAMLError):  # which is told below, by the parser that knows more of it

@@ -178,6 +178,7 @@ def test_catalogue_is_complete() -> None:
         ("name: x\n\tdoc: {[", r"faulty.yaml:2: expected YAML: "),
         ("[" * 5000, "nested too deep"),
         ("{a: " * 300, "nested too deep"),
+        ("name: a\n---\n\tb: " + "[" * 300, "nested too deep"),
         ("0: &a0 [x]\n" + "".join(f"{i}: &a{i} [{f'*a{i - 1}, ' * 40}]\n" for i in range(1, 9)), "by aliases"),
         ("name: \x00", "expected YAML"),
     ],
