@@ -47,8 +47,8 @@ def open(
 ) -> "Recording":
     """Open an archive of any dataset that fieldplay knows, or any bag; a context manager.
 
-    Opening lists the files and parses tables; images, clouds and logs are read later. Importing fieldplay loads nothing
-    else, so the first call also imports the libraries.
+    Opening lists the files, parses tables and indexes logs; images and clouds are read later. Importing fieldplay loads
+    nothing else, so the first call also imports the libraries.
 
     Args:
         path: a folder or a file: an archive as downloaded, packed or not, or a bag of ROS 2 or ROS 1.

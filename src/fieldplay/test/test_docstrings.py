@@ -14,22 +14,20 @@ import pytest
 import fieldplay
 
 MODULES = [
-    "cli.main", "core.timestamps", "datasets.archive", "datasets.base_reader", "datasets.row_files", "datasets.spec",
-    "geometry.axes", "geometry.camera_model", "geometry.extrinsics", "geometry.frames", "geometry.geodesy",
-    "geometry.transforms", "geometry.urdf_model",
+    "cli.main", "core.timestamps", "datasets.archive", "datasets.base_reader", "datasets.registry",
+    "datasets.row_files", "datasets.spec", "geometry.axes", "geometry.camera_model", "geometry.extrinsics",
+    "geometry.frames", "geometry.geodesy", "geometry.transforms", "geometry.urdf_model",
     "kinematics.ackermann_odometry", "kinematics.computation", "kinematics.denavit_hartenberg",
-    "kinematics.insight_arm", "kinematics.joint_transforms", "kinematics.odometry_path", "kinematics.planar_odometry",
-    "kinematics.pose_records", "kinematics.robots", "kinematics.rotor_temperature", "kinematics.skid_steer_fit",
-    "kinematics.skid_steer_odometry", "kinematics.steered_wheels",
-    "messages.record_decoder", "messages.records", "streams.stream",
-    "streams.topic_batches", "streams.topic_stream", "topics.archive_topics",
-    "trajectories.alignment", "trajectories.association", "trajectories.evaluation",
-    "trajectories.odometry_evaluation", "trajectories.pose_errors",
-    "trajectories.pose_topics", "trajectories.time_offset", "trajectories.trajectory",
+    "kinematics.insight_arm", "kinematics.insight_arm_computation", "kinematics.joint_transforms",
+    "kinematics.odometry_path", "kinematics.planar_odometry", "kinematics.pose_records", "kinematics.robots",
+    "kinematics.rotor_temperature", "kinematics.skid_steer_fit", "kinematics.skid_steer_odometry",
+    "kinematics.steered_wheels", "messages.record_decoder", "messages.records", "streams.stream",
+    "streams.topic_batches", "streams.topic_stream", "topics.archive_topics", "trajectories.alignment",
+    "trajectories.association", "trajectories.evaluation", "trajectories.odometry_evaluation",
+    "trajectories.pose_errors", "trajectories.pose_topics", "trajectories.time_offset", "trajectories.trajectory",
 ]  # fmt: skip
 NAMES = {  # of modules whose other names are for their neighbours alone
     "convert.conversion": ["BagOptions", "Converted", "convert"],
-    "datasets.registry": ["open_dataset"],
     "io.bmp": ["pixels_from_bmp"],
     "io.containers": ["Files", "open_files"],
     "io.csv_dialect": ["Dialect", "is_clock", "unit_of_digits"],

@@ -81,7 +81,18 @@ def open_dataset(
 
 
 def open_bags(paths: Sequence[Path], parameters: Mapping[str, Any] | None = None) -> Archive:
-    """Open several bags as one; ArchiveError where none of them has a message that can be read."""
+    """Open several bags as one.
+
+    Args:
+        paths: the bags.
+        parameters: parameters of bags that differ from their defaults, by name.
+
+    Returns:
+        The open archive; close it.
+
+    Raises:
+        ArchiveError: none of them has a message that can be read.
+    """
     archive: Archive = import_module(BAG.reader).open_archive(paths[0], BAG, parameters or {}, more=paths[1:])
     if not archive.streams:
         archive.close()
@@ -90,14 +101,35 @@ def open_bags(paths: Sequence[Path], parameters: Mapping[str, Any] | None = None
 
 
 def spec_of_archive(path: Path, dataset: str | None = None) -> DatasetSpec:
-    """The description of the dataset named, or of the one that the archive's files tell."""
+    """Find the description of an archive.
+
+    Args:
+        path: the folder or file.
+        dataset: the name of the dataset; None to detect it by the files.
+
+    Returns:
+        The description.
+
+    Raises:
+        ArchiveError: there is no such path or dataset, or no dataset fits.
+    """
     if not path.exists():
         raise ArchiveError(f"{path}: there is no such folder or file")
     return spec_of_dataset(dataset) if dataset else detect_spec(path)
 
 
 def spec_of_dataset(name: str) -> DatasetSpec:
-    """The description of a dataset by its name, or that of a bag."""
+    """Read the description of a dataset, or of bags.
+
+    Args:
+        name: of the dataset, or `bag`.
+
+    Returns:
+        The description.
+
+    Raises:
+        ArchiveError: there is none of this name.
+    """
     files = dataset_files()
     if name == BAG.name:
         return BAG
@@ -107,9 +139,18 @@ def spec_of_dataset(name: str) -> DatasetSpec:
 
 
 def detect_spec(path: Path) -> DatasetSpec:
-    """Detect the dataset whose patterns most files match, if its reader recognises their contents.
+    """Detect the dataset with the most patterns that files match, if its reader recognises their contents.
 
     Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
+
+    Args:
+        path: the folder or file.
+
+    Returns:
+        The description, that of bags where no dataset fits and it is a bag.
+
+    Raises:
+        ArchiveError: none fits, or several fit equally; the message says what is there.
     """
     specs = [spec_from_file(file) for file in dataset_files().values()]
     with _open_files(path) as files:
@@ -138,7 +179,14 @@ def _spec_of_zips(path: Path, specs: Sequence[DatasetSpec]) -> DatasetSpec | Non
 
 
 def is_plain_bag(path: Path) -> bool:
-    """Whether a path is looked at as a bag alone: any of ROS 2, and those of ROS 1 that are of no dataset."""
+    """Check whether a path is opened as a bag: any of ROS 2, and those of ROS 1 that are of no dataset.
+
+    Args:
+        path: the folder or file.
+
+    Returns:
+        Whether it is.
+    """
     from fieldplay.bags.bag_reader import looks_like_bag
     from fieldplay.bags.open_bag import is_ros1_bag
 
@@ -153,9 +201,14 @@ def _is_bag(path: Path) -> bool:
 
 
 def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
-    """What the dataset whose truth a topic is believes of it, in m; 0, which is all, where it is none's.
+    """Look up which truth poses a dataset does not believe.
 
-    Of the dataset that is given the topic is the truth in any namespace, of the others in their own.
+    Args:
+        topic: the full name of a topic.
+        spec: the dataset of the recording, whose truth may be in any namespace; others' have to be in their own.
+
+    Returns:
+        The largest standard deviation in m that is believed; 0 for any, also where the topic is no dataset's truth.
     """
     truths = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec is not None else []
     if spec is not None and any(topic.endswith(f"/{truth}") for truth in truths):
@@ -168,7 +221,14 @@ def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
 
 
 def datasets_deriving(word: str) -> list[str]:
-    """The datasets that derive a topic of this name or ending."""
+    """List the datasets that derive a topic.
+
+    Args:
+        word: its name or how that ends.
+
+    Returns:
+        Their names, sorted.
+    """
     specs = map(spec_from_file, dataset_files().values())
     return sorted(
         spec.name
@@ -212,7 +272,14 @@ def _open_files(path: Path) -> Files:
 
 
 def dataset_files() -> dict[str, Path]:
-    """The descriptions of all datasets by name: the user's own, those installed, of the source, of other packages."""
+    """List the descriptions of all datasets: in FIELDPLAY_DATASETS, installed, of the source, of other packages.
+
+    Returns:
+        Files by name; of one name the first counts.
+
+    Raises:
+        ArchiveError: an entry point names no package.
+    """
     files: dict[str, Path] = {}
     installed = [folder / DATASETS for folder in config_folders()]
     own = installed[-1]
@@ -239,7 +306,14 @@ def _description(entry: EntryPoint) -> Path:
 
 
 def robot_file(name: str) -> Path | None:
-    """The model of a robot, installed or of the source; none where there is no such file."""
+    """Find the model of a robot.
+
+    Args:
+        name: of the file, without `.urdf`.
+
+    Returns:
+        The file, or None.
+    """
     files = (folder.parent / "urdf" / f"{name}.urdf" for folder in config_folders())
     return next((file for file in files if name and file.is_file()), None)
 

@@ -97,7 +97,14 @@ Stamps = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LanderModel:
-    """The arm, its links with the grapple unstowed and stowed, and the masses (3,) in kg that it may carry."""
+    """The arm with its links.
+
+    Args:
+        arm: the arm.
+        unstowed: its links with the grapple unstowed.
+        stowed: its links with the grapple stowed.
+        payload_kg: masses (3,) that it may carry: SEIS, WTS and HP3.
+    """
 
     arm: InsightArm
     unstowed: ArmLinks
@@ -105,7 +112,14 @@ class LanderModel:
     payload_kg: Array
 
     def links_of_phases(self, phases: Codes) -> list[tuple[NDArray[np.bool_], ArmLinks]]:
-        """The links that hold in the grapple's phases (n,): masks (n,) of rows, and the links in these."""
+        """Choose the links that hold in each row.
+
+        Args:
+            phases: phases of the grapple (n,).
+
+        Returns:
+            Masks (n,) of rows, each with the links in these.
+        """
         stowed = is_stowed(phases)
         return [(mask, links) for mask, links in ((stowed, self.stowed), (~stowed, self.unstowed)) if mask.any()]
 
@@ -113,7 +127,15 @@ class LanderModel:
 def lander_model_from_settings(
     settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
 ) -> LanderModel:
-    """The arm of a description, and of the archive's own numbers where there are such: see resolve_settings."""
+    """Read the arm of a description.
+
+    Args:
+        settings: of the description.
+        archived: the archive's own numbers, or None; see `resolve_settings`.
+
+    Returns:
+        The arm with its links.
+    """
     resolved = resolve_settings(settings, archived)
     return LanderModel(
         arm=lander_arm_from_settings(settings, archived),
@@ -124,7 +146,16 @@ def lander_model_from_settings(
 
 
 def models_from_settings(settings: Mapping[str, Any]) -> Callable[[Sequence[float] | Array | None], LanderModel]:
-    """A function from an archive's own numbers, if any, to the arm; each is made once. What is wrong is told here."""
+    """Prepare the arms that an archive's own numbers make.
+
+    The arm of the settings alone is made at once, to check these.
+
+    Args:
+        settings: of the description.
+
+    Returns:
+        A function from an archive's own numbers, or None, to the arm; each arm is made once.
+    """
 
     @cache
     def build(numbers: bytes) -> LanderModel:
@@ -138,22 +169,59 @@ def models_from_settings(settings: Mapping[str, Any]) -> Callable[[Sequence[floa
 
 
 def codes_of_states(*states: int | None) -> Codes:
-    """Numbers of a tool or a phase (states,); UNKNOWN where there is none yet."""
+    """Collect the numbers of tools or phases.
+
+    Args:
+        states: the numbers, None where there is none yet.
+
+    Returns:
+        Codes (states,), UNKNOWN where there is none.
+    """
     return np.array([UNKNOWN if state is None else state for state in states], np.uint8)
 
 
 def angles_of_joints(names: Sequence[str], positions: Array) -> Array:
-    """The arm's joints (..., 4) among all (..., k), by their names."""
+    """Select the arm's joints.
+
+    Args:
+        names: of k joints.
+        positions: (..., k) in rad.
+
+    Returns:
+        Joint angles (..., 4) in rad.
+
+    Raises:
+        ValueError: a joint is missing.
+    """
     return joint_values(names, positions, JOINTS)
 
 
 def tcp_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array:
-    """payload_T_tool (n, 4, 4) of the active tools, from joint angles (n, 4) and the tools' numbers (n,)."""
+    """Compute the poses of the active tools on the straight arm.
+
+    Args:
+        model: the arm.
+        angles: joint angles (n, 4) in rad.
+        codes: numbers of the tools (n,).
+
+    Returns:
+        payload_T_tool (n, 4, 4), NaN where there is no such tool.
+    """
     return active_tool_poses(model.arm, codes, angles, links_of=lambda posture, _: links_of_arm(model.arm, posture))
 
 
 def bent_tcp_from_joints(model: LanderModel, angles: Array, codes: Codes, *, phases: Codes) -> Array:
-    """The same (n, 4, 4) of the arm that bends under its weight and what it carries in the grapple's phases (n,)."""
+    """Compute the poses of the active tools on the arm that bends under its weight and what it carries.
+
+    Args:
+        model: the arm.
+        angles: joint angles (n, 4) in rad.
+        codes: numbers of the tools (n,).
+        phases: phases of the grapple (n,).
+
+    Returns:
+        payload_T_tool (n, 4, 4), NaN where there is no such tool.
+    """
     payload = payload_from_phases(phases, model.payload_kg)
 
     def links_of(posture: Array, rows: NDArray[np.bool_]) -> Array:
@@ -166,16 +234,33 @@ def bent_tcp_from_joints(model: LanderModel, angles: Array, codes: Codes, *, pha
 
 
 def parents_of_frames(base: str, frames: Sequence[str]) -> list[str]:
-    """By frame, the name of its parent; the frames may have other names than ours, in our order."""
+    """List the parents of the arm's frames.
+
+    Args:
+        base: the frame that the arm is in.
+        frames: names of all frames, in the order of FRAMES; they may be other names.
+
+    Returns:
+        The parent of each.
+
+    Raises:
+        ValueError: there are more or fewer frames.
+    """
     if len(frames) != len(FRAMES):
         raise ValueError(f"child_frames: expected {len(FRAMES)}, got {len(frames)}")
     return [base if parent == _BASE else frames[parent] for parent in PARENTS]
 
 
 def frames_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array:
-    """parent_T_frame (n, 19, 4, 4) of all frames of the straight arm, from joint angles (n, 4) and tools' numbers.
+    """Compute all frames of the straight arm. The cylindrical one is at the active tool, or at the wrist without one.
 
-    These are (n,). The cylindrical frame stands at the active tool, or at the wrist where there is none.
+    Args:
+        model: the arm.
+        angles: joint angles (n, 4) in rad.
+        codes: numbers of the tools (n,).
+
+    Returns:
+        parent_T_frame (n, 19, 4, 4).
     """
     arm, count = model.arm, len(angles)
     turned = transform_from_rotation(rotation_about_axis(2, angles), np.zeros(3))
@@ -192,7 +277,15 @@ def frames_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArmRows:
-    """Times (n,), joint angles (n, 4), numbers of tool and phase (n,), and the place (n,) of the numbers that hold."""
+    """Rows of joints with the states that hold in each.
+
+    Args:
+        stamp_ns: times (n,).
+        angles: joint angles (n, 4) in rad.
+        tools: numbers of the tools (n,).
+        phases: phases of the grapple (n,).
+        geometry: indices (n,) of the archive's own numbers; -1 for none.
+    """
 
     stamp_ns: Stamps
     angles: Array
@@ -201,7 +294,14 @@ class ArmRows:
     geometry: NDArray[np.intp]
 
     def only(self, chosen: NDArray[np.bool_]) -> "ArmRows":
-        """The rows chosen by a mask (n,)."""
+        """Select rows.
+
+        Args:
+            chosen: a mask (n,).
+
+        Returns:
+            The selected rows.
+        """
         return ArmRows(**{column.name: getattr(self, column.name)[chosen] for column in fields(self)})
 
 
@@ -209,14 +309,26 @@ Compute = Callable[[LanderModel, ArmRows], Array]
 
 
 class ArmReading:
-    """Takes joints, and computes with the tool, the phase and the numbers of the arm that hold in each row."""
+    """Computes for rows of joints with the tool, the phase and the numbers of the arm that hold in each.
+
+    Args:
+        settings: of the description.
+    """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.states = {name: LatchedValue() for name in (TOOL, PHASE, GEOMETRY)}
         self._model = models_from_settings(settings)
 
     def rows(self, record: records.Record, warn: Callable[[str], None] = lambda text: None) -> ArmRows:
-        """The rows of joints, those with all four angles."""
+        """Read rows of joints; those without all four angles are left out.
+
+        Args:
+            record: of Joints.
+            warn: called with a line for people where rows are left out.
+
+        Returns:
+            The rows with their states.
+        """
         joints, positions = with_positions(record, warn)
         try:
             angles = angles_of_joints(joints.names, positions)
@@ -233,7 +345,16 @@ class ArmReading:
         )
 
     def compute_rows(self, rows: ArmRows, compute: Compute, shape: tuple[int, ...] = POSE_SHAPE) -> Array:
-        """Compute a value for all rows (n, *shape), with the model that is valid in each."""
+        """Compute a value for each row, with the arm that holds in it.
+
+        Args:
+            rows: n rows.
+            compute: makes values (k, *shape) of an arm and the k rows in which it holds.
+            shape: of a value.
+
+        Returns:
+            Values (n, *shape).
+        """
         result = np.zeros((len(rows.stamp_ns), *shape))
         for index in np.unique(rows.geometry).tolist():
             chosen = rows.geometry == index
@@ -241,7 +362,14 @@ class ArmReading:
         return result
 
     def model(self, index: int) -> LanderModel:
-        """The arm with the archive's own numbers of that index; -1 is that of the settings alone."""
+        """Get an arm.
+
+        Args:
+            index: of the archive's own numbers; -1 for the settings alone.
+
+        Returns:
+            The arm.
+        """
         return self._model(None if index < 0 else self.states[GEOMETRY].values[index])
 
     def _codes(self, name: str, leaves_ns: Stamps) -> Codes:
@@ -251,17 +379,41 @@ class ArmReading:
 
 
 def straight_tcp(model: LanderModel, rows: ArmRows) -> Array:
-    """The active tool (n, 4, 4), the arm not bent."""
+    """Compute the poses of the active tools on the straight arm.
+
+    Args:
+        model: the arm.
+        rows: n rows.
+
+    Returns:
+        payload_T_tool (n, 4, 4).
+    """
     return tcp_from_joints(model, rows.angles, rows.tools)
 
 
 def bent_tcp(model: LanderModel, rows: ArmRows) -> Array:
-    """The active tool (n, 4, 4) of the arm that bends."""
+    """Compute the poses of the active tools on the arm that bends.
+
+    Args:
+        model: the arm.
+        rows: n rows.
+
+    Returns:
+        payload_T_tool (n, 4, 4).
+    """
     return bent_tcp_from_joints(model, rows.angles, rows.tools, phases=rows.phases)
 
 
 def arm_frames(model: LanderModel, rows: ArmRows) -> Array:
-    """All frames in their parents (n, frames, 4, 4)."""
+    """Compute all frames of the straight arm.
+
+    Args:
+        model: the arm.
+        rows: n rows.
+
+    Returns:
+        parent_T_frame (n, 19, 4, 4).
+    """
     return frames_from_joints(model, rows.angles, rows.tools)
 
 

@@ -291,7 +291,7 @@ class Recording(ABC):
         """Offer also what the nodes would compute of an archive.
 
         Returns:
-            A recording on the same open files, so close one of both alone; a bag is returned as it is.
+            A recording on the same open files: closing one closes both. A bag is returned as it is.
         """
         return self
 
