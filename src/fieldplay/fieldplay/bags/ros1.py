@@ -173,6 +173,8 @@ def _difference(source: str, target: str, sources: Fields, targets: Fields) -> s
     """The first type, this or one in it, some of whose fields ROS 2 lacks or has as something else; "" for none."""
     if target not in targets:
         return target
+    if source not in sources:
+        raise ArchiveError(f"the bag has no definition of {source}")
     there = {name.lower(): field for name, field in targets[target][1]}
     for name, field in sources[source][1]:
         if source == HEADER and name == "seq":
