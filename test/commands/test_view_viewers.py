@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,11 @@ def test_page_is_served_here_alone_and_may_talk_to_its_data_alone(bag: Path) -> 
     port = viewer.free_port("127.0.0.1", 0)
     command = ["fieldplay", "view", str(bag), "--web", "--port", str(port)]
     quiet = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with (
+        subprocess.Popen(command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)  # where something is not as expected it must not be waited for
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import polars  # early: it replaces the handler of SIGINT, so ours must be installed after it
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
@@ -183,8 +184,6 @@ def _tidy(text: bytes) -> bytes:
 
 def _numbers(flat: bytes) -> NDArray[np.float64]:
     """The number in each line, NaN where there is none."""
-    import polars  # a fifth of a second, which most commands need not spend at their start
-
     if not flat:
         return np.zeros(0)
     frame = polars.read_csv(
