@@ -1,4 +1,4 @@
-"""One tree by default: frames that joint states alone determine are on /tf in a plain `convert`, and it is told."""
+"""One tree by default: frames that follow from joint states alone are on /tf in a plain `convert`, which reports it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +16,11 @@ from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from support.tiny_rosario import TinyRosario
 
-Told = Callable[..., str]
+TreeMessage = Callable[..., str]
 
 
 @pytest.fixture
-def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+def tree_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> TreeMessage:
     """What `convert` says of trees."""
 
     def convert(archive: Path, *options: str) -> str:
@@ -40,17 +40,21 @@ def times_on_tf(archive: Path, child: str, **chosen: Any) -> list[int]:
     return [(int(stamp) - START * 10**9) // 10**6 for part in matches for stamp in part.stamp_ns]
 
 
-def test_wheels_arms_and_cameras_hang_below_base(tiny_ameds: TinyAmeds, told: Told) -> None:
-    assert told(tiny_ameds.root) == "frames: one tree, root base_link; --derived puts map above"
-    assert told(tiny_ameds.root, "--derived") == "frames: one tree, root map"
+def test_wheels_arms_and_cameras_hang_below_base(tiny_ameds: TinyAmeds, tree_message: TreeMessage) -> None:
+    assert tree_message(tiny_ameds.root) == "frames: one tree, root base_link; --derived puts map above"
+    assert tree_message(tiny_ameds.root, "--derived") == "frames: one tree, root map"
     assert times_on_tf(tiny_ameds.root, "wheel_1", joints_tf=True)
     assert not times_on_tf(tiny_ameds.root, "wheel_1")
 
 
-def test_what_no_joint_states_place_is_tree_of_its_own_and_reported(tiny_ameds: TinyAmeds, told: Told) -> None:
+def test_what_no_joint_states_place_is_tree_of_its_own_and_reported(
+    tiny_ameds: TinyAmeds, tree_message: TreeMessage
+) -> None:
     (tiny_ameds.root / "MainArmJointAngles.csv").unlink()
-    assert "2 trees, roots base_link, main_arm_end" in told(tiny_ameds.root)
-    assert told(tiny_ameds.root, "--derived").endswith("roots main_arm_end, map; nothing in the archive joins them")
+    assert "2 trees, roots base_link, main_arm_end" in tree_message(tiny_ameds.root)
+    assert tree_message(tiny_ameds.root, "--derived").endswith(
+        "roots main_arm_end, map; nothing in the archive joins them"
+    )
 
 
 def test_arm_that_stands_has_its_position_until_its_next_measurement(tiny_ameds: TinyAmeds) -> None:
@@ -61,13 +65,13 @@ def test_arm_that_stands_has_its_position_until_its_next_measurement(tiny_ameds:
     assert times_on_tf(tiny_ameds.root, "main_arm_end", joints_tf=True) == [0, 1000]
 
 
-def test_without_wheels_ins_positions_base(tiny_ameds: TinyAmeds, told: Told) -> None:
+def test_without_wheels_ins_positions_base(tiny_ameds: TinyAmeds, tree_message: TreeMessage) -> None:
     assert not times_on_tf(tiny_ameds.root, "base_link", joints_tf=True)
     for path in tiny_ameds.root.glob("Platform*"):
         path.unlink()
-    assert told(tiny_ameds.root) == "frames: one tree, root map"
+    assert tree_message(tiny_ameds.root) == "frames: one tree, root map"
     assert len(times_on_tf(tiny_ameds.root, "base_link", joints_tf=True)) > 100
-    assert told(tiny_ameds.root, "--no-tf", "nav_tf") == "frames: one tree, root base_link"
+    assert tree_message(tiny_ameds.root, "--no-tf", "nav_tf") == "frames: one tree, root base_link"
 
 
 def test_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:

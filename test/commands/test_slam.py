@@ -475,12 +475,12 @@ def test_method_s_bag_has_rectified_images(rosario: Path, tmp_path: Path) -> Non
     (tmp_path / "poses.tum").write_text("".join(lines))
     arguments = ["--truth", "ground_truth/odom", "--out", str(tmp_path / "out"), "--keep-work"]
     assert main(["slam", str(rosario), str(tmp_path / "script.yaml"), *arguments]) == 0
-    work = tmp_path / "out" / "script" / "work"
-    with fieldplay.open(work / "bag") as data:
+    work_folder = tmp_path / "out" / "script" / "work"
+    with fieldplay.open(work_folder / "bag") as data:
         assert {name.removeprefix("/rosario/stereo/") for name in data.topics} == {
             "/tf_static", "left/image_rect", "left/camera_info_rect", "right/image_rect", "right/camera_info_rect",
         }  # fmt: skip
-    baseline, numbers = (work / "numbers.txt").read_text().split(" ", 1)
+    baseline, numbers = (work_folder / "numbers.txt").read_text().split(" ", 1)
     bends, position = numbers.split("] ")
     assert float(baseline) == pytest.approx(0.118718648, abs=1e-6) and bends == "[0, 0, 0, 0"
     assert [float(value) for value in position.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)

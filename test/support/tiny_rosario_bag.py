@@ -114,10 +114,10 @@ class TinyBag:
             for index, (_, _, stamp_ns) in enumerate(tiny.times(tiny.CAMERA_HZ, self.seconds)):
                 if (camera, index) == self.skipped:
                     continue
-                picture = tiny.pixels(camera, index)
-                height, width = picture.shape[:2]
+                pixels = tiny.pixels(camera, index)
+                height, width = pixels.shape[:2]
                 header = self._header(stamp_ns, f"/stereo/{camera}")
-                image = make(header, height, width, "bgr8", 0, 3 * width, picture.reshape(-1))
+                image = make(header, height, width, "bgr8", 0, 3 * width, pixels.reshape(-1))
                 self._send(f"/stereo/{camera}/image_raw", image, stamp_ns)
                 self._send(f"/stereo/{camera}/camera_info", self._camera_info(camera, stamp_ns), stamp_ns)
 

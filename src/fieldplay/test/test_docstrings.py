@@ -93,8 +93,8 @@ def issues_of_class(cls: type[Any]) -> Iterator[str]:
         if isinstance(member, property | cached_property):
             yield from [] if inspect.getdoc(getattr(cls, name)) else [f"{name}: no docstring"]
         elif isinstance(member, classmethod | staticmethod) or inspect.isfunction(member):
-            lacking = issues_of_function(getattr(cls, name), documentation(cls, name))
-            yield from (f"{name}: {issue}" for issue in lacking)
+            missing = issues_of_function(getattr(cls, name), documentation(cls, name))
+            yield from (f"{name}: {issue}" for issue in missing)
 
 
 def documentation(cls: type[Any], name: str) -> str | None:
@@ -118,20 +118,20 @@ def public(module: Any) -> dict[str, Any]:
 
 def test_every_public_name_of_library_describes_its_parameters() -> None:
     things = {name: getattr(fieldplay, name) for name in fieldplay.__all__}
-    assert {name: lacking for name, thing in things.items() if (lacking := issues(thing))} == {}
+    assert {name: missing for name, thing in things.items() if (missing := issues(thing))} == {}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_public_function_and_class_of_module_describes_its_parameters(name: str) -> None:
     things = public(import_module(f"fieldplay.{name}"))
     assert things
-    assert {key: lacking for key, thing in things.items() if (lacking := issues(thing))} == {}
+    assert {key: missing for key, thing in things.items() if (missing := issues(thing))} == {}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_readers_use_describe_their_parameters(name: str) -> None:
     module = import_module(f"fieldplay.{name}")
-    assert {key: lacking for key in NAMES[name] if (lacking := issues(getattr(module, key)))} == {}
+    assert {key: missing for key in NAMES[name] if (missing := issues(getattr(module, key)))} == {}
 
 
 @pytest.mark.parametrize("name", [*MODULES, *NAMES])

@@ -17,7 +17,7 @@ def drawn_lines(markup: str, kind: str) -> list[np.ndarray]:
 def drawn_points(markup: str, kind: str) -> np.ndarray:
     """The points (n, 2) of markers of a kind such as "dots s0"."""
     groups = re.findall(rf'<g class="{kind}">(.*?)</g>\s*</g>', markup, flags=re.DOTALL)
-    places = [place for group in groups for place in re.findall(r'<use [^>]*x="([-\d.]+)" y="([-\d.]+)"', group)]
+    places = [position for group in groups for position in re.findall(r'<use [^>]*x="([-\d.]+)" y="([-\d.]+)"', group)]
     return np.array(places, float).reshape(-1, 2)
 
 

@@ -150,5 +150,5 @@ def test_report_of_bag_and_of_archive_shows_it(sample: tuple[str, Sampled], tmp_
     for section in sections:
         assert section.count("% of them taken out") == len(FOLDERS)
         assert f"{CONDITIONS[condition]}: " in section
-    words = [re.sub(r"<svg.*?</svg>", "", section, flags=re.DOTALL) for section in sections]
-    assert words[0] == words[1]
+    texts_alone = [re.sub(r"<svg.*?</svg>", "", section, flags=re.DOTALL) for section in sections]
+    assert texts_alone[0] == texts_alone[1]

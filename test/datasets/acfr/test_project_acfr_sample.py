@@ -19,7 +19,7 @@ BESIDE_PX = (24, 30)  # from a pole towards the middle of the picture, where the
 
 
 @pytest.fixture(scope="module")
-def found(pytestconfig: pytest.Config) -> ProjectionResult:
+def result(pytestconfig: pytest.Config) -> ProjectionResult:
     folder = pytestconfig.cache.mkdir("samples")
     with alone(folder / "acfr_static.lock"):
         options = SampleOptions(seconds=2, seed=1, settings={"static": True, "ir_rate_hz": 1.0}, workers=1)
@@ -38,12 +38,12 @@ def on_pole(result: ProjectionResult, pole: str) -> NDArray[np.intp]:
 
 
 @pytest.mark.parametrize("pole", POLES)
-def test_what_laser_met_of_pole_lies_on_that_pole_in_image(found: ProjectionResult, pole: str) -> None:
-    points = on_pole(found, pole)
+def test_what_laser_met_of_pole_lies_on_that_pole_in_image(result: ProjectionResult, pole: str) -> None:
+    points = on_pole(result, pole)
     assert len(points) >= 2
-    assert found.projection.is_visible[points].all()
-    column, row = np.rint(found.projection.pixels[points]).astype(int).T
-    image = found.image.pixels.astype(float)
+    assert result.projection.is_visible[points].all()
+    column, row = np.rint(result.projection.pixels[points]).astype(int).T
+    image = result.image.pixels.astype(float)
     inwards = np.sign(image.shape[1] / 2 - column).astype(int)
     there, near, far = (image[row, column + aside * inwards] for aside in (0, *BESIDE_PX))
     assert (np.abs(near - far).max(axis=1) < 20).all()
@@ -52,9 +52,9 @@ def test_what_laser_met_of_pole_lies_on_that_pole_in_image(found: ProjectionResu
         assert (there.min(axis=1) > 220).all()  # one of its white bands
 
 
-def test_left_frame_pole_lies_next_to_image(found: ProjectionResult) -> None:
-    points = np.concatenate([scan.points.points for scan in found.scans])
+def test_left_frame_pole_lies_next_to_image(result: ProjectionResult) -> None:
+    points = np.concatenate([scan.points.points for scan in result.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
-    left = (np.abs(bearing + 32.96) < 3) & (np.abs(found.ranges_m - 3.492) < 0.3)
+    left = (np.abs(bearing + 32.96) < 3) & (np.abs(result.ranges_m - 3.492) < 0.3)
     assert left.sum() >= 2
-    assert (found.projection.pixels[left, 0] < 0).all()
+    assert (result.projection.pixels[left, 0] < 0).all()

@@ -59,12 +59,12 @@ def test_parser_of_ros_reads_same_tree() -> None:
 
 
 def test_each_frame_stands_where_table_of_paper_puts_it() -> None:
-    standing = fixed_transforms(MODEL)
+    fixed = fixed_transforms(MODEL)
     edges = edges_from_published(AMEDS.extrinsics, AMEDS.tree)
     assert len(edges) == 7
     for edge in edges:
         assert MODEL.parents[edge.child] == edge.parent
-        np.testing.assert_allclose(standing[edge.child], edge.parent_t_child, atol=1e-9, err_msg=edge.child)
+        np.testing.assert_allclose(fixed[edge.child], edge.parent_t_child, atol=1e-9, err_msg=edge.child)
 
 
 @pytest.mark.parametrize("arm", ARMS)

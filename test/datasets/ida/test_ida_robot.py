@@ -87,11 +87,11 @@ def test_limits_are_those_of_arm() -> None:
 
 
 def test_player_s_frames_stand_where_its_tree_has_them() -> None:
-    standing = fixed_transforms(MODEL)
+    fixed = fixed_transforms(MODEL)
     for edge in edges_from_published(IDA.extrinsics, IDA.tree):
         if edge.child in STATIC:
             assert MODEL.parents[edge.child] == edge.parent
-            np.testing.assert_allclose(standing[edge.child], edge.parent_t_child, atol=2e-6, err_msg=edge.child)
+            np.testing.assert_allclose(fixed[edge.child], edge.parent_t_child, atol=2e-6, err_msg=edge.child)
 
 
 @pytest.mark.parametrize(

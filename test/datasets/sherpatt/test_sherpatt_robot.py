@@ -149,9 +149,9 @@ def test_limits_hold_joints_and_legs_at_rest_are_within() -> None:
 
 def test_what_stands_still_in_legs_is_sent_by_player_as_model_has_it() -> None:
     sent = {edge.child: edge for edge in edges_from_published(SHERPATT.extrinsics, SHERPATT.tree)}
-    standing = fixed_transforms(MODEL)
-    assert set(standing) == {f"{link}_{leg}" for link in ("wheel_end_point", "force_torque_sensor") for leg in LEGS}
-    for child, transform in standing.items():
+    fixed = fixed_transforms(MODEL)
+    assert set(fixed) == {f"{link}_{leg}" for link in ("wheel_end_point", "force_torque_sensor") for leg in LEGS}
+    for child, transform in fixed.items():
         assert sent[child].parent == MODEL.parents[child]
         np.testing.assert_allclose(sent[child].parent_t_child, transform, atol=1e-12)
     assert not {joint.child for joint in MODEL.joints if joint.kind != "fixed"} & set(sent)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay.bags.bag_reader import Ros2Bag, is_storage, looks_like_bag
+from fieldplay.bags.bag_stream import rows_of_topic
 from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading, IndexedTopic, MessageFiles, mixed_types
 from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, kind_of_file
 from fieldplay.bags.qos import is_same_layout, profile_list
@@ -21,7 +22,6 @@ from fieldplay.bags.ros1 import (
     name_of_bag,
     parts_of_bag,
 )
-from fieldplay.bags.serialized_stream import rows_of_topic
 from fieldplay.bags.storage import MessageOffsets, merge_offsets
 from fieldplay.core.errors import ArchiveError, Defect, Report, UsageError, pluralize
 from fieldplay.core.progress import Progress

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay.bags.bag_stream import BagStream, Serialized
 from fieldplay.bags.bag_topics import Bag
-from fieldplay.bags.serialized_stream import Serialized, SerializedStream
 from fieldplay.core.errors import UserError
 from fieldplay.core.resources import own_version
 from fieldplay.datasets.archive import Archive, chosen_parameters
@@ -98,7 +98,7 @@ def _topics_by_stream(spec: DatasetSpec, names: Collection[str]) -> dict[str, st
 class DecodedStream:
     """A topic of a bag as a stream of records, as an archive's streams are."""
 
-    def __init__(self, stream: SerializedStream) -> None:
+    def __init__(self, stream: BagStream) -> None:
         self._stream = stream
         self.spans = stream.spans
 
@@ -132,7 +132,7 @@ def archive_of_origin(archive: Archive, origin: Origin) -> Archive:
     streams = {
         stream: DecodedStream(own)
         for stream, topic in origin.topics.items()
-        if isinstance(own := archive.streams.get(topic), SerializedStream) and _is_readable(own)
+        if isinstance(own := archive.streams.get(topic), BagStream) and _is_readable(own)
     }
     return Archive(
         root=archive.root,
@@ -144,6 +144,6 @@ def archive_of_origin(archive: Archive, origin: Origin) -> Archive:
     )
 
 
-def _is_readable(stream: SerializedStream) -> bool:
+def _is_readable(stream: BagStream) -> bool:
     empty = Serialized(stamp_ns=np.zeros(0, np.int64), msgtype=stream.msgtype, load=lambda row: b"")
     return empty.is_readable

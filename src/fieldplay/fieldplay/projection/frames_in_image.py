@@ -126,8 +126,8 @@ def frame_labels(seen: FramesInImage, ratio: float) -> list[dict[str, object]]:
                     taken.append(box)
                     settled[number] = is_left
                     x, y = (round(100 * float(value), 2) for value in seen.origins[row])
-                    place = {"x": x, "y": y, "offset": -0.45 if is_left else 0.45}
-                    labels.append({"name": name, "kind": f"{kind} {'left' if is_left else ''}".strip(), **place})
+                    position = {"x": x, "y": y, "offset": -0.45 if is_left else 0.45}
+                    labels.append({"name": name, "kind": f"{kind} {'left' if is_left else ''}".strip(), **position})
                     break
     return labels
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.serialized_stream import Serialized, SerializedStream
+from fieldplay.bags.bag_stream import BagStream, Serialized
 from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.timestamps import NS_PER_S, time_difference_text, time_of_text, time_text
 from fieldplay.datasets.archive import Archive
@@ -69,7 +69,7 @@ class NearRow:
 
 def log_delay_ns(stream: Stream) -> int:
     """How much later the first message of a bag's topic was logged than its header says; 0 for an archive."""
-    record = stream.load(0) if isinstance(stream, SerializedStream) and stream.spans else None
+    record = stream.load(0) if isinstance(stream, BagStream) and stream.spans else None
     if not isinstance(record, Serialized):
         return 0
     rows = np.arange(min(len(record), TRIED))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay.bags.serialized_stream import Serialized
+from fieldplay.bags.bag_stream import Serialized
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec

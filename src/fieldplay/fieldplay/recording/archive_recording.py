@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.serialized_stream import Serialized
+from fieldplay.bags.bag_stream import Serialized
 from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.progress import Progress, no_progress

@@ -234,11 +234,11 @@ def line_chart(chart: Chart) -> Html:
 
 def _chart_axes(width: float, *, has_breaks: bool) -> "Axes":
     """Empty axes for charts of a size, made once in a thread: to make them takes longer than to draw in them."""
-    made: dict[tuple[float, bool], Axes] = AXES.__dict__.setdefault("made", {})
-    axes = made.get((width, has_breaks))
+    axes_cache: dict[tuple[float, bool], Axes] = AXES.__dict__.setdefault("made", {})
+    axes = axes_cache.get((width, has_breaks))
     if axes is None:
         room = {"height": 182, "bottom": 36, "top": 20} if has_breaks else {"height": 158, "bottom": 22, "top": 6}
-        axes = made[width, has_breaks] = new_axes(width, left=50, **room)
+        axes = axes_cache[width, has_breaks] = new_axes(width, left=50, **room)
     for artist in (*axes.lines, *axes.collections, *axes.patches, *axes.texts):
         artist.remove()
     return axes

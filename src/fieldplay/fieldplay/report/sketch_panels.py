@@ -196,13 +196,13 @@ class KeyframePanel(Panel):
 
 
 def _keyframe_figure(namespace: str, keyframes: Array, closures: _PoseList | None) -> Html:
-    kept = np.sort(np.argsort(np.ptp(keyframes, axis=0), kind="stable")[1:])
-    points = keyframes[:, kept]
-    ends = np.zeros((0, 2)) if closures is None else closures.positions[:, kept]
+    axes_shown = np.sort(np.argsort(np.ptp(keyframes, axis=0), kind="stable")[1:])
+    points = keyframes[:, axes_shown]
+    ends = np.zeros((0, 2)) if closures is None else closures.positions[:, axes_shown]
     axes = fig.plane_axes(plane_of_points(np.concatenate([points, ends]), room=0.12, least_m=0.1))
     fig.draw_path(axes, points, 0, ends=True, marker=".")
     if len(ends):
         fig.draw_path(axes, ends, 1, breaks=range(2, len(ends), 2))
-    across, up = ("xyz"[axis] for axis in kept)
+    across, up = ("xyz"[axis] for axis in axes_shown)
     counts = f"{count_noun(len(points), 'keyframe')}, {count_noun(len(ends) // 2, 'closure')}"
     return render("figure", fig.svg_of(axes, namespace), namespace, f"{counts}; {across} to the right, {up} up")

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fieldplay.bags.bag_stream import BagStream, raw_messages
 from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.qos import channel_of_indexed
-from fieldplay.bags.serialized_stream import SerializedStream, raw_messages
 from fieldplay.bags.storage import Channel, Qos
 from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.timestamps import NS_PER_S
@@ -74,7 +74,7 @@ def _spans(archive: Archive) -> Iterator[Span]:
 def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> Iterator[StoredFeed]:
     for name, stream in archive.streams.items():
         topic = topic_in_namespace(name, selection.namespace)
-        if not isinstance(stream, SerializedStream):
+        if not isinstance(stream, BagStream):
             continue
         indexed = bag.indexed[name]
         channel = channel_of_indexed(topic, indexed, bag.profiles.get(name))

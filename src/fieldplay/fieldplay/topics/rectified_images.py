@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from fieldplay.bags.serialized_stream import Serialized, SerializedStream, raw_messages
+from fieldplay.bags.bag_stream import BagStream, Serialized, raw_messages
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry.extrinsics import Edge
@@ -58,7 +58,7 @@ def rectified_image_feeds(archive: Archive, selection: Selection, first_ns: int)
         if camera.folder not in seen:
             seen.add(camera.folder)
             info = archive.streams[f"{camera.folder}/{CAMERA_INFO}"]
-            if isinstance(info, SerializedStream):
+            if isinstance(info, BagStream):
                 topic = f"{camera.folder}/{CAMERA_INFO_RECT}"
                 yield _feed(archive, info, topic, selection, change=partial(_rectify_info, camera), of=name)
         edge = rectified_frame_edge(camera.rectification, camera.frame)
@@ -73,16 +73,16 @@ def _name_of_image(topic: str) -> str:
     return topic.removesuffix(PACKED).rpartition("/")[2]
 
 
-def _unrectified_images(archive: Archive) -> Iterator[tuple[str, SerializedStream, BagCamera]]:
+def _unrectified_images(archive: Archive) -> Iterator[tuple[str, BagStream, BagCamera]]:
     """Image topics with a CameraInfo in the same namespace and without rectified images."""
     for name, stream in archive.streams.items():
-        if not isinstance(stream, SerializedStream) or stream.msgtype not in (RAW, COMPRESSED):
+        if not isinstance(stream, BagStream) or stream.msgtype not in (RAW, COMPRESSED):
             continue
         folder = name.removesuffix(PACKED).rpartition("/")[0]
         info = archive.streams.get(f"{folder}/{CAMERA_INFO}")
         rectified = (f"{folder}/{IMAGE_RECT}", f"{folder}/{IMAGE_RECT}{PACKED}")
         is_there = any(topic in archive.streams for topic in rectified) or _name_of_image(name).startswith(IMAGE_RECT)
-        if is_there or not isinstance(info, SerializedStream) or info.msgtype != INFO:
+        if is_there or not isinstance(info, BagStream) or info.msgtype != INFO:
             continue
         try:
             camera = _camera(info, folder)
@@ -93,7 +93,7 @@ def _unrectified_images(archive: Archive) -> Iterator[tuple[str, SerializedStrea
         yield name, stream, camera
 
 
-def _camera(info: SerializedStream, folder: str) -> BagCamera:
+def _camera(info: BagStream, folder: str) -> BagCamera:
     """The camera by the first CameraInfo that can be read; a bag's camera is the same all along."""
     for index in range(len(info.spans)):
         rows = info.load(index)
@@ -106,7 +106,7 @@ def _camera(info: SerializedStream, folder: str) -> BagCamera:
 
 
 def _feed(
-    archive: Archive, stream: SerializedStream, topic: str, selection: Selection, *, change: Change, of: str
+    archive: Archive, stream: BagStream, topic: str, selection: Selection, *, change: Change, of: str
 ) -> TopicStream:
     """A topic more: the messages of one of the bag, changed one by one."""
     reported: set[str] = set()

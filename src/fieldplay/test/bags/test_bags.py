@@ -8,9 +8,9 @@ import pytest
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay.bags.bag_stream import BagStream, TopicNumbers
 from fieldplay.bags.bag_topics import HeaderTimeTopic, topic_in_time
 from fieldplay.bags.ros1 import Parts, Ros1Bag, parts_of_bag
-from fieldplay.bags.serialized_stream import SerializedStream, TopicNumbers
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import FieldNumbers
 from fieldplay.messages.records import Record, Temperature
@@ -133,7 +133,7 @@ def test_rare_topic_is_read_only_where_requested(tmp_path: Path, monkeypatch: py
         read.extend(offsets)
         return whole(block, offsets)
 
-    stream = SerializedStream(bag, "/warmth")
+    stream = BagStream(bag, "/warmth")
     monkeypatch.setattr(bag, "read", note)
     record = stream.load(0)
     assert not read

@@ -51,11 +51,11 @@ def test_middle_is_nearest_in_time(stamps: list[int], index: int) -> None:
 
 def test_expected_count_changes_nothing_but_what_is_made() -> None:
     for count in (1, 9, 10, 11, 300):
-        made: dict[bool, list[int]] = {False: [], True: []}
-        kept = []
-        for is_known, log in made.items():
+        created: dict[bool, list[int]] = {False: [], True: []}
+        remaining = []
+        for is_known, log in created.items():
             decimator: Decimator[int] = Decimator(5, expected=count if is_known else 0)
             for number in range(count):
                 decimator.offer(lambda number=number, log=log: log.append(number) or number)  # type: ignore[func-returns-value, misc]
-            kept.append(decimator.items())
-        assert kept[0] == kept[1] and len(made[True]) <= min(len(made[False]), 11)
+            remaining.append(decimator.items())
+        assert remaining[0] == remaining[1] and len(created[True]) <= min(len(created[False]), 11)

@@ -15,8 +15,8 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 
 from fieldplay.bags.bag_reader import Ros2Bag
+from fieldplay.bags.bag_stream import BagStream, raw_messages
 from fieldplay.bags.qos import qos_of_profiles
-from fieldplay.bags.serialized_stream import SerializedStream, raw_messages
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
 from fieldplay.player.playback import Playback
@@ -107,7 +107,7 @@ def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[Topic
     feeds = []
     for bag in bags:
         for name in filter(wanted, sorted(bag.indexed)):
-            stream, messages = SerializedStream(bag, name), raw_messages
+            stream, messages = BagStream(bag, name), raw_messages
             feeds.append(
                 TopicStream(
                     topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages

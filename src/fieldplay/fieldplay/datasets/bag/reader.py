@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fieldplay.bags.bag_stream import BagStream
 from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.open_bag import open_joined_bag, reading_of_parameters
 from fieldplay.bags.qos import is_of_jazzy, undefined_types
-from fieldplay.bags.serialized_stream import SerializedStream
 from fieldplay.core.errors import BagError, Defect
 from fieldplay.datasets.archive import WARNING, Archive, chosen_parameters
 from fieldplay.datasets.origins import Origin, origin_of
@@ -30,7 +30,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any], *
             archive.defects(Defect(file=root.name, kind="damaged_bag", message=str(error)))
             return archive
         archive.on_close.callback(bag.close)
-        archive.streams = {name: SerializedStream(bag, name) for name in bag.indexed}
+        archive.streams = {name: BagStream(bag, name) for name in bag.indexed}
         archive.bag, archive.origin = bag, origin_of(bag)
         archive.spec = _spec_of_bag(spec, bag, archive.origin)
         archive.recording = {} if archive.origin is None else {k: str(v) for k, v in archive.origin.recording.items()}

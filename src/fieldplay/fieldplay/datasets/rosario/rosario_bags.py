@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.bag_topics import Bag, TopicReader, topic_in_time
-from fieldplay.bags.serialized_stream import (
+from fieldplay.bags.bag_stream import (
     NUMBER_ROWS,
     PICTURE_ROWS,
     Convert,
@@ -18,6 +17,7 @@ from fieldplay.bags.serialized_stream import (
     TopicNumbers,
     accept_all,
 )
+from fieldplay.bags.bag_topics import Bag, TopicReader, topic_in_time
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.rosario.calibration import LEFT, RIGHT, TURN_ERROR

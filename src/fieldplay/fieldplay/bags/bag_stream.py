@@ -232,7 +232,7 @@ def raw_messages(record: Serialized) -> LazyBlock:
     return LazyBlock.one_by_one(read, is_heavy=record.heavy)
 
 
-class SerializedStream:
+class BagStream:
     """A topic of a bag as a stream. With `from_ns` what was logged before that leaves then: it is of all times."""
 
     def __init__(self, bag: Bag, name: str, *, from_ns: int | None = None) -> None:
@@ -245,9 +245,9 @@ class SerializedStream:
             later = [(max(span.first_ns, from_ns), max(span.last_ns, from_ns)) for span in self.spans]
             self.spans = [replace(s, first_ns=a, last_ns=b) for s, (a, b) in zip(self.spans, later, strict=True)]
 
-    def since(self, from_ns: int) -> "SerializedStream":
+    def since(self, from_ns: int) -> "BagStream":
         """The same, as all that was logged before a time is still so then."""
-        return SerializedStream(self._bag, self._name, from_ns=from_ns)
+        return BagStream(self._bag, self._name, from_ns=from_ns)
 
     def load(self, index: int) -> Serialized:
         stamp_ns = self._topic.stamps(index)
