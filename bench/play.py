@@ -94,7 +94,7 @@ def listen(path: str, out: str) -> None:
     taken: dict[str, list[tuple[int, int]]] = {}
     handles = []
     for topic, (kind, qos) in offers.items():
-        qos.depth = 1000
+        qos.depth = 100_000  # the listener itself drops nothing: what is missing was lost on the way
         handle = node.create_subscription(kind, topic, lambda _: None, qos, raw=True).handle
         handles.append((handle, kind, taken.setdefault(topic, [])))
     ends: list[int] = []

@@ -221,6 +221,9 @@ class Stage:
         if len(self.trace) > MOST_EVENTS:
             raise UnclearError
 
+    def cancel(self) -> None:
+        """Nothing is waited for."""
+
     def clock(self, stamp_ns: int) -> None:
         self._hear((self.time.ns, "clock", stamp_ns))
         self.model.ticked(self.time.ns, stamp_ns - ARCHIVE)

@@ -2,6 +2,7 @@
 
 import ctypes
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,7 @@ from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN
+from fieldplay.messages.codec import MESSAGES
 from fieldplay.messages.message_batches import full_type
 from fieldplay.player.options import RequiredSubscription
 from fieldplay.player.qos_overrides import Override, PublisherQos, apply_override
@@ -36,9 +38,64 @@ SendLarge = Callable[[bytes | memoryview], None]
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
 # So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
-MAX_HISTORY = 200  # of small ones
+MAX_HISTORY = 1000  # of small ones
+GROWING_TYPES = {"nav_msgs/msg/Path", "std_msgs/msg/Float64MultiArray", "geometry_msgs/msg/PoseArray"}
+SMALL_TYPES = {"tf2_msgs/msg/TFMessage", "sensor_msgs/msg/CameraInfo"} | MESSAGES.keys() - GROWING_TYPES - LARGE_TYPES
 MAX_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
+AT_ONCE = Duration()
+SLICE_S = 0.05  # Python hears of an end only between the waits of ROS
+PATIENCE_S = 5.0  # how long a subscriber may take to acknowledge before playing goes on without it
+NOTICED_S = 0.1  # a wait that is worth a line
+
+
+class ReliableHistory:
+    """Keeps the history of a publisher from being overwritten before its reliable subscribers have acknowledged it.
+
+    A keep-last publisher that has more unacknowledged messages than its depth drops the oldest of them. ROS tells
+    only whether *all* messages are acknowledged. So this is asked, without waiting, once half of the history may lack
+    an acknowledgement, and waited for when all of it may.
+
+    Args:
+        publisher: The publisher.
+        depth: How many messages its history keeps; 0 where nothing can be overwritten.
+        notify: Called with the topic and the seconds of a wait that was long, and whether it ended in vain.
+    """
+
+    def __init__(self, publisher: Publisher, depth: int, notify: Callable[[str, float, bool], None]) -> None:
+        self._publisher, self._depth, self._notify = publisher, depth, notify
+        self._ask_from = max(depth // 2, 1) if depth else sys.maxsize
+        self._unacknowledged = 0
+        self._is_hanging = False
+        self.waits = 0
+
+    def reserve(self, is_cancelled: Callable[[], bool]) -> None:
+        """Call before each message: returns when publishing it overwrites nothing that a subscriber still needs.
+
+        A subscriber that acknowledges nothing for 5 s is waited for again only after it has caught up.
+        """
+        if self._unacknowledged >= self._ask_from:
+            self._make_room(is_cancelled)
+        self._unacknowledged += 1
+
+    def _make_room(self, is_cancelled: Callable[[], bool]) -> None:
+        if self._publisher.wait_for_all_acked(AT_ONCE):
+            self._unacknowledged, self._is_hanging = 0, False
+        elif self._unacknowledged >= self._depth and not self._is_hanging:
+            self._wait(is_cancelled)
+
+    def _wait(self, is_cancelled: Callable[[], bool]) -> None:
+        begin = time.monotonic()
+        self.waits += 1
+        while not (is_taken := self._publisher.wait_for_all_acked(Duration(seconds=SLICE_S))):
+            if is_cancelled() or time.monotonic() - begin >= PATIENCE_S:
+                break
+        if is_taken:
+            self._unacknowledged = 0
+        self._is_hanging = not is_taken
+        waited_s = time.monotonic() - begin
+        if waited_s >= NOTICED_S and not is_cancelled():
+            self._notify(self._publisher.topic_name, waited_s, self._is_hanging)
 
 
 # Messages handed to the middleware as the bytes that they are, the large ones while other threads go on.
@@ -122,6 +179,28 @@ class RosPublisherSink:
         self._volatile = [publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.static]
         self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
+        self._histories = [
+            ReliableHistory(publisher, _kept(publisher), self._log_wait) for publisher in self._publishers
+        ]
+        self._has_logged_wait = self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Wait for no subscriber any more: playing ends."""
+        self._is_cancelled = True
+
+    @property
+    def waits(self) -> int:
+        """How often playing has waited for a subscriber to acknowledge."""
+        return sum(history.waits for history in self._histories)
+
+    def _log_wait(self, topic: str, waited_s: float, in_vain: bool) -> None:
+        if in_vain:
+            text = f"{topic}: a subscriber has acknowledged nothing for {waited_s:.0f} s; it may lose messages now"
+            self._node.get_logger().warning(text)
+        elif not self._has_logged_wait:
+            self._has_logged_wait = True
+            text = f"waits for subscribers that are slower than the play, first on {topic}; nothing is lost"
+            self._node.get_logger().warning(text)
 
     @contextmanager
     def keep_publishers(self) -> Iterator[None]:
@@ -132,6 +211,7 @@ class RosPublisherSink:
             yield
 
     def publish(self, feed: int, data: Data) -> None:
+        self._histories[feed].reserve(lambda: self._is_cancelled)
         if isinstance(data, bytes) and len(data) < LARGE_BYTES:
             self._send[feed](data)
         else:
@@ -180,10 +260,24 @@ class RosPublisherSink:
 
 def _publisher(node: Node, feed: TopicStream, override: Override, rate: float) -> Publisher:
     qos = channel_of_feed(feed).qos
-    if qos.durability == "volatile":
-        is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE_TYPES
-        qos = replace(qos, depth=max(round(qos.depth * min(max(rate, 1.0), MAX_TIMES)), MAX_HISTORY if is_small else 0))
+    if qos.durability == "volatile" and qos.reliability == "reliable":
+        kept = MAX_HISTORY if _is_small(feed) else round(qos.depth * min(max(rate, 1.0), MAX_TIMES))
+        qos = replace(qos, depth=max(qos.depth, kept))
     return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(apply_override(qos, override)))
+
+
+def _is_small(feed: TopicStream) -> bool:
+    """Whether a thousand of its messages take little memory; those of types that are not ours may have any size."""
+    if isinstance(feed, StoredFeed):
+        return feed.msgtype in SMALL_TYPES
+    return feed.msgtype not in LARGE_TYPES
+
+
+def _kept(publisher: Publisher) -> int:
+    """How many messages a publisher keeps for its subscribers; 0 where none is acknowledged, or all are kept."""
+    qos = publisher.qos_profile
+    is_bounded = qos.history == HistoryPolicy.KEEP_LAST and qos.reliability == ReliabilityPolicy.RELIABLE
+    return int(qos.depth) if is_bounded else 0
 
 
 def message_class(msgtype: str) -> Any:

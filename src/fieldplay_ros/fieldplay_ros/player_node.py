@@ -352,6 +352,7 @@ class Player(Node):
         status = self.playback.status()
         values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
         values["subscribers"] = str(self.topics.subscribers)
+        values["waits for subscribers"] = str(self.topics.waits)
         summary = DiagnosticStatus(
             level=DiagnosticStatus.WARN if is_behind(status) else DiagnosticStatus.OK,
             name=f"{self.get_fully_qualified_name()}: playing",
@@ -377,6 +378,9 @@ class Player(Node):
         self.publish_state()
         first, *rest = end_summary(self.playback.status(), self._archive.defects)
         self.get_logger().info(first)
+        if self.topics.waits:
+            waits = pluralize(self.topics.waits, "time")
+            self.get_logger().info(f"waited {waits} for subscribers that were slower than the play")
         for line in rest:
             self.get_logger().warning(line)
 

@@ -81,6 +81,9 @@ class ListSink:
     def jump(self, stamp_ns: int) -> None:
         self.order.append(("jump", (stamp_ns - ARCHIVE) // MS))
 
+    def cancel(self) -> None:
+        """Nothing is waited for."""
+
     def clock(self, stamp_ns: int) -> None:
         self.clocks.append((self.time.ns, stamp_ns - ARCHIVE))
         self.order.append(stamp_ns - ARCHIVE)

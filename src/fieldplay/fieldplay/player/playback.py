@@ -36,6 +36,9 @@ class Sink(Protocol):
     def jump(self, stamp_ns: int) -> None:
         """Announce that the play head has jumped to a time: what follows is not continuous with what came before."""
 
+    def cancel(self) -> None:
+        """Wait for no subscriber any more: playing ends."""
+
 
 class Reader(Protocol):
     """Gives messages in order, from some time on; see ReadAhead."""
@@ -373,6 +376,7 @@ class Playback:
         """End playing."""
         with self._changed:
             self._stopped = True
+            self._sink.cancel()
             self._notify()
 
     def _step(self, *, goes_round: bool) -> bool:

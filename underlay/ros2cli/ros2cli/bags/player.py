@@ -173,6 +173,9 @@ class _Sink:
     def jump(self, stamp_ns: int) -> None:
         """Whom a bag's messages go to sees a jump by their times, and by /clock."""
 
+    def cancel(self) -> None:
+        """Nothing is waited for."""
+
     def clock(self, stamp_ns: int) -> None:
         """Send the time of the play head."""
         if self._clock is not None:
