@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 
 ENDING_S = 4.0  # a launch asks a second time after 5 s, and kills after 10 s
 LAST_S = 0.2  # for what is said of it
@@ -53,6 +54,21 @@ def exit_deadline(within_s: float = ENDING_S, *, is_last: bool = True) -> Iterat
     finally:
         timer.stop()
         faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def keep_interrupt_handler() -> Iterator[None]:
+    """Keep the handler of SIGINT where what is imported meanwhile replaces it.
+
+    polars does, when it is first imported, without Python's knowledge: a handler that a program has installed before
+    would hear of no Ctrl-C.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and current_thread() is main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 class ExitTimer:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, STORAGE_ENDINGS, UNPACK_LIMIT, UNPACK_LIMIT_MB
 from fieldplay.core.errors import ArchiveError
+from fieldplay.core.process_exit import keep_interrupt_handler
 from fieldplay.core.resources import config_folders
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, spec_from_file
@@ -69,7 +70,7 @@ def open_dataset(
     # Detection, each reader that is asked and the reader itself list the same files: list them once.
     with list_once():
         spec = spec_of_archive(path, dataset)
-        archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
+        archive: Archive = _load_reader(spec).open_archive(path, spec, parameters or {})
     if not archive.streams and not allow_empty:
         archive.close()
         reasons = [f"\n  {defect}" for defect in archive.defects.listed[:REASONS]]
@@ -93,7 +94,7 @@ def open_bags(paths: Sequence[Path], parameters: Mapping[str, Any] | None = None
     Raises:
         ArchiveError: none of them has a message that can be read.
     """
-    archive: Archive = import_module(BAG.reader).open_archive(paths[0], BAG, parameters or {}, more=paths[1:])
+    archive: Archive = _load_reader(BAG).open_archive(paths[0], BAG, parameters or {}, more=paths[1:])
     if not archive.streams:
         archive.close()
         raise ArchiveError(f"expected bags with messages that can be read, got none in {', '.join(map(str, paths))}")
@@ -238,10 +239,22 @@ def datasets_deriving(word: str) -> list[str]:
     )
 
 
+def _load_reader(spec: DatasetSpec) -> Any:
+    """The module of the dataset's reader.
+
+    Readers of tables parse with polars. It is imported here, as a thread that did so first could not restore the
+    handler of SIGINT that polars replaces.
+    """
+    with keep_interrupt_handler():
+        if spec.name != BAG.name:
+            import polars  # noqa: F401
+        return import_module(spec.reader)
+
+
 def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
     """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
     score = _name_score(spec, files)
-    recognises = getattr(import_module(spec.reader), "recognises", None) if score else None
+    recognises = getattr(_load_reader(spec), "recognises", None) if score else None
     return score if recognises is None or recognises(path, files) else 0
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import polars  # early: it replaces the handler of SIGINT, so ours must be installed after it
+if TYPE_CHECKING:
+    import polars
 
 TIME = "time"
 COUNT = "count"  # the column that tells how many numbers a row's list has
@@ -79,10 +81,12 @@ def digits_of_time(number: float) -> int | None:
     return next((digits for digits in UNITS if EARLIEST_S <= number / 10**digits < LATEST_S), None)
 
 
-def in_seconds(texts: polars.Series, digits: int) -> polars.Series:
+def in_seconds(texts: "polars.Series", digits: int) -> "polars.Series":
     """Texts (n,) of numbers in such a unit as texts of seconds, digit for digit; null where one is no number."""
     if not digits:
         return texts
+    import polars
+
     parts = texts.to_frame("text").select(
         polars.col("text").str.extract_groups(PLAIN).struct.unnest(),
         polars.col("text").str.extract_groups(WITH_EXPONENT).struct.unnest(),

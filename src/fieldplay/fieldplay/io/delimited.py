@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars  # early: it replaces the handler of SIGINT, so ours must be installed after it
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import LARGEST_INTEGER_PART, ns_from_texts
@@ -21,6 +21,9 @@ from fieldplay.io.csv_dialect import (
     unit_of_digits,
 )
 from fieldplay.io.row_cache import BadLine, BlockRows, short_text
+
+if TYPE_CHECKING:
+    import polars
 
 LOOK_AT = 50  # rows before
 
@@ -140,8 +143,10 @@ def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
     return count_char(block, dialect.delimiter.encode()) == (len(dialect.columns) - 1) * lines
 
 
-def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
+def _parse(block: bytes, dialect: Dialect) -> "polars.DataFrame | None":
     """The fields, null where one is no number; None where the first line has another number of fields."""
+    import polars
+
     plain = set(dialect.numbers) - set(dialect.extract)
     schema = {name: polars.Float64() if name in plain else polars.String() for name in dialect.columns}
     try:
@@ -167,7 +172,7 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
     return frame.with_columns(**{name: text.cast(polars.Float64, strict=False) for name, text in texts.items()})
 
 
-def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
+def _has_null(frame: "polars.DataFrame", dialect: Dialect) -> bool:
     return any(frame[name].null_count() for name in (*dialect.clocks, *dialect.numbers))
 
 
@@ -193,7 +198,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> BlockRows:
 
 
 def _validate_rows(
-    frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
+    frame: "polars.DataFrame", line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
 ) -> BlockRows:
     """Leave out the rows with an invalid time or number, with an issue for each."""
     good = np.ones(frame.height, bool)
@@ -220,7 +225,7 @@ def _validate_rows(
     return replace(rows.only(good if dialect.partial else complete), bad=tuple(sorted((*bad, *issues))))
 
 
-def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:
+def _fixed_width(texts: "polars.Series") -> NDArray[np.bytes_]:
     """Texts (n,) as NumPy has them; at once where all are as long, as texts of times mostly are."""
     lengths = texts.str.len_bytes()
     if (lengths > LONGEST_TIME).any():  # as wide as that would be all
@@ -229,6 +234,8 @@ def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:
     if lengths.max() and lengths.min() == lengths.max() and not texts.null_count():
         joined: bytes = texts.str.join("").item().encode()
         return np.frombuffer(joined, np.dtype((np.bytes_, len(joined) // len(texts))))
+    import polars
+
     return np.array(texts.cast(polars.Binary).fill_null(b"").to_list(), dtype=np.bytes_)
 
 

@@ -4,14 +4,16 @@ import io
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.parser_processes import call_parser
+
+if TYPE_CHECKING:
+    import polars
 
 PADDING = "_"  # the name of fields that only fill space
 VERSIONS = ("0.6", ".6", "0.7", ".7")
@@ -320,8 +322,10 @@ def _single_spaced(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def _parse_rows(rows: bytes, header: PcdHeader, first_line: int) -> polars.DataFrame:
+def _parse_rows(rows: bytes, header: PcdHeader, first_line: int) -> "polars.DataFrame":
     """Parse the numbers into a frame with all columns of all fields; an error names the line that is not of numbers."""
+    import polars
+
     fields = [field for field in header.fields for _ in range(field.count)]
     schema = {str(column): _column_type(field) for column, field in enumerate(fields)}
     try:
@@ -337,7 +341,9 @@ def _parse_rows(rows: bytes, header: PcdHeader, first_line: int) -> polars.DataF
     return frame
 
 
-def _column_type(field: PcdField) -> polars.DataType:
+def _column_type(field: PcdField) -> "polars.DataType":
+    import polars
+
     if field.name == PADDING:
         return polars.String()
     name = {"i": "Int", "u": "UInt", "f": "Float"}[field.number[1]] + str(8 * int(field.number[2]))
@@ -346,7 +352,7 @@ def _column_type(field: PcdField) -> polars.DataType:
 
 
 def _rows_error(
-    rows: bytes, fields: list[PcdField], first_line: int, frame: polars.DataFrame | None = None
+    rows: bytes, fields: list[PcdField], first_line: int, frame: "polars.DataFrame | None" = None
 ) -> ArchiveError:
     """The error of rows that do not parse; `frame` is null where a number is invalid."""
     lines = [line.split(b" ") if line else [] for line in rows.split(b"\n")]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import polars  # early: it replaces the handler of SIGINT, so ours must be installed after it
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
@@ -186,6 +185,8 @@ def _numbers(flat: bytes) -> NDArray[np.float64]:
     """The number in each line, NaN where there is none."""
     if not flat:
         return np.zeros(0)
+    import polars
+
     frame = polars.read_csv(
         io.BytesIO(flat),
         has_header=False,

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
@@ -19,12 +18,12 @@ SHAPES = {  # encoding: number type, channels
     "64FC1": ("f8", 1), "yuv422": ("u1", 2), "uyvy": ("u1", 2), "yuv422_yuy2": ("u1", 2), "yuyv": ("u1", 2),
 }  # fmt: skip
 BAYER = {  # OpenCV names the pattern by its second row
-    "bayer_rggb": cv2.COLOR_BayerBG2BGR, "bayer_bggr": cv2.COLOR_BayerRG2BGR,
-    "bayer_gbrg": cv2.COLOR_BayerGR2BGR, "bayer_grbg": cv2.COLOR_BayerGB2BGR,
+    "bayer_rggb": "COLOR_BayerBG2BGR", "bayer_bggr": "COLOR_BayerRG2BGR",
+    "bayer_gbrg": "COLOR_BayerGR2BGR", "bayer_grbg": "COLOR_BayerGB2BGR",
 }  # fmt: skip
 YUV = {
-    "yuv422": cv2.COLOR_YUV2BGR_UYVY, "uyvy": cv2.COLOR_YUV2BGR_UYVY,
-    "yuv422_yuy2": cv2.COLOR_YUV2BGR_YUY2, "yuyv": cv2.COLOR_YUV2BGR_YUY2,
+    "yuv422": "COLOR_YUV2BGR_UYVY", "uyvy": "COLOR_YUV2BGR_UYVY",
+    "yuv422_yuy2": "COLOR_YUV2BGR_YUY2", "yuyv": "COLOR_YUV2BGR_YUY2",
 }  # fmt: skip
 HEAD = 1 << 16  # bytes that say how large a picture is, if they do
 DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
@@ -33,20 +32,24 @@ ROWS_OF_MOSAIC = 2
 NO_COLOURS = ("FC1", "SC1", "16UC1", "mono16")  # ends of encodings whose numbers are no brightness
 
 
-def colour_map(values: NDArray[np.float64], kind: int = cv2.COLORMAP_VIRIDIS) -> NDArray[np.uint8]:
+def colour_map(values: NDArray[np.float64], kind: str = "VIRIDIS") -> NDArray[np.uint8]:
     """Colour numbers from dark to light.
 
     Args:
         values: fractions from 0 to 1 (...); NaN is 0.
-        kind: a colour map of OpenCV.
+        kind: the name of a colour map of OpenCV.
 
     Returns:
         Colours (..., 3) in the order blue green red.
     """
+    import cv2
+
     levels = np.clip(np.nan_to_num(values) * 255, 0, 255).astype(np.uint8)
     if not levels.size:  # which OpenCV makes nothing of
         return np.zeros((*levels.shape, 3), np.uint8)
-    return np.asarray(cv2.applyColorMap(levels.reshape(-1, 1), kind), np.uint8).reshape(*levels.shape, 3)
+    return np.asarray(cv2.applyColorMap(levels.reshape(-1, 1), getattr(cv2, f"COLORMAP_{kind}")), np.uint8).reshape(
+        *levels.shape, 3
+    )
 
 
 def pixels_from_image(message: Any) -> Pixels:
@@ -123,7 +126,7 @@ def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
     Raises:
         ArchiveError: the data do not decode.
     """
-    values = decode_image(data, cv2.IMREAD_REDUCED_COLOR_4)
+    values = decode_image(data, "REDUCED_COLOR_4")
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
     return bgr_image(values)
@@ -145,7 +148,7 @@ def middle_line(image: Any) -> Pixels | None:
     return np.asarray(pixels_from_image(replace(image, height=height, data=data))[0], np.uint8)
 
 
-def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
+def decode_image(data: bytes | memoryview, how: str = "UNCHANGED") -> NDArray[Any] | None:
     """Decode an image file with OpenCV; None where it does not decode, or where memory would not hold the pixels."""
     try:
         header = image_from_bytes(bytes(data[:HEAD]))
@@ -155,8 +158,10 @@ def decode_image(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> N
         pass  # another format, or a head that is longer
     if not len(data) or not has_whole_chunks(data):  # for a chunk OpenCV takes as much memory as it claims
         return None
+    import cv2
+
     try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), how)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), getattr(cv2, f"IMREAD_{how}"))
     except cv2.error:  # of sizes that cannot be
         return None
     return None if pixels is None else np.asarray(pixels)
@@ -184,13 +189,15 @@ def _shape(encoding: str) -> tuple[str, int]:
 
 
 def _colours(values: NDArray[Any], encoding: str) -> Pixels:
+    import cv2
+
     if encoding in YUV:
         if values.shape[1] % 2:
             raise ArchiveError(f"expected an even width of {encoding}, got {values.shape[1]}")
-        return np.asarray(cv2.cvtColor(values, YUV[encoding]), np.uint8)
+        return np.asarray(cv2.cvtColor(values, getattr(cv2, YUV[encoding])), np.uint8)
     if encoding[:10] in BAYER:
         plain = values >> 8 if values.dtype == np.uint16 else values
-        return np.asarray(cv2.cvtColor(plain.astype(np.uint8), BAYER[encoding[:10]]), np.uint8)
+        return np.asarray(cv2.cvtColor(plain.astype(np.uint8), getattr(cv2, BAYER[encoding[:10]])), np.uint8)
     if encoding.startswith("rgb"):
         values = values[:, :, [2, 1, 0]]
     return bgr_image(values)

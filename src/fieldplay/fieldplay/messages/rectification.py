@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,6 +50,8 @@ def undistortion_maps(
         size: its width and height.
         kind: OpenCV's type of the first map.
     """
+    import cv2
+
     make = cv2.fisheye.initUndistortRectifyMap if model in FISHEYES else cv2.initUndistortRectifyMap
     first, second = make(matrix, distortion, rotation, target, size, kind)
     return first, second
@@ -84,6 +85,8 @@ class Rectification:
 
     @cached_property
     def _maps(self) -> tuple[Image, Image]:
+        import cv2
+
         camera = self.camera
         return undistortion_maps(
             self.matrix, camera.coefficients, camera.distortion_model,
@@ -99,6 +102,8 @@ class Rectification:
             raise ArchiveError(f"its CameraInfo is of pictures of {expected}, this one has {width} x {height} pixels")
         if not self.is_needed:
             return image
+        import cv2
+
         is_smooth = image.dtype.str[1:] in INTERPOLATED
         return cv2.remap(image, *self._maps, cv2.INTER_LINEAR if is_smooth else cv2.INTER_NEAREST)
 

@@ -138,7 +138,7 @@ def scale_of_ranges(ranges_m: Array) -> ColourScale:
 
 def colours_from_fractions(fractions: Array) -> Pixels:
     """BGR (n, 3) of fractions (n,): bright near to dark far, perceptually uniform, safe for the colour-blind."""
-    return colour_map(1 - fractions, cv2.COLORMAP_PLASMA)
+    return colour_map(1 - fractions, "PLASMA")
 
 
 def size_of_points(width: int, count: int) -> float:

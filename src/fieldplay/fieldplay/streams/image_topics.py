@@ -7,7 +7,6 @@ from functools import partial
 from threading import Lock
 from typing import Literal
 
-import cv2
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
@@ -275,6 +274,8 @@ def png_of_pixels(pixels: Pixels) -> bytes:
     image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)
     if pixels.encoding in RED_FIRST:
         image = image[..., [2, 1, 0, 3][:channels]]
+    import cv2
+
     return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
 
 
