@@ -315,7 +315,9 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
         names = ", ".join(table.name for table in tables if table.format.mapping == mapping)
         archive.notes.append(f"columns by {mapping}: {names}")
     units = {
-        table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()} for table in tables
+        table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()}
+        for table in tables
+        if not getattr(table.format, "has_stated_clocks", False)
     }
     for unit in sorted({unit for own_units in units.values() for unit in own_units}):
         names = ", ".join(name for name, own_units in units.items() if unit in own_units)

@@ -1,17 +1,24 @@
-"""Files that are one row each, named after their time: pictures and point clouds."""
+"""Files that are one row each: images, point clouds, texts of numbers; with times in their names or in a list."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.errors import ArchiveError, Defect, pluralize
 from fieldplay.core.gaps import GapFinder
-from fieldplay.core.timestamps import DIGITS_NS, NS_PER_S, ns_from_texts
+from fieldplay.core.timestamps import DIGITS_NS, NS_PER_S, UNIX_FROM_S, ns_from_texts
 from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
+from fieldplay.datasets.spec import name_from_patterns
 from fieldplay.io.containers import Files
+from fieldplay.io.file_names import last_part
+from fieldplay.io.file_table import FileTable
+from fieldplay.io.plain_clouds import cloud_from_floats, cloud_from_text
+from fieldplay.io.time_list import TimeList, time_list_from_bytes
 from fieldplay.messages.records import Clouds, Images
 from fieldplay.streams.stream import FileStream
 
@@ -27,6 +34,8 @@ TAIL = (
     r"(?:\.[A-Za-z][0-9A-Za-z]*)*$"
 )
 DIGITS_S = 10
+NUMBERED = re.compile(r"([0-9]{1,15})(?:\.[A-Za-z][0-9A-Za-z]*)*$")  # the number in a name, before its endings
+FLOATS = ".bin"  # ends the names of clouds of float32; others are text
 
 
 def stamps_from_names(
@@ -122,7 +131,7 @@ def _are_counts(digits: polars.Series) -> bool:
 def timed_files(
     archive: Archive, files: Files, key: str, *, fraction: Fraction = "auto"
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """List the files of one kind with the times in their names.
+    """List the files of one kind with their times: those in their names, or of the file that the description names.
 
     Files without a usable time, and gaps and duplicate times within a folder, are reported as defects.
 
@@ -136,6 +145,8 @@ def timed_files(
         The names of the usable files, and their times (n,) in ns since 1970, in the order of the names.
     """
     names = matching_files(archive, files, key, archive.spec.rows[key])
+    if archive.spec.rows[key].times:
+        return listed_files(archive, files, key, names)
     texts = names if all(map(str.isascii, names)) else [_as_text(name) for name in names]
     try:
         stamp_ns, good = stamps_from_names(texts, fraction=fraction)
@@ -160,6 +171,142 @@ def timed_files(
     for defect in _defects_of_order(usable_names, stamp_ns, key):
         archive.defects(defect)
     return usable_names, stamp_ns
+
+
+def listed_files(archive: Archive, files: Files, key: str, names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Give files the times that a file in their folder or above it lists.
+
+    Where its lines name files, these count; else line i is the time of the file whose name has the number i, from 0 on.
+    Files without a time, times without a file and lines that are no time are reported as defects.
+
+    Args:
+        archive: the archive.
+        files: where the files are.
+        key: of `rows:` in the description, which has the pattern of the list's name as `times`.
+        names: names of the files.
+
+    Returns:
+        The names of those with a time, and their times (n,) in ns since 1970.
+    """
+    usable: list[str] = []
+    stamps: list[int] = []
+    by_folder: dict[str, list[str]] = {}
+    for name in names:
+        by_folder.setdefault(name.rpartition("/")[0], []).append(name)
+    for folder, own in by_folder.items():
+        source = list_of_times(files, folder, archive.spec.rows[key].times)
+        if source is None:
+            usable_own, own_ns = _times_without_list(archive, own, key)
+            usable += usable_own
+            stamps += own_ns
+            continue
+        rows = read_times(archive, files, source, key)
+        stamp_of = _stamps_by_file(archive, own, rows, source, key)
+        usable += stamp_of
+        stamps += stamp_of.values()
+    stamp_ns = np.array(stamps, np.int64)
+    for defect in _defects_of_order(usable, stamp_ns, key):
+        archive.defects(defect)
+    return usable, stamp_ns
+
+
+def _times_without_list(archive: Archive, names: Sequence[str], key: str) -> tuple[list[str], list[int]]:
+    """The times in the names themselves, where all have some; else that there is no list is reported."""
+    stamp_ns, is_time = stamps_from_names([_as_text(name) for name in names])
+    first, last = plausible_ns(archive.spec)
+    wanted, folder = name_from_patterns(archive.spec.rows[key].times), names[0].rpartition("/")[0]
+    first = max(first, UNIX_FROM_S * NS_PER_S)  # a smaller number is a count of the files
+    if (is_time & (stamp_ns >= first) & (stamp_ns <= last)).all():
+        archive.notes.append(f"no {wanted} for {folder or key}: the times are those in the names of the files")
+        return list(names), stamp_ns.tolist()
+    message = f"expected the times of {pluralize(len(names), 'file')} in {wanted}, got no such file; they are left out"
+    archive.defects(Defect(file=folder or names[0], kind="no_times", stream=key, message=message))
+    return [], []
+
+
+def list_of_times(files: Files, folder: str, pattern: str) -> str | None:
+    """Find the file that lists the times of a folder's files.
+
+    Args:
+        files: all files.
+        folder: the folder.
+        pattern: a regular expression of its name.
+
+    Returns:
+        Its name: the one in the folder, else in the nearest folder above; None where there is none.
+    """
+    by_folder = {name.rpartition("/")[0]: name for name in reversed(files.matching(pattern))}
+    above = [folder]
+    while folder:
+        folder = folder.rpartition("/")[0]
+        above.append(folder)
+    return next((by_folder[each] for each in above if each in by_folder), None)
+
+
+def read_times(archive: Archive, files: Files, name: str, key: str) -> TimeList:
+    """Parse a file of times; lines without a time, times that cannot be and times that run back are reported.
+
+    Args:
+        archive: the archive.
+        files: where the file is.
+        name: of the file.
+        key: what the description calls the kind of files whose times they are, for reports.
+
+    Returns:
+        The times line by line; none where the file cannot be read.
+    """
+
+    def report(row: int, kind: str, message: str) -> None:
+        archive.defects(Defect(file=name, row=row, kind=kind, stream=key, message=message))
+
+    try:
+        times = time_list_from_bytes(files.read(name))
+    except (ArchiveError, OSError) as error:
+        archive.defects(Defect(file=name, kind="damaged_file", stream=key, message=str(error)))
+        return time_list_from_bytes(b"")
+    for bad in times.bad:
+        report(bad.line, bad.kind, f"{bad.message}; its file is left out")
+    first, last = plausible_ns(archive.spec)
+    is_possible = times.is_time & (times.stamp_ns >= first) & (times.stamp_ns <= last)
+    for index in np.flatnonzero(times.is_time & ~is_possible).tolist():
+        got = f"{int(times.stamp_ns[index]) / NS_PER_S:.9g} s"
+        report(int(times.line[index]), "implausible_time", f"expected a time that this dataset can hold, got {got}")
+    rows = np.flatnonzero(is_possible)
+    steps = np.diff(times.stamp_ns[rows])
+    for index in np.flatnonzero(steps < 0).tolist():
+        message = f"the time runs back by {-int(steps[index]) / NS_PER_S:.9f} s"
+        report(int(times.line[rows[index + 1]]), "backward_time", message)
+    return replace(times, is_time=is_possible)
+
+
+def _stamps_by_file(archive: Archive, names: Sequence[str], times: TimeList, source: str, key: str) -> dict[str, int]:
+    """The times of the files that have one, in the order of the lines; what does not fit is reported."""
+    lines = _lines_by_file(names, times)
+    for name in names:
+        if name not in lines and len(times):
+            message = f"expected a line with its time in {source}, got none ({pluralize(len(times), 'line')}); left out"
+            archive.defects(Defect(file=name, kind="no_time", stream=key, message=message))
+    used = np.zeros(len(times), bool)
+    used[list(lines.values())] = True
+    unused = np.flatnonzero(~used & times.is_time)
+    for run in np.split(unused, np.flatnonzero(np.diff(unused) > 1) + 1) if len(unused) else ():
+        first, last = int(times.line[run[0]]), int(times.line[run[-1]])
+        what = f"line {first}" if first == last else f"lines {first} to {last}"
+        named = f" ({times.names[run[0]]})" if times.names[run[0]] else ""
+        message = f"expected a file for the time of {what}{named}, got none"
+        archive.defects(Defect(file=source, row=first, kind="missing_file", stream=key, message=message))
+    return {name: int(times.stamp_ns[line]) for name, line in lines.items() if times.is_time[line]}
+
+
+def _lines_by_file(names: Sequence[str], times: TimeList) -> dict[str, int]:
+    """The line of each file, as an index: by name, else by the number in its name, else by the order of the names."""
+    if times.has_names:
+        by_name = {last_part(name): name for name in names}
+        named = ((by_name.get(last_part(text)), index) for index, text in enumerate(times.names))
+        return {name: index for name, index in named if name is not None}
+    numbers = [NUMBERED.search(last_part(name)) for name in names]
+    indices = range(len(names)) if None in numbers else [int(match[1]) for match in numbers if match is not None]
+    return {name: index for name, index in zip(names, indices, strict=True) if index < len(times)}
 
 
 def _as_text(name: str) -> str:
@@ -220,3 +367,40 @@ def cloud_stream(
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row]), names[row]))
 
     return FileStream(names, stamp_ns, clouds)
+
+
+def file_table(archive: Archive, files: Files, key: str) -> FileTable | None:
+    """Read the text files of one row of numbers each that the description names (`rows:` with `columns` and `times`).
+
+    Args:
+        archive: the archive; defects go there, and its cache keeps the rows.
+        files: where the files are.
+        key: of `rows:` in the description.
+
+    Returns:
+        The table; None where no file has both a time and a row.
+    """
+    names, stamp_ns = timed_files(archive, files, key)
+    table = FileTable(
+        files, names, stamp_ns, archive.spec.rows[key].columns,
+        stream=key, report=archive.defects, cache=archive.row_cache,
+    )  # fmt: skip
+    return table if table.count else None
+
+
+def cloud_decoder(archive: Archive, key: str) -> Callable[[bytes, str], NDArray[np.void]]:
+    """Make the function that decodes clouds of plain numbers, for `cloud_stream`.
+
+    Args:
+        archive: the archive.
+        key: of `rows:` in the description, which has the fields of a point as `points`.
+
+    Returns:
+        A function of the bytes and the name of a file.
+    """
+    fields = archive.spec.rows[key].points
+
+    def decode(data: bytes, name: str) -> NDArray[np.void]:
+        return (cloud_from_floats if name.lower().endswith(FLOATS) else cloud_from_text)(data, fields)
+
+    return decode

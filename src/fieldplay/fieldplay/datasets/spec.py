@@ -174,25 +174,35 @@ class TableFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class RowFiles:
-    """Files that are one row each, such as images and clouds.
+    """Files that are one row each: images, clouds, texts of one row of numbers.
 
     Args:
         files: a regular expression of the file name, without its folder.
         folder: another one, of a folder that they are in at any depth.
         display_name: what messages call them; a name that the expression stands for if empty.
         optional: archives may lack them; then they do not count as missing.
+        times: a regular expression of the name of a file that lists their times, in their folder or above it: a line
+            for each of them, with its name or in the order of the numbers in their names. Empty where the names of the
+            files have the times.
+        points: of clouds in plain numbers, float32 in `.bin` and text in others: what a point has, in its order.
+        columns: of texts of one row of numbers: names of the numbers in their order; `_` begins those not read.
 
     Raises:
-        ValueError: an expression is invalid.
+        ValueError: an expression is invalid, or points lack x, y or z.
     """
 
     files: str
     folder: str = ""
     display_name: str = ""
     optional: bool = False
+    times: str = ""
+    points: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_patterns(files=[self.files], folder=[self.folder])
+        _require_patterns(files=[self.files], folder=[self.folder], times=[self.times])
+        if self.points and not {"x", "y", "z"} <= set(self.points):
+            raise ValueError(f"points: expected x, y and z among them, got {', '.join(self.points)}")
 
     @property
     def shown(self) -> str:

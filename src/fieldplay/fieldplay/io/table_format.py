@@ -36,7 +36,13 @@ KINDS: tuple[Mapping[str, float], ...] = (
     {"rad_s": 1, "deg_s": math.radians(1), "dps": math.radians(1)},
     {"t": 1, "g": 1e-4, "mg": 1e-7, "ut": 1e-6},
     {"pa": 1, "hpa": 100, "mbar": 100, "kpa": 1000},
+    {"m": 1, "mm": 1e-3, "cm": 1e-2, "km": 1e3},
+    {"m_s": 1, "mm_s": 1e-3, "cm_s": 1e-2, "km_h": 1 / 3.6},
+    {"m_s2": 1, "g": 9.80665, "mg": 9.80665e-3},
 )
+CLOCK_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # decimal digits of a second that one of a clock's unit is
+NEGATIVE_POWER = re.compile(r"\s*\*?\s*\b([a-z]+)\s*\^?\s*-([12])\b")  # `s^-1` and `s-2` are `/s` and `/s2`
+USUAL_TIME = re.compile(r"(?:unix_?)?time(?:_?stamp)?|t|stamp")
 
 
 class ExpectedUnit(NamedTuple):
@@ -59,10 +65,12 @@ class TableSpec:
 
     A layout names every column in order, `time` among them; a name that begins with `_` is passed over, and `_*` is any
     number of such columns, or none.
-    `header` gives, for a column, regular expressions of its name in a header (in lower case, other signs as `_`).
+    `header` gives, for a column, regular expressions of its name in a header (in lower case, other signs as `_`). A
+    title that is the name of a column of a layout, and `timestamp` and the like for `time`, need none.
     `ranges` gives, for a column of numbers, the least and the largest that has a meaning. `blanks` and `extract` are
     those of Dialect. Where it is usual that rows share a time (`repeated_times`) this is counted and no defect.
-    `units` gives, for a column, the unit that it is taken to have where no header tells another.
+    `units` gives, for a column, the unit that it is taken to have where no header tells another; of a clock one of
+    s, ms, us and ns, which counts where neither the size of its numbers nor the header tells.
     """
 
     layouts: Sequence[Sequence[str]]
@@ -92,6 +100,7 @@ class TableFormat:
     first_byte: int
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
+    has_stated_clocks: bool = False  # the header names the units of its times
 
     def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
         """The rows of blocks of whole lines that follow each other."""
@@ -122,6 +131,7 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
     fields = [row for row in fields if len(row) == count]
     before = [_fields(text, delimiter) for text in reversed(texts[:first]) if text.strip()]
     columns = _columns(before, fields, spec)
+    stated = _stated_digits(columns.names, before)
     first_byte = start + sum(map(len, lines[:first]))
     return TableFormat(
         dialect=Dialect(
@@ -130,12 +140,13 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
             decimal_comma,
             blanks,
             extract={name: pattern for name, pattern in spec.extract.items() if name in columns.names},
-            digits=_digits(columns.names, fields),
+            digits=_digits(columns.names, fields, {**_expected_digits(spec), **stated}),
             factors=columns.factors,
         ),
         first_byte=first_byte,
         first_line=1 + (head.count(b"\n", 0, first_byte) if b"\n" in head else first),
         mapping=columns.mapping,
+        has_stated_clocks=bool(stated),
     )
 
 
@@ -148,15 +159,35 @@ def _fields(text: str, delimiter: str) -> list[str]:
     return [part.strip(' "\t') for part in text.split(delimiter)]
 
 
-def _digits(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, int]:
-    """The units of the clocks that count parts of a second, by how large their numbers are in these rows."""
+def _digits(columns: Sequence[str], rows: Sequence[Sequence[str]], known: Mapping[str, int]) -> Mapping[str, int]:
+    """The units of the clocks that count parts of a second, by how large their numbers are in these rows.
+
+    Numbers that are a time of this century in no unit, as those of a clock that starts at zero, have the known one.
+    """
     digits_by_column = {}
     for index, name in enumerate(columns):
         numbers = [number for row in rows if (number := _number(row[index])) is not None] if is_clock(name) else []
         digits = digits_of_time(median_low(numbers)) if numbers else None
+        digits = known.get(name) if digits is None else digits
         if digits:
             digits_by_column[name] = digits
     return digits_by_column
+
+
+def _stated_digits(columns: Sequence[str], before: Sequence[list[str]]) -> dict[str, int]:
+    """The units of clocks that a header has in brackets, as decimal digits of a second."""
+    stated = {}
+    for index, name in enumerate(columns):
+        titles = [titles[index] for titles in before if is_clock(name) and len(titles) == len(columns)]
+        for unit in (inside.strip() for title in titles for pair in BRACKETS.findall(title) for inside in pair):
+            if unit in CLOCK_DIGITS:
+                stated[name] = CLOCK_DIGITS[unit]
+    return stated
+
+
+def _expected_digits(spec: TableSpec) -> dict[str, int]:
+    """The units that clocks are taken to have, as decimal digits of a second."""
+    return {name: CLOCK_DIGITS[unit] for name, (unit, _) in spec.units.items() if is_clock(name)}
 
 
 def _number(text: str) -> float | None:
@@ -288,7 +319,10 @@ def _column_of_title(title: str, spec: TableSpec) -> str | None:
     for name, patterns in spec.header.items():
         if title == name or any(re.fullmatch(pattern, title) for pattern in patterns):
             return name
-    return None
+    if TIME not in spec.header and USUAL_TIME.fullmatch(title):
+        return TIME
+    names = {name.lower(): name for layout in spec.layouts for name in layout if not name.startswith(IGNORED)}
+    return names.get(title)
 
 
 def units_of_titles(
@@ -298,15 +332,15 @@ def units_of_titles(
     factors: dict[str, float] = {}
     notes: dict[str, list[str]] = {}
     for index, column in enumerate(columns):
-        if column not in expected:
+        if column not in expected or is_clock(column):
             continue
         unit, is_chosen = expected[column]
-        stated = next((stated for titles in headers if (stated := _unit_in(titles[index], unit))), _plain(unit))
-        if stated == _plain(unit):
+        stated = next((stated for titles in headers if (stated := _unit_in(titles[index], unit))), _plain_unit(unit))
+        if stated == _plain_unit(unit):
             continue
         if not is_chosen:
             kind = _kind(unit)
-            factors[column] = kind[stated] / kind[_plain(unit)]
+            factors[column] = kind[stated] / kind[_plain_unit(unit)]
         what = f"taken for {unit}, as chosen" if is_chosen else f"made {unit}"
         notes.setdefault(f"in {stated.replace('_', '/')} by the header, {what}", []).append(column)
     return HeaderUnits(factors, "".join(f"; {', '.join(names)} {text}" for text, names in notes.items()))
@@ -320,12 +354,18 @@ def _unit_in(title: str, expected: str) -> str:
     texts = [inside for pair in BRACKETS.findall(title) for inside in pair if inside]
     parts = _plain(BRACKETS.sub(" ", title)).split("_")
     endings = ("_".join(parts[-2:]), parts[-1])
-    units = [plain for plain in (*map(_plain, texts), *endings) if plain in _kind(expected)]
+    units = [plain for plain in (*map(_plain_unit, texts), *endings) if plain in _kind(expected)]
     return units[0] if units else ""
 
 
 def _kind(unit: str) -> Mapping[str, float]:
-    return next(kind for kind in KINDS if _plain(unit) in kind)
+    return next(kind for kind in KINDS if _plain_unit(unit) in kind)
+
+
+def _plain_unit(unit: str) -> str:
+    """A unit in one way of writing it: `m s^-2`, `m/s^2` and `m/s2` are `m_s2`."""
+    divided = NEGATIVE_POWER.sub(lambda match: f"/{match[1]}{match[2].replace('1', '')}", unit.lower())
+    return _plain(divided.replace("^", ""))
 
 
 def _plain(unit: str) -> str:

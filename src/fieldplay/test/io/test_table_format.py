@@ -223,3 +223,46 @@ def test_title_unit_gives_factor_to_expected_unit(title: str, expected: str, fac
 def test_expected_other_kind_or_no_unit_changes_nothing(title: str) -> None:
     units = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
     assert (dict(units.factors), units.notes) == ({}, "")
+
+
+ASL = TableSpec(
+    layouts=[["time", "w_RS_S_x", "a_RS_S_x"]],
+    units={"time": ExpectedUnit("ns"), "w_RS_S_x": ExpectedUnit("rad/s"), "a_RS_S_x": ExpectedUnit("m/s2")},
+)
+
+
+def test_titles_with_units_are_understood_without_patterns() -> None:
+    head = b"#timestamp [ns],w_RS_S_x [rad s^-1],a_RS_S_x [m s^-2]\n1403636579758555392,-0.1,8.1\n"
+    table_format = format_from_head(head, ASL)
+    assert table_format.dialect.columns == ("time", "w_RS_S_x", "a_RS_S_x")
+    assert table_format.mapping == "header"
+    assert dict(table_format.dialect.digits) == {"time": 9}
+    assert table_format.has_stated_clocks
+    assert not table_format.dialect.factors
+
+
+def test_units_of_another_size_are_converted() -> None:
+    head = b"#timestamp [us],a_RS_S_x [g],w_RS_S_x [deg s^-1]\n5,1,90\n"
+    table_format = format_from_head(head, ASL)
+    assert table_format.dialect.columns == ("time", "a_RS_S_x", "w_RS_S_x")
+    assert dict(table_format.dialect.digits) == {"time": 6}
+    assert table_format.dialect.factors["w_RS_S_x"] == pytest.approx(math.pi / 180)
+    assert table_format.dialect.factors["a_RS_S_x"] == pytest.approx(9.80665)
+
+
+@pytest.mark.parametrize(
+    ("head", "digits"),
+    [
+        (b"251350000000,0,9.81\n", 9),  # as the description says
+        (b"#timestamp [ms], w_RS_S_x, a_RS_S_x\n251350,0,9.81\n", 3),  # as the header says
+        (b"#timestamp [ns], w_RS_S_x, a_RS_S_x\n1403636579.758555392,0,9.81\n", 0),  # as the size says
+    ],
+)
+def test_unit_of_time_is_that_of_its_size_then_header_then_description(head: bytes, digits: int) -> None:
+    assert format_from_head(head, ASL).dialect.digits.get("time", 0) == digits
+
+
+@pytest.mark.parametrize("unit", ["m s^-2", "m/s^2", "m/s2", "m*s^-2", "m s-2"])
+def test_ways_to_write_unit_are_one(unit: str) -> None:
+    units = units_of_titles(["a"], [[f"a [{unit}]"]], {"a": ExpectedUnit("m/s2")})
+    assert (dict(units.factors), units.notes) == ({}, "")

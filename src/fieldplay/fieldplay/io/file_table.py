@@ -1,0 +1,171 @@
+"""A table of which each row is a file of its own: a line of numbers, whose time is known from elsewhere."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.io.containers import Files
+from fieldplay.io.csv_dialect import TIME, Dialect
+from fieldplay.io.row_cache import RowCache, TimedRows, short_text
+from fieldplay.messages.records import Record
+from fieldplay.streams.stream import Span
+
+FILES_AT_ONCE = 512
+LONGEST_ROW = 1 << 16  # bytes of a file; larger ones are no single row
+
+
+class _Block(NamedTuple):
+    """Files that are read together: which of the table's, and their rows in the cache, if there was room."""
+
+    files: slice
+    cache_index: int | None
+
+
+class FileTable:
+    """Text files of one row of numbers each, read once; their rows are kept block by block.
+
+    A file that is no such row is reported once, and has no row.
+
+    Args:
+        files: where the files are; they must stay open, as rows without room in the cache are read again.
+        names: of the files.
+        stamp_ns: their times (n,) in ns since 1970, in any order.
+        columns: the names of the numbers in a file, in their order; those that begin with `_` are not kept.
+        stream: what the description calls the kind, for reports.
+        report: called with each defect.
+        cache: keeps the rows.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        names: Sequence[str],
+        stamp_ns: NDArray[np.int64],
+        columns: Sequence[str],
+        *,
+        stream: str,
+        report: Report,
+        cache: RowCache,
+    ) -> None:
+        order = np.argsort(stamp_ns, kind="stable")
+        self.names = [names[index] for index in order.tolist()]
+        self.dialect = Dialect((TIME, *columns), " ")
+        self.spans: list[Span] = []
+        self._columns = tuple(columns)
+        self._stamp_ns, self._files, self._stream, self._cache = stamp_ns[order], files, stream, cache
+        self._blocks: list[_Block] = []
+        for start in range(0, len(self.names), FILES_AT_ONCE):
+            part = slice(start, start + FILES_AT_ONCE)
+            rows = self._read(part, report)
+            if len(rows):
+                self._blocks.append(_Block(part, cache.add(rows)))
+                self.spans.append(Span(int(rows.stamp_ns[0]), int(rows.stamp_ns[-1]), len(rows)))
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(span.count for span in self.spans)
+
+    def rows(self, index: int) -> TimedRows:
+        """Read the rows of a block; safe to call from several threads.
+
+        Args:
+            index: of the block in `spans`.
+
+        Returns:
+            The rows in time order; the line of each is 1.
+        """
+        block = self._blocks[index]
+        if block.cache_index is None:
+            return self._read(block.files, lambda defect: None)
+        return self._cache.rows(block.cache_index)
+
+    def _read(self, part: slice, report: Report) -> TimedRows:
+        rows, kept = [], []
+        for index, name in enumerate(self.names[part]):
+            try:
+                rows.append(_numbers(self._files, name, self._columns))
+                kept.append(index)
+            except _RowError as error:
+                report(Defect(file=name, row=1, kind=error.kind, stream=self._stream, message=str(error)))
+            except (ArchiveError, OSError) as error:
+                report(Defect(file=name, kind="damaged_file", stream=self._stream, message=str(error)))
+        used = [index for index, name in enumerate(self._columns) if name in self.dialect.numbers]
+        values = np.array(rows, np.float64).reshape(len(rows), len(self._columns))[:, used]
+        return TimedRows(
+            dialect=self.dialect,
+            stamp_ns=self._stamp_ns[part][kept],
+            clock_ns=np.zeros((len(rows), 0), np.int64),
+            values=values,
+            line=np.ones(len(rows), np.int64),
+            lists=np.zeros((len(rows), 0)),
+        )
+
+
+class FileTableStream:
+    """A stream made of the rows of a table of files.
+
+    Args:
+        table: the table.
+        convert: makes a record of rows, in SI units; pure, as it is called from several threads.
+    """
+
+    def __init__(self, table: FileTable, convert: Callable[[TimedRows], Record]) -> None:
+        self._table, self._convert = table, convert
+        self.spans = table.spans
+
+    def load(self, index: int) -> Record:
+        """Convert the rows of a span.
+
+        Args:
+            index: of the span.
+
+        Returns:
+            The record.
+        """
+        return self._convert(self._table.rows(index))
+
+
+class _RowError(Exception):
+    """A file that is not one row of the expected numbers."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def _numbers(files: Files, name: str, columns: Sequence[str]) -> list[float]:
+    """The numbers of a file; _RowError where it is no such row."""
+    if files.size(name) > LONGEST_ROW:
+        raise _RowError("long_row", f"expected a row of {len(columns)} numbers, got {files.size(name)} bytes")
+    data = files.read(name)
+    fields = data.replace(b",", b" ").split()
+    if not fields:
+        raise _RowError("empty_file", f"expected a row of {len(columns)} numbers, got an empty file")
+    if len(fields) != len(columns):
+        kind = "short_row" if len(fields) < len(columns) else "long_row"
+        raise _RowError(kind, f"expected {len(columns)} columns, got {len(fields)}: '{short_text(data)}'")
+    try:
+        numbers = [float(field) for field in fields]
+    except ValueError:
+        numbers = [_number(field) for field in fields]
+    for column, number, field in zip(columns, numbers, fields, strict=True):
+        if not np.isfinite(number) and not column.startswith("_"):
+            kind = "not_finite" if _is_number(field) else "not_a_number"
+            raise _RowError(kind, f"column {column}: expected a number, got '{short_text(field)}'")
+    return numbers
+
+
+def _number(text: bytes) -> float:
+    return float(text) if _is_number(text) else float("nan")
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
