@@ -3,6 +3,7 @@
 The numbers are those of CameraInfo: K and D of the camera, R and P of what is rectified.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -55,6 +56,45 @@ def undistortion_maps(
     make = cv2.fisheye.initUndistortRectifyMap if model in FISHEYES else cv2.initUndistortRectifyMap
     first, second = make(matrix, distortion, rotation, target, size, kind)
     return first, second
+
+
+def rectify_pair(left: CameraModel, right: CameraModel, right_t_left: Array) -> tuple[CameraModel, CameraModel]:
+    """Compute R and P of a stereo pair such that no pixel of a rectified image lies outside the camera's.
+
+    Args:
+        left: the left camera.
+        right: the right camera, whose distortion is of the same kind: both are fisheyes or neither is.
+        right_t_left: right_T_left (4, 4) in m; it takes points of the left camera to the right one.
+
+    Returns:
+        Both cameras with R and P; P[3] of the right one is -fx times the baseline, where it is to the right.
+
+    Raises:
+        ArchiveError: they are no such pair.
+    """
+    import cv2
+
+    rotation, translation = np.ascontiguousarray(right_t_left[:3, :3]), np.ascontiguousarray(right_t_left[:3, 3:])
+    cameras = (left.matrix, left.coefficients, right.matrix, right.coefficients)
+    size, aligned = (left.width, left.height), cv2.CALIB_ZERO_DISPARITY
+    are_fisheyes = {camera.distortion_model in FISHEYES for camera in (left, right)}
+    if len(are_fisheyes) > 1:
+        raise ArchiveError("expected two cameras with distortion of one kind, got a fisheye and another")
+    matrices: Sequence[Any]
+    try:
+        if are_fisheyes == {True}:
+            matrices = cv2.fisheye.stereoRectify(*cameras, size, rotation, translation, aligned)
+        else:
+            matrices = cv2.stereoRectify(*cameras, size, rotation, translation, flags=aligned, alpha=0)
+    except cv2.error as error:
+        raise ArchiveError(f"expected two cameras that can be rectified, got others: {error.msg}") from None
+    if not all(np.isfinite(matrix).all() for matrix in matrices[:4]):
+        raise ArchiveError("expected two cameras that can be rectified, got numbers that lead to none")
+    left_r, right_r, left_p, right_p = (tuple(float(value) for value in np.ravel(matrix)) for matrix in matrices[:4])
+    return (
+        replace(left, rectification=left_r, projection=left_p),
+        replace(right, rectification=right_r, projection=right_p),
+    )
 
 
 class Rectification:

@@ -20,7 +20,7 @@ from fieldplay.bags.bag_stream import (
 from fieldplay.bags.bag_topics import Bag, TopicReader, topic_in_time
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.rosario.calibration import LEFT, RIGHT, TURN_ERROR
+from fieldplay.datasets.rosario.calibration import LEFT, RIGHT
 from fieldplay.datasets.rosario.raw_folder import (
     GBAS_FIX,
     NO_FIX,
@@ -32,6 +32,7 @@ from fieldplay.datasets.rosario.raw_folder import (
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.geometry import axes
 from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.io.calibration_files import ROTATION_ERROR
 from fieldplay.messages import records
 from fieldplay.messages.cdr_layout import Layout, layout_of_message
 from fieldplay.messages.message_columns import FieldNumbers
@@ -289,7 +290,7 @@ def _transforms(archive: Archive, bag: Bag, topic: str) -> list[Extrinsic]:
     rows: list[Extrinsic] = []
     others: list[Extrinsic] = []
     for row in _rows_of(layout) if layout is not None else ():
-        is_turn = abs(np.linalg.norm(row.rotation) - 1) < TURN_ERROR
+        is_turn = abs(np.linalg.norm(row.rotation) - 1) < ROTATION_ERROR
         (rows if row.child in known.get(row.parent, ()) and is_turn else others).append(row)
     if others:
         names = ", ".join(f"{row.parent} -> {row.child}" for row in others)

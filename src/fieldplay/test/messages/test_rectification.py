@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.datasets.rosario.calibration import rectify_pair
 from fieldplay.geometry.camera_model import CameraModel
+from fieldplay.messages.rectification import rectify_pair
 
 
 def camera(fx: float = 400.0, cx: float = 320.0) -> CameraModel:
@@ -48,3 +48,29 @@ def test_points_of_rotated_pair_share_rows_after_rectification() -> None:
 def test_cameras_at_same_position_are_rejected() -> None:
     with pytest.raises(ArchiveError, match="expected two cameras that can be rectified"):
         rectify_pair(camera(), camera(), shift(0.0))
+
+
+def fisheye(fx: float = 190.0) -> CameraModel:
+    coefficients = (0.0034, 0.0007, -0.002, 0.0002)
+    return CameraModel(
+        width=512, height=512, fx=fx, fy=fx, cx=255.0, cy=256.0, distortion_model="equidistant", distortion=coefficients
+    )
+
+
+def test_pair_of_fisheyes_shares_rows_after_rectification() -> None:
+    angle = np.radians(2)
+    right_t_left = shift(-0.1)
+    right_t_left[:3, :3] = [[np.cos(angle), 0, np.sin(angle)], [0, 1, 0], [-np.sin(angle), 0, np.cos(angle)]]
+    left, right = rectify_pair(fisheye(), fisheye(192.0), right_t_left)
+    points = np.array([[0.1, 0.2, 2.0], [-0.3, 0.1, 4.0]])
+    rows = []
+    for rectified, seen in ((left, points), (right, points @ right_t_left[:3, :3].T + right_t_left[:3, 3])):
+        image = seen @ np.reshape(rectified.rectification, (3, 3)).T @ np.reshape(rectified.projection, (3, 4))[:, :3].T
+        rows.append(image[:, 1] / image[:, 2])
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-9)
+    assert -right.projection[3] / right.projection[0] == pytest.approx(0.1)
+
+
+def test_fisheye_beside_another_camera_is_rejected() -> None:
+    with pytest.raises(ArchiveError, match="expected two cameras with distortion of one kind"):
+        rectify_pair(camera(), fisheye(), shift(-0.1))
