@@ -25,6 +25,7 @@ from fieldplay.bags.mcap_records import (
     FOOTER,
     HEAD,
     HEADER,
+    INDEX_ENTRY,
     MAGIC,
     MESSAGE,
     MESSAGE_HEAD,
@@ -75,29 +76,34 @@ class _Plain(NamedTuple):
 
 @dataclass
 class _MessageIndex:
-    """Places of messages by their channels, as they are found."""
+    """Places of messages by their channels, as they are found: the block, and entries (n,) of an index within it."""
 
-    parts: dict[int, list[NDArray[np.int64]]] = field(default_factory=dict)
+    parts: dict[int, list[tuple[int, NDArray[np.void]]]] = field(default_factory=dict)
 
     def add(self, number: int, entries: NDArray[np.void], block: int) -> None:
-        if not len(entries):
-            return
-        stamps = np.minimum(entries["log"], LARGEST_TIME_NS).astype(np.int64)
-        offsets = np.minimum(entries["offset"], LARGEST_TIME_NS).astype(np.int64)
-        self.parts.setdefault(number, []).append(np.stack([stamps, np.full(len(stamps), block), offsets]))
+        if len(entries):
+            self.parts.setdefault(number, []).append((block, entries))
 
     def add_one(self, content: memoryview, block: int, offset: int) -> None:
         number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
-        row = np.array([[min(log_ns, LARGEST_TIME_NS)], [block], [offset]], np.int64)
-        self.parts.setdefault(number, []).append(row)
+        self.add(number, np.array([(log_ns, offset)], INDEX_ENTRY), block)
 
     def forget(self, block: int) -> None:
         """Remove the messages of a block."""
-        remaining = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
+        remaining = {number: [part for part in parts if part[0] != block] for number, parts in self.parts.items()}
         self.parts = {number: parts for number, parts in remaining.items() if parts}
 
+    def blocks(self, number: int) -> Iterator[int]:
+        """The blocks that hold messages of a channel, each once."""
+        return iter(dict.fromkeys(block for block, _ in self.parts[number]))
+
     def offsets(self, number: int) -> MessageOffsets:
-        return offsets_by_time(*np.concatenate(self.parts[number], axis=1))
+        """The places of the messages of a channel; times and offsets that no int64 holds become the largest."""
+        parts = self.parts[number]
+        entries = np.concatenate([part for _, part in parts])
+        blocks = np.repeat([block for block, _ in parts], [len(part) for _, part in parts])
+        stamps, offsets = (np.minimum(entries[name], LARGEST_TIME_NS).astype(np.int64) for name in ("log", "offset"))
+        return offsets_by_time(stamps, blocks.astype(np.int64), offsets)
 
 
 class McapReader:
@@ -344,8 +350,8 @@ class McapReader:
 
     def _introduce(self, index: _MessageIndex) -> None:
         """Look for channels that only chunks tell of, as where a file has lost its summary."""
-        for number, parts in index.parts.items():
-            for block in dict.fromkeys(int(block) for part in parts for block in part[1, :1]):
+        for number in index.parts:
+            for block in index.blocks(number):
                 if number in self.topics:
                     break
                 try:

@@ -1,7 +1,7 @@
 """The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, STORAGE_ENDINGS, UNPACK_LIMIT, UNPACK_LIMIT_MB
+from fieldplay.bags.metadata import read_information, topics_of_information
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.process_exit import keep_interrupt_handler
 from fieldplay.core.resources import config_folders
@@ -253,9 +254,17 @@ def _load_reader(spec: DatasetSpec) -> Any:
 
 def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
     """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
-    score = _name_score(spec, files)
+    score = 0 if _has_other_topics(path, spec.bag_topics) else _name_score(spec, files)
     recognises = getattr(_load_reader(spec), "recognises", None) if score else None
     return score if recognises is None or recognises(path, files) else 0
+
+
+def _has_other_topics(path: Path, names: Collection[str]) -> bool:
+    """Whether a bag has metadata, and these name none of some topics: then no reader need be loaded to look at it."""
+    if not names or not path.is_dir():
+        return False
+    listed = topics_of_information(read_information(path)[0])
+    return bool(listed) and not {topic.name.lstrip("/") for topic in listed} & set(names)
 
 
 def _name_score(spec: DatasetSpec, files: Files) -> int:

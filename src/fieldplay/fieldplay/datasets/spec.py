@@ -380,6 +380,7 @@ class DatasetSpec:
         reader: the module with `open_archive` and perhaps `recognises(path, files)`.
         namespace: before its topics.
         detect: regular expressions of file names.
+        bag_topics: a bag whose metadata name none of these topics is not of this dataset.
         plausible_years: the first year whose times can be true, and the first after that cannot.
         streams: in the order that their messages have at equal times.
         parameters: by name, what the papers leave open.
@@ -417,6 +418,7 @@ class DatasetSpec:
     detect: tuple[str, ...]
     plausible_years: tuple[int, int]
     streams: tuple[StreamSpec, ...]
+    bag_topics: tuple[str, ...] = ()
     parameters: Mapping[str, DatasetParameter] = field(default_factory=dict)
     tables: Mapping[str, TableFiles] = field(default_factory=dict)
     rows: Mapping[str, RowFiles] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def test_description_is_read_with_defaults(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"name": "other"}, r"rover\.yaml\.name: expected 'rover', as the file is called, got 'other'"),
-        ({"colour": "red"}, r"rover\.yaml\.colour: there is no such entry; expected one of cameras,"),
+        ({"colour": "red"}, r"rover\.yaml\.colour: there is no such entry; expected one of bag_topics, cameras,"),
         ({"title": 7}, r"rover\.yaml\.title: expected str, got int 7"),
         ({"plausible_years": [2000]}, r"plausible_years: expected 2 entries, got 1"),
         ({"streams": [{"id": "imu"}]}, r"streams\[0\]: expected an entry 'topic', got none"),

@@ -82,7 +82,7 @@ def _open_ros2_bag(path: Path, report: Report) -> Bag:
         bag = Ros2Bag(path, report)
     except BagError as error:
         raise ArchiveError(str(error)) from None
-    if not bag.kinds and not bag.topics:
+    if not bag.topics and not bag.kinds:
         bag.close()
         raise ArchiveError(f"{path}: expected a bag of ROS 2, got nothing that can be read")
     return bag
