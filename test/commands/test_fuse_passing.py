@@ -67,4 +67,4 @@ def test_rover_of_another_model_is_not_taken_for_it(
 ) -> None:
     other = ["--set", "wheels.Model.WheelBase=1.2", "--start", "3", "--duration", "2"]
     assert main(["fuse", str(passing[0]), "ModelBasedTracker", str(tmp_path / "out"), *other]) == 1
-    assert "ModelBasedTracker gave nothing: no input was accepted" in capsys.readouterr().err
+    assert "ModelBasedTracker accepted nothing of 3 sets of inputs: 3 " in capsys.readouterr().err

@@ -110,8 +110,8 @@ def test_while_nothing_can_be_seen_it_knows_no_pose_and_then_goes_on_where_it_is
     """A steady drive goes on as before meanwhile, and it is off by less than one of the steps that it did not see."""
     answers = driven(room, ahead(21), left, right)
     unknown = [number for number in answers if number not in known(answers)]
-    assert set(unknown) - {BAD[0], bad[-1] + 1} == set(bad) - {BAD[0]}, "one more at either end may be lost or seen"
-    before, after = ([answers[number].off_m for number in known(answers) if (number < BAD[0]) == is_before] for
+    assert set(bad[2:]) <= set(unknown) <= {*bad, bad[-1] + 1}, "two may still be seen at first, one more may be lost"
+    before, after = ([answers[number].off_m for number in known(answers) if (number <= bad[-1]) == is_before] for
                      is_before in (True, False))  # fmt: skip
     assert max(before) < 0.01 and max(after) < 0.5 * STEP_M
     assert all(answers[number].off_m < 3 * answers[number].known_m for number in known(answers)[1:])
@@ -160,7 +160,7 @@ def test_camera_that_stands_for_minute_stays_where_it_is(room: Room) -> None:
         [each.pose for each in results],
         [np.sqrt(np.trace(each.covariance[:3, :3])) for each in results],
     )
-    assert len(poses) == 60 and (np.diff(deviations) >= 0).all() and deviations[-1] < 0.02
+    assert len(poses) == 60 and (np.diff(deviations) > -1e-12).all() and deviations[-1] < 0.02
     assert np.linalg.norm([pose[:3, 3] for pose in poses], axis=1).max() < 0.001
 
 

@@ -82,6 +82,7 @@ class LiveRun:
     def __init__(self, node: Node, setup: LiveSetup) -> None:
         self._node, self._setup = node, setup
         self._reader = PortReader(setup.sources)
+        self._reader.refuses_issues = "success" in setup.graph.outputs
         self._queue = LiveQueue(setup.graph.inputs, setup.queue)
         self._edges: Any = None
         self._store, self._keeper = self._open_store()

@@ -3,7 +3,7 @@
 import argparse
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.terminal import deferred_interrupts, note, print_line, print_message, progress_bar
 from fieldplay.core.atomic_output import write_atomically
-from fieldplay.core.errors import UsageError, pluralize
+from fieldplay.core.errors import ArchiveError, UsageError, pluralize
 from fieldplay.core.number_text import count_noun
 from fieldplay.core.progress import track_opening
 
@@ -143,6 +143,8 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
             result = run_fusion(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_extra_files(chosen, data, run_, result)
         _print_summary(chosen, pipeline, sources, result)
+    if result.nothing:
+        raise ArchiveError(result.nothing)
     return 0
 
 
@@ -307,8 +309,10 @@ def _print_issues(pipeline: Any, result: Any) -> None:
 def _print_summary(chosen: argparse.Namespace, pipeline: Any, sources: Sequence[Any], result: Any) -> None:
     _print_issues(pipeline, result)
     if refused := pipeline.statistics.refused:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
+        reasons = ", ".join(pipeline.statistics.refusals())
         note(f"no result for {pluralize(sum(refused.values()), 'set')} of inputs: {reasons}")
+    if chosen_parameters := _parameter_texts(pipeline.chosen):
+        print_message(f"parameters by the camera: {', '.join(chosen_parameters)}")
     if chosen.json:
         print_line(json.dumps(_as_json(pipeline, sources, result), indent=1))
         return
@@ -321,6 +325,15 @@ def _print_summary(chosen: argparse.Namespace, pipeline: Any, sources: Sequence[
         print_line(f"{pluralize(len(result.poses), 'pose')}, {length_m:.2f} m of way, {result.wall_s:.1f} s")
     if result.heights:
         print_line(f"{chosen.dem_truth}: {result.heights}")
+
+
+def _parameter_texts(parameters: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Nested parameters as texts STEP.GROUP.NAME=VALUE."""
+    texts: list[str] = []
+    for name, value in parameters.items():
+        nested = isinstance(value, Mapping)
+        texts += _parameter_texts(value, f"{prefix}{name}.") if nested else [f"{prefix}{name}={value:g}"]
+    return texts
 
 
 def _as_json(pipeline: Any, sources: Sequence[Any], result: Any) -> dict[str, Any]:
@@ -341,6 +354,8 @@ def _as_json(pipeline: Any, sources: Sequence[Any], result: Any) -> dict[str, An
         "given": pipeline.statistics.input_sets,
         "accepted": statistics["accepted"] if "success" in pipeline.outputs else statistics["sets"],
         "refused": statistics["refused"],
+        "refused_because": statistics["refused_because"],
+        "parameters": pipeline.chosen,
         "cpu_s": statistics["cpu_s"],
         "wall_s": result.wall_s,
         "steps": steps,

@@ -26,11 +26,13 @@ from fieldplay_cdff.steps.values import (
     State,
     Wrench,
 )
+from fieldplay_cdff.stereo.refusals import Reason
 
 DARK, SPREAD = 3.0, 1.5  # grey values below which nothing can be seen: the mean, and the deviation about it
 MAX_PX = 1.0  # by which lines of a rectified pair may differ
+REFUSED_PX = 3.0  # with which no point of one line is found in the other
 FEATURES, MIN_FEATURES = 800, 30
-DARK_IMAGE, DAMAGED = "dark", "damaged"  # reasons of refusals
+DARK_IMAGE, DAMAGED = str(Reason.DARK), str(Reason.DAMAGED)
 LOOKS = 3  # pairs that may show too little
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 CLOUD, ODOMETRY, POSE = "sensor_msgs/msg/PointCloud2", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped"
@@ -61,6 +63,7 @@ class StereoIssues:
     """Rejects images without texture, and measures once whether a pair is rectified."""
 
     def __init__(self) -> None:
+        self.issue: Reason | None = None  # that makes the pairs unusable
         self._last: dict[str, Frame] = {}
         self._left = LOOKS
 
@@ -89,11 +92,13 @@ class StereoIssues:
         aside, middle = float(np.median(shifts[:, 0])), float(np.median(np.abs(shifts[:, 1])))
         basis = f"(the middle of {len(shifts)} features; expected"
         if aside > MAX_PX:
+            self.issue = Reason.SWAPPED
             return (
                 f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {basis} 0)"
             )
         if middle <= MAX_PX:
             return ""
+        self.issue = Reason.UNRECTIFIED if middle > REFUSED_PX else None
         return (
             f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {basis} "
             f"{MAX_PX:g} at most)"
@@ -258,6 +263,7 @@ class PortReader:
         self.notes: list[str] = []  # what was found out of the pictures
         self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
         self.camera_frame = ""  # of the pictures of the first port, as they are rectified
+        self.refuses_issues = False  # whether pairs that are swapped or not rectified are refused, not just reported
         self.edges: list[Edge] = []  # from the camera to its rectified self, where that looks another way
         self._nth, self._stereo = EveryNth(every), StereoIssues()
         self._decoders: dict[str, RecordDecoder] = {}
@@ -344,6 +350,8 @@ class PortReader:
         self._stereo.require_light(frame)
         warning = self._stereo.add(source.port, frame)
         self.notes += [warning] if warning else []
+        if self.refuses_issues and self._stereo.issue is not None and source.side:
+            raise UnusableInputError(f"the pair is refused: {self._stereo.issue}", reason=str(self._stereo.issue))
         return frame
 
     def _record_with_frame(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:

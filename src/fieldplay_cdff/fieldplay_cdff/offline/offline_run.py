@@ -93,6 +93,7 @@ class FusionResult:
     notes: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     wall_s: float = 0.0
+    nothing: str = ""  # why no input was accepted, where that is so
 
     @property
     def scene_ns(self) -> int:
@@ -166,6 +167,7 @@ class FusionRun:
     def __post_init__(self) -> None:
         self.result = FusionResult()
         self._has_edges = False
+        self.reader.refuses_issues = SUCCESS in self.pipeline.outputs
 
     def passthrough(self) -> dict[str, str]:
         """Return the topics that are copied unchanged: the requested ones; else the static tree and all odometry."""
@@ -280,16 +282,37 @@ class FusionRun:
             yield from self.outputs.messages(port, value, stamp_ns, self.reader.camera_frame)
 
 
+def nothing_accepted(pipeline: Pipeline) -> str:
+    """A sentence that says why no input was accepted; "" where one was, or the pipeline does not tell."""
+    statistics = pipeline.statistics
+    if SUCCESS not in pipeline.outputs or statistics.accepted > statistics.by_definition:
+        return ""
+    if statistics.accepted and not statistics.refused:  # a first pair alone
+        return ""
+    reasons = ", ".join(statistics.refusals()) or "no input was complete"
+    first = " beyond the first pair, which is the scene" if statistics.by_definition else ""
+    return f"{pipeline.name} accepted nothing of {statistics.input_sets} sets of inputs{first}: {reasons}"
+
+
 def run_fusion(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> FusionResult:
-    """Run a pipeline, and write its outputs and the copied topics into a bag."""
+    """Run a pipeline, and write its outputs and the copied topics into a bag.
+
+    Returns:
+        What came of it; `nothing` says why, where no input was accepted: the bag then tells that by `success`.
+
+    Raises:
+        ArchiveError: where nothing came out at all, or with `strict` where an input was skipped or a step failed;
+            nothing is written then.
+    """
     pipeline = run.pipeline
     with BagWriter(out, overwrite=overwrite, custom_data=run.data.custom_data) as writer:
         result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passthrough(), **run.outputs.topics()}))
         own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.prefix}/"))
-        if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):
+        if not own:
             last = [failure.message for failure in pipeline.failures][-1:] or result.notes[-1:]
             why = "".join(last or pipeline.statistics.unmatched_inputs()) or "no input was accepted"
             raise ArchiveError(f"{pipeline.name} gave nothing: {why}")
+        result.nothing = nothing_accepted(pipeline)
         issues = result.skipped.total() + len(pipeline.failures)
         if strict and issues:
             raise ArchiveError(f"{issues} inputs were skipped or steps failed, and none may: nothing was written")

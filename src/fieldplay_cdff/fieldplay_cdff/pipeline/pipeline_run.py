@@ -25,6 +25,7 @@ from fieldplay_cdff.pipeline.statistics import (
     StepStatistics,
 )
 from fieldplay_cdff.steps.step import ParameterGroups, Ports, Step, parameters
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 MATRIX_INDICES: Mapping[str, tuple[int, int]] = MappingProxyType({  # in the camera's matrix, by the parameter's suffix
     "FocalLengthX": (0, 0), "FocalLengthY": (1, 1), "FocalLength": (0, 0), "PointX": (0, 2), "PointY": (1, 2),
@@ -127,6 +128,8 @@ class Activation:
     old: dict[End, Any] = field(default_factory=dict)  # what comes of nothing but what was there before
     due: frozenset[str] = frozenset()  # steps whose time has come
     stamps: Mapping[str, int] = field(default_factory=dict)
+    refusals: list[tuple[str, Refusal]] = field(default_factory=list)  # by steps, in the order in which they ran
+    is_first: bool = False  # whether the result holds by definition
 
 
 class Pipeline:
@@ -352,9 +355,10 @@ class Pipeline:
         start, cpu = time.perf_counter(), time.thread_time()
         self._running[node.id] = time.monotonic()
         outputs: Ports = {}
-        issue = ""
+        issue, step = "", self.steps[node.id]
+        step.refusal, step.is_first = None, False
         try:
-            outputs = self.steps[node.id].process(**node.constants, **values)
+            outputs = step.process(**node.constants, **values)
         except STEP_ERRORS as error:
             issue = " ".join(str(error).split()) or type(error).__name__
         finally:
@@ -377,11 +381,16 @@ class Pipeline:
         own.wall_s.add(call.wall_s)
         own.cpu_s.add(call.own_cpu_s)
         own.gave(call.outputs)
+        step = self.steps[call.node.id]
+        if step.refusal is not None:
+            wave.refusals.append((call.node.id, step.refusal))
+        wave.is_first |= step.is_first
         if call.issue:
             own.failures += 1
             self._in_a_row[call.node.id] += 1
             own.most_in_a_row = max(own.most_in_a_row, self._in_a_row[call.node.id])
             self._note(call.node.id, call.issue, wave.stamps, self._in_a_row[call.node.id])
+            wave.refusals.append((call.node.id, Refusal(reason=Reason.STEP_FAILED, detail=call.issue)))
         else:
             self._in_a_row[call.node.id] = 0
         return {End(call.node.id, port): value for port, value in call.outputs.items()}
@@ -404,7 +413,7 @@ class Pipeline:
         if SUCCESS in self.outputs and not wave.due:  # where nothing came of it
             wave.new.setdefault(self.graph.sources[SUCCESS], False)
             if not wave.new[self.graph.sources[SUCCESS]]:
-                self.statistics.refuse(NO_RESULT)
+                self._count_refusal(wave)
                 if QUALITY in self.outputs:
                     wave.new.setdefault(self.graph.sources[QUALITY], 0.0)
         for port in self.outputs:
@@ -412,8 +421,24 @@ class Pipeline:
             if source in wave.new:
                 outputs.append(PipelineOutput(port, wave.new[source], wave.stamp_ns))
                 self.statistics.age_s.setdefault(port, NumberSeries()).add(age_s)
-        self.statistics.accepted += any(each.port == SUCCESS and each.value for each in outputs)
+        is_accepted = any(each.port == SUCCESS and each.value for each in outputs)
+        self.statistics.accepted += is_accepted
+        self.statistics.by_definition += is_accepted and wave.is_first
         return outputs
+
+    def _count_refusal(self, wave: Activation) -> None:
+        """Count why a set of inputs has no result: what the first step said of it that refused anything."""
+        step, refusal = next((each for each in wave.refusals if each[1].reason != Reason.NO_RESULT), ("", None))
+        self.statistics.refuse(NO_RESULT if refusal is None else str(refusal.reason), step, refusal)
+
+    @property
+    def chosen(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Parameters that were `auto`, as the first images chose them, by step, group and name."""
+        return {
+            name: {group: dict(values) for group, values in step.chosen.items()}
+            for name, step in self.steps.items()
+            if step.chosen
+        }
 
     def hanging(self, limit_s: float, now_s: float) -> dict[str, float]:
         """Steps that have run for longer than so many seconds, and how long; `now_s` is the monotonic clock."""

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-NO_RESULT = "no result"  # why a set is refused where the steps ran, and gave none
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
+
+NO_RESULT = str(Reason.NO_RESULT)  # why a set is refused where the steps ran, and gave none
+FOREIGN = tuple(
+    map(str, (Reason.DARK, Reason.DAMAGED, Reason.UNPAIRED, Reason.SWAPPED, Reason.UNRECTIFIED))
+)  # reasons with which the steps did not run
+ROOM = 1.1  # on a limit that is suggested
 MAX_TIMES = 10_000  # times of which the middle and the 95th part are told
 
 
@@ -74,6 +80,49 @@ class StepStatistics:
 
 
 @dataclass
+class RefusalHint:
+    """What would help against the refusals of one kind: a parameter of a step, and the value with which all pass."""
+
+    step: str
+    parameter: str = ""  # Group.Name
+    value: float | None = None
+    detail: str = ""  # of the first one
+
+    def add(self, refusal: Refusal) -> None:
+        """One more of them."""
+        self.detail = self.detail or refusal.detail
+        if refusal.value is None or refusal.parameter != self.parameter:
+            return
+        worst = min if self.is_minimum else max
+        self.value = refusal.value if self.value is None else worst(self.value, refusal.value)
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether the parameter is a lower limit, so that less of it helps."""
+        return self.parameter.rpartition(".")[2].startswith(("Minimum", "Least"))
+
+    @property
+    def suggested(self) -> float | None:
+        """The value to set, with some room, two digits."""
+        if self.value is None:
+            return None
+        if float(self.value).is_integer() and abs(self.value) >= 1:
+            return self.value
+        return float(f"{self.value / ROOM if self.is_minimum else self.value * ROOM:.2g}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"step": self.step, "parameter": self.parameter, "value": self.suggested, "detail": self.detail}
+
+    def __str__(self) -> str:
+        """In brackets: the numbers of the first one, and what to set."""
+        value = self.suggested
+        helps = f"--set {self.step}.{self.parameter}={value:g}" if self.parameter and value is not None else ""
+        texts = "; ".join(text for text in (self.detail, helps) if text)
+        return f" ({texts})" if texts else ""
+
+
+@dataclass
 class RunStatistics:
     """Of a run: its steps; of inputs what came, was dropped for want of what belongs to it, or skipped by its stamp.
 
@@ -85,7 +134,9 @@ class RunStatistics:
     dropped: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)  # sets without a result, by the reason
+    hints: dict[str, "RefusalHint"] = field(default_factory=dict)  # by reason
     accepted: int = 0
+    by_definition: int = 0  # of those accepted: first pairs, which are the scene
     waves: int = 0
     unequal: int = 0
     age_s: dict[str, NumberSeries] = field(default_factory=dict)
@@ -98,14 +149,23 @@ class RunStatistics:
         """An input was skipped."""
         self.skipped[port] = self.skipped.get(port, 0) + 1
 
-    def refuse(self, reason: str) -> None:
-        """Nothing came of a set of inputs."""
+    def refuse(self, reason: str, step: str = "", refusal: Refusal | None = None) -> None:
+        """Nothing came of a set of inputs.
+
+        Args:
+            reason: of the closed list.
+            step: that refused it.
+            refusal: what it said: the parameter that would help, and by how much.
+        """
         self.refused[reason] = self.refused.get(reason, 0) + 1
+        if refusal is not None:
+            hint = self.hints.setdefault(reason, RefusalHint(step=step, parameter=refusal.parameter))
+            hint.add(refusal)
 
     @property
     def input_sets(self) -> int:
         """Number of input sets that came, unusable ones included."""
-        unused = sum(count for reason, count in self.refused.items() if reason != NO_RESULT)
+        unused = sum(count for reason, count in self.refused.items() if reason in FOREIGN)
         return max([self.waves + unused, *self.inputs.values()])
 
     @property
@@ -123,10 +183,16 @@ class RunStatistics:
         return {
             "given": dict(self.inputs), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
             "refused": dict(self.refused),
+            "refused_because": {reason: hint.as_dict() for reason, hint in self.hints.items()},
             "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
             "age_s": {port: series.as_dict() for port, series in list(self.age_s.items())},
             "steps": [step.as_dict() for step in self.steps.values()],
         }  # fmt: skip
+
+    def refusals(self) -> list[str]:
+        """Lines that say how many sets of inputs have no result, why, and what would help; most frequent first."""
+        counts = sorted(self.refused.items(), key=lambda each: -each[1])
+        return [f"{count} {reason}{self.hints.get(reason, '')}" for reason, count in counts]
 
     def unmatched_inputs(self) -> list[str]:
         """Describe inputs without a partner, and pairs whose stamps differ."""

@@ -11,6 +11,7 @@ from fieldplay.geometry.transforms import (
     inverse_from_transform,
     quaternion_from_rotation,
 )
+from fieldplay_cdff.descriptors.description_reader import GENERAL
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import (
     NO_TIME,
@@ -20,7 +21,8 @@ from fieldplay_cdff.steps.values import (
     State,
 )
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
-from fieldplay_cdff.stereo.stereo_odometry import Motion, PoseTrack, TrackSettings, expected_pose
+from fieldplay_cdff.stereo.pose_track import Motion, PoseTrack, TrackSettings, expected_pose
+from fieldplay_cdff.stereo.refusals import refusal_of_group
 
 MAX_CELLS = 1 << 20  # to each side of the origin
 BITS = 21  # of each of three numbers of a cell
@@ -66,6 +68,7 @@ class ComposePose(Step):
             success=success,
             quality=quality,
         )
+        self.refusal, self.is_first = refusal_of_group(outcome.refusal, GENERAL), outcome.is_scene
         outputs: Ports = {"success": outcome.pose is not None, "accepted": outcome.is_key}
         if outcome.pose is not None:
             outputs["pose"] = outcome.pose

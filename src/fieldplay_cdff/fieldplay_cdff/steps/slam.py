@@ -21,7 +21,7 @@ from fieldplay_cdff.stereo import (
     save_map,
 )
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
-from fieldplay_cdff.stereo.stereo_odometry import DriftingCovariance, DriftSettings
+from fieldplay_cdff.stereo.pose_track import DriftingCovariance, DriftSettings
 from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker
 
 FAILED: Ports = {"success": False}
@@ -56,6 +56,7 @@ class LucasKanadePnp(Step):
             self._odometry.skip(left.stamp_ns)
             raise
         estimate = self._odometry.track(*images, left.stamp_ns)
+        self.chosen, self.refusal, self.is_first = self._odometry.chosen, estimate.refusal, estimate.is_scene
         return {**_pose_ports(estimate), "quality": estimate.quality}
 
 

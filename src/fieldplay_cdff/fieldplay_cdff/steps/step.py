@@ -2,6 +2,8 @@
 
 What can be set stands in a YAML file beside each module: implementation, group, name, and the default, or a map of
 `default` and limits (`above`, `least`, `most`, `below`, `one_of`, `multiple_of`, `odd`); `names` are texts for numbers.
+`auto: true` allows the value `auto`, which is None in the settings: the step computes it from the first images
+(`fieldplay_cdff.stereo.presets`); `default: auto` with `published: NUMBER` makes that the default.
 """
 
 import pkgutil
@@ -11,13 +13,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import yaml
 
 from fieldplay.core.errors import UsageError, closest_name
 from fieldplay_cdff.descriptors.description_reader import GENERAL
+from fieldplay_cdff.stereo.refusals import Refusal
 
+AUTO = "auto"  # in place of a number: by what the first images show
 FOLDER = Path(__file__).parent
 WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text
 LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
@@ -36,14 +41,21 @@ Ports = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What can be set: what holds where nothing is said, and what a value must be."""
+    """What can be set: what holds where nothing is said, and what a value must be.
+
+    `model` is a value of its type, where the default itself is `auto` (None).
+    """
 
     default: Any
     limits: Mapping[str, Any] = field(default_factory=dict)
+    model: Any = None
+    allows_auto: bool = False
 
     def value(self, raw: Any, label: str) -> Any:
         """What was given, as the type that the parameter has; UsageError tells what it should be."""
-        kind = type(self.default)
+        if self.allows_auto and (raw is None or raw == AUTO):
+            return None
+        kind = type(self.default if self.model is None else self.model)
         names = self.limits.get("names", {})
         value = names.get(raw, raw) if isinstance(raw, str) else raw
         if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
@@ -91,6 +103,9 @@ class Step:
     optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
     files: ClassVar[Mapping[str, str]] = {}  # what a chain must set, as GROUP.NAME, and what these are
     camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
+    chosen: ParameterGroups = MappingProxyType({})  # of parameters that are `auto`: what was computed
+    refusal: Refusal | None = None  # why the last call has no result, if it says
+    is_first: bool = False  # whether the last result holds by definition: the first pair is the scene
     process: Callable[..., Ports]  # what comes out of one set of inputs
 
     def __init__(self, groups: ParameterGroups | None = None, *, threads: int = 1, seed: int = 0) -> None:
@@ -166,7 +181,15 @@ def parameters() -> Mapping[str, Parameters]:
 def _parameter(value: Any) -> Parameter:
     if not isinstance(value, dict):
         return Parameter(default=value)
-    return Parameter(default=value["default"], limits={key: limit for key, limit in value.items() if key != "default"})
+    limits = {key: limit for key, limit in value.items() if key not in ("default", "published", "auto")}
+    default, model = value["default"], value.get("published")
+    is_auto = default == AUTO and model is not None
+    return Parameter(
+        default=None if is_auto else default,
+        limits=limits,
+        model=model,
+        allows_auto=is_auto or value.get("auto", False),
+    )
 
 
 def settings_of(implementation: str, groups: ParameterGroups) -> Settings:

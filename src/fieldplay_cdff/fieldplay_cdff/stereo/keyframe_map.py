@@ -16,7 +16,8 @@ from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import Array, inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.stereo.parameters import parameter
 from fieldplay_cdff.stereo.pose_graph import GraphEdges
-from fieldplay_cdff.stereo.stereo_odometry import Grey, track_flow, transport_covariance
+from fieldplay_cdff.stereo.pose_track import transport_covariance
+from fieldplay_cdff.stereo.stereo_odometry import Grey, track_flow
 
 Codes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]

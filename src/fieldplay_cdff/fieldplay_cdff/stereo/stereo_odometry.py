@@ -14,32 +14,49 @@ camera has moved on, so a camera that stands does not drift.
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from math import ceil
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import (
     Array,
     inverse_from_transform,
-    quaternion_from_rotation,
     rotation_from_vector,
     transform_from_rotation,
-    transform_from_vectors,
     transform_points,
-    vector_from_rotation,
 )
 from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.pose_refinement import (
+    NEAREST_M,
+    DisparityCorrection,
+    RefinedMotion,
+    RefinementSettings,
+    StereoTracks,
+    points_of_disparities,
+    refine_motion,
+)
+from fieldplay_cdff.stereo.pose_track import (
+    DriftingCovariance,
+    DriftSettings,
+    PoseTrack,
+    StepUncertainty,
+    TrackSettings,
+    expected_pose,
+)
+from fieldplay_cdff.stereo.presets import motion_limits
+from fieldplay_cdff.stereo.refusals import Reason, Refusal, refusal_of_group
 
+LEAST_DISPARITY_PX = 0.1  # of a corrected disparity
+MAX_DEVIATION_OF_DEPTH = 0.05  # of a position, by the median depth: beyond, the motion is not determined
+CELLS, FULL_CELLS, FULL_SUPPORT = 4, 4, 30  # an image has 4 x 4 cells; in 4 of them 30 points support a motion fully
+FINE_PX = 1.0  # by which a position may be refined
 FARTHEST_PX = 500.0  # that a point may be expected to move
 SAME_GAIN, SAME_MEAN = 0.05, 5.0  # by which contrast (as a logarithm) and brightness of images may differ
 MIN_POINTS = 4  # of a pose
 EXACT = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-14)
-PART_S = 0.25  # of a motion, over which its direction does not change
 Grey = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -64,6 +81,7 @@ class FlowSettings:
     """How points are followed from one image into another (Lucas-Kanade, forward and backward)."""
 
     window_px: int = parameter("WindowSize", 21)
+    fine_window_px: int = parameter("FineWindowSize", 0)  # in which the position is refined at last; 0: not at all
     pyramid_levels: int = parameter("PyramidLevels", 3)
     maximum_return_error_px: float = parameter("MaximumReturnError", 0.5)
     maximum_row_error_px: float = parameter("MaximumRowError", 0.0)  # of a rectified pair; 0: any
@@ -89,59 +107,22 @@ class PnpSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackSettings:
-    """Which steps are believed, and what is assumed where none is known; 0 is no limit."""
-
-    prediction: str = parameter("Prediction", "Still")  # of the next step: Still or Constant
-    maximum_shift_m: float = parameter("MaximumShift", 0.0)  # from what was to be expected, per pair
-    maximum_turn_rad: float = parameter("MaximumTurn", 0.0)
-    minimum_quality: float = parameter("MinimumQuality", 0.0)
-    restart_after_pairs: int = parameter("RestartAfter", 0)  # that failed, after which it goes on as before
-    predicted_pairs: int = parameter("PredictedPairs", 12)  # periods for which it may go on as before
-    minimum_points: int = parameter("LeastBasis", 0)  # of a key pair
-    kept_within_m: float = parameter("KeptWithin", 0.0)  # of the key pair, within which that stays
-    kept_within_rad: float = parameter("KeptWithinTurn", 0.0)
-    maximum_time_s: float = parameter("MaximumTime", 3.0)  # for which points are looked for where motion leads
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriftSettings:
-    """How far an odometry may be off: by deviations that grow with the root of the path length, and with gaps."""
-
-    shift_per_root_m: float = parameter("ShiftPerRoot", 0.006)  # after a metre
-    turn_per_root_rad: float = parameter("TurnPerRoot", 0.003)
-    metres_per_turn: float = parameter("MetresPerTurn", 0.5)  # as much as which a turn by 1 rad counts
-    gap_speed_m_s: float = parameter("GapSpeed", 0.3)
-    gap_turn_rad_s: float = parameter("GapTurn", 0.2)
-
-    def length_m(self, step: Array) -> float:
-        """Length of a step (4, 4) in m, its rotation included."""
-        turned = float(np.linalg.norm(vector_from_rotation(step[:3, :3])))
-        return float(np.linalg.norm(step[:3, 3])) + self.metres_per_turn * turned
-
-    def covariance_of_length(self, length_m: float) -> Array:
-        """The covariance (6, 6) that a path length adds."""
-        return np.diag([self.shift_per_root_m**2 * length_m] * 3 + [self.turn_per_root_rad**2 * length_m] * 3)
-
-    def covariance_of_gap(self, seconds: float) -> Array:
-        """The covariance (6, 6) that a time adds in which nothing was known."""
-        return np.diag([(self.gap_speed_m_s * seconds) ** 2] * 3 + [(self.gap_turn_rad_s * seconds) ** 2] * 3)
-
-
-@dataclass(frozen=True, kw_only=True)
 class OdometrySettings:
     """All settings of `StereoOdometry`, part by part."""
 
     corners: CornerSettings = parameter("Corners", CornerSettings())
-    stereo: FlowSettings = parameter("StereoTracking", FlowSettings(pyramid_levels=4, maximum_row_error_px=1.0))
-    temporal: FlowSettings = parameter("Tracking", FlowSettings(pyramid_levels=5))
+    stereo: FlowSettings = parameter(
+        "StereoTracking", FlowSettings(fine_window_px=11, pyramid_levels=4, maximum_row_error_px=1.0)
+    )
+    temporal: FlowSettings = parameter("Tracking", FlowSettings(fine_window_px=11, pyramid_levels=5))
     triangulation: TriangulationSettings = parameter("Triangulation", TriangulationSettings())
     pnp: PnpSettings = parameter("PerspectiveNPoint", PnpSettings())
+    refinement: RefinementSettings = parameter("Refinement", RefinementSettings())
     track: TrackSettings = parameter(
         "PoseTrack",
         TrackSettings(
-            prediction="Constant", maximum_shift_m=0.5, maximum_turn_rad=0.35, minimum_quality=0.4,
-            restart_after_pairs=3, minimum_points=40, kept_within_m=0.1, kept_within_rad=0.03,
+            prediction="Constant", maximum_shift_m=None, maximum_turn_rad=None, minimum_quality=0.4,
+            restart_after_pairs=3, minimum_points=40, kept_within_m=None, kept_within_rad=0.03,
         ),
     )  # fmt: skip
     drift: DriftSettings = parameter("PoseUncertainty", DriftSettings())
@@ -159,7 +140,9 @@ class StereoEstimate:
         success: whether the pose is known; without it pose and covariance are none.
         pose: the left camera (4, 4) in the frame of the first left image, or in the map.
         covariance: of the pose (6, 6), shift before rotation, about the axes of that frame as in ROS.
-        quality: the fraction of points that support the pose, 0 to 1.
+        quality: 0 to 1: the fraction of points that support the pose, less where these are few or in one corner.
+        refusal: why the pose is not known.
+        is_scene: whether it is the first pose, which is known by definition.
     """
 
     stamp_ns: int
@@ -167,14 +150,26 @@ class StereoEstimate:
     pose: Array | None = None
     covariance: Array | None = None
     quality: float = 0.0
+    refusal: Refusal | None = None
+    is_scene: bool = False
 
 
 class KeyPair(NamedTuple):
-    """A pair that others are compared with: the left image, pixels (n, 2) in it, their points (n, 3), NaN for none."""
+    """A pair that others are compared with: pixels (n, 2) of the left image, their disparities (n,), points (n, 3)."""
 
     left: Grey
     pixels: Array
+    disparities: Array
     points: Array
+
+
+class KeyMatch(NamedTuple):
+    """A motion from the key pair: key_T_left (4, 4), its quality, and by which tracks it was refined."""
+
+    pose: Array
+    quality: float
+    refined: RefinedMotion | None = None
+    tracks: StereoTracks | None = None
 
 
 class StereoOdometry:
@@ -197,6 +192,28 @@ class StereoOdometry:
         """Forget all pairs: the next one is the first again."""
         self._track, self._uncertainty = PoseTrack(self.settings.track), DriftingCovariance(self.settings.drift)
         self._key: KeyPair | None = None
+        self._correction = DisparityCorrection(self.settings.refinement, self.camera)
+        self._depth_m, self._chosen_depth_m = 0.0, 0.0
+
+    @property
+    def chosen(self) -> dict[str, dict[str, float]]:
+        """Parameters that were `auto`, as the first pairs chose them, by group and name."""
+        own = self.settings.track
+        limits = motion_limits(self._chosen_depth_m, self._track.period_s) if self._chosen_depth_m else {}
+        autos = {"MaximumShift": own.maximum_shift_m, "MaximumTurn": own.maximum_turn_rad,
+                 "KeptWithin": own.kept_within_m}  # fmt: skip
+        track = {name: limits[name] for name, value in autos.items() if value is None and name in limits}
+        return {"PoseTrack": track} if track else {}
+
+    @property
+    def correction(self) -> DisparityCorrection:
+        """What the disparities are off by the calibration, as far as the drive told it."""
+        return self._correction
+
+    @property
+    def depth_m(self) -> float:
+        """Median depth of the points of the key pair, m; 0 before the first."""
+        return self._depth_m
 
     def track(self, left: Grey, right: Grey, stamp_ns: int) -> StereoEstimate:
         """The pose of a pair.
@@ -215,29 +232,68 @@ class StereoOdometry:
         except cv2.error:
             self.skip(stamp_ns)
             raise
-        is_key = bool(np.isfinite(current.points).all(axis=1).sum() >= self.settings.track.minimum_points)
-        step, quality = (None, None) if match is None else (match.pose, match.quality)
+        known = np.asarray(np.isfinite(current.points).all(axis=1))
+        is_key = int(known.sum()) >= self.settings.track.minimum_points
+        self._track.limit(self.settings.track.of_camera(self._depth_m, self._track.period_s))
+        step, quality = (match.pose, match.quality) if isinstance(match, KeyMatch) else (None, None)
         outcome = self._track.add(stamp_ns, can_be_key=is_key, step=step, quality=quality)
+        uncertainty = self._step_uncertainty(match) if isinstance(match, KeyMatch) else None
         if outcome.is_key:
-            self._key = current
-        covariance = self._uncertainty.add(outcome.pose, stamp_ns, restarted=outcome.is_key)
+            self._replace_key(current, match if isinstance(match, KeyMatch) and outcome.pose is not None else None)
+        covariance = self._uncertainty.add(outcome.pose, stamp_ns, restarted=outcome.is_key, step=uncertainty)
+        refusal = match if isinstance(match, Refusal) else refusal_of_group(outcome.refusal, "PoseTrack")
+        if refusal is not None and not is_key and refusal.reason in (Reason.FEW_MATCHES, Reason.NO_RESULT):
+            refusal = _few_points(len(known), int(known.sum()))
         return StereoEstimate(
             stamp_ns=stamp_ns,
             success=outcome.pose is not None,
             pose=outcome.pose,
             covariance=covariance,
             quality=outcome.quality or 0.0,
+            refusal=None if outcome.pose is not None else refusal,
+            is_scene=outcome.is_scene,
         )
 
     def skip(self, stamp_ns: int) -> None:
         """A pair that cannot be used counts as one of which no pose is known."""
         self._uncertainty.add(None, stamp_ns, restarted=self._track.add(stamp_ns, can_be_key=False).is_key)
 
-    def _compare(self, left: Grey, right: Grey, stamp_ns: int) -> "tuple[KeyPair, PointPose | None]":
+    def _replace_key(self, current: KeyPair, match: KeyMatch | None) -> None:
+        """Compare with another pair from now on; what the last motion told of the calibration is kept."""
+        if match is not None and match.tracks is not None:
+            self._calibrate(match.tracks, match.pose)
+        self._key = current
+        depths = current.points[np.isfinite(current.points[:, 2]), 2]
+        self._depth_m = float(np.median(depths)) if len(depths) else self._depth_m
+        self._chosen_depth_m = self._chosen_depth_m or self._depth_m
+
+    def _calibrate(self, tracks: StereoTracks, pose: Array) -> None:
+        """Take over what a motion tells of the calibration."""
+        settings, correction = self.settings.refinement, self._correction
+        both = refine_motion(tracks, pose, self.camera, settings=settings, correction=correction, calibrates=True)
+        if both is not None:
+            correction.update(both.correction, both.correction_covariance)
+
+    def _step_uncertainty(self, match: KeyMatch) -> StepUncertainty | None:
+        """How well a refined motion is known; None of one that is not refined."""
+        if match.refined is None or self._key is None:
+            return None
+        factor = self.settings.refinement.residual_factor
+        return StepUncertainty(factor**2 * match.refined.covariance, self._scale_deviation())
+
+    def _scale_deviation(self) -> float:
+        """By how much all lengths may be off, as the offset of the disparities is known."""
+        assert self._key is not None
+        disparities = self._key.disparities[np.isfinite(self._key.disparities)]
+        near = np.percentile(disparities, 75) if len(disparities) else 1.0
+        offset_px = self.settings.refinement.offset_remaining + self._correction.offset_deviation_px
+        return offset_px / max(float(near), 1.0)
+
+    def _compare(self, left: Grey, right: Grey, stamp_ns: int) -> "tuple[KeyPair, KeyMatch | Refusal]":
         """Both comparisons of a pair: of its images with each other, and with the key pair."""
         if self._pool is None:
-            return self._see(left, right), self._match_key(left, stamp_ns)
-        match = self._pool.submit(self._match_key, left, stamp_ns)
+            return self._see(left, right), self._match_key(left, right, stamp_ns)
+        match = self._pool.submit(self._match_key, left, right, stamp_ns)
         try:
             return self._see(left, right), match.result()
         finally:
@@ -250,24 +306,79 @@ class StereoOdometry:
         points = triangulate_disparities(
             pixels, sinks, self.camera.matrix, self.camera.baseline_m, self.settings.triangulation
         )
-        return KeyPair(left, pixels, points)
+        disparities = np.where(np.isfinite(points[:, 2]), pixels[:, 0] - sinks[:, 0], np.nan)
+        return KeyPair(left, pixels, disparities, points)
 
-    def _match_key(self, left: Grey, stamp_ns: int) -> "PointPose | None":
-        """key_T_left by the points of the key pair; none where too few of them are seen."""
+    def _match_key(self, left: Grey, right: Grey, stamp_ns: int) -> KeyMatch | Refusal:
+        """key_T_left by the points of the key pair, or why there is none."""
         motion = self._track.motion
-        if self._key is None or motion is None or self._key.left.shape != left.shape:
-            return None
+        if self._key is None or motion is None:
+            return Refusal(reason=Reason.FEW_DISPARITIES)
+        if self._key.left.shape != left.shape:
+            return Refusal(reason=Reason.FEW_MATCHES, detail="the size of the images changed")
+        key_points = self._points_of_key(self._key)
         expected = expected_pose(motion, stamp_ns, self.settings.track.maximum_time_s)
-        guess = project_points(self._key.pixels, self._key.points, expected, self.camera.matrix)
+        guess = project_points(self._key.pixels, key_points, expected, self.camera.matrix)
         sources, sinks, _ = follow_points(self._key.left, left, self._key.pixels, self.settings.temporal, guess)
-        known = np.flatnonzero(np.isfinite(self._key.points).all(axis=1))
+        known = np.flatnonzero(np.isfinite(key_points).all(axis=1))
         own, other = common_pixels(self._key.pixels[known], sources)
-        if len(own) < self.settings.pnp.minimum_matches:
-            return None
+        rows = known[own]
+        minimum = self.settings.pnp.minimum_matches
+        if len(own) < minimum:
+            return Refusal(reason=Reason.FEW_MATCHES, parameter="PerspectiveNPoint.MinimumMatches", value=len(own))
         try:
-            return pose_from_points(self._key.points[known[own]], sinks[other], self.camera.matrix, self.settings.pnp)
+            found = pose_from_points(key_points[rows], sinks[other], self.camera.matrix, self.settings.pnp)
         except cv2.error:  # of points that are all in one place
-            return None
+            found = None
+        if found is None:
+            return Refusal(reason=Reason.FEW_INLIERS, detail=f"{len(own)} matches")
+        if not self.settings.refinement.enabled:
+            return KeyMatch(found.pose, found.quality)
+        return self._refine(self._key, rows, sinks[other], (left, right), found.pose)
+
+    def _points_of_key(self, key: KeyPair) -> Array:
+        """The points of the key pair, its disparities corrected as far as the calibration is known."""
+        if not self.settings.refinement.enabled:
+            return key.points
+        disparities = np.maximum(key.disparities + self._correction.at(key.pixels), LEAST_DISPARITY_PX)
+        return points_of_disparities(key.pixels, disparities, self.camera)
+
+    def _refine(
+        self, key: KeyPair, rows: Indices, pixels: Array, images: tuple[Grey, Grey], pose: Array
+    ) -> KeyMatch | Refusal:
+        """The motion by both images of the new pair, judged by what supports it."""
+        expected = project_disparities(self._points_of_key(key)[rows], pose, self.camera)
+        guess = pixels - np.column_stack([expected - self._correction.at(pixels), np.zeros(len(pixels))])
+        sources, sinks, _ = follow_points(*images, pixels, self.settings.stereo, guess)
+        own, other = common_pixels(pixels, sources)
+        new = np.full(len(rows), np.nan)
+        new[own] = pixels[own, 0] - sinks[other, 0]
+        tracks = StereoTracks(key.pixels[rows], key.disparities[rows], pixels, new)
+        settings, correction = self.settings.refinement, self._correction
+        refined = refine_motion(
+            tracks, pose, self.camera, settings=settings, correction=correction, calibrates=correction.is_applied
+        )
+        if refined is None:
+            return Refusal(reason=Reason.AMBIGUOUS)
+        deviation_m = float(np.sqrt(np.linalg.eigvalsh(refined.covariance[:3, :3])[-1]))
+        if deviation_m > MAX_DEVIATION_OF_DEPTH * self._depth_m:
+            detail = f"the position is known to {deviation_m:.2g} m at a depth of {self._depth_m:.2g} m"
+            return Refusal(reason=Reason.AMBIGUOUS, detail=detail)
+        return KeyMatch(refined.pose, self._quality(tracks, refined, images[0].shape), refined, tracks)
+
+    def _quality(self, tracks: StereoTracks, refined: RefinedMotion, shape: tuple[int, ...]) -> float:
+        """The fraction of inliers, less where these are few or cover little of the image."""
+        inliers = tracks.new_pixels[refined.inliers]
+        cells = np.unique((inliers / shape[::-1] * CELLS).astype(np.intp) @ [1, CELLS], axis=0)
+        support = min(1.0, len(inliers) / FULL_SUPPORT) * min(1.0, len(cells) / FULL_CELLS)
+        return float(np.mean(refined.inliers)) * support
+
+
+def _few_points(corners: int, points: int) -> Refusal:
+    """Why a pair has too few points."""
+    if points > corners / 2:
+        return Refusal(reason=Reason.FEW_CORNERS, parameter="Corners.MaxFeaturesNumber")
+    return Refusal(reason=Reason.FEW_DISPARITIES, detail=f"{points} of {corners} corners are in the right image")
 
 
 def require_grey_pair(left: Grey, right: Grey) -> None:
@@ -321,6 +432,8 @@ def follow_points(
         source, sink, pixels, window=settings.window_px, levels=settings.pyramid_levels, expected=expected
     )
     is_valid = errors < settings.maximum_return_error_px
+    if settings.fine_window_px and is_valid.any():
+        sinks[is_valid] = refine_flow(source, sink, pixels[is_valid], sinks[is_valid], settings.fine_window_px)
     if settings.maximum_row_error_px > 0:  # of a rectified pair
         is_valid &= np.abs(sinks[:, 1] - pixels[:, 1]) <= settings.maximum_row_error_px
     return pixels[is_valid], sinks[is_valid], errors[is_valid]
@@ -348,6 +461,21 @@ def track_flow(
         (is_tracked[:, 0] > 0) & (is_back[:, 0] > 0) & ((pixels >= 0) & (pixels <= [width - 1, height - 1])).all(axis=1)
     )
     return pixels, np.where(is_there, np.linalg.norm((back - start)[:, 0], axis=1), np.inf)
+
+
+def refine_flow(source: Grey, sink: Grey, points: Array, sinks: Array, window: int) -> Array:
+    """Where points (n, 2) are in the sink, from where they are about (n, 2), by a small window.
+
+    A large window finds a point again, but averages over a surface that is not parallel to the image: on the ground
+    ahead of a camera that moves it is off by some tenths of a pixel, always to the same side.
+    """
+    start, aim = (np.array(each, np.float32).reshape(-1, 1, 2) for each in (points, sinks))
+    fine, is_tracked, _ = cv2.calcOpticalFlowPyrLK(
+        source, sink, start, aim.copy(), winSize=(window, window), maxLevel=0, flags=cv2.OPTFLOW_USE_INITIAL_FLOW
+    )
+    moved = np.linalg.norm(np.asarray(fine - aim)[:, 0], axis=1)
+    is_near = (is_tracked[:, 0] > 0) & (moved < FINE_PX)
+    return np.where(is_near[:, None], np.asarray(fine)[:, 0], sinks).astype(np.float64)
 
 
 def equalize_brightness(source: Grey, sink: Grey) -> Grey:
@@ -378,6 +506,13 @@ def project_points(pixels: Array, points: Array, step: Array, matrix: Array) -> 
         projected = (seen / seen[:, 2:]) @ matrix[:2].T
         good = (seen[:, 2] > 0) & (np.abs(projected - pixels) < FARTHEST_PX).all(axis=1)  # which NaN is not
     return np.where(good[:, None], projected, pixels)
+
+
+def project_disparities(points: Array, step: Array, camera: StereoCamera) -> Array:
+    """The disparities (n,) in px of points (n, 3), in the camera before a step (4, 4), after it."""
+    depth = transform_points(inverse_from_transform(step), points)[:, 2]
+    result: Array = camera.focal_x * camera.baseline_m / np.maximum(depth, NEAREST_M)
+    return result
 
 
 def triangulate_disparities(
@@ -452,199 +587,3 @@ def pose_from_points(
         return None
     camera_t_points = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
     return PointPose(camera_t_points, inside, len(inside) / len(points))
-
-
-# Steps put together: what is believed, what is expected, and how far it may be off.
-
-
-class TrackOutcome(NamedTuple):
-    """scene_T_left (4, 4), none where it is not known; whether this pair is now the key; the quality of the step."""
-
-    pose: Array | None
-    is_key: bool
-    quality: float | None
-
-
-class Motion(NamedTuple):
-    """Where the last known pair was, seen from the key pair, and its velocity about the axes of the camera.
-
-    Both are a rotation vector and a shift (6,), `rates` in rad/s and m/s.
-    """
-
-    position: Array
-    rates: Array
-    stamp_ns: int
-
-
-class PoseTrack:
-    """scene_T_left of the steps key_T_left; the first pair that can be a key is the scene.
-
-    What failed, or is not believed, leaves the pose as it is. After some failures in a row the pair is taken to be
-    where it would be if it had gone on as before, and is the new key.
-    """
-
-    def __init__(self, settings: TrackSettings) -> None:
-        self._settings = settings
-        self._key: Array | None = None  # of the pair that others are compared with
-        self._last = np.eye(4)  # of the last pair that is known
-        self._step = np.eye(4)  # from pair to pair, as they came to begin with
-        self._period_ns = 0  # between these
-        self._last_ns = self._now_ns = 0
-        self._failed = 0
-
-    def add(
-        self,
-        stamp_ns: int | None,
-        *,
-        can_be_key: bool,
-        step: Array | None = None,
-        estimate: Array | None = None,
-        success: bool | None = None,
-        quality: float | None = None,
-    ) -> TrackOutcome:
-        """The next pair.
-
-        Args:
-            stamp_ns: when it was taken; without one, pairs count as one a second.
-            can_be_key: whether later pairs can be compared with it.
-            step: key_T_left (4, 4), none where it is not known.
-            estimate: scene_T_left (4, 4) instead.
-            success: false where the step is not to be believed.
-            quality: of the step, 0 to 1.
-        """
-        self._now_ns = self._now_ns + NS_PER_S if stamp_ns is None else stamp_ns
-        if self._key is None:
-            if not can_be_key:
-                return TrackOutcome(None, is_key=False, quality=None)
-            self._key, self._last_ns = np.eye(4), self._now_ns
-            return TrackOutcome(self._key, is_key=True, quality=1.0)
-        new = step if estimate is None else inverse_from_transform(self._key) @ estimate
-        if new is None or success is False or self._is_outlier(self._key @ new, quality):
-            return self._refuse(can_be_key=can_be_key)
-        before, self._last = self._last, self._key @ new
-        self._period_ns = self._period_ns or self._now_ns - self._last_ns
-        self._step = _part(inverse_from_transform(before) @ self._last, 1 / self._pairs)
-        self._last_ns, self._failed = self._now_ns, 0
-        is_new = not self._is_near(new)
-        if is_new:
-            self._key = self._last
-        return TrackOutcome(self._last, is_key=is_new, quality=quality)
-
-    @property
-    def next_pose(self) -> Array:
-        """scene_T_left (4, 4) that is to be expected of the next pair, where none is lost."""
-        since = (self._now_ns - self._last_ns) / self._period_ns if self._period_ns else float(self._failed)
-        return self._expected_pose(since + 1)
-
-    @property
-    def motion(self) -> Motion | None:
-        """How it moves, as far as that is predicted; none before the first key pair."""
-        if self._key is None:
-            return None
-        speed, rates = self._period_ns / NS_PER_S, np.zeros(6)
-        if speed and self._settings.prediction == "Constant":
-            rates = np.concatenate([vector_from_rotation(self._step[:3, :3]), self._step[:3, 3]]) / speed
-        position = inverse_from_transform(self._key) @ self._last
-        return Motion(np.concatenate([vector_from_rotation(position[:3, :3]), position[:3, 3]]), rates, self._last_ns)
-
-    def _is_near(self, new: Array) -> bool:
-        own = self._settings
-        return bool(np.linalg.norm(new[:3, 3]) < own.kept_within_m and _angle(new) < own.kept_within_rad)
-
-    def _is_outlier(self, pose: Array, quality: float | None) -> bool:
-        """Whether a pose is implausible."""
-        if not np.isfinite(pose).all():
-            return True
-        own = self._settings
-        off = inverse_from_transform(self._expected_pose(self._pairs)) @ pose
-        limits = ((own.maximum_shift_m, float(np.linalg.norm(off[:3, 3]))), (own.maximum_turn_rad, _angle(off)))
-        is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
-        return is_far or (quality is not None and quality < own.minimum_quality)
-
-    @property
-    def _pairs(self) -> float:
-        """How many periods ago the last pair was that is known."""
-        since_ns = self._now_ns - self._last_ns
-        return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
-
-    def _expected_pose(self, pairs: float) -> Array:
-        """Predict the pose so many periods after the last known one; for some predictions only."""
-        if self._settings.prediction != "Constant":
-            return self._last
-        return self._last @ repeat_step(self._step, min(pairs, self._settings.predicted_pairs))
-
-    def _refuse(self, *, can_be_key: bool) -> TrackOutcome:
-        self._failed += 1
-        restarts = 0 < self._settings.restart_after_pairs <= self._failed and can_be_key
-        if restarts:
-            self._key = self._last = self._expected_pose(self._pairs)
-            self._last_ns, self._failed = self._now_ns, 0
-        return TrackOutcome(None, is_key=restarts, quality=0.0)
-
-
-class DriftingCovariance:
-    """How far the poses of a trajectory may be off by now; where it was restarted, the gap is in it, too."""
-
-    def __init__(self, drift: DriftSettings) -> None:
-        self._drift = drift
-        self._last: Array | None = None
-        self._known, self._known_ns = np.zeros((6, 6)), 0
-        self._is_gap = False
-
-    def add(self, pose: Array | None, stamp_ns: int, *, restarted: bool) -> Array | None:
-        """The covariance (6, 6) of the next pose (4, 4), about the axes of its parent; none without a pose."""
-        if pose is None:
-            self._is_gap |= restarted
-            return None
-        if self._last is not None:
-            step = inverse_from_transform(self._last) @ pose
-            self._known = transport_covariance(self._known, step) + self._drift.covariance_of_length(
-                self._drift.length_m(step)
-            )
-            if self._is_gap:
-                self._known = self._known + self._drift.covariance_of_gap((stamp_ns - self._known_ns) / NS_PER_S)
-        self._last, self._known_ns, self._is_gap = pose, stamp_ns, False
-        return covariance_in_parent(pose, self._known)
-
-
-def transport_covariance(covariance: Array, step: Array) -> Array:
-    """The covariance (6, 6) of a pose as that of the pose a step (4, 4) further, each in its own frame."""
-    turn, shift = step[:3, :3], step[:3, 3]
-    change = np.zeros((6, 6))
-    change[:3, :3] = change[3:, 3:] = turn.T
-    change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a turn before the step
-    result: Array = change @ covariance @ change.T
-    return result
-
-
-def covariance_in_parent(pose: Array, covariance: Array) -> Array:
-    """The covariance (6, 6) of a pose (4, 4) about the axes of its parent, from that about its own axes."""
-    turn = np.kron(np.eye(2), pose[:3, :3])
-    result: Array = turn @ covariance @ turn.T
-    return result
-
-
-def expected_pose(motion: Motion, stamp_ns: int, maximum_s: float) -> Array:
-    """key_T_left (4, 4) at a time, if it goes on as it did, for so many seconds at most."""
-    seconds = max(0.0, min((stamp_ns - motion.stamp_ns) / NS_PER_S, maximum_s))
-    position, step = (transform_from_vectors(each[:3], each[3:]) for each in (motion.position, motion.rates * PART_S))
-    return np.asarray(position @ repeat_step(step, seconds / PART_S))
-
-
-def repeat_step(step: Array, times: float) -> Array:
-    """Repeat a step (4, 4) a number of times, which may be fractional."""
-    whole = max(1, ceil(times))
-    power: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
-    return power
-
-
-def _part(step: Array, fraction: float) -> Array:
-    """A fraction of a step's shift and rotation."""
-    if fraction == 1:
-        return step
-    return transform_from_vectors(vector_from_rotation(step[:3, :3]) * fraction, step[:3, 3] * fraction)
-
-
-def _angle(pose: Array) -> float:
-    """By how much a pose turns, rad."""
-    return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))

@@ -37,15 +37,13 @@ from fieldplay_cdff.stereo.keyframe_map import (
 from fieldplay_cdff.stereo.parameters import parameter
 from fieldplay_cdff.stereo.place_recognition import LoopCandidate, PlaceIndex, SightingSettings, sighting
 from fieldplay_cdff.stereo.pose_graph import covariance_of_pose, deviations_of_edges, poses_of_graph
+from fieldplay_cdff.stereo.pose_track import DriftSettings, covariance_in_parent, transport_covariance
 from fieldplay_cdff.stereo.stereo_odometry import (
-    DriftSettings,
     Grey,
     OdometrySettings,
     StereoEstimate,
     StereoOdometry,
-    covariance_in_parent,
     require_grey_pair,
-    transport_covariance,
 )
 
 LoopCandidates = dict[int, LoopCandidate]

@@ -19,7 +19,7 @@ from fieldplay_cdff.stereo.pose_graph import (
     deviations_of_edges,
     poses_of_graph,
 )
-from fieldplay_cdff.stereo.stereo_odometry import transport_covariance
+from fieldplay_cdff.stereo.pose_track import transport_covariance
 
 DEVIATIONS = np.array([0.004, 0.004, 0.004, 0.002, 0.002, 0.002])
 

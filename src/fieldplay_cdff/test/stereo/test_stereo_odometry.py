@@ -90,11 +90,15 @@ def test_images_that_are_no_pair_are_refused(left: Any, right: Any, message: str
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_class_and_its_steps_one_by_one_give_same_bytes(threads: int) -> None:
-    """Through good pairs, dark ones, and the restart after these."""
+    """Without the refinement, which is no step: through good pairs, dark ones, and the restart after these."""
     outputs: list[list[Any]] = []
-    for implementation in ("LucasKanadePnp", "LucasKanadePnpSteps"):
+    track = {"MaximumShift": 0.5, "MaximumTurn": 0.35, "KeptWithin": 0.1}
+    plain = {"stereoOdometry": {"Refinement": {"Enabled": False}, "PoseTrack": track}}
+    for implementation, settings in (("LucasKanadePnp", plain), ("LucasKanadePnpSteps", None)):
         cameras = {"left": CAMERA, "right": CAMERA}
-        with load_pipeline("VisualOdometry", implementation, None, cameras, BASELINE_M, threads=threads) as pipeline:
+        with load_pipeline(
+            "VisualOdometry", implementation, settings, cameras, BASELINE_M, threads=threads
+        ) as pipeline:
             own: list[Any] = []
             for number, pose in enumerate(TRAJECTORY):
                 seen = pair(pose, number, light=0.0 if number in DARK else 1.0)
