@@ -24,7 +24,7 @@ from unittest.mock import patch
 import numpy as np
 from archive import write_clouds, write_images, write_tables
 
-from fieldplay.player.qos_overrides import use_profile
+from fieldplay.player.dds_profile import use_profile
 
 ROOT = Path(__file__).parents[1]
 FAST = 1000.0  # a rate at which nothing is ever waited for

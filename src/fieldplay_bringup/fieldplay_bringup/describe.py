@@ -12,7 +12,7 @@ from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import chosen_parameters
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec
-from fieldplay.player.qos_overrides import use_profile
+from fieldplay.player.dds_profile import use_profile
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay.topics.dynamic_tf import ODOM_TF, is_computed, switches
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity

@@ -21,6 +21,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ShutdownException, TimeoutException
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Task
@@ -36,6 +37,7 @@ from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.player.dds_profile import complete_profile, use_profile
 from fieldplay.player.options import READ_AHEAD_MB, PlayOptions, RequiredSubscription
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
@@ -48,7 +50,7 @@ from fieldplay.player.player_state import (
     wait_description,
 )
 from fieldplay.player.player_time import wake_exactly
-from fieldplay.player.qos_overrides import overrides_from_file, use_profile
+from fieldplay.player.qos_overrides import overrides_from_file
 from fieldplay.player.read_ahead import Workers
 from fieldplay.streams.image_topics import ImageTransport
 from fieldplay.streams.topic_stream import TopicStream
@@ -452,9 +454,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     interrupted = Event()
     try:
         _on_signal(partial(_interrupt, interrupted))
-        use_profile()
         end_with_launch()
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        initialise(arguments)
         return _play_from_arguments(interrupted)
     except (UserError, OSError) as error:
         sys.stderr.write(f"{NAME}: {error}\n")
@@ -465,6 +466,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with exit_deadline():
             rclpy.try_shutdown()
         ignore_signals()
+
+
+def initialise(arguments: Sequence[str] | None) -> None:
+    """Initialise rclpy without its handlers of signals, and Fast DDS with settings for images and clouds."""
+    use_profile()
+    issues = complete_profile()
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    for line in issues:
+        get_logger(NAME).warning(line)
 
 
 def ignore_signals() -> None:

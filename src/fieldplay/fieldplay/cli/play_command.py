@@ -67,16 +67,12 @@ def run(chosen: argparse.Namespace) -> int:
     )
     try:
         import rclpy
-        from rclpy.signals import SignalHandlerOptions
-
-        from fieldplay.player.qos_overrides import use_profile
 
         node: Any = import_module(NODE)
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
-    use_profile()
     sys.setswitchinterval(node.SWITCH_S)
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node.initialise([])
     try:
         with progress_bar("opening", "MB") as bar, track_opening(partial(_show, bar)):
             code: int = node.play(chosen.archive, chosen.dataset, options)

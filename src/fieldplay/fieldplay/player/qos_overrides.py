@@ -1,7 +1,5 @@
 """QoS overrides from a file, in the format of rosbag2."""
 
-import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +9,9 @@ import yaml
 
 from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
-from fieldplay.core.resources import config_folders
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.core.yaml_safe import value_of_yaml
 
-FILES = {"FASTRTPS_DEFAULT_PROFILES_FILE": "fastdds.xml", "FASTDDS_DEFAULT_PROFILES_FILE": "fastdds3.xml"}
-SINCE_3 = 9  # the version of ROS 2's layer on Fast DDS that has Fast DDS 3, which knows the second of these alone
-VERSION = re.compile(r"<version>\s*(\d+)")
 CHOICES = {
     "reliability": ("reliable", "best_effort"),
     "durability": ("volatile", "transient_local"),
@@ -25,33 +19,6 @@ CHOICES = {
     "liveliness": ("automatic", "manual_by_topic"),
 }
 DURATIONS = ("deadline", "lifespan", "liveliness_lease_duration")
-
-
-# The settings of Fast DDS that playing pictures and clouds needs, unless the user has others.
-
-
-def use_profile() -> dict[str, str]:
-    """Name the workspace's profile to Fast DDS, for what this process creates from now on, unless there is another.
-
-    The variable of the environment that does so, and its value.
-    """
-    if any(os.environ.get(name) for name in FILES):
-        return {}
-    name, file = list(FILES.items())[_has_version_3()]
-    profile = next((path for folder in config_folders() if (path := folder / file).is_file()), None)
-    if profile is None:
-        return {}
-    os.environ[name] = str(profile)
-    return {name: str(profile)}
-
-
-def _has_version_3() -> bool:
-    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        description = Path(prefix, "share", "rmw_fastrtps_cpp", "package.xml")
-        if description.is_file():
-            version = VERSION.search(description.read_text(errors="replace"))
-            return version is not None and int(version[1]) >= SINCE_3
-    return False
 
 
 @dataclass(frozen=True, kw_only=True)
