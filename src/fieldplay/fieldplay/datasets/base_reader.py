@@ -1,12 +1,18 @@
 """What every dataset's reader starts from: it opens the files, makes streams of them, and keeps what must be closed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.archive import Archive, chosen_parameters
-from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.datasets.spec import DatasetSpec, Extrinsic
+from fieldplay.geometry.camera_model import CameraModel
 from fieldplay.io.containers import Files, open_files
 from fieldplay.streams.stream import Stream
 
@@ -61,6 +67,43 @@ class DatasetReader(ABC):
         Raises:
             ArchiveError: nothing of the archive can be read.
         """
+
+    def only_folder(self, folders: Sequence[str]) -> str:
+        """Choose the folder of the one recording that an archive may hold.
+
+        Args:
+            folders: those that hold one, by their names in the archive.
+
+        Returns:
+            The folder; empty, which is the root, where there is none.
+
+        Raises:
+            ArchiveError: there are several.
+        """
+        if len(folders) > 1:
+            several = ", ".join(folder or "its own" for folder in folders)
+            remedy = "give the path of one of them"
+            raise ArchiveError(f"{self.archive.root}: expected one recording, got those of {several}; {remedy}")
+        return folders[0] if folders else ""
+
+    def describe(
+        self, *, cameras: Mapping[str, CameraModel], frames: Mapping[str, Mapping[str, NDArray[np.float64]]]
+    ) -> None:
+        """Put the calibration that an archive brings into its description, in place of what is there.
+
+        Args:
+            cameras: by the ids of the streams of their images.
+            frames: the static tree: parent_T_child (4, 4) in m by parent and child.
+        """
+        spec = self.archive.spec
+        edges = [(parent, child, transform) for parent, kids in frames.items() for child, transform in kids.items()]
+        self.archive.spec = replace(
+            spec,
+            cameras=cameras,
+            streams=tuple(replace(each, camera=each.id if each.id in cameras else "") for each in spec.streams),
+            extrinsics=tuple(Extrinsic.from_transform(*edge) for edge in edges),
+            tree={parent: tuple(kids) for parent, kids in frames.items() if kids},
+        )
 
     @classmethod
     def open(cls, root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:

@@ -281,7 +281,7 @@ def read_times(archive: Archive, files: Files, name: str, key: str) -> TimeList:
 
 def _stamps_by_file(archive: Archive, names: Sequence[str], times: TimeList, source: str, key: str) -> dict[str, int]:
     """The times of the files that have one, in the order of the lines; what does not fit is reported."""
-    lines = _lines_by_file(names, times)
+    lines = _lines_of_files(names, times)
     for name in names:
         if name not in lines and len(times):
             message = f"expected a line with its time in {source}, got none ({pluralize(len(times), 'line')}); left out"
@@ -298,7 +298,28 @@ def _stamps_by_file(archive: Archive, names: Sequence[str], times: TimeList, sou
     return {name: int(times.stamp_ns[line]) for name, line in lines.items() if times.is_time[line]}
 
 
-def _lines_by_file(names: Sequence[str], times: TimeList) -> dict[str, int]:
+def further_times(archive: Archive, files: Files, names: Sequence[str], *, times: str, key: str) -> dict[str, int]:
+    """Read other times of files that have theirs, such as the ends of sweeps; none that are missing are reported.
+
+    Args:
+        archive: the archive.
+        files: where the files are.
+        names: of files in one folder.
+        times: a regular expression of the name of the list.
+        key: what the description calls the kind of files.
+
+    Returns:
+        Times in ns since 1970 by the names of the files that have one.
+    """
+    source = list_of_times(files, names[0].rpartition("/")[0], times) if names else None
+    if source is None:
+        return {}
+    listed = read_times(archive, files, source, key)
+    lines = _lines_of_files(names, listed)
+    return {name: int(listed.stamp_ns[line]) for name, line in lines.items() if listed.is_time[line]}
+
+
+def _lines_of_files(names: Sequence[str], times: TimeList) -> dict[str, int]:
     """The line of each file, as an index: by name, else by the number in its name, else by the order of the names."""
     if times.has_names:
         by_name = {last_part(name): name for name in names}

@@ -9,7 +9,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.yaml_safe import value_of_yaml
@@ -229,6 +231,22 @@ class Extrinsic:
     translation: tuple[float, float, float]
     rotation: tuple[float, ...]
     source: str = ""
+
+    @classmethod
+    def from_transform(cls, parent: str, child: str, parent_t_child: NDArray[np.float64]) -> "Extrinsic":
+        """Make a row of a transform, as of a calibration file.
+
+        Args:
+            parent: the parent frame.
+            child: the child frame.
+            parent_t_child: parent_T_child (4, 4) in m.
+
+        Returns:
+            The row.
+        """
+        x, y, z = map(float, parent_t_child[:3, 3])
+        rotation = tuple(map(float, parent_t_child[:3, :3].reshape(-1)))
+        return cls(parent=parent, child=child, convention="m_matrix", translation=(x, y, z), rotation=rotation)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ half broken gives the other half.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -300,6 +300,78 @@ class KittiCalibration:
         """
         matrix = self.matrix(name, 3, 4)
         return None if matrix is None else self._rigid(name, matrix)
+
+    def projection(self, name: str, columns: int = 4) -> Floats | None:
+        """Read the P or K of a camera.
+
+        Args:
+            name: of the line.
+            columns: 4 of a P, 3 of a K.
+
+        Returns:
+            The matrix (3, columns); None where it has no focal lengths, which is reported.
+        """
+        matrix = self.matrix(name, 3, columns)
+        if matrix is None:
+            return None
+        if matrix[0, 0] > 0 and matrix[1, 1] > 0 and np.linalg.matrix_rank(matrix[:, :3]) == 3:
+            return matrix
+        message = f"{name}: expected a camera matrix with focal lengths above 0, got {_short_text(matrix[:, :3])}"
+        self.report(self.lines[name], "bad_value", message)
+        return None
+
+    def rectified_camera(self, size: tuple[int, int], projection: Floats, left: Floats) -> CameraModel:
+        """Make the camera of rectified images.
+
+        Args:
+            size: width and height of the images.
+            projection: its P (3, 4).
+            left: the P of the left camera of its pair; its own, if that is it.
+
+        Returns:
+            The camera without distortion; P[3] is -fx times the distance to the left camera of the pair.
+        """
+        relative = projection.copy()
+        relative[0, 3] = projection[0, 0] * (projection[0, 3] / projection[0, 0] - left[0, 3] / left[0, 0])
+        return CameraModel(
+            width=size[0], height=size[1], fx=float(projection[0, 0]), fy=float(projection[1, 1]),
+            cx=float(projection[0, 2]), cy=float(projection[1, 2]), distortion_model=PLUMB_BOB, distortion=(0.0,) * 5,
+            source="the calibration file", projection=tuple(map(float, relative.reshape(-1))),
+        )  # fmt: skip
+
+    def raw_camera(self, number: str, rectified: CameraModel) -> CameraModel | None:
+        """Make the camera of images before rectification: K, D, and R that leads to the rectified ones.
+
+        Args:
+            number: of the camera in the names of the lines, as `00`.
+            rectified: the camera of its rectified images, which gives P.
+
+        Returns:
+            The camera; None where a line is missing or wrong, which is reported.
+        """
+        matrix, rotation = self.projection(f"K_{number}", 3), self.matrix(f"R_rect_{number}", 3, 3)
+        size, distortion = self.size(f"S_{number}"), self.matrix(f"D_{number}", 1, 5)
+        if matrix is None or rotation is None or size is None or distortion is None:
+            return None
+        return replace(
+            rectified.with_matrix(matrix, *size),
+            distortion=tuple(map(float, distortion[0])), rectification=tuple(map(float, rotation.reshape(-1))),
+        )  # fmt: skip
+
+    def size(self, name: str) -> tuple[int, int] | None:
+        """Read the size of images.
+
+        Args:
+            name: of the line.
+
+        Returns:
+            Width and height in pixels; None where they are none, which is reported.
+        """
+        size = self.matrix(name, 1, 2)
+        if size is None or (size.min() >= 1 and size.max() <= MAX_PX):
+            return None if size is None else (int(size[0, 0]), int(size[0, 1]))
+        self.report(self.lines[name], "bad_value", f"{name}: expected a width and a height, got {_short_text(size[0])}")
+        return None
 
     def _rigid(self, name: str, matrix: Floats) -> Floats | None:
         if not is_rotation(matrix[:, :3]):

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -213,6 +213,28 @@ class ListedFiles(FolderFiles):
     def __init__(self, root: Path, names: list[str]) -> None:
         self.root = root
         Files.__init__(self, names)
+
+
+class FilesBelow(Files):
+    """The files below a folder of others, under the same names; those are closed by whoever opened them.
+
+    Args:
+        files: the others.
+        folder: the folder, without a slash at its end; empty for all.
+    """
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        super().__init__([name for name in files.names if not folder or name.startswith(f"{folder}/")])
+
+    def open(self, name: str) -> io.BufferedReader:
+        return self._files.open(name)
+
+    def read(self, name: str) -> bytes:
+        return self._files.read(name)
+
+    def size(self, name: str) -> int:
+        return self._files.size(name)
 
 
 @contextmanager
@@ -418,6 +440,31 @@ def starts_as_zip(path: Path) -> bool:
             return file.read(len(ZIP_START)) == ZIP_START
     except OSError:
         return False
+
+
+def read_companion(files: Files, pattern: str, paths: Sequence[Path], *, folder: str = "") -> tuple[str, bytes] | None:
+    """Read a file that belongs to an archive, such as its calibration, in it or beside it.
+
+    Args:
+        files: those of the archive.
+        pattern: a regular expression of its name.
+        paths: where else it may be, in their order: the path of the file, or of a zip that may have it.
+        folder: a regular expression of a folder that it is in, within the archive.
+
+    Returns:
+        The name of the first that is there, with its content; None where none is.
+    """
+    for name in files.matching(pattern, folder):
+        return name, files.read(name)
+    for path in paths:
+        with suppress(OSError, ArchiveError):
+            if path.is_file() and is_packed(path):
+                with open_files(path, lambda defect: None) as others:
+                    for name in others.matching(pattern, folder):
+                        return name, others.read(name)
+            elif path.is_file():
+                return path.name, path.read_bytes()
+    return None
 
 
 def open_files(root: Path, report: Report) -> Files:

@@ -10,6 +10,7 @@ from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.io.containers import Files
 from fieldplay.io.csv_dialect import TIME, Dialect
 from fieldplay.io.row_cache import RowCache, TimedRows, short_text
+from fieldplay.io.time_list import TimeList
 from fieldplay.messages.records import Record
 from fieldplay.streams.stream import Span
 
@@ -137,11 +138,57 @@ class _RowError(Exception):
         self.kind = kind
 
 
+def rows_with_times(
+    data: bytes, times: TimeList, columns: Sequence[str], *, name: str, stream: str, report: Report
+) -> TimedRows:
+    """Parse a text whose lines are rows of numbers at the times that another file lists, line by line.
+
+    Args:
+        data: the content of the file.
+        times: the list.
+        columns: the names of the numbers in a line, in their order.
+        name: of the file, for reports.
+        stream: what the description calls the kind, for reports.
+        report: called with each line that is no row, and where the two have different numbers of lines.
+
+    Returns:
+        The rows in time order.
+    """
+    texts = [(line, text) for line, text in enumerate(data.splitlines(), start=1) if text.strip()]
+    rows, stamps, lines = [], [], []
+    for index, (line, text) in enumerate(texts):
+        try:
+            numbers = _row_of_text(text, columns)
+        except _RowError as error:
+            report(Defect(file=name, row=line, kind=error.kind, stream=stream, message=str(error)))
+            continue
+        if index < len(times) and times.is_time[index]:
+            rows.append(numbers)
+            stamps.append(int(times.stamp_ns[index]))
+            lines.append(line)
+    if len(texts) != len(times):
+        message = f"expected a line for each of {len(times)} times, got {len(texts)}"
+        row = texts[len(times)][0] if len(texts) > len(times) else len(texts)
+        report(Defect(file=name, row=row, kind="count_mismatch", stream=stream, message=message))
+    parsed = TimedRows(
+        dialect=Dialect((TIME, *columns), " "),
+        stamp_ns=np.array(stamps, np.int64),
+        clock_ns=np.zeros((len(rows), 0), np.int64),
+        values=np.array(rows, np.float64).reshape(len(rows), len(columns)),
+        line=np.array(lines, np.int64),
+        lists=np.zeros((len(rows), 0)),
+    )
+    return parsed.only(np.argsort(parsed.stamp_ns, kind="stable"))
+
+
 def _numbers(files: Files, name: str, columns: Sequence[str]) -> list[float]:
     """The numbers of a file; _RowError where it is no such row."""
     if files.size(name) > LONGEST_ROW:
         raise _RowError("long_row", f"expected a row of {len(columns)} numbers, got {files.size(name)} bytes")
-    data = files.read(name)
+    return _row_of_text(files.read(name), columns)
+
+
+def _row_of_text(data: bytes, columns: Sequence[str]) -> list[float]:
     fields = data.replace(b",", b" ").split()
     if not fields:
         raise _RowError("empty_file", f"expected a row of {len(columns)} numbers, got an empty file")

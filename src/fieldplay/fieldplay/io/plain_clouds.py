@@ -57,6 +57,28 @@ def cloud_from_text(data: bytes, fields: Sequence[str]) -> NDArray[np.void]:
     return _dense(values.reshape(-1, len(fields)), fields)
 
 
+def add_azimuth_times(points: NDArray[np.void], duration_s: float, *, is_clockwise: bool) -> NDArray[np.void]:
+    """Give the points of a sweep the time at which the scanner looked at them, by their azimuth.
+
+    The sweep starts and ends at the rear, and turns evenly.
+
+    Args:
+        points: (n,) with x forward and y left in m.
+        duration_s: of the sweep in s.
+        is_clockwise: how it turns, seen from above.
+
+    Returns:
+        The points with a further field `time`, in s after the start.
+    """
+    names = points.dtype.names or ()
+    timed = np.empty(len(points), [*((name, points.dtype[name]) for name in names), ("time", "<f4")])
+    for name in names:
+        timed[name] = points[name]
+    azimuth = np.arctan2(points["y"], points["x"])
+    timed["time"] = ((-azimuth if is_clockwise else azimuth) + np.pi) * (duration_s / (2 * np.pi))
+    return timed
+
+
 def _explain(text: bytes, count: int) -> str:
     """The first line that is no point."""
     for number, line in enumerate(text.splitlines(), start=1):

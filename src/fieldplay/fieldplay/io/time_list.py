@@ -23,6 +23,7 @@ DATE = (
     r"(?:[.](?<fraction>[0-9]+))?(?:Z|\+00:?00)?" + NAME
 )
 NUMBER = r"^\s*(?<number>[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,3})?)" + NAME
+BEHIND_COMMA = r",\s*([^,]*[^,\s])\s*$"
 LONGEST_LINE = 4096  # bytes; names of files are shorter
 TITLE = re.compile(r"\s*\"?[A-Za-z]")  # how a header without a `#` starts
 
@@ -91,7 +92,8 @@ def _parse(texts: list[str], header: list[str]) -> tuple[NDArray[np.int64], NDAr
     dates, numbers = (column.str.extract_groups(pattern).struct.unnest() for pattern in (DATE, NUMBER))
     date_ns, is_date = _ns_from_dates(dates)
     number_ns, is_number = _ns_from_numbers(numbers["number"], header)
-    names = dates["name"].fill_null(numbers["name"]).fill_null("")
+    behind = column.str.extract(BEHIND_COMMA, 1)  # so that a file keeps its line, though that has no time
+    names = dates["name"].fill_null(numbers["name"]).fill_null(behind).fill_null("")
     return np.where(is_date, date_ns, number_ns), is_date | is_number, tuple(names.str.strip_chars('"').to_list())
 
 

@@ -30,7 +30,7 @@ T_BS:
 rate_hz: 20
 resolution: [752, 480]
 camera_model: pinhole
-intrinsics: [458.654, 457.296, 367.215, 248.375] #fu, fv, cu, cv
+intrinsics: [458.5, 457.25, 367.25, 248.5] #fu, fv, cu, cv
 distortion_model: radial-tangential
 distortion_coefficients: [-0.28, 0.07, 0.0002, 1.76e-05]
 """
@@ -51,9 +51,9 @@ distortion_coefficients: !!opencv-matrix
    data: [ 0.1, -0.2, 0.001, 0.002, 0.05 ]
 """
 KITTI = (
-    b"calib_time: 09-Jan-2012 13:57:47\n"
-    b"R: 7.533745e-03 -9.999714e-01 -6.166020e-04 1.480249e-02 7.280733e-04 -9.998902e-01 9.998621e-01 7.523790e-03 "
-    b"1.480755e-02\nT: -4.069766e-03 -7.631618e-02 -2.717806e-01\nP_rect_00: 1 2 3\nTr: 1 0 0 5 0 1 0 6 0 0 2 7\n"
+    b"calib_time: 01-Jan-2012 12:00:00\n"
+    b"R: 0.0 -1.0 0.0 0.02 0.0 -0.9998 0.9998 0.0 0.02\nT: -0.004 -0.076 -0.27\nP_rect_00: 1 2 3\n"
+    b"Tr: 1 0 0 5 0 1 0 6 0 0 2 7\n"
 )
 TRANSFORM = [[0, -1, 0, 0.1], [1, 0, 0, 0.2], [0, 0, 1, 0.3], [0, 0, 0, 1]]
 Issues = list[tuple[str, str]]
@@ -81,7 +81,7 @@ def test_camera_and_transform_of_asl() -> None:
     entries, issues = parse(ASL)
     camera = entries.camera()
     assert camera is not None
-    assert (camera.width, camera.height, camera.cx) == (752, 480, 367.215)
+    assert (camera.width, camera.height, camera.cx) == (752, 480, 367.25)
     assert (camera.distortion_model, camera.distortion) == ("plumb_bob", (-0.28, 0.07, 0.0002, 1.76e-05, 0.0))
     np.testing.assert_array_equal(entries.transform("T_BS"), TRANSFORM)
     assert issues == []
@@ -139,9 +139,9 @@ def test_transform_of_kitti_is_a_rotation_and_a_translation() -> None:
     calibration = calibration_from_lines(KITTI, lambda *issue: issues.append(issue))
     transform = calibration.transform("R", "T")
     assert transform is not None
-    np.testing.assert_array_equal(transform[:3, 3], [-4.069766e-03, -7.631618e-02, -2.717806e-01])
+    np.testing.assert_array_equal(transform[:3, 3], [-0.004, -0.076, -0.27])
     turned = Rotation.from_matrix(transform[:3, :3]).apply([1.0, 0.0, 0.0])
-    np.testing.assert_allclose(turned, [0.0075, 0.0148, 0.9999], atol=1e-4)  # forward is z of the camera
+    np.testing.assert_allclose(turned, [0.0, 0.02, 0.9998], atol=1e-4)  # forward is z of the camera
     assert issues == []
 
 

@@ -99,13 +99,11 @@ def latest_rows(rows: Sequence[Extrinsic]) -> tuple[Extrinsic, ...]:
 def _camera_rows(calibration: Calibration, defaults: Calibration) -> list[Extrinsic]:
     left = defaults.left_t_imu if calibration.left_t_imu is None else calibration.left_t_imu
     right = defaults.right_t_imu if calibration.right_t_imu is None else calibration.right_t_imu
-    return [_matrix_row(camera, matrix) for camera, matrix in ((LEFT, left), (RIGHT, right)) if matrix is not None]
-
-
-def _matrix_row(camera: str, camera_t_imu: Floats) -> Extrinsic:
-    x, y, z = (float(value) for value in camera_t_imu[:3, 3])
-    rotation = tuple(float(value) for value in camera_t_imu[:3, :3].reshape(-1))
-    return Extrinsic(parent=camera, child=IMU, convention="m_matrix", translation=(x, y, z), rotation=rotation)
+    return [
+        Extrinsic.from_transform(camera, IMU, matrix)
+        for camera, matrix in ((LEFT, left), (RIGHT, right))
+        if matrix is not None
+    ]
 
 
 def _pose_row(child: str, pose: tuple[Floats, Floats]) -> Extrinsic:
