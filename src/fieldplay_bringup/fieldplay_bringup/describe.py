@@ -13,6 +13,7 @@ from fieldplay.datasets.archive import chosen_parameters
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec
 from fieldplay.player.dds_profile import use_profile
+from fieldplay.player.options import OPTIONS, Option
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay.topics.dynamic_tf import ODOM_TF, is_computed, switches
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -24,6 +25,10 @@ JOINTS_OF_MODEL = "joint_transforms"  # the player offers the model, and sends w
 IMAGE = "sensor_msgs/msg/Image"
 TRUE_FALSE = ["true", "false"]
 VIEWS, SHOWN = [*TRUE_FALSE, "web"], "Show it in Rerun as it comes: true in a window, web in a browser."
+PLAYED = (  # options of playing that are arguments of all launch files
+    "rate", "start", "duration", "loop", "paused", "clock", "skip_gaps", "images", "rectify", "topics",
+    "exclude_topics", "remap", "frame_prefix", "stamps", "on_end",
+)  # fmt: skip
 NODES_TIMEOUT_S = 15.0  # the player waits so long for its nodes, that they miss nothing
 Values = Mapping[str, Any]
 
@@ -37,38 +42,36 @@ def describe(dataset: str) -> LaunchDescription:
 
 
 def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
-    def flag(name: str, default: str, text: str) -> DeclareLaunchArgument:
-        return DeclareLaunchArgument(name, default_value=default, description=text, choices=TRUE_FALSE)
-
-    def value(name: str, default: str, text: str, choices: list[str] | None = None) -> DeclareLaunchArgument:
+    def own(name: str, default: str, text: str, choices: list[str] | None = None) -> DeclareLaunchArgument:
         return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
 
+    played = {name: OPTIONS[name].default for name in PLAYED} | {"skip_gaps": spec.skip_gaps_s}
     return [
         DeclareLaunchArgument("archive", description=f"The folder or file to play: {spec.title}."),
-        value("rate", "1.0", "How many times faster than it was."),
-        value("start", "0.0", "Seconds of the archive to leave out at its begin."),
-        value("duration", "-1.0", "Seconds of the archive to play; all where negative."),
-        flag("loop", "false", "Begin again at the end."),
-        flag("paused", "false", "Wait for the player's service ~/resume."),
-        value("clock", "0.0", "How often /clock is published, in Hz; 0 is never."),
-        value(
-            "skip_gaps", str(spec.skip_gaps_s), "Longer stretches without a message are passed over, in s; 0 is never."
+        *(own(name, _text(default), OPTIONS[name].help, _choices(OPTIONS[name])) for name, default in played.items()),
+        own("namespace", spec.namespace, "Before all topics."),
+        own(
+            "map_tf",
+            "true",
+            "Publish map -> odom, from the first true pose; false where a SLAM stack does.",
+            TRUE_FALSE,
         ),
-        value("images", "raw", "How pictures are sent.", ["raw", "compressed", "both"]),
-        flag("rectify", "false", "Also rectified images, as image_rect and camera_info_rect of each camera."),
-        value("namespace", spec.namespace, "Before all topics."),
-        value("frame_prefix", "", "Before all frames."),
-        flag("kinematics", "true", "Compute what the dataset's description names: wheels, arms, odometry."),
-        *(flag(name, str(is_on).lower(), text) for name, is_on, text in _switches(spec)),
-        flag("map_tf", "true", "Publish map -> odom, from the first true pose; false where a SLAM stack does."),
-        value("stamps", "archive", "The times in the messages.", ["archive", "now"]),
-        value("overlay", "", "LASER,CAMERA: publish <camera>/overlay, the pictures with the laser's points in them."),
-        value("fuse", "", "DFPC[:IMPLEMENTATION]: run a pipeline of fusion on the pictures; fieldplay fuse --list."),
-        flag("rviz", "false", "Start RViz with the dataset's view."),
-        value("view", "false", SHOWN, VIEWS),
-        value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
+        own("kinematics", "true", "Compute what the dataset's description names: wheels, arms, odometry.", TRUE_FALSE),
+        *(own(name, _text(is_on), text, TRUE_FALSE) for name, is_on, text in _switches(spec)),
+        own("overlay", "", "LASER,CAMERA: publish <camera>/overlay, the images with the laser's points in them."),
+        own("fuse", "", "DFPC[:IMPLEMENTATION]: run a fusion pipeline on the images; see fieldplay fuse --list."),
+        own("rviz", "false", "Start RViz with the dataset's view.", TRUE_FALSE),
+        own("view", "false", SHOWN, VIEWS),
         *(_parameter_argument(name, parameter) for name, parameter in spec.parameters.items()),
     ]
+
+
+def _choices(option: Option) -> list[str] | None:
+    return TRUE_FALSE if isinstance(option.default, bool) else list(option.choices) or None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _parameter_argument(name: str, parameter: DatasetParameter) -> DeclareLaunchArgument:
@@ -159,9 +162,7 @@ def _environment() -> list[LaunchDescriptionEntity]:
 
 
 def _player(spec: DatasetSpec, values: Values) -> Node:
-    passed = ("rate", "start", "duration", "clock", "skip_gaps")
-    parameters: dict[str, Any] = {name: float(values[name]) for name in passed}
-    parameters |= {name: values[name] for name in ("loop", "paused", "images", "rectify", "stamps", "on_end")}
+    parameters: dict[str, Any] = {name: type(OPTIONS[name].default)(values[name]) for name in PLAYED}
     parameters |= {name: bool(values[name]) for name in switches(spec)}
     if is_computed(spec):
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
@@ -181,7 +182,6 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
                 **parameters,
                 "archive": _archive_path(values),
                 "dataset": spec.name,
-                "frame_prefix": str(values["frame_prefix"]),
                 "urdf": str(robot_file(spec.robot) or ""),
                 "map_tf": bool(values["map_tf"] and values["kinematics"]),
                 "joints_tf": not values["kinematics"],

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
@@ -38,7 +38,7 @@ from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.player.dds_profile import complete_profile, use_profile
-from fieldplay.player.options import READ_AHEAD_MB, PlayOptions, RequiredSubscription
+from fieldplay.player.options import OPTIONS, Option, PlayOptions, options_of_values
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
     diagnostics,
@@ -55,7 +55,7 @@ from fieldplay.player.read_ahead import Workers
 from fieldplay.streams.image_topics import ImageTransport
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.dynamic_tf import check_switches, live_switches
-from fieldplay.topics.selection import Selection, is_topic_name
+from fieldplay.topics.selection import Selection, is_topic_name, remapping
 from fieldplay.topics.topic_checks import check_settings
 from fieldplay_ros.live_sink import (
     CLOCK,
@@ -173,76 +173,22 @@ def relaxed_gc() -> Iterator[None]:
 # The parameters of the player node, and what becomes of their values.
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """The default, whose type is the parameter's, and what it means."""
-
-    default: Any
-    help: str
-
-
-PARAMETERS = {
-    "archive": Parameter("", "The folder or file to play."),
-    "dataset": Parameter("", "Its dataset, where its files do not tell."),
-    "dataset_parameters": Parameter("", "Parameters of the dataset, one or a list, each as name:=value."),
-    "rate": Parameter(1.0, "How many times faster than it was."),
-    "start": Parameter(0.0, "Seconds of the archive to leave out at its begin."),
-    "duration": Parameter(-1.0, "Seconds of the archive to play; all where negative."),
-    "loop": Parameter(False, "Begin again at the end."),
-    "loop_stamps": Parameter("restart", "Whether the times of a further round 'restart' or 'continue'."),
-    "paused": Parameter(False, "Wait for the service ~/resume before anything but what stands at all times leaves."),
-    "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
-    "skip_gaps": Parameter(
-        -1.0,
-        "Pass over longer stretches without a message, in seconds; 0 is never, below 0 as the dataset has it.",
-    ),
-    "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
-    "rectify": Parameter(False, "Also rectified images, as image_rect and camera_info_rect of each camera."),
-    "frame_prefix": Parameter("", "Before all frames."),
-    "joints_tf": Parameter(True, "Publish the frames that joint states alone determine, unless nodes do."),
-    "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
-    "stamps": Parameter("archive", "The times in the messages: the 'archive' its own, or 'now'."),
-    "on_end": Parameter("exit", "What to do at the end: exit or pause."),
-    "topics": Parameter("", "Only topics in which this regular expression is found."),
-    "wait_for_subscribers": Parameter(0, "Begin once the topics have so many subscribers in all."),
-    "wait_for_streams": Parameter(
-        "", "Begin once each of these is heard, parted by blanks: ids of streams, or ID@NODE for by that node."
-    ),
-    "wait_timeout": Parameter(30.0, "Begin without them after so many seconds; 0 is never."),
-    "read_ahead_mb": Parameter(float(READ_AHEAD_MB), "Megabytes that may lie ready, of a second of playing at most."),
-    "qos_overrides": Parameter("", "A YAML file of QoS overrides, in the form that rosbag2 reads."),
-    "urdf": Parameter("", "A file to publish on robot_description."),
-}
-
-
 def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
     """What the values of all parameters ask for; UsageError names one that makes no sense."""
-    parameters = {name: _as_type_of(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
+    parameters = {name: _as_type_of(name, values[name], option.default) for name, option in OPTIONS.items()}
     if parameters["images"] not in get_args(ImageTransport):
         raise UsageError(f"images: expected one of {', '.join(get_args(ImageTransport))}, got {parameters['images']!r}")
     selection = Selection(
         start_s=parameters["start"],
         duration_s=None if parameters["duration"] < 0 else parameters["duration"],
-        topics=parameters["topics"],
-        images=parameters["images"],
-        rectify=parameters["rectify"],
+        topics=tuple(parameters["topics"].split()),
+        exclude_topics=tuple(parameters["exclude_topics"].split()),
+        remap=dict(map(remapping, parameters["remap"].split())),
         namespace=namespace,
-        frame_prefix=parameters["frame_prefix"],
-        map_tf=parameters["map_tf"],
-        joints_tf=parameters["joints_tf"],
         parameters=dataset_parameters(values["dataset_parameters"]),
+        **{name: parameters[name] for name in ("images", "rectify", "frame_prefix", "map_tf", "joints_tf")},
     )
-    return PlayOptions(
-        selection=selection,
-        clock_hz=parameters["clock"],
-        skip_gaps_s=None if parameters["skip_gaps"] < 0 else parameters["skip_gaps"],
-        wait_timeout_s=parameters["wait_timeout"],
-        wait_for_streams=tuple(map(RequiredSubscription.from_text, parameters["wait_for_streams"].split())),
-        qos_overrides=_path(parameters["qos_overrides"]),
-        urdf=_path(parameters["urdf"]),
-        **{name: parameters[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
-        **{name: parameters[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
-    )
+    return options_of_values(parameters, selection)
 
 
 def switches_of_parameters(values: Mapping[str, Any]) -> dict[str, bool]:
@@ -269,7 +215,7 @@ def parameters_by_name(spec: DatasetSpec, values: Mapping[str, Any]) -> dict[str
 
     UsageError names one that the node does not know, and the nearest that it does.
     """
-    known = {*PARAMETERS, *spec.parameters, *live_switches(spec)}
+    known = {*OPTIONS, *spec.parameters, *live_switches(spec)}
     for name in values:
         if name not in known:
             raise UsageError(unknown_name(name, known, what="parameter", owner=f"the player of {spec.name}"))
@@ -292,10 +238,6 @@ def _validate(name: str, value: Any, good: bool, expected: str) -> Any:
     if not good:
         raise UsageError(f"{name}: expected {expected}, got {value!r}")
     return value
-
-
-def _path(text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
 
 
 class _Interrupted(BaseException):
@@ -575,7 +517,7 @@ def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
     try:
         namespace = probe.get_namespace().strip("/")
         overrides = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
-        values = {name: overrides.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
+        values = {name: overrides.get(name, option.default) for name, option in OPTIONS.items()}
         others = {name: value for name, value in overrides.items() if name not in values and not RCLPY_OWN.match(name)}
         return values, others, namespace or None
     finally:
@@ -585,7 +527,11 @@ def parameter_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
 
 def declare_parameters(node: Node) -> dict[str, Any]:
     """Declare all parameters, and return their values."""
-    return {name: _declare(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
+    return {name: _declare(node, name, option.default, _help(option)) for name, option in OPTIONS.items()}
+
+
+def _help(option: Option) -> str:
+    return option.help + (f" One of {', '.join(option.choices)}." if option.choices else "")
 
 
 def declare_dataset_parameters(node: Node, archive: Archive, chosen: Mapping[str, Any]) -> None:

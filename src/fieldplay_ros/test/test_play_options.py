@@ -8,12 +8,12 @@ import pytest
 
 from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
-from fieldplay.player.options import PlayOptions
+from fieldplay.player.options import OPTIONS, PlayOptions
 from fieldplay.player.qos_overrides import PublisherQos, apply_override, overrides_from_file
 from fieldplay.topics.selection import Selection
-from fieldplay_ros.player_node import PARAMETERS, options_of_parameters, switches_of_parameters
+from fieldplay_ros.player_node import options_of_parameters, switches_of_parameters
 
-DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
+DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,8 @@ def test_node_defaults_equal_play_defaults_except_images_and_wait() -> None:
 
 def test_values_of_parameters_become_options() -> None:
     values = DEFAULTS | {
-        "rate": 2, "start": 1, "duration": 3, "clock": 100, "images": "both", "topics": 5, "skip_gaps": 5,
+        "rate": 2, "start": 1, "duration": 3, "clock": 100, "images": "both", "topics": "/a imu", "skip_gaps": 5,
+        "exclude_topics": 5, "remap": "/a:=/b c:=d",
         "qos_overrides": "/q.yaml",
         "dataset_parameters": ["gyro_unit:=rad/s", "steering_zero_deg:=90"],
     }  # fmt: skip
@@ -52,7 +53,9 @@ def test_values_of_parameters_become_options() -> None:
     assert options.selection == Selection(
         start_s=1.0,
         duration_s=3.0,
-        topics="5",
+        topics=("/a", "imu"),
+        exclude_topics=("5",),
+        remap={"/a": "/b", "/c": "/d"},
         images="both",
         namespace="rover",
         joints_tf=True,
@@ -70,6 +73,8 @@ def test_values_of_parameters_become_options() -> None:
         ({"loop": 1}, "loop: expected true or false, got 1"),
         ({"wait_for_subscribers": 1.5}, "wait_for_subscribers: expected a whole number, got 1.5"),
         ({"images": "none"}, "images: expected one of raw, compressed, both, got 'none'"),
+        ({"remap": "/a=/b"}, "remap: expected OLD:=NEW, got '/a=/b'"),
+        ({"topics": "["}, "topics: expected a regular expression"),
         ({"dataset_parameters": "gyro_unit=rad/s"}, "dataset_parameters: expected name:=value"),
         ({"dataset_parameters": "gyro_unit:=["}, "dataset_parameters: gyro_unit: "),
     ],

@@ -264,10 +264,12 @@ def _expression(text: str) -> str:
 
 
 def _remapping(text: str) -> tuple[str, str]:
-    old, assign, new = text.partition(":=")
-    if not (old and assign and new):
-        raise argparse.ArgumentTypeError(f"expected OLD:=NEW, got '{text}'")
-    return "/" + old.lstrip("/"), "/" + new.lstrip("/")
+    from fieldplay.topics.selection import remapping
+
+    try:
+        return remapping(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error).partition(": ")[2]) from None
 
 
 def _namespace(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +14,19 @@ from fieldplay.cli.terminal import ProgressBar, progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.core.process_exit import exit_deadline
 from fieldplay.core.progress import track_opening
-from fieldplay.player.options import PlayOptions
+from fieldplay.player.options import OPTIONS, options_of_values
 
 STORAGES = ("mcap", "sqlite3")
+# The options beside those of what is played, with the short names that ros2 bag has.
+FLAGS = {
+    "rate": ("-r",), "loop": ("-l",), "loop_stamps": (), "clock": (), "skip_gaps": (), "paused": (), "stamps": (),
+    "on_end": (), "wait_for_subscribers": (), "qos_overrides": (), "urdf": (),
+}  # fmt: skip
+TYPES: dict[str, Callable[[str], Any]] = {
+    "skip_gaps": seconds,
+    "qos_overrides": Path,
+    "urdf": Path,
+}  # of options that may be left out
 NODE = "fieldplay_ros.player_node"  # of a package of ROS, which may not be there
 
 
@@ -24,47 +35,30 @@ def add_arguments(parser: CommandParser) -> None:
     add_archive(parser)
     add_selection(parser)
     add_remap(parser)
-    parser.add_argument("-r", "--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
-    parser.add_argument("-l", "--loop", action="store_true", help="begin again at the end")
-    parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
-    parser.add_argument(
-        "--skip-gaps",
-        type=seconds,
-        metavar="S",
-        help="pass over stretches without a message that are longer; 0 is never (default: as the dataset has it)",
-    )
-    parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
-    parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")
-    parser.add_argument("--on-end", choices=("exit", "pause"), default="exit", help="what to do at the end")
-    parser.add_argument(
-        "--loop-stamps", choices=("restart", "continue"), default="restart", help="the times of a further round"
-    )
-    parser.add_argument(
-        "--wait-for-subscribers", type=int, default=0, metavar="N", help="begin once the topics have so many in all"
-    )
+    for name, flags in FLAGS.items():
+        _add_option(parser, name, *flags)
     parser.add_argument(
         "-s", "--storage", choices=STORAGES, help="as ros2 bag has it; what a file holds tells its storage by itself"
     )
-    parser.add_argument("--qos-overrides", type=Path, metavar="FILE", help="YAML as rosbag2 reads it")
-    parser.add_argument("--urdf", type=Path, metavar="FILE", help="a robot model to publish on robot_description")
+
+
+def _add_option(parser: CommandParser, name: str, *flags: str) -> None:
+    option = OPTIONS[name]
+    text = f"{option.help[0].lower()}{option.help[1:].rstrip('.')}"
+    names = (*flags, "--" + name.replace("_", "-"))
+    if isinstance(option.default, bool):
+        parser.add_argument(*names, action="store_true", help=text)
+    elif option.choices:
+        parser.add_argument(*names, choices=option.choices, default=option.default, help=text)
+    else:
+        kind: Callable[[str], Any] = TYPES.get(name, type(option.default))
+        default = None if name in TYPES else option.default
+        parser.add_argument(*names, type=kind, default=default, metavar=option.metavar, help=text)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C; the exit code."""
-    options = PlayOptions(
-        selection=selection_of(chosen),
-        rate=chosen.rate,
-        loop=chosen.loop,
-        paused=chosen.paused,
-        clock_hz=chosen.clock,
-        skip_gaps_s=chosen.skip_gaps,
-        stamps=chosen.stamps,
-        on_end=chosen.on_end,
-        loop_stamps=chosen.loop_stamps,
-        wait_for_subscribers=chosen.wait_for_subscribers,
-        qos_overrides=chosen.qos_overrides,
-        urdf=chosen.urdf,
-    )
+    options = options_of_values({name: getattr(chosen, name) for name in FLAGS}, selection_of(chosen))
     try:
         import rclpy
 

@@ -37,7 +37,7 @@ class Selection:
 
     start_s: float = 0.0
     duration_s: float | None = None
-    topics: str | Sequence[str] = ""
+    topics: str | Sequence[str] = ()
     exclude_topics: Sequence[str] = ()
     remap: Mapping[str, str] = field(default_factory=dict)
     images: ImageTransport | None = None
@@ -59,6 +59,14 @@ class Selection:
     def shown(self) -> str:
         """The same for people."""
         return " or ".join(f"'{text}'" for text in self.patterns)
+
+
+def remapping(text: str) -> tuple[str, str]:
+    """The old and the new name of a topic, with their leading slashes, from OLD:=NEW; UsageError for another text."""
+    old, assign, new = text.partition(":=")
+    if not (old and assign and new):
+        raise UsageError(f"remap: expected OLD:=NEW, got '{text}'")
+    return "/" + old.lstrip("/"), "/" + new.lstrip("/")
 
 
 def is_topic_name(name: str) -> bool:
