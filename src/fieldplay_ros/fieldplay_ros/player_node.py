@@ -21,7 +21,6 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor, ShutdownException, TimeoutException
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Task
@@ -37,7 +36,7 @@ from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.player.dds_profile import complete_profile, use_profile
+from fieldplay.player.dds_profile import complete_profile, profile_issue, use_profile
 from fieldplay.player.options import OPTIONS, Option, PlayOptions, options_of_values
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
@@ -51,7 +50,7 @@ from fieldplay.player.player_state import (
 )
 from fieldplay.player.player_time import wake_exactly
 from fieldplay.player.qos_overrides import overrides_from_file
-from fieldplay.player.read_ahead import Workers
+from fieldplay.player.read_ahead import LARGE_TYPES, Workers
 from fieldplay.streams.image_topics import ImageTransport
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.dynamic_tf import check_switches, live_switches
@@ -309,7 +308,10 @@ class Player(Node):
         self._diagnostics.publish(message)
 
     def log_mismatches(self) -> None:
-        """Log which settings of the dataset the data contradict, and what a bag lacks, before playing."""
+        """Log which settings the data contradict, what a bag lacks, and what delays large messages, before playing."""
+        is_large = any(feed.msgtype in LARGE_TYPES for feed in self._feeds)
+        if is_large and (issue := profile_issue()):
+            self.get_logger().warning(issue)
         for line in self._archive.warnings if self._archive.bag is not None else ():
             self.get_logger().warning(line.removeprefix(WARNING))
         check_settings(self._archive)
@@ -413,10 +415,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def initialise(arguments: Sequence[str] | None) -> None:
     """Initialise rclpy without its handlers of signals, and Fast DDS with settings for images and clouds."""
     use_profile()
-    issues = complete_profile()
+    complete_profile()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    for line in issues:
-        get_logger(NAME).warning(line)
 
 
 def ignore_signals() -> None:

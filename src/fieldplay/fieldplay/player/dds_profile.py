@@ -25,43 +25,58 @@ def use_profile() -> dict[str, str]:
     """
     if any(os.environ.get(name) for name in FILES):
         return {}
-    name, file = _own_profile()
-    profile = next((path for folder in config_folders() if (path := folder / file).is_file()), None)
+    name, _, profile = _profile_in_force()
     if profile is None:
         return {}
     os.environ[name] = str(profile)
     return {name: str(profile)}
 
 
-def complete_profile() -> list[str]:
+def complete_profile() -> None:
     """Add to the user's own profile, for this process, what it says nothing of: writers, participants.
 
     Fast DDS asks readers every 3 s what they lack, unless a profile says otherwise: images that do not fit into its
     shared memory of 512 kB come so late, and small messages behind them. There is no other way to set this for a
     publisher. The completed profile is a temporary file of this process.
-
-    Returns:
-        What is wrong with the profile for playing images and clouds, a line each.
     """
-    name, file = _own_profile()
-    path = os.environ.get(name)
-    own = next((found for folder in config_folders() if (found := folder / file).is_file()), None)
+    name, path, own = _profile_in_force()
     if not path or own is None or Path(path).resolve() == own.resolve():
-        return []
+        return
     try:
         given, ours = ElementTree.parse(path), ElementTree.parse(own)
-    except (OSError, ElementTree.ParseError) as error:
-        return [f"{name}: {path}: {error}"]
-    profiles = next((part for part in given.iter() if _tag(part) == "profiles"), None)
-    if profiles is None:
-        return [f"{name}: {path}: expected an element 'profiles', got none"]
-    if _complete(profiles, ours.getroot()):
+    except (OSError, ElementTree.ParseError):
+        return  # Fast DDS says what is wrong with it
+    profiles = _profiles_in(given.getroot())
+    if profiles is not None and _complete(profiles, ours.getroot()):
         os.environ[name] = _temporary_file(given.getroot())
+
+
+def profile_issue() -> str:
+    """What is wrong with the profile in force for playing images and clouds; "" where nothing is."""
+    name, path, own = _profile_in_force()
+    if not path or own is None:
+        return ""
+    try:
+        profiles = _profiles_in(ElementTree.parse(path).getroot())
+    except (OSError, ElementTree.ParseError) as error:
+        return f"{name}: {path}: {error}"
+    if profiles is None:
+        return f"{name}: {path}: expected an element 'profiles', got none"
     sizes = [part.text or "" for part in profiles.iter() if _tag(part) == "segment_size"]
     if any(size.strip().isdecimal() and int(size) >= LARGE_SEGMENT for size in sizes):
-        return []
+        return ""
     advice = f"give the participant a segment of shared memory as in {own}"
-    return [f"{name}: {path}: images and clouds may arrive late, the shared memory is small; {advice}"]
+    return f"{name}: {path}: images and clouds may arrive late, the shared memory is small; {advice}"
+
+
+def _profile_in_force() -> tuple[str, str | None, Path | None]:
+    """The variable that names the profile, its value, and our own profile."""
+    name, file = _own_profile()
+    return name, os.environ.get(name), next((f for folder in config_folders() if (f := folder / file).is_file()), None)
+
+
+def _profiles_in(root: Element) -> Element | None:
+    return next((part for part in root.iter() if _tag(part) == "profiles"), None)
 
 
 def _own_profile() -> tuple[str, str]:
