@@ -12,10 +12,10 @@ from fieldplay.topics.selection import Selection
 from support.bag_messages import messages_of_bag
 
 
-def derived_messages(root: Path, bag: Path, topics: Iterable[str]) -> dict[str, list[Any]]:
+def derived_messages(root: Path, bag: Path, topics: Iterable[str], **parameters: Any) -> dict[str, list[Any]]:
     """What `convert --derived` writes of these topics, and of /tf_static."""
     requested = {*topics, "/tf_static"}
-    with open_dataset(root) as archive:
+    with open_dataset(root, parameters=parameters) as archive:
         convert(archive, bag, Selection(derived=True), BagOptions())
     return {topic: [message for _, message in result] for topic, result in messages_of_bag(bag, requested).items()}
 

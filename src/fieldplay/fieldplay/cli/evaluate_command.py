@@ -60,6 +60,7 @@ from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.time_offset import usual_period_s
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 
+KITTI = "kitti"  # the form of files with which KITTI's own errors are computed, too
 AUTO = None  # an offset that is to be found
 IMAGE_SUFFIX = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
@@ -133,7 +134,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[FILE=]FORM",
-        help=f"what a file is, or all of them: {', '.join(FORMS)}; else what it holds tells",
+        help=f"what a file is, or all of them: {', '.join(FORMS)}; else what it holds tells. With {KITTI} also "
+        "the errors over segments of 100 to 800 m, as KITTI's own development kit has them",
     )
     parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt beside the poses")
     add_json(parser)
@@ -255,6 +257,7 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
             offset_s=0.0 if chosen.offset is AUTO else chosen.offset,
             step_m=chosen.step,
             frames=chosen.frames,
+            has_segments=any(text.rpartition("=")[2] == KITTI for text in chosen.form),
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -335,6 +338,9 @@ def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, repo
             f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
             f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
         )
+    if settings.has_segments and not comparison.evaluation.segments:
+        length_m = comparison.evaluation.travelled_m[-1]
+        report(f"the truth's way of {length_m:.4g} m holds no segment of KITTI's, which has 100 m or more")
     there = {each.length_m for each in comparison.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in requested_m if length not in there]
     if missing:

@@ -23,7 +23,7 @@ from fieldplay.report.figures import (
     style_axes,
     svg_of,
 )
-from fieldplay.report.odometry_panel import Named, error_charts
+from fieldplay.report.odometry_panel import Named, error_charts, segment_charts
 from fieldplay.report.page import Html, Section, join, page_of_sections, plain_table, render
 
 MAX_POINTS = 4000
@@ -37,7 +37,7 @@ def page_of(comparisons: Sequence[Comparison]) -> Html:
     tiles = [(name, value, "") for name, value in _tiles(comparisons, duration_s)]
     lead = f"against {comparisons[0].pair.truth.topic}"
     head = render("header", title, "odometry against the truth", lead, tiles)
-    charts = [line_chart(chart) for chart in error_charts(named, duration_s)]
+    charts = [line_chart(chart) for chart in [*error_charts(named, duration_s), *segment_charts(named)]]
     numbers = join(_numbers(one, is_alone=len(comparisons) == 1) for one in comparisons)
     sections = [
         Section("errors", "Errors", render("cards", charts)),
@@ -93,11 +93,11 @@ def _paths(comparisons: Sequence[Comparison]) -> list[tuple[str, Array]]:
 def png_of(comparisons: Sequence[Comparison]) -> bytes:
     """The same figures as a PNG."""
     named, duration_s = _named(comparisons)
-    charts, paths = error_charts(named, duration_s), _paths(comparisons)
+    charts, paths = [*error_charts(named, duration_s), *segment_charts(named)], _paths(comparisons)
     figure = new_figure(72 * INCHES[0], 72 * INCHES[1])
     figure.set(facecolor="white", dpi=DOTS_PER_INCH, layout_engine="constrained")
     is_alone, heading = len(comparisons) == 1, f"{len(comparisons)} estimates"
-    plots = figure.subplots(2, 2).flat
+    plots = figure.subplots(2 if len(charts) < 4 else 3, 2).flat
     with drawing_settings():
         figure.suptitle(f"{named[0].label if is_alone else heading} against {comparisons[0].pair.truth.topic}")
         for plot, chart in zip(plots, charts, strict=False):

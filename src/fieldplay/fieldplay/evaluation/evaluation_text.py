@@ -18,6 +18,7 @@ from fieldplay.trajectories.evaluation import (
     UNITS,
     Evaluation,
     evaluation_summary,
+    segment_summary,
 )
 from fieldplay.trajectories.pose_errors import PERCENTILES, Statistics, statistics_of
 from fieldplay.trajectories.pose_topics import TopicTrajectory
@@ -45,7 +46,7 @@ class ErrorRow:
 
 def rows_of(evaluation: Evaluation) -> list[ErrorRow]:
     """All errors: of translation and along the axes, then of rotation where it is known."""
-    relative_errors = list(evaluation_summary(evaluation))
+    relative_errors = [*evaluation_summary(evaluation), *segment_summary(evaluation)]
     ate = [
         ErrorRow(name=one.name, unit=UNITS[ATE][0], statistics=one.translation)
         for one in relative_errors

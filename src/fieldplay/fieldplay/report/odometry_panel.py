@@ -62,6 +62,23 @@ def error_charts(shown: Sequence[Named], duration_s: float, time: Axis | None = 
     return [*charts, fig.Chart(title="Distance from the truth", curves=curves, unit=unit, x_axis=axis)]
 
 
+def segment_charts(shown: Sequence[Named]) -> list[fig.Chart]:
+    """The mean errors over the segments of KITTI's benchmark by their length; none where there are no segments."""
+    charts = []
+    for title, unit, factor in (("translation", "%", 100.0), ("rotation", "degrees per m", np.degrees(1.0))):
+        curves = []
+        for one in shown:
+            means = [(each.length_m, factor * getattr(each.errors, title).mean()) for each in one.evaluation.segments]
+            lengths, errors = np.array(means, np.float64).reshape(-1, 2).T
+            curves.append(fig.Curve(one.label, lengths, errors))
+        longest = max((float(curve.x[-1]) for curve in curves if len(curve.x)), default=0.0)
+        if longest and any(np.isfinite(curve.y).any() for curve in curves):
+            axis = tight_axis(longest)
+            name = f"KITTI segments, {title}"
+            charts.append(fig.Chart(title=name, curves=curves, unit=f"{unit}: mean", x_axis=axis, x_title="length, m"))
+    return charts
+
+
 def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> fig.Chart:
     curves: list[fig.Curve] = []
     for one in shown:

@@ -30,10 +30,15 @@ ROUND = (1.0, 2.0, 5.0)
 LEAST_LENGTH_M = 0.5
 FRACTIONS = (1 / 500, 1 / 2)  # of the way, between which lengths are chosen where none are given
 STEPS_PER_LENGTH, LEAST_STEP_M = 10, 0.1  # by which the way is measured: more than satellites tremble
-ATE, RPE, LENGTH = "ATE", "RPE", "relative error"
+ATE, RPE, LENGTH, SEGMENTS = "ATE", "RPE", "relative error", "KITTI segments"
 PERCENT = 100.0
 METRES, DEGREES, SHARE, DEGREES_PER_METRE = "m", "deg", "percent", "deg_per_m"
-UNITS = {ATE: (METRES, DEGREES), RPE: (METRES, DEGREES), LENGTH: (SHARE, DEGREES_PER_METRE)}
+UNITS = {
+    ATE: (METRES, DEGREES),
+    RPE: (METRES, DEGREES),
+    LENGTH: (SHARE, DEGREES_PER_METRE),
+    SEGMENTS: (SHARE, DEGREES_PER_METRE),
+}
 
 LENGTHS, MAX_LENGTH_FRACTION = (
     30,
@@ -55,6 +60,7 @@ class EvaluationSettings:
         step_m: minimum distance between poses when measuring path length; negative: a tenth of the shortest length, at
             least 10 cm.
         frames: how many poses a step of RPE has.
+        has_segments: also the errors over segments of KITTI's benchmark.
 
     Raises:
         ValueError: a value is unknown or out of range.
@@ -67,6 +73,7 @@ class EvaluationSettings:
     offset_s: float = 0.0  # added to the estimate's times
     step_m: float = -1.0  # see travelled_from_positions; below 0: a tenth of the shortest length, 10 cm at least
     frames: int = 1  # from pose to pose of RPE
+    has_segments: bool = False
 
     def __post_init__(self) -> None:
         for name, known in (("alignment", KINDS), ("association", ASSOCIATIONS)):
@@ -154,6 +161,11 @@ class Evaluation:
     def over_lengths(self) -> tuple[LengthErrors, ...]:
         """Relative errors over each of the lengths."""
         return tuple(self.over_length(length) for length in self.lengths_m)
+
+    @cached_property
+    def segments(self) -> tuple[LengthErrors, ...]:
+        """Errors over the segments of KITTI's benchmark, where they are requested and the path is long enough."""
+        return compared.segment_errors(self.pairs) if self.settings.has_segments else ()
 
     def over_length(self, length_m: float) -> LengthErrors:
         """Compute relative errors over a length of the truth's path.
@@ -394,6 +406,30 @@ def evaluation_summary(evaluation: Evaluation) -> Iterator[ErrorSummary]:
             yield _error_summary(
                 LENGTH, over, errors.translation, rotation=errors.rotation, factors=factors, turned=turned
             )
+
+
+def segment_summary(evaluation: Evaluation) -> Iterator[ErrorSummary]:
+    """Summarise the errors over the segments of KITTI's benchmark.
+
+    Args:
+        evaluation: the comparison.
+
+    Yields:
+        Those of all segments, whose means are KITTI's figures, then those of each length; nothing where there are none.
+    """
+    segments = [(f"of {one.length_m:g} m", one.errors) for one in evaluation.segments]
+    if len(segments) > 1:
+        parts = [errors for _, errors in segments]
+        together = compared.Errors(
+            translation=np.concatenate([errors.translation for errors in parts]),
+            rotation=np.concatenate([errors.rotation for errors in parts]),
+        )
+        segments.insert(0, ("of all lengths", together))
+    for over, errors in segments:
+        yield _error_summary(
+            SEGMENTS, over, errors.translation, rotation=errors.rotation, factors=(PERCENT, np.degrees(1.0)),
+            turned=evaluation.has_orientation,
+        )  # fmt: skip
 
 
 def _error_summary(

@@ -4,6 +4,7 @@ Relative errors are those of the motion between two poses, E = (G_i^-1 G_j)^-1 (
 estimate P, and do not depend on how the two frames of reference lie. Lengths are metres, angles rad.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from fieldplay.trajectories.association import PosePairs
 Indices = NDArray[np.intp]
 ROUNDING_M = 1e-9  # a way that falls short of a length by less has that length
 PERCENTILES = (5, 25, 75, 95)
+KITTI_LENGTHS_M, KITTI_STEP = tuple(range(100, 900, 100)), 10  # of segments, and poses from start to start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +209,36 @@ def errors_over_length(
     distance_m = travelled_m[ends] - travelled_m[starts] if per_travelled else np.full(len(starts), length_m)
     errors = Errors(translation=differences.translation / distance_m, rotation=differences.rotation / distance_m)
     return LengthErrors(length_m=length_m, starts=starts, errors=errors)
+
+
+def segment_errors(
+    pairs: PosePairs, lengths_m: Sequence[float] = KITTI_LENGTHS_M, *, every: int = KITTI_STEP
+) -> tuple[LengthErrors, ...]:
+    """Compute the errors over segments as the development kit of KITTI's odometry benchmark does.
+
+    A segment starts at each tenth pose and ends at the first one that is further along the truth than its length; the
+    path is measured from pose to pose. KITTI's figures are the means over the segments of all lengths.
+
+    Args:
+        pairs: pairs (n,), aligned or not.
+        lengths_m: lengths of the segments.
+        every: how many poses apart segments start.
+
+    Returns:
+        Errors of translation in m/m and of rotation in rad/m, for each length that some segment has.
+    """
+    steps_m = np.linalg.norm(np.diff(pairs.truth[:, :3, 3], axis=0), axis=1)
+    travelled_m = np.concatenate([np.zeros(1), np.cumsum(steps_m)])
+    starts = np.arange(0, len(pairs), every)
+    found = []
+    for length_m in lengths_m:
+        ends = np.searchsorted(travelled_m, travelled_m[starts] + length_m, side="right")
+        is_whole = ends < len(travelled_m)
+        errors = _errors(_relative(pairs, starts[is_whole], ends[is_whole]), pairs.has_orientation)
+        per_m = Errors(translation=errors.translation / length_m, rotation=errors.rotation / length_m)
+        if is_whole.any():
+            found.append(LengthErrors(length_m=length_m, starts=starts[is_whole], errors=per_m))
+    return tuple(found)
 
 
 def angle_from_rotation(rotation: Array) -> Array:

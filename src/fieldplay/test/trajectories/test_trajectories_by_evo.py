@@ -1,5 +1,7 @@
 """Our errors against those that evo finds of the same trajectories."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from evo.core import metrics, sync
@@ -12,6 +14,7 @@ from fieldplay.trajectories.pose_errors import (
     Errors,
     absolute_errors,
     relative_pose_errors,
+    segment_errors,
     statistics_of,
     steps_over_distance,
     steps_over_frames,
@@ -121,3 +124,38 @@ def test_interpolated_association_agrees_with_evo() -> None:
         Trajectory(stamp_ns=seldom, poses=seldom_truth),
     )
     assert evaluation.absolute.translation == pytest.approx(expected, abs=1e-8)  # its times are floats
+
+
+def kitti_errors(estimate: np.ndarray, truth: np.ndarray) -> list[tuple[float, float, float]]:
+    """Length, translation and rotation error of each segment, by the steps that KITTI's development kit describes."""
+    distance, errors = [0.0], []
+    for before, after in pairwise(truth):
+        distance.append(distance[-1] + float(np.linalg.norm(after[:3, 3] - before[:3, 3])))
+    for first in range(0, len(truth), 10):
+        for length in (100, 200, 300, 400, 500, 600, 700, 800):
+            last = next((i for i in range(first, len(truth)) if distance[i] > distance[first] + length), None)
+            if last is None:
+                continue
+            of_truth = np.linalg.inv(truth[first]) @ truth[last]
+            error = np.linalg.inv(np.linalg.inv(estimate[first]) @ estimate[last]) @ of_truth
+            angle = np.arccos(np.clip((np.trace(error[:3, :3]) - 1) / 2, -1, 1))
+            errors.append((float(length), float(np.linalg.norm(error[:3, 3])) / length, angle / length))
+    return errors
+
+
+def test_segments_agree_with_the_development_kit_of_kitti() -> None:
+    truth, estimate = TRUTH.copy(), ESTIMATE.copy()
+    factor = 700 / np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum()  # so long that some lengths fit
+    truth[:, :3, 3] *= factor
+    estimate[:, :3, 3] *= factor
+    expected = np.array(kitti_errors(estimate, truth))
+    segments = segment_errors(PosePairs(stamp_ns=STAMPS, estimate=estimate, truth=truth))
+    assert [one.length_m for one in segments] == sorted(set(expected[:, 0])) == [100, 200, 300, 400, 500, 600]
+    for one in segments:
+        rows = expected[expected[:, 0] == one.length_m]
+        np.testing.assert_allclose(one.errors.translation, rows[:, 1], rtol=1e-9)
+        np.testing.assert_allclose(one.errors.rotation, rows[:, 2], atol=1e-9)
+
+
+def test_path_of_less_than_100_m_has_no_segments() -> None:
+    assert segment_errors(PosePairs(stamp_ns=STAMPS[:3], estimate=ESTIMATE[:3], truth=TRUTH[:3])) == ()
