@@ -110,3 +110,16 @@ def test_sequence_of_clouds_and_times_alone_is_recognised(written: Path, tmp_pat
     shutil.copy(written / "times.txt", root)
     assert detect_spec(root).name == "kitti"
     assert len(messages_of(root)["lidar/points"]) == tiny.FRAMES
+
+
+def test_poses_with_times_and_calibration_alone_are_a_sequence(
+    written: Path, messages: Messages, tmp_path: Path
+) -> None:
+    root = tmp_path / "dataset" / "sequences" / "00"
+    root.mkdir(parents=True)
+    shutil.copytree(written.parents[1] / "poses", tmp_path / "dataset" / "poses")
+    for name in ("calib.txt", "times.txt"):
+        shutil.copy(written / name, root)
+    assert detect_spec(root).name == "kitti"
+    poses = [xyz(each.pose.pose.position) for _, each in messages_of(root)["ground_truth/odom"]]
+    assert poses == [xyz(each.pose.pose.position) for _, each in messages["ground_truth/odom"]]

@@ -317,7 +317,7 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
     units = {
         table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()}
         for table in tables
-        if not getattr(table.format, "has_stated_clocks", False)
+        if not getattr(table.format, "has_known_clocks", False)
     }
     for unit in sorted({unit for own_units in units.values() for unit in own_units}):
         names = ", ".join(name for name, own_units in units.items() if unit in own_units)

@@ -282,8 +282,12 @@ def read_times(archive: Archive, files: Files, name: str, key: str) -> TimeList:
 def _stamps_by_file(archive: Archive, names: Sequence[str], times: TimeList, source: str, key: str) -> dict[str, int]:
     """The times of the files that have one, in the order of the lines; what does not fit is reported."""
     lines = _lines_of_files(names, times)
+    if not len(times):
+        message = f"expected the times of {pluralize(len(names), 'file')}, got none; they are left out"
+        archive.defects(Defect(file=source, kind="no_times", stream=key, message=message))
+        return {}
     for name in names:
-        if name not in lines and len(times):
+        if name not in lines:
             message = f"expected a line with its time in {source}, got none ({pluralize(len(times), 'line')}); left out"
             archive.defects(Defect(file=name, kind="no_time", stream=key, message=message))
     used = np.zeros(len(times), bool)

@@ -100,7 +100,7 @@ class TableFormat:
     first_byte: int
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
-    has_stated_clocks: bool = False  # the header names the units of its times
+    has_known_clocks: bool = False  # its times are in the units that the header or the description names
 
     def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
         """The rows of blocks of whole lines that follow each other."""
@@ -131,7 +131,8 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
     fields = [row for row in fields if len(row) == count]
     before = [_fields(text, delimiter) for text in reversed(texts[:first]) if text.strip()]
     columns = _columns(before, fields, spec)
-    stated = _stated_digits(columns.names, before)
+    known = {**_expected_digits(spec), **_stated_digits(columns.names, before)}
+    digits = _digits(columns.names, fields, known)
     first_byte = start + sum(map(len, lines[:first]))
     return TableFormat(
         dialect=Dialect(
@@ -140,13 +141,13 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
             decimal_comma,
             blanks,
             extract={name: pattern for name, pattern in spec.extract.items() if name in columns.names},
-            digits=_digits(columns.names, fields, {**_expected_digits(spec), **stated}),
+            digits=digits,
             factors=columns.factors,
         ),
         first_byte=first_byte,
         first_line=1 + (head.count(b"\n", 0, first_byte) if b"\n" in head else first),
         mapping=columns.mapping,
-        has_stated_clocks=bool(stated),
+        has_known_clocks=bool(known) and all(known.get(name) == count for name, count in digits.items()),
     )
 
 

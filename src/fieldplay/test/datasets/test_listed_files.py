@@ -126,6 +126,14 @@ def test_without_a_list_files_of_other_names_are_left_out(tmp_path: Path) -> Non
     assert "expected the times of 2 files in timestamps.txt" in defect.message
 
 
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_list_without_times_is_reported_once(tmp_path: Path, text: str) -> None:
+    archive = write(tmp_path, {"image_00/timestamps.txt": text, "image_00/data/0.png": b"", "image_00/data/1.png": b""})
+    names, _, defects = times_of(archive)
+    assert (names, defects) == ([], [("image_00/timestamps.txt", None, "no_times")])
+    assert "expected the times of 2 files, got none" in archive.defects.listed[0].message
+
+
 def test_rows_of_texts_have_the_columns_of_the_description(tmp_path: Path) -> None:
     files = {"oxts/timestamps.txt": dates(2), "oxts/data/0000000000.txt": "49 8\n", "oxts/data/0000000001.txt": "49\n"}
     archive = write(tmp_path, files)

@@ -237,7 +237,7 @@ def test_titles_with_units_are_understood_without_patterns() -> None:
     assert table_format.dialect.columns == ("time", "w_RS_S_x", "a_RS_S_x")
     assert table_format.mapping == "header"
     assert dict(table_format.dialect.digits) == {"time": 9}
-    assert table_format.has_stated_clocks
+    assert table_format.has_known_clocks
     assert not table_format.dialect.factors
 
 

@@ -90,11 +90,11 @@ def rig_of_sequence(calibration: KittiCalibration | None, sizes: Mapping[str, tu
     rig = Rig(frames={BASE: {LIDAR: np.eye(4)}})
     if calibration is None:
         return rig
-    name = next((name for name in ("Tr", "Tr_velo_to_cam") if name in calibration.lines), None)
-    if name is None:
+    if "Tr" in calibration.lines:
+        rig.camera_t_base = calibration.rigid("Tr")
+    else:
         rig.frames[BASE].clear()
-    turned = transform_from_rotation(OPTICAL_FROM_FLU, np.zeros(3))
-    rig.camera_t_base = turned if name is None else calibration.rigid(name)
+        rig.camera_t_base = transform_from_rotation(OPTICAL_FROM_FLU, np.zeros(3))
     projections = [calibration.projection(f"P{index}") for index in range(len(CAMERAS))]
     for index, (camera, projection) in enumerate(zip(CAMERAS, projections, strict=True)):
         left = projections[index - index % 2]

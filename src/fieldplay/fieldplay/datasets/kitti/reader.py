@@ -47,13 +47,13 @@ def drive_folders(files: Files) -> list[str]:
     return sorted({match["folder"] for name in files.matching(NAMES) if (match := RAW.fullmatch(name))})
 
 
-def sequence_folders(files: Files) -> list[str]:
+def sequence_folders(root: Path, files: Files) -> list[str]:
     """List the folders of odometry sequences: with times or a calibration, and images or clouds, or in `sequences`."""
     kinds: dict[str, set[bool]] = {}
     for name in files.matching(NAMES):
         if match := SEQUENCE.fullmatch(name):
             kinds.setdefault(match["folder"], set()).add(name.endswith(".txt"))
-    return sorted(name for name in kinds if len(kinds[name]) > 1 or PurePosixPath(name).parent.name == "sequences")
+    return sorted(n for n in kinds if len(kinds[n]) > 1 or PurePosixPath(root.resolve(), n).parent.name == "sequences")
 
 
 def recognises(path: Path, files: Files) -> bool:
@@ -66,7 +66,7 @@ def recognises(path: Path, files: Files) -> bool:
     Returns:
         Whether they do.
     """
-    return bool(drive_folders(files) or sequence_folders(files))
+    return bool(drive_folders(files) or sequence_folders(path, files))
 
 
 class Reader(DatasetReader):
@@ -74,7 +74,7 @@ class Reader(DatasetReader):
 
     def make_streams(self) -> Mapping[str, Stream]:
         archive, drives = self.archive, drive_folders(self.files)
-        self.folder = self.only_folder([*drives, *sequence_folders(self.files)])
+        self.folder = self.only_folder([*drives, *sequence_folders(archive.root, self.files)])
         self.below, self.root = FilesBelow(self.files, self.folder), archive.root.resolve()
         self.name = PurePosixPath(self.folder).name or (self.root.stem if self.root.is_file() else self.root.name)
         images = {key: timed_files(archive, self.below, key) for key in CAMERAS}
@@ -85,7 +85,8 @@ class Reader(DatasetReader):
         self.describe(cameras=rig.cameras, frames=rig.frames)
         pair = CAMERAS[2:] if CAMERAS[0] not in streams and CAMERAS[2] in streams else CAMERAS[:2]
         fusion = {port: f"{name}/image_raw" for port, name in zip(("leftImage", "rightImage"), pair, strict=True)}
-        archive.spec = replace(archive.spec, truth="odometry" if drives else TRUTH, fusion=fusion)
+        truth = "odometry" if drives else TRUTH
+        archive.spec = replace(archive.spec, truth=truth if truth in streams else "", fusion=fusion)
         archive.recording |= {"name": self.name, "area": "Karlsruhe, Germany"}
         read = [*self.files.matching(r"(timestamps(_start|_end)?|times|calib.*|poses)\.txt")]
         note_ignored_files(archive, self.files, read=read + self.files.matching(r"\d\d\.txt", "poses"))
