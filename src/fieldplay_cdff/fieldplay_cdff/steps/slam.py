@@ -27,10 +27,12 @@ from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker
 FAILED: Ports = {"success": False}
 
 
-def _pose_ports(estimate: StereoEstimate) -> Ports:
+def _pose_ports(estimate: StereoEstimate, correction: Array | None = None) -> Ports:
     if estimate.pose is None or estimate.covariance is None:
         return FAILED
-    pose = PoseEstimate(pose=estimate.pose, covariance=estimate.covariance, stamp_ns=estimate.stamp_ns)
+    pose = PoseEstimate(
+        pose=estimate.pose, covariance=estimate.covariance, stamp_ns=estimate.stamp_ns, correction=correction
+    )
     return {"pose": pose, "success": True}
 
 
@@ -57,7 +59,7 @@ class LucasKanadePnp(Step):
             raise
         estimate = self._odometry.track(*images, left.stamp_ns)
         self.chosen, self.refusal, self.is_first = self._odometry.chosen, estimate.refusal, estimate.is_scene
-        return {**_pose_ports(estimate), "quality": estimate.quality}
+        return {**_pose_ports(estimate, self._odometry.correction.values), "quality": estimate.quality}
 
 
 @implements("PoseUncertainty")
@@ -90,7 +92,10 @@ class AmongKeyframes(Step):
         left, right = grey_pair(imagePair.left, imagePair.right)
         tracker = self._tracker_of(imagePair)
         pose = odometry.pose if odometry is not None and tracked else None
-        return _pose_ports(tracker.update(left, right, imagePair.left.stamp_ns, odometry=pose))
+        correction = odometry.correction if odometry is not None else None
+        estimate = tracker.update(left, right, imagePair.left.stamp_ns, odometry=pose, correction=correction)
+        self.chosen, self.refusal, self.is_first = tracker.chosen, estimate.refusal, estimate.is_scene
+        return _pose_ports(estimate)
 
     def _tracker_of(self, pair: FramePair) -> KeyframeTracker:
         """The one that knows the camera of a pair."""

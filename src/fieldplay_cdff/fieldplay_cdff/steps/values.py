@@ -132,11 +132,15 @@ class Matches3D:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PoseEstimate:
-    """A pose with its covariance (6, 6), shift before rotation as in ROS."""
+    """A pose with its covariance (6, 6), shift before rotation as in ROS.
+
+    `correction` is what disparities lack by the calibration, offset and radial part (2,) in px, where that is known.
+    """
 
     pose: Array
     covariance: Array
     stamp_ns: int = NO_TIME
+    correction: Array | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

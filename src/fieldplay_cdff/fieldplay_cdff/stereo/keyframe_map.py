@@ -16,6 +16,7 @@ from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import Array, inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.stereo.parameters import parameter
 from fieldplay_cdff.stereo.pose_graph import GraphEdges
+from fieldplay_cdff.stereo.pose_refinement import correction_basis
 from fieldplay_cdff.stereo.pose_track import transport_covariance
 from fieldplay_cdff.stereo.stereo_odometry import Grey, track_flow
 
@@ -60,8 +61,15 @@ class ViewFinder:
         self._sift = cv2.SIFT.create(nfeatures=settings.maximum_points, contrastThreshold=settings.contrast)
         self._width = settings.image_width_px
 
-    def view(self, left: Grey, right: Grey, camera: StereoCamera) -> View:
-        """The view of a pair of rectified images (h, w); points without a distance are left out."""
+    def view(self, left: Grey, right: Grey, camera: StereoCamera, correction: Array | None = None) -> View:
+        """The view of a pair of rectified images (h, w); points without a distance are left out.
+
+        Args:
+            left: grey image (h, w).
+            right: the same of the right camera.
+            camera: of both.
+            correction: of disparities (2,) in px, offset and radial part; none where they are exact.
+        """
         shrink = max(1, round(left.shape[1] / self._width))
         small = cv2.resize(left, None, fx=1 / shrink, fy=1 / shrink, interpolation=cv2.INTER_AREA)
         keypoints, descriptors = self._sift.detectAndCompute(small if shrink > 1 else left, None)
@@ -71,11 +79,24 @@ class ViewFinder:
         moved, off = track_flow(left, right, pixels, window=WINDOW, levels=LEVELS)
         disparities = pixels - moved
         is_valid = (off < RETURN_PX) & (np.abs(disparities[:, 1]) <= ROW_PX) & (disparities[:, 0] > MIN_PX)
-        pixels, depth = pixels[is_valid], camera.focal_x * camera.baseline_m / disparities[is_valid, 0]
+        columns = disparities[:, 0]
+        if correction is not None:
+            columns = columns + correction_basis(pixels, camera) @ correction
+            is_valid &= columns > MIN_PX / 2
+        pixels, depth = pixels[is_valid], camera.focal_x * camera.baseline_m / columns[is_valid]
         across = (pixels - [camera.center_x, camera.center_y]) / [camera.focal_x, camera.focal_y]
         points = np.column_stack([across * depth[:, None], depth])
         codes = codes_of(np.asarray(descriptors)[is_valid])
         return View(pixels=pixels.astype(np.float32), points=points.astype(np.float32), codes=codes)
+
+
+def corrected_view(view: View, camera: StereoCamera, change: Array) -> View:
+    """A view whose disparities are corrected by as much more, offset and radial part (2,) in px."""
+    focal_baseline = camera.focal_x * camera.baseline_m
+    depth = view.points[:, 2:].astype(np.float64)
+    disparities = focal_baseline / depth[:, 0] + correction_basis(view.pixels.astype(np.float64), camera) @ change
+    factor = focal_baseline / np.maximum(disparities, MIN_PX / 2) / depth[:, 0]
+    return replace(view, points=(view.points * factor[:, None]).astype(np.float32))
 
 
 def codes_of(descriptors: NDArray[np.float32]) -> Codes:

@@ -9,14 +9,16 @@ for stamp_ns, left, right in pairs:  # rectified grey images (h, w), uint8
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay_cdff.stereo.keyframe_map import KeyframeMap, View
-from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.parameters import AUTO, parameter
 from fieldplay_cdff.stereo.place_recognition import PlaceIndex
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 from fieldplay_cdff.stereo.stereo_odometry import Grey, OdometrySettings
 from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker, MapSettings, angle, fuse_poses
 
@@ -25,12 +27,12 @@ from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker, MapSettings, angl
 class FixSettings:
     """When the pose is taken from what is seen of the map, and when it counts as lost."""
 
-    shift_m: float = parameter("Shift", 0.3)  # of the path, after which the next fix is due
+    shift_m: float = parameter("Shift", AUTO, rover=0.3)  # of the path, after which the next fix is due
     turn_rad: float = parameter("Turn", 0.15)
     search_every_pairs: int = parameter("SearchEvery", 2)  # where it is lost
-    maximum_shift_m: float = parameter("MaximumShift", 0.3)  # deviation with which it counts as lost
+    maximum_shift_m: float = parameter("MaximumShift", AUTO, rover=0.3)  # deviation with which it counts as lost
     maximum_turn_rad: float = parameter("MaximumTurn", 0.1)
-    maximum_path_m: float = parameter("MaximumWay", 5.0)  # without a fix
+    maximum_path_m: float = parameter("MaximumWay", AUTO, rover=5.0)  # without a fix
     maximum_refused: int = parameter("MaximumRefused", 3)  # in a row, which contradict the odometry
 
 
@@ -66,10 +68,20 @@ class MapLocalisation(KeyframeTracker):
         odometry: OdometrySettings = OdometrySettings(),
     ) -> None:
         super().__init__(camera or keyframe_map.camera, settings, odometry)
-        self._map, self._fixes = keyframe_map, settings.fixes
+        self._map = keyframe_map
+        depths = [keyframe.view.points[:, 2] for keyframe in keyframe_map.keyframes.values()]
+        if depths:
+            self._suit_depth(float(np.median(np.concatenate(depths))))
         views = [(number, keyframe.view) for number, keyframe in keyframe_map.keyframes.items()]
         self._index = PlaceIndex.of(views) if index is None else index
         self.reset()
+
+    def _apply(self, settings: Any) -> None:
+        super()._apply(settings)
+        self._fixes: FixSettings = settings.fixes
+
+    def _refusal(self, odometry: Array | None) -> Refusal:
+        return Refusal(reason=Reason.NOT_IN_MAP)
 
     def reset(self) -> None:
         """Forget where it is."""

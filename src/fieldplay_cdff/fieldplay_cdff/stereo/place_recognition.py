@@ -19,6 +19,12 @@ from fieldplay.geometry.transforms import (
 )
 from fieldplay_cdff.stereo.keyframe_map import Codes, View
 from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.pose_refinement import (
+    DisparityCorrection,
+    RefinementSettings,
+    StereoTracks,
+    refine_motion,
+)
 from fieldplay_cdff.stereo.stereo_odometry import PnpSettings, pose_from_points
 
 Rows = NDArray[np.uint64]
@@ -28,7 +34,10 @@ WORDS, WORD_BITS, OWNER_BITS = 8, 24, 32
 MAX_COMMON = 0.2  # of the keyframes: a word that more have tells nothing
 TRIES, CERTAINTY = 400, 0.999
 CELLS = 4  # of a picture, each way, by which it is told how far points are spread
-PIXEL = 1.0  # px, how well a point is seen
+WEIGHTS = RefinementSettings(
+    pixel_deviation=0.7, disparity_deviation=0.5, offset_deviation=0.0, radial_deviation=0.0
+)  # of points that are known again by their descriptors
+FACTOR = 2.0  # on deviations that residuals tell: their errors are correlated
 MIN_M, MIN_RAD = 0.005, 0.001  # no view tells a pose better
 NEAREST_M = 0.05
 
@@ -142,8 +151,24 @@ def sighting(
     count = int(agrees.sum())
     if count < limits.minimum_points or count < limits.minimum_fraction * len(one) or cells < limits.minimum_cells:
         return None
-    covariance = _covariance(camera, ahead[agrees])
-    return LoopCandidate(pose=pose, covariance=covariance, points=count, inlier_fraction=count / len(one), cells=cells)
+    tracks = _tracks(camera, first, second, one[agrees], other[agrees])
+    exact = DisparityCorrection(WEIGHTS, camera)
+    refined = refine_motion(tracks, pose, camera, settings=WEIGHTS, correction=exact)
+    if refined is None:
+        return None
+    covariance = FACTOR**2 * refined.covariance + np.diag([MIN_M**2] * 3 + [MIN_RAD**2] * 3)
+    return LoopCandidate(
+        pose=refined.pose, covariance=covariance, points=count, inlier_fraction=count / len(one), cells=cells
+    )
+
+
+def _tracks(camera: StereoCamera, first: View, second: View, one: Indices, other: Indices) -> StereoTracks:
+    """Rows of two views that are the same points, with the disparities that both saw."""
+    focal_baseline = camera.focal_x * camera.baseline_m
+    pixels, new = first.pixels[one].astype(np.float64), second.pixels[other].astype(np.float64)
+    disparities = focal_baseline / np.maximum(first.points[one, 2].astype(np.float64), NEAREST_M)
+    new_disparities = focal_baseline / np.maximum(second.points[other, 2].astype(np.float64), NEAREST_M)
+    return StereoTracks(pixels, disparities, new, new_disparities)
 
 
 def nearest_of(
@@ -181,16 +206,3 @@ def _cells(pixels: Array, size: tuple[int, int]) -> int:
     """In how many of 16 cells of a picture there are pixels (n, 2)."""
     cells = np.clip((pixels / size * CELLS).astype(np.intp), 0, CELLS - 1)
     return len(np.unique(cells[:, 0] * CELLS + cells[:, 1]))
-
-
-def _covariance(camera: StereoCamera, points: Array) -> Array:
-    """How well points (n, 3) before a camera tell where it is (6, 6)."""
-    x, y, z = points.T
-    rows = np.zeros((len(points), 2, 6))
-    rows[:, 0, 0], rows[:, 0, 2] = -camera.focal_x / z, camera.focal_x * x / z**2
-    rows[:, 1, 1], rows[:, 1, 2] = -camera.focal_y / z, camera.focal_y * y / z**2
-    rows[:, :, 3:] = np.cross(points[:, None], rows[:, :, :3])  # a turn of the camera shifts points by point x turn
-    flat = rows.reshape(-1, 6) / PIXEL
-    known = flat.T @ flat + 1e-9 * np.eye(6)
-    covariance: Array = np.linalg.inv(known) + np.diag([MIN_M**2] * 3 + [MIN_RAD**2] * 3)
-    return covariance

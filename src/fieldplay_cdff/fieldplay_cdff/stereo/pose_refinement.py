@@ -65,7 +65,7 @@ class DisparityCorrection:
         deviations = np.array([settings.offset_deviation, settings.radial_deviation])
         self._prior = np.diag(np.maximum(deviations, TINY) ** 2)
         self._walk = np.diag(np.minimum(settings.calibration_walk, deviations) ** 2)
-        self._center_x = camera.center_x
+        self._camera = camera
         self._threshold_px = settings.calibration_threshold
         self.estimate, self.information = np.zeros(TERMS), np.linalg.inv(self._prior)
 
@@ -92,8 +92,7 @@ class DisparityCorrection:
 
     def basis(self, pixels: Array) -> Array:
         """By how much each part counts (n, 2) at pixels (n, 2) of an image."""
-        across = (pixels[:, 0] - self._center_x) / self._center_x
-        return np.column_stack([np.ones(len(pixels)), across**2])
+        return correction_basis(pixels, self._camera)
 
     def at(self, pixels: Array) -> Array:
         """The correction (n,) in px at pixels (n, 2) of the left image."""
@@ -105,6 +104,12 @@ class DisparityCorrection:
         grown = covariance + self._walk
         self.estimate = values
         self.information = np.linalg.inv(grown) + np.linalg.inv(1e4 * self._prior)
+
+
+def correction_basis(pixels: Array, camera: StereoCamera) -> Array:
+    """By how much offset and radial part of a correction count (n, 2) at pixels (n, 2) of an image."""
+    across = (pixels[:, 0] - camera.center_x) / camera.center_x
+    return np.column_stack([np.ones(len(pixels)), across**2])
 
 
 class StereoTracks(NamedTuple):

@@ -12,7 +12,8 @@ Between keyframes an odometry carries. The pose that counts is reference_T_camer
 covariance in the camera.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +34,14 @@ from fieldplay_cdff.stereo.keyframe_map import (
     View,
     ViewFinder,
     ViewSettings,
+    corrected_view,
 )
-from fieldplay_cdff.stereo.parameters import parameter
+from fieldplay_cdff.stereo.parameters import AUTO, chosen_of_scale, parameter, settings_of_scale
 from fieldplay_cdff.stereo.place_recognition import LoopCandidate, PlaceIndex, SightingSettings, sighting
 from fieldplay_cdff.stereo.pose_graph import covariance_of_pose, deviations_of_edges, poses_of_graph
 from fieldplay_cdff.stereo.pose_track import DriftSettings, covariance_in_parent, transport_covariance
+from fieldplay_cdff.stereo.presets import map_scale
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 from fieldplay_cdff.stereo.stereo_odometry import (
     Grey,
     OdometrySettings,
@@ -46,6 +50,7 @@ from fieldplay_cdff.stereo.stereo_odometry import (
     require_grey_pair,
 )
 
+MIN_CHANGE_PX = 0.1  # of what is known of the calibration
 LoopCandidates = dict[int, LoopCandidate]
 
 
@@ -56,6 +61,9 @@ LoopCandidates = dict[int, LoopCandidate]
 class CarrySettings(DriftSettings):
     """How far the odometry may be off that carries between keyframes."""
 
+    shift_per_root_m: float = parameter("ShiftPerRoot", AUTO, rover=0.006, power=0.5)  # after a metre
+    metres_per_turn: float = parameter("MetresPerTurn", AUTO, rover=0.5)
+    gap_speed_m_s: float = parameter("GapSpeed", AUTO, rover=0.3)
     pairs_of_gap: int = parameter("FailuresOfGap", 3)  # that failed in a row, after which the pose is only a guess
     maximum_deviations: float = parameter("MaximumDeviations", 8.0)  # by which a view may differ from it
 
@@ -66,17 +74,19 @@ class PlaceSettings:
 
     candidates: int = parameter("Candidates", 3)  # that look most alike
     neighbours: int = parameter("Neighbours", 3)  # near the place, which have to agree
-    neighbour_shift_m: float = parameter("NeighbourShift", 1.2)
+    neighbour_shift_m: float = parameter("NeighbourShift", AUTO, rover=1.2)
     neighbour_turn_rad: float = parameter("NeighbourTurn", 0.6)
-    agreement_m: float = parameter("Agreement", 0.1)  # between the poses by two keyframes
+    agreement_m: float = parameter("Agreement", AUTO, rover=0.1)  # between the poses by two keyframes
     agreement_rad: float = parameter("AgreementTurn", 0.03)
     edges: int = parameter("Edges", 3)  # that a place is held by
     recent_keyframes: int = parameter("RecentKeyframes", 10)  # which are no place that is known again
-    recent_path_m: float = parameter("RecentWay", 3.0)
-    drift_m: float = parameter("DriftShift", 0.3)  # more than this, and a fraction of the path, no odometry drifts
+    recent_path_m: float = parameter("RecentWay", AUTO, rover=3.0)
+    drift_m: float = parameter(
+        "DriftShift", AUTO, rover=0.3
+    )  # more than this, and a fraction of the path, no odometry drifts
     drift_fraction: float = parameter("DriftShare", 0.05)
     drift_rad: float = parameter("DriftTurn", 0.1)
-    drift_rad_per_m: float = parameter("DriftTurnPerMetre", 0.01)
+    drift_rad_per_m: float = parameter("DriftTurnPerMetre", AUTO, rover=0.01, power=-1.0)
     huber: float = parameter("Huber", 3.0)  # deviations from which a place pulls with its distance alone
     maximum_deviations: float = parameter("MaximumDeviations", 60.0)  # with which a place was none
 
@@ -85,7 +95,7 @@ class PlaceSettings:
 class KeyframeSettings:
     """When a pair becomes a keyframe, and how many are kept."""
 
-    shift_m: float = parameter("Shift", 0.4)
+    shift_m: float = parameter("Shift", AUTO, rover=0.4)
     turn_rad: float = parameter("Turn", 0.2)
     retry_after_pairs: int = parameter("RetryAfter", 4)  # where too little is to be seen
     maximum_keyframes: int = parameter("MaximumKeyframes", 1000)
@@ -123,8 +133,10 @@ class KeyframeTracker:
         self.camera = camera
         self._odometry = StereoOdometry(camera, odometry)
         self._finder = ViewFinder(settings.views)
-        self._views, self._sightings = settings.views, settings.sightings
-        self._carry, self._places = settings.carry, settings.places
+        self.settings = settings
+        self.chosen: dict[str, Any] = {}  # parameters that were `auto`, by group and name
+        self._apply(settings_of_scale(settings, 1.0))
+        self._correction = np.zeros(2)  # of disparities, as the odometry knows it
         self._map: KeyframeMap | None = None
         self._index = PlaceIndex()
         self._reference = -1
@@ -132,6 +144,19 @@ class KeyframeTracker:
         self._last: Array | None = None  # pose of the odometry
         self._known_ns = 0  # when the pose was last known
         self._failed, self._waits, self._moved_m = 0, 0, 0.0
+
+    def _apply(self, settings: Any) -> None:
+        """Use settings in which nothing is AUTO."""
+        self._views: ViewSettings = settings.views
+        self._sightings: SightingSettings = settings.sightings
+        self._carry: CarrySettings = settings.carry
+        self._places: PlaceSettings = settings.places
+
+    def _suit_depth(self, depth_m: float) -> None:
+        """Fill in the lengths that follow from the median depth of the scene."""
+        scale = map_scale(depth_m)
+        self.chosen = chosen_of_scale(self.settings, scale)
+        self._apply(settings_of_scale(self.settings, scale))
 
     def track(self, left: Grey, right: Grey, stamp_ns: int) -> StereoEstimate:
         """The pose of a pair.
@@ -145,11 +170,14 @@ class KeyframeTracker:
             The pose in the map; `quality` is that of the odometry.
         """
         moved = self._odometry.track(left, right, stamp_ns)
-        return self.update(left, right, stamp_ns, odometry=moved.pose, quality=moved.quality)
+        correction = self._odometry.correction.values
+        result = self.update(left, right, stamp_ns, odometry=moved.pose, quality=moved.quality, correction=correction)
+        return result if result.success else replace(result, refusal=moved.refusal or result.refusal)
 
     def update(
-        self, left: Grey, right: Grey, stamp_ns: int, *, odometry: Array | None, quality: float = 0.0
-    ) -> StereoEstimate:
+        self, left: Grey, right: Grey, stamp_ns: int, *, odometry: Array | None, quality: float = 0.0,
+        correction: Array | None = None,
+    ) -> StereoEstimate:  # fmt: skip
         """The pose of a pair, by the pose (4, 4) of any odometry, none where that is not known.
 
         Args:
@@ -158,21 +186,32 @@ class KeyframeTracker:
             stamp_ns: when they were taken.
             odometry: the left camera in a frame of the odometry's own.
             quality: of the odometry, passed on.
+            correction: offset and radial part (2,) in px that disparities lack, where the odometry knows it.
         """
         require_grey_pair(left, right)
+        if correction is not None:
+            self._correction = correction
+        is_start = self._map is None or not len(self._map)
         known = self._update(left, right, stamp_ns, odometry)
         if known is None:
-            return StereoEstimate(stamp_ns=stamp_ns, success=False, quality=quality)
+            refusal = self._refusal(odometry)
+            return StereoEstimate(stamp_ns=stamp_ns, success=False, quality=quality, refusal=refusal)
         pose = self._map_pose
         covariance = covariance_in_parent(pose, known)
-        return StereoEstimate(stamp_ns=stamp_ns, success=True, pose=pose, covariance=covariance, quality=quality)
+        return StereoEstimate(
+            stamp_ns=stamp_ns, success=True, pose=pose, covariance=covariance, quality=quality, is_scene=is_start
+        )
+
+    def _refusal(self, odometry: Array | None) -> Refusal:
+        """Why the last pair has no pose."""
+        return Refusal(reason=Reason.NO_RESULT if odometry is None else Reason.FEW_CORNERS)
 
     def _update(self, left: Grey, right: Grey, stamp_ns: int, odometry: Array | None) -> Array | None:
         """The covariance (6, 6) of the pose about its own axes; none where it is not known."""
         raise NotImplementedError
 
     def _view(self, left: Grey, right: Grey) -> View:
-        return self._finder.view(left, right, self.camera)
+        return self._finder.view(left, right, self.camera, self._correction)
 
     def _follow(self, odometry: Array | None, stamp_ns: int) -> bool:
         """Go the odometry's step; whether that is sure, as it is where it did not fail before."""
@@ -286,11 +325,15 @@ class StereoSlam(KeyframeTracker):
         odometry: OdometrySettings = OdometrySettings(),
     ) -> None:
         super().__init__(camera, settings, odometry)
-        self._keyframes = settings.keyframes
         self._of_reference = np.zeros((6, 6))  # how well it is known
         self._path_m: dict[int, float] = {}  # of keyframes
+        self._corrected: dict[int, Array] = {}  # with what their disparities were corrected, px
         self._next = 0
         self.is_corrected = False  # whether the last pair put the keyframes right
+
+    def _apply(self, settings: Any) -> None:
+        super()._apply(settings)
+        self._keyframes: KeyframeSettings = settings.keyframes
 
     @property
     def map(self) -> KeyframeMap | None:
@@ -328,6 +371,7 @@ class StereoSlam(KeyframeTracker):
         view = self._view(left, right)
         if len(view) < self._views.minimum_points:
             return None
+        self._suit_depth(float(np.median(view.points[:, 2])))
         height, width = left.shape
         self._map = KeyframeMap(camera=self.camera, size=(width, height))
         self._last, self._known_ns = odometry, stamp_ns
@@ -339,7 +383,7 @@ class StereoSlam(KeyframeTracker):
         number = self._next
         self._map.keyframes[number] = Keyframe(id=number, stamp_ns=stamp_ns, pose=pose, view=view)
         self._index.add(number, view)
-        self._path_m[number] = self._moved_m
+        self._path_m[number], self._corrected[number] = self._moved_m, self._correction
         self._next += 1
         self._reference, self._pose, self._known = number, np.eye(4), np.zeros((6, 6))
         return number
@@ -363,6 +407,7 @@ class StereoSlam(KeyframeTracker):
             self._attach_frame(stamp_ns)
             return False
         before = self._reference
+        self._correct_again(before)
         seen = self._match_keyframe(view, before)
         if seen is not None and self._is_consistent(self._pose, self._known, seen):
             self._pose, self._known = fuse_poses(self._pose, self._known, seen.pose, seen.covariance)
@@ -373,6 +418,16 @@ class StereoSlam(KeyframeTracker):
         closes = self._close_loops(view, number)
         self._thin_out()
         return closes
+
+    def _correct_again(self, number: int) -> None:
+        """Correct the points of a keyframe by what is known of the calibration by now."""
+        assert self._map is not None
+        change = self._correction - self._corrected.get(number, self._correction)
+        if np.abs(change).max() > MIN_CHANGE_PX:
+            keyframe = self._map.keyframes[number]
+            view = corrected_view(keyframe.view, self.camera, change)
+            self._map.keyframes[number] = replace(keyframe, view=view)
+            self._corrected[number] = self._correction
 
     def _close_loops(self, view: View, number: int) -> bool:
         """Look for loop closures, and optimise all keyframes by those that agree."""
@@ -438,7 +493,7 @@ class StereoSlam(KeyframeTracker):
             number = self._map.redundant_keyframe(recent)
             self._map.drop(number)
             self._index.remove(number)
-            del self._path_m[number]
+            del self._path_m[number], self._corrected[number]
 
 
 def fuse_poses(first: Array, of_first: Array, second: Array, of_second: Array) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ from fieldplay_cdff.stereo import (
     save_map,
 )
 from fieldplay_cdff.stereo.keyframe_map import ViewSettings
+from fieldplay_cdff.stereo.parameters import is_auto
 from fieldplay_cdff.stereo.stereo_slam import KeyframeSettings
 from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, MATRIX, PERIOD_NS, at, pair
 
@@ -134,7 +135,11 @@ def test_slam_maps_and_localisation_finds_poses_in_the_map(tmp_path: Path) -> No
 def defaults(settings: Any) -> dict[str, Any]:
     """The defaults by the names of parameters, nested by group."""
     return {
-        each.metadata["parameter"]: defaults(value) if is_dataclass(value := getattr(settings, each.name)) else value
+        each.metadata["parameter"]: defaults(value)
+        if is_dataclass(value := getattr(settings, each.name))
+        else None
+        if is_auto(value)
+        else value
         for each in fields(settings)
     }
 
