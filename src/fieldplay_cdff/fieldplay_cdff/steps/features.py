@@ -15,9 +15,9 @@ from fieldplay_cdff.steps.values import (
     Frame,
     Matches2D,
 )
+from fieldplay_cdff.stereo.pair_matching import CornerSettings, find_corners
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
 from fieldplay_cdff.stereo.place_recognition import nearest_of
-from fieldplay_cdff.stereo.stereo_odometry import CornerSettings, find_corners
 
 BITS_OF_ORB = 256
 ORB = {

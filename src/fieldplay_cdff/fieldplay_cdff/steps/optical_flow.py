@@ -8,8 +8,8 @@ import numpy as np
 from fieldplay_cdff.steps.intrinsics import camera_of, grey_pair
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D, Frame, Matches2D
+from fieldplay_cdff.stereo.pair_matching import FlowSettings, follow_points, project_points
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
-from fieldplay_cdff.stereo.stereo_odometry import FlowSettings, follow_points, project_points
 
 PORTS = ("sourceFrame", "sinkFrame")
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from fieldplay.core.errors import UsageError
 from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay_cdff.steps.intrinsics import grey_pair, matrix_of, stereo_camera
 from fieldplay_cdff.steps.step import Ports, Step, implements
-from fieldplay_cdff.steps.values import Array, Frame, FramePair, PoseEstimate
+from fieldplay_cdff.steps.values import Array, Cloud, Features2D, Frame, FramePair, PoseEstimate
 from fieldplay_cdff.stereo import (
     LocalisationSettings,
     MapLocalisation,
@@ -20,10 +22,14 @@ from fieldplay_cdff.stereo import (
     load_map,
     save_map,
 )
+from fieldplay_cdff.stereo.pair_matching import MatchSettings, PairMatcher
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
+from fieldplay_cdff.stereo.pose_refinement import StereoTracks
 from fieldplay_cdff.stereo.pose_track import DriftingCovariance, DriftSettings
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker
 
+MINIMUM_QUALITY = "GeneralParameters.MinimumQuality"
 FAILED: Ports = {"success": False}
 
 
@@ -60,6 +66,45 @@ class LucasKanadePnp(Step):
         estimate = self._odometry.track(*images, left.stamp_ns)
         self.chosen, self.refusal, self.is_first = self._odometry.chosen, estimate.refusal, estimate.is_scene
         return {**_pose_ports(estimate, self._odometry.correction.values), "quality": estimate.quality}
+
+
+@implements("MotionRefinement")
+class BothImages(Step):
+    """A motion between pairs, from a guess: by corners that are followed from where the guess has them, and by matches.
+
+    `camera` is lastLeft_T_left. A guess that chance gave has too few points that support it, and is refused.
+    """
+
+    optional = ("points", "projections")
+
+    def configure(self) -> None:
+        self._settings = settings_from_parameters(MatchSettings, self.settings)
+
+    def process(
+        self, *, left: Frame, right: Frame, lastLeft: Frame, lastRight: Frame, camera: Array,
+        points: Cloud | None = None, projections: Features2D | None = None,
+    ) -> Ports:  # fmt: skip
+        stereo = stereo_camera(left, "left", baseline_m=right.baseline_m)
+        matcher = PairMatcher(stereo, self._settings)
+        key = matcher.see(*grey_pair(lastLeft, lastRight, ("lastLeft", "lastRight")))
+        others = None if points is None or projections is None else _tracks(points, projections, stereo)
+        match = matcher.refine_guess(key, *grey_pair(left, right), camera, others)
+        if isinstance(match, Refusal):
+            self.refusal = match
+            return FAILED
+        if match.quality < self.general["MinimumQuality"]:
+            self.refusal = Refusal(reason=Reason.LOW_QUALITY, parameter=MINIMUM_QUALITY, value=match.quality)
+            return FAILED
+        return {"camera": match.pose, "success": True, "quality": match.quality}
+
+
+def _tracks(points: Cloud, projections: Features2D, camera: StereoCamera) -> StereoTracks:
+    """Points of the last pair and their pixels in the new left image, whose disparities are not known."""
+    depth = np.where(points.points[:, 2] > 0, points.points[:, 2], np.nan)
+    pixels = (points.points / depth[:, None]) @ camera.matrix[:2].T
+    known = np.isfinite(pixels).all(axis=1) & np.isfinite(projections.points).all(axis=1)
+    disparities = camera.focal_x * camera.baseline_m / depth[known]
+    return StereoTracks(pixels[known], disparities, projections.points[known], np.full(len(disparities), np.nan))
 
 
 @implements("PoseUncertainty")

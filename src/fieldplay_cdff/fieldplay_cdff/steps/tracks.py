@@ -15,7 +15,7 @@ from fieldplay_cdff.steps.values import (
     Matches2D,
     Matches3D,
 )
-from fieldplay_cdff.stereo.stereo_odometry import common_pixels
+from fieldplay_cdff.stereo.pair_matching import common_pixels
 
 Indices = NDArray[np.intp]
 

@@ -16,13 +16,13 @@ from fieldplay_cdff.steps.values import (
     Features2D,
     Matches2D,
 )
-from fieldplay_cdff.stereo.parameters import settings_from_parameters
-from fieldplay_cdff.stereo.stereo_odometry import (
+from fieldplay_cdff.stereo.pair_matching import (
     PnpSettings,
     TriangulationSettings,
     pose_from_points,
     triangulate_disparities,
 )
+from fieldplay_cdff.stereo.parameters import settings_from_parameters
 
 MIN_MATCHES = 8  # of a fundamental matrix
 REFINEMENTS = 5

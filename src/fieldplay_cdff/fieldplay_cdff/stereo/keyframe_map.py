@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import Array, inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.stereo.pair_matching import Grey, track_flow
 from fieldplay_cdff.stereo.parameters import parameter
 from fieldplay_cdff.stereo.pose_graph import GraphEdges
 from fieldplay_cdff.stereo.pose_refinement import correction_basis
 from fieldplay_cdff.stereo.pose_track import transport_covariance
-from fieldplay_cdff.stereo.stereo_odometry import Grey, track_flow
 
 Codes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]

@@ -16,10 +16,11 @@ import numpy as np
 from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay_cdff.stereo.keyframe_map import KeyframeMap, View
+from fieldplay_cdff.stereo.pair_matching import Grey
 from fieldplay_cdff.stereo.parameters import AUTO, parameter
 from fieldplay_cdff.stereo.place_recognition import PlaceIndex
 from fieldplay_cdff.stereo.refusals import Reason, Refusal
-from fieldplay_cdff.stereo.stereo_odometry import Grey, OdometrySettings
+from fieldplay_cdff.stereo.stereo_odometry import OdometrySettings
 from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker, MapSettings, angle, fuse_poses
 
 

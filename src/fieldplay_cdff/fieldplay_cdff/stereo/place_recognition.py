@@ -18,6 +18,7 @@ from fieldplay.geometry.transforms import (
     transform_points,
 )
 from fieldplay_cdff.stereo.keyframe_map import Codes, View
+from fieldplay_cdff.stereo.pair_matching import PnpSettings, pose_from_points
 from fieldplay_cdff.stereo.parameters import parameter
 from fieldplay_cdff.stereo.pose_refinement import (
     DisparityCorrection,
@@ -25,7 +26,6 @@ from fieldplay_cdff.stereo.pose_refinement import (
     StereoTracks,
     refine_motion,
 )
-from fieldplay_cdff.stereo.stereo_odometry import PnpSettings, pose_from_points
 
 Rows = NDArray[np.uint64]
 Indices = NDArray[np.intp]

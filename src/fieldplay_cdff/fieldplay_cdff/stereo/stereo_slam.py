@@ -36,6 +36,7 @@ from fieldplay_cdff.stereo.keyframe_map import (
     ViewSettings,
     corrected_view,
 )
+from fieldplay_cdff.stereo.pair_matching import Grey, require_grey_pair
 from fieldplay_cdff.stereo.parameters import AUTO, chosen_of_scale, parameter, settings_of_scale
 from fieldplay_cdff.stereo.place_recognition import LoopCandidate, PlaceIndex, SightingSettings, sighting
 from fieldplay_cdff.stereo.pose_graph import covariance_of_pose, deviations_of_edges, poses_of_graph
@@ -43,11 +44,9 @@ from fieldplay_cdff.stereo.pose_track import DriftSettings, covariance_in_parent
 from fieldplay_cdff.stereo.presets import map_scale
 from fieldplay_cdff.stereo.refusals import Reason, Refusal
 from fieldplay_cdff.stereo.stereo_odometry import (
-    Grey,
     OdometrySettings,
     StereoEstimate,
     StereoOdometry,
-    require_grey_pair,
 )
 
 MIN_CHANGE_PX = 0.1  # of what is known of the calibration
