@@ -11,7 +11,7 @@ import numpy as np
 import polars  # early: it replaces the handler of SIGINT, so ours must be installed after it
 from numpy.typing import NDArray
 
-from fieldplay.core.timestamps import DIGITS_NS, ns_from_texts
+from fieldplay.core.timestamps import DIGITS_NS, LARGEST_INTEGER_PART, ns_from_texts
 from fieldplay.io.csv_dialect import digits_of_time, in_seconds
 from fieldplay.io.delimited import without_nulls
 from fieldplay.io.row_cache import BadLine, short_text
@@ -101,9 +101,9 @@ def _ns_from_dates(dates: polars.DataFrame) -> tuple[NDArray[np.int64], NDArray[
     """Dates and times of day as ns: whole seconds by the calendar, the digits behind them as they are."""
     moments = dates["moment"].str.replace("T", " ", literal=True)
     seconds = moments.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).dt.epoch("s")
-    is_date = seconds.is_not_null().to_numpy()
+    is_date = (seconds.abs() <= LARGEST_INTEGER_PART).fill_null(False).to_numpy()  # which fit as nanoseconds
     digits = dates["fraction"].fill_null("").str.head(DIGITS_NS).str.pad_end(DIGITS_NS, "0")
-    ns = seconds.fill_null(0).to_numpy() * 10**DIGITS_NS + digits.cast(polars.Int64).to_numpy()
+    ns = np.where(is_date, seconds.fill_null(0).to_numpy(), 0) * 10**DIGITS_NS + digits.cast(polars.Int64).to_numpy()
     return np.where(is_date, ns, 0), is_date
 
 

@@ -44,7 +44,10 @@ def test_line_without_time_keeps_its_place() -> None:
     assert "2011-13-26" in bad.message
 
 
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing\n", b"\0\xff\xfe", b"a" * 100_000])
+@pytest.mark.parametrize(
+    "data",
+    [b"9999-12-31 23:59:59\n", b"0001-01-01 00:00:00.5\n", b"", b"\n\n", b"# nothing\n", b"\0\xff\xfe", b"a" * 100_000],
+)
 def test_file_without_times_has_none(data: bytes) -> None:
     times = time_list_from_bytes(data)
     assert not times.is_time.any()
