@@ -125,7 +125,10 @@ def write_sample(
     with _scratch_folder(paths.archive) as scratch:
         content = scratch / "content"
         content.mkdir()
-        truth = writer.write_archive(content, options, progress or _no_progress)
+        try:
+            truth = writer.write_archive(content, options, progress or _no_progress)
+        except ModuleNotFoundError as error:  # as on processors for which there are no wheels of embreex
+            raise SampleError(f"a sample of {dataset} needs {error.name}: pip install {error.name}") from error
         refuse_foreign_files(record, paths, truth.arrays)
         write_truth(scratch / "truth", truth)
         (scratch / "beside").mkdir()

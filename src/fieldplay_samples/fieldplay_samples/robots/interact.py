@@ -18,7 +18,7 @@ from fieldplay_samples.motion.rotations import (
     transform,
     transform_points,
 )
-from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, stone
+from fieldplay_samples.world.solids import Solids, box, capsule, cylinder, merge_solids
 
 LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right
 FRONT = floats([1, -1, -1, 1])
@@ -247,15 +247,13 @@ def _body(assumed: dict[str, Any], world_T_base: Floats) -> list[Solids]:
 
 
 def _wheel(assumed: dict[str, Any], world_T_wheel: Floats) -> list[Solids]:
-    """A tyre, cut off a ball that is long in the axle's direction, and a hub out of the middle that shows it turn."""
+    """A tyre, and a hub out of the middle that shows it turn."""
     radius, half_width, hub = assumed["wheel_radius_m"], assumed["wheel_half_width_m"], assumed["hub"]
-    radii = [4.0 * half_width, radius, radius]
-    sides = [[1.0, 0.0, 0.0, half_width], [-1.0, 0.0, 0.0, half_width]]
     reach = half_width + hub["length"] - hub["radius"]
     start, end = transform_points(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
-    turn, centre = world_T_wheel[:3, :3], world_T_wheel[:3, 3]
+    axle, centre = world_T_wheel[:3, 0], world_T_wheel[:3, 3]
     return [
-        stone(centre, radii, world_R_stone=turn, planes=sides, albedo=assumed["tyre_albedo"], grain=1.0),
+        cylinder(centre, axle, radius, half_width, albedo=assumed["tyre_albedo"], grain=1.0),
         capsule(start, end, hub["radius"], albedo=hub["albedo"]),
     ]
 

@@ -223,7 +223,7 @@ def depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: in
     """Depth (h, w) along the optical axis in m, inf where there is nothing, of every shrink-th pixel each way."""
     optical = rays(camera, shrink)
     towards = _world_rays(camera, world_T_camera, shrink)
-    distance = _cast(scene, camera, towards, shrink=shrink).distance_m.reshape(optical.shape[:2])
+    distance = scene.distances_m(towards.origins, towards.directions, farthest_m=FARTHEST_M).reshape(optical.shape[:2])
     return np.asarray(distance * optical[..., 2], np.float32)
 
 
@@ -242,7 +242,7 @@ def full_depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrin
 
 
 def _world_rays(camera: Intrinsics, world_T_camera: Array, shrink: int) -> Rays:
-    directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
+    directions = np.einsum("ij,nj->ni", world_T_camera[:3, :3], rays(camera, shrink).reshape(-1, 3))
     return Rays(origins=np.broadcast_to(world_T_camera[:3, 3], directions.shape), directions=directions)
 
 
@@ -251,8 +251,8 @@ def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hi
     return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 
 
-def develop(linear: Array) -> NDArray[np.uint8]:
+def develop(linear: Array | NDArray[np.float32]) -> NDArray[np.uint8]:
     """Convert linear colours (n, 3) to eight bits, brightened in the dark and bent gently below white."""
-    exposed = np.float32(EXPOSURE) * linear.astype(np.float32)
+    exposed = np.float32(EXPOSURE) * linear.astype(np.float32, copy=False)
     bent = np.clip(exposed / (1 + np.float32(0.25) * exposed), 0.0, 1.0)
     return np.asarray(np.float32(255) * bent ** np.float32(1 / 2.2) + np.float32(0.5), np.float32).astype(np.uint8)

@@ -1,5 +1,6 @@
 """Layers that a ground is made of; each one is a periodic grid of heights."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -185,10 +186,10 @@ class Soil:
     grain: tuple[Grain, ...] = ()
     rows: CropRows | None = None
 
-    def albedo(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
+    def albedo(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Single:
         """Albedo (..., 3) at x, y (...), averaged over about footprint_m (...)."""
         wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape).ravel()
-        x, y, shape = x.ravel(), y.ravel(), x.shape
+        x, y, shape = x.ravel().astype(np.float32), y.ravel().astype(np.float32), x.shape
         colours = [np.full(len(x), part, np.float32) for part in self.base]
         for shade, image in zip(self.shades, _patches(self), strict=True):
             fraction = np.full(len(x), shade.share, np.float32)
@@ -200,14 +201,14 @@ class Soil:
         if self.rows:
             _blend(colours, self.rows.albedo, self.rows.coverage(x, y, raggedness=4 * pattern, footprint_m=wide))
         light = np.exp(pattern)
-        return np.stack([colour * light for colour in colours], axis=-1).reshape(*shape, 3).astype(float)
+        return np.stack([colour * light for colour in colours], axis=-1).reshape(*shape, 3)
 
     def pattern(self, x: Array, y: Array, footprint_m: Array | Single | float = 0.0) -> Single:
         """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
         wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape)
         total = np.zeros(x.shape, np.float32)
         for turn, (grain, image) in enumerate(zip(self.grain, _images(self), strict=True)):
-            cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
+            cos, sin = math.cos(turn * TURN_RAD), math.sin(turn * TURN_RAD)  # floats of Python leave arrays single
             position = cos * x - sin * y, sin * x + cos * y
             _add_visible(total, image, position, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
         return total

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.world.layers import LIGHT_FROM_RAD
-from fieldplay_samples.world.rays import Rays, keys_by_view
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 HAZE = np.array([0.50, 0.62, 0.76])
 ZENITH = np.array([0.09, 0.21, 0.48])
 MOUNTAIN = np.array([0.13, 0.16, 0.22])
@@ -40,37 +41,38 @@ class Sun:
         return np.array([across * np.cos(self.azimuth_rad), across * np.sin(self.azimuth_rad), np.sin(self.height_rad)])
 
 
-def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
+def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Single:
     """Linear colours (n, 3) of what rays (n,) met, or of the sky; a white sheet in full sun has about 3."""
-    colour = np.empty(rays.directions.shape)
+    colour = np.empty(rays.directions.shape, np.float32)
     is_hit = np.isfinite(hits.distance_m)
     seen, unseen = np.flatnonzero(is_hit), np.flatnonzero(~is_hit)
     colour[unseen] = sky(rays.directions[unseen], sun)
-    distance, normal = hits.distance_m[seen], hits.normal[seen]
+    distance, normal = hits.distance_m[seen], hits.normal[seen].astype(np.float32)
     points = rays.subset(seen).points(distance)
-    facing = np.maximum(normal @ sun.direction(), 0.0)
+    facing = np.maximum(normal @ sun.direction().astype(np.float32), 0.0)
     lit = np.flatnonzero(facing > 0)
-    keys = keys_by_view(rays.directions[seen[lit]], distance[lit])
-    facing[lit[scene.in_shadow(points[lit], sun.direction(), keys)]] = 0.0
-    clear = np.exp(-distance / CLEAR_M)
+    facing[lit[scene.in_shadow(points[lit], sun.direction())]] = 0.0
+    clear = np.exp(distance.astype(np.float32) / -CLEAR_M)
     light = np.stack([facing, 0.6 + 0.4 * normal[:, 2]], axis=1) * clear[:, None]
-    lit_up = (light @ np.stack([sun.strength * SUNLIGHT, sun.sky * SKYLIGHT])) * hits.albedo[seen]
-    colour[seen] = lit_up + (1 - clear)[:, None] * HAZE
+    lit_up = light @ np.stack([sun.strength * SUNLIGHT, sun.sky * SKYLIGHT]).astype(np.float32)
+    lit_up *= hits.albedo[seen]
+    colour[seen] = lit_up + (1 - clear)[:, None] * HAZE.astype(np.float32)
     return colour
 
 
-def sky(directions: Array, sun: Sun) -> Array:
+def sky(directions: Array, sun: Sun) -> Single:
     """Linear colours (n, 3) of the sky and the mountains along unit directions (n, 3)."""
-    up = directions[:, 2]
-    fraction = np.power(np.clip(up, 0.0, 1.0), 0.45)[:, None]
-    near_sun = np.clip(directions @ sun.direction(), 0.0, 1.0)
-    glow = 0.5 * near_sun**64 + 0.12 * near_sun**8
-    colour = HAZE + fraction * (ZENITH - HAZE) + glow[:, None] * SUNLIGHT
-    ridge = np.sin(skyline_rad(np.arctan2(directions[:, 1], directions[:, 0])))
+    up = directions[:, 2].astype(np.float32)
+    fraction = np.power(np.clip(up, 0.0, 1.0), np.float32(0.45))[:, None]
+    near_sun = np.square(np.square(np.square(np.clip(directions @ sun.direction(), 0.0, 1.0).astype(np.float32))))
+    glow = 0.5 * np.square(np.square(np.square(near_sun))) + 0.12 * near_sun  # powers of 64 and 8
+    haze, zenith, sunlight, mountain = (part.astype(np.float32) for part in (HAZE, ZENITH - HAZE, SUNLIGHT, MOUNTAIN))
+    colour = haze + fraction * zenith + glow[:, None] * sunlight
+    ridge = np.sin(skyline_rad(np.arctan2(directions[:, 1], directions[:, 0]))).astype(np.float32)
     is_behind = 1 / (1 + np.exp(np.clip((up - ridge) / SOFT_EDGE, -50, 50)))
     depth = np.clip(1 - up / np.maximum(ridge, 1e-3), 0.0, 1.0)[:, None]
-    mountain = MOUNTAIN + 0.5 * depth * (HAZE - MOUNTAIN)
-    return np.asarray(colour + is_behind[:, None] * (mountain - colour))
+    hills = mountain + 0.5 * depth * (haze - mountain)
+    return np.asarray(colour + is_behind[:, None] * (hills - colour), np.float32)
 
 
 def skyline_rad(azimuth_rad: Array) -> Array:

@@ -1,96 +1,103 @@
-"""Solid things that stand on the ground or move above it: rocks, boxes, spheres, poles and limbs.
+"""Solid bodies that stand on the ground or move above it: rocks, boxes, spheres, cylinders, poles, limbs, trees.
 
-There are two shapes. A stone is an ellipsoid cut by planes: with none it is a sphere or ellipsoid, with many a rock,
-and with six that lie inside it a box. A limb is a capsule: all that is no further than its radius from a straight line.
+All are closed meshes, round ones so fine that no face is further than 3 mm within the true surface.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fieldplay_samples.world.rays import TriangleMesh
+
 Array = NDArray[np.float64]
-PLANES = 12
-MAX_COVERS = 12  # of a limb
-NO_PLANE = (0.0, 0.0, 1.0, 1e9)
-Columns = TypeVar("Columns", "Stones", "Limbs")
+Faces = NDArray[np.int32]
+Indices = NDArray[np.intp]
+WITHIN_M = 0.003  # of a round surface, in which its faces may lie
+FEWEST_PARTS, MOST_PARTS = 5, 40  # of an edge of the octahedron that is blown up to a sphere
+CAPSULE_SEGMENTS, CAP_RINGS, CYLINDER_SEGMENTS = 20, 4, 64
 BARK = (0.20, 0.16, 0.12)
 LEAF_SIZE_M = (0.075, 0.105, 0.045)
 CLUMPS = 7
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Stones:
-    """Ellipsoids (k,) of radii (k, 3) along their own axes, cut by planes (k, 12, 4): a normal and how far out it is.
-
-    `world_R_stone` (k, 3, 3) and `centre` (k, 3) place them; `grain` (k,) is how strong the pattern of their albedo
-    (k, 3) is.
-    """
-
-    centre: Array
-    world_R_stone: Array
-    radii_m: Array
-    planes: Array
-    albedo: Array
-    grain: Array
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Limbs:
-    """Capsules (k,) from begin to end (k, 3); where band_m (k,) is not 0, every second band of that length is white."""
-
-    start: Array
-    end: Array
-    radius_m: Array
-    albedo: Array
-    band_m: Array
+WHITE = 0.7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solids:
-    """Stones, then limbs: a solid's number counts through both."""
+    """Bodies (k,) as triangles (t, 3) of vertices (v, 3) with outward normals (v, 3).
 
-    stones: Stones
-    limbs: Limbs
+    `owner` (v,) is the body that a vertex belongs to. A body's pattern starts at its anchor (k, 3); `grain` (k,) is how
+    strong it is on its albedo (k, 3). Where `bands` (k, 3), bands per metre along an axis, are not 0, every second band
+    from the anchor on is white.
+    """
+
+    vertices_m: Array
+    normals: Array
+    triangles: Faces
+    owner: Indices
+    anchor_m: Array
+    albedo: Array
+    grain: Array
+    bands: Array
 
     def __len__(self) -> int:
-        return len(self.stones.centre) + len(self.limbs.start)
+        return len(self.grain)
+
+    @cached_property
+    def mesh(self) -> TriangleMesh:
+        """The triangles for rays."""
+        return TriangleMesh(vertices_m=self.vertices_m.astype(np.float32), triangles=self.triangles)
 
     def bounds(self) -> tuple[Array, Array]:
-        """Centres (k, 3) and radii (k,) in m of spheres around the solids."""
-        line = self.limbs.end - self.limbs.start
-        centres = np.concatenate([self.stones.centre, self.limbs.start + line / 2])
-        reach = self.stones.radii_m.max(axis=1, initial=0.0)
-        return centres, np.concatenate([reach, self.limbs.radius_m + np.linalg.norm(line, axis=1) / 2])
+        """Lowest and highest coordinates (k, 3) of the bodies, in m."""
+        low, high = np.full((2, len(self), 3), np.inf) * [[[1.0]], [[-1.0]]]
+        np.minimum.at(low, self.owner, self.vertices_m)
+        np.maximum.at(high, self.owner, self.vertices_m)
+        return low, high
 
-    def covers(self) -> tuple[Array, Array, NDArray[np.intp]]:
-        """Centres (s, 3) and radii (s,) in m of balls that cover the solids, many a limb; and whose each is (s,)."""
-        limbs = self.limbs
-        line = limbs.end - limbs.start
-        count = np.clip(np.ceil(np.linalg.norm(line, axis=1) / np.maximum(4 * limbs.radius_m, 1e-9)), 1, MAX_COVERS)
-        owner = np.repeat(np.arange(len(count)), count.astype(np.intp))
-        index = np.arange(len(owner)) - np.searchsorted(owner, owner)
-        centres = limbs.start[owner] + ((index + 0.5) / count[owner])[:, None] * line[owner]
-        half = np.linalg.norm(line, axis=1) / (2 * count)  # of the length that a ball is for
-        reach = np.concatenate([self.stones.radii_m.max(axis=1, initial=0.0), (limbs.radius_m + half)[owner]])
-        stones = len(self.stones.centre)
-        whose = np.concatenate([np.arange(stones), stones + owner])
-        return np.concatenate([self.stones.centre, centres]), reach, whose
+    def albedo_at(self, solid: Indices, points: Array) -> Array:
+        """Albedo (m, 3) of bodies (m,) at points (m, 3) of them, without grain."""
+        band = np.einsum("mc,mc->m", points - self.anchor_m[solid], self.bands[solid])
+        return np.where((np.floor(band) % 2 == 1)[:, None], WHITE, self.albedo[solid])
 
 
-NO_STONES = Stones(
-    centre=np.zeros((0, 3)),
-    world_R_stone=np.zeros((0, 3, 3)),
-    radii_m=np.zeros((0, 3)),
-    planes=np.zeros((0, PLANES, 4)),
-    albedo=np.zeros((0, 3)),
-    grain=np.zeros(0),
-)
-NO_LIMBS = Limbs(
-    start=np.zeros((0, 3)), end=np.zeros((0, 3)), radius_m=np.zeros(0), albedo=np.zeros((0, 3)), band_m=np.zeros(0)
-)
+def _body(
+    vertices_m: Array,
+    normals: Array,
+    triangles: Faces,
+    *,
+    anchor_m: ArrayLike,
+    albedo: ArrayLike,
+    grain: float = 0.0,
+    bands: ArrayLike = (0.0, 0.0, 0.0),
+) -> Solids:
+    return Solids(
+        vertices_m=vertices_m,
+        normals=normals,
+        triangles=triangles,
+        owner=np.zeros(len(vertices_m), np.intp),
+        anchor_m=np.asarray(anchor_m, float)[None],
+        albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
+        grain=np.array([float(grain)]),
+        bands=np.asarray(bands, float)[None],
+    )
+
+
+def merge_solids(parts: Iterable[Solids]) -> Solids:
+    """Merge solids into one, in the order of the parts."""
+    parts = [_NOTHING, *parts]
+    first_vertex, first_body = (
+        np.cumsum([0, *map(len, columns)])
+        for columns in ([part.vertices_m for part in parts], [part.grain for part in parts])
+    )
+    offsets = {"triangles": first_vertex, "owner": first_body}
+    columns = {field.name: [getattr(part, field.name) for part in parts] for field in fields(Solids)}
+    for name, first in offsets.items():
+        columns[name] = [(rows + start).astype(rows.dtype) for rows, start in zip(columns[name], first, strict=False)]
+    return Solids(**{name: np.concatenate(rows) for name, rows in columns.items()})
 
 
 def stone(
@@ -102,21 +109,22 @@ def stone(
     albedo: ArrayLike = 0.3,
     grain: float = 1.0,
 ) -> Solids:
-    """An ellipsoid of radii (3,) about centre (3,), cut by up to 12 planes (p, 4): outward normal, distance in m."""
-    cuts = np.tile(np.array(NO_PLANE), (PLANES, 1))
+    """An ellipsoid of radii (3,) about centre (3,), cut by planes (p, 4): outward normal, distance in m."""
+    radii = np.broadcast_to(np.asarray(radii_m, float), 3)
+    directions, triangles = _unit_sphere(_parts(float(radii.max())))
+    points = directions * radii
+    normals = directions / radii
     if planes is not None:
-        cuts[: len(np.atleast_2d(planes))] = planes
-    return Solids(
-        stones=Stones(
-            centre=np.asarray(centre, float)[None],
-            world_R_stone=(np.eye(3) if world_R_stone is None else np.asarray(world_R_stone, float))[None],
-            radii_m=np.broadcast_to(np.asarray(radii_m, float), (1, 3)),
-            planes=cuts[None],
-            albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
-            grain=np.array([grain]),
-        ),
-        limbs=NO_LIMBS,
-    )
+        cuts = np.atleast_2d(np.asarray(planes, float))
+        share = np.maximum(points @ cuts[:, :3].T, 0.0) / cuts[:, 3]
+        cut, depth = share.argmax(axis=1), share.max(axis=1)
+        points = points / np.maximum(depth, 1.0)[:, None]
+        normals = np.where(depth[:, None] > 1.0, cuts[cut, :3], normals)
+    normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    turn = np.eye(3) if world_R_stone is None else np.asarray(world_R_stone, float)
+    middle = np.asarray(centre, float)
+    points = middle + points @ turn.T
+    return _body(points, normals @ turn.T, triangles, anchor_m=middle, albedo=albedo, grain=grain)
 
 
 def sphere(centre: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, grain: float = 0.0) -> Solids:
@@ -133,26 +141,35 @@ def box(
     grain: float = 0.0,
 ) -> Solids:
     """A box of whole lengths (3,) along its own axes, about centre (3,)."""
-    halves = np.asarray(sizes_m, float) / 2
-    planes = np.concatenate([np.c_[np.eye(3), halves], np.c_[-np.eye(3), halves]])
-    around = 1.0001 * np.linalg.norm(halves)
-    return stone(centre, around, world_R_stone=world_R_box, planes=planes, albedo=albedo, grain=grain)
+    corners, normals, triangles = _unit_box()
+    turn = np.eye(3) if world_R_box is None else np.asarray(world_R_box, float)
+    middle = np.asarray(centre, float)
+    points = middle + (corners * np.asarray(sizes_m, float) / 2) @ turn.T
+    return _body(points, normals @ turn.T, triangles, anchor_m=middle, albedo=albedo, grain=grain)
 
 
 def capsule(
     start: ArrayLike, end: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, band_m: float = 0.0
 ) -> Solids:
-    """All that is within radius_m of the line from begin to end (3,); with bands in turn of its albedo and white."""
-    return Solids(
-        stones=NO_STONES,
-        limbs=Limbs(
-            start=np.asarray(start, float)[None],
-            end=np.asarray(end, float)[None],
-            radius_m=np.array([float(radius_m)]),
-            albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
-            band_m=np.array([float(band_m)]),
-        ),
-    )
+    """All that is within radius_m of the line from start to end (3,); with bands in turn of its albedo and white."""
+    first, line = np.asarray(start, float), np.subtract(end, start)
+    length = float(np.linalg.norm(line))
+    axis = line / length if length else np.array([0.0, 0.0, 1.0])
+    normals, along, triangles = _unit_capsule()
+    normals = normals @ _turn_of_axis(axis).T
+    points = first + along[:, None] * line + radius_m * normals
+    bands = axis / band_m if band_m else np.zeros(3)
+    return _body(points, normals, triangles, anchor_m=first, albedo=albedo, bands=bands)
+
+
+def cylinder(
+    centre: ArrayLike, axis: ArrayLike, radius_m: float, half_m: float, *, albedo: ArrayLike = 0.3, grain: float = 0.0
+) -> Solids:
+    """A cylinder about a unit axis (3,), half_m long to both sides of its centre (3,)."""
+    points, normals, triangles = _unit_cylinder()
+    turn, middle = _turn_of_axis(np.asarray(axis, float)), np.asarray(centre, float)
+    points = middle + (points * [radius_m, radius_m, half_m]) @ turn.T
+    return _body(points, normals @ turn.T, triangles, anchor_m=middle, albedo=albedo, grain=grain)
 
 
 def pole(foot: ArrayLike, height_m: float, *, radius_m: float = 0.04, albedo: ArrayLike = (0.6, 0.08, 0.05)) -> Solids:
@@ -161,18 +178,95 @@ def pole(foot: ArrayLike, height_m: float, *, radius_m: float = 0.04, albedo: Ar
     return capsule((x, y, z - 0.3), (x, y, z + height_m - radius_m), radius_m, albedo=albedo, band_m=0.4)
 
 
-def merge_solids(parts: Iterable[Solids]) -> Solids:
-    """Merge solids into one, each kind in the order of the parts."""
-    parts = list(parts)
-    return Solids(
-        stones=_concatenate(Stones, [part.stones for part in parts] or [NO_STONES]),
-        limbs=_concatenate(Limbs, [part.limbs for part in parts] or [NO_LIMBS]),
+def _turn_of_axis(axis: Array) -> Array:
+    """A rotation (3, 3) that takes z to a unit axis (3,)."""
+    aside = np.cross(axis, np.eye(3)[np.abs(axis).argmin()])
+    aside /= np.linalg.norm(aside)
+    return np.stack([aside, np.cross(axis, aside), axis], axis=1)
+
+
+# Meshes of unit bodies, triangles counter-clockwise seen from outside.
+
+
+def _parts(radius_m: float) -> int:
+    """How many parts each edge of the octahedron needs, for faces within WITHIN_M of a sphere."""
+    return int(np.clip(np.ceil(np.sqrt(radius_m / WITHIN_M)), FEWEST_PARTS, MOST_PARTS))
+
+
+@lru_cache(maxsize=MOST_PARTS)
+def _unit_sphere(parts: int) -> tuple[Array, Faces]:
+    """Vertices (v, 3) and triangles (t, 3) of an octahedron blown up, whose edges have so many parts."""
+    row, column = np.nonzero(np.add.outer(np.arange(parts + 1), np.arange(parts + 1)) <= parts)
+    index = np.full((parts + 2, parts + 2), -1)
+    index[row, column] = np.arange(len(row))
+    upright = np.stack([index[row, column], index[row + 1, column], index[row, column + 1]], axis=1)
+    turned = np.stack([index[row + 1, column], index[row + 1, column + 1], index[row, column + 1]], axis=1)
+    octant = np.concatenate([faces[(faces >= 0).all(axis=1)] for faces in (upright, turned)])
+    points = np.stack([row, column, parts - row - column], axis=1).astype(float)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    vertices, triangles = [], []
+    for number, signs in enumerate(product((1.0, -1.0), repeat=3)):
+        vertices.append(points * signs)
+        triangles.append((octant if np.prod(signs) > 0 else octant[:, ::-1]) + number * len(points))
+    return np.concatenate(vertices), np.concatenate(triangles).astype(np.int32)
+
+
+@lru_cache(maxsize=1)
+def _unit_box() -> tuple[Array, Array, Faces]:
+    """Corners (24, 3) of a box from -1 to 1, four a side, their normals and triangles."""
+    square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    corners, normals, triangles = [], [], []
+    for number, (axis, side) in enumerate(product(range(3), (1.0, -1.0))):
+        turn = np.roll(np.eye(3), axis, axis=1)  # rows: outwards, and two axes along the side
+        corners.append(side * turn[0] + square @ (turn[1:] * [[1.0], [side]]))
+        normals.append(np.tile(side * turn[0], (4, 1)))
+        triangles.append(np.array([[0, 1, 2], [0, 2, 3]]) + 4 * number)
+    return np.concatenate(corners), np.concatenate(normals), np.concatenate(triangles).astype(np.int32)
+
+
+@lru_cache(maxsize=1)
+def _unit_capsule() -> tuple[Array, Array, Faces]:
+    """Normals (v, 3) of a capsule along z, how far along its line (v,) each vertex is, and triangles."""
+    angle = np.linspace(-np.pi / 2, 0.0, CAP_RINGS + 1)
+    angle = np.concatenate([angle, -angle[::-1]])
+    along = np.repeat([0.0, 1.0], CAP_RINGS + 1)
+    normals, triangles = _lathe(np.stack([np.cos(angle), np.sin(angle)], axis=1), CAPSULE_SEGMENTS)
+    return normals, np.repeat(along, CAPSULE_SEGMENTS), triangles
+
+
+@lru_cache(maxsize=1)
+def _unit_cylinder() -> tuple[Array, Array, Faces]:
+    """Vertices (v, 3) of a cylinder of radius 1 from -1 to 1 along z, their normals and triangles."""
+    profile = np.array([[0.0, -1.0], [1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    facing = np.repeat([[0.0, -1.0], [1.0, 0.0], [0.0, 1.0]], 2, axis=0)
+    (points, triangles), (normals, _) = (_lathe(values, CYLINDER_SEGMENTS) for values in (profile, facing))
+    return points, normals, triangles
+
+
+def _lathe(profile: Array, segments: int) -> tuple[Array, Faces]:
+    """Vertices and triangles of what a profile (p, 2), distance from z and height from below up, makes about z."""
+    turn = 2.0 * np.pi * np.arange(segments) / segments
+    around = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    points = np.concatenate(
+        [profile[:, None, :1] * around, np.broadcast_to(profile[:, None, 1:], (len(profile), segments, 1))], axis=2
     )
+    here = np.arange(len(profile) * segments).reshape(len(profile), segments)
+    after = np.roll(here, -1, axis=1)
+    first = np.stack([here[:-1], after[:-1], after[1:]], axis=-1).reshape(-1, 3)
+    second = np.stack([here[:-1], after[1:], here[1:]], axis=-1).reshape(-1, 3)
+    return points.reshape(-1, 3), np.concatenate([first, second]).astype(np.int32)
 
 
-def _concatenate(kind: type[Columns], parts: list[Columns]) -> Columns:
-    names = [field.name for field in fields(kind)]
-    return kind(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+_NOTHING = Solids(
+    vertices_m=np.zeros((0, 3)),
+    normals=np.zeros((0, 3)),
+    triangles=np.zeros((0, 3), np.int32),
+    owner=np.zeros(0, np.intp),
+    anchor_m=np.zeros((0, 3)),
+    albedo=np.zeros((0, 3)),
+    grain=np.zeros(0),
+    bands=np.zeros((0, 3)),
+)
 
 
 # Trees: a trunk, and a crown of a few round clumps of leaves.

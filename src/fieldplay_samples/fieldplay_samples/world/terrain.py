@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.world.layers import (
     CELL_M,
+    CELLS,
     CropRows,
     Furrows,
     Grain,
@@ -24,6 +25,7 @@ from fieldplay_samples.world.layers import (
 )
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 Indices = NDArray[np.int64]
 MAX_CACHED = 4  # grids of terrains
 REACH_M = 0.2  # from a face, within which points are taken for it; it is below half the shortest length
@@ -34,109 +36,29 @@ STEPS = 3  # towards the foot of a perpendicular on the ground; it is nearly a p
 KINDS: dict[str, type[Unevenness] | type[Furrows]] = {"noise": Unevenness, "furrows": Furrows}
 
 
-# A relief: heights on a periodic grid, and between them the smooth surface that everything stands on and sees.
-#
-# The grid's values are the control points of a biquadratic B-spline: neither the surface nor its slope has a step, and
-# over each cell (a square of cell_m about a control point) it stays within bounds known beforehand.
+# The surface that everything stands on and sees: a biquadratic B-spline with heights on a periodic grid as its control
+# points, so that neither it nor its slope has a step.
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GroundRelief:
-    """Control points of heights in m, row along y, column along x, with those beyond each edge; n is a power of two.
-
-    `peaks` has the maxima of the surface over squares of 1, 2, 4 ... n cells, one level after the other; `nodes` the
-    surface itself above each control point.
-    """
-
-    cell_m: float
-    bordered_m: NDArray[np.float32]
-    nodes_m: NDArray[np.float32]
-    peaks_m: NDArray[np.float32]
-    first_peak: Indices
-
-    @property
-    def control_m(self) -> NDArray[np.float32]:
-        """The control points (n, n) themselves."""
-        return self.bordered_m[1:-1, 1:-1]
-
-    @property
-    def cells(self) -> int:
-        """The number of cells along each side of the period."""
-        return len(self.bordered_m) - 2
-
-
-def relief_from_heights(heights_m: Array, cell_m: float) -> GroundRelief:
-    """The relief whose control points are heights (n, n)."""
-    control = heights_m.astype(np.float32)
-    levels = [_cell_peaks(control)]
-    while levels[-1].size > 1:
-        rows = np.maximum(levels[-1][::2], levels[-1][1::2])
-        levels.append(np.maximum(rows[:, ::2], rows[:, 1::2]))
-    first = np.cumsum([0, *(level.size for level in levels)])[:-1]
-    peaks = np.concatenate([level.ravel() for level in levels])
-    return GroundRelief(
-        cell_m=cell_m,
-        bordered_m=np.pad(control, 1, mode="wrap"),
-        nodes_m=_at_nodes(_at_nodes(control, 0), 1),
-        peaks_m=peaks,
-        first_peak=first.astype(np.int64),
-    )
-
-
-def _at_nodes(control: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    neighbours = np.roll(control, 1, axis) + np.roll(control, -1, axis)
-    return np.asarray(np.float32(0.75) * control + np.float32(0.125) * neighbours, np.float32)
-
-
-def _cell_peaks(control: NDArray[np.float32]) -> NDArray[np.float32]:
-    """No lower than the surface over each cell (n, n): the highest of the cell's nine Bezier points."""
-    return np.asarray(_highest_of_three(_highest_of_three(control, 0), 1) + np.float32(1e-5))
-
-
-def _highest_of_three(values: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    before = (values + np.roll(values, 1, axis)) / 2
-    return np.asarray(np.maximum(values, np.maximum(before, np.roll(before, -1, axis))), np.float32)
-
-
-def heights_m(relief: GroundRelief, x: Array, y: Array) -> Array:
-    """Heights (...) at x, y (...), in m."""
-    return _surface(relief, x, y, sloped=False)[0]
-
-
-def slopes(relief: GroundRelief, x: Array, y: Array) -> tuple[Array, Array]:
-    """The slopes dz/dx and dz/dy (...) at x, y (...) in m."""
-    _, east, north = surface(relief, x, y)
-    return east, north
-
-
-def surface(relief: GroundRelief, x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Heights (...) in m and slopes dz/dx and dz/dy (...) at x, y (...) in m."""
-    height, east, north = _surface(relief, x, y, sloped=True)
-    return height, east, north
-
-
-def _surface(relief: GroundRelief, x: Array, y: Array, *, sloped: bool) -> tuple[Array, ...]:
-    (column, across), (row, along) = _nearest(x / relief.cell_m), _nearest(y / relief.cell_m)
-    mask, width = relief.cells - 1, relief.cells + 2
-    first = (row & mask) * width + (column & mask)  # of the nine control points about a place
+def _surface(bordered_m: Single, x: Array, y: Array, *, sloped: bool) -> tuple[Array, ...]:
+    """Heights (...) in m, and slopes dz/dx and dz/dy (...) where they are asked for, at x, y (...) in m."""
+    (column, across), (row, along) = _nearest(x / CELL_M), _nearest(y / CELL_M)
+    width, flat = CELLS + 2, bordered_m.ravel()
+    first = (row & CELLS - 1) * width + (column & CELLS - 1)  # of the nine control points about a position
     sides, turned = _weights(across), _slope_weights(across)
     total = np.zeros((3 if sloped else 1, *first.shape))
     for down, (weight, tilt) in enumerate(zip(_weights(along), _slope_weights(along), strict=True)):
-        three = [_beyond(relief, down * width + right).take(first) for right in (0, 1, 2)]
+        three = [flat[down * width + right :].take(first) for right in (0, 1, 2)]
         line = _sum_of_three(sides, three)
         total[0] += weight * line
         if sloped:
             total[1] += weight * _sum_of_three(turned, three)
             total[2] += tilt * line
-    total[1:] /= relief.cell_m
+    total[1:] /= CELL_M
     return tuple(total)
 
 
-def _beyond(relief: GroundRelief, first: int) -> NDArray[np.float32]:
-    return relief.bordered_m.ravel()[first:]
-
-
-def _sum_of_three(weights: tuple[Array, Array, Array], values: list[NDArray[np.float32]]) -> Array:
+def _sum_of_three(weights: tuple[Array, Array, Array], values: list[Single]) -> Array:
     total = weights[0] * values[0]
     total += weights[1] * values[1]
     total += weights[2] * values[2]
@@ -144,7 +66,7 @@ def _sum_of_three(weights: tuple[Array, Array, Array], values: list[NDArray[np.f
 
 
 def _nearest(cells: Array) -> tuple[Indices, Array]:
-    """The nearest control point, and how far on from it a place is, in cells."""
+    """The nearest control point, and how far on from it a position is, in cells."""
     nearest = np.floor(cells + 0.5)
     return nearest.astype(np.int64), cells - nearest
 
@@ -173,13 +95,17 @@ class Terrain:
     def height_m(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Heights (...) at x, y (...)."""
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-        return heights_m(relief_of(self), x, y) + self.slope[0] * x + self.slope[1] * y
+        (height,) = _surface(relief_of(self), x, y, sloped=False)
+        return height + self.slope[0] * x + self.slope[1] * y
+
+    def surface(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Heights (...) in m, dz/dx and dz/dy (...) at x, y (...)."""
+        height, east, north = _surface(relief_of(self), x, y, sloped=True)
+        return height + self.slope[0] * x + self.slope[1] * y, east + self.slope[0], north + self.slope[1]
 
     def slopes(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         """dz/dx and dz/dy (...) at x, y (...)."""
-        x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-        east, north = slopes(relief_of(self), x, y)
-        return east + self.slope[0], north + self.slope[1]
+        return self.surface(*np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float)))[1:]
 
     def normal(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Unit normals (..., 3) at x, y (...), pointing up."""
@@ -187,39 +113,39 @@ class Terrain:
         normal = np.stack([-east, -north, np.ones_like(east)], axis=-1)
         return np.asarray(normal / np.sqrt(np.square(east) + np.square(north) + 1)[..., None])
 
-    def colour(self, x: ArrayLike, y: ArrayLike, footprint_m: ArrayLike = 0.0) -> Array:
+    def colour(self, x: ArrayLike, y: ArrayLike, footprint_m: ArrayLike = 0.0) -> Single:
         """Albedo (..., 3) in 0..1 at x, y (...), averaged over about footprint_m (...)."""
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-        return np.minimum(self.soil.albedo(x, y, np.asarray(footprint_m, float)), 1.0)
+        return np.asarray(np.minimum(self.soil.albedo(x, y, np.asarray(footprint_m, float)), 1.0), np.float32)
 
 
-def relief_of(terrain: Terrain) -> GroundRelief:
-    """The grid that a terrain's layers make, without its overall slope; kept for the terrains used last."""
+def relief_of(terrain: Terrain) -> Single:
+    """The control points that a terrain's layers make, with those beyond each edge, without its overall slope.
+
+    Row along y, column along x. Kept for the terrains used last: to compute them takes half a second.
+    """
     if terrain not in _reliefs:
-        keep_reliefs({terrain: _make_relief(terrain)})
+        heights = heights_from_layers(terrain.layers, terrain.seed)
+        weights = np.array([1.0, 6.0, 1.0]) / 8.0  # of the control points about one, in the surface above it
+        about_origin = heights[np.ix_((-1, 0, 1), (-1, 0, 1))].astype(np.float32)
+        level = (heights - weights @ about_origin @ weights).astype(np.float32)
+        keep_reliefs({terrain: np.pad(level, 1, mode="wrap")})
     return _reliefs[terrain]
 
 
-def cached_reliefs() -> dict[Terrain, GroundRelief]:
-    """Return the cached grids, for another process: to compute one takes seconds."""
+def cached_reliefs() -> dict[Terrain, Single]:
+    """Return the cached grids, for another process."""
     return dict(_reliefs)
 
 
-def keep_reliefs(reliefs: Mapping[Terrain, GroundRelief]) -> None:
+def keep_reliefs(reliefs: Mapping[Terrain, Single]) -> None:
     """Keep grids that were made, a few at most."""
     _reliefs.update(reliefs)
     for terrain in list(_reliefs)[:-MAX_CACHED]:
         del _reliefs[terrain]
 
 
-def _make_relief(terrain: Terrain) -> GroundRelief:
-    heights = heights_from_layers(terrain.layers, terrain.seed)
-    weights = np.array([1.0, 6.0, 1.0]) / 8.0  # of the control points about one, in the surface above it
-    about_origin = heights[np.ix_((-1, 0, 1), (-1, 0, 1))].astype(np.float32)
-    return relief_from_heights(heights - weights @ about_origin @ weights, CELL_M)
-
-
-_reliefs: dict[Terrain, GroundRelief] = {}
+_reliefs: dict[Terrain, Single] = {}
 
 
 # How far points are from what there truly is: ground with a box on it.

@@ -8,8 +8,9 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from fieldplay_samples.world.terrain import cached_reliefs, keep_reliefs
 
 State = TypeVar("State")
 Task = TypeVar("Task")
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _worker: list[Any] = []  # in a worker: what it does, and the state that its tasks share
 
 
@@ -51,7 +53,10 @@ def run_tasks(
 def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Callable[[], None]) -> None:
     """What the processes share lies in a file: handed over while one starts, it would block us where that one dies."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_start_worker, initargs=(str(shared),)) as pool:
+    with (
+        _single_threaded(),
+        ProcessPoolExecutor(count, mp_context=spawn, initializer=_start_worker, initargs=(str(shared),)) as pool,
+    ):
         futures = [pool.submit(_do, task) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -60,6 +65,18 @@ def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Call
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Start processes whose linear algebra has one thread each, as they share the processors."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _start_worker(shared: str) -> None:

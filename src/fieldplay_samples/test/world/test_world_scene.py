@@ -34,57 +34,64 @@ def on_ground(scene: Scene, x: float, y: float, above_m: float) -> Array:
 
 def test_scene_depends_on_seed_only(scene: Scene) -> None:
     again, other = (make_scene(seed, keep_out=PATH, clearance_m=CLEARANCE_M) for seed in (1, 2))
-    np.testing.assert_array_equal(again.solids.stones.centre, scene.solids.stones.centre)
-    np.testing.assert_array_equal(again.solids.limbs.end, scene.solids.limbs.end)
-    assert not np.isin(other.solids.stones.centre, scene.solids.stones.centre).any()
+    np.testing.assert_array_equal(again.solids.vertices_m, scene.solids.vertices_m)
+    assert not np.isin(other.solids.anchor_m, scene.solids.anchor_m).any()
 
 
 def test_nothing_is_placed_on_path(scene: Scene) -> None:
-    centres, radii = scene.solids.bounds()
-    radii[len(scene.solids.stones.centre) :] = 0.04  # poles are upright: their radius counts, not half their height
-    gap = np.linalg.norm(centres[:, None, :2] - along(PATH)[None], axis=2).min(axis=1) - radii
+    low, high = scene.solids.bounds()
+    nearest = np.clip(along(PATH)[None], low[:, None, :2], high[:, None, :2])
+    gap = np.linalg.norm(nearest - along(PATH)[None], axis=2).min(axis=1)
     assert gap.min() > 0.9 * CLEARANCE_M
     assert np.sort(gap)[20] < 8 * CLEARANCE_M
 
 
 def test_callable_defines_where_nothing_is_placed() -> None:
     half = make_scene(1, keep_out=lambda x, y: x < 0)
-    assert half.solids.bounds()[0][:, 0].min() >= 0
+    assert half.solids.anchor_m[:, 0].min() >= 0
     assert len(half.solids) > 100
 
 
+def is_pole(scene: Scene) -> NDArray[np.bool_]:
+    return np.asarray(scene.solids.bands.any(axis=1))
+
+
 def test_rocks_and_poles_have_requested_sizes(scene: Scene) -> None:
-    stones, limbs = scene.solids.stones, scene.solids.limbs
-    longest = 2 * stones.radii_m.max(axis=1)
-    assert longest.min() >= 0.1
+    low, high = scene.solids.bounds()
+    longest = (high - low).max(axis=1)[~is_pole(scene)]
+    assert longest.min() >= 0.05
     assert 0.1 < np.median(longest) < 1.2
     assert longest.max() <= 3.0
     assert len(longest) > 300
-    heights = limbs.end[:, 2] + limbs.radius_m - scene.terrain.height_m(limbs.end[:, 0], limbs.end[:, 1])
+    top = high[is_pole(scene)]
+    heights = top[:, 2] - scene.terrain.height_m(*scene.solids.anchor_m[is_pole(scene), :2].T)
     assert len(heights) >= 3
     assert heights.min() >= 2.0
     assert heights.max() <= 4.0
 
 
 def test_rocks_are_embedded_in_ground(scene: Scene) -> None:
-    centres, radii = scene.solids.stones.centre, scene.solids.stones.radii_m
-    above = centres[:, 2] - scene.terrain.height_m(centres[:, 0], centres[:, 1])
-    assert (above > 0).all()
-    assert (above < radii[:, 2]).all()
+    rocks = ~is_pole(scene)
+    (low, high), centre = scene.solids.bounds(), scene.solids.anchor_m
+    ground = scene.terrain.height_m(centre[:, 0], centre[:, 1])
+    assert (centre[rocks, 2] > ground[rocks]).all()
+    assert (low[rocks, 2] < ground[rocks]).all()
+    assert (high[rocks, 2] > ground[rocks]).all()
 
 
 def test_added_solids_are_hit_and_scene_is_unchanged(scene: Scene) -> None:
     target = on_ground(scene, 3.0, 0.0, 1.0)
     origin, ahead = target[None] - [3.0, 0.0, 0.0], np.array([[1.0, 0.0, 0.0]])
     arm = scene.with_solids(sphere(target, 0.2), capsule(target, on_ground(scene, 3.0, 0.0, 2.0), 0.1))
-    assert arm.cast(origin, ahead).distance_m[0] == pytest.approx(2.8)
+    assert arm.cast(origin, ahead).distance_m[0] == pytest.approx(2.8, abs=0.003)
     assert scene.cast(origin, ahead).distance_m[0] > 3.0
 
 
-def test_scene_is_pickled_without_its_grids(scene: Scene) -> None:
-    data = pickle.dumps(scene)
+def test_scene_is_pickled_without_grids_and_trees(scene: Scene) -> None:
     origins, down = np.array([[0.0, 0.0, 5.0]]), np.array([[0.0, 0.0, -1.0]])
-    assert len(data) < 1_000_000
+    scene.cast(origins, down)
+    data = pickle.dumps(scene)
+    assert len(data) < 30_000_000
     assert pickle.loads(data).cast(origins, down).distance_m[0] == scene.cast(origins, down).distance_m[0]
 
 

@@ -125,7 +125,7 @@ def _moving_background(stage: AcfrStage, camera: str, time_s: float) -> Backgrou
     rays, hits = render_rays(world.scene, camera_here(scenario, camera), pose, shrink=_shrink(scenario, camera))
     sun = sun_of(scenario)
     if camera == "visual":
-        values = radiance(world.scene, hits, rays, sun=sun)
+        values = floats(radiance(world.scene, hits, rays, sun=sun))
     else:
         model = Thermal(**scenario.numbers["thermal"])
         values = warmth_c(model, world.scene, hits, rays=rays, stuff_c=world.warmth_c, sun=sun)[:, None]

@@ -231,10 +231,7 @@ def make_world(scenario: AcfrScenario) -> World:
 
 
 def _world_of(terrain: Terrain, things: list[Thing], materials: dict[str, dict[str, float]]) -> World:
-    """Solids are numbered stones first, then limbs: so are their stuffs."""
-    stones = [name for solids, name in things for _ in range(len(solids.stones.grain))]
-    limbs = [name for solids, name in things for _ in range(len(solids.limbs.radius_m))]
-    stuffs = [*stones, *limbs, "ground"]
+    stuffs = [*(name for solids, name in things for _ in range(len(solids))), "ground"]
     return World(
         scene=Scene(terrain=terrain, solids=merge_solids(solids for solids, _ in things)),
         radar_db=floats([materials[name]["radar_db"] for name in stuffs]),

@@ -23,7 +23,7 @@ from fieldplay_samples.output_folder import SampleError, paths_of, record_at
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.light import Sun
 from fieldplay_samples.world.scene import Scene, make_scene
-from fieldplay_samples.world.solids import Solids, box, capsule, merge_solids, stone
+from fieldplay_samples.world.solids import Solids, box, capsule, cylinder, merge_solids
 from fieldplay_samples.world.solids import box as solid_box
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_along_drive, scene_along_path
@@ -170,19 +170,12 @@ class PassingRover:
         hub = face - [0.0, side * entry["half_width"], 0.0]
         knob = rotation_about((0, 1, 0), rolled_rad) @ floats([entry["knob_at"], 0.0, 0.0])
         at = transform_points(pose, np.stack([hub, face + knob, face + knob + [0.0, side * entry["knob_length"], 0.0]]))
-        disc = _disc(entry["radius"] * entry["rim_share"], entry["half_width"] + entry["rim_out"])
-        tyre = _disc(entry["radius"], entry["half_width"])
-        turn = pose[:3, :3]
+        axle, half_m, rim_m = pose[:3, 1], entry["half_width"], entry["radius"] * entry["rim_share"]
         return [
-            stone(at[0], tyre[0], world_R_stone=turn, planes=tyre[1], albedo=entry["tyre_albedo"], grain=0.5),
-            stone(at[0], disc[0], world_R_stone=turn, planes=disc[1], albedo=entry["rim_albedo"], grain=0.5),
+            cylinder(at[0], axle, entry["radius"], half_m, albedo=entry["tyre_albedo"], grain=0.5),
+            cylinder(at[0], axle, rim_m, half_m + entry["rim_out"], albedo=entry["rim_albedo"], grain=0.5),
             capsule(at[1], at[2], entry["knob_radius"], albedo=entry["tyre_albedo"]),
         ]
-
-
-def _disc(radius_m: float, half_m: float) -> tuple[list[float], list[list[float]]]:
-    """Radii and planes of what is round about y: cut off a ball that is long that way."""
-    return [radius_m, 8.0 * half_m, radius_m], [[0.0, side, 0.0, half_m] for side in SIDES]
 
 
 def static_plan(seconds: float) -> DrivePlan:

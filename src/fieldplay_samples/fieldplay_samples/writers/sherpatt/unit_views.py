@@ -160,15 +160,10 @@ def _turn(stage: SherpattStage, view: SherpattView) -> Any:
     )
     world = np.einsum("kij,rkj->rki", poses[:, :3, :3], towards).reshape(-1, 3)
     origins = np.broadcast_to(poses[:, :3, 3], (len(elevation), len(azimuth), 3)).reshape(-1, 3)
-    hits = stage.scene_at(view.time_s).cast(
-        origins,
-        world,
-        nearest_m=NEAREST_M,
-        farthest_m=numbers["farthest_m"],
-        spread_rad=0.003,
-    )
+    scene = stage.scene_at(view.time_s)
+    distance = scene.distances_m(origins, world, nearest_m=NEAREST_M, farthest_m=numbers["farthest_m"])
     noise = scenario.rng(f"lidar {view.number}").normal(0.0, numbers["noise_m"], len(world))
-    return (hits.distance_m + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
+    return (distance + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
 
 
 def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats, Floats]:
