@@ -16,7 +16,8 @@ import fieldplay
 MODULES = [
     "cli.main", "core.timestamps", "datasets.archive", "datasets.base_reader", "datasets.registry",
     "datasets.row_files", "datasets.spec", "geometry.axes", "geometry.camera_model", "geometry.extrinsics",
-    "geometry.frames", "geometry.geodesy", "geometry.transforms", "geometry.urdf_model",
+    "geometry.frames", "geometry.geodesy", "geometry.transforms", "geometry.urdf_model", "io.calibration_files",
+    "io.file_table", "io.plain_clouds", "io.time_list",
     "kinematics.ackermann_odometry", "kinematics.computation", "kinematics.denavit_hartenberg",
     "kinematics.insight_arm", "kinematics.insight_arm_computation", "kinematics.joint_transforms",
     "kinematics.odometry_path", "kinematics.planar_odometry", "kinematics.pose_records", "kinematics.robots",
@@ -29,7 +30,8 @@ MODULES = [
 NAMES = {  # of modules whose other names are for their neighbours alone
     "convert.conversion": ["BagOptions", "Converted", "convert"],
     "io.bmp": ["pixels_from_bmp"],
-    "io.containers": ["Files", "open_files"],
+    "io.containers": ["Files", "FilesBelow", "open_files", "read_companion"],
+    "messages.rectification": ["rectify_pair"],
     "io.csv_dialect": ["Dialect", "is_clock", "unit_of_digits"],
     "io.delimited": ["rows_from_block", "rows_from_blocks"],
     "io.geotiff": ["Raster", "open_raster"],

@@ -483,26 +483,31 @@ class Measurement:
         text: the result for people, with the numbers.
         parameter: the parameter that it speaks for, or empty.
         fits: the value of the parameter that fits; None where none does.
+        doubt: what follows the text where the result is not as expected, which makes it a warning; else None.
     """
 
     text: str
     parameter: str = ""
     fits: str | float | None = None
+    doubt: str | None = field(default=None, kw_only=True)
 
 
-def report_measurement(archive: Archive, measurement: Measurement, file: str) -> None:
-    """Note a measurement, and report a defect where it contradicts a parameter.
+def measure(archive: Archive, *measurements: Measurement, file: str = "") -> None:
+    """Note what was measured, and report a defect where it contradicts a parameter.
 
     Args:
         archive: the archive.
-        measurement: what was measured.
-        file: the name of the file for the defect.
+        measurements: what was measured.
+        file: the name of the file for defects.
     """
-    archive.notes.append(f"measured: {measurement.text}")
-    if measurement.parameter == "":
-        return
-    chosen = archive.parameters.get(measurement.parameter)
-    if measurement.fits is None or chosen != measurement.fits:
+    for measurement in measurements:
+        if measurement.doubt is not None:
+            archive.notes.append(f"{WARNING}{measurement.text}{measurement.doubt}")
+            continue
+        archive.notes.append(f"measured: {measurement.text}")
+        chosen = archive.parameters.get(measurement.parameter)
+        if measurement.parameter == "" or (measurement.fits is not None and chosen == measurement.fits):
+            continue
         remedy = f"; {measurement.parameter}={chosen} does not fit"
         if measurement.fits is not None:
             remedy += f", --set {measurement.parameter}={measurement.fits} would"

@@ -6,7 +6,7 @@ half broken gives the other half.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -249,9 +249,9 @@ class KittiCalibration:
         report: called with the line, or None, the kind and the message of what cannot be used.
     """
 
-    numbers: Mapping[str, Floats] = field(default_factory=dict)
-    lines: Mapping[str, int] = field(default_factory=dict)
-    report: Callable[[int | None, str, str], None] = lambda line, kind, message: None
+    numbers: Mapping[str, Floats]
+    lines: Mapping[str, int]
+    report: Callable[[int | None, str, str], None]
 
     def matrix(self, name: str, rows: int, columns: int) -> Floats | None:
         """Read a matrix.

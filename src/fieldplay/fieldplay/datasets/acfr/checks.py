@@ -37,7 +37,7 @@ from fieldplay.datasets.acfr.navigation import (
     ned_from_frd,
 )
 from fieldplay.datasets.acfr.report_sets import KnownSet
-from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
 from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
@@ -98,13 +98,10 @@ def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
     text = f"turn rates as euler rates differ from the attitudes' by {errors['euler']:.2g} rad/s, as body rates by "
     text += f"{errors['body']:.2g} rad/s (rms)"
     if abs(errors["euler"] - errors["body"]) < CLEARLY * separation or separation == 0:
-        archive.notes.append(f"measured: {text}: not to be told apart here")
+        measure(archive, Measurement(f"{text}: not to be told apart here"))
         return
-    archive.notes.append(f"measured: {text}")
     fits = min(errors, key=lambda name: errors[name])
-    if fits != chosen:
-        message = f"{text}; nav_rates={chosen} does not fit, --set nav_rates={fits} would"
-        archive.defects(Defect(file=tables[NAV].tables[0].name, kind="unit_mismatch", message=message))
+    measure(archive, Measurement(text, "nav_rates", fits), file=tables[NAV].tables[0].name)
 
 
 def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
@@ -155,7 +152,7 @@ def _note_scale(archive: Archive, what: str, of: str, *, measured: Floats, repor
     scale = float((reported**2).sum() / ((reported * measured).sum() or np.nan))
     text = f"nav's {what} are {scale:.3f} times the differences of its {of}"
     is_off = not abs(scale - 1) <= SCALE_OFF
-    archive.notes.append(f"warning: {text}: another unit or order?" if is_off else f"measured: {text}")
+    measure(archive, Measurement(text, doubt=": another unit or order?" if is_off else None))
 
 
 def check_course(archive: Archive, tables: Mapping[str, Tables]) -> None:
@@ -173,7 +170,7 @@ def check_course(archive: Archive, tables: Mapping[str, Tables]) -> None:
         f"half of them within {spread:.2f} deg); a yaw from true north would be {convergence:+.2f} deg off, "
         "one from the grid's 0"
     )
-    archive.notes.append(f"warning: {text}" if abs(median) > COURSE_OFF_DEG else f"measured: {text}")
+    measure(archive, Measurement(text, doubt="" if abs(median) > COURSE_OFF_DEG else None))
 
 
 def _yaw_less_course(rows: TimedRows) -> Floats:
@@ -199,7 +196,7 @@ def check_skid_steer(archive: Archive) -> None:
     text += (
         f" and a track of {_estimate_text(fit.track_m)}" if fit.track_m else "; it turns too little to tell the track"
     )
-    archive.notes.append(f"measured: {text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)")
+    measure(archive, Measurement(f"{text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)"))
     if fit.wheel_radius_m.value < 0 or (fit.track_m and fit.track_m.value < 0):
         message = f"{text}: one below 0 means that the wheels turn the other way, or that left is right"
         file = file_of_span(archive, "payload_wheels", 0)
@@ -339,7 +336,7 @@ def check_poles(archive: Archive, tables: Mapping[str, Tables], known: KnownSet 
         message += "; ".join(_sight_text(name, others[name], target) for name, target in targets.items())
         archive.defects(Defect(file="LaserHorizontal", kind="laser_sense", message=message))
     elif known is not None or any(sight.is_seen for sight in sights.values()):
-        archive.notes.append(f"measured: LaserHorizontal in the static scene: {text}")
+        measure(archive, Measurement(f"LaserHorizontal in the static scene: {text}"))
 
 
 def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
@@ -357,7 +354,7 @@ def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: Known
         message = f"{text}; with the angle the other way: {_sight_text(REFLECTOR, other, target)}; {remedy}"
         archive.defects(Defect(file="RadarRangeBearing", kind="radar_sense", message=message))
     elif known is not None or sight.is_seen:
-        archive.notes.append(f"measured: {text}; seen in both senses" if other.is_seen else f"measured: {text}")
+        measure(archive, Measurement(f"{text}; seen in both senses" if other.is_seen else text))
 
 
 def _is_static(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> bool:
@@ -409,7 +406,7 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
         np.concatenate([np.zeros(0), *(part[index] for part in parts)]) for index in (0, 1)
     )
     if len(differences_m) < ENOUGH:
-        archive.notes.append("measured: spectra and ranges of the radar have no times in common")
+        measure(archive, Measurement("spectra and ranges of the radar have no times in common"))
         return
     median, most = float(np.median(differences_m)), float(np.percentile(differences_m, 95))
     text = (
@@ -417,7 +414,7 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
         f"less than {most:.3f} m ({len(differences_m)} lines, "
         f"whose bearings differ by {float(np.median(differences_deg)):.3f} deg)"
     )
-    archive.notes.append(f"measured: {text}")
+    measure(archive, Measurement(text))
     if median > archive.spec.constants["radar"]["m_per_bin"]:
         file = tables[SPECTRUM].tables[0].name
         archive.defects(Defect(file=file, kind="radar_ranges", message=f"{text}: more than a bin"))
@@ -472,7 +469,7 @@ def check_times(archive: Archive, known: KnownSet | None) -> None:
     for what, gaps_s in (("start after the first", late), ("end before the last", early)):
         texts = [f"{name} {seconds:.3f} s" for name, seconds in gaps_s.items() if seconds > MAX_DIFFERENCE_S]
         if texts:
-            archive.notes.append(f"measured: streams that {what}: {', '.join(texts)}")
+            measure(archive, Measurement(f"streams that {what}: {', '.join(texts)}"))
     common_ns = (max(first for first, _ in times.values()), min(last for _, last in times.values()))
     _compare_with_report(archive, common_ns, known)
 
@@ -481,11 +478,11 @@ def _compare_with_report(archive: Archive, common_ns: tuple[int, int], known: Kn
     first_s, last_s = (value / NS_PER_S for value in common_ns)
     text = f"all sensors have data for {max(last_s - first_s, 0):.3f} s, from {first_s:.3f} to {last_s:.3f}"
     if known is None:
-        archive.notes.append(f"measured: {text}")
+        measure(archive, Measurement(text))
         return
     summary = f"{text}; the report has {known.duration_s:.3f} s, from {known.start_s:.3f} to {known.end_s:.3f}"
     if abs(first_s - known.start_s) <= MAX_DIFFERENCE_S and abs(last_s - known.end_s) <= MAX_DIFFERENCE_S:
-        archive.notes.append(f"measured: {summary}")
+        measure(archive, Measurement(summary))
         return
     why = "other times"
     if known.number in LATE_SETS:
@@ -505,12 +502,12 @@ def check_mosaic(archive: Archive) -> None:
     top_left, top_right, low_left, low_right = np.mean(means, axis=0)
     main, other = abs(top_left - low_right), abs(top_right - low_left)
     if min(main, other) > ALIKE * max(main, other):
-        archive.notes.append("measured: no two of the mosaic's four colours are alike: perhaps --set bayer=none")
+        measure(archive, Measurement("no two of the mosaic's four colours are alike: perhaps --set bayer=none"))
         return
     kinds = ("rggb", "bggr") if other < main else ("grbg", "gbrg")
     text = f"the greens of the visual camera's mosaic lie as in {kinds[0]} and {kinds[1]}"
     fits = archive.parameters["bayer"] in kinds
-    archive.notes.append(f"measured: {text}" if fits else f"warning: {text}, not as in {archive.parameters['bayer']}")
+    measure(archive, Measurement(text, doubt=None if fits else f", not as in {archive.parameters['bayer']}"))
 
 
 def check_black_bands(archive: Archive) -> None:
@@ -530,7 +527,7 @@ def check_black_bands(archive: Archive) -> None:
     width, height = int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top
     text = f"beside black bands the infra-red pictures are {width} x {height}, from column {left}, row {top}"
     fits = f": pictures of {CLIPPED[0]} x {CLIPPED[1]} play with --set ir_clip_x_px={left} --set ir_clip_y_px={top}"
-    archive.notes.append(f"measured: {text}{fits if (width, height) == CLIPPED else ''}")
+    measure(archive, Measurement(f"{text}{fits if (width, height) == CLIPPED else ''}"))
 
 
 def _sample_images(archive: Archive, camera: str) -> Iterator[Pixels]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, Measurement, report_measurement, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, measure, sample_indices
 from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.transforms import (
     Array,
@@ -80,9 +80,9 @@ def check_cloud_stamp(archive: Archive) -> None:
     name = _name_of_first(streams["lidar"])
     text = f"by the motions of lidar and INS the middle of a sweep is {offset_s:+.3f} s from the time in a cloud's name"
     if abs(offset_s) < 2 * MIN_FRACTION * half_s:
-        archive.notes.append(f"measured: {text}: too near to tell start from end")
+        measure(archive, Measurement(f"{text}: too near to tell start from end"))
         return
-    report_measurement(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), name)
+    measure(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), file=name)
 
 
 def _most_dynamic_window(rates: Stream) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ameds.streams import NS_PER_MS, WHEELS
-from fieldplay.datasets.archive import Archive, Measurement, file_of_span, report_measurement, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
 from fieldplay.datasets.spec import PoseCheck
 from fieldplay.geometry.axes import quaternion_from_fixed_xyz, quaternion_from_moving_xyz
 from fieldplay.geometry.extrinsics import edges_from_published
@@ -145,7 +145,7 @@ def check_poses(archive: Archive) -> None:
         best = readings[0]
         others = "; ".join(map(str, readings[1:]))
         description = f"{check.child} in {check.parent} by its joints"
-        archive.notes.append(f"measured: {description} fits best with {best} ({others})")
+        measure(archive, Measurement(f"{description} fits best with {best} ({others})"))
         chosen = archive.parameters.get(PARAMETER, best.angles)
         far = best.millimetres > CLOSE_MM or best.degrees > CLOSE_DEG
         if far or best.angles != chosen or best.joints != "as numbered":
@@ -225,7 +225,7 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
     for check in CHECKS:
         for measurement in check(archive, tables):
             file = tables[measurement.table].tables[0].name if measurement.parameter else ""
-            report_measurement(archive, measurement, file)
+            measure(archive, measurement, file=file)
 
 
 def _blocks(tables: Tables) -> Iterator[TimedRows]:

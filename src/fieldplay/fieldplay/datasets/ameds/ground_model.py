@@ -9,7 +9,7 @@ from pyproj.exceptions import CRSError
 
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.datasets.ameds.streams import lander_geodetic
-from fieldplay.datasets.archive import Archive, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, measure, sample_indices
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.io.containers import Files
 from fieldplay.io.geotiff import (
@@ -148,8 +148,8 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         f"the INS is {middle:.2f} m above the ground model (from {low:.2f} to {high:.2f} m, {len(above)} of "
         f"{len(geodetic)} places lie on it), it stands some {requested:g} m high"
     )
+    doubt = None
     if abs(middle - requested) > FAR_M:
         offset_m = archive.parameters["ground_z_offset_m"] + middle - requested
-        archive.notes.append(f"warning: {text}: --set ground_z_offset_m={offset_m:.2f} would fit")
-    else:
-        archive.notes.append(f"measured: {text}")
+        doubt = f": --set ground_z_offset_m={offset_m:.2f} would fit"
+    measure(archive, Measurement(text, doubt=doubt))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
 from fieldplay.geometry.transforms import Array, rotation_from_quaternion
 from fieldplay.kinematics.computation import LatchedValue
 from fieldplay.kinematics.insight_arm import HANGING, RIGID, SCOOP_AND_IDC, SETS, tool_names
@@ -163,12 +163,13 @@ def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | Non
     best, other = sorted(deviations, key=lambda name: deviations[name].median_mm)
     if deviations[best].median_mm > NUMBERED_MM:
         text = " nor ".join(f"{name}, {deviations[name].median_mm:.1f} mm" for name in (best, other))
-        archive.notes.append(f"measured: in {len(unsure)} rows the tools 2 and 3 fit neither {text}")
+        measure(archive, Measurement(f"in {len(unsure)} rows the tools 2 and 3 fit neither {text}"))
         return None
-    archive.notes.append(
-        f"measured: in {len(unsure)} rows the tools 2 and 3 are {' and '.join(SCOOP_AND_IDC[best])} ({best}), "
+    text = (
+        f"in {len(unsure)} rows the tools 2 and 3 are {' and '.join(SCOOP_AND_IDC[best])} ({best}), "
         f"{deviations[best]}; the other way round {deviations[other].median_mm:.1f} mm"
     )
+    measure(archive, Measurement(text))
     if best != settings["tool_numbering"]:
         message = f"tools 2 and 3 fit tool_numbering={best}, chosen is {settings['tool_numbering']}"
         _report(archive, "tool_numbering_mismatch", message, deviations[best])
@@ -192,7 +193,7 @@ def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str
     text = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
     fits = far[best] <= FITS_MM
     how = "" if fits else "; none of them fits"
-    archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {text}{how}")
+    measure(archive, Measurement(f"the places of the tools that are known by the arm's lengths of {text}{how}"))
     if fits and far[chosen] > far[best] + BETTER_MM:
         message = f"the tools' places fit dh_set={best} ({text}), chosen is {chosen}"
         _report(archive, "arm_lengths_mismatch", message, known[chosen])
@@ -209,7 +210,7 @@ def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
             if tool in HANGING:
                 along = float(np.median(of_tool.position_mm @ deviation.down))
                 text += f"; the archive has it {along:.2f} mm higher than it hangs here"
-            archive.notes.append(f"measured: {text}")
+            measure(archive, Measurement(text))
             if of_tool.median_mm > CLOSE_MM:
                 _report(archive, "pose_mismatch", text, of_tool, stream=f"archived_{variant}")
 
@@ -235,7 +236,7 @@ def check_rotors(archive: Archive) -> None:
     for joint, parts in differences.items():
         difference = np.concatenate([part for _, part in parts])
         text = f"rotor of {joint} by its current: {np.median(difference):.2f} deg C ({difference.max():.2f} at most)"
-        archive.notes.append(f"measured: {text} in {len(difference)} rows")
+        measure(archive, Measurement(f"{text} in {len(difference)} rows"))
         if np.median(difference) > CLOSE_DEG_C:
             stream, worst = ROTOR.format(joint), max(parts, key=lambda part: float(np.max(part[1])))[0]
             file = file_of_span(archive, MOTORS, worst)

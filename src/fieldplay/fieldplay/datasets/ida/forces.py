@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.datasets.archive import Archive, file_of_span, sample_indices
+from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
 from fieldplay.datasets.ida.calibration import ParameterFile, geometry_of_file
 from fieldplay.datasets.ida.streams import JOINTS, force_signs
 from fieldplay.io.row_cache import TimedRows
@@ -113,12 +113,12 @@ def check_forces(archive: Archive) -> None:
             worst = max(worst, (float(far.max()), index))
     if not distances:
         rows = f"{alone[0]} rows have only the archived force, {alone[1]} only the computed one"
-        archive.notes.append(f"measured: no row has both Fr, Ft, Fz and a force by torques (Appendix D): {rows}")
+        measure(archive, Measurement(f"no row has both Fr, Ft, Fz and a force by torques (Appendix D): {rows}"))
         return
     far, median_n = np.concatenate(distances), float(np.median(np.concatenate(distances)))
     text = f"Fr, Ft, Fz by torques (Appendix D): {median_n:.3f} N apart ({far.max():.3f} at most) in {len(far)} rows"
     others = f"{alone[0]} rows have only the archived force, {alone[1]} only the computed one"
-    archive.notes.append(f"measured: {text}; {others}")
+    measure(archive, Measurement(f"{text}; {others}"))
     if median_n > max(CLOSE_N, CLOSE_SHARE * float(np.median(np.concatenate(size)))):
         file = file_of_span(archive, WRENCH, worst[1])
         archive.defects(Defect(file=file, kind="force_mismatch", stream=COMPUTED, message=text))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.archive import Archive, Measurement, measure
 from fieldplay.datasets.ida.ida_products import Product, reading_ns
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.streams.stream import Stream
@@ -173,7 +173,7 @@ def check_label_times(archive: Archive, products: Sequence[Product], clock: Spac
                 message = f"{utc_tag}: expected {_utc(own_ns)} of the clock at {texts[tag]}, got {texts[utc_tag]}"
                 archive.defects(Defect(file=product.label_file, kind="label_mismatch", message=message))
     if compared:
-        archive.notes.append(f"measured: the labels' UTC and that of their clock differ by {largest_s:.3f} s at most")
+        measure(archive, Measurement(f"the labels' UTC and that of their clock differ by {largest_s:.3f} s at most"))
 
 
 def _ns_from_utc(text: str) -> int | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import Defect
 from fieldplay.core.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.archive import Archive, Measurement, measure
 from fieldplay.datasets.ida.ida_products import DistinctTables, are_new, have_equal_neighbours
 from fieldplay.datasets.ida.motion_rows import FORCES
 from fieldplay.datasets.ida.streams import JOINTS
@@ -223,16 +223,14 @@ def note_survey(archive: Archive, results: Survey) -> None:
         description = "and the numbers of a row before in the same file" if file == other else f"of rows of {other}"
         archive.notes.append(f"{file}: {count} rows have the time {description}, they count once")
     for name, count in results.missing.items():
-        archive.notes.append(f"measured: {name} has no number in {count} rows: marked as invalid there, or reported")
+        measure(archive, Measurement(f"{name} has no number in {count} rows: marked as invalid there, or reported"))
     if len(repeated) > SHOWN:
         rest = sum(count for _, count in repeated[SHOWN:])
         archive.notes.append(f"likewise {rest} rows of {len(repeated) - SHOWN} more such pairs of files")
     if np.isfinite(results.th_rad).all():
         low, high = results.th_rad
         jumps = f"{results.turns} jumps by a turn" if results.turns else "it never jumps by a turn"
-        archive.notes.append(f"measured: th lies between {low:.4f} and {high:.4f} rad; {jumps}")
+        measure(archive, Measurement(f"th lies between {low:.4f} and {high:.4f} rad; {jumps}"))
     if 0 < results.largest_heater < 1:
-        text = (
-            f"measured: htr_cur is never above {results.largest_heater:g}: A, it seems, rather than the mA of the label"
-        )
-        archive.notes.append(f"{text}; it is sent as archived")
+        text = f"htr_cur is never above {results.largest_heater:g}: A, it seems, rather than the mA of the label"
+        measure(archive, Measurement(f"{text}; it is sent as archived"))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive, Measurement, report_measurement
+from fieldplay.datasets.archive import Archive, Measurement, measure
 from fieldplay.datasets.rosario.nmea import GGA, RMC
 from fieldplay.datasets.rosario.raw_folder import RAD_S_PER_RPM, has_velocity
 from fieldplay.geometry.extrinsics import edges_from_published
@@ -70,8 +70,7 @@ def check_wheels(archive: Archive, tables: Tables | None) -> None:
         return
     _report_steering(archive, tables)
     file = tables.tables[0].name
-    for measurement in _measurements(archive):
-        report_measurement(archive, measurement, file)
+    measure(archive, *_measurements(archive), file=file)
 
 
 def _report_steering(archive: Archive, tables: Tables) -> None:
@@ -281,7 +280,7 @@ def check_imu(archive: Archive, file: str) -> None:
     if not len(seconds):
         return
     usual = _Usual(*(float(np.median(seconds[name].to_numpy())) for name in ("force", "rate", "spread")))
-    archive.notes.append(f"measured: the specific force is {usual.force:.2f} m/s2 (median norm)")
+    measure(archive, Measurement(f"the specific force is {usual.force:.2f} m/s2 (median norm)"))
     seconds = _seconds_of_imu(stream, start_ns, usual)
     false = seconds.filter(_is_false(usual)) if len(seconds) >= ENOUGH_SECONDS else seconds.clear()
     for first, last in _stretches(false["second"].to_list()):
@@ -355,7 +354,7 @@ def check_ground_truth(archive: Archive, file: str) -> None:
     if length_m < SHORTEST_PATH_M:
         return
     text = f"the ground truth turned by {angle_deg:+.3f} deg lies on the fixes (east, north) within {rms_m:.3f} m (rms)"
-    archive.notes.append(f"measured: {text}" if rms_m < TRUTH_RMS_M else f"warning: {text}: is it of this sequence?")
+    measure(archive, Measurement(text, doubt=None if rms_m < TRUTH_RMS_M else ": is it of this sequence?"))
 
 
 def _truth(stream: Stream) -> tuple[Stamps, Floats]:
@@ -429,7 +428,7 @@ def check_nmea(archive: Archive, tables: Mapping[str, Tables]) -> None:
     if len(offsets):
         spread = float(np.percentile(offsets, 95) - np.percentile(offsets, 5))
         text = f"the computer's clock is {float(np.median(offsets)):+.3f} s against GPS"
-        archive.notes.append(f"measured: {text}, with a spread (5 to 95 %) of {spread:.3f} s")
+        measure(archive, Measurement(f"{text}, with a spread (5 to 95 %) of {spread:.3f} s"))
 
 
 def check_length(archive: Archive, sequence: int | None) -> None:
