@@ -28,8 +28,8 @@ from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.steps.rigid import rigid_fit
 from fieldplay_cdff.stereo.keyframe_map import KeyframeMap
 from fieldplay_cdff.stereo.map_files import load_map
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.write_sample import SampleOptions, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import make_scenario
 from fieldplay_samples.writers.text_tables import NS_PER_S
 

@@ -20,8 +20,8 @@ from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Frame
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth, render
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world
 
 BETWEEN_M = ((1.1, 2.0), (2.0, 4.0), (2.0, 8.0))

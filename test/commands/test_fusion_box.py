@@ -13,8 +13,8 @@ from fieldplay.geometry.transforms import rotation_from_quaternion, transform_fr
 from fieldplay_cdff.offline.elevation import frame_t_camera
 from fieldplay_cdff.offline.product_files import ply_bytes
 from fieldplay_cdff.steps.values import Cloud
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.write_sample import SampleOptions, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import truth_of
 from fieldplay_testing.solid_scenes import block
 

@@ -9,8 +9,8 @@ from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Frame
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth, render
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world
 
 SHRINK, EVERY = 4, 5  # pixels; of so many each way the middle one is compared

@@ -37,6 +37,7 @@ from fieldplay_samples.output_folder import (
     write_record,
     write_truth,
 )
+from fieldplay_samples.writers.parallel import Progress
 
 STORED = (".jpg", ".png", ".mp4")  # compressed as they are
 MOMENT = (2022, 7, 4, 10, 0, 0)
@@ -45,8 +46,6 @@ FAST = 1
 PARTIAL = ".{}.partial-"  # and the number of a process
 Value = bool | int | float | str
 SHORTEST_S, LONGEST_S = 2.0, 3600.0
-
-Progress = Callable[[int, int], None]  # how many steps are done, of how many
 
 
 def zip_folder(folder: Path, target: Path, *, inside: str) -> None:

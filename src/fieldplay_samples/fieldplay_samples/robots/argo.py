@@ -6,12 +6,11 @@ printed. A wheel of one side turns as all of that side: it steers by skidding.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.ride import Stance
 from fieldplay_samples.motion.rotations import (
     Floats,
@@ -42,8 +41,7 @@ class Argo:
 @lru_cache(maxsize=1)
 def load_argo() -> Argo:
     """The vehicle as its YAML describes it."""
-    text = (resources.files("fieldplay_samples") / "data" / "argo.yaml").read_text("utf-8")
-    numbers: dict[str, Any] = yaml.safe_load(text)
+    numbers = numbers_of("argo")
     published, assumed = numbers["published"], numbers["assumed"]
     sensors = {name: FLU_T_FRD @ body_T_sensor_from_row(row) for name, row in published["mountings"].items()}
     laser = sensors["laser_horizontal"]

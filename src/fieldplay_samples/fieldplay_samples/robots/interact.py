@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import DriveLimits, smooth_step
 from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, integral_of, knots_s, spline_through
 from fieldplay_samples.motion.rotations import (
@@ -159,8 +158,7 @@ class Interact:
 @lru_cache(maxsize=1)
 def load_interact() -> Interact:
     """The rover as its YAML describes it."""
-    text = (resources.files("fieldplay_samples") / "data" / "interact.yaml").read_text("utf-8")
-    numbers: dict[str, Any] = yaml.safe_load(text)
+    numbers = numbers_of("interact")
     published, assumed = numbers["published"], numbers["assumed"]
     transforms = {name: transform_from_row(row) for name, row in published["transforms"].items()}
     base_T_origin = inverse(transforms["platform_origin"])

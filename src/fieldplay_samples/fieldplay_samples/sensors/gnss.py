@@ -1,17 +1,14 @@
 """Satellite positions: geodetic coordinates on WGS 84 of a local plane, and how good the fixes are."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from pyproj import Transformer
 
 from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.sensors.inertial import wandering
-
-SEMI_MAJOR_M, FLATTENING = 6378137.0, 1.0 / 298.257223563
-SEMI_MINOR_M = SEMI_MAJOR_M * (1.0 - FLATTENING)
-SQUARED = FLATTENING * (2.0 - FLATTENING)  # first eccentricity
-ITERATIONS = 4  # of Bowring's formula; one is good for a fraction of a millimetre
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,47 +40,25 @@ class FixQuality:
 
 def geodetic_from_enu(origin: LocalOrigin, enu_m: Floats) -> Floats:
     """Latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3), of points (n, 3) of a local plane."""
-    reference = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
-    return geodetic_from_ecef(ecef_from_geodetic(reference) + enu_m @ enu_R_ecef(origin))
+    east, north, up = enu_m.T
+    longitude, latitude, altitude = _plane(origin).transform(east, north, up, radians=True, direction="INVERSE")
+    return np.stack([latitude, longitude, altitude], axis=1)
 
 
 def enu_from_geodetic(origin: LocalOrigin, geodetic: Floats) -> Floats:
     """Points (n, 3) in m of the local plane from latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3)."""
-    reference = floats([[origin.latitude_rad, origin.longitude_rad, origin.altitude_m]])
-    return floats((ecef_from_geodetic(geodetic) - ecef_from_geodetic(reference)) @ enu_R_ecef(origin).T)
-
-
-def enu_R_ecef(origin: LocalOrigin) -> Floats:
-    """The rotation (3, 3) whose rows are east, north and up."""
-    sin_lat, cos_lat = np.sin(origin.latitude_rad), np.cos(origin.latitude_rad)
-    sin_lon, cos_lon = np.sin(origin.longitude_rad), np.cos(origin.longitude_rad)
-    east = [-sin_lon, cos_lon, 0.0]
-    north = [-sin_lat * cos_lon, -sin_lat * sin_lon, cos_lat]
-    return floats([east, north, [cos_lat * cos_lon, cos_lat * sin_lon, sin_lat]])
-
-
-def ecef_from_geodetic(geodetic: Floats) -> Floats:
-    """Earth-centred coordinates (n, 3) in m from latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3)."""
     latitude, longitude, altitude = geodetic.T
-    prime = SEMI_MAJOR_M / np.sqrt(1.0 - SQUARED * np.sin(latitude) ** 2)
-    across = (prime + altitude) * np.cos(latitude)
-    z = (prime * (1.0 - SQUARED) + altitude) * np.sin(latitude)
-    return np.stack([across * np.cos(longitude), across * np.sin(longitude), z], axis=1)
+    return np.stack(_plane(origin).transform(longitude, latitude, altitude, radians=True), axis=1)
 
 
-def geodetic_from_ecef(ecef_m: Floats) -> Floats:
-    """Latitudes, longitudes (rad) and ellipsoidal altitudes (m), (n, 3), of earth-centred coordinates (n, 3)."""
-    x, y, z = ecef_m.T
-    across = np.hypot(x, y)
-    second = SQUARED / (1.0 - SQUARED)
-    reduced = np.arctan2(z * SEMI_MAJOR_M, across * SEMI_MINOR_M)
-    for _ in range(ITERATIONS):
-        up = z + second * SEMI_MINOR_M * np.sin(reduced) ** 3
-        latitude = np.arctan2(up, across - SQUARED * SEMI_MAJOR_M * np.cos(reduced) ** 3)
-        reduced = np.arctan2(SEMI_MINOR_M * np.sin(latitude), SEMI_MAJOR_M * np.cos(latitude))
-    prime = SEMI_MAJOR_M / np.sqrt(1.0 - SQUARED * np.sin(latitude) ** 2)
-    altitude = across * np.cos(latitude) + z * np.sin(latitude) - prime * (1.0 - SQUARED * np.sin(latitude) ** 2)
-    return np.stack([latitude, np.arctan2(y, x), altitude], axis=1)
+@lru_cache(maxsize=4)
+def _plane(origin: LocalOrigin) -> Transformer:
+    """From longitude, latitude and altitude on WGS 84 to the plane that touches at the origin."""
+    latitude, longitude = np.degrees([origin.latitude_rad, origin.longitude_rad])
+    touches = f"+lat_0={float(latitude)!r} +lon_0={float(longitude)!r} +h_0={origin.altitude_m!r}"
+    return Transformer.from_pipeline(
+        f"+proj=pipeline +step +proj=cart +ellps=WGS84 +step +proj=topocentric +ellps=WGS84 {touches}"
+    )
 
 
 def fixes(

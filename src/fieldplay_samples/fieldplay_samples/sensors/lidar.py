@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 
@@ -115,16 +113,9 @@ class Sweep:
     laser: NDArray[np.uint8]
 
 
-@lru_cache(maxsize=1)
-def _models() -> dict[str, Any]:
-    text = (resources.files("fieldplay_samples") / "data" / "lidars.yaml").read_text("utf-8")
-    models: dict[str, Any] = yaml.safe_load(text)
-    return models
-
-
 def lidar_named(name: str) -> Spinning:
     """The lidar `name` of data/lidars.yaml (vlp32c)."""
-    entry: dict[str, Any] = _models()[name]
+    entry: dict[str, Any] = numbers_of("lidars")[name]
     lasers = {key: tuple(entry[key]) for key in ("elevations_deg", "azimuth_offsets_deg")}
     return Spinning(**{**entry, **lasers})
 

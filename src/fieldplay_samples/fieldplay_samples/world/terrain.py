@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.world.layers import (
     CELL_M,
@@ -225,7 +223,7 @@ class GroundWithBox:
 
 def terrain_named(name: str, *, seed: int) -> Terrain:
     """The ground `name` (volcano, ploughed_field, grassland), deterministic by seed."""
-    entry = _worlds()[name]
+    entry = numbers_of("worlds")[name]
     layers = tuple(_layer(**layer) for layer in entry["layers"])
     return Terrain(
         seed=seed,
@@ -233,13 +231,6 @@ def terrain_named(name: str, *, seed: int) -> Terrain:
         soil=_soil(entry["soil"], seed, layers),
         slope=(entry["slope"][0], entry["slope"][1]),
     )
-
-
-@lru_cache(maxsize=1)
-def _worlds() -> dict[str, Any]:
-    text = (resources.files("fieldplay_samples") / "data" / "worlds.yaml").read_text("utf-8")
-    worlds: dict[str, Any] = yaml.safe_load(text)
-    return worlds
 
 
 def _layer(*, kind: str, **numbers: float) -> Layer:

@@ -19,6 +19,7 @@ import cv2
 
 from fieldplay_samples.world.terrain import cached_reliefs, keep_reliefs
 
+Progress = Callable[[int, int], None]  # how many tasks are done, of how many
 State = TypeVar("State")
 Task = TypeVar("Task")
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -31,26 +32,26 @@ def run_tasks(
     tasks: Sequence[Task],
     *,
     workers: int,
-    done: Callable[[], None],
+    progress: Progress,
 ) -> None:
-    """Call work(state, task) for each task, in so many processes (0: one per processor; 1: in this one).
+    """Call task_function(state, task) for each task, in so many processes (0: one per processor; 1: in this one).
 
-    What is passed must be picklable, `work` at the top of a module, and the program's own start guarded by its name.
-    `done` is called here after each task.
+    What is passed must be picklable, the function at the top of a module, and the program's own start guarded by its
+    name. `progress` is called here after each task.
     """
     count = min(workers or os.cpu_count() or 1, len(tasks))
     if count <= 1:
-        for task in tasks:
+        for number, task in enumerate(tasks, 1):
             task_function(state, task)
-            done()
+            progress(number, len(tasks))
         return
     with TemporaryFile() as shared:  # has no name, so that nothing of it stays whatever happens
         pickle.dump((task_function, state, cached_reliefs()), shared)
         shared.flush()
-        _run_in_processes(Path(f"/proc/{os.getpid()}/fd/{shared.fileno()}"), tasks, count, done)
+        _run_in_processes(Path(f"/proc/{os.getpid()}/fd/{shared.fileno()}"), tasks, count, progress)
 
 
-def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Callable[[], None]) -> None:
+def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, progress: Progress) -> None:
     """What the processes share lies in a file: handed over while one starts, it would block us where that one dies."""
     spawn = multiprocessing.get_context("spawn")
     with (
@@ -59,9 +60,9 @@ def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Call
     ):
         futures = [pool.submit(_do, task) for task in tasks]
         try:
-            for future in as_completed(futures):
+            for number, future in enumerate(as_completed(futures), 1):
                 future.result()
-                done()
+                progress(number, len(tasks))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise

@@ -1,12 +1,9 @@
 """What the scenarios of all datasets share: their numbers, times, stamps and randomness."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 
 from fieldplay_samples.motion.ride import GroundDrive
 from fieldplay_samples.motion.rotations import Floats, floats
@@ -44,14 +41,6 @@ class Scenario:
     def unix_ns(self, time_s: Floats) -> Stamps:
         """Unix times (n,) in ns of times (n,), to the microsecond."""
         return self.start_ns + np.round(time_s * 1e6).astype(np.int64) * 1000
-
-
-@lru_cache(maxsize=8)
-def numbers_of(dataset: str) -> dict[str, Any]:
-    """What data/<dataset>.yaml holds."""
-    text = (resources.files("fieldplay_samples") / "data" / f"{dataset}.yaml").read_text("utf-8")
-    numbers: dict[str, Any] = yaml.safe_load(text)
-    return numbers
 
 
 def origin_at(location: dict[str, float]) -> LocalOrigin:

@@ -1,6 +1,6 @@
 """Tables as text: columns with fixed decimals, a row per stamp."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,3 +57,14 @@ def text_of(table: Sequence[TextColumn], *, header: bool = True) -> str:
 def write_table(path: Path, table: Sequence[TextColumn], *, header: bool = True) -> None:
     """Write a table to a file."""
     path.write_text(text_of(table, header=header), "utf-8", newline="")
+
+
+def stamp_texts(stamp_ns: Stamps) -> list[str]:
+    """Unix times (n,) in seconds with six decimals."""
+    return [f"{stamp // NS_PER_S}.{stamp % NS_PER_S // 1000:06d}" for stamp in stamp_ns.tolist()]
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a file, in a folder that is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")

@@ -229,7 +229,7 @@ def test_processes_are_spawned_from_threaded_program(tmp_path: Path) -> None:
         "from fieldplay_samples.writers.parallel import run_tasks\n"
         "def work(folder, name):\n    (folder / name).write_text(multiprocessing.current_process().name)\n"
         "if __name__ == '__main__':\n"
-        "    run_tasks(work, pathlib.Path(__file__).parent, ['a.txt', 'b.txt'], workers=2, done=lambda: None)\n"
+        "    run_tasks(work, pathlib.Path(__file__).parent, ['a.txt', 'b.txt'], workers=2, progress=print)\n"
     )
     subprocess.run([sys.executable, str(script)], check=True, env=os.environ)
     assert all("Spawn" in (tmp_path / name).read_text() for name in ("a.txt", "b.txt"))
@@ -243,7 +243,7 @@ def test_processes_exit_with_killed_program(tmp_path: Path) -> None:
         "from fieldplay_samples.writers.parallel import run_tasks\n"
         "def work(pid, _):\n    os.kill(pid, signal.SIGKILL)\n    signal.pause()\n"
         "if __name__ == '__main__':\n"
-        "    run_tasks(work, os.getpid(), range(2), workers=2, done=lambda: None)\n"
+        "    run_tasks(work, os.getpid(), range(2), workers=2, progress=print)\n"
     )
     scratch = tmp_path / "scratch"
     scratch.mkdir()

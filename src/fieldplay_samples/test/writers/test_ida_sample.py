@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import quaternion_from_rotation, transform_points
 from fieldplay_samples.robots.insight import (
     SoftArm,
@@ -18,7 +19,6 @@ from fieldplay_samples.robots.insight import (
 )
 from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.ida.motion_table import below_ground_m
-from fieldplay_samples.writers.scenarios import numbers_of
 
 NUMBERS, SETS = numbers_of("ida"), numbers_of("ida_parameters")
 NAIF = {"a": [0.0248, 0.9753, 0.8568], "d": [-0.0599, -0.1384]}

@@ -12,7 +12,7 @@ import yaml
 from rosbags.rosbag1 import Reader
 
 from fieldplay_samples.write_sample import SampleOptions, SampleResult, write_sample
-from fieldplay_samples.writers.rosario.authors_bag import types
+from fieldplay_samples.writers.rosario.authors_bag import ROS
 
 START_S = 1514557578
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24}
@@ -39,7 +39,7 @@ def messages(bag: Path) -> list[Message]:
     """Topic, time and message of the bag, by time."""
     with Reader(bag) as reader:
         return [
-            (link.topic, stamp, types().deserialize_ros1(raw, link.msgtype)) for link, stamp, raw in reader.messages()
+            (link.topic, stamp, ROS.types.deserialize_ros1(raw, link.msgtype)) for link, stamp, raw in reader.messages()
         ]
 
 

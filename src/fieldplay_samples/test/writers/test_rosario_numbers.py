@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.robots.ackermann import Ackermann, wheel_speeds
@@ -15,7 +16,6 @@ from fieldplay_samples.writers.rosario.raw_logs import (
     sentence,
 )
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario
-from fieldplay_samples.writers.scenarios import numbers_of
 
 LEFT_CAMERA_M = {
     1: (1.974382, 0.058951, 0.979559),

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.world.layers import Unevenness
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
 from fieldplay_samples.write_sample import SampleOptions, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world, truth_of
 
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 30, "scene": "box"}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.write_sample import SampleOptions, usual_seconds, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import PassingRover, SherpattScenario, make_scenario, make_world
 
 NUMBERS = numbers_of("sherpatt")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import Route
 from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.sensors.camera import camera_from_numbers, render
 from fieldplay_samples.write_sample import SampleOptions, usual_seconds, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.rover_logs import dgps_log
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
 

@@ -10,10 +10,10 @@ import pytest
 import tifffile
 from scipy.spatial.transform import Rotation
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.output_folder import SampleError
 from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.write_sample import SampleOptions, write_sample
-from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.rover_logs import encode
 from fieldplay_testing.packed_by_asn1tools import CODER
 

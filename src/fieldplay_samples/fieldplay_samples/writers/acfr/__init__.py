@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.output_folder import SampleTruth
 from fieldplay_samples.sensors.weather import depth_for_eye
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_samples.writers.acfr.acfr_images import FOLDERS, AcfrStage, write_log
-from fieldplay_samples.writers.acfr.acfr_lines import write_lines
 from fieldplay_samples.writers.acfr.acfr_sensors import (
     body_at,
     do_task,
@@ -28,8 +28,8 @@ from fieldplay_samples.writers.acfr.acfr_sensors import (
     tasks_of,
 )
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario, make_world
-from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.parallel import Progress, run_tasks
+from fieldplay_samples.writers.text_tables import write_lines
 
 AHEAD_M = 12.0
 
@@ -42,13 +42,6 @@ def settings() -> dict[str, Any]:
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
-    tasks, done = tasks_of(scenario), 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(tasks))
-
     make_folders(folder, scenario)
     write_lines(folder / "Nav" / "NavQAsciiData.txt", nav_lines(scenario))
     if not scenario.is_static:
@@ -56,7 +49,7 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     for camera in FOLDERS:
         write_log(folder, scenario, camera)
     stage = AcfrStage(scenario=scenario, world=make_world(scenario), folder=folder)
-    run_tasks(do_task, stage, tasks, workers=options.workers, done=one_more)
+    run_tasks(do_task, stage, tasks_of(scenario), workers=options.workers, progress=progress)
     return _truth(scenario, {"airborne": join_parts(folder, scenario)})
 
 

@@ -1,31 +1,19 @@
 """Lines of the archive's text files: `*<unix seconds> TEXT_TYPE data...`."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.motion.rotations import Floats
-from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.text_tables import Stamps, stamp_texts
 
 WIDTH = 5  # of a number with one decimal between 10 and 99.9, and the blank before it
-
-
-def stamp_texts(stamp_ns: Stamps) -> list[str]:
-    """Unix times (n,) in seconds with six decimals."""
-    return [f"{stamp // NS_PER_S}.{stamp % NS_PER_S // 1000:06d}" for stamp in stamp_ns.tolist()]
 
 
 def tagged_lines(stamp_ns: Stamps, texts: Iterable[str]) -> list[str]:
     """Return a line for each stamp (n,) and its text."""
     return [f"*{stamp} {text}" for stamp, text in zip(stamp_texts(stamp_ns), texts, strict=True)]
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file, in a folder that is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), "ascii", newline="")
 
 
 def number_texts(values: Floats, form: str) -> list[str]:

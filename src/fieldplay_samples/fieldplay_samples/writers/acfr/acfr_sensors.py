@@ -37,13 +37,11 @@ from fieldplay_samples.writers.acfr.acfr_images import (
 )
 from fieldplay_samples.writers.acfr.acfr_lines import (
     number_texts,
-    stamp_texts,
     tagged_lines,
     tenths_block,
-    write_lines,
 )
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
-from fieldplay_samples.writers.text_tables import Stamps
+from fieldplay_samples.writers.text_tables import Stamps, stamp_texts, write_lines
 
 LASERS = {
     "laser_horizontal": "LaserHorizontal",

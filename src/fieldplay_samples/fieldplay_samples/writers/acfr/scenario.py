@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import (
     GroundDrive,
@@ -28,7 +29,7 @@ from fieldplay_samples.sensors.weather import NO_PUFFS, NO_RAIN, Puffs, Rain, We
 from fieldplay_samples.world.scene import Scene, rocks, scatter
 from fieldplay_samples.world.solids import Habit, Solids, box, capsule, habit_of_size, merge_solids, sphere, tree
 from fieldplay_samples.world.terrain import Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of
+from fieldplay_samples.writers.scenarios import Scenario
 from fieldplay_samples.writers.text_tables import Stamps
 
 UP = floats([0.0, 0.0, 1.0])

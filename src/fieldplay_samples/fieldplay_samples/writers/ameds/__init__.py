@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.output_folder import SampleTruth
-from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_samples.writers.ameds.ameds_cameras import AmedsStage, make_view, views_of
 from fieldplay_samples.writers.ameds.platform_tables import ins_tables, platform_tables, write_feeds
 from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario, make_world, write_ground
-from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.parallel import Progress, run_tasks
 from fieldplay_samples.writers.text_tables import write_table
 
 
@@ -27,23 +27,13 @@ def settings() -> dict[str, Any]:
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
-    views = views_of(scenario)
-    done, total = 0, len(views) + 2
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
-
     for name, table in {**ins_tables(scenario), **platform_tables(scenario)}.items():
         write_table(folder / name, table, header=bool(options.settings["header"]))
     if options.settings["ground_model"]:
         write_ground(folder / "heightmap.tif", scenario)
-    one_more()
     stage = AmedsStage(scenario=scenario, scene=make_world(scenario), folder=folder)
-    run_tasks(make_view, stage, views, workers=options.workers, done=one_more)
+    run_tasks(make_view, stage, views_of(scenario), workers=options.workers, progress=progress)
     write_feeds(scenario, folder)
-    one_more()
     return _truth(scenario)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tifffile
 from numpy.typing import NDArray
 from pyproj import Transformer
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import DrivePlan, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.motion.rotations import Floats, floats, transform_points
@@ -26,15 +26,13 @@ from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
 from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import stone
 from fieldplay_samples.world.terrain import Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
+from fieldplay_samples.writers.geotiff_raster import write_raster
+from fieldplay_samples.writers.scenarios import Scenario, origin_at
 from fieldplay_samples.writers.text_tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
 PATH_STEP_S = 0.25
 FINGERTIPS_M = 0.28  # beyond the wrist
-PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
-DOUBLE, SHORT, ASCII = 12, 3, 2
-PROJECTED, AREA, METRE = 1, 1, 9001
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,14 +167,8 @@ def write_ground(path: Path, scenario: AmedsScenario) -> None:
         lander, floats(np.stack([np.radians(latitude), np.radians(longitude), level], axis=1))
     )
     heights = lander.altitude_m + scenario.terrain.height_m(positions[:, 0], positions[:, 1]) - positions[:, 2]
-    raster = heights.reshape(len(north), len(east)).astype(np.float32)
+    raster = heights.reshape(len(north), len(east))
     raster[:4, :6] = numbers["nodata"]
-    keys = (1, 1, 0, 4, 1024, 0, 1, PROJECTED, 1025, 0, 1, AREA, 3072, 0, 1, epsg, 3076, 0, 1, METRE)
-    nodata = f"{numbers['nodata']:g}"
-    tags = [
-        (PIXEL_SCALE, DOUBLE, 3, (cell, cell, 0.0), True),
-        (TIE_POINT, DOUBLE, 6, (0.0, 0.0, 0.0, east[0] - cell / 2, north[0] + cell / 2, 0.0), True),
-        (KEYS, SHORT, len(keys), keys, True),
-        (NODATA, ASCII, len(nodata) + 1, nodata, True),
-    ]
-    tifffile.imwrite(path, raster, photometric="minisblack", rowsperstrip=16, metadata=None, extratags=tags)
+    corner = east[0] - cell / 2, north[0] + cell / 2
+    nodata = numbers["nodata"]
+    write_raster(path, raster, cell_m=cell, west_north_m=corner, epsg=epsg, nodata=nodata, with_units=True)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import Floats, floats, transform
 from fieldplay_samples.output_folder import SampleTruth
 from fieldplay_samples.robots.insight import bent_pose, lander_arm
-from fieldplay_samples.write_sample import Progress, SampleOptions
+from fieldplay_samples.write_sample import SampleOptions
 from fieldplay_samples.writers.ida.labelled_products import (
     POSES,
     WrittenProduct,
@@ -42,7 +43,7 @@ from fieldplay_samples.writers.ida.motion_table import (
     touching_motion,
     unix_ns_of,
 )
-from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.parallel import Progress
 from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
 
 LANDER_IN_PAYLOAD_MM = (-775.084, -283.360, -956.056)

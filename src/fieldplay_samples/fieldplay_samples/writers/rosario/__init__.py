@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.output_folder import SampleTruth
 from fieldplay_samples.robots.ackermann import wheel_speeds
-from fieldplay_samples.write_sample import Progress, SampleOptions
-from fieldplay_samples.writers.parallel import run_tasks
+from fieldplay_samples.write_sample import SampleOptions
+from fieldplay_samples.writers.parallel import Progress, run_tasks
 from fieldplay_samples.writers.rosario import raw_logs
 from fieldplay_samples.writers.rosario.authors_bag import write_bag
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world, write_calibration
 from fieldplay_samples.writers.rosario.stereo_images import RosarioStage, views_of, write_image
-from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.text_tables import write_lines
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,20 +76,13 @@ def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> No
         f"sequence{scenario.name}_gt.txt": raw_logs.track_lines(rows.gps.gga_ns, track),
     }
     for name, lines in texts.items():
-        raw_logs.write_lines(folder / name, lines)
+        write_lines(folder / name, lines)
     write_calibration(folder / f"calibration{scenario.name}.yaml", scenario.rig)
 
 
 def _write_images(folder: Path, scenario: RosarioScenario, *, options: SampleOptions, progress: Progress) -> None:
-    views, done = views_of(scenario), 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(views))
-
     stage = RosarioStage(scenario=scenario, scene=make_world(scenario), folder=folder)
-    run_tasks(write_image, stage, views, workers=options.workers, done=one_more)
+    run_tasks(write_image, stage, views_of(scenario), workers=options.workers, progress=progress)
 
 
 def _truth(scenario: RosarioScenario) -> SampleTruth:

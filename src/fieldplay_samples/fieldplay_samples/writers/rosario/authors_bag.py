@@ -1,15 +1,13 @@
 """The bag of ROS 1 that the authors' program makes of the raw folder: one stream after the other, defects included."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from rosbags.rosbag1 import Writer
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores
 
 from fieldplay_samples.motion.rotations import (
     Floats,
@@ -18,6 +16,7 @@ from fieldplay_samples.motion.rotations import (
     quaternion_from_rotation,
 )
 from fieldplay_samples.robots.ackermann import Ackermann
+from fieldplay_samples.writers.ros_messages import Message, messages_of, write_messages
 from fieldplay_samples.writers.rosario.raw_logs import (
     KNOT_M_S,
     STANDARD_GRAVITY_M_S2,
@@ -30,107 +29,36 @@ from fieldplay_samples.writers.text_tables import NS_PER_S
 
 ABSENT = floats([-1.0] + [0.0] * 8)  # a covariance that says: there is no such value
 FIXED, SERVICE_GPS, APPROXIMATED = 2, 1, 1
-Message = tuple[str, int, Any]  # topic, stamp in ns, message
 STEP_S = 0.1  # of their integration, whatever the stamps
 HIGHEST_RPM = 70.0
 DEG_PER_UNIT, SHARE = 0.20, 0.95  # of the steering, and of its effect
 
 
-# The messages of ROS 1 that the authors' program makes of a row of the logs.
-
-
-@lru_cache(maxsize=1)
-def types() -> Any:
-    """Message types of ROS 1, with TFMessage, which rosbags does not bring."""
-    store = get_typestore(Stores.ROS1_NOETIC)
-    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms\n", "tf2_msgs/msg/TFMessage"))
-    return store
-
-
-def make(name: str, *values: Any) -> Any:
-    """A message, or a part of one, of the type `package/name` from its fields in order."""
-    package, _, short = name.partition("/")
-    return types().types[f"{package}/msg/{short}"](*values)
-
-
-def header(stamp_ns: int, frame: str) -> Any:
-    """A header."""
-    return make("std_msgs/Header", 0, make("builtin_interfaces/Time", stamp_ns // NS_PER_S, stamp_ns % NS_PER_S), frame)
-
-
-def vector(values: ArrayLike) -> Any:
-    """A vector (3,)."""
-    return make("geometry_msgs/Vector3", *floats(values).tolist())
-
-
-def quaternion(values: ArrayLike) -> Any:
-    """A quaternion x y z w (4,)."""
-    return make("geometry_msgs/Quaternion", *floats(values).tolist())
-
-
-def twist(linear: ArrayLike, angular: ArrayLike = (0.0, 0.0, 0.0)) -> Any:
-    """Velocities in m/s and rad/s."""
-    return make("geometry_msgs/Twist", vector(linear), vector(angular))
+ROS = messages_of(Stores.ROS1_NOETIC)
 
 
 def imu(stamp_ns: int, rates_rad_s: Floats, force_m_s2: Floats) -> Any:
     """Rates and force (3,) without their offsets."""
     none = np.zeros(9)
-    values = (ABSENT, vector(rates_rad_s), none, vector(force_m_s2), none)
-    return make("sensor_msgs/Imu", header(stamp_ns, "imu"), quaternion((0, 0, 0, 1)), *values)
-
-
-def image(stamp_ns: int, side: str, image: NDArray[np.uint8]) -> Any:
-    """A picture (h, w, 3), blue green red."""
-    height, width = image.shape[:2]
-    head = header(stamp_ns, f"/stereo/{side}")
-    return make("sensor_msgs/Image", head, height, width, "bgr8", 0, 3 * width, image.reshape(-1))
+    values = (ABSENT, ROS.vector(rates_rad_s), none, ROS.vector(force_m_s2), none)
+    return ROS.make("sensor_msgs/Imu", ROS.header(stamp_ns, "imu"), ROS.quaternion((0, 0, 0, 1)), *values)
 
 
 def fix(stamp_ns: int, degrees_m: Floats, hdop: float) -> Any:
     """A fix from latitude, longitude in degrees and ellipsoidal altitude (3,)."""
-    status = make("sensor_msgs/NavSatStatus", FIXED, SERVICE_GPS)
+    status = ROS.make("sensor_msgs/NavSatStatus", FIXED, SERVICE_GPS)
     covariance = np.diag([1.0, 1.0, 4.0]).reshape(-1) * hdop**2
-    return make("sensor_msgs/NavSatFix", header(stamp_ns, "gps"), status, *degrees_m.tolist(), covariance, APPROXIMATED)
-
-
-def velocity(stamp_ns: int, east_north_m_s: Floats) -> Any:
-    """The antenna's velocity (2,), east and north whatever the frame says."""
-    return make("geometry_msgs/TwistStamped", header(stamp_ns, "gps"), twist([*east_north_m_s, 0.0]))
+    head = ROS.header(stamp_ns, "gps")
+    return ROS.make("sensor_msgs/NavSatFix", head, status, *degrees_m.tolist(), covariance, APPROXIMATED)
 
 
 def odometry(stamp_ns: int, pose: Floats, speed_m_s: float, turn_rad_s: float) -> Any:
     """A pose x, y in m and heading in rad (3,); the velocity is in the axes of odom, as in the published bags."""
     x, y, heading = pose.tolist()
-    turned = quaternion((0.0, 0.0, np.sin(heading / 2.0), np.cos(heading / 2.0)))
-    position = make("geometry_msgs/Pose", make("geometry_msgs/Point", x, y, 0.0), turned)
+    turned = (0.0, 0.0, np.sin(heading / 2.0), np.cos(heading / 2.0))
     linear = (speed_m_s * np.cos(heading), speed_m_s * np.sin(heading), 0.0)
-    return make(
-        "nav_msgs/Odometry",
-        header(stamp_ns, "odom"),
-        "base_link",
-        make("geometry_msgs/PoseWithCovariance", position, np.zeros(36)),
-        make("geometry_msgs/TwistWithCovariance", twist(linear, (0.0, 0.0, turn_rad_s)), np.zeros(36)),
-    )
-
-
-def transform(stamp_ns: int, parent: str, child: str, *, position_m: Floats, xyzw: Floats) -> Any:
-    """A transform of the tree: where the child is in the parent."""
-    value = make("geometry_msgs/Transform", vector(position_m), quaternion(xyzw))
-    return make("geometry_msgs/TransformStamped", header(stamp_ns, parent), child, value)
-
-
-def tree(transforms: list[Any]) -> Any:
-    """Transforms together."""
-    return make("tf2_msgs/TFMessage", transforms)
-
-
-def camera_info(stamp_ns: int, side: str, *, size: tuple[int, int], numbers: dict[str, Floats]) -> Any:
-    """What CameraInfo says of a picture: matrix, distortion, rotation, projection by K, D, R, P."""
-    roi = make("sensor_msgs/RegionOfInterest", 0, 0, 0, 0, False)
-    values = [np.ascontiguousarray(numbers[name].reshape(-1)) for name in ("D", "K", "R", "P")]
-    head = header(stamp_ns, side)
-    return make("sensor_msgs/CameraInfo", head, size[1], size[0], "plumb_bob", *values, 0, 0, roi)
+    twist = ROS.twist(linear, (0.0, 0.0, turn_rad_s))
+    return ROS.odometry(stamp_ns, ("odom", "base_link"), ((x, y, 0.0), turned), twist, np.zeros(2))
 
 
 def write_bag(
@@ -140,7 +68,6 @@ def write_bag(
     writer = Writer(path)
     if scenario.settings["bag_compression"] == "bz2":
         writer.set_compression(Writer.CompressionFormat.BZ2)
-    connections: dict[str, Any] = {}
     with writer:
         for part in (
             imu_messages(scenario.rig, imu),
@@ -149,11 +76,7 @@ def write_bag(
             odometry_messages(scenario, odometry),
             tree_messages(scenario.rig, odometry),
         ):
-            for topic, stamp_ns, message in part:
-                kind = message.__msgtype__
-                if topic not in connections:
-                    connections[topic] = writer.add_connection(topic, kind, typestore=types())
-                writer.write(connections[topic], stamp_ns, types().serialize_ros1(message, kind))
+            write_messages(writer, ROS, part)
 
 
 def imu_messages(rig: Rig, rows: ImuRows) -> Iterator[Message]:
@@ -174,8 +97,8 @@ def image_messages(rig: Rig, folder: Path) -> Iterator[Message]:
         stamp = int(seconds) * NS_PER_S + int(micro) * 1000
         decoded = np.asarray(cv2.imdecode(np.frombuffer(path.read_bytes(), np.uint8), cv2.IMREAD_COLOR), np.uint8)
         size = (decoded.shape[1], decoded.shape[0])
-        yield f"/stereo/{side}/image_raw", stamp, image(stamp, side, decoded)
-        info = camera_info(stamp, side, size=size, numbers=infos[side])
+        yield f"/stereo/{side}/image_raw", stamp, ROS.image(stamp, f"/stereo/{side}", decoded)
+        info = ROS.camera_info(stamp, side, size=size, numbers=infos[side])
         yield f"/stereo/{side}/camera_info", stamp, info
 
 
@@ -186,7 +109,8 @@ def gps_messages(rows: GpsRows, hdop: float) -> Iterator[Message]:
     east_north = (rows.knots * KNOT_M_S)[:, None] * np.stack([np.sin(course), np.cos(course)], axis=1)
     for number, (of_fix, of_velocity) in enumerate(zip(rows.gga_ns.tolist(), rows.rmc_ns.tolist(), strict=True)):
         yield "/gps/fix", of_fix, fix(of_fix, degrees_m[number], hdop)
-        yield "/gps/vel", of_velocity, velocity(of_velocity, east_north[number])
+        moves = ROS.twist([*east_north[number], 0.0])  # east and north, whatever the frame says
+        yield "/gps/vel", of_velocity, ROS.make("geometry_msgs/TwistStamped", ROS.header(of_velocity, "gps"), moves)
 
 
 def odometry_messages(scenario: RosarioScenario, rows: OdometryRows) -> Iterator[Message]:
@@ -228,12 +152,11 @@ def tree_messages(rig: Rig, rows: OdometryRows) -> Iterator[Message]:
         ("base_link", "gps", rig.base_T_gps),
     ]
     turns = quaternion_from_rotation(np.stack([pose[:3, :3] for _, _, pose in links]))
+    rows_of_tree = [
+        (parent, child, pose[:3, 3], turn) for (parent, child, pose), turn in zip(links, turns, strict=True)
+    ]
     for stamp in rows.stamp_ns.tolist():
-        transforms = [
-            transform(stamp, parent, child, position_m=pose[:3, 3], xyzw=turn)
-            for (parent, child, pose), turn in zip(links, turns, strict=True)
-        ]
-        yield "tf_static", stamp, tree(transforms)
+        yield "tf_static", stamp, ROS.transforms(stamp, rows_of_tree)
 
 
 def rectification(rig: Rig) -> dict[str, dict[str, Floats]]:

@@ -1,11 +1,9 @@
 """What the sensors of Rosario measure, in their own units and with the digits of the logs."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import reduce
 from operator import xor
-from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from fieldplay_samples.motion.rotations import (
 from fieldplay_samples.sensors import inertial
 from fieldplay_samples.sensors.gnss import FixQuality, fixes, geodetic_from_enu
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario
-from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.text_tables import Stamps, stamp_texts
 
 STANDARD_GRAVITY_M_S2 = 9.80665
 KNOT_M_S = 0.514444
@@ -138,16 +136,6 @@ def _batch_stamps(scenario: RosarioScenario, measured_ns: Stamps) -> Stamps:
 
 
 # The logs of Rosario's raw folder as text: imu.log, gps.log, odometry_raw.log and the ground truth.
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to a file."""
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")
-
-
-def stamp_texts(stamp_ns: Stamps) -> list[str]:
-    """Times in seconds with six digits, as all files have them."""
-    return [f"{stamp // NS_PER_S}.{stamp % NS_PER_S // 1000:06d}" for stamp in stamp_ns.tolist()]
 
 
 def imu_lines(rows: ImuRows) -> list[str]:

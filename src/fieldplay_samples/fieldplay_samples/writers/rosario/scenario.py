@@ -8,6 +8,7 @@ import numpy as np
 import yaml
 from scipy.spatial.transform import Rotation
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.motion.rotations import (
@@ -22,7 +23,7 @@ from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at, scene_along_drive
+from fieldplay_samples.writers.scenarios import Scenario, origin_at, scene_along_drive
 from fieldplay_samples.writers.text_tables import NS_PER_S
 
 CAMERAS = {"left": "cam0", "right": "cam1"}

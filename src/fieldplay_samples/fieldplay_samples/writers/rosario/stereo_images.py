@@ -9,8 +9,8 @@ import numpy as np
 from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.sensors.camera import render
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.rosario.raw_logs import stamp_texts
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario
+from fieldplay_samples.writers.text_tables import stamp_texts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

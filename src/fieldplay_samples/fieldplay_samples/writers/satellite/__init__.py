@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import floats
 from fieldplay_samples.output_folder import SampleTruth
-from fieldplay_samples.write_sample import Progress, SampleOptions
-from fieldplay_samples.writers.parallel import run_tasks
+from fieldplay_samples.write_sample import SampleOptions
+from fieldplay_samples.writers.parallel import Progress, run_tasks
 from fieldplay_samples.writers.satellite.satellite_images import Shot, write_shot
 from fieldplay_samples.writers.satellite.scenario import SatelliteScenario, scenario_of, write_bag, write_model
-from fieldplay_samples.writers.scenarios import numbers_of
 
 SIDES = ("left", "right")
 
@@ -28,18 +28,12 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     """Write a bag into a folder; the truth behind it."""
     scenario = scenario_of(options)
     shots = [Shot(number, side) for number in range(len(scenario.time_s)) for side in SIDES]
-    done = 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(shots))
 
     with TemporaryDirectory(dir=folder.parent) as scratch:
         images = Path(scratch, "pictures")
         images.mkdir()
         state: tuple[SatelliteScenario, Path] = (scenario, images)
-        run_tasks(write_shot, state, shots, workers=options.workers, done=count)
+        run_tasks(write_shot, state, shots, workers=options.workers, progress=progress)
         write_bag(Path(scratch, "bag"), scenario, images)
         for path in Path(scratch, "bag").iterdir():
             path.replace(folder / path.name)

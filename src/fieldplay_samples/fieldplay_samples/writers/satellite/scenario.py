@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.rotations import (
     Floats,
     floats,
@@ -20,15 +21,16 @@ from fieldplay_samples.motion.rotations import (
     transform,
 )
 from fieldplay_samples.write_sample import SampleOptions
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of
-from fieldplay_samples.writers.text_tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.ros_messages import Message, messages_of, write_messages
+from fieldplay_samples.writers.scenarios import Scenario
+from fieldplay_samples.writers.text_tables import Stamps
 
 CORNERS = floats([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))  # seen from outside
-Message = tuple[str, int, Any]  # topic, stamp in ns, message
 NAMESPACE, LEFT, RIGHT, BODY = "satellite", "left_camera", "right_camera", "satellite"
 VERSION: Final = 9
-EXACT, UNKNOWN = (np.diag([variance] * 6).reshape(-1) for variance in (1e-6, 1e6))
+EXACT, UNKNOWN = 1e-6, 1e6  # variances
+ROS = messages_of(Stores.ROS2_JAZZY)
 FOREVER = QosTime(0x7FFFFFFF, 0xFFFFFFFF)
 LATCHED = Qos(
     QosHistory.KEEP_LAST, 1, QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL,
@@ -130,16 +132,9 @@ def camera_matrix(numbers: dict[str, Any]) -> Floats:
 
 def write_bag(path: Path, scenario: SatelliteScenario, images: Path) -> None:
     """Write the pictures of a folder and what belongs to them, in the order of time."""
-    connections: dict[str, Any] = {}
+    latched = {topic: {"offered_qos_profiles": (LATCHED,)} for topic in ("/tf_static", f"/{NAMESPACE}/init")}
     with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as writer:
-        for topic, stamp_ns, message in _messages(scenario, images):
-            kind = message.__msgtype__
-            if topic not in connections:
-                offered = (LATCHED,) if topic in ("/tf_static", f"/{NAMESPACE}/init") else ()
-                connections[topic] = writer.add_connection(
-                    topic, kind, typestore=_types(), offered_qos_profiles=offered
-                )
-            writer.write(connections[topic], stamp_ns, bytes(_types().serialize_cdr(message, kind)))
+        write_messages(writer, ROS, _messages(scenario, images), offered=lambda topic: latched.get(topic, {}))
 
 
 def _messages(scenario: SatelliteScenario, images: Path) -> Iterator[Message]:
@@ -149,60 +144,25 @@ def _messages(scenario: SatelliteScenario, images: Path) -> Iterator[Message]:
     for number, stamp in enumerate(scenario.stamp_ns.tolist()):
         position = scenario.camera_T_body[number, :3, 3]
         if number == 0:
-            shift = _make("geometry_msgs/Vector3", float(camera["baseline_m"]), 0.0, 0.0)
-            edge = _make("geometry_msgs/Transform", shift, _quaternion([0, 0, 0, 1]))
-            link = _make("geometry_msgs/TransformStamped", _header(stamp, LEFT), RIGHT, edge)
-            yield "/tf_static", stamp, _make("tf2_msgs/TFMessage", [link])
+            link = (LEFT, RIGHT, (camera["baseline_m"], 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+            yield "/tf_static", stamp, ROS.transforms(stamp, [link])
             yield f"/{NAMESPACE}/init", stamp, _odometry(stamp, position, turns[0])
         yield f"/{NAMESPACE}/ground_truth", stamp, _odometry(stamp, position, turns[number])
         for side, frame in (("left", LEFT), ("right", RIGHT)):
             data = np.frombuffer((images / f"{side}_{number}.npy").read_bytes(), np.uint8).reshape(shape)
             yield f"/{NAMESPACE}/{side}/camera_info", stamp, _camera_info(stamp, frame, camera, side)
-            yield f"/{NAMESPACE}/{side}/image_raw", stamp, _image(stamp, frame, data)
-
-
-@lru_cache(maxsize=1)
-def _types() -> Any:
-    return get_typestore(Stores.ROS2_JAZZY)
-
-
-def _make(name: str, *values: Any) -> Any:
-    """A message, or a part of one, of the type `package/name` from its fields in order."""
-    package, _, short = name.partition("/")
-    return _types().types[f"{package}/msg/{short}"](*values)
-
-
-def _header(stamp_ns: int, frame: str) -> Any:
-    return _make("std_msgs/Header", _make("builtin_interfaces/Time", *divmod(stamp_ns, NS_PER_S)), frame)
-
-
-def _quaternion(values: ArrayLike) -> Any:
-    return _make("geometry_msgs/Quaternion", *floats(values).tolist())
+            yield f"/{NAMESPACE}/{side}/image_raw", stamp, ROS.image(stamp, frame, data)
 
 
 def _odometry(stamp_ns: int, position_m: Floats, xyzw: Floats) -> Any:
-    """The satellite in the left camera; how fast it goes is not told."""
-    pose = _make("geometry_msgs/Pose", _make("geometry_msgs/Point", *position_m.tolist()), _quaternion(xyzw))
-    zero = _make("geometry_msgs/Vector3", 0.0, 0.0, 0.0)
-    return _make(
-        "nav_msgs/Odometry",
-        _header(stamp_ns, LEFT),
-        BODY,
-        _make("geometry_msgs/PoseWithCovariance", pose, EXACT),
-        _make("geometry_msgs/TwistWithCovariance", _make("geometry_msgs/Twist", zero, zero), UNKNOWN),
-    )
-
-
-def _image(stamp_ns: int, frame: str, image: NDArray[np.uint8]) -> Any:
-    height, width = image.shape
-    return _make("sensor_msgs/Image", _header(stamp_ns, frame), height, width, "mono8", 0, width, image.reshape(-1))
+    """The satellite in the left camera, without its velocity."""
+    none = ROS.twist((0.0, 0.0, 0.0))
+    return ROS.odometry(stamp_ns, (LEFT, BODY), (position_m, xyzw), none, floats([EXACT, UNKNOWN]))
 
 
 def _camera_info(stamp_ns: int, frame: str, camera: dict[str, Any], side: str) -> Any:
     matrix = camera_matrix(camera)
     projection = np.hstack([matrix, np.zeros((3, 1))])
     projection[0, 3] = -camera["baseline_m"] * matrix[0, 0] if side == "right" else 0.0
-    roi = _make("sensor_msgs/RegionOfInterest", 0, 0, 0, 0, False)
-    values = (floats(camera["distortion"]), matrix.reshape(-1), np.eye(3).reshape(-1), projection.reshape(-1))
-    head = _header(stamp_ns, frame)
-    return _make("sensor_msgs/CameraInfo", head, camera["height"], camera["width"], "plumb_bob", *values, 0, 0, roi)
+    numbers = {"D": floats(camera["distortion"]), "K": matrix, "R": np.eye(3), "P": projection}
+    return ROS.camera_info(stamp_ns, frame, size=(camera["width"], camera["height"]), numbers=numbers)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.output_folder import SampleTruth
-from fieldplay_samples.write_sample import Progress, SampleOptions
-from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.write_sample import SampleOptions
+from fieldplay_samples.writers.parallel import Progress, run_tasks
 from fieldplay_samples.writers.sherpatt import rover_logs, unit_views
 from fieldplay_samples.writers.sherpatt import scenario as passing
 from fieldplay_samples.writers.sherpatt.rover_logs import WrittenStream, write_log, write_settings
@@ -95,15 +95,8 @@ def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
 
 
 def _make_views(scratch: Path, scenario: SherpattScenario, *, options: SampleOptions, progress: Progress) -> None:
-    requested, done = unit_views.views_of(scenario), 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(requested))
-
     stage = unit_views.SherpattStage(scenario=scenario, scene=make_world(scenario), folder=scratch)
-    run_tasks(unit_views.make_view, stage, requested, workers=options.workers, done=one_more)
+    run_tasks(unit_views.make_view, stage, unit_views.views_of(scenario), workers=options.workers, progress=progress)
 
 
 def _truth(scenario: SherpattScenario) -> SampleTruth:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from fieldplay_samples.data import numbers_of
 from fieldplay_samples.motion.plan import Changes, CurvatureAlong, DriveLimits, DrivePlan, Route, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, Stance, drive_over
 from fieldplay_samples.motion.rotations import (
@@ -26,7 +27,7 @@ from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import Solids, box, capsule, cylinder, merge_solids
 from fieldplay_samples.world.solids import box as solid_box
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_along_drive, scene_along_path
+from fieldplay_samples.writers.scenarios import Scenario, scene_along_drive, scene_along_path
 
 BOX_TRUTH = "box"  # OUT.box.npz
 GRID = 13  # places along each side of the box at which it asks for the ground

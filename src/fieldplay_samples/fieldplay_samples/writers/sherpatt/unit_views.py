@@ -7,11 +7,11 @@ from typing import Any
 
 import cv2
 import numpy as np
-import tifffile
 
 from fieldplay_samples.motion.rotations import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, full_depth, render
 from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.writers.geotiff_raster import write_raster
 from fieldplay_samples.writers.sherpatt.rover_logs import (
     Sample,
     WrittenStream,
@@ -22,9 +22,6 @@ from fieldplay_samples.writers.sherpatt.rover_logs import (
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario
 from fieldplay_samples.writers.text_tables import NS_PER_S
 
-PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
-DOUBLE, SHORT, ASCII = 12, 3, 2
-PROJECTED, AREA = 1, 1
 IMAGE_TOPIC = "/hcru1/pt_stereo_rect/{side}/image"
 SIDES = ("left", "right")
 PAIR = {side: IMAGE_TOPIC.format(side=side) for side in SIDES}
@@ -51,16 +48,13 @@ def write_surface(path: Path, scenario: SherpattScenario) -> None:
     heights[:20, :30] = numbers["nodata"]
     left = numbers["easting_of_start"] - numbers["west_of_start"]
     top = numbers["northing_of_start"] + numbers["north_of_start"]
-    keys = (1, 1, 0, 3, 1024, 0, 1, PROJECTED, 1025, 0, 1, AREA, 3072, 0, 1, numbers["epsg"])
-    nodata = f"{numbers['nodata']:g}"
-    tags = [
-        (PIXEL_SCALE, DOUBLE, 3, (numbers["cell"], numbers["cell"], 0.0), True),
-        (TIE_POINT, DOUBLE, 6, (0.0, 0.0, 0.0, left, top, 0.0), True),
-        (KEYS, SHORT, len(keys), keys, True),
-        (NODATA, ASCII, len(nodata) + 1, nodata, True),
-    ]
-    tifffile.imwrite(
-        path, heights.astype(np.float32), photometric="minisblack", rowsperstrip=32, metadata=None, extratags=tags
+    write_raster(
+        path,
+        heights,
+        cell_m=numbers["cell"],
+        west_north_m=(left, top),
+        epsg=numbers["epsg"],
+        nodata=numbers["nodata"],
     )
 
 
