@@ -170,5 +170,7 @@ def write_tum_vi(root: Path) -> None:
     sequence.write_rows("mocap0", POSE_HEADER, [[*position(index), *QUATERNION_WXYZ] for index in range(ROWS)])
     (root / "dso" / "cam0" / "images").mkdir(parents=True)
     (root / "dso" / "camchain.yaml").write_text(chain)
+    noise = "".join(f"{name}: {value}\n" for name, value in NOISE.items())
+    (root / "dso" / "imu_config.yaml").write_text(f"rostopic: /imu0\nupdate_rate: 200.0\n{noise}")
     (root / "dso" / "cam0" / "images" / f"{START_NS}.png").write_bytes(image(0, TUM_SIZE))
     (root / "dso" / "cam0" / "times.txt").write_text(f"{START_NS} {START_NS / 1e9:.9f} 0.01\n")

@@ -205,8 +205,9 @@ def test_tum_vi_plays_with_fisheyes_and_the_poses_of_motion_capture(tmp_path: Pa
     transforms = {each.child_frame_id: each.transform for each in messages["/tf_static"][0][1].transforms}
     turn, shift = Rotation.from_matrix(tiny.TUM_TURN), [0.05, 0.02, -0.03]
     np.testing.assert_allclose(xyz(transforms["cam0"].translation), -turn.inv().apply(shift), atol=1e-12)
-    truth = messages["ground_truth/odom"][0][1]
+    truth, imu = messages["ground_truth/odom"][0][1], messages["imu/data_raw"][0][1]
     assert truth.twist.covariance[0] == 1e6
+    assert imu.angular_velocity_covariance[0] == pytest.approx(tiny.NOISE["gyroscope_noise_density"] ** 2 * 200)
 
 
 def test_clock_that_starts_at_zero_is_in_nanoseconds(copied: TinyEuroc) -> None:

@@ -19,7 +19,8 @@ from fieldplay.io.containers import Files
 from fieldplay.messages.rectification import rectify_pair
 
 BASE, IMU, CAMERAS = "base_link", "imu0", ("cam0", "cam1")
-SENSOR_FILE, KALIBR_FILES = r"sensor\.yaml", r".*camchain.*\.ya?ml"
+SENSOR_FILE = r"sensor\.yaml"
+KALIBR_CAMERAS, KALIBR_IMU = r".*cam_?chain.*\.ya?ml", r"(.*imu_?chain|imu\d?|imu_config)\.ya?ml"
 Floats = NDArray[np.float64]
 
 
@@ -95,10 +96,10 @@ def _entries(archive: Archive, files: Files, name: str, sensor: str) -> Calibrat
         return None
 
 
-def _noise(entries: CalibrationEntries) -> ImuNoise | None:
+def _noise(entries: CalibrationEntries, *path: str, rate: str = "rate_hz") -> ImuNoise | None:
     values = {}
     for item in fields(ImuNoise):
-        numbers = entries.numbers(item.name, sizes=(1,))
+        numbers = entries.numbers(*path, rate if item.name == "rate_hz" else item.name, sizes=(1,))
         if numbers is None or numbers[0] < 0:
             return None
         values[item.name] = float(numbers[0])
@@ -106,23 +107,30 @@ def _noise(entries: CalibrationEntries) -> ImuNoise | None:
 
 
 def _read_chain(archive: Archive, files: Files, calibration: Calibration) -> None:
-    """Take what no `sensor.yaml` has from a chain of Kalibr, whose IMU is the body."""
+    """Take what no `sensor.yaml` has from Kalibr's files, whose IMU is the body."""
     missing = [camera for camera in CAMERAS if camera not in calibration.cameras]
-    names = files.matching(KALIBR_FILES)
-    if not names or not missing:
-        return
-    entries = _entries(archive, files, names[0], "cameras")
-    calibration.files += names
-    for camera in missing if entries is not None else ():
-        if entries is None or not entries.has(camera):
-            continue
-        model, camera_t_imu = entries.camera(camera, source=names[0]), entries.transform(camera, "T_cam_imu")
-        if model is not None:
-            calibration.cameras[camera] = model
-        if camera_t_imu is not None:
-            calibration.base_t_sensor[camera] = inverse_from_transform(camera_t_imu)
-    if entries is not None:
-        archive.notes.append(f"calibration of {', '.join(missing)}: {names[0]}")
+    for name in files.matching(KALIBR_CAMERAS)[:1] if missing else ():
+        entries = _entries(archive, files, name, "cameras")
+        calibration.files.append(name)
+        for camera in missing if entries is not None else ():
+            if entries is not None and entries.has(camera):
+                _read_kalibr_camera(entries, camera, calibration, name)
+        archive.notes.append(f"calibration of {' and '.join(missing)}: {name}")
+    for name in files.matching(KALIBR_IMU)[:1] if calibration.noise is None else ():
+        entries = _entries(archive, files, name, IMU)
+        calibration.files.append(name)
+        if entries is not None:
+            calibration.noise = _noise(entries, *([IMU] if entries.has(IMU) else []), rate="update_rate")
+
+
+def _read_kalibr_camera(entries: CalibrationEntries, camera: str, calibration: Calibration, name: str) -> None:
+    model = entries.camera(camera, source=name)
+    if model is not None:
+        calibration.cameras[camera] = model
+    is_inverse = entries.has(camera, "T_imu_cam")  # as OpenVINS writes it
+    transform = entries.transform(camera, "T_imu_cam" if is_inverse else "T_cam_imu")
+    if transform is not None:
+        calibration.base_t_sensor[camera] = transform if is_inverse else inverse_from_transform(transform)
 
 
 def rectified_cameras(archive: Archive, calibration: Calibration) -> dict[str, CameraModel]:
