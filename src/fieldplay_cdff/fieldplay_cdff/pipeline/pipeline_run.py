@@ -41,6 +41,13 @@ STEP_ERRORS = (
     MemoryError,
     cv2.error,
 )  # of what a step is given
+REASONS: Mapping[str, Reason] = MappingProxyType({  # of steps that say no more than that they have no result
+    "FundamentalMatrixComputation": Reason.FEW_INLIERS, "CamerasTransformEstimation": Reason.FEW_INLIERS,
+    "PerspectiveNPointSolving": Reason.FEW_INLIERS, "Transform3DEstimation": Reason.FEW_INLIERS,
+    "BundleAdjustment": Reason.FEW_INLIERS, "Registration3D": Reason.NOT_REGISTERED,
+    "ReliefMeasurement": Reason.AMBIGUOUS_SURFACE, "FeaturesMatching3D": Reason.NOT_FOUND,
+    "ModelContourTracking": Reason.NOT_FOUND, "WheelLocalisation": Reason.NOT_FOUND,
+})  # fmt: skip
 SUCCESS = "success"
 QUALITY = "quality"
 
@@ -382,8 +389,11 @@ class Pipeline:
         own.cpu_s.add(call.own_cpu_s)
         own.gave(call.outputs)
         step = self.steps[call.node.id]
-        if step.refusal is not None:
-            wave.refusals.append((call.node.id, step.refusal))
+        refusal = step.refusal
+        if refusal is None and call.outputs.get(SUCCESS) is False and call.node.kind.dfn in REASONS:
+            refusal = Refusal(reason=REASONS[call.node.kind.dfn])
+        if refusal is not None:
+            wave.refusals.append((call.node.id, refusal))
         wave.is_first |= step.is_first
         if call.issue:
             own.failures += 1
@@ -411,6 +421,8 @@ class Pipeline:
         outputs = []
         age_s = time.monotonic() - wave.at_s
         if SUCCESS in self.outputs and not wave.due:  # where nothing came of it
+            if any(refusal.is_final for _, refusal in wave.refusals):
+                wave.new = {self.graph.sources[SUCCESS]: False}
             wave.new.setdefault(self.graph.sources[SUCCESS], False)
             if not wave.new[self.graph.sources[SUCCESS]]:
                 self._count_refusal(wave)

@@ -18,6 +18,7 @@ from fieldplay.geometry.transforms import (
 from fieldplay_cdff.steps.intrinsics import matrix_of
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 SAMPLED = 4  # three give up to four poses, of which the fourth one tells the right one
 ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, at last and before
@@ -175,19 +176,23 @@ class StereoPnpSolver(Step):
             raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
         sights, options = self._sights(points.points, projections.points), self.general
         count, threshold = len(sights.points), options["OutlierThreshold"]
+        self.refusal = Refusal(reason=Reason.FEW_MATCHES, detail=f"{count} points")
         if count < SAMPLED:
             return FAILED
         random = np.random.default_rng(self.seed)
         some = np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(np.intp))
         pose = best_of_samples(sights.subset(some), threshold=threshold, rounds=options["Iterations"], random=random)
+        self.refusal = Refusal(reason=Reason.FEW_INLIERS, detail=f"of {count} matches")
         if pose is None:
             return FAILED
         pose, inside = refine_pose(sights, pose, threshold)
         agreeing, certain = int(np.count_nonzero(inside)), sights.subset(inside)
         if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(options["MaximumChance"]):
             return FAILED
+        self.refusal = Refusal(reason=Reason.AMBIGUOUS, parameter="GeneralParameters.MaximumDeviation")
         if deviation(certain, pose) > options["MaximumDeviation"] / float(np.mean(1 / certain.points[:, 2])):
             return FAILED
+        self.refusal = None
         return {"camera": inverse_from_transform(pose), "success": True, "quality": agreeing / count}
 
     def _chance(self, sights: Sights, pose: Array, agreeing: int) -> float:

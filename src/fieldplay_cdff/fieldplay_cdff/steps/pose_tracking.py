@@ -22,6 +22,7 @@ from fieldplay_cdff.steps.values import (
 )
 from fieldplay_cdff.stereo.parameters import settings_from_parameters
 from fieldplay_cdff.stereo.pose_track import Motion, PoseTrack, TrackSettings, expected_pose
+from fieldplay_cdff.stereo.presets import voxel_size
 from fieldplay_cdff.stereo.refusals import refusal_of_group
 
 MAX_CELLS = 1 << 20  # to each side of the origin
@@ -169,6 +170,7 @@ class CloudMap(Step):
         self._cells: NDArray[np.int64] = np.zeros(0, np.int64)
         self._sums = np.zeros((0, 4))  # of x, y, z, intensity
         self._counts = np.zeros(0)
+        self._size_m: float = self.general["VoxelResolution"] or 0.0  # 0: by the first cloud
         self._has_intensity = True
         self._clouds = 0
 
@@ -192,7 +194,11 @@ class CloudMap(Step):
         return {"assembledCloud": self._visible_cloud(firstPointCloud.stamp_ns, viewCenter, radius)}
 
     def _merge(self, cloud: Cloud) -> None:
-        size = self.general["VoxelResolution"]
+        size = self._size_m = self._size_m or voxel_size(cloud.points[np.isfinite(cloud.points).all(axis=1)])
+        if not size:
+            return
+        if self.general["VoxelResolution"] is None:
+            self.chosen = {GENERAL: {"VoxelResolution": size}}
         inside = np.abs(cloud.points) < MAX_CELLS * size  # which NaN is not
         number: NDArray[np.bool_] = np.asarray(inside.all(axis=1), np.bool_)
         points = cloud.points[number]

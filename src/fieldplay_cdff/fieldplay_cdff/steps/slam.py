@@ -72,20 +72,28 @@ class LucasKanadePnp(Step):
 class BothImages(Step):
     """A motion between pairs, from a guess: by corners that are followed from where the guess has them, and by matches.
 
-    `camera` is lastLeft_T_left. A guess that chance gave has too few points that support it, and is refused.
+    `camera` is lastLeft_T_left. A guess that chance gave has too few points that support it, and is refused. What a
+    drive tells of the calibration is kept for the next pairs.
     """
 
+    keeps_state = True
     optional = ("points", "projections")
 
     def configure(self) -> None:
         self._settings = settings_from_parameters(MatchSettings, self.settings)
+        self._matcher: PairMatcher | None = None
+
+    def reset(self) -> None:
+        self._matcher = None
 
     def process(
         self, *, left: Frame, right: Frame, lastLeft: Frame, lastRight: Frame, camera: Array,
         points: Cloud | None = None, projections: Features2D | None = None,
     ) -> Ports:  # fmt: skip
         stereo = stereo_camera(left, "left", baseline_m=right.baseline_m)
-        matcher = PairMatcher(stereo, self._settings)
+        if self._matcher is None or self._matcher.camera != stereo:
+            self._matcher = PairMatcher(stereo, self._settings)
+        matcher = self._matcher
         key = matcher.see(*grey_pair(lastLeft, lastRight, ("lastLeft", "lastRight")))
         others = None if points is None or projections is None else _tracks(points, projections, stereo)
         match = matcher.refine_guess(key, *grey_pair(left, right), camera, others)
@@ -95,6 +103,8 @@ class BothImages(Step):
         if match.quality < self.general["MinimumQuality"]:
             self.refusal = Refusal(reason=Reason.LOW_QUALITY, parameter=MINIMUM_QUALITY, value=match.quality)
             return FAILED
+        if match.tracks is not None:
+            matcher.calibrate(match.tracks, match.pose)
         return {"camera": match.pose, "success": True, "quality": match.quality}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
+from fieldplay.geometry.camera_model import StereoCamera
 from fieldplay_cdff.steps.intrinsics import (
     grey_of,
     grey_pair,
@@ -22,11 +23,16 @@ from fieldplay_cdff.steps.values import (
     Frame,
     FramePair,
 )
+from fieldplay_cdff.stereo.presets import intervals_of, measure_disparities, reconstruction_limits
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 SUBPIXELS = 16  # of OpenCV's disparities, which are whole numbers
 MIN_SET = 1e-4  # a density or a size of voxels below says that there is none
 MIN_BLOCK = 5  # of block matching
 BLOCK_MATCHING = 0
+INTERVALS = "NumberOfIntervals"
+SLACK_PX = 8.0  # by which disparities may exceed those that are searched, as they are measured on a small copy
+LEAST_SHARE, LEAST_INSIDE = 0.01, 0.02  # of pixels with a disparity, and of these within the limits
 Matcher = Callable[[NDArray[np.uint8], NDArray[np.uint8]], NDArray[np.int16]]
 Mask = NDArray[np.bool_]
 
@@ -165,12 +171,43 @@ class Reconstruction(Step):
             )
         self.leaf_m = leaf if leaf > MIN_SET else 0.0
         self.period = 1 if self.leaf_m else int(1 / density)
-        x, y, z = (self.settings["ReconstructionSpace"][f"Limit{axis}"] for axis in "XYZ")
-        self.limits = np.array([[-x, -y, 0.0], [x, y, z]])
         matrix = np.reshape(list(self.settings["DisparityToDepthMap"].values()), (4, 4))
         self.matrix: Array | None = matrix if self.general["UseDisparityToDepthMap"] else None
         self.least = self.settings["Disparities"]["Minimum"]
+        self.values = {
+            "NumberOfIntervals": self.settings["Disparities"]["NumberOfIntervals"],
+            **self.settings["ReconstructionSpace"],
+        }
+        self._is_measured, self._missing = False, 0
+        self.chosen = {}
+        self._make_ready()
+
+    def _make_ready(self) -> None:
+        """The matcher and the limits of the space, for values that are not known yet too."""
+        x, y, z = (self.values[f"Limit{axis}"] or np.inf for axis in "XYZ")
+        self.limits = np.array([[-x, -y, 0.0], [x, y, z]])
         self.matcher = self.make_matcher()
+
+    def _measure(self, images: tuple[NDArray[np.uint8], NDArray[np.uint8]], camera: StereoCamera | None) -> None:
+        """Measure the disparities of the first pair: what is `auto` follows from them, what is set must hold them."""
+        found = measure_disparities(*images)
+        if found is None:
+            if None in self.values.values():
+                raise ValueError("left, right: expected a first pair with disparities, got too few to choose limits by")
+            return
+        self._is_measured = True
+        if camera is not None and None in self.values.values():
+            limits = reconstruction_limits(found, camera, images[0].shape[1])
+            own = {name: limits[name] for name, value in self.values.items() if value is None}
+            space = {name: value for name, value in own.items() if name != INTERVALS}
+            count = {INTERVALS: own[INTERVALS]} if INTERVALS in own else {}
+            self.values |= {**space, **{name: int(value) for name, value in count.items()}}
+            self.chosen = {
+                group: values for group, values in (("Disparities", count), ("ReconstructionSpace", space)) if values
+            }
+            self._make_ready()
+        largest = self.least + self.values[INTERVALS]
+        self._missing = intervals_of(found, images[0].shape[1]) if found.high > largest + SLACK_PX else 0
 
     def make_matcher(self) -> Matcher:
         """What finds the disparities."""
@@ -183,7 +220,7 @@ class Reconstruction(Step):
             raise UsageError(f"{self.implementation}: expected a MaximumDifference, got {options['MaximumDifference']}")
         return {
             "MinDisparity": options["Minimum"],
-            "NumDisparities": options["NumberOfIntervals"],
+            "NumDisparities": self.values[INTERVALS] or SUBPIXELS,
             "Disp12MaxDiff": options["MaximumDifference"] if options["UseMaximumDifference"] else -1,
             "SpeckleRange": options["SpeckleRange"],
             "SpeckleWindowSize": options["SpeckleWindow"],
@@ -193,21 +230,48 @@ class Reconstruction(Step):
         }
 
     def process(self, *, left: Frame, right: Frame) -> Ports:
-        disparities = self.matcher(*grey_pair(left, right))
+        images = grey_pair(left, right)
+        camera = None
+        if self.matrix is None:
+            group = self.settings["StereoCamera"]
+            camera = stereo_camera(left, "left", baseline_m=right.baseline_m, group=group)
+        if not self._is_measured:
+            self._measure(images, camera)
+        disparities = self.matcher(*images)
         is_known = disparities >= max(self.least * SUBPIXELS, 1)
         if not is_known.any():
             raise ValueError(
                 f"left, right: expected pictures of the same things, got none in {disparities.size} pixels"
             )
-        matrix = self.matrix
-        if matrix is None:
-            group = self.settings["StereoCamera"]
-            matrix = stereo_camera(left, "left", baseline_m=right.baseline_m, group=group).reprojection
+        matrix = np.eye(4) if self.matrix is None else self.matrix
+        matrix = matrix if camera is None else camera.reprojection
         points = points_of(disparities, matrix, scale=SUBPIXELS)
         is_near = cv2.inRange(points, *self.limits).astype(np.bool_)
+        self.refusal = self._judge(points[..., 2], is_known, is_near)
         indices = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]
         cloud = Cloud(points=points.reshape(-1, 3).take(indices, axis=0).astype(np.float64), stamp_ns=left.stamp_ns)
         return {"pointcloud": voxel_means(cloud, self.leaf_m) if self.leaf_m and len(cloud) else cloud}
+
+    def _judge(self, depths: NDArray[np.float32], is_known: Mask, is_near: Mask) -> Refusal | None:
+        """Why the cloud of a pair is not to be believed: disparities out of range, too few, or none within limits."""
+        if self._missing:
+            detail = f"disparities up to {self._missing} px, {self.values[INTERVALS]} are searched"
+            return Refusal(
+                reason=Reason.DISPARITY_RANGE, parameter=f"Disparities.{INTERVALS}", value=self._missing, detail=detail,
+                is_final=True,
+            )  # fmt: skip
+        share = float(is_known.mean())
+        if share < LEAST_SHARE:
+            detail = f"{100 * share:.1f} % of the pixels have a disparity"
+            return Refusal(reason=Reason.FEW_DISPARITIES, detail=detail, is_final=True)
+        inside = float(is_near[is_known].mean())
+        if inside < LEAST_INSIDE:
+            far_m = float(np.percentile(depths[is_known], 90))
+            detail = f"{100 * inside:.1f} % of the points are within {self.limits[1][2]:g} m"
+            return Refusal(
+                reason=Reason.TOO_FAR, parameter="ReconstructionSpace.LimitZ", value=far_m, detail=detail, is_final=True
+            )
+        return None
 
 
 @implements("StereoReconstruction")

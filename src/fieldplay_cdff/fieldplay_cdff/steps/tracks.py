@@ -16,6 +16,7 @@ from fieldplay_cdff.steps.values import (
     Matches3D,
 )
 from fieldplay_cdff.stereo.pair_matching import common_pixels
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 Indices = NDArray[np.intp]
 
@@ -29,6 +30,9 @@ class JoinMatches(Step):
         there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
         own, other = common_pixels(stereoMatches.source[there], matches.source)
         if len(own) < self.general["MinimumMatches"]:
+            self.refusal = Refusal(
+                reason=Reason.FEW_MATCHES, parameter="GeneralParameters.MinimumMatches", value=len(own)
+            )
             return {}
         return {
             "points": Cloud(points=points.points[there[own]], stamp_ns=points.stamp_ns),

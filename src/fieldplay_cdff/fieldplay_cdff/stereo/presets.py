@@ -31,10 +31,10 @@ LEAST_SCALE, MOST_SCALE = 0.1, 10.0
 SMALL_WIDTH = 320  # px of an image, on which disparities are measured
 INTERVALS = 16  # of which the number of disparities is a multiple
 MARGIN = 1.1  # on the largest disparity that was measured
-FAR_PX = 8.0  # of disparity: beyond, half a pixel is more than 6 % of the distance
-FAR_SHARE = 0.05  # of the disparities of the first pair may be below the limit
+FAR_PX = 10.0  # of disparity: beyond, half a pixel is more than 5 % of the distance
+FAR_OF_MEDIAN = 0.6  # of the median disparity: in a scene that is far off, most of it is to be within the limit
 LEAST_PX = 1.0
-VOXEL_OF_DEPTH = 0.006  # the edge of a voxel, four to five pixels at the median depth
+VOXEL_OF_DEPTH = 0.0075  # the edge of a voxel, five to six pixels at the median depth
 ROOM = 4.0  # to both sides and up and down, as a multiple of half the field of view
 MIN_MEASURED = 200  # pixels of the small image with a disparity
 
@@ -85,13 +85,11 @@ class DisparityRange:
     """Disparities of a pair, measured on a small copy of it, in px of the full images.
 
     Args:
-        low: 5 of 100 are below.
         median: the middle one.
         high: the largest that enough pixels have.
         fraction: of all pixels that have a disparity.
     """
 
-    low: float
     median: float
     high: float
     fraction: float
@@ -113,8 +111,14 @@ def measure_disparities(left: Grey, right: Grey) -> DisparityRange | None:
     disparities = raw[rows, columns][inside] / 16.0 * shrink
     if len(disparities) < MIN_MEASURED:
         return None
-    low, median, high = np.percentile(disparities, [100 * FAR_SHARE, 50, 99.5])
-    return DisparityRange(low=float(low), median=float(median), high=float(high), fraction=len(disparities) / raw.size)
+    median, high = np.percentile(disparities, [50, 99.5])
+    return DisparityRange(median=float(median), high=float(high), fraction=len(disparities) / raw.size)
+
+
+def intervals_of(disparities: DisparityRange, width: int) -> int:
+    """How many disparities are to be searched, a multiple of 16, at most half of an image's width in px."""
+    intervals = INTERVALS * ceil((disparities.high * MARGIN + 1) / INTERVALS)
+    return min(intervals, INTERVALS * max(1, width // 2 // INTERVALS))
 
 
 def reconstruction_limits(disparities: DisparityRange, camera: StereoCamera, width: int) -> Values:
@@ -128,9 +132,8 @@ def reconstruction_limits(disparities: DisparityRange, camera: StereoCamera, wid
     Returns:
         NumberOfIntervals, the disparities that are searched, and LimitX, LimitY and LimitZ, the space in m.
     """
-    intervals = INTERVALS * ceil((disparities.high * MARGIN + 1) / INTERVALS)
-    intervals = min(intervals, INTERVALS * max(1, width // 2 // INTERVALS))
-    far_px = max(min(FAR_PX, disparities.low), LEAST_PX)
+    intervals = intervals_of(disparities, width)
+    far_px = max(min(FAR_PX, FAR_OF_MEDIAN * disparities.median), LEAST_PX)
     limit_z = round_to(camera.focal_x * camera.baseline_m / far_px)
     aside = round_to(limit_z * max(width / (2 * camera.focal_x), 0.5) * ROOM)
     return {"NumberOfIntervals": intervals, "LimitZ": limit_z, "LimitX": aside, "LimitY": aside}

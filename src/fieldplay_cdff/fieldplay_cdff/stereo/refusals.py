@@ -30,6 +30,7 @@ class Reason(str, Enum):
     NOT_IN_MAP = "not found in the map"
     AMBIGUOUS_SURFACE = "surfaces do not determine the pose"
     NOT_FOUND = "model not found"
+    NOT_REGISTERED = "clouds do not fit"
     NO_RESULT = "no result"
 
     def __str__(self) -> str:
@@ -45,12 +46,14 @@ class Refusal:
         parameter: `Group.Name` of a parameter of the step that would help; "" where none does.
         value: of that parameter, with which this pair would have been accepted.
         detail: a sentence with the numbers of this pair; "" where the reason says all.
+        is_final: whether no result of this pair is right, whatever other steps make of it.
     """
 
     reason: Reason
     parameter: str = ""
     value: float | None = None
     detail: str = ""
+    is_final: bool = False
 
 
 def refusal_of_group(refusal: Refusal | None, group: str) -> Refusal | None:
