@@ -43,4 +43,7 @@ KINDS: Mapping[str, Callable[[], Inputs]] = {
     "archive-acfr": archives.acfr,
     "archive-rosario": archives.rosario,
     "archive-sherpatt": archives.sherpatt,
+    "archive-euroc": archives.euroc,
+    "archive-kitti-drive": archives.kitti_drive,
+    "archive-kitti-sequence": archives.kitti_sequence,
 }

@@ -138,7 +138,7 @@ class TinyDrive:
                 self.write(f"image_0{camera}/data/{index:010d}.png", picture)
         self.write("velodyne_points/timestamps.txt", dates(stamps_ns(-1000)))
         self.write("velodyne_points/timestamps_start.txt", dates(stamps_ns(-51_000_000)))
-        self.write("velodyne_points/timestamps_end.txt", dates(stamps_ns(49_000_000)))
+        self.write("velodyne_points/timestamps_end.txt", dates(stamps_ns(52_000_000)))
         self.write("oxts/timestamps.txt", dates(stamps_ns(2000)))
         self.write("oxts/dataformat.txt", "lat:   latitude of the oxts-unit (deg)\n")
         for index in range(FRAMES):

@@ -251,9 +251,9 @@ def test_points_of_unsynchronised_clouds_have_times_by_azimuth(extract: TinyDriv
     np.testing.assert_allclose(cloud[:, :4], tiny.points(1), atol=1e-5)
     azimuth = np.arctan2(cloud[:, 1], cloud[:, 0])
     turned = azimuth if rotation == "counter_clockwise" else -azimuth
-    np.testing.assert_allclose(cloud[:, 4], 0.1 * (turned + np.pi) / (2 * np.pi), atol=1e-6)
+    np.testing.assert_allclose(cloud[:, 4], 0.103 * (turned + np.pi) / (2 * np.pi), atol=1e-6)
     ahead = np.argmin(np.abs(azimuth))
-    assert cloud[ahead, 4] == pytest.approx(0.05, abs=1e-3)  # when the cameras are triggered
+    assert cloud[ahead, 4] == pytest.approx(0.0515, abs=1e-3)  # when the cameras are triggered
 
 
 def test_points_of_synchronised_clouds_have_times_on_request(written: TinyDrive, extract: TinyDrive) -> None:
