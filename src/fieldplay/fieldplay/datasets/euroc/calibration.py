@@ -67,7 +67,9 @@ def read_calibration(archive: Archive, files: Files, every_file: Files) -> Calib
         elif (camera := entries.camera(source=name)) is not None:
             calibration.cameras[sensor] = camera
     _read_chain(archive, every_file, calibration)
-    calibration.base_t_sensor.setdefault(IMU, np.eye(4))
+    if IMU not in calibration.base_t_sensor:
+        archive.notes.append(f"no T_BS of {IMU}: it is taken for the body, base_link")
+        calibration.base_t_sensor[IMU] = np.eye(4)
     return calibration
 
 
