@@ -85,6 +85,84 @@ def test_package_with_entry_points_adds_dataset_computation_and_command(plugin: 
     assert "geometry_msgs/msg/PoseArray" in run("info", str(tmp_path / "bag"), path=path)
 
 
+ROVER = r"""
+name: rover
+title: a rover
+status: made up
+reader: rover_reader
+namespace: rover
+detect: [rover\.txt]
+plausible_years: [2000, 2100]
+tables:
+  imu: {files: imu\.csv, layouts: [[time, wx, wy, wz, ax, ay, az]], units: {time: ns, wx: rad/s, wy: rad/s, wz: rad/s}}
+rows:
+  fixes: {files: \d+\.txt, folder: gps, times: times\.txt, columns: [latitude, longitude, altitude, _satellites]}
+  scans: {files: \d+\.bin, folder: scans, times: times\.txt, points: [x, y, z, intensity]}
+streams:
+  - {id: imu, topic: imu, type: sensor_msgs/msg/Imu, frame: imu}
+  - {id: fixes, topic: fix, type: sensor_msgs/msg/NavSatFix, frame: gps}
+  - {id: scans, topic: points, type: sensor_msgs/msg/PointCloud2, frame: lidar}
+"""
+ROVER_READER = """
+import numpy as np
+from fieldplay.datasets.archive import open_tables
+from fieldplay.datasets.base_reader import DatasetReader
+from fieldplay.datasets.row_files import cloud_decoder, cloud_stream, file_table, timed_files
+from fieldplay.io.file_table import FileTableStream
+from fieldplay.io.table import TableStream
+from fieldplay.messages import records
+
+def imu(rows):
+    return records.Imu(stamp_ns=rows.stamp_ns, angular_velocity_rad_s=rows.columns("wx", "wy", "wz"),
+                       linear_acceleration_m_s2=rows.columns("ax", "ay", "az"))
+
+def fix(rows):
+    return records.Fix(stamp_ns=rows.stamp_ns, latitude_deg=rows["latitude"], longitude_deg=rows["longitude"],
+                       altitude_m=rows["altitude"], status=np.zeros(len(rows), np.int8))
+
+class Reader(DatasetReader):
+    def make_streams(self):
+        names, stamp_ns = timed_files(self.archive, self.files, "scans")
+        return {
+            "imu": TableStream(open_tables(self.archive, self.files)["imu"], imu),
+            "fixes": FileTableStream(file_table(self.archive, self.files, "fixes"), fix),
+            "scans": cloud_stream(self.files, names, stamp_ns, cloud_decoder(self.archive, "scans")),
+        }
+
+open_archive = Reader.open
+"""
+
+
+def test_description_and_reader_outside_name_all_kinds_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("config", "archive/gps", "archive/scans"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "config" / "rover.yaml").write_text(ROVER)
+    (tmp_path / "config" / "rover_reader.py").write_text(ROVER_READER)
+    archive = tmp_path / "archive"
+    (archive / "rover.txt").write_text("a rover\n")
+    (archive / "imu.csv").write_text(
+        "#timestamp [ms],wx [deg s^-1],wy [deg s^-1],wz [deg s^-1],ax,ay,az\n1317042145967,180,0,0,0,0,9.81\n"
+    )
+    (archive / "times.txt").write_text("2011-09-26 13:02:25.967654321\n2011-09-26 13:02:26.5\n")
+    for index in range(2):
+        (archive / "gps" / f"{index}.txt").write_text(f"49.{index} 8.5 115.0 9\n")
+        (archive / "scans" / f"{index}.bin").write_bytes(bytes(32))
+    monkeypatch.setenv("FIELDPLAY_DATASETS", str(tmp_path / "config"))
+    path = [tmp_path / "config", *LIBRARY]
+    assert "no defects" in run("check", str(archive), path=path)
+    result = json.loads(run("info", str(archive), "--json", path=path))
+    counts = {stream["topic"]: (stream["count"], stream["first_ns"]) for stream in result["streams"]}
+    first_ns = 1317042145967654321
+    assert counts == {
+        "/rover/imu": (1, 1317042145967 * 10**6),
+        "/rover/fix": (2, first_ns),
+        "/rover/points": (2, first_ns),
+    }
+    assert any("wx, wy, wz in deg/s by the header, made rad/s" in note for note in result["notes"])
+
+
 def test_library_works_without_any_other_package(tmp_path: Path) -> None:
     result = run("--help", path=LIBRARY)
     assert "convert" in result and "fuse" not in result

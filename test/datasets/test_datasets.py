@@ -108,3 +108,12 @@ def test_every_table_layout_starts_with_known_columns(spec: DatasetSpec) -> None
             assert any(column in layout for layout in table.layouts), f"{key}: no layout has {column}"
             for pattern in patterns:
                 re.compile(pattern)
+
+
+@pytest.mark.parametrize("name", ["euroc", "kitti"])
+def test_dataset_of_the_ordinary_level_is_small(name: str) -> None:
+    """What docs/adding-a-dataset.md promises: at most five files, 500 lines of reader and YAML."""
+    modules = list(Path(import_module(f"fieldplay.datasets.{name}").__file__ or "").parent.glob("*.py"))
+    description = Path(__file__).parents[2] / "config" / "datasets" / f"{name}.yaml"
+    assert len(modules) + 1 <= 5
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in [*modules, description]) <= 500

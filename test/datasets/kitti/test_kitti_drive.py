@@ -256,10 +256,19 @@ def test_points_of_unsynchronised_clouds_have_times_by_azimuth(extract: TinyDriv
     assert cloud[ahead, 4] == pytest.approx(0.0515, abs=1e-3)  # when the cameras are triggered
 
 
+def test_clouds_without_starts_of_sweeps_have_the_stamps_of_the_cameras(extract: TinyDrive, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(extract.root, tmp_path / extract.root.name))
+    (root / "velodyne_points" / "timestamps_start.txt").unlink()
+    messages = messages_of(root)
+    assert stamps_of(messages, "lidar/points") == tiny.stamps_ns(-1000)
+    assert [field.name for field in messages["lidar/points"][0][1].fields] == ["x", "y", "z", "intensity"]
+
+
 def test_points_of_synchronised_clouds_have_times_on_request(written: TinyDrive, extract: TinyDrive) -> None:
     messages = messages_of(written.root, point_time="always")
     assert stamps_of(messages, "lidar/points") == tiny.stamps_ns(-51_000_000)
     assert len(messages["lidar/points"][0][1].fields) == 5
+    assert len(messages_of(extract.root, point_time="always")["lidar/points"][0][1].fields) == 5
     without = messages_of(extract.root, point_time="never")
     assert stamps_of(without, "lidar/points") == tiny.stamps_ns(-1000)
     assert len(without["lidar/points"][0][1].fields) == 4

@@ -158,7 +158,8 @@ class Reader(DatasetReader):
         """Clouds at their times; those whose points have times at the start of their sweeps."""
         archive, with_time = self.archive, self.archive.parameters["point_time"]
         is_text = bool(self.below.matching(r"\d{10}\.txt", "velodyne_points"))
-        decode, is_timed = cloud_decoder(archive, LIDAR), is_drive and with_time == ("extract" if is_text else "always")
+        decode, has_starts = cloud_decoder(archive, LIDAR), bool(self.below.matching(r"timestamps_start\.txt"))
+        is_timed = is_drive and has_starts and with_time in ("always", "extract" if is_text else "always")
         names, stamp_ns = timed_files(archive, self.below, "sweeps" if is_timed else LIDAR)
         if not names or not is_timed:
             return {LIDAR: cloud_stream(self.below, names, stamp_ns, decode)} if names else {}
