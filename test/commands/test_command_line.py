@@ -58,7 +58,7 @@ def test_list_has_one_line_for_each_dataset(call: Call) -> None:
     code, out, err = call("list")
     assert (code, err) == (0, "")
     assert "\nameds       ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact [files" in out
-    assert out.count("\n") - 1 == out.count("at hand") == 5
+    assert out.count("\n") - 1 == out.count("at hand") == 7
     assert "\nfuse        pipelines of fusion on any of them, or on a bag: ElevationMapping, HapticScanning, " in out
 
 
