@@ -14,8 +14,8 @@ import numpy as np
 from convert import best, scratch
 
 from fieldplay.datasets.registry import spec_of_dataset
-from fieldplay.io.row_cache import BlockRows
 from fieldplay.io.table import BLOCK_SIZE
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TaggedLines, rows_from_lines
 
 START_S = 1224050945
@@ -49,7 +49,7 @@ def laser_lines(count: int, beams: int, first: int = 0) -> str:
     return "".join(lines)
 
 
-def ours(path: Path, marked: TaggedLines) -> list[BlockRows]:
+def ours(path: Path, marked: TaggedLines) -> list[TimedRows]:
     """All rows: exact times, structure and numbers checked, ranges of any length."""
     return [rows_from_lines(block, marked) for block in blocks(path)]
 

@@ -12,8 +12,8 @@ from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
 from fieldplay.core.errors import Defect, UserError
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Table
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
 
 SIGNS = re.compile(r" *, *| +")

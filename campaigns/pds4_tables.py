@@ -17,8 +17,8 @@ from fieldplay.datasets.ida.ida_products import Product, name_from_file
 from fieldplay.datasets.ida.lander_clock import clock_from_rows
 from fieldplay.datasets.ida.motion_rows import LARGEST, MotionFormat, MotionSpec
 from fieldplay.io.pds4 import label_from_xml
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Table
+from fieldplay.io.table_rows import TimedRows
 
 COLUMNS = ("time", "elapsed_hr", "enc1", "x_enc", "stat", "tool", "grapple_phase")
 HEADING = b"#time(s),elapsed_time(hr),enc1(rad),x_enc(m),stat(none),tool(none),grapple_phase(none)\r\n"

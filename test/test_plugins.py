@@ -108,7 +108,6 @@ import numpy as np
 from fieldplay.datasets.archive import open_tables
 from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.datasets.row_files import cloud_decoder, cloud_stream, file_table, timed_files
-from fieldplay.io.file_table import FileTableStream
 from fieldplay.io.table import TableStream
 from fieldplay.messages import records
 
@@ -125,7 +124,7 @@ class Reader(DatasetReader):
         names, stamp_ns = timed_files(self.archive, self.files, "scans")
         return {
             "imu": TableStream(open_tables(self.archive, self.files)["imu"], imu),
-            "fixes": FileTableStream(file_table(self.archive, self.files, "fixes"), fix),
+            "fixes": TableStream(file_table(self.archive, self.files, "fixes"), fix),
             "scans": cloud_stream(self.files, names, stamp_ns, cloud_decoder(self.archive, "scans")),
         }
 

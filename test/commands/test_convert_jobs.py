@@ -20,7 +20,7 @@ from fieldplay.cli.main import main
 from fieldplay.convert import conversion
 from fieldplay.io.parser_processes import has_threads
 from fieldplay.io.pcd import cloud_from_pcd, pcd_from_cloud
-from fieldplay.io.row_cache import RowCache
+from fieldplay.io.table_rows import RowCache
 from fieldplay.streams.message_block import MergedBlock
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.sampled import Sampled

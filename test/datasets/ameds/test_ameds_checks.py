@@ -13,8 +13,8 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io import table
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.topics.topic_checks import check_settings
 
 START = 1656931512

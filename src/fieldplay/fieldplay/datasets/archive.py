@@ -29,10 +29,9 @@ from fieldplay.datasets.spec import (
     TableFiles,
 )
 from fieldplay.io.containers import Files
-from fieldplay.io.csv_dialect import unit_of_digits
-from fieldplay.io.row_cache import RowCache
-from fieldplay.io.table import GroupStream, RowsSpec, Table, Tables, TableStream, Watch
+from fieldplay.io.table import GroupStream, Table, Tables, TableStream, Watch
 from fieldplay.io.table_format import ExpectedUnit
+from fieldplay.io.table_rows import RowCache, RowsSpec, unit_of_digits
 from fieldplay.streams.stream import Stream
 
 if TYPE_CHECKING:

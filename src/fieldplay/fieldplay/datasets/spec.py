@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.geometry.camera_model import CameraModel
-from fieldplay.io.table import RowsSpec
 from fieldplay.io.table_format import ExpectedUnit, TableSpec
+from fieldplay.io.table_rows import RowsSpec
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec
 from fieldplay.messages.stream_spec import StreamSpec
 

@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import LARGEST_INTEGER_PART, ns_from_texts
-from fieldplay.io.csv_dialect import (
+from fieldplay.io.table_rows import (
     IGNORED,
+    BadLine,
     Dialect,
+    TimedRows,
     digits_of_time,
     in_seconds,
     is_clock,
+    short_text,
     unit_of_digits,
 )
-from fieldplay.io.row_cache import BadLine, BlockRows, short_text
 
 if TYPE_CHECKING:
     import polars
@@ -33,7 +35,7 @@ NO_NUMBER = b"\x1a"
 COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory each time
 
 
-def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[BlockRows]:
+def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[TimedRows]:
     """Parse consecutive blocks of whole lines together, as each call of the parser is expensive.
 
     Args:
@@ -51,7 +53,7 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[BlockRow
     return [rows.between(start, end) for start, end in pairwise(starts)]
 
 
-def rows_from_block(block: bytes, dialect: Dialect) -> BlockRows:
+def rows_from_block(block: bytes, dialect: Dialect) -> TimedRows:
     """Parse a block of whole lines.
 
     Columns are parsed at once where every line is regular; otherwise line by line, to say what is wrong with each.
@@ -176,7 +178,7 @@ def _has_null(frame: "polars.DataFrame", dialect: Dialect) -> bool:
     return any(frame[name].null_count() for name in (*dialect.clocks, *dialect.numbers))
 
 
-def _rows_line_by_line(block: bytes, dialect: Dialect) -> BlockRows:
+def _rows_line_by_line(block: bytes, dialect: Dialect) -> TimedRows:
     """Leave out the lines with another number of fields, then parse the rest together."""
     delimiter, expected = dialect.delimiter.encode(), len(dialect.columns)
     lines: list[bytes] = []
@@ -199,7 +201,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> BlockRows:
 
 def _validate_rows(
     frame: "polars.DataFrame", line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
-) -> BlockRows:
+) -> TimedRows:
     """Leave out the rows with an invalid time or number, with an issue for each."""
     good = np.ones(frame.height, bool)
     times = []
@@ -215,7 +217,7 @@ def _validate_rows(
     finite = np.isfinite(values)
     complete = good if finite.all() else good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
-    rows = BlockRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
+    rows = TimedRows(dialect=dialect, stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
     if complete.all():
         return rows
     lines = block.splitlines()

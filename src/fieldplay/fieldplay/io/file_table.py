@@ -1,6 +1,6 @@
 """A table of which each row is a file of its own: a line of numbers, whose time is known from elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.io.containers import Files
-from fieldplay.io.csv_dialect import TIME, Dialect
-from fieldplay.io.row_cache import RowCache, TimedRows, short_text
+from fieldplay.io.table_rows import TIME, Dialect, RowCache, TimedRows, short_text
 from fieldplay.io.time_list import TimeList
-from fieldplay.messages.records import Record
 from fieldplay.streams.stream import Span
 
 FILES_AT_ONCE = 512
@@ -84,6 +82,18 @@ class FileTable:
             return self._read(block.files, lambda defect: None)
         return self._cache.rows(block.cache_index)
 
+    def file(self, index: int) -> str:
+        """Name the first file of a block.
+
+        Args:
+            index: of the block in `spans`.
+
+        Returns:
+            The name of the file.
+        """
+        name: str = self.names[self._blocks[index].files.start]
+        return name
+
     def _read(self, part: slice, report: Report) -> TimedRows:
         rows, kept = [], []
         for index, name in enumerate(self.names[part]):
@@ -102,32 +112,7 @@ class FileTable:
             clock_ns=np.zeros((len(rows), 0), np.int64),
             values=values,
             line=np.ones(len(rows), np.int64),
-            lists=np.zeros((len(rows), 0)),
         )
-
-
-class FileTableStream:
-    """A stream made of the rows of a table of files.
-
-    Args:
-        table: the table.
-        convert: makes a record of rows, in SI units; pure, as it is called from several threads.
-    """
-
-    def __init__(self, table: FileTable, convert: Callable[[TimedRows], Record]) -> None:
-        self._table, self._convert = table, convert
-        self.spans = table.spans
-
-    def load(self, index: int) -> Record:
-        """Convert the rows of a span.
-
-        Args:
-            index: of the span.
-
-        Returns:
-            The record.
-        """
-        return self._convert(self._table.rows(index))
 
 
 class _RowError(Exception):
@@ -176,9 +161,8 @@ def rows_with_times(
         clock_ns=np.zeros((len(rows), 0), np.int64),
         values=np.array(rows, np.float64).reshape(len(rows), len(columns)),
         line=np.array(lines, np.int64),
-        lists=np.zeros((len(rows), 0)),
     )
-    return parsed.only(np.argsort(parsed.stamp_ns, kind="stable"))
+    return parsed.in_time_order()
 
 
 def _numbers(files: Files, name: str, columns: Sequence[str]) -> list[float]:

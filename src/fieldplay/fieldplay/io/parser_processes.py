@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -21,10 +21,10 @@ from functools import cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from fieldplay.core.errors import ArchiveError, UserError
-from fieldplay.io.row_cache import BlockRows
+from fieldplay.io.table_rows import RowsFormat, RowsSpec, TimedRows
 
 THREADS = re.compile(r"polars-\d")  # how the parser's threads are called that work
 SERVER = """\
@@ -37,7 +37,6 @@ Result = TypeVar("Result")
 _lost: set[bool] = set()  # holds True in a process that cannot have the threads
 AHEAD = 2  # groups of blocks for each process, those that wait among them
 Text = TypeVar("Text")
-Form = TypeVar("Form", covariant=True)
 
 
 # Calls of the text parser in a process that was forked from one that had the parser's threads already.
@@ -103,18 +102,6 @@ def serve() -> None:
         answers.flush()
 
 
-class RowsOf(Protocol):
-    """What a form of rows does; see RowsFormat."""
-
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]: ...
-
-
-class FormOf(Protocol[Form]):
-    """What is known of a file of rows; see RowsSpec."""
-
-    def format_from_head(self, head: bytes) -> Form: ...
-
-
 class Parsers:
     """So many processes; each gets groups of blocks of text and gives their rows."""
 
@@ -131,18 +118,20 @@ class Parsers:
         """Stop the processes, whatever they do."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def form(self, spec: FormOf[Form], head: bytes) -> Form:
-        """The form of a file by its beginning."""
+    def form(self, spec: RowsSpec, head: bytes) -> RowsFormat:
+        """The format of a file by its beginning."""
         if not _is_sendable(spec):
             return spec.format_from_head(head)
         return self._result(self._pool.submit(spec.format_from_head, head))
 
-    def rows(self, groups: Iterator[tuple[Text, list[bytes]]], form: RowsOf) -> Iterator[tuple[Text, list[BlockRows]]]:
+    def rows(
+        self, groups: Iterator[tuple[Text, list[bytes]]], form: RowsFormat
+    ) -> Iterator[tuple[Text, list[TimedRows]]]:
         """Groups of blocks and their rows, in order."""
         if not _is_sendable(form):
             yield from ((group, form.rows_of(texts)) for group, texts in groups)
             return
-        waiting: deque[tuple[Text, Future[list[BlockRows]]]] = deque()
+        waiting: deque[tuple[Text, Future[list[TimedRows]]]] = deque()
         for group, texts in groups:
             waiting.append((group, self._pool.submit(form.rows_of, texts)))
             while len(waiting) > self._count * AHEAD:
@@ -152,7 +141,7 @@ class Parsers:
             yield first, self._result(done)
 
     @staticmethod
-    def _result(done: "Future[Form]") -> Form:
+    def _result(done: "Future[Result]") -> Result:
         try:
             return done.result()
         except BrokenProcessPool:

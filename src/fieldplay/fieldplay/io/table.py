@@ -1,7 +1,7 @@
 """A table of numbers in a text file: read and parsed once, from its beginning to its end, then told block by block."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from itertools import islice
 from types import MappingProxyType
@@ -14,12 +14,12 @@ from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.core.gaps import GapFinder
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.io.containers import Files
-from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.delimited import count_char
 from fieldplay.io.parser_processes import call_parser, parsers
-from fieldplay.io.row_cache import (
-    BlockRows,
+from fieldplay.io.table_rows import (
     RowCache,
+    RowsFormat,
+    RowsSpec,
     TimedRows,
     concatenate_rows,
 )
@@ -55,7 +55,7 @@ def limits_by_index(limits: Mapping[str, tuple[float, float]], numbers: Sequence
     return {numbers.index(name): (name, *bounds) for name, bounds in limits.items() if name in numbers}
 
 
-def fitting_limits(limits: Limits, some: BlockRows) -> Limits:
+def fitting_limits(limits: Limits, some: TimedRows) -> Limits:
     """Select the limits that most rows keep.
 
     Where most do not, the column has another unit, and no row must be lost for that.
@@ -100,7 +100,7 @@ class RowValidator:
         self._may_repeat = may_repeat
         self._previous_ns: int | None = None
 
-    def valid_rows(self, parsed: BlockRows) -> BlockRows:
+    def valid_rows(self, parsed: TimedRows) -> TimedRows:
         """The rows with a possible time and numbers within the limits."""
         rows = parsed.only(self._possible(parsed))
         is_valid = np.ones(len(rows.stamp_ns), bool)
@@ -108,7 +108,7 @@ class RowValidator:
             is_valid &= (rows.values[:, column] >= smallest) & (rows.values[:, column] <= largest)
         return rows.only(is_valid)
 
-    def check_lines(self, parsed: BlockRows, first_line: int) -> None:
+    def check_lines(self, parsed: TimedRows, first_line: int) -> None:
         """Report the lines that are no rows, or whose rows do not count."""
         for bad in parsed.bad:
             self._report_line(first_line + bad.line, bad.kind, bad.message)
@@ -118,7 +118,7 @@ class RowValidator:
             self._report_line(first_line + int(parsed.line[row]), "implausible_time", message)
         self._check_limits(parsed.only(possible), self.limits, first_line, kind="impossible_value", what="left out")
 
-    def check_rows(self, rows: BlockRows, first_line: int) -> None:
+    def check_rows(self, rows: TimedRows, first_line: int) -> None:
         """Report what is strange about the rows of a block that count, which are not none."""
         self._check_order(rows, first_line)
         for row, gap_ns in self._gaps.gaps(rows.stamp_ns) if self._gaps is not None else ():
@@ -126,12 +126,12 @@ class RowValidator:
             self._report_line(first_line + int(rows.line[row]), "gap", message)
         self._check_limits(rows, self._ranges, first_line, kind="out_of_range", what="kept")
 
-    def _possible(self, rows: BlockRows) -> Mask:
+    def _possible(self, rows: TimedRows) -> Mask:
         """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
         first, last = self._plausible_ns
         return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
 
-    def _check_order(self, rows: BlockRows, first_line: int) -> None:
+    def _check_order(self, rows: TimedRows, first_line: int) -> None:
         """Report the rows whose time is before that of the row before, or the same."""
         before_ns = rows.stamp_ns[0] - 1 if self._previous_ns is None else self._previous_ns
         self._previous_ns = int(rows.stamp_ns[-1])
@@ -144,7 +144,7 @@ class RowValidator:
                 kind, message = "backward_time", f"the time runs back by {-int(step[row]) / NS_PER_S:.9f} s"
             self._report_line(first_line + int(rows.line[row]), kind, message)
 
-    def _check_limits(self, rows: BlockRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
+    def _check_limits(self, rows: TimedRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
         """Report the rows with a number below its least or above its largest value, and what becomes of them."""
         for column, (name, smallest, largest) in limits.items():
             numbers = rows.values[:, column]
@@ -162,31 +162,6 @@ def _seconds(stamp_ns: np.int64) -> str:
     """A time as exact decimal seconds."""
     seconds, ns = divmod(abs(int(stamp_ns)), NS_PER_S)
     return f"{'-' if stamp_ns < 0 else ''}{seconds}.{ns:09d}".rstrip("0").rstrip(".") + " s"
-
-
-class RowsFormat(Protocol):
-    """How one file writes its rows, and where they begin; see TableFormat."""
-
-    @property
-    def dialect(self) -> Dialect: ...
-    @property
-    def first_byte(self) -> int: ...
-    @property
-    def first_line(self) -> int: ...
-    @property
-    def mapping(self) -> str: ...
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]: ...
-    def cut_off(self, line: bytes, before: bytes) -> str | None: ...
-
-
-class RowsSpec(Protocol):
-    """What is known of a file of rows before it is seen; see TableSpec."""
-
-    @property
-    def ranges(self) -> Mapping[str, tuple[float, float]]: ...
-    @property
-    def repeated_times(self) -> bool: ...
-    def format_from_head(self, head: bytes) -> RowsFormat: ...
 
 
 class Watch(Protocol):
@@ -392,9 +367,9 @@ class Table:
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
         rows = concatenate_rows(self.format.dialect, parts)
         chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
-        return chosen.only(np.argsort(chosen.stamp_ns, kind="stable"))
+        return chosen.in_time_order()
 
-    def _take(self, block: TextBlock, parsed: BlockRows, report: Report) -> None:
+    def _take(self, block: TextBlock, parsed: TimedRows, report: Report) -> None:
         """Keep the rows of a block that count, and report what is wrong with its lines."""
         for defect in block.issues:
             report(defect)
@@ -405,7 +380,10 @@ class Table:
         if not len(rows.stamp_ns):
             return
         self._checks.check_rows(rows, block.first_line)
-        sorted_rows, bounds = self._sort(rows, block.first_line), (int(rows.stamp_ns.min()), int(rows.stamp_ns.max()))
+        sorted_rows, bounds = (
+            self._in_file(rows, block.first_line),
+            (int(rows.stamp_ns.min()), int(rows.stamp_ns.max())),
+        )
         cache_index = self._cache.add(sorted_rows)
         self.blocks.append(
             TableBlock(block.offset, len(block.text), block.first_line, len(sorted_rows), *bounds, cache_index)
@@ -413,28 +391,19 @@ class Table:
         if self.watch is not None:
             self.watch.add(sorted_rows)
 
-    def _sort(self, rows: BlockRows, first_line: int) -> TimedRows:
-        unsorted = TimedRows(
-            dialect=self.format.dialect,
-            stamp_ns=rows.stamp_ns,
-            clock_ns=rows.clock_ns,
-            values=rows.values,
-            line=rows.line + first_line,
-            lists=np.zeros((len(rows.stamp_ns), 0)) if rows.lists is None else rows.lists,
-        )
-        if (np.diff(rows.stamp_ns) >= 0).all():
-            return unsorted
-        return unsorted.only(np.argsort(rows.stamp_ns, kind="stable"))
+    def _in_file(self, rows: TimedRows, first_line: int) -> TimedRows:
+        """Rows in time order, their lines counted in the file."""
+        return replace(rows, dialect=self.format.dialect, line=rows.line + first_line, bad=()).in_time_order()
 
     def _parse_again(self, block: TableBlock) -> TimedRows:
         """Parse a block again whose rows there was no room to keep."""
         with self._files.open(self.name) as file:
             file.seek(block.offset)
             (parsed,) = call_parser(self.format.rows_of, [file.read(block.size)])
-        return self._sort(self._checks.valid_rows(parsed), block.first_line)
+        return self._in_file(self._checks.valid_rows(parsed), block.first_line)
 
 
-def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, BlockRows]]:
+def _parse_blocks(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, TimedRows]]:
     """Parse blocks of text, several at once, in the parser processes if there are any."""
     groups = ((some, [block.text for block in some]) for some in iter(lambda: list(islice(blocks, AT_ONCE)), []))
     helpers = parsers()
@@ -461,6 +430,11 @@ class Tables:
     def blocks(self) -> list[TableBlock]:
         """The blocks of all tables."""
         return [table.blocks[index] for table, index in self._blocks]
+
+    @property
+    def spans(self) -> list[Span]:
+        """The times and rows of each block."""
+        return [Span(block.first_ns, block.last_ns, block.count) for block in self.blocks]
 
     @property
     def count(self) -> int:
@@ -490,6 +464,17 @@ class Tables:
         """
         return self._blocks[index][0]
 
+    def file(self, index: int) -> str:
+        """Name the file of a block.
+
+        Args:
+            index: of the block in `blocks`.
+
+        Returns:
+            The name of the file.
+        """
+        return self.table_of(index).name
+
     def rows_between(self, first_ns: int, last_ns: int) -> TimedRows:
         """Read the rows of a time range.
 
@@ -503,7 +488,7 @@ class Tables:
         rows = concatenate_rows(
             self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables]
         )
-        return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
+        return rows.in_time_order()
 
     def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TimedRows, NDArray[np.bool_]]:
         """Find the row nearest to each time.
@@ -530,19 +515,28 @@ class Tables:
         return self.rows(0).only(np.zeros(1, np.intp))
 
 
+class RowSource(Protocol):
+    """Rows block by block, as Tables and FileTable have them."""
+
+    @property
+    def spans(self) -> list[Span]: ...
+    def rows(self, index: int) -> TimedRows: ...
+    def file(self, index: int) -> str: ...
+
+
 class TableStream:
     """A stream made of the rows of tables, a span for each block.
 
     Args:
-        tables: the tables.
+        tables: the tables, or a table of files.
         convert: makes a record of rows, in SI units; pure, as it is called from several threads. It may return fewer
             rows.
     """
 
-    def __init__(self, tables: Tables, convert: Callable[[TimedRows], Record]) -> None:
+    def __init__(self, tables: RowSource, convert: Callable[[TimedRows], Record]) -> None:
         self._tables = tables
         self._convert = convert
-        self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
+        self.spans = tables.spans
 
     def load(self, index: int) -> Record:
         """Convert the rows of a block.
@@ -564,7 +558,7 @@ class TableStream:
         Returns:
             The name of the file.
         """
-        return self._tables.table_of(index).name
+        return self._tables.file(index)
 
 
 class GroupStream:
@@ -586,7 +580,7 @@ class GroupStream:
         self._choose = choose
         self._starts = starts
         self._convert = convert
-        self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
+        self.spans = tables.spans
 
     def file(self, index: int) -> str:
         """Name the file of a span.
@@ -597,7 +591,7 @@ class GroupStream:
         Returns:
             The name of the file.
         """
-        return self._tables.table_of(index).name
+        return self._tables.file(index)
 
     def load(self, index: int) -> Record:
         """Convert the groups that start in a block; a group may need lines of the blocks before and after.

@@ -10,15 +10,15 @@ from statistics import median_low
 from typing import NamedTuple
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.csv_dialect import (
+from fieldplay.io.delimited import cut_line_issue, rows_from_blocks, tidy_text
+from fieldplay.io.table_rows import (
     IGNORED,
     TIME,
     Dialect,
+    TimedRows,
     digits_of_time,
     is_clock,
 )
-from fieldplay.io.delimited import cut_line_issue, rows_from_blocks, tidy_text
-from fieldplay.io.row_cache import BlockRows
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
 COMMENT = ("#", "%", "//")
@@ -102,7 +102,7 @@ class TableFormat:
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
     has_known_clocks: bool = False  # its times are in the units that the header or the description names
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[TimedRows]:
         """The rows of blocks of whole lines that follow each other."""
         return rows_from_blocks(blocks, self.dialect)
 

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import ns_from_texts
-from fieldplay.io.csv_dialect import (
-    COUNT,
-    IGNORED,
-    TIME,
-    Dialect,
-)
 from fieldplay.io.delimited import tidy_text, without_nulls
 from fieldplay.io.key_values import SHOWN
-from fieldplay.io.row_cache import BadLine, BlockRows, short_text
 from fieldplay.io.table_format import BOM
+from fieldplay.io.table_rows import (
+    COUNT,
+    IGNORED,
+    NO_LISTS,
+    TIME,
+    BadLine,
+    Dialect,
+    TimedRows,
+    short_text,
+)
 
 Indices = NDArray[np.int64]
 NEWLINE, STAR = b"\n", b"*"
@@ -260,7 +263,7 @@ class TaggedFormat:
     def dialect(self) -> Dialect:
         return self.tagged.dialect
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[TimedRows]:
         """The rows of blocks of whole lines."""
         return [rows_from_lines(block, self.tagged, has_lists=self.has_lists) for block in blocks]
 
@@ -323,18 +326,19 @@ class _Lines:
         return is_complete
 
 
-def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> BlockRows:
+def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> TimedRows:
     """The rows of a block of whole lines; what is no line of these types is told apart."""
     lines = _lines(fields_from_block(block), marked)
     invalid = _invalid_counts(lines, marked)
     has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
     good = lines.is_time & (lines.kind >= 0) & has_length & (invalid == 0)
     chosen = np.flatnonzero(good)
-    rows = BlockRows(
+    rows = TimedRows(
+        dialect=marked.dialect,
         stamp_ns=lines.stamp_ns[chosen],
         clock_ns=np.zeros((len(chosen), 0), np.int64),
         values=_numbers_of_lines(lines, chosen, marked),
-        lists=_lists(lines, chosen, marked) if marked.values else None,
+        lists=_lists(lines, chosen, marked) if marked.values else NO_LISTS,
         line=lines.fields.line[chosen],
         bad=tuple(_line_issue(lines, row, marked) for row in np.flatnonzero(~good).tolist()),
     )
@@ -342,7 +346,7 @@ def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True
     return _plausible(rows.with_bad(tuple(issues)), marked)
 
 
-def _plausible(rows: BlockRows, marked: TaggedLines) -> BlockRows:
+def _plausible(rows: TimedRows, marked: TaggedLines) -> TimedRows:
     """The rows that can be right; the others, and those of which something else is told, are among the bad."""
     numbers = marked.dialect.numbers
     issues = list(choice_issues(rows, numbers, marked.choices)) if marked.choices else []
@@ -371,9 +375,9 @@ def _lacks_covariance_only(lines: _Lines, marked: TaggedLines, *, has_lists: boo
     return lacks
 
 
-def _covariance_issues(lines: _Lines, chosen: Indices, rows: BlockRows, marked: TaggedLines) -> Iterator[BadLine]:
+def _covariance_issues(lines: _Lines, chosen: Indices, rows: TimedRows, marked: TaggedLines) -> Iterator[BadLine]:
     """The issues of covariances of rows that are kept; those of another length become NaN completely."""
-    if rows.lists is None:
+    if not rows.lists.shape[1]:
         return
     is_complete = lines.has_length[chosen]
     for index in np.flatnonzero(is_complete & np.isnan(rows.lists).any(axis=1)).tolist():
@@ -462,7 +466,7 @@ def _lists(lines: _Lines, chosen: Indices, marked: TaggedLines) -> NDArray[np.fl
     return values
 
 
-def _wrong_angles(rows: BlockRows, marked: TaggedLines) -> Iterator[BadLine]:
+def _wrong_angles(rows: TimedRows, marked: TaggedLines) -> Iterator[BadLine]:
     """The rows whose last value's angle is not where their first and the steps lead; they are kept."""
     numbers = marked.dialect.numbers
     start, step, end = (rows.values[:, numbers.index(name)] for name in marked.angles)
@@ -521,7 +525,7 @@ def _is_number(text: str) -> bool:
 
 
 def choice_issues(
-    rows: BlockRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
+    rows: TimedRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, with a number that is none of those that its column can have; NaN is no number."""
     for name, known in choices.items():
@@ -533,7 +537,7 @@ def choice_issues(
 
 
 def angle_issues(
-    rows: BlockRows, numbers: Sequence[str], angles: Sequence[str], *, full_turn: float
+    rows: TimedRows, numbers: Sequence[str], angles: Sequence[str], *, full_turn: float
 ) -> Iterator[tuple[int, BadLine]]:
     """The rows, and what is wrong, whose values lead beyond a whole turn, or all lie at one angle."""
     start, step = (rows.values[:, numbers.index(name)] for name in angles[:2])
@@ -565,9 +569,9 @@ def is_complete_before(rest: Floats, size: int, columns: int) -> bool:
     return not np.allclose(matrix[both], matrix.T[both], rtol=NEARLY, atol=0)
 
 
-def variance_issues(rows: BlockRows, size: int) -> Iterator[BadLine]:
+def variance_issues(rows: TimedRows, size: int) -> Iterator[BadLine]:
     """The rows whose covariance (size, size) has a variance below 0, which becomes NaN here and counts as unknown."""
-    if rows.lists is None:
+    if not rows.lists.shape[1]:
         return
     variances = rows.lists[:, :: size + 1]
     for row, index in np.argwhere(variances < 0).tolist():

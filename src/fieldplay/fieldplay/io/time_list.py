@@ -12,10 +12,9 @@ import polars  # early: it replaces the handler of SIGINT, so ours must be insta
 from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import DIGITS_NS, LARGEST_INTEGER_PART, ns_from_texts
-from fieldplay.io.csv_dialect import digits_of_time, in_seconds
 from fieldplay.io.delimited import without_nulls
-from fieldplay.io.row_cache import BadLine, short_text
 from fieldplay.io.table_format import BRACKETS, CLOCK_DIGITS, COMMENT
+from fieldplay.io.table_rows import BadLine, digits_of_time, in_seconds, short_text
 
 NAME = r"(?:\s*[,;\s]\s*(?<name>[^,;\s].*?))?\s*[,;]?\s*$"
 DATE = (

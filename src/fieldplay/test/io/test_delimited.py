@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.delimited import rows_from_block, rows_from_blocks, tidy_text
+from fieldplay.io.table_rows import Dialect
 
 COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
 

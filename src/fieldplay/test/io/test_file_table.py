@@ -6,7 +6,7 @@ import pytest
 from fieldplay.core.errors import Defect
 from fieldplay.io.containers import open_files
 from fieldplay.io.file_table import FileTable
-from fieldplay.io.row_cache import RowCache
+from fieldplay.io.table_rows import RowCache
 
 COLUMNS = ("latitude", "_unused", "longitude")
 

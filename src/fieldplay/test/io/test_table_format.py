@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.table_format import (
     ExpectedUnit,
     TableSpec,
@@ -14,6 +13,7 @@ from fieldplay.io.table_format import (
     normal_title,
     units_of_titles,
 )
+from fieldplay.io.table_rows import Dialect
 
 SPEC = TableSpec(
     layouts=[["time", "x", "y"], ["time", "x", "y", "_note"]],

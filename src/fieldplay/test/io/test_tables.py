@@ -9,9 +9,9 @@ import pytest
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io import spill_file, table
 from fieldplay.io.containers import open_files
-from fieldplay.io.row_cache import RowCache, TimedRows
 from fieldplay.io.table import Table
 from fieldplay.io.table_format import TableSpec
+from fieldplay.io.table_rows import RowCache, TimedRows
 
 SPEC = TableSpec(layouts=[["time", "x"]])
 START = 1656931512

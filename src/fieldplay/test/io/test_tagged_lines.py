@@ -10,8 +10,8 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io.containers import FolderFiles
-from fieldplay.io.row_cache import BlockRows
 from fieldplay.io.table import Table
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec, fields_from_block, rows_from_lines, texts_from_lines
 
 ANGLES = ("start", "step", "end")
@@ -32,7 +32,7 @@ def scan(count: int, *ranges: float, stamp: str = "1224050945.5", end: float | N
     return line(stamp, "RANGE_DATA", "-1.5", "0.5", str(last), "2", str(count), *map(str, ranges))
 
 
-def line_issues(rows: BlockRows) -> list[tuple[int, str]]:
+def line_issues(rows: TimedRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 
@@ -150,7 +150,7 @@ def test_several_types_have_their_own_columns() -> None:
     np.testing.assert_array_equal(rows.values, [[0, 4, 2.5, math.nan, math.nan], [1, math.nan, 3, 0.1, 0.2]])
     assert line_issues(rows) == [(2, "wrong_type"), (3, "wrong_type"), (4, "long_row")]
     assert rows.bad[0].message == "expected SENSOR or BRAKE behind the time, got 'OTHER'"
-    assert rows.lists is None
+    assert rows.lists.shape == (2, 0)
 
 
 def test_ignored_columns_may_hold_anything() -> None:

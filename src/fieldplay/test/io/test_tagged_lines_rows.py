@@ -8,8 +8,8 @@ import pytest
 
 from fieldplay.core.errors import Defect
 from fieldplay.io.containers import FolderFiles
-from fieldplay.io.row_cache import BlockRows
 from fieldplay.io.table import Table
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TaggedLines, TaggedSpec, rows_from_lines, texts_from_lines
 
 ANGLES = ("start", "step", "end")
@@ -19,7 +19,7 @@ NAV = TaggedLines(types={"NAV": ("a", "b", "c", "d", "e")}, values=9, covariance
 STATE, COVARIANCE = ["1", "2", "3", "4", "5"], ["4", "0.5", "0.6", "0.5", "5", "0.7", "0.6", "0.7", "6"]
 
 
-def line_issues(rows: BlockRows) -> list[tuple[int, str]]:
+def line_issues(rows: TimedRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 
@@ -28,7 +28,7 @@ def test_word_before_name_is_case_insensitive() -> None:
     assert (read.texts, read.bad) == (("a.bmp", "b.bmp"), ())
 
 
-def nav(*changed: list[str]) -> BlockRows:
+def nav(*changed: list[str]) -> TimedRows:
     """A sound line, and others of these words."""
     lines = [[*STATE, *COVARIANCE], *changed]
     return rows_from_lines("".join(f"*1.5 NAV {' '.join(fields)}\n" for fields in lines).encode(), NAV)

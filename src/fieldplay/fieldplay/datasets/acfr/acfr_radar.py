@@ -12,9 +12,8 @@ from fieldplay.core.errors import Defect, DefectLocation, Report, UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import RotatingScanner
-from fieldplay.io.csv_dialect import COUNT
-from fieldplay.io.row_cache import TimedRows, concatenate_rows
 from fieldplay.io.table import Table, Tables
+from fieldplay.io.table_rows import COUNT, TimedRows, concatenate_rows
 from fieldplay.messages.records import Clouds, Images, Pixels, Record
 from fieldplay.streams.stream import Span, Stream
 

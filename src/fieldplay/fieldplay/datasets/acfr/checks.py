@@ -38,8 +38,8 @@ from fieldplay.datasets.acfr.navigation import (
 )
 from fieldplay.datasets.acfr.report_sets import KnownSet
 from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
 from fieldplay.messages.records import Clouds, Images, Joints, LaserScans, Odometry, Pixels
 from fieldplay.streams.stream import Stream

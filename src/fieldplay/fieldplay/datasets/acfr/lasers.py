@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.report_sets import LASERS
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import (
     GroupStream,
     Tables,
     TableStream,
     starts_of_rising,
 )
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span, Stream
 

@@ -15,8 +15,8 @@ from pyproj import CRS, Proj, Transformer
 from fieldplay.core.errors import Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TaggedFormat
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream

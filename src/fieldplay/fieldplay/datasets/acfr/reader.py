@@ -27,13 +27,13 @@ from fieldplay.datasets.archive import (
 )
 from fieldplay.datasets.base_reader import DatasetReader
 from fieldplay.geometry.transforms import rotation_from_quaternion
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import (
     GroupStream,
     Tables,
     TableStream,
     starts_of_rising,
 )
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.io.tagged_lines import TYPE
 from fieldplay.messages import records
 from fieldplay.messages.records import Markers, Odometry

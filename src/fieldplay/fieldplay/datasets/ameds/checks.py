@@ -22,8 +22,8 @@ from fieldplay.geometry.transforms import (
     rotation_from_moving_xyz,
     rotation_from_quaternion,
 )
-from fieldplay.io.row_cache import TimedRows, concatenate_rows
 from fieldplay.io.table import Tables
+from fieldplay.io.table_rows import TimedRows, concatenate_rows
 from fieldplay.kinematics.robots import arm_from_joints, arm_from_settings
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream

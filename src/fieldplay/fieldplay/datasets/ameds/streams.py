@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.geometry.geodesy import enu_from_geodetic
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 

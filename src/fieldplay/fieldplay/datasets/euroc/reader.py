@@ -30,8 +30,8 @@ from fieldplay.geometry.transforms import (
 )
 from fieldplay.io.calibration_files import entries_from_yaml
 from fieldplay.io.containers import Files, FilesBelow
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 

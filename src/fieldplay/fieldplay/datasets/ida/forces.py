@@ -14,7 +14,7 @@ from fieldplay.core.errors import Defect
 from fieldplay.datasets.archive import Archive, Measurement, file_of_span, measure, sample_indices
 from fieldplay.datasets.ida.calibration import ParameterFile, geometry_of_file
 from fieldplay.datasets.ida.streams import JOINTS, force_signs
-from fieldplay.io.row_cache import TimedRows
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.kinematics.insight_arm import (
     ATTACH,
     HANGING,

@@ -16,9 +16,9 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.io.containers import Files
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import Label, LabelledFile, label_from_xml
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.seekable_zip import is_outside_archive
 from fieldplay.io.table import Table, Tables
+from fieldplay.io.table_rows import TimedRows
 
 MAX_BLOCKS = 24  # blocks, at most half a megabyte of text each
 T = TypeVar("T")

@@ -11,16 +11,15 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ida.ida_products import Product
 from fieldplay.datasets.ida.lander_clock import FinerTimes, SpacecraftClock, finer_times
-from fieldplay.io.csv_dialect import IGNORED, TIME, Dialect
 from fieldplay.io.delimited import cut_line_issue, rows_from_block
 from fieldplay.io.pds4 import LabelledTable
-from fieldplay.io.row_cache import BadLine, BlockRows
 from fieldplay.io.table_format import (
     TableFormat,
     TableSpec,
     format_from_head,
     normal_title,
 )
+from fieldplay.io.table_rows import IGNORED, TIME, BadLine, Dialect, TimedRows
 
 SMALLEST_READING_S = 100_000_000  # below, column 1 is no reading of the clock but seconds after something
 STAT = "stat"
@@ -55,11 +54,11 @@ class MotionFormat:
     hexadecimal: bool
     finer: FinerTimes | None  # where column 1 is too coarse
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[TimedRows]:
         """The rows of blocks of whole lines."""
         return [self._rows(block) for block in blocks]
 
-    def _rows(self, block: bytes) -> BlockRows:
+    def _rows(self, block: bytes) -> TimedRows:
         rows = rows_from_block(self._without_hexadecimal(block), self.own)
         values, reading_ns = self._values(rows.values), rows.stamp_ns + self.shift_ns
         if self.finer is not None:
@@ -252,7 +251,7 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))
 
 
-def with_possible_codes(rows: BlockRows, numbers: Sequence[str]) -> BlockRows:
+def with_possible_codes(rows: TimedRows, numbers: Sequence[str]) -> TimedRows:
     """The rows, NaN in place of codes that cannot be, which are reported. Their columns are `numbers`."""
     values, issues = rows.values.copy(), []
     for name, largest in LARGEST.items():

@@ -21,7 +21,7 @@ from fieldplay.io.key_values import (
     numbers_of_value,
     plain_key,
 )
-from fieldplay.io.row_cache import TimedRows
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 
 JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")

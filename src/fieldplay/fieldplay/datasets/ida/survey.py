@@ -13,7 +13,7 @@ from fieldplay.datasets.archive import Archive, Measurement, measure
 from fieldplay.datasets.ida.ida_products import DistinctTables, are_new, have_equal_neighbours
 from fieldplay.datasets.ida.motion_rows import FORCES
 from fieldplay.datasets.ida.streams import JOINTS
-from fieldplay.io.row_cache import TimedRows
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 
 MOVED_RAD = 0.003  # some four counts of the coarsest encoder: less is no movement

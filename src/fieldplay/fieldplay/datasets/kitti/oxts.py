@@ -11,7 +11,7 @@ from fieldplay.geometry import axes
 from fieldplay.geometry.extrinsics import OPTICAL_FROM_FLU
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.geometry.transforms import quaternion_from_rotation, transform_from_rotation
-from fieldplay.io.row_cache import TimedRows
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 
 Floats = NDArray[np.float64]

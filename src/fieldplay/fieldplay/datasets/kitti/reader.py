@@ -27,8 +27,9 @@ from fieldplay.datasets.row_files import (
 )
 from fieldplay.io.calibration_files import KittiCalibration, calibration_from_lines
 from fieldplay.io.containers import Files, FilesBelow, read_companion
-from fieldplay.io.file_table import FileTableStream, rows_with_times
+from fieldplay.io.file_table import rows_with_times
 from fieldplay.io.plain_clouds import add_azimuth_times
+from fieldplay.io.table import TableStream
 from fieldplay.io.time_list import time_list_from_bytes
 from fieldplay.messages.image_headers import image_from_bytes
 from fieldplay.streams.stream import FileStream, InMemoryStream, Stream
@@ -152,7 +153,7 @@ class Reader(DatasetReader):
             return {}
         convert = OxtsConversions(parameters=self.archive.parameters, origin=geodetic_from_rows(table.rows(0))[0])
         makers = {"imu": convert.imu, "fix": convert.fix, "velocity": convert.velocity, "odometry": convert.odometry}
-        return {key: FileTableStream(table, make) for key, make in makers.items()}
+        return {key: TableStream(table, make) for key, make in makers.items()}
 
     def _lidar_stream(self, *, is_drive: bool) -> dict[str, FileStream]:
         """Clouds at their times; those whose points have times at the start of their sweeps."""

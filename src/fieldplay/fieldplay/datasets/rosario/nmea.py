@@ -11,8 +11,7 @@ import polars
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import ns_from_texts
-from fieldplay.io.csv_dialect import Dialect
-from fieldplay.io.row_cache import SHOWN, BadLine, BlockRows
+from fieldplay.io.table_rows import SHOWN, BadLine, Dialect, TimedRows
 
 GGA, RMC = 0.0, 1.0  # what the column `sentence` holds
 # Latitude, longitude and course in degrees, the altitude above the ellipsoid, HDOP, the quality and the number of
@@ -48,7 +47,7 @@ class NmeaFormat:
     first_line: int = 1
     mapping: str = "NMEA sentence"
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[BlockRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[TimedRows]:
         """The rows of blocks of whole lines; other sentences than GGA and RMC are none, and no fault."""
         return [rows_from_log(block) for block in blocks]
 
@@ -72,7 +71,7 @@ class NmeaSpec:
         return NmeaFormat(first_byte=len(BOM) if head.startswith(BOM) else 0)
 
 
-def rows_from_log(block: bytes) -> BlockRows:
+def rows_from_log(block: bytes) -> TimedRows:
     """The rows of GGA and RMC in a block of whole lines."""
     texts = polars.DataFrame({"text": polars.Series(_texts(block), dtype=polars.String())}).with_row_index("line")
     texts = texts.filter(polars.col("text").str.strip_chars() != "")
@@ -117,7 +116,7 @@ def _shown_text(column: str) -> polars.Expr:
     return polars.col(column).str.strip_chars().str.slice(0, SHOWN).str.replace_all(r"[^[:print:]]", "\ufffd")
 
 
-def _rows(parts: polars.DataFrame, issues: polars.DataFrame) -> BlockRows:
+def _rows(parts: polars.DataFrame, issues: polars.DataFrame) -> TimedRows:
     """The sentences as numbers; one that is not what it should be is a fault."""
     stamp_ns, is_time = ns_from_texts(np.array(parts["time"].cast(polars.Binary).to_list(), dtype=np.bytes_))
     is_time &= ~parts["time"].str.contains("\0", literal=True).to_numpy()  # NumPy takes zero bytes for a text's end
@@ -129,7 +128,8 @@ def _rows(parts: polars.DataFrame, issues: polars.DataFrame) -> BlockRows:
         *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows(),
     ]
     values = [frame[name].cast(polars.Float64).fill_null(np.nan).to_numpy()[good] for name in NUMBERS]
-    return BlockRows(
+    return TimedRows(
+        dialect=DIALECT,
         stamp_ns=stamp_ns[good],
         clock_ns=np.zeros((int(good.sum()), 0), np.int64),
         values=np.stack(values, axis=1),

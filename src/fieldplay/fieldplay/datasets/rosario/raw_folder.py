@@ -20,8 +20,8 @@ from fieldplay.datasets.spec import ImuNoise
 from fieldplay.geometry import axes
 from fieldplay.io.containers import Files, FolderFiles, ListedFiles
 from fieldplay.io.file_names import last_part
-from fieldplay.io.row_cache import TimedRows
 from fieldplay.io.table import Tables, TableStream
+from fieldplay.io.table_rows import TimedRows
 from fieldplay.messages import records
 from fieldplay.streams.stream import EvenlyTimedStream, Stream, TruncatedStream
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.acfr.acfr_radar import MAX_ROWS, RevolutionFinder
 from fieldplay.datasets.spec import RotatingScanner
-from fieldplay.io.csv_dialect import COUNT, Dialect
-from fieldplay.io.row_cache import TimedRows
+from fieldplay.io.table_rows import COUNT, Dialect, TimedRows
 
 Floats = NDArray[np.float64]
 SCANNER = RotatingScanner(column="bearing", turn=360.0)

@@ -11,7 +11,7 @@ from fieldplay.datasets.rosario.nmea import (
     NmeaSpec,
     rows_from_log,
 )
-from fieldplay.io.row_cache import BlockRows
+from fieldplay.io.table_rows import TimedRows
 
 GGA_SENTENCE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
 SPEED = "$GPRMC,152545.20,A,3301.8000000,S,06052.8000000,W,1.943845,090.0,261217,,,A*6F"
@@ -25,7 +25,7 @@ def log(*sentences: str, end: str = "\n") -> bytes:
     return "".join(f"1514301945.{k}25 gps: {text}{end}" for k, text in enumerate(sentences)).encode()
 
 
-def row(rows: BlockRows, index: int) -> dict[str, float]:
+def row(rows: TimedRows, index: int) -> dict[str, float]:
     return dict(zip(NUMBERS, rows.values[index].tolist(), strict=True))
 
 
