@@ -442,29 +442,38 @@ def starts_as_zip(path: Path) -> bool:
         return False
 
 
-def read_companion(files: Files, pattern: str, paths: Sequence[Path], *, folder: str = "") -> tuple[str, bytes] | None:
+def read_companion(
+    files: Files, pattern: str, paths: Sequence[Path], report: Report, *, folder: str = ""
+) -> tuple[str, bytes] | None:
     """Read a file that belongs to an archive, such as its calibration, in it or beside it.
 
     Args:
         files: those of the archive.
         pattern: a regular expression of its name.
         paths: where else it may be, in their order: the path of the file, or of a zip that may have it.
+        report: called with each that cannot be read; the next one is then taken.
         folder: a regular expression of a folder that it is in, within the archive.
 
     Returns:
         The name of the first that is there, with its content; None where none is.
     """
-    for name in files.matching(pattern, folder):
-        return name, files.read(name)
-    for path in paths:
-        with suppress(OSError, ArchiveError):
-            if path.is_file() and is_packed(path):
-                with open_files(path, lambda defect: None) as others:
-                    for name in others.matching(pattern, folder):
-                        return name, others.read(name)
-            elif path.is_file():
-                return path.name, path.read_bytes()
+    for location, name in _companions(files, pattern, paths, folder):
+        try:
+            return name, location.read(name)
+        except (ArchiveError, OSError) as error:
+            report(Defect(file=name, kind="damaged_file", message=str(error)))
     return None
+
+
+def _companions(files: Files, pattern: str, paths: Sequence[Path], folder: str) -> Iterator[tuple[Files, str]]:
+    """The files that match in an archive, then those beside it; others are open while one of theirs is looked at."""
+    yield from ((files, name) for name in files.matching(pattern, folder))
+    for path in filter(Path.is_file, paths):
+        if not is_packed(path):
+            yield ListedFiles(path.parent, [path.name]), path.name
+            continue
+        with suppress(ArchiveError), open_files(path, lambda defect: None) as others:
+            yield from ((others, name) for name in others.matching(pattern, folder))
 
 
 def open_files(root: Path, report: Report) -> Files:

@@ -55,7 +55,7 @@ def read_calibration(archive: Archive, files: Files, every_file: Files) -> Calib
     calibration = Calibration()
     for sensor in (IMU, *CAMERAS):
         name = next(iter(files_of_sensor(files, sensor, SENSOR_FILE)), None)
-        entries = None if name is None else _entries(archive, every_file, name, sensor)
+        entries = None if name is None else sensor_entries(archive, every_file, name, sensor)
         if name is None or entries is None:
             continue
         calibration.files.append(name)
@@ -87,9 +87,21 @@ def files_of_sensor(files: Files, sensor: str, pattern: str) -> list[str]:
     return [name for name in files.matching(pattern) if f"/{name}".split("/")[-2] == sensor]
 
 
-def _entries(archive: Archive, files: Files, name: str, sensor: str) -> CalibrationEntries | None:
+def sensor_entries(archive: Archive, files: Files, name: str, sensor: str) -> CalibrationEntries | None:
+    """Read a YAML file of a sensor; what is wrong with it is reported.
+
+    Args:
+        archive: the archive, to which issues are reported.
+        files: where the file is.
+        name: of the file.
+        sensor: the id of the stream that it is about, for reports.
+
+    Returns:
+        Its entries; None where it cannot be read.
+    """
+
     def report(kind: str, message: str) -> None:
-        archive.defects(Defect(file=name, kind=kind, stream=sensor, message=message))
+        archive.defects(Defect(file=name, kind=kind, stream=sensor or None, message=message))
 
     try:
         return entries_from_yaml(files.read(name), report)
@@ -112,14 +124,14 @@ def _read_chain(archive: Archive, files: Files, calibration: Calibration) -> Non
     """Take what no `sensor.yaml` has from Kalibr's files, whose IMU is the body."""
     missing = [camera for camera in CAMERAS if camera not in calibration.cameras]
     for name in files.matching(KALIBR_CAMERAS)[:1] if missing else ():
-        entries = _entries(archive, files, name, "cameras")
+        entries = sensor_entries(archive, files, name, "cameras")
         calibration.files.append(name)
         for camera in missing if entries is not None else ():
             if entries is not None and entries.has(camera):
                 _read_kalibr_camera(entries, camera, calibration, name)
         archive.notes.append(f"calibration of {' and '.join(missing)}: {name}")
     for name in files.matching(KALIBR_IMU)[:1] if calibration.noise is None else ():
-        entries = _entries(archive, files, name, IMU)
+        entries = sensor_entries(archive, files, name, IMU)
         calibration.files.append(name)
         if entries is not None:
             calibration.noise = _noise(entries, *([IMU] if entries.has(IMU) else []), rate="update_rate")

@@ -18,6 +18,7 @@ from fieldplay.datasets.euroc.calibration import (
     note_missing_calibration,
     read_calibration,
     rectified_cameras,
+    sensor_entries,
 )
 from fieldplay.datasets.row_files import image_stream, timed_files
 from fieldplay.datasets.spec import ImuNoise
@@ -28,7 +29,6 @@ from fieldplay.geometry.transforms import (
     rotation_from_quaternion,
     transform_from_rotation,
 )
-from fieldplay.io.calibration_files import entries_from_yaml
 from fieldplay.io.containers import Files, FilesBelow
 from fieldplay.io.table import Tables, TableStream
 from fieldplay.io.table_rows import TimedRows
@@ -90,7 +90,7 @@ class Reader(DatasetReader):
     def _base_t_truth(self, files: Files) -> Floats:
         """base_link_T_sensor (4, 4) of the sensor whose poses are the truth: usually it is the body itself."""
         for name in files.matching(r"sensor\.yaml", self.archive.spec.tables[TRUTH].folder):
-            entries = entries_from_yaml(files.read(name), lambda kind, message: None)
+            entries = sensor_entries(self.archive, files, name, TRUTH)
             transform = entries.transform("T_BS") if entries is not None and entries.has("T_BS") else None
             if transform is not None:
                 return transform
@@ -102,7 +102,7 @@ class Reader(DatasetReader):
             read += files.matching(table.times, table.folder)
         for name in files.matching(r"body\.yaml"):
             read.append(name)
-            entries = entries_from_yaml(files.read(name), lambda kind, message: None)
+            entries = sensor_entries(archive, files, name, "")
             if entries is not None and entries.has("comment"):
                 archive.recording["notes"] = str(entries.entry("comment"))
         last = folder.removesuffix("mav0").rstrip("/").rpartition("/")[2]

@@ -22,7 +22,6 @@ from fieldplay.datasets.row_files import (
     file_table,
     further_times,
     image_stream,
-    list_of_times,
     timed_files,
 )
 from fieldplay.io.calibration_files import KittiCalibration, calibration_from_lines
@@ -108,7 +107,7 @@ class Reader(DatasetReader):
         calibrations = {}
         for name in RAW_FILES:
             paths = [*(folder / name for folder in folders), root.parent / f"{date}_calib.zip"]
-            found = read_companion(self.files, re.escape(name), paths)
+            found = read_companion(self.files, re.escape(name), paths, self.archive.defects)
             if found is None:
                 self.archive.note_missing(name, "expected it in the archive, above it or in the day's zip, got none")
             else:
@@ -123,7 +122,7 @@ class Reader(DatasetReader):
             with suppress(ArchiveError):  # which is reported as it plays
                 header = image_from_bytes(self.files.read(name))
                 sizes[key] = (header.width, header.height)
-        found = read_companion(self.below, r"calib\.txt", [])
+        found = read_companion(self.below, r"calib\.txt", [], self.archive.defects)
         if found is None:
             self.archive.note_missing("calib.txt", "expected the calibration of the sequence, got none")
         rig = rig_of_sequence(None if found is None else self._calibration(*found), sizes)
@@ -133,18 +132,18 @@ class Reader(DatasetReader):
 
     def _true_poses(self, rig: Rig) -> dict[str, Stream]:
         """ground_truth/odom of the sequence's own poses, or those two folders above it, as KITTI has them."""
-        own = read_companion(self.below, r"poses\.txt", [])
+        report, name = self.archive.defects, rf"{re.escape(self.name)}\.txt"
         paths = [above / "poses" / f"{self.name}.txt" for above in self.root.parents[:2]]
-        found = own or read_companion(self.files, rf"{re.escape(self.name)}\.txt", paths, folder="poses")
-        times = list_of_times(self.below, self.folder, r"times\.txt")
+        found = read_companion(self.below, r"poses\.txt", [], report)
+        found = found or read_companion(self.files, name, paths, report, folder="poses")
+        times = read_companion(self.below, r"times\.txt", [], lambda defect: None)  # which images and clouds report
         if found is None or times is None or rig.camera_t_base is None:
             lacking = f"poses/{self.name}.txt" if found is None else "times.txt" if times is None else "a calibration"
             self.archive.notes.append(f"no ground truth: expected {lacking}, got none")
             return {}
         rows = rows_with_times(
-            found[1], time_list_from_bytes(self.below.read(times)), POSE_COLUMNS,
-            name=found[0], stream=TRUTH, report=self.archive.defects,
-        )  # fmt: skip
+            found[1], time_list_from_bytes(times[1]), POSE_COLUMNS, name=found[0], stream=TRUTH, report=report
+        )
         return {TRUTH: InMemoryStream(odometry_from_poses(rows, rig.camera_t_base))} if len(rows) else {}
 
     def _oxts_streams(self) -> dict[str, Stream]:
