@@ -10,7 +10,7 @@ from fieldplay.cli.arguments import add_archive, add_jobs, add_json, open_archiv
 from fieldplay.cli.summaries import is_for_bags
 from fieldplay.cli.terminal import print_line, print_message, progress_bar
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.archive import MEASURED, Archive
 from fieldplay.recording.bag_recording import BagRecording
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
@@ -74,6 +74,9 @@ def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -
         return
     for defect in defects:
         print_line(f"{defect.kind}: {defect}")
+    for note in archive.notes:
+        if note.startswith(MEASURED):
+            print_line(note)
     for (location, kind), count in archive.defects.dropped.items():
         print_line(f"{kind}: {location}: and {count} more")
     print_line(

@@ -6,9 +6,10 @@ from fieldplay.cli.arguments import add_archive, add_json, require_bags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """ARCHIVE, and how it is told."""
+    """ARCHIVE, and how much is printed."""
     add_archive(parser, several=True)
     add_json(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print all notes, and what was measured")
     parser.add_argument(
         "--parameters",
         action="store_true",

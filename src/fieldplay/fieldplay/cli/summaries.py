@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from fieldplay.cli.arguments import open_archive, parameters_of
 from fieldplay.cli.terminal import print_line, progress_bar
+from fieldplay.core.errors import pluralize
 from fieldplay.core.progress import Progress, no_progress, track_opening
 from fieldplay.core.timestamps import NS_PER_S, utc_text
-from fieldplay.datasets.archive import Archive, ParameterUpload
+from fieldplay.datasets.archive import MEASURED, Archive, ParameterUpload
 from fieldplay.datasets.registry import is_plain_bag
 from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.streams.topic_stream import TopicStream
@@ -24,6 +25,7 @@ from fieldplay.topics.topic_checks import check_settings
 
 ID_SUFFIXES = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 DAY_S = 86_400.0
+MAX_NOTES = 10
 NEARLY_ALL = 0.9  # of the length of a recording
 PAUSE_NS = 3600 * NS_PER_S
 
@@ -121,14 +123,18 @@ def as_json(archive: Archive, streams: Sequence[StreamSummary]) -> dict[str, Any
     }
 
 
-def as_lines(archive: Archive, streams: Sequence[StreamSummary]) -> Iterator[str]:
-    """The summary for people."""
+def as_lines(archive: Archive, streams: Sequence[StreamSummary], *, verbose: bool = False) -> Iterator[str]:
+    """The summary for people: what was measured, and notes beyond ten, only where it is verbose."""
     yield f"{archive.root}: {archive.spec.title}"
     skipped = archive.spec.skip_gaps_s
     yield from stream_lines(streams, f"  Hz are those between gaps of more than {skipped:g} s" if skipped else "")
-    if archive.notes:
+    notes = [note for note in archive.notes if verbose or not note.startswith(MEASURED)]
+    notes, others = (notes, 0) if verbose else (notes[:MAX_NOTES], len(archive.notes) - len(notes[:MAX_NOTES]))
+    if notes or others:
         yield ""
-        yield from (f"  note: {note}" for note in archive.notes)
+        yield from (f"  note: {note}" for note in notes)
+    if others:
+        yield f"  {pluralize(others, 'more note')}: --verbose"
 
 
 def stream_lines(streams: Sequence[StreamSummary], remark: str = "") -> Iterator[str]:

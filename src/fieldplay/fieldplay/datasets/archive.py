@@ -43,6 +43,7 @@ OTHERS_SHOWN = 5
 MAX_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
 NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
 WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
+MEASURED = "measured: "  # how notes of what was measured in the data start
 
 
 class IssueLog:
