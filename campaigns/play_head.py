@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What is played, and how, as it was asked for."""
+    """What is played, and how, as it was requested."""
 
     messages: Sequence[Message]
     first: int

@@ -69,7 +69,7 @@ class Model(Head):
             self.steps[-1].sent += 1
             self.steps[-1].since, self.steps[-1].went = until, False
             if self.steps[-1].sent > self.steps[-1].want:
-                raise WrongError(f"more in a burst than was asked for: {data!r} at {now}")
+                raise WrongError(f"more in a burst than was requested: {data!r} at {now}")
 
     def _judged_time(self, now: int) -> int:
         if not (self.may_run or self.is_amid):

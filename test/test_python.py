@@ -94,7 +94,7 @@ def test_images_and_clouds_come_in_order_of_time(data: fieldplay.Recording) -> N
     assert all(image.shape == (1080, 1920, 3) and image.dtype == np.uint8 for _, image in images)
     clouds = list(data.clouds("lidar/points", duration=0.5))
     assert clouds and all({"x", "y", "z"} <= set(points.dtype.names or ()) for _, points in clouds)
-    with pytest.raises(fieldplay.UsageError, match=r"/ameds/imu/data: expected pictures, got sensor_msgs/msg/Imu"):
+    with pytest.raises(fieldplay.UsageError, match=r"/ameds/imu/data: expected images, got sensor_msgs/msg/Imu"):
         next(data.images("imu/data"))
 
 

@@ -13,7 +13,7 @@ DATA = [
 setup(
     name=NAME,
     version="0.1.0",
-    description="The command and the library: archives and bags converted, drawn, judged; knows no ROS.",
+    description="The command and the library: convert, plot and evaluate archives and bags; needs no ROS.",
     license="Apache-2.0",
     packages=find_packages(exclude=["test*"]),
     data_files=[

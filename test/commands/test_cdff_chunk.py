@@ -75,7 +75,7 @@ def test_interval_without_samples_exits_with_1_and_writes_nothing(
     run: Run, log: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
     code, _, result = run("chunk", log, *arguments, tmp_path / "out.msg")
-    assert (code, "no sample lies in this stretch" in result) == (1, True)
+    assert (code, "no sample is in this time range" in result) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
@@ -159,7 +159,7 @@ def test_what_is_before_cut_is_taken_and_defect_reported_but_not_with_strict(
         (["LOG", "OUT.txt"], "expected a name that ends in .msg or .msg.zz"),
         (["LOG", "LOG"], "lies in the archive, which is never written to"),
         (["LOG", "/no.x", "OUT.msg"], "there is no stream /no.x; there are /odometry.pose, /b.x"),
-        (["LOG", "OUT.msg", "--start", "soon"], "expected an index (120), seconds from the log's begin"),
+        (["LOG", "OUT.msg", "--start", "soon"], "expected an index (120), seconds from the start of the log"),
         (["LOG", "FOLDER/none/out.msg"], "there is no such folder"),
         (["LOG"], "required: OUT"),
     ],

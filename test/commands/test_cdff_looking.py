@@ -110,7 +110,7 @@ def test_info_gives_where_log_is_cut_off_and_what_is_before(run: Run, log: Path)
             "there is no stream /odometry.posse; there are /odometry.pose, /state.value",
         ),
         (["show", "LOG", "/odometry.pose", "--index", "11"], "has no sample 11; it has 11"),
-        (["show", "LOG", "--time", "noon"], "expected an index (120), seconds from the log's begin"),
+        (["show", "LOG", "--time", "noon"], "expected an index (120), seconds from the start of the log"),
         (["show", "LOG", "--time", "1", "--index", "1"], "not allowed with"),
         (["show", "LOG", "--depth", "0"], "expected a count from 1, got '0'"),
         (["sing"], "invalid choice: 'sing'"),

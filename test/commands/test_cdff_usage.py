@@ -85,8 +85,8 @@ def test_output_that_cannot_be_written_is_named_as_user_named_it(name: str, run:
     ("arguments", "message"),
     [
         (["show", "LOG", "--index", "first"], "argument --index: expected a whole number, got 'first'"),
-        (["show", "LOG", "--time=-3"], "expected a time from the begin on, got '-3'"),
-        (["chunk", "LOG", "OUT.msg", "--start", "-5"], "expected a time from the begin on, got '-5'"),
+        (["show", "LOG", "--time=-3"], "expected a time from the start on, got '-3'"),
+        (["chunk", "LOG", "OUT.msg", "--start", "-5"], "expected a time from the start on, got '-5'"),
         (["chunk", "LOG", "FOLDER.msg"], "FOLDER.msg is a folder"),
         (["export", "LOG", "OUT.xlsx"], "OUT.xlsx: expected a name that ends in .csv or .parquet, or a new folder"),
         (["export", "LOG", "FOLDER"], "FOLDER exists; tables go into a new folder, none is replaced"),

@@ -163,8 +163,11 @@ def test_info_as_json_has_shape_that_is_promised(archive: Path, call: Call) -> N
     assert all(isinstance(note, str) for note in result["notes"])
 
 
-def test_info_for_people_names_every_topic_and_what_was_measured(archive: Path, call: Call) -> None:
-    code, out, _ = call("info", archive)
+def test_info_names_every_topic_and_with_verbose_what_was_measured(archive: Path, call: Call) -> None:
+    code, short, _ = call("info", archive)
+    assert (code, "measured: " in short) == (0, False)
+    assert short.count("  note: ") <= 10 and re.search(r"  \d+ more notes: --verbose\n", short)
+    code, out, _ = call("info", archive, "--verbose")
     assert code == 0
     assert re.search(r"/ameds/imu/data_raw +200 +100\.00 +0\.010  sensor_msgs/msg/Imu", out)
     assert "1.990 s, from 1656931512.000 to 1656931513.990" in out
@@ -174,7 +177,10 @@ def test_info_for_people_names_every_topic_and_what_was_measured(archive: Path, 
 
 def test_check_exits_with_0_where_there_is_nothing_to_say(archive: Path, call: Call) -> None:
     code, out, _ = call("check", archive)
-    assert (code, out) == (0, f"{archive}: no defects\n")
+    *measured, last = out.splitlines()
+    assert (code, last) == (0, f"{archive}: no defects")
+    assert measured[0] == "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296"
+    assert all(line.startswith("measured: ") for line in measured)
 
 
 def test_check_exits_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds: Any, call: Call) -> None:
@@ -199,7 +205,7 @@ def test_check_exits_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds
         "sample": None,
         "byte": None,
     }
-    message = "expected a JPEG, PNG or BMP picture, got an empty file"
+    message = "expected a JPEG, PNG or BMP image, got an empty file"
     position = {"row": None, "stream": "aux_cam", "sample": None, "byte": None}
     assert by_file[image.name] == {**position, "kind": "damaged_picture", "message": message}
 

@@ -26,7 +26,7 @@ def test_demo_receives_all_finds_it_in_bag_and_draws_it(tmp_path: Path, browser:
     command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "2", "--rate", RATE, "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert re.search(r"Heard live as the bag has it: \d{4} messages on 38 topics", result.stdout), result.stdout
+    assert re.search(r"Received live as in the bag: \d{4} messages on 38 topics", result.stdout), result.stdout
     assert "Traceback" not in result.stderr
     for name in PICTURES:
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -129,7 +129,7 @@ def test_satellite_fix_gives_where_but_not_how_it_was_turned(
     assert error(evaluation, "ATE")["rmse"] < 0.01
     assert not any("rotation" in row["name"] for row in evaluation["errors"])
     lines = run(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
-    assert "errors of translation alone" in lines[-1]
+    assert "only translation errors" in lines[-1]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
@@ -146,8 +146,8 @@ def test_table_reports_what_was_compared_and_how(sampled_ameds: Sampled, capsys:
     percent = 100 * error(whole, "ATE")["rmse"] / whole["truth"]["travelled_m"]
     assert whole["ate_percent_of_length"] == pytest.approx(percent, rel=1e-9)
     assert second.endswith(f"; ATE over length: {percent:.3g} %")
-    assert third == "  frames odom -> base_link and map -> base_link; laid upon the truth: first"
-    assert fourth.startswith("  the truth claims a standard deviation of 0.015 m (median), 0.24 m at worst")
+    assert third == "  frames odom -> base_link and map -> base_link; alignment: first"
+    assert fourth.startswith("  reported standard deviation of the truth: 0.015 m (median), 0.24 m at worst")
     assert fourth.endswith("; 212 of 2000 poses beyond 0.1 m left out")
     assert heads.split() == ["count", "rmse", "mean", "median", "std", "max"]
     assert len({len(row) for row in rows}) == 1
@@ -289,7 +289,9 @@ def test_topic_against_itself_and_lengths_that_no_way_holds_are_reported(
     assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "wheels/odom", "--lengths", "1,1000"]) == 0
     first, second = capsys.readouterr().err.splitlines()
     assert first == "fieldplay: ESTIMATE and TRUTH are both /ameds/wheels/odom: it is compared with itself"
-    assert second.startswith("fieldplay: --lengths: the truth's way of ") and second.endswith(" m holds no 1000 m")
+    assert second.startswith("fieldplay: --lengths: the truth's path length of ") and second.endswith(
+        " m holds no 1000 m"
+    )
 
 
 def test_ways_that_never_meet_exit_with_1_and_their_times(

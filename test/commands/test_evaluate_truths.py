@@ -332,7 +332,7 @@ def test_of_several_estimates_each_has_row_and_is_evaluated_as_if_alone(
     assert main(["evaluate", str(good), str(late), str(truth)]) == 0
     first, *_, heads, row, other = capsys.readouterr().out.splitlines()
     assert first == f"2 estimates against {truth}"
-    assert heads.split()[:4] == ["pairs", "way,", "m", "ATE,"] and "offset" not in heads
+    assert heads.split()[:5] == ["pairs", "path", "length,", "m", "ATE,"] and "offset" not in heads
     assert [line.split()[0] for line in (row, other)] == [str(good), str(late)]
     assert {len(line) for line in (heads, row, other)} == {len(heads)}
 

@@ -150,11 +150,11 @@ def test_baseline_that_no_robot_has_is_reported(tmp_path: Path, fuse: Fuse) -> N
 @pytest.mark.parametrize(
     ("right", "message"),
     [
-        (None, "/cam/right/image_raw: expected the CameraInfo of the right camera beside it, got none"),
+        (None, "/cam/right/image_raw: expected the CameraInfo of the right camera, got none"),
         (LEFT, "/cam/right/camera_info: expected P[3] = -fx * baseline below 0"),
         (replace(RIGHT, projection=(200, 0, 95.5, 20, 0, 200, 71.5, 0, 0, 0, 1, 0)), "got a baseline of -0.1 m"),
         (replace(RIGHT, fx=1.0, fy=1.0, cx=0.0, cy=0.0), "expected a camera matrix with focal lengths in pixels"),
-        (replace(RIGHT, width=96), "expected pictures of one size, got /cam/left/camera_info 192 x 144 and"),
+        (replace(RIGHT, width=96), "expected images of one size, got /cam/left/camera_info 192 x 144 and"),
     ],
 )
 def test_pair_that_cannot_be_used_is_refused(

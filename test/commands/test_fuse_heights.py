@@ -158,7 +158,7 @@ def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path
     ("origin", "message"),
     [
         ((1e5, 0.0, 0.0), r"truth.tif: it has x -0.2 to 3.2 m and y -0.5 to 2.5 m, the heights x 100000.1 to 100002.9"),
-        ((0.0, 2.6, 0.0), "the heights .* and y 2.6 to 4.6 m: --dem-origin tells where their origin lies in it"),
+        ((0.0, 2.6, 0.0), "the heights .* and y 2.6 to 4.6 m: --dem-origin gives the position of their origin in it"),
     ],
 )
 def test_heights_next_to_true_ones_are_reported_with_both_heights(

@@ -125,7 +125,7 @@ def test_period_keeps_fewer_and_last(tmp_path: Path, call: Call) -> None:
         (["delete"], 2, "expected which products"),
         (["get", "--id", 9], 1, "no product is like this; it has 4 of kind cloud"),
         (["list", "--time", "soon", "1"], 2, "expected seconds as a decimal number, got 'soon'"),
-        (["list", "--time", 2, 1], 2, "begins before it ends"),
+        (["list", "--time", 2, 1], 2, "starts before it ends"),
         (["list", "--near", 0, 0, 0, -1], 2, "expected a radius from 0"),
     ],
 )

@@ -156,8 +156,8 @@ def test_of_image_that_is_damaged_next_one_is_taken(
     arguments = ["project", str(tiny_ameds.root), "lidar", "main_cam", "0.5", str(tmp_path / "out.png")]
     assert main(arguments) == 0
     output = capsys.readouterr()
-    assert f"{position.name}: its 10 bytes do not decode as a picture; the next nearest picture is taken" in output.err
-    assert "after the time asked for" in output.out or "before the time asked for" in output.out
+    assert f"{position.name}: its 10 bytes do not decode as an image; the next nearest image is used" in output.err
+    assert "after the requested time" in output.out or "before the requested time" in output.out
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -174,11 +174,11 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
     [
         (["radar", "main_cam", "1"], 2, "there is no laser 'radar'; there is lidar (lidar/points)"),
         (["lidar", "projected", "1"], 2, "no camera 'projected'; there are main_cam (main_cam/image_raw), aux_cam"),
-        (["lidar", "main_cam", "noon"], 2, "expected seconds from the begin, a Unix time or a time as"),
+        (["lidar", "main_cam", "noon"], 2, "expected seconds from the start, a Unix time or a time as"),
         (["lidar", "main_cam", "2022-13-04T10:00:05"], 2, "'2022-13-04T10:00:05' is no time"),
-        (["lidar", "main_cam", "99"], 1, "within 0.5 s of the time asked for; the nearest is at 2022-07-04T10:"),
-        (["lidar", "main_cam", "-9"], 1, "9.000000 s after the time asked for"),
-        (["lidar", "main_cam", "1.01", "--within", "0.001"], 1, "0.010000 s before the time asked for"),
+        (["lidar", "main_cam", "99"], 1, "within 0.5 s of the requested time; the nearest is at 2022-07-04T10:"),
+        (["lidar", "main_cam", "-9"], 1, "9.000000 s after the requested time"),
+        (["lidar", "main_cam", "1.01", "--within", "0.001"], 1, "0.010000 s before the requested time"),
         (["lidar", "main_cam", "1", "--within", "-1"], 2, "--within: expected seconds"),
         (["lidar", "main_cam", "1", "--scans", "0"], 2, "--scans: expected 1 to"),
         (["lidar", "main_cam", "1", "--size", "0"], 2, "--size: expected pixels"),
@@ -219,7 +219,7 @@ def test_without_odometry_nothing_moves_between_scan_and_image(
     for name in ("PlatformMotorEncoders.csv", "GnssPose.csv"):
         (tiny_ameds.root / name).unlink()
     assert main(["project", str(tiny_ameds.root), "lidar", "main_cam", "1", str(tmp_path / "out.png")]) == 0
-    assert "motion between scan and picture is left out" in capsys.readouterr().out
+    assert "motion compensation is disabled" in capsys.readouterr().out
 
 
 def test_file_is_only_replaced_where_that_is_requested(

@@ -312,7 +312,7 @@ def test_what_does_not_fit_is_reported_before_anything_runs(
     assert slam(eager, files[0], "--input", "lidar=points")[0] == 1 and (tmp_path / "ran").exists()
     for text, wrong in (
         (["nobody"], "there is no method 'nobody'; there are kiss_icp, "),
-        ([write("other", "true"), "--truth", "gps"], "no topic 'gps' that tells poses"),
+        ([write("other", "true"), "--truth", "gps"], "no topic 'gps' with poses"),
         ([eager], "exists; --overwrite replaces it"),
     ):
         with pytest.raises(SystemExit) as end:

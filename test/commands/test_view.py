@@ -98,7 +98,7 @@ def test_each_defect_is_line_of_text_where_it_was_met(tmp_path: Path) -> None:
     values = list(texts_of(entities_of(saved(root, tmp_path / "out.rrd")), "/defects"))
     assert [time // SECOND - tiny_ameds.START for time, _ in values] == [0, 1]
     assert "GnssImu.csv:1: column acc_x: expected a number, got 'x" in values[0][1]
-    assert f"{image.name}: expected a picture of" in values[1][1]
+    assert f"{image.name}: expected an image of" in values[1][1]
 
 
 def strange_messages() -> Iterator[tuple[str, int, Any]]:
@@ -121,7 +121,7 @@ def test_what_is_strange_in_bag_is_reported_and_rest_is_shown(
     entities = entities_of(saved(bag, tmp_path / "out.rrd"))
     output = capsys.readouterr().err
     assert "not shown: 1 topic of types that the view does not know: /words (std_msgs/msg/String)" in output
-    assert "/place: its messages name no frame: it stands apart from the other frames" in output
+    assert "/place: its messages name no frame: it is not connected to the other frames" in output
     assert "tf: the frames a -> b -> c -> a make a loop: 10 transforms that close it are left out" in output
     assert "Traceback" not in output
     assert [values for _, values in entities["/number"]["Scalars:scalars"]] == [[float(row)] for row in range(20)]
@@ -156,7 +156,7 @@ def test_of_images_one_of_so_many_is_shown(few_images: Path, tmp_path: Path) -> 
         (["--connect", "127.0.0.1:99999"], 2, "--connect: expected HOST:PORT, got '127.0.0.1:99999'"),
         ([], 1, "there is no display to open a window on: --web shows it in a browser, --save writes a file"),
         (["--web", "--bind", "203.0.113.1"], 1, "203.0.113.1:9090 cannot be used"),
-        (["--live"], 2, "--live: expected no ARCHIVE beside it"),
+        (["--live"], 2, "--live: expected no ARCHIVE with it"),
     ],
 )
 def test_what_cannot_be_is_reported(

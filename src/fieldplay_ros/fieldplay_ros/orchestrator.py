@@ -48,7 +48,7 @@ class Orchestrator(Node):
         self._orchestration = Orchestration(plan)
         self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for, and when
         self._answered_s: dict[str, float] = {}
-        self._changing: dict[str, tuple[Any, Future, float]] = {}  # what was asked for by which client, and when
+        self._changing: dict[str, tuple[Any, Future, float]] = {}  # what was requested by which client, and when
         self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
         self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
         self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}

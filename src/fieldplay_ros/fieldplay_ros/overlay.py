@@ -87,11 +87,11 @@ def points_topic(node: Node) -> tuple[str, type]:
 
 def image_topics(node: Node) -> tuple[str, str, str]:
     """Return the topics of the images, of their CameraInfo and of the output."""
-    image = declare(node, "image", "image_raw", "topic of pictures; compressed ones where it ends with /compressed")
+    image = declare(node, "image", "image_raw", "topic of images; compressed where it ends with /compressed")
     camera = image.removesuffix("/compressed").rpartition("/")[0]
     prefix = f"{camera}/" if camera or image.startswith("/") else ""
-    info = declare(node, "camera_info", "", "topic of their CameraInfo; empty: beside them")
-    output = declare(node, "output", "", "topic of the pictures with points; empty: overlay beside them")
+    info = declare(node, "camera_info", "", "topic of their CameraInfo; empty: in their namespace")
+    output = declare(node, "output", "", "topic of the images with points; empty: overlay in their namespace")
     return image, info or f"{prefix}camera_info", output or f"{prefix}overlay"
 
 
@@ -107,14 +107,12 @@ def explicit_transform(node: Node) -> Array | None:
 
 def fixed_frame(node: Node) -> str:
     """The frame in which the motion between scan and picture is made up for, or none."""
-    return str(
-        declare(node, "fixed_frame", "", "frame in which motion between scan and picture is made up for, or none")
-    )
+    return str(declare(node, "fixed_frame", "", "frame for motion compensation between scan and image, or none"))
 
 
 def colour_scale(node: Node) -> ColourScale | None:
     """The ranges at the ends of the colours, if they are given."""
-    meaning = "metres at the ends of the colours; two equal ones: as fits the first picture with points"
+    meaning = "range in m of the colour scale; two equal values: chosen by the first image with points"
     limits = declare(node, "range_m", [0.0, 0.0], meaning)
     if len(limits) != 2:
         raise ValueError(f"range_m: expected two numbers, got {len(limits)}")
@@ -163,9 +161,9 @@ class Overlay(Node):
         self._scale = colour_scale(self)
         self._size_px = declare(self, "size_px", 0.0, "diameter of the points in pixels; 0: as fits")
         self._is_rectified = declare(
-            self, "rectified", False, "whether the pictures are rectified: P holds, not K and D"
+            self, "rectified", False, "whether the images are rectified, so that P applies instead of K and D"
         )
-        within_s = declare(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
+        within_s = declare(self, "within_s", 0.5, "maximum time between image and scan, in s")
         self._pairs: NearestPairs[Any, Any] = NearestPairs(round(within_s * 1e9))
         self._camera: CameraModel | None = None
         self._transforms = TransformLookup(Buffer(node=self), explicit_transform(self), fixed_frame(self))
@@ -192,18 +190,18 @@ class Overlay(Node):
             try:
                 self._publish(pair.image, pair.scan)
             except (ValueError, ArchiveError) as error:
-                self._warn(f"a picture is left out: {error}")
+                self._warn(f"an image is left out: {error}")
             except (LookupError, TransformException) as error:
                 if not self._pairs.is_backlogged:
                     return
-                self._warn(f"a picture is left out: {error}")
+                self._warn(f"an image is left out: {error}")
             self._pairs.drop_first()
 
     def _publish(self, image: Any, scan: Any) -> None:
         if self._camera is None:
             raise LookupError("no CameraInfo has come")
         if scan is None:
-            raise ValueError("no scan lies near it")
+            raise ValueError("no scan is near it")
         camera_t_sensor = self._transforms.camera_t_sensor(
             image.header, scan.header, is_pressed=self._pairs.is_backlogged
         )

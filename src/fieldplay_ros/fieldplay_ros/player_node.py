@@ -335,7 +335,7 @@ class Player(Node):
         if self._archive.bag is None:
             return False
         if feed.topic == CLOCK and self.options.clock_hz:
-            self.get_logger().warning(f"{CLOCK} of the bag is left out: the player's own is asked for")
+            self.get_logger().warning(f"{CLOCK} of the bag is left out, as the player's own is requested")
             return True
         if not is_topic_name(feed.topic):
             why = f"ROS 2 allows no such topic name; --remap {feed.topic}:=NAME gives it another"

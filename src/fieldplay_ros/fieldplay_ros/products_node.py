@@ -90,7 +90,7 @@ class ProductsNode(Node):
     def _forget(self, request: Any, response: Any) -> None:
         query = query_of_message(request.query)
         if query == EVERYTHING:
-            raise UsageError("expected which products are to be forgotten, got a query that says nothing")
+            raise UsageError("expected a query for the products to forget, got an empty one")
         response.count = self._store.forget(query)
 
     def close(self) -> None:

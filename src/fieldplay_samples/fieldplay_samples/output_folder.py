@@ -18,7 +18,7 @@ from fieldplay_samples.writers.text_tables import TextColumn, columns, write_tab
 MAKER = "fieldplay_samples"
 CHUNK_BYTES = 1 << 20
 POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw", "vx_m_s", "vy_m_s", "vz_m_s")
-REMEDY = "remove it or name another place"
+REMEDY = "remove it or choose another path"
 
 
 # What stands beside a sample to know it again: how it was made, from what source, and digests of what was written.
@@ -89,10 +89,10 @@ def _digest(files: Iterable[tuple[str, Path]]) -> str:
 
 
 class SampleError(ValueError):
-    """A sample that cannot be made as asked for: no such dataset, an option that cannot be, a place that is taken."""
+    """A sample that cannot be made as requested: no such dataset, an option that cannot be, a place that is taken."""
 
 
-# The truth behind a sample: where the robot was, beside the archive and never in it.
+# The truth behind a sample: where the robot was, next to the archive and never in it.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -194,7 +194,7 @@ def refuse_foreign_files(record: SampleRecord | None, paths: SamplePaths, names:
 def _refuse_existing(paths: SamplePaths) -> None:
     other = read_record(paths.record)
     if other is not None:
-        raise SampleError(f"{paths.truth} belongs to {other.archive}: remove both or name another place")
+        raise SampleError(f"{paths.truth} belongs to {other.archive}: remove both or choose another path")
     for path in (paths.archive, paths.truth, paths.record):
         if path.exists() or path.is_symlink():
             raise SampleError(f"{path} is there already and not a sample made here: {REMEDY}")

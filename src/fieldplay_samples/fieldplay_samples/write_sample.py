@@ -1,7 +1,7 @@
 """Samples: synthetic archives in the published layout of a dataset, with the truth beside them.
 
 OUT is a folder, or `OUT.zip` with one folder inside. Beside it stand `OUT.truth.csv` (see truth.py) and
-`OUT.sample.json`, how it was made: by it a sample that is there already, whole and as asked for, is used again.
+`OUT.sample.json`, how it was made: by it a sample that is there already, whole and as requested, is used again.
 A dataset may have further truth of its own, `OUT.<name>.npz`.
 """
 

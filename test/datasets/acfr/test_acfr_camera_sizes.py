@@ -49,7 +49,7 @@ def test_images_of_another_shape_play_without_camera_info(archive: TinyAcfr) -> 
     assert len(messages[IMAGE]) == 3 and INFO not in messages
     _, (defect,) = inspected(archive)
     assert (defect.kind, defect.file) == ("picture_size", "VideoVisual/Images/0.bmp")
-    assert "expected pictures of 1360 x 1024" in defect.message
+    assert "expected images of 1360 x 1024" in defect.message
     assert defect.message.endswith("got 1024 x 1024; they play without camera_info")
 
 

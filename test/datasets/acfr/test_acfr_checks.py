@@ -252,7 +252,7 @@ def test_reflector_gives_sense_of_radar_s_angle(tmp_path: Path, start: str) -> N
     assert note.startswith("measured") and "(expected -9.4 deg, 6.22 m)" in note
     assert float(note.split("reflector at ")[1].split(" deg")[0]) == pytest.approx(-9.43, abs=2)
     _, (defect,) = inspected(static, radar_angle_sense=-1)
-    assert defect.kind == "radar_sense" and defect.message.endswith("--set radar_angle_sense=1 would turn it round")
+    assert defect.kind == "radar_sense" and defect.message.endswith("--set radar_angle_sense=1 would reverse it")
 
 
 def test_radar_that_turns_other_way_is_reported(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_place_that_jumps_is_reported_with_its_row(archive: TinyAcfr) -> None:
     places.write_nav(archive, states, places.any_covariance())
     (defect,) = (defect for defect in inspected(archive)[1] if defect.kind == "place_jump")
     assert (defect.file, defect.row) == ("Nav/NavQAsciiData.txt", ROW + 1)
-    assert "at most 2.8 m from that of the row before, 0.050 s earlier, got 3700.0 m" in defect.message
+    assert "at most 2.8 m from that of the previous row, 0.050 s earlier, got 3700.0 m" in defect.message
 
 
 def test_fast_drive_and_pause_are_no_jumps(archive: TinyAcfr) -> None:

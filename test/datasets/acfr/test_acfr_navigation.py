@@ -55,7 +55,7 @@ def test_place_on_border_of_two_zones_is_found_in_either(archive: TinyAcfr, east
     assert fix.header.frame_id == "base_link"
     note = noted(notes_of(archive.root), "UTM zone")
     sign = {56: "+", 55: "-"}[zone]
-    assert f"UTM zone {zone} south, by the first place, {east / 1e3:.1f} km east" in note
+    assert f"UTM zone {zone} south, by the first position, {east / 1e3:.1f} km east" in note
     assert f"north lies {sign}1.7" in note
 
 
@@ -188,7 +188,7 @@ def test_on_flat_ground_kind_of_rates_cannot_be_reported(archive: TinyAcfr) -> N
     places.write_nav(archive, states, places.any_covariance())
     notes, defects = inspected(archive, nav_rates="body")
     assert defects == []
-    assert noted(notes, "not to be told apart here")
+    assert noted(notes, "cannot be distinguished here")
 
 
 def test_rates_in_another_unit_are_reported(archive: TinyAcfr) -> None:

@@ -247,7 +247,7 @@ FAULTS: dict[str, Fault] = {
         for end, message in ((4, "expected"), (300, "expected"), (9000, "end marker FFD9"), (-2, "end marker FFD9"))
     },
     "picture without a byte": picture(content(PICTURE, lambda _: b""), "got an empty file"),
-    "picture of text": picture(content(PICTURE, lambda _: b"not found"), "got a file that begins with b'not foun'"),
+    "picture of text": picture(content(PICTURE, lambda _: b"not found"), "got a file that starts with b'not foun'"),
     "picture that cannot be read": picture(link(PICTURE, "/proc/self/mem"), "Input/output error", in_zip=False),
     "picture that is a link to nothing": picture(link(PICTURE, "gone.jpg"), "No such file", in_zip=False),
     "picture without a time": one(

@@ -80,7 +80,7 @@ def test_its_height_is_measured_by_ins(tiny_ameds: Any) -> None:
 
 def test_model_of_elsewhere_is_warned_of_and_plays(tiny_ameds: Any) -> None:
     write_model(tiny_ameds.root / "heightmap.tif", west_m=1000.0)
-    assert told_of(tiny_ameds.root)[1] == "warning: heightmap.tif: the recording lies beyond it; see ground_epsg"
+    assert told_of(tiny_ameds.root)[1] == "warning: heightmap.tif: the recording is outside it; see ground_epsg"
     assert points_of(tiny_ameds.root)[:, 0].max() < -900
 
 

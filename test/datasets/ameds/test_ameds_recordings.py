@@ -82,7 +82,7 @@ def test_recordings_in_one_folder_play_as_one_archive_as_downloaded(
     with open_dataset(root) as archive:
         assert archive.spec.name == "ameds"
         assert check(archive, Selection()) == []
-        twice = [note for note in archive.notes if note.endswith("its files lie beside it unpacked, too; not read")]
+        twice = [note for note in archive.notes if note.endswith("also unpacked next to it; not read")]
         assert [note.partition(":")[0] for note in twice] == ["Traverse_6.zip"] * (make is zips_and_one_unpacked)
         assert archive.recording["name"] == "traverse_5, traverse_6"
 

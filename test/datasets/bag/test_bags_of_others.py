@@ -373,7 +373,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\
         (LFS, "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
         (b"", "an empty file"),
         (b"\x1f\x8b\x08...", "a file packed by gzip"),
-        (b"no bag at all", "a file that begins with b'no bag at all'"),
+        (b"no bag at all", "a file that starts with b'no bag at all'"),
     ],
 )
 def test_file_that_is_no_bag_is_named(name: str, content: bytes, message: str, tmp_path: Path, capsys: Output) -> None:

@@ -125,7 +125,7 @@ def test_broken_bag_reports_what_it_is(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "some.mcap"
     path.write_bytes(b"no bag at all")
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
-    message = "expected an MCAP or SQLite file of a bag, got a file that begins with b'no bag at all'"
+    message = "expected an MCAP or SQLite file of a bag, got a file that starts with b'no bag at all'"
     assert message in capsys.readouterr().err
 
 
@@ -165,7 +165,7 @@ def test_what_is_called_bag_of_ros_1_and_is_none(tmp_path: Path, capsys: pytest.
     bag.write_bytes(b"no bag at all")
     for command in (["info"], ["check"], ["convert"]):
         assert main([*command, str(bag), *([str(tmp_path / "out")] if command == ["convert"] else [])]) in (1, 2)
-        assert "robot.bag: expected a bag of ROS 1 that begins with" in "".join(capsys.readouterr())
+        assert "robot.bag: expected a bag of ROS 1 that starts with" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("write", [write_ros1, write_ros2])

@@ -219,7 +219,7 @@ def test_check_gives_how_well_each_tool_and_rotors_fit(archive: Archive) -> None
     ("parameters", "kind", "message"),
     [
         ({"tool_numbering": "flight"}, "tool_numbering_mismatch", "fit tool_numbering=table14, chosen is flight"),
-        ({"dh_set": "naif"}, "arm_lengths_mismatch", "the tools' places fit dh_set=auto"),
+        ({"dh_set": "naif"}, "arm_lengths_mismatch", "the tools' positions fit dh_set=auto"),
         ({"dh_set": "naif"}, "pose_mismatch", "grapple by its joints, tool_enc: "),
     ],
 )
@@ -255,7 +255,7 @@ def test_check_gives_no_advice_on_lengths_where_none_fits(bundle: Path) -> None:
 def test_check_settles_numbers_of_tools_before_lengths(bundle: Path) -> None:
     with open_dataset(bundle, parameters={"tool_numbering": "flight"}) as archive:
         measurement = measured(archive)
-        assert "the places of the tools that are known by the arm's lengths of auto 0." in measurement
+        assert "the positions of the tools that are known by the arm's lengths of auto 0." in measurement
         assert "arm_lengths_mismatch" not in {defect.kind for defect in archive.defects.listed}
     with open_dataset(bundle) as archive:
         archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0, 0, 2.0])

@@ -366,7 +366,7 @@ def test_what_parameter_file_does_not_give_is_noted(bundle: TinyIda) -> None:
     text = tiny.PARAMETERS.replace("dh.a = [ 0.029609 0.976664007 0.857989013 0 ]\n", "")
     bundle.write_text(86, PARAMETERS, text, start_s=615000000)
     notes = "\n".join(notes_of(bundle.root))
-    assert "the lengths of the arm are told in part, which does not count" in notes
+    assert "the lengths of the arm are incomplete, not used" in notes
     assert "lengths of the arm: the named set 'naif'" in notes
     assert "of RA_ARM_PARAMS.dh.a, RA_ARM_PARAMS.x_blade_2," in notes
 

@@ -442,6 +442,6 @@ def test_time_gives_sequence_where_no_name_does(tmp_path: Path, late_s: int, seq
     archive = TinyRosario(tmp_path / "drive")
     archive.root.mkdir()
     archive.write(archive.root / "imu.log", [f"{1514557380 + late_s}.{k} 0 0 0 0 0 1000" for k in range(9)])
-    assert f"taken for sequence {sequence} of the paper by its time, as no name tells its number" in notes_of(
+    assert f"taken for sequence {sequence} of the paper by its time, as no file name has its number" in notes_of(
         archive.root
     )

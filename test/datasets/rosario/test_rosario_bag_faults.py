@@ -205,14 +205,14 @@ def test_part_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 def test_bag_without_its_first_part_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bag_in(tmp_path).rename(tmp_path / "sequence01.bag.01")
     assert main(["check", str(tmp_path)]) == 2
-    assert "expected sequence01.bag.00 beside it, the bag's beginning, got none" in capsys.readouterr().err
+    assert "expected sequence01.bag.00 next to it, the first part of the bag, got none" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected a bag of ROS 1 that begins with b'#ROSBAG V2.0\\n', got an empty file"),
-        (b"not a bag", "got a file that begins with b'not a bag'"),
+        (b"", "expected a bag of ROS 1 that starts with b'#ROSBAG V2.0\\n', got an empty file"),
+        (b"not a bag", "got a file that starts with b'not a bag'"),
         (b"#ROSBAG V2.0\n" + bytes(100), "expected a bag with an index, got none"),
         (b"#ROSBAG V2.0\n", "expected a bag with an index, got none"),
     ],

@@ -127,13 +127,13 @@ FAULTS = {
         content("../sequence01_gt.txt", five_columns), "sequence01_gt.txt", "unreadable_table",
         "expected 3 or 4 or 8 columns, got 5", None, {"ground_truth/odom": 5}),
     "a truncated picture": Fault(
-        content(PICTURE, cut), PICTURE, "damaged_picture", "expected a picture of", None, dict.fromkeys(LEFT, 1)),
+        content(PICTURE, cut), PICTURE, "damaged_picture", "expected an image of", None, dict.fromkeys(LEFT, 1)),
     "an empty picture": Fault(
         content(PICTURE, lambda data: b""), PICTURE, "damaged_picture", "got an empty file", None, dict.fromkeys(LEFT,
         1)),
     "a picture without its partner": Fault(
         lambda root: (root / PICTURE).unlink(), PICTURE.replace("left", "right"), "unpaired_picture",
-        "expected a picture of the left camera at the same time, got none", None, dict.fromkeys(LEFT, 1)),
+        "expected an image of the left camera at the same time, got none", None, dict.fromkeys(LEFT, 1)),
     "a calibration without a key": Fault(
         calibration(lambda entries: entries["cam1"].pop("T_cn_cnm1")), YAML, "missing_key",
         "expected an entry cam1.T_cn_cnm1, got none; the authors' own number is taken"),
@@ -239,14 +239,14 @@ def test_calibration_of_another_sequence_is_not_taken(root: Path, capsys: pytest
     (root.parent / "calibration01.yaml").rename(root.parent / "calibration02.yaml")
     assert main(["info", str(root)]) == 0
     output = capsys.readouterr().out
-    assert "calibration02.yaml beside the archive: of another sequence, not read" in output
+    assert "calibration02.yaml next to the archive: of another sequence, not read" in output
     assert "base_link -> imu: the authors' rotation of sequence 1" in output
 
 
 def test_of_several_calibrations_that_of_number_is_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(root.parent / "calibration01.yaml", root.parent / "calibration02.yaml")
     assert main(["info", str(root)]) == 0
-    assert "note: calibration: calibration01.yaml, beside the archive" in capsys.readouterr().out
+    assert "note: calibration: calibration01.yaml, next to the archive" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("names", [("imu.log",), ("imu.log", "gps.log", "odometry.txt"), ("notes.bag",), ("data.db3",)])

@@ -140,4 +140,4 @@ def test_ground_truth_may_be_called_otherwise(root: Path, stored: Stored, name: 
     if name.endswith("csv"):
         change(root.parent / name, lambda line: line.replace(" ", ","))
     assert stored_of(root, LOGS) == stored
-    assert f"ground truth: {name}, beside the archive" in notes_of(root)
+    assert f"ground truth: {name}, next to the archive" in notes_of(root)

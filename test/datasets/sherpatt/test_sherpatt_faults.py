@@ -220,7 +220,7 @@ def test_side_of_which_no_image_is_sound_is_reported_once_and_other_plays(tmp_pa
     samples = [pair(time) | {"left": invalid(time)} for time in tiny.times()]
     path = written(tmp_path, CAMERA, "FramePair", samples)
     ((kind, text),) = told(path)
-    assert kind == "damaged_sample" and "none of 5 samples is a picture, the first: sample 0" in text
+    assert kind == "damaged_sample" and "none of 5 samples is an image, the first: sample 0" in text
     assert "task/camera/left/image_raw" not in messages_of(path)
     assert len(messages_of(path)["task/camera/right/image_raw"]) == tiny.COUNT
 

@@ -56,4 +56,4 @@ def test_evaluate_names_what_is_not_there_and_what_is(
     with pytest.raises(SystemExit) as end:
         main(["evaluate", str(log(tmp_path, name)), "wheel_odom", "dgps/odom"])
     assert end.value.code == 2
-    assert f"error: no topic '{word}' that tells poses; there are: /sherpatt/" in capsys.readouterr().err
+    assert f"error: no topic '{word}' with poses; there are: /sherpatt/" in capsys.readouterr().err

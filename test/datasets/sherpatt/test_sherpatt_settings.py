@@ -90,7 +90,7 @@ def test_settings_alone_are_reported_as_settings(tmp_path: Path) -> None:
 
 OTHER = {("imu", "sherpaTT_body"): {"translation": [0.0, 0.0, 0.0], "rotation": [0, 0, 0, 1]}}
 PART = "recording_20181202_000000000.msg"
-BOTH = "settings that lie beside it are read too: recording_20181202_tf.msg, recording_20181202_camera.msg"
+BOTH = "settings next to it are read too: recording_20181202_tf.msg, recording_20181202_camera.msg"
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_of_settings_of_two_recordings_each_part_has_its_own(folder: Path) -> No
     assert "tcp" not in archive.spec.tree and "sherpa_tt_body" not in archive.spec.tree
     message = "recording_20181202_tf.msg, recording_20181203_tf.msg: by their names none is of dgps_Logger_InFuse.msg"
     assert f"{message}, so they are not read; give the folder to read all" in notes
-    assert "settings that lie beside it are read too: recording_20181202_camera.msg" in notes
+    assert "settings next to it are read too: recording_20181202_camera.msg" in notes
 
 
 @pytest.mark.parametrize("name", ["recording_20181202_tf.msg", "recording_20181202_7_tf.msg"])
@@ -149,7 +149,7 @@ def test_log_that_is_called_as_settings_is_not_read_beside_another(folder: Path)
     tiny.write(folder / "recording_20181202_tf.msg", tiny.log_of({tiny.ODOMETRY: ("RigidBodyState", states)}))
     archive, notes = opened(folder / PART)
     assert "wheel_odom" not in archive.streams
-    assert "settings that lie beside it are read too: recording_20181202_camera.msg" in notes
+    assert "settings next to it are read too: recording_20181202_camera.msg" in notes
 
 
 def test_folder_that_nobody_may_look_into_is_no_defect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

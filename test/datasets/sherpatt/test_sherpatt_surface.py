@@ -99,7 +99,7 @@ def test_start_may_be_given_in_model_s_own_grid(tmp_path: Path) -> None:
 def test_of_unknown_model_middle_is_taken_aloud_and_body_stands_on_it(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope())
     measurement = measured(archive)
-    assert "row 20.0 and column 15.0 (its middle, as nothing tells: see surface_start)" in measurement
+    assert "row 20.0 and column 15.0 (its middle, as nothing determines it: see surface_start)" in measurement
     actual = points(archive) - BODY_IN_UNIT
     assert actual[:, :2].mean(axis=0) == pytest.approx([0, 0], abs=1e-4)
     below = actual[np.argmin(np.abs(actual[:, :2] - [0.25, -0.25]).sum(axis=1))]
@@ -125,7 +125,7 @@ def test_authors_numbers_hold_for_their_model_and_only_their_part_of_it_is_read(
     np.testing.assert_allclose(actual[0], [3582.5 * 0.04 - 272.72, 327.0 - 5922.5 * 0.04, -867.0], atol=2e-4)
     rock = actual[actual[:, 2] > 0]
     np.testing.assert_allclose(rock[:, 1:], np.tile([327.0 - 6002.5 * 0.04, 1.5], (768, 1)), atol=1e-4)
-    assert "the drive begins at row 8175.0 and column 6818.0, and the body at a height of 867.00 m" in measured(archive)
+    assert "the drive starts at row 8175.0 and column 6818.0, and the body at a height of 867.00 m" in measured(archive)
     assert "measured: the body is 0.60 m above the surface" in archive.notes[-1]
 
 
@@ -196,7 +196,7 @@ def test_model_that_lies_elsewhere_is_reported_by_trajectory_of_rover(tmp_path: 
     assert "measured: the body is 3.00 m above the surface" in measurement
     assert "it is placed wrongly, see surface_start and surface_z_offset_m" in measurement
     far = opened(tmp_path, slope(), surface_start="south -900 east 50", surface_z_offset_m=800.0, positions=trajectory)
-    assert "dsm.tif: the way by the satellites lies beyond it; see surface_start" in measured(far)
+    assert "dsm.tif: the path by the satellites is outside it; see surface_start" in measured(far)
 
 
 @pytest.mark.parametrize(("yaw_deg", "is_doubted"), [(-150.0, False), (9.8, True)])

@@ -247,7 +247,7 @@ class Ros2Bag(Bag):
         expected = self.information.get("message_count")
         if isinstance(expected, int) and expected != count:
             self._report_once(
-                "message_count", METADATA, f"expected {pluralize(expected, 'message')} as it says, got {count}"
+                "message_count", METADATA, f"expected {pluralize(expected, 'message')} as recorded there, got {count}"
             )
 
     def _report_once(self, kind: str, file: str, message: str) -> None:
@@ -325,7 +325,7 @@ class Ros2Bag(Bag):
         is_packed = data[:4] == ZSTD_MAGIC
         if is_packed and not self._is_packing_noted:
             self._is_packing_noted = True
-            self._note(f"{self.name}: messages are compressed one by one (zstd), although no metadata.yaml says so")
+            self._note(f"{self.name}: messages are compressed one by one (zstd), which no metadata.yaml states")
         return is_packed
 
     def _whole(self, data: bytes | memoryview, name: str) -> bytes:

@@ -181,7 +181,7 @@ class TopicImages:
         data = self.topic.message(index, row)
         layout = layout_of_message(data, self.topic.kind)
         if not {"data", "encoding"} <= {*layout.paths, *layout.constants}:
-            raise ArchiveError(f"expected a picture, got {self.topic.kind.msgtype}")
+            raise ArchiveError(f"expected an image, got {self.topic.kind.msgtype}")
         height, width, step, is_bigendian = (int(layout.number(name)) for name in IMAGE_FIELDS)
         return Pixels(
             height=height,

@@ -153,7 +153,7 @@ def describe_file(path: Path) -> str:
         return KIND_NAMES[kind]
     return next(
         (text for magic, text in OTHERS.items() if start.startswith(magic)),
-        f"a file that begins with {start[:SHOWN]!r}",
+        f"a file that starts with {start[:SHOWN]!r}",
     )
 
 

@@ -230,7 +230,7 @@ class McapReader:
         file.seek(-len(MAGIC), os.SEEK_END)
         self.is_cut = not ended or file.read() != MAGIC
         if self.is_cut:
-            what = "what is whole before it is read; other readers may refuse it"
+            what = "complete records before that are read; other readers may refuse the file"
             self.issues.append(f"the file was cut off at byte {self._size}: {what}")
 
     def _content(self, record: _Record) -> bytes:

@@ -286,7 +286,7 @@ def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:
     missing = [number for number in range(max(parts)) if number not in parts]
     names = [f"{own_match['bag']}.{number:0{width}}" for number in missing]
     if 0 not in parts:
-        raise ArchiveError(f"{path}: expected {names[0]} beside it, the bag's beginning, got none")
+        raise ArchiveError(f"{path}: expected {names[0]} next to it, the first part of the bag, got none")
     following = range(missing[0] if missing else len(parts))
     return [parts[number] for number in following], names
 
@@ -386,7 +386,7 @@ def index_of_bag(parts: Parts) -> Ros1Index:
     """The index of a bag; ArchiveError where it is none, or nothing in it can be read."""
     start = parts.read_at(0, len(MAGIC))
     if start != MAGIC:
-        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {parts.what}")
+        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that starts with {MAGIC!r}, got {parts.what}")
     reader = Reader(cast(RPath, parts))
     try:
         reader.open()
@@ -425,7 +425,7 @@ def _recover_index(parts: Parts, why: str) -> Ros1Index:
         file.close()
     known = {number: _message_offsets(indexes[number]) for number in connections if number in indexes}
     if not known:
-        raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
+        raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a complete chunk")
     read = f"{pluralize(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
     got = f"one that is cut off, lacks a part or was not closed ({why})"
     issue = f"expected a bag with an index at its end, got {got}; {read}"

@@ -46,7 +46,9 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
         help="a folder, the file as downloaded, or any bag" + ("; several bags are taken as one" if several else ""),
     )
     names = [*sorted(dataset_files()), BAG.name]
-    parser.add_argument("--dataset", choices=names, help="the dataset, where its files do not tell; bag is none")
+    parser.add_argument(
+        "--dataset", choices=names, help="the dataset, where its files do not determine it; bag for none"
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -85,7 +87,7 @@ def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables; 1 
 
 def add_selection(parser: "CommandParser") -> None:
     """Which part of an archive is taken, and how its messages are named."""
-    parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
+    parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how images are sent")
     parser.add_argument(
         "--rectify", action="store_true", help="also rectified images, as image_rect and camera_info_rect of a camera"
     )
@@ -119,7 +121,7 @@ def add_remap(parser: "CommandParser") -> None:
 
 def add_window(parser: argparse.ArgumentParser) -> None:
     """Which stretch of time is taken."""
-    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
+    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to skip at the start")
     parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
 
 

@@ -85,20 +85,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser, may_lack=True)
     add_jobs(parser)
-    parser.add_argument("estimate", metavar="ESTIMATE", nargs="*", help="topics or files of what is to be judged")
-    parser.add_argument("truth", metavar="TRUTH", nargs="?", help="topic or file of what it is judged by")
+    parser.add_argument("estimate", metavar="ESTIMATE", nargs="*", help="topics or files with the estimates")
+    parser.add_argument("truth", metavar="TRUTH", nargs="?", help="topic or file with the true poses")
     add_window(parser)
     parser.add_argument(
         "--truth-max-std",
         type=number,
         metavar="M",
-        help="poses of the truth that claim less themselves are left out; the dataset's own, else 0: all are believed",
+        help="ignore truth poses whose reported standard deviation exceeds this; the dataset's own, else 0: use all",
     )
     parser.add_argument(
-        "--align", choices=KINDS, default=FIRST, help="how the estimate is laid upon the truth; by the first pose"
+        "--align", choices=KINDS, default=FIRST, help="how the estimate is aligned with the truth; by the first pose"
     )
     parser.add_argument(
-        "--lengths", type=_lengths, default=(), metavar="M,M,...", help="of the way, for relative errors; as it fits"
+        "--lengths",
+        type=_lengths,
+        default=(),
+        metavar="M,M,...",
+        help="path lengths for relative errors; chosen by the path length",
     )
     parser.add_argument(
         "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
@@ -113,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number,
         default=-1.0,
         metavar="M",
-        help="ways are measured by places so far apart: noise is no way; a tenth of the shortest length; 0: all poses",
+        help="minimum distance between poses when measuring path length; a tenth of the shortest length; 0: all poses",
     )
     parser.add_argument(
         "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
@@ -134,10 +138,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[FILE=]FORM",
-        help=f"what a file is, or all of them: {', '.join(FORMS)}; else what it holds tells. With {KITTI} also "
-        "the errors over segments of 100 to 800 m, as KITTI's own development kit has them",
+        help=f"what a file is, or all of them: {', '.join(FORMS)}; else detected by its contents. With {KITTI} also "
+        "the errors over segments of 100 to 800 m, as in KITTI's development kit",
     )
-    parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt beside the poses")
+    parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt next to the poses")
     add_json(parser)
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
     add_overwrite(parser, "replace what is at DIR and OUT")
@@ -336,16 +340,16 @@ def _report_doubts(comparison: Comparison, requested_m: Sequence[float], *, repo
     if comparison.is_offset_estimated and abs(settings.offset_s) > period_s / 2:
         report(
             f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
-            f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
+            f"{period_s:.3g} s: does it stamp the end of a scan with its start?"
         )
     if settings.has_segments and not comparison.evaluation.segments:
         length_m = comparison.evaluation.travelled_m[-1]
-        report(f"the truth's way of {length_m:.4g} m holds no segment of KITTI's, which has 100 m or more")
+        report(f"the truth's path length of {length_m:.4g} m is too short for KITTI's segments of 100 m or more")
     there = {each.length_m for each in comparison.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in requested_m if length not in there]
     if missing:
         length_m = comparison.evaluation.travelled_m[-1]
-        report(f"--lengths: the truth's way of {length_m:.4g} m holds no {', '.join(missing)} m")
+        report(f"--lengths: the truth's path length of {length_m:.4g} m holds no {', '.join(missing)} m")
 
 
 def _lever_arm(offset_m: Sequence[float] | None) -> Array | None:
@@ -365,7 +369,7 @@ def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path)
 
 
 def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
-    """The drawing that was asked for, of all estimates that could be judged."""
+    """The drawing that was requested, of all estimates that could be judged."""
     if chosen.plot is not None and comparisons:
         from fieldplay.cli import evaluate_plot
 

@@ -58,12 +58,12 @@ def _named(comparisons: Sequence[Comparison]) -> tuple[list[Named], float]:
 def _tiles(comparisons: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
     """Name and value of what is told above."""
     truth_m = max(float(one.evaluation.travelled_m[-1]) for one in comparisons)
-    tiles = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truth_m)} m")]
+    tiles = [("duration", duration_text(duration_s)), ("path of the truth", f"{number_text(truth_m)} m")]
     if len(comparisons) > 1:
         return tiles
     (evaluation,) = (one.evaluation for one in comparisons)
     length_text = f"{number_text(evaluation.estimate_m)} m"
-    return [("pairs", str(len(evaluation.pairs))), *tiles, ("way of the estimate", length_text)]
+    return [("pairs", str(len(evaluation.pairs))), *tiles, ("path of the estimate", length_text)]
 
 
 def _numbers(comparison: Comparison, *, is_alone: bool) -> Html:
@@ -109,7 +109,7 @@ def png_of(comparisons: Sequence[Comparison]) -> bytes:
         style_axes(plot)
         plane = plane_of_points(np.concatenate([points for _, points in paths]), room=0.12, least_m=0.1)
         show_plane(plot, plane)
-        plot.set(title="Ways, m", aspect="equal", adjustable="datalim")
+        plot.set(title="Paths, m", aspect="equal", adjustable="datalim")
         for index, (label, points) in enumerate(paths):
             draw_path(plot, points, index, label=label)
         plot.legend()

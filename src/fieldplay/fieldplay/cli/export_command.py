@@ -31,9 +31,9 @@ EXAMPLES = """\
 FORMATS = {
     "csv": "a table for each topic",
     "parquet": "the same with types and units",
-    "tum": "trajectories of topics that tell poses",
+    "tum": "trajectories of topics with poses",
     "kitti": "clouds as a dataset of KITTI's odometry",
-    "images": "pictures, named by their times",
+    "images": "images, named by their times",
     "pcd": "clouds, named by their times",
     "ply": "the same as PLY",
 }

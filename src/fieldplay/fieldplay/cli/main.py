@@ -26,14 +26,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # by name, the module with add_argu
     "info": ("fieldplay.cli.info_command", "show what is in an archive, topic by topic"),
     "check": ("fieldplay.cli.check_command", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
     "convert": ("fieldplay.cli.convert_command", "write an archive, or a part of it, into a rosbag2 bag"),
-    "export": ("fieldplay.cli.export_command", "write topics into files: CSV, Parquet, TUM, KITTI, pictures, PCD"),
+    "export": ("fieldplay.cli.export_command", "write topics to files: CSV, Parquet, TUM, KITTI, images, PCD"),
     "play": ("fieldplay.cli.play_command", "play an archive as live topics (needs ROS 2)"),
     "report": ("fieldplay.cli.report_command", "draw a page (HTML) about an archive or any bag"),
     "view": ("fieldplay.cli.view_command", "show an archive or any bag in Rerun: in space, over time, in the cameras"),
-    "project": ("fieldplay.cli.project_command", "draw a laser's points into a camera's picture, coloured by range"),
+    "project": ("fieldplay.cli.project_command", "draw a laser's points into a camera image, coloured by range"),
     "batch": ("fieldplay.cli.batch_command", "take many archives through these, on all cores or a cluster of Dask"),
-    "evaluate": ("fieldplay.cli.evaluate_command", "compare odometry with the truth: ATE, RPE, errors over the way"),
-    "slam": ("fieldplay.cli.slam_command", "run existing programs of odometry and SLAM on an archive, and judge them"),
+    "evaluate": ("fieldplay.cli.evaluate_command", "compare odometry with the truth: ATE, RPE, errors over distance"),
+    "slam": ("fieldplay.cli.slam_command", "run odometry and SLAM programs on an archive and evaluate them"),
     "sample": ("fieldplay.cli.sample_command", "write a synthetic archive in a dataset's published layout"),
 }
 

@@ -38,7 +38,7 @@ def add_arguments(parser: CommandParser) -> None:
     for name, flags in FLAGS.items():
         _add_option(parser, name, *flags)
     parser.add_argument(
-        "-s", "--storage", choices=STORAGES, help="as ros2 bag has it; what a file holds tells its storage by itself"
+        "-s", "--storage", choices=STORAGES, help="accepted as in ros2 bag; the storage is detected by the file"
     )
 
 

@@ -18,8 +18,8 @@ LONGEST_S = 1e6
 LARGEST_PX = 200.0
 MAX_SCANS = 10_000
 EPILOG = """\
-LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or what stands before their last part (lidar,
-visual_camera). TIME is seconds from the begin (12.5), a Unix time (1224050945.437) or a date and time in UTC
+LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or their names without the last part (lidar,
+visual_camera). TIME is seconds from the start (12.5), a Unix time (1224050945.437) or a date and time in UTC
 (2008-10-15T06:09:05.437Z). The picture nearest to TIME is taken, and the scan nearest to that picture.
 
   fieldplay project etna.zip lidar main_cam 12.5 out.png
@@ -32,11 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser)
     parser.add_argument("laser", metavar="LASER", help="topic or short name of scans or clouds")
-    parser.add_argument("camera", metavar="CAMERA", help="topic or short name of pictures")
-    parser.add_argument("time", metavar="TIME", help="seconds from the begin, a Unix time, or a time in UTC")
-    parser.add_argument("out", metavar="OUT", type=Path, help="the picture, a file that ends in .png or .jpg")
+    parser.add_argument("camera", metavar="CAMERA", help="topic or short name of images")
+    parser.add_argument("time", metavar="TIME", help="seconds from the start, a Unix time, or a time in UTC")
+    parser.add_argument("out", metavar="OUT", type=Path, help="the output image, .png or .jpg")
     parser.add_argument(
-        "--within", type=float, default=0.5, metavar="S", help="the picture lies so near to TIME, the scan to it; 0.5"
+        "--within",
+        type=float,
+        default=0.5,
+        metavar="S",
+        help="maximum time in s from TIME to the image, and from the image to the scan; 0.5",
     )
     parser.add_argument("--scans", type=int, default=1, metavar="N", help="the points of so many scans; 1")
     parser.add_argument("--size", type=float, metavar="PX", help="diameter of the points; by default as fits")
@@ -57,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the frame in which motion between scan and picture is made up for: auto, the default, takes the "
         "archive's true poses where it has them, else the root of tf; odom is that of the wheels; none leaves it out",
     )
-    add_overwrite(parser, "replace an existing picture")
+    add_overwrite(parser, "replace an existing image")
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subparsers = parser.add_subparsers(required=True, metavar="DATASET", dest="dataset")
     defaults = SampleOptions()
     for dataset in datasets():
-        text = f"a synthetic archive of {dataset} in its published layout, with the truth beside it"
+        text = f"a synthetic archive of {dataset} in its published layout, with a truth file next to it"
         sub = subparsers.add_parser(dataset, help=text, description=text, allow_abbrev=False)
         sub.set_defaults(run=run, parser=sub)
-        sub.add_argument("out", metavar="OUT", type=Path, help="the archive; OUT.truth.csv is written beside it")
+        sub.add_argument("out", metavar="OUT", type=Path, help="the archive; OUT.truth.csv is written next to it")
         sub.add_argument("--seconds", type=float, metavar="S", help="how long it is; 20, or as long as a route")
         sub.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="of the world and the noise; 1")
         sub.add_argument("--zip", action="store_true", help="a zip, as downloaded, in place of a folder")
@@ -60,7 +60,7 @@ def run(chosen: argparse.Namespace) -> int:
     except SampleError as error:
         raise UsageError(str(error)) from None
     except BrokenProcessPool:
-        note("a process that makes pictures and clouds has died (out of memory?); nothing was left behind")
+        note("a worker process that renders images and clouds died (out of memory?); no output was kept")
         return FAILED
     again = " (it was there already)" if result.reused else ""
     print_line(f"{result.path}: {seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")

@@ -63,7 +63,7 @@ from fieldplay.trajectories.evaluation import EvaluationSettings
 
 AUTO = "auto"
 EPILOG = """\
-METHOD is the name of a method (slam --list names them) or the file of a description; docs/slam.md tells what it says.
+METHOD is the name of a method (slam --list names them) or the file of a description; docs/slam.md explains it.
 Below DIR stand for each: trajectory.tum, log.txt (all that it printed), result.json.
 
   fieldplay slam --list
@@ -85,10 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=TOPIC", help="the topic of a sensor that a method needs"
     )
-    parser.add_argument("--truth", metavar="TOPIC|FILE", help="what is judged by; the dataset's own by default")
+    parser.add_argument("--truth", metavar="TOPIC|FILE", help="the truth; the dataset's own by default")
     parser.add_argument("--truth-frame", metavar="FRAME", help="the robot's frame whose poses a truth of a file has")
     parser.add_argument(
-        "--truth-max-std", type=number, metavar="M", help="as of evaluate: poses of the truth that claim less"
+        "--truth-max-std",
+        type=number,
+        metavar="M",
+        help="as in evaluate: maximum reported standard deviation of truth poses",
     )
     add_window(parser)
     parser.add_argument("--align", choices=("first", "yaw", "se3", "sim3"), default="se3", help="as of evaluate; se3")
@@ -180,7 +183,7 @@ def _truth(chosen: argparse.Namespace, data: Recording, spec: DatasetSpec | None
         own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec and spec.truth else []
         word = chosen.truth or (own[0] if own else truth_of_names(names))
         if word is None:
-            raise UsageError(f"{chosen.archive}: expected a truth to judge by, found none; --truth TOPIC or FILE tells")
+            raise UsageError(f"{chosen.archive}: expected a truth, found none; --truth TOPIC or FILE names one")
         name = chosen_topic(word, source.typed_topics)
         (pair,) = load_trajectories(source, [name], name, files=PoseFiles(report=note), progress=bar, moving=True)
     frame = pair.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")

@@ -37,10 +37,10 @@ LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
 def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, what is taken of it, and where it is shown."""
     add_archive(parser, may_lack=True)
-    parser.add_argument("--live", action="store_true", help="what is on the network, in place of ARCHIVE (needs ROS 2)")
+    parser.add_argument("--live", action="store_true", help="live topics in place of ARCHIVE (needs ROS 2)")
     add_selection(parser)
     parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
-    parser.add_argument("--every", type=count, default=1, metavar="N", help="one of N pictures and clouds")
+    parser.add_argument("--every", type=count, default=1, metavar="N", help="one of N images and clouds")
     parser.add_argument("--save", type=Path, metavar="OUT.rrd", help="write a file, which `rerun OUT.rrd` shows")
     parser.add_argument("--web", action="store_true", help="serve the viewer and the data for a browser")
     parser.add_argument("--connect", metavar="ADDR", help="show it in a viewer that runs: HOST:PORT, or a port")
@@ -114,7 +114,7 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
 def require_one_output(chosen: argparse.Namespace) -> None:
     """UsageError where two outputs, or two inputs, are requested."""
     if chosen.live and chosen.archive is not None:
-        raise UsageError("--live: expected no ARCHIVE beside it")
+        raise UsageError("--live: expected no ARCHIVE with it")
     if not chosen.live and chosen.archive is None:
         raise UsageError("expected ARCHIVE, or --live")
     outputs = [name for name in ("save", "web", "connect") if getattr(chosen, name)]

@@ -174,7 +174,7 @@ def time_of_text(text: str, start_ns: int) -> int:
     try:
         ns = ns_from_text(text)
     except ValueError:
-        message = "expected seconds from the begin, a Unix time or a time as 2008-10-15T06:09:05.437Z (UTC)"
+        message = "expected seconds from the start, a Unix time or a time as 2008-10-15T06:09:05.437Z (UTC)"
         raise UsageError(f"{message}, got '{text}'") from None
     return ns if ns >= UNIX_FROM_S * NS_PER_S else start_ns + ns
 

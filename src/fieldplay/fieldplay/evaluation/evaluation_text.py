@@ -93,11 +93,11 @@ def lines_of(comparison: Comparison) -> Iterator[str]:
     if pair.truth_uncertainty is not None:
         yield f"  {_uncertainty_text(pair.truth_uncertainty)}"
     if evaluation.settings.offset_s or comparison.is_offset_estimated:
-        how = "found where the motions fit" if comparison.is_offset_estimated else "as asked for"
+        how = "found where the motions fit" if comparison.is_offset_estimated else "as requested"
         yield f"  times of the estimate: {evaluation.settings.offset_s:+g} s, {how}"
     yield from table_lines([("", *HEADS), *(row.cells for row in rows_of(evaluation))])
     if not evaluation.has_orientation:
-        yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
+        yield "  no orientation in both: only translation errors; the truth's headings are estimated from its path"
 
 
 def _percent_text(evaluation: Evaluation) -> str:
@@ -123,9 +123,9 @@ def lines_of_several(comparisons: Sequence[Comparison | FailedComparison]) -> It
         return
     if there[0].pair.truth_uncertainty is not None:
         yield f"  {_uncertainty_text(there[0].pair.truth_uncertainty)}"
-    yield f"  rmse of each error; laid upon the truth: {there[0].evaluation.settings.alignment}"
+    yield f"  rmse of each error; alignment: {there[0].evaluation.settings.alignment}"
     lengths_m = sorted({length for comparison in there for length in comparison.evaluation.lengths_m})
-    heads = ["pairs", "way, m", "offset, s", "ATE, m", "ATE, %", "max, m", "ATE, deg"]
+    heads = ["pairs", "path length, m", "offset, s", "ATE, m", "ATE, %", "max, m", "ATE, deg"]
     heads += [f"% over {length:g} m" for length in lengths_m]
     rows = [
         _row_of(comparison, lengths_m) if isinstance(comparison, Comparison) else ["-"] * len(heads)
@@ -161,7 +161,7 @@ def _frames_text(comparison: Comparison) -> str:
     alignment = comparison.evaluation.settings.alignment
     scale = f" with scale {comparison.evaluation.alignment.scale:.6g}" if alignment == SIM3 else ""
     frames = " and ".join(part or "without names" for part in parts) if any(parts) else "without names"
-    return f"frames {frames}{lever_text}; laid upon the truth: {alignment}{scale}"
+    return f"frames {frames}{lever_text}; alignment: {alignment}{scale}"
 
 
 def _frame_names_text(trajectory: TopicTrajectory) -> str:
@@ -174,11 +174,11 @@ def _frame_names_text(trajectory: TopicTrajectory) -> str:
 def _uncertainty_text(uncertainty: TruthUncertainty) -> str:
     """The standard deviation that the truth reports."""
     if uncertainty.median_m is None or uncertainty.most_m is None:
-        return "the truth does not tell how good it is"
+        return "the truth has no reported standard deviation"
     median_m, most_m = uncertainty.median_m, uncertainty.most_m
-    text = f"the truth claims a standard deviation of {median_m:.3g} m (median), {most_m:.3g} m at worst"
+    text = f"reported standard deviation of the truth: {median_m:.3g} m (median), {most_m:.3g} m at worst"
     if not uncertainty.max_std_m:
-        return f"{text}; all of it is believed"
+        return f"{text}; all poses are used"
     return f"{text}; {uncertainty.left_out} of {uncertainty.poses} poses beyond {uncertainty.max_std_m:g} m left out"
 
 

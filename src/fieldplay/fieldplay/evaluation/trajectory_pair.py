@@ -132,7 +132,7 @@ def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], st
     if matches:
         raise UsageError(f"'{word}' may be {' or '.join(matches)}: give all of its name")
     there = ", ".join(names) or "none"
-    raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
+    raise UsageError(f"no topic '{word}' with poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
 
 
 def truth_of_names(names: list[str]) -> str | None:
@@ -251,7 +251,7 @@ def _tf_trajectory(frames: Frames, word: str) -> TopicTrajectory:
     transform = frames.transform(parent, child, stamp_ns)
     if transform is None or not transform[1].any():
         known = ", ".join(frames.names) or "none"
-        raise UsageError(f"{word}: tf does not tell how {child} moves in {parent}; its frames are: {known}")
+        raise UsageError(f"{word}: tf does not define how {child} moves in {parent}; its frames are: {known}")
     poses, there = transform
     orientations = quaternion_from_rotation(poses[there][:, :3, :3])
     trajectory = trajectory_from_rows(stamp_ns[there], poses[there][:, :3, 3], orientations)

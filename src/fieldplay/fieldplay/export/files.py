@@ -77,7 +77,7 @@ def _free_name(topic_folder: Path, stamp_ns: int, suffix: str) -> str:
 
 def _image_file(record: Record, row: int) -> tuple[bytes, str]:
     if not isinstance(record, Images) or isinstance(record, CameraInfos):
-        raise ArchiveError(f"expected pictures, got {type(record).__name__}")
+        raise ArchiveError(f"expected images, got {type(record).__name__}")
     image = record.load(row)
     if isinstance(image, Pixels):
         return (png_of_pixels(image), ".png") if image.encoding in IN_PNG else _other_pixels(image)

@@ -139,7 +139,7 @@ def _pose_rows(
     if known.mean() < MIN_KNOWN:
         return None, none, f"no true poses: {missing} lie where {name} tells nothing"
     relative = inverse_from_transform(poses[known][0]) @ poses[known]
-    note = "" if known.all() else f"; {missing} are left out, at which it tells nothing"
+    note = "" if known.all() else f"; {missing} are left out, for which it has no pose"
     return relative[:, :3].reshape(-1, 12), known, f"true poses of {name}{note}"
 
 

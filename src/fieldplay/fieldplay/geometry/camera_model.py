@@ -126,7 +126,7 @@ class CameraModel:
         if not (np.isfinite([*numbers, *self.distortion]).all() and self.fx > 0 and self.fy > 0):
             raise ValueError(f"expected a camera matrix of focal lengths above 0, got {self.matrix.tolist()}")
         if min(self.width, self.height) < 1:
-            raise ValueError(f"expected pictures of 1 x 1 pixels or more, got {self.width} x {self.height}")
+            raise ValueError(f"expected images of 1 x 1 pixels or more, got {self.width} x {self.height}")
 
 
 def _matrix(focal_x: float, focal_y: float, center_x: float, center_y: float) -> Array:

@@ -28,7 +28,7 @@ def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
         ArchiveError: the file is cut off, or no BMP.
     """
     if not data.startswith(b"BM"):
-        raise ArchiveError(f"expected a BMP picture, got a file that begins with {data[:8]!r}")
+        raise ArchiveError(f"expected a BMP image, got a file that starts with {data[:8]!r}")
     header, _ = whole_bmp(data)
     if header.compression or header.bits not in PLAIN_BITS:
         return _decode(data, grey if header.bits == 8 else GREY)
@@ -66,7 +66,7 @@ def _pixels(rows: NDArray[np.uint8], width: int, encoding: str) -> Pixels:
 def _decode(data: bytes, grey: str) -> Pixels:
     image = decode_image(data)
     if image is None or image.dtype != np.uint8:
-        raise ArchiveError("expected a BMP picture, got one that does not decode")
+        raise ArchiveError("expected a BMP image, got one that does not decode")
     channels = 1 if image.ndim == 2 else image.shape[2]
     encoding = grey if channels == 1 else OPENCV_CHANNELS[channels]
     height, width = image.shape[:2]

@@ -55,7 +55,7 @@ def _why_no_tar(path: Path) -> str:
     """What a file that is called a tar is instead; nothing said of one that is a tar."""
     with path.open("rb") as file:
         start = file.read(SHOWN)
-    got = f"it begins with {start!r}" if start else "it is empty"
+    got = f"it starts with {start!r}" if start else "it is empty"
     return "" if is_tar(path) else f"it is called a tar and is none, {got}: load it once more, or its first part"
 
 
@@ -63,7 +63,7 @@ def _why_no_zip(path: Path) -> str:
     """What a file that is called a zip is instead; nothing said of one that begins as zips do."""
     with path.open("rb") as file:
         start = file.read(SHOWN)
-    got = f"it begins with {start!r}" if start else "it is empty"
+    got = f"it starts with {start!r}" if start else "it is empty"
     return "" if start.startswith(ZIPPED) else f"it is called a zip and is none, {got}: load it once more, or rename it"
 
 

@@ -99,7 +99,7 @@ class TableFormat:
     dialect: Dialect
     first_byte: int
     first_line: int  # counted from 1
-    mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
+    mapping: str  # "header", "position", or "position, header not recognised", and what else is to be said of it
     has_known_clocks: bool = False  # its times are in the units that the header or the description names
 
     def rows_of(self, blocks: Sequence[bytes]) -> list[TimedRows]:
@@ -231,7 +231,7 @@ def _columns(before: Sequence[list[str]], rows: Sequence[list[str]], spec: Table
     count = len(rows[0]) - len(lead) - len(end)
     headers = [titles for titles in (_fit_titles(fields, len(lead), count) for fields in before) if titles]
     columns, mapping = _inner_columns([_titles(titles, spec) for titles in headers], count, spec)
-    mapping += ", its header is not understood" if before and mapping == "position" else ""
+    mapping += ", header not recognised" if before and mapping == "position" else ""
     units = units_of_titles(columns, headers, spec.units)
     notes = (", behind an index" if lead else "") + units.notes
     return _Columns((*lead, *columns, *end), mapping + notes, units.factors)

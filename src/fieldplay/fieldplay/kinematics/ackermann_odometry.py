@@ -64,7 +64,7 @@ class AckermannBase:
         wheelbase_m: from the rear axle to the front one.
         track_m: from wheel to wheel of an axle.
         wheel_diameter_m: of the rear wheels.
-        noise_limit_rpm: a wheel that is said to turn faster is not believed.
+        noise_limit_rpm: maximum wheel speed; faster readings are ignored.
 
     Raises:
         ValueError: a number is not positive.
@@ -380,13 +380,13 @@ class AckermannOdometry(Computation):
         Setting("wheelbase_m", 0.0, "from the rear axle to the front one"),
         Setting("track_m", 0.0, "from wheel to wheel of the rear axle; for the wheels' frames alone"),
         Setting("wheel_diameter_m", 0.0, "of the rear wheels"),
-        Setting("noise_limit_rpm", 0.0, "a wheel that is said to turn faster is not believed"),
+        Setting("noise_limit_rpm", 0.0, "maximum wheel speed; faster readings are ignored"),
         Setting("speed_std_m_s", 0.0, "standard deviation of the speed that is always there"),
         Setting("speed_share", 0.0, "and its part that grows with the speed, in parts of it"),
-        Setting("one_wheel_share", 0.0, "and another where one rear wheel alone is believed"),
+        Setting("one_wheel_share", 0.0, "additional standard deviation where only one rear wheel is usable"),
         Setting("slide_share", 0.0, "standard deviation of the slide to the side, in parts of the speed"),
         Setting("steering_std_deg", 0.0, "standard deviation of the steering angle"),
-        Setting("turn_rate_std_rad_s", 0.0, "standard deviation of the turn rate that is always there"),
+        Setting("turn_rate_std_rad_s", 0.0, "minimum standard deviation of the turn rate"),
         Setting("integration", ARCS, f"'{ARCS}' over the real time, or '{AUTHORS}': as in the published bags"),
         Setting("longest_step_s", 1.0, "a longer gap is not driven through to its end"),
         Setting("path_step_m", 1.0, "from pose to pose of the path, while it is short"),

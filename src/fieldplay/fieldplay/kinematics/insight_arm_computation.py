@@ -62,7 +62,7 @@ PARENTS = (  # by frame, the place of its parent among the frames
     *(_ATTACH for _ in HELD),
     _BASE,
 )
-TOOL_NUMBERS = "x, y, z in the effector and the turn of its approach axis"
+TOOL_NUMBERS = "x, y, z in the effector and the rotation of its approach axis"
 ARM = {
     "naif_a_m": "NAIF's lengths along x, by joint",
     "naif_d_m": "NAIF's lengths along z",

@@ -161,7 +161,7 @@ class JointTransforms(Computation):
         Setting("urdf", "", "a file with the text of a URDF, where robot_description is empty"),
         Setting("joint_names", "", "pairs LOG=MODEL of regular expressions"),
         Setting("frame_prefix", "", "put before the name of each frame"),
-        Setting("ignore_links", [""], "links whose transforms somebody else publishes"),
+        Setting("ignore_links", [""], "links whose transforms are published elsewhere"),
         Setting("moving_only", False, "publish /tf alone"),
     )
     inputs = (Input(name="joints", topic="joint_states", msgtype="sensor_msgs/msg/JointState", overridable=True),)

@@ -75,8 +75,8 @@ class OdometryPath(Computation):
     is_stateful = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
-        Setting("odometry", "odom", "the topic whose poses make the path"),
-        Setting("path_step_m", 1.0, "the path has about one pose for each such way"),
+        Setting("odometry", "odom", "the topic whose poses form the path"),
+        Setting("path_step_m", 1.0, "distance between poses of the path, about"),
         Setting("path_poses", 1000, "and no more of them than this: then every other one goes"),
         Setting("frame", "odom", "frame of the odometry"),
     )

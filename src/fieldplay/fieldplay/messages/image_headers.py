@@ -46,7 +46,7 @@ class ImageHeader:
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
-            raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {self.width} x {self.height}")
+            raise ArchiveError(f"expected an image of at least 1 x 1 pixels, got {self.width} x {self.height}")
 
 
 class BmpHeader(NamedTuple):
@@ -97,8 +97,8 @@ def _format(data: bytes) -> _Format:
     for known in FORMATS:
         if data.startswith(known.start):
             return known
-    got = f"a file that begins with {data[:SHOWN]!r}" if data else "an empty file"
-    raise ArchiveError(f"expected a JPEG, PNG or BMP picture, got {got}")
+    got = f"a file that starts with {data[:SHOWN]!r}" if data else "an empty file"
+    raise ArchiveError(f"expected a JPEG, PNG or BMP image, got {got}")
 
 
 def _unpack(layout: struct.Struct, data: bytes, start: int) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ def _unpack(layout: struct.Struct, data: bytes, start: int) -> tuple[Any, ...]:
 
 def _need(data: bytes, size: int) -> None:
     if len(data) < size:
-        raise ArchiveError(f"expected a picture of {size} bytes or more, got {len(data)}")
+        raise ArchiveError(f"expected an image of {size} bytes or more, got {len(data)}")
 
 
 def _jpeg_header(data: bytes) -> ImageHeader:
@@ -187,7 +187,7 @@ def _png_header(data: bytes) -> ImageHeader:
     start = len(PNG_START)
     length, kind = _unpack(PNG_CHUNK, data, start)
     if kind != b"IHDR" or length != 13:
-        raise ArchiveError(f"expected a PNG to begin with IHDR of 13 bytes, got {kind!r} of {length}")
+        raise ArchiveError(f"expected a PNG to start with IHDR of 13 bytes, got {kind!r} of {length}")
     width, height, bits, colour = _unpack(PNG_HEADER, data, start + PNG_CHUNK.size)
     if colour not in PNG_CHANNELS:
         raise ArchiveError(f"expected a PNG colour type of {', '.join(map(str, PNG_CHANNELS))}, got {colour}")

@@ -110,7 +110,7 @@ def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
     """
     values = decode_image(data)
     if values is None:
-        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
+        raise ArchiveError(f"its {len(data)} bytes do not decode as an image{f' ({kind})' if kind else ''}")
     return bgr_image(values)
 
 

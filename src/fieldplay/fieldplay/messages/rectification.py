@@ -139,7 +139,7 @@ class Rectification:
         height, width = image.shape[:2]
         if (width, height) != (self.camera.width, self.camera.height):
             expected = f"{self.camera.width} x {self.camera.height}"
-            raise ArchiveError(f"its CameraInfo is of pictures of {expected}, this one has {width} x {height} pixels")
+            raise ArchiveError(f"its CameraInfo is for images of {expected}, this one has {width} x {height} pixels")
         if not self.is_needed:
             return image
         import cv2
@@ -172,7 +172,7 @@ def array_and_encoding(data: bytes | Pixels) -> tuple[Image, str]:
         return pixels_from_image(data), "bgr8"
     pixels = decode_image(data)
     if pixels is None:
-        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture")
+        raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
     if pixels.ndim == 2:
         return pixels, "mono8" if pixels.dtype == np.uint8 else "16UC1"
     return np.ascontiguousarray(pixels[:, :, :3]), "bgr8"

@@ -43,4 +43,4 @@ class StreamSpec:
         if self.tf and not (self.tf == ALWAYS or SWITCH.fullmatch(self.tf)):
             raise ValueError(f"tf: expected '{ALWAYS}' or the name of a switch, such as nav_tf, got '{self.tf}'")
         if self.tf and not (self.frame and self.child_frame):
-            raise ValueError("tf: expected a frame and a child_frame beside it")
+            raise ValueError("tf: expected a frame and a child_frame with it")

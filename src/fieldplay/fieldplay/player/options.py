@@ -38,7 +38,7 @@ class Option(NamedTuple):
 # and skip_gaps are not given.
 OPTIONS: Mapping[str, Option] = {
     "archive": Option("", "The folder or file to play."),
-    "dataset": Option("", "Its dataset, where its files do not tell."),
+    "dataset": Option("", "The dataset, where its files do not determine it."),
     "dataset_parameters": Option("", "Parameters of the dataset, one or a list, each as name:=value."),
     "rate": Option(1.0, "Speed of playback: 2 is twice as fast as recorded.", metavar="R"),
     "start": Option(0.0, "Seconds of the archive to leave out at its start.", metavar="S"),

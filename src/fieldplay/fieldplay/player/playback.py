@@ -104,7 +104,7 @@ class Playback:
         self._paused, self._held = options.paused, options.waits
         self._stopped = self._ended = False
         self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
-        self._requests = 0  # how often something was asked for that changes what is due, and when
+        self._requests = 0  # how often something was requested that changes what is due, and when
         self._bound_ns = plan.first_ns  # the play head does not pass a message that has not left
         self._published = [0] * len(plan.restamps)
         self._skipped = [0] * len(plan.restamps)
@@ -176,7 +176,7 @@ class Playback:
         return None
 
     def _wait_for_due(self, ahead: QueuedMessage, due_ns: int) -> Publish | None:
-        """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
+        """What is due at a time, put together before it comes; None where something else was requested meanwhile."""
         requested, messages = self._requests, self._due_messages(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()

@@ -162,7 +162,7 @@ class _Pending:
 class Workers(AbstractContextManager["Workers"]):
     """The threads of all reading: few that read on, and one per processor that make what is heavy.
 
-    `changed` is notified when what a reader was asked for in vain is there; its lock guards the readers.
+    `changed` is notified when what a reader was requested in vain is there; its lock guards the readers.
     """
 
     def __init__(self, *, limit: int, makers: int | None = None) -> None:

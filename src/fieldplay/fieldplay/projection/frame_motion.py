@@ -100,7 +100,7 @@ def transform_at(frames: Frames, camera: str, sensor: str, stamp_ns: int) -> Arr
         raise ArchiveError(f"{message}: the archive lacks what moves between them")
     transforms, known = joined
     if not known.all():
-        raise ArchiveError(f"where {camera} and {sensor} stand to each other is not known at the picture's time")
+        raise ArchiveError(f"where {camera} and {sensor} stand to each other is not known at the image's time")
     return np.asarray(transforms[0], np.float64)
 
 

@@ -149,12 +149,12 @@ class Scan:
 
 def image_at(camera: Sensor, stamp_ns: int, within_s: float, report: Report) -> CameraImage:
     """The picture nearest to a time."""
-    rows = _near(camera, stamp_ns, within_s, count=1, other="the time asked for")
+    rows = _near(camera, stamp_ns, within_s, count=1, other="the requested time")
     for row in rows:
         try:
             return CameraImage(row.stamp_ns, _pixels_of(row), row.delay_ns)
         except (ArchiveError, OSError) as error:
-            report(f"{_name_of(row)}: {error}; the next nearest picture is taken")
+            report(f"{_name_of(row)}: {error}; the next nearest image is used")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")
 
 
@@ -170,7 +170,7 @@ def scans_at(laser: Sensor, stamp_ns: int, within_s: float, *, count: int, repor
         if len(scans) == count:
             break
     if not scans:
-        raise ArchiveError(f"{laser.spec.topic}: none of {len(rows)} scans about the picture can be read")
+        raise ArchiveError(f"{laser.spec.topic}: none of {len(rows)} scans near the image can be read")
     return sorted(scans, key=lambda scan: scan.stamp_ns)
 
 
@@ -186,7 +186,7 @@ def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: 
 
 def _pixels_of(row: NearRow) -> Pixels:
     if not isinstance(row.record, records.Images):
-        raise TypeError(f"expected pictures, got {type(row.record).__name__}")
+        raise TypeError(f"expected images, got {type(row.record).__name__}")
     data = row.record.load(row.row)
     return pixels_from_image(data) if isinstance(data, records.Pixels) else pixels_from_file(data)
 
@@ -319,13 +319,13 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
 
 
 def _model_for(image: CameraImage, camera: CameraModel, topic: str, report: Report) -> CameraModel:
-    """The camera for a picture, which may be a smaller one than its numbers are for."""
+    """The camera for a picture, which may be a smaller one than its calibration is for."""
     camera.require_projection()
     height, width = image.pixels.shape[:2]
     fitted = camera_of_size(camera, width, height)
     if fitted is camera:
         return camera
-    sizes = f"{topic}: its numbers are for {camera.width} x {camera.height} pixels, the picture has {width} x {height}"
+    sizes = f"{topic}: its calibration is for {camera.width} x {camera.height} pixels, the image has {width} x {height}"
     if fitted is None:
         report(f"{sizes}, another shape: they are used as they are, and the points may be off")
         return replace(camera, width=width, height=height)
@@ -340,7 +340,7 @@ def lines_of(result: ProjectionResult, out: str) -> Iterator[str]:
     yield f"{out}: {shown} of {points} points of {laser} in {camera}"
     stamp_ns = result.image.stamp_ns
     start = f"{(stamp_ns - result.start_ns) / NS_PER_S:.6f} s"
-    distance = time_difference_text(stamp_ns, result.requested_ns, "the time asked for")
+    distance = time_difference_text(stamp_ns, result.requested_ns, "the requested time")
     yield f"  picture  {time_text(stamp_ns)}, {start}, {distance}"
     nearest = min(result.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
     yield f"  scan     {time_text(nearest.stamp_ns)}, {time_difference_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
@@ -355,8 +355,8 @@ def _placement_text(result: ProjectionResult) -> str:
     own, tf = f"by the dataset's own row for {laser} in {camera}", f"by tf from {laser} to {camera}"
     text = own if result.extrinsics == OWN else tf
     if not result.motion.frame:
-        return f"{text}; motion between scan and picture is left out"
-    return f"{text}; motion of up to {result.motion.moved_m:.3f} m in {result.motion.frame} is made up for"
+        return f"{text}; motion compensation is disabled"
+    return f"{text}; motion of up to {result.motion.moved_m:.3f} m in {result.motion.frame} is compensated"
 
 
 def caption_of(result: ProjectionResult) -> str:

@@ -442,7 +442,7 @@ class Recording(ABC):
         name = self.topic(topic, suffix=COMPRESSED).name
         for record, row in self._rows(name, self._window(start, duration)):
             if not isinstance(record, records.Images) or isinstance(record, records.CameraInfos):
-                raise UsageError(f"{name}: expected pictures, got {self.topics[name].type}")
+                raise UsageError(f"{name}: expected images, got {self.topics[name].type}")
             try:
                 image = record.load(row)
                 pixels = pixels_from_file(image) if isinstance(image, bytes) else pixels_from_image(image)

@@ -32,7 +32,7 @@ MAX_CAMERAS, MAX_IMAGES = 16, 2
 RECTIFIED = "rect"  # what the names of rectified images have in them
 AXES_KEY = [("ax", "x"), ("ay", "y"), ("az", "z")]
 LEAD = (
-    "The first, a middle and the last picture. Where the camera's numbers and the tf tree allow, the frames before the "
+    "The first, a middle and the last image. Where the camera's numbers and the tf tree allow, the frames before the "
     "camera are drawn with their axes."
 )
 LINES_LEAD = (

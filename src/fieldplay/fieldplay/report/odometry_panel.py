@@ -26,9 +26,9 @@ from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajector
 DRAWN_POINTS = 600  # of a curve over time
 ALIGNED = {
     "first": "with the first poses upon each other",
-    "yaw": "aligned by place and turn about z",
-    "se3": "aligned by place and turn",
-    "sim3": "aligned by place, turn and scale",
+    "yaw": "aligned by position and yaw",
+    "se3": "aligned by position and rotation",
+    "sim3": "aligned by position, rotation and scale",
     "none": "as they are",
 }
 MAX_POSES = 4000
@@ -87,7 +87,7 @@ def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> fig.Chart:
     longest = max((float(curve.x[-1]) for curve in curves if len(curve.x)), default=1.0)
     title, unit = ("Rotation error", "degrees per m") if is_rotation else ("Translation error", "% of the length")
     unit = f"{unit}: median and quartiles"
-    return fig.Chart(title=title, curves=curves, unit=unit, x_axis=tight_axis(longest), x_title="length of the way, m")
+    return fig.Chart(title=title, curves=curves, unit=unit, x_axis=tight_axis(longest), x_title="path length, m")
 
 
 def _length_curves(one: Named, *, is_rotation: bool, is_alone: bool) -> list[fig.Curve]:

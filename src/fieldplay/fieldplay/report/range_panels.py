@@ -132,7 +132,7 @@ def _cloud_figure(overview: Overview, topic: Topic, sweeps: list[Sweep], *, coun
         fig.draw_mark(axes, positions[0], kind="sensor")
     elif len(positions):
         fig.draw_path(axes, positions[:, :2], 1)
-    legend = [("s1", "the sensor's way" if len(positions) > 1 else "the sensor")] if len(positions) else []
+    legend = [("s1", "the sensor's path" if len(positions) > 1 else "the sensor")] if len(positions) else []
     is_flat = float(np.ptp(points[:, 2])) < FLAT_M
     foot = fig.ramp(fig.metres_text(relief.low_m), fig.metres_text(relief.high_m), legend)
     foot = render("paragraph", "all at one height", "muted") if is_flat else foot

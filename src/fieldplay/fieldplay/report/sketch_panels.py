@@ -26,9 +26,9 @@ MAX_FORCES = 4000
 ARROW_FRACTION = 0.18  # of the width, the longest arrow
 MIN_M = 0.5
 TOOL_PATH, FORCE = 7, 6  # colours
-ARM_LEAD = "From the side, in the arm's own plane, and from above: postures, the way of the tool, the forces there."
+ARM_LEAD = "From the side, in the arm's own plane, and from above: postures, the path of the tool, the forces there."
 KEYFRAMES, CLOSURES = "keyframes", "closures"
-KEYFRAMES_LEAD = "Dots are keyframes, in their order; lines between them places that were known again. Axes in metres."
+KEYFRAMES_LEAD = "Dots are keyframes, in their order; lines between them loop closures. Axes in metres."
 
 
 class _Arm(NamedTuple):

@@ -69,7 +69,7 @@ def _lead(overview: Overview, axis: Axis) -> str:
     gaps = sum(stream_numbers(times, overview.intervals_ns).pauses for times in overview.streams.values())
     summary = f"{count_noun(gaps, 'pause')} in all." if gaps else "No topic pauses."
     lead = (
-        "How dense the messages of each topic are, each beside its own highest density. A pause is longer than ten "
+        "How dense the messages of each topic are, each relative to its own maximum. A pause is longer than ten "
         f"usual steps and half a second. {summary}"
     )
     if not axis.breaks:

@@ -52,7 +52,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
     ]
     if heights:
         axis = tight_axis(max(float(curve.x[-1]) for curve in heights), max_labels=5)
-        charts.append(fig.Chart(title="Height", curves=heights, unit="m", x_axis=axis, x_title="metres along the way"))
+        charts.append(fig.Chart(title="Height", curves=heights, unit="m", x_axis=axis, x_title="metres along the path"))
     axis = overview.time_axis(most=5)
     speed_curves = [(index, _speed(overview, one, axis)) for index, one in enumerate(routes)]
     speeds = [replace(curve, colour=index) for index, curve in speed_curves if curve is not None]
@@ -103,7 +103,7 @@ def route_section(overview: Overview, groups: dict[str, list[Route]]) -> Section
     still = [one for routes in groups.values() for one in routes if not is_moving(one)]
     parts.append(_still_table(still) if still else "")
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
-    return Section("map", "Where it went", join(parts), lead)
+    return Section("map", "Trajectory", join(parts), lead)
 
 
 def _table(routes: Sequence[Route]) -> Html:

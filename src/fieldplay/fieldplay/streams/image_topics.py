@@ -95,7 +95,7 @@ def _size_of(image: bytes | Pixels) -> tuple[int, int]:
         header = whole_image(image)
         return header.width, header.height
     if image.height < 1 or image.width < 1:
-        raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {image.width} x {image.height}")
+        raise ArchiveError(f"expected an image of at least 1 x 1 pixels, got {image.width} x {image.height}")
     if len(image.data) != image.height * image.step:
         expected = f"{image.height} rows of {image.step} bytes"
         raise ArchiveError(f"expected {expected}, got {len(image.data)} bytes")
@@ -139,7 +139,7 @@ def image_topic_streams(
     def records(index: int) -> Images:
         record = stream.load(index)
         if not isinstance(record, Images):
-            raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
+            raise TypeError(f"stream {spec.id}: expected images, got {type(record).__name__}")
         return replace(record, load=lambda row: shared.load(record, row))
 
     feeds = topics.feeds(topic, f"{namespace}/{CAMERA_INFO}", records, camera=camera, frame=spec.frame)
@@ -287,7 +287,7 @@ def _raw(shared: _Shared, record: Images, row: int, frame: str) -> Chunks | None
         return image_message(data, int(record.stamp_ns[row]), frame)
     pixels = decode_image(data)
     if pixels is None:
-        shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
+        shared.refuse(record.names[row], "expected an image, got what does not decode as one")
         return None
     encoding = {1: "mono", 3: "bgr", 4: "bgra"}[1 if pixels.ndim == 2 else pixels.shape[2]] + str(8 * pixels.itemsize)
     sizes = {"height": pixels.shape[0], "width": pixels.shape[1], "step": pixels.strides[0]}

@@ -102,7 +102,7 @@ def edge_from_fixes(
             break
     if best.length_m < config.least_way_m:
         source = "the wheels" if isinstance(odometry, DerivedSpec) else odometry.topic
-        return f"expected a way of {config.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
+        return f"expected a path length of {config.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
     return Edge(config.frame, odometry.frame, _map_T_odom(best, start_ns))
 
 

@@ -79,7 +79,7 @@ QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     "sensor_msgs/msg/BatteryState": (
         _number("voltage_v", "voltage", "V", may_lack=True),
         _number("current_a", "current", "A", may_lack=True),
-        _number("percentage", "charge, as a share", "", may_lack=True),
+        _number("percentage", "charge, as a fraction", "", may_lack=True),
     ),
     "geometry_msgs/msg/TwistStamped": TWIST,
     "geometry_msgs/msg/TwistWithCovarianceStamped": TWIST,

@@ -50,7 +50,7 @@ def rectified_image_feeds(archive: Archive, selection: Selection, first_ns: int)
     edges: dict[str, Edge] = {}
     cameras = list(_unrectified_images(archive))
     if not cameras and not any(_name_of_image(name).startswith(IMAGE_RECT) for name in archive.streams):
-        raise UsageError(f"--rectify: expected images with a camera_info beside them, {archive.root} has none")
+        raise UsageError(f"--rectify: expected images with a camera_info, {archive.root} has none")
     seen = set()
     for name, stream, camera in cameras:
         topic = f"{camera.folder}/{IMAGE_RECT}{PACKED if stream.msgtype == COMPRESSED else ''}"

@@ -69,7 +69,7 @@ def alignment_of_pairs(kind: str, pairs: PosePairs) -> Alignment:
 
     Raises:
         ValueError: the kind is unknown.
-        FusionError: there are no pairs, or the positions lie on a line, which leaves `se3` and `sim3` undetermined.
+        FusionError: there are no pairs, or the positions are collinear, which leaves `se3` and `sim3` undetermined.
     """
     if kind not in KINDS:
         raise ValueError(f"alignment: expected {', '.join(KINDS)}, got '{kind}'")
@@ -96,7 +96,7 @@ def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignmen
         onto_T_points and the scale.
 
     Raises:
-        FusionError: the points lie on a line.
+        FusionError: the points are collinear.
 
     Example:
         >>> points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
@@ -107,7 +107,9 @@ def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignmen
     one, other = points - means[0], onto - means[1]
     left, spread, right = np.linalg.svd(other.T @ one / len(points))
     if not spread[1] > LEAST_SPREAD * max(spread[0], LEAST_SPREAD):
-        raise FusionError("the positions lie on a line, about which any rotation fits: align by first or yaw")
+        raise FusionError(
+            "the positions are collinear, so the rotation about that line is undetermined: align by first or yaw"
+        )
     # Where the best orthogonal matrix is a reflection, the axis of the smallest spread is flipped.
     signs = np.array([1.0, 1.0, np.sign(np.linalg.det(left) * np.linalg.det(right))])
     rotation = (left * signs) @ right

@@ -338,7 +338,7 @@ class OdometryEvaluation(Computation):
         *(Setting(name, name, f"topic of the {name}") for name in (ESTIMATE, TRUTH)),
         *(Setting(f"{name}_type", "odometry", KINDS) for name in (ESTIMATE, TRUTH)),
         Setting("alignment", OWN.alignment, "first, yaw, se3, sim3 or none"),
-        Setting("lengths_m", list(LENGTHS_M), "of way, over which errors are told"),
+        Setting("lengths_m", list(LENGTHS_M), "path lengths over which errors are computed"),
         Setting("within_s", OWN.within_s, "how near in time poses of both must be"),
         Setting("offset_s", OWN.offset_s, "added to the estimate's times"),
         Setting("step_m", OWN.step_m, "between poses that are kept; below 0 as fits the lengths"),

@@ -548,7 +548,7 @@ class Recording:
         if entry.rows is not None:
             log_times, stamps = log_times[entry.rows], stamps[entry.rows]
         if entry.is_placed and not frame:
-            self._once(f"{topic.name}: its messages name no frame: it stands apart from the other frames")
+            self._once(f"{topic.name}: its messages name no frame: it is not connected to the other frames")
         self._send_columns(entity, entry, log_times, stamps, frame)
 
     def _send_columns(

@@ -52,7 +52,7 @@ def test_missing_part_ends_the_data(tmp_path: Path) -> None:
     paths, missing = parts_of_bag(tmp_path / "a.bag.3")
     assert ([path.name for path in paths], missing) == (["a.bag.0", "a.bag.1"], ["a.bag.2"])
     (tmp_path / "a.bag.0").unlink()
-    with pytest.raises(ArchiveError, match=r"expected a\.bag\.0 beside it, the bag's beginning, got none"):
+    with pytest.raises(ArchiveError, match=r"expected a\.bag\.0 next to it, the first part of the bag, got none"):
         parts_of_bag(tmp_path / "a.bag.1")
 
 

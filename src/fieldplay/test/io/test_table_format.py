@@ -49,7 +49,7 @@ def test_header_ending_in_lone_carriage_return_shares_line_with_first_row() -> N
 def test_unrecognised_header_is_reported_and_position_decides() -> None:
     table_format = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
     assert table_format.dialect.columns == ("time", "x", "y")
-    assert table_format.mapping == "position, its header is not understood"
+    assert table_format.mapping == "position, header not recognised"
 
 
 def test_comments_blank_lines_and_bom_may_precede_header() -> None:

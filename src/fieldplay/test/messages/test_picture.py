@@ -144,17 +144,17 @@ def test_invalid_marker_among_pixels_is_an_issue(marker: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected a JPEG, PNG or BMP picture, got an empty file"),
-        (b"GIF89a_and_more", "expected a JPEG, PNG or BMP picture, got a file that begins with b'GIF89a_a'"),
+        (b"", "expected a JPEG, PNG or BMP image, got an empty file"),
+        (b"GIF89a_and_more", "expected a JPEG, PNG or BMP image, got a file that starts with b'GIF89a_a'"),
         (b"\xff\xd8\xff\xd9", "expected a JPEG frame header before the pixels, got none"),
         (b"\xff\xd8\xff\xe0\0\1", "byte 4: expected a JPEG segment of 2 bytes or more, got 1"),
-        (b"\xff\xd8\xff\xe0\0\x09ab", "expected a picture of 13 bytes or more, got 8"),
-        (b"\xff\xd8\xff\xc0\0\x08\x08\0\0\0\x09\1", "expected a picture of at least 1 x 1 pixels, got 9 x 0"),
+        (b"\xff\xd8\xff\xe0\0\x09ab", "expected an image of 13 bytes or more, got 8"),
+        (b"\xff\xd8\xff\xc0\0\x08\x08\0\0\0\x09\1", "expected an image of at least 1 x 1 pixels, got 9 x 0"),
         (
             b"\xff\xd8\xff\xc0\0\x08\x08\0\1\0\x09\1\xff\xd9",
             "expected a JPEG with pixels, got its end marker before any",
         ),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\1IDAT", "expected a PNG to begin with IHDR of 13 bytes, got b'IDAT' of 1"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\1IDAT", "expected a PNG to start with IHDR of 13 bytes, got b'IDAT' of 1"),
     ],
 )
 def test_non_image_is_explained(data: bytes, message: str) -> None:
@@ -213,7 +213,7 @@ def test_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> None
     channels = {8: 1, 32: 4}.get(bits, 3)
     assert image_from_bytes(whole) == ImageHeader(format="bmp", width=5, height=3, channels=channels, bits=8)
     assert image_issue(whole) is None
-    assert image_issue(whole[:-1]) == f"expected a picture of {len(whole)} bytes or more, got {len(whole) - 1}"
+    assert image_issue(whole[:-1]) == f"expected an image of {len(whole)} bytes or more, got {len(whole) - 1}"
 
 
 def test_old_and_compressed_bmp_sizes_come_from_headers() -> None:
@@ -243,7 +243,7 @@ def png_with_size(width: int, height: int) -> bytes:
 @pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
 def test_image_with_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
     assert decode_image(png_with_size(*size)) is None
-    with pytest.raises(ArchiveError, match="do not decode as a picture"):
+    with pytest.raises(ArchiveError, match="do not decode as an image"):
         pixels_from_file(png_with_size(*size))
     jpeg = encode_image(".jpg", COLOUR)
     offset = jpeg.index(struct.pack(">HH", HEIGHT, WIDTH))

@@ -1,4 +1,4 @@
-"""The arm's two views in a report: postures from tf, the way of the tool, and forces at it."""
+"""The arm's two views in a report: postures from tf, the path of the tool, and forces at it."""
 
 import re
 from typing import Any
@@ -80,7 +80,7 @@ def test_postures_are_upright_from_side_and_rotate_from_above() -> None:
     seen = [line[-1] - line[0] for index in range(6) for line in drawn_lines(above, f"line s{index}")]
     angles = [np.arctan2(y, x) for x, y in seen]  # a drawing's y is down, as payload's y is on the right
     np.testing.assert_allclose(angles, 0.1 * np.array([0, 2, 4, 6, 8, 10]), atol=0.01)
-    assert len(drawn_lines(above, "line s7")) == 1  # the way of the tool
+    assert len(drawn_lines(above, "line s7")) == 1  # the path of the tool
 
 
 def test_forces_are_drawn_at_tool_along_frame_axes() -> None:

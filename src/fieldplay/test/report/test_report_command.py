@@ -130,7 +130,7 @@ def test_defects_are_listed_by_kind_with_file_and_row(tmp_path: Path, call: Call
     assert "Short row 10" in text
     assert f"{table.name}, row 201 : expected 13 columns, got 2: '1656931514,1'" in text
     assert "and 4 more" in text
-    assert f"{image.name} : expected a JPEG, PNG or BMP picture, got an empty file" in text
+    assert f"{image.name} : expected a JPEG, PNG or BMP image, got an empty file" in text
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_compressed_images_and_depth_are_decoded() -> None:
     good, png = cv2.imencode(".png", BGR[:, :, 0].astype(np.uint16) * 9)
     depth = make(COMPRESSED, format="16UC1; compressedDepth png", data=np.r_[np.zeros(12, np.uint8), png])
     assert pixels_from_compressed(depth).shape == BGR.shape
-    with pytest.raises(ArchiveError, match="its 3 bytes do not decode as a picture"):
+    with pytest.raises(ArchiveError, match="its 3 bytes do not decode as an image"):
         pixels_from_compressed(make(COMPRESSED, format="jpeg", data=np.zeros(3, np.uint8)))
 
 

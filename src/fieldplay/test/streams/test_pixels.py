@@ -92,7 +92,7 @@ def test_padded_rows_and_other_encodings_are_compressed_too(send_image: SendImag
     ("changed", "message", "left"),
     [
         ({"data": BGR.data[:-1]}, "expected 4 rows of 18 bytes, got 71 bytes", set()),
-        ({"width": 0}, "expected a picture of at least 1 x 1 pixels, got 0 x 4", set()),
+        ({"width": 0}, "expected an image of at least 1 x 1 pixels, got 0 x 4", set()),
         ({"encoding": "yuv422"}, "expected pixels that a PNG can hold", {RAW}),
         ({"step": 9, "data": BGR.data[:36]}, "got bgr8 in rows of 9 bytes", {RAW}),
     ],

@@ -123,8 +123,8 @@ def test_fix_without_altitude_takes_height_of_first_fix() -> None:
     ("fix", "joints", "reason"),
     [
         (fixes(status=1), wheels(), "no fix of gps/fix is good enough: expected a status of 2 or above"),
-        (fixes(until_s=STANDS_S), wheels(), "expected a way of 1.0 m on gps/fix and the wheels, got 0.00 m"),
-        (fixes(), wheels(0.0), "expected a way of 1.0 m on gps/fix and the wheels, got 0.00 m"),
+        (fixes(until_s=STANDS_S), wheels(), "expected a path length of 1.0 m on gps/fix and the wheels, got 0.00 m"),
+        (fixes(), wheels(0.0), "expected a path length of 1.0 m on gps/fix and the wheels, got 0.00 m"),
     ],
 )
 def test_standing_robot_sends_no_map_frame_and_reports_it(

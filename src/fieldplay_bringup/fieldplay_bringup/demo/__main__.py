@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 only when all was heard as the bag has it."""
     parser = argparse.ArgumentParser(prog="./ws demo", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the sample is")
-    parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the pictures go")
+    parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the images are written")
     parser.add_argument("--rate", type=float, default=1.0, help="how many times faster than it was it plays")
     chosen = parser.parse_args(arguments)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = LOCALHOST
@@ -61,7 +61,7 @@ def _run(out: Path, seconds: float, rate: float) -> int:
     _print_step(3, f"the same archive as a bag: {bag}")
     written = steps.convert_sample(sample.path, bag)
     differences = steps.compare(received, written, topics)
-    _print_step(4, f"pictures and a page: {out / 'index.html'}")
+    _print_step(4, f"images and a page: {out / 'index.html'}")
     with progress_bar("drawing", "messages") as bar:
         page, figures = write_images(out, bag, sample.truth, terrain_named("volcano", seed=SEED).height_m, bar)
     for name, value in figures:
@@ -70,7 +70,7 @@ def _run(out: Path, seconds: float, rate: float) -> int:
         sys.stderr.write(f"demo: {line}\n")
     if differences:
         return 1
-    sys.stdout.write(f"\nHeard live as the bag has it: {received_text(received)}, the player's byte for byte, ")
+    sys.stdout.write(f"\nReceived live as in the bag: {received_text(received)}, the player's byte for byte, ")
     sys.stdout.write(f"the nodes' by number; {time.monotonic() - start:.0f} s altogether.\n")
     sys.stdout.write(NEXT.format(page=page, archive=sample.path, bag=bag))
     return 0

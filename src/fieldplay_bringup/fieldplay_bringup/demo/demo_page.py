@@ -45,10 +45,10 @@ Pixels = NDArray[np.uint8]
 TITLE = "ESA's rover Interact on a synthetic Etna"
 WIDEST = 1100
 CAPTIONS = {
-    "map.png": "The drive on its ground: the truth, what the INS measured, what the wheels tell.",
+    "map.png": "The drive on its ground: the truth, what the INS measured, what the wheels report.",
     "errors.png": "How far the INS and the wheels' odometry are from the truth, on the level.",
     "wheels.png": "Steering, driving angle and rim speed of each wheel: measured, and needed for the body's motion.",
-    "clouds.png": "All sweeps of the lidar in map, from above, coloured by height; the way of the lidar in orange.",
+    "clouds.png": "All sweeps of the lidar in map, from above, coloured by height; the path of the lidar in orange.",
     "main_cam.png": "The main camera with the frames that it sees, from the arms' joints and the paper's tables.",
     "aux_cam.png": "The auxiliary camera, at the end of the front arm.",
 }
@@ -311,7 +311,7 @@ class BagViews:
         plane = plane_of_points(np.stack([middle - AROUND_M, middle + AROUND_M]), room=0.0)
         relief = relief_of_points(np.concatenate(clouds), plane)
         if relief is None:
-            raise ValueError(f"{topic}: expected points about the robot's way, got none")
+            raise ValueError(f"{topic}: expected points near the robot's path, got none")
         pixels = _on_paper(relief.pixels)
         scale = pixels.shape[1] / plane.width
         path = (np.array(positions) - [plane.x_low, plane.y_high]) * [scale, -scale]
@@ -357,7 +357,7 @@ def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progres
             views.draw_camera(camera, folder / f"{camera}.png")
     driven_m = length_m(drive.truth.rows)
     figures = [
-        ("the way driven", f"{driven_m:.2f} m"),
+        ("the driven path", f"{driven_m:.2f} m"),
         ("gnss/odom from the truth, median", f"{np.median(ins_m) * 100:.1f} cm"),
         ("gnss/odom from the truth, at most", f"{ins_m.max() * 100:.1f} cm"),
         (
@@ -375,14 +375,14 @@ def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progres
 def _image_section(folder: Path, figures: Figures) -> Section:
     table = plain_table(("against the truth", "measured"), figures)
     shown = [_figure(folder / name, caption) for name, caption in CAPTIONS.items()]
-    lead = "A sample of AMEDS from a synthetic world, whose truth is known. All is drawn from the bag."
-    return Section("demo", "The sample beside its truth", join([table, render("cards", shown, "wide")]), lead)
+    lead = "A sample of AMEDS from a synthetic world, with known truth. Everything is drawn from the bag."
+    return Section("demo", "The sample and its truth", join([table, render("cards", shown, "wide")]), lead)
 
 
 def _figure(path: Path, caption: str) -> Html:
     pixels = cv2.imread(str(path))
     if pixels is None:
-        raise ValueError(f"{path}: expected a picture, got none that can be read")
+        raise ValueError(f"{path}: expected an image, got none that can be read")
     image = photo(limit_width(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
     return render("figure", render("photo", image), caption)
 

@@ -78,7 +78,7 @@ def differences(
     for topic, messages in written.items():
         got = received.get(topic, ())
         if len(got) != len(messages):
-            lines.append(f"{topic}: expected {len(messages)} messages, heard {len(got)}")
+            lines.append(f"{topic}: expected {len(messages)} messages, received {len(got)}")
         elif topic not in computed and list(got) != list(messages):
             where = next(index for index, (a, b) in enumerate(zip(got, messages, strict=True)) if a != b)
             lines.append(f"{topic}: message {where + 1} of {len(messages)} is not the one of the bag")

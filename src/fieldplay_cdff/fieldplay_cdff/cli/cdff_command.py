@@ -14,23 +14,23 @@ EXAMPLES = {
   fieldplay cdff info logs/ --json
 """,
     "show": """\
-A STREAM is named as in the log, as `info` tells; the first / may be left out. Of a file of settings alone all is shown.
+A STREAM is named as in the log (see `info`); the first / may be left out. Of a file of settings alone all is shown.
 
   fieldplay cdff show dgps_Logger_InFuse.msg
   fieldplay cdff show dgps_Logger_InFuse.msg dgps.imu_pose --index -1
   fieldplay cdff show logs/ dgps.imu_pose --time 2018-11-27T09:30:12.5Z --json
 """,
     "index": """\
-A log of 4 MB and more is gone through once; where its samples lie is then kept in $FIELDPLAY_CACHE, else in
-$XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay, never beside the log.
+A log of 4 MB and more is gone through once; the offsets of its samples are then kept in $FIELDPLAY_CACHE, else in
+$XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay, never next to the log.
 
   fieldplay cdff index logs/
   fieldplay cdff index logs/ --forget
 """,
     "chunk": """\
-A start or end is an index in each stream (120), seconds from the log's begin (2.5 or 2s), a Unix time (1543311000.25),
-one as in the log (1543311000250000) or a time in UTC (2018-11-27T09:30:00.25Z). Times are those of logging; what is at
-the end itself is not taken.
+A start or end is an index in each stream (120), seconds from the start of the log (2.5 or 2s), a Unix time
+(1543311000.25), one as in the log (1543311000250000) or a time in UTC (2018-11-27T09:30:00.25Z). Times are those of
+logging; samples at the end itself are not taken.
 
   fieldplay cdff chunk dgps_Logger_InFuse.msg part.msg --start 30s --end 40s
   fieldplay cdff chunk logs/ dgps.imu_pose part.msg.zz --start 2018-11-27T09:30:30Z
@@ -45,7 +45,7 @@ A row is a sample; the first column is its time in nanoseconds since 1970. Field
   fieldplay cdff export logs/ tables --format parquet
 """,
     "diagram": """\
-What is wrong with the description is told with its line and drawn in red: names that nobody publishes, ports without
+Errors in the description are reported with their line and drawn in red: names that no step publishes, ports without
 connections, connections whose ends have different types.
 
   fieldplay cdff diagram terrain.yaml terrain.svg
@@ -91,23 +91,25 @@ def _run(tool: str, chosen: argparse.Namespace) -> int:
 def _add_looking(tool: Add) -> None:
     info = tool("info", "list the streams of logs: types, counts, times, gaps, faults")
     show = tool("show", "print one sample, long lists by their length and range")
-    index = tool("index", "tell where the indexes of large logs lie and whether they are valid; make them")
+    index = tool("index", "show where the indexes of large logs are and whether they are valid; make them")
     for sub in (info, index):
         _add_logs(sub)
     _add_log(show)
     show.add_argument("stream", metavar="STREAM", nargs="?", help="by default all, one below the other")
     which = show.add_mutually_exclusive_group()
     which.add_argument("--index", type=_integer, metavar="N", help="which sample, from 0; -1 is the last; 0 by default")
-    which.add_argument("--time", metavar="T", help="the sample nearest to a time: seconds from the begin, Unix or UTC")
+    which.add_argument("--time", metavar="T", help="the sample nearest to a time: seconds from the start, Unix or UTC")
     show.add_argument("--depth", type=count, default=8, metavar="D", help="so many levels of maps; 8")
-    show.add_argument("--max-list", type=count, default=16, metavar="N", help="lists up to so long as a whole; 16")
+    show.add_argument(
+        "--max-list", type=count, default=16, metavar="N", help="print lists up to this length completely; 16"
+    )
     index.add_argument("--forget", action="store_true", help="take the indexes of these logs away")
-    for sub, what in ((info, "JSON"), (show, "the whole sample as JSON"), (index, "JSON")):
+    for sub, what in ((info, "JSON"), (show, "the complete sample as JSON"), (index, "JSON")):
         add_json(sub, what)
 
 
 def _add_cutting(tool: Add) -> None:
-    chunk = tool("chunk", "write some streams and a stretch of a log into a smaller one")
+    chunk = tool("chunk", "write some streams and a time range of a log into a smaller one")
     join = tool("join", "write the parts of a recording, in the order of their names, into one log")
     _add_log(chunk)
     _add_streams(chunk)
@@ -140,7 +142,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _add_diagram(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("archive", metavar="DESCRIPTION", type=Path, help="the description, YAML")
-    parser.add_argument("out", metavar="OUT", type=Path, help="the picture, .svg or .png")
+    parser.add_argument("out", metavar="OUT", type=Path, help="the output image, .svg or .png")
     parser.add_argument("--implementation", metavar="NAME", help="the one to draw; the first by default")
     parser.add_argument(
         "--dfn",
@@ -148,7 +150,7 @@ def _add_diagram(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a description of a further DFN; NAME.yaml and NAME_desc.yaml beside DESCRIPTION are read",
+        help="a description of a further DFN; NAME.yaml and NAME_desc.yaml next to DESCRIPTION are read",
     )
     parser.add_argument("--stats", type=Path, metavar="FILE", help="write on it what `fuse --stats` measured")
     parser.add_argument("--log", type=Path, metavar="LOG", help="compare the inputs' types with streams of a log")

@@ -29,8 +29,8 @@ from fieldplay.core.progress import track_opening
 
 MAX_THREADS = 64
 EPILOG = """\
-DFPC is the name of a pipeline (fuse --list names them) or the file of a description of form 2; docs/fusion.md tells
-what it may say. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
+DFPC is the name of a pipeline (fuse --list names them) or the file of a description of form 2; docs/fusion.md explains
+its entries. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
 
   fieldplay fuse --list
   fieldplay fuse morocco Reconstruction3D out --implementation DenseRegistrationFromStereo --every 4
@@ -61,9 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a parameter of a step; NAME=VALUE is one of the dataset",
     )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="parameters as the authors of CDFF write them")
-    parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
+    parser.add_argument(
+        "--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not determine it"
+    )
     add_window(parser)
-    parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th set of pictures")
+    parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th set of images")
     parser.add_argument("--topics", default="", metavar="REGEX", help="which topics of the archive stand in OUT too")
     parser.add_argument("--namespace", help="before all topics of the pipeline; the dataset's name by default")
     parser.add_argument("--tum", type=Path, metavar="FILE", help="the poses as TUM has them")
@@ -77,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--dem-origin", type=number, nargs=3, default=(0.0, 0.0, 0.0), metavar=("E", "N", "UP"),
-        help="where the origin of the heights' frame lies in the grid of a map; 0 0 0",
+        help="position of the origin of the heights' frame in the map grid; 0 0 0",
     )  # fmt: skip
     parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
     parser.add_argument("--products", type=Path, metavar="DIR", help="keep what the description marks in this store")
@@ -322,7 +324,7 @@ def _print_summary(chosen: argparse.Namespace, pipeline: Any, sources: Sequence[
     print_line(f"{chosen.out}: {count_noun(messages, 'message')} on {count_noun(len(result.counts), 'topic')}")
     if result.poses:
         length_m = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
-        print_line(f"{pluralize(len(result.poses), 'pose')}, {length_m:.2f} m of way, {result.wall_s:.1f} s")
+        print_line(f"{pluralize(len(result.poses), 'pose')}, {length_m:.2f} m of path, {result.wall_s:.1f} s")
     if result.heights:
         print_line(f"{chosen.dem_truth}: {result.heights}")
 

@@ -147,7 +147,7 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
         streams = chosen_streams(log, names)
         rows = [rows_of_cut(log, log.streams[name], cut) for name in streams]
         if not any(len(own) for own in rows):
-            note("no sample lies in this stretch; nothing is written")
+            note("no sample is in this time range; nothing is written")
             return FAULTY
         with progress_bar("writing", "MB") as bar, atomic_output(chosen.out) as partial:
             write_cut(log, streams, rows, out=partial, progress=bar)

@@ -400,7 +400,7 @@ def _description(reader: YamlReader, top: Fields) -> Description:
     is_second = has_inner or ("operations" in top and not has_outer)
     is_chain = is_second or has_outer or any(each.is_map for each in implementations)
     if has_inner and has_outer:
-        message = "connections stand in the implementations (form 2) and beside the ports or in dfns (form 1) too"
+        message = "connections stand in the implementations (form 2) and next to the ports or in dfns (form 1) too"
         reader.complain(implementations[0].line, "mixed_forms", f"{message}; those in the implementations count")
     ports, connections = _ports(outer, with_connections=not has_inner)
     chains = [chain_of_value(value) for value in implementations] or [ProcessingChain(name=text_of(top, "name"))]

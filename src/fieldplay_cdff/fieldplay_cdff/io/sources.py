@@ -132,7 +132,7 @@ def _grey(frame: Frame) -> NDArray[Any]:
 def frame_of_image(record: Record, camera: Rectification | None = None) -> Frame:
     """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
     if not isinstance(record, records.Images):
-        raise ArchiveError(f"expected pictures, got {type(record).__name__}")
+        raise ArchiveError(f"expected images, got {type(record).__name__}")
     data = record.load(0)
     image, encoding = array_and_encoding(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
@@ -292,7 +292,7 @@ class PortReader:
             return
         for side, source in sides.items():
             if source.port not in self.cameras:
-                raise ArchiveError(f"{source.topic}: expected the CameraInfo of the {side} camera beside it, got none")
+                raise ArchiveError(f"{source.topic}: expected the CameraInfo of the {side} camera, got none")
         left, right = (self.cameras[sides[side].port] for side in SIDES)
         names = [sides[side].info for side in SIDES]
         sizes = [(each.camera.width, each.camera.height) for each in (left, right)]
@@ -300,7 +300,7 @@ class PortReader:
             text = " and ".join(
                 f"{name} {width} x {height}" for name, (width, height) in zip(names, sizes, strict=True)
             )
-            raise ArchiveError(f"expected pictures of one size, got {text}")
+            raise ArchiveError(f"expected images of one size, got {text}")
         if not right.rectified.baseline_m > 0:
             raise ArchiveError(
                 f"{names[1]}: expected P[3] = -fx * baseline below 0 of the right camera of a rectified pair, "

@@ -68,7 +68,7 @@ def notes_of_recordings(streams: Iterable[LogStream]) -> Iterator[str]:
             row += len(part)
             if recording_of(file) != recording_of(other):
                 gap = _gap(stream, row, row - len(part))
-                text = f"{stream.name} lies in {file} and in {other}, by their names two recordings"
+                text = f"{stream.name} lies in {file} and in {other}, so by their names they are two recordings"
                 yield f"{text}: played as one, {gap}"
 
 
@@ -263,7 +263,7 @@ def add_settings_files(log: Log, path: Path, report: Report, note: Callable[[str
     with Log(files, [name for name in names if _is_small(files, name)], report) as other:
         log.settings |= other.settings
         if other.settings:
-            note(f"settings that lie beside it are read too: {', '.join(other.settings)}")
+            note(f"settings next to it are read too: {', '.join(other.settings)}")
 
 
 def _is_small(files: Files, name: str) -> bool:

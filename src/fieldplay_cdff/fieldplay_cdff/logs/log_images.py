@@ -204,10 +204,10 @@ class FrameShape:
 def frame_shape(sample: Any) -> FrameShape:
     """The form of a picture; ArchiveError where its sizes make no sense."""
     if not isinstance(sample, dict):
-        raise ArchiveError(f"expected a picture with fields, got {type(sample).__name__}")
+        raise ArchiveError(f"expected an image with fields, got {type(sample).__name__}")
     shape = _of_framework(sample) if field(sample, "data.rows") is not None else _of_rock(sample)
     if not (0 < shape.height <= LARGEST_SIDE and 0 < shape.width <= LARGEST_SIDE) and not shape.packed:
-        raise ArchiveError(f"expected a picture's size, got {shape.width} x {shape.height}")
+        raise ArchiveError(f"expected an image's size, got {shape.width} x {shape.height}")
     minimum = shape.width * shape.channels * KINDS[shape.kind].itemsize
     if not shape.packed and (not 0 < shape.channels <= 4 or shape.step < minimum):
         raise ArchiveError(f"expected rows of {shape.width} pixels, got {shape.step} bytes")
@@ -217,7 +217,7 @@ def frame_shape(sample: Any) -> FrameShape:
 def _of_framework(sample: Any) -> FrameShape:
     status = str(field(sample, "metadata.status", default="")).lower()
     if any(word in status for word in EMPTY):
-        raise ArchiveError(f"expected a picture, got one that is {status}")
+        raise ArchiveError(f"expected an image, got one that is {status}")
     width, height = _count_of(sample, "data.cols"), _count_of(sample, "data.rows")
     mode = _word(field(sample, "metadata.mode", default=""))
     channels = _count_of(sample, "data.channels", default=CHANNELS.get(mode, 1))
@@ -233,7 +233,7 @@ def _of_rock(sample: Any) -> FrameShape:
     """The depth follows from the size of a row: what the sample calls its depth is wrong in some logs."""
     status = str(field(sample, "framestatus", default="")).lower()
     if any(word in status for word in EMPTY):
-        raise ArchiveError(f"expected a picture, got one that is {status}")
+        raise ArchiveError(f"expected an image, got one that is {status}")
     size = field(sample, "datasize", "size", default={})
     width, height = _count_of(size, "width"), _count_of(size, "height")
     mode = _word(field(sample, "framemode", default=""))
@@ -297,7 +297,7 @@ def _bytes(shape: FrameShape) -> bytes:
             raise ValueError
         return numbers.astype(np.uint8, casting="unsafe").tobytes()
     except (TypeError, ValueError, OverflowError):
-        raise ArchiveError("expected a picture's bytes as a list of numbers, got other things") from None
+        raise ArchiveError("expected an image's bytes as a list of numbers, got other things") from None
 
 
 def encoding_of(shape: FrameShape) -> str:

@@ -249,7 +249,7 @@ def why(error: BaseException) -> str:
     if isinstance(error, msgpack.exceptions.StackError):
         return "one that is nested too deep"
     if isinstance(error, msgpack.exceptions.FormatError):
-        return "a byte that no item begins with"
+        return "a byte that no item starts with"
     if isinstance(error, msgpack.exceptions.BufferFull):
         return "a text or bytes of an impossible length"
     return str(error) or type(error).__name__

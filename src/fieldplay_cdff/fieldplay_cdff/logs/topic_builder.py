@@ -390,7 +390,7 @@ class TopicBuilder:
     def _has_image(self, log: LogStream, first: FirstSample, spec: StreamSpec) -> bool:
         """Whether there is a picture among a stream's samples; that there is none is reported."""
         if first.issue:
-            message = f"{log.name}: none of {len(log)} samples is a picture, the first: {first.issue}"
+            message = f"{log.name}: none of {len(log)} samples is an image, the first: {first.issue}"
             StreamDefects(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", message)
         return not first.issue
 
@@ -445,7 +445,7 @@ class TopicBuilder:
     def _note_far(self, log: LogStream, first: Any) -> None:
         try:
             if log_images.is_far(log_images.points_from_cloud(first)):
-                text = f"{log.name}: points lie beyond {log_images.FAR_M:g} m, where float32 does not hold millimetres"
+                text = f"{log.name}: points are beyond {log_images.FAR_M:g} m, where float32 does not hold millimetres"
                 self._archive.notes.append(text)
         except ArchiveError:
             return  # it is reported when the cloud is made

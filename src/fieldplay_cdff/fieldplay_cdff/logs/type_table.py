@@ -165,7 +165,7 @@ def _remissions(rows: SampleRows, count: NDArray[np.int64]) -> Floats | None:
         return None
     for row, own in enumerate(remissions):
         if len(own) not in (0, count[row]):
-            rows.notes.add("scans whose remission is not one number for each range leave without intensities")
+            rows.notes.add("scans whose remission is not one number for each range are published without intensities")
             remissions[row] = own[:0]
     return _padded_matrix(
         [own if len(own) else np.full(size, np.nan) for own, size in zip(remissions, count, strict=True)]
@@ -176,7 +176,7 @@ def _remission(rows: SampleRows, row: int, value: object) -> Floats:
     try:
         return np.zeros(0) if value is None else np.asarray(value, np.float64).reshape(-1)
     except (TypeError, ValueError, OverflowError):
-        rows.notes.add("scans whose remission is no list of numbers leave without intensities")
+        rows.notes.add("scans whose remission is no list of numbers are published without intensities")
         return np.zeros(0)
 
 

@@ -71,7 +71,7 @@ def root_t_frame(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     """The root of the static tree above a frame, and where the frame is in it; ArchiveError where it is in none."""
     root, transform = _transform_to_root(edges, frame)
     if root == frame:
-        raise ArchiveError(f"--dem: nothing in the static tree is above '{frame}', so it is not known which way is up")
+        raise ArchiveError(f"--dem: nothing in the static tree is above '{frame}', so the vertical is not known")
     return root, transform
 
 
@@ -171,7 +171,7 @@ def _heights_at(raster: Raster, x: Array, y: Array) -> Array:
         there, here = (
             f"x {a.min():.1f} to {a.max():.1f} m and y {b.min():.1f} to {b.max():.1f} m" for a, b in (corners, (x, y))
         )
-        raise ArchiveError(f"it has {there}, the heights {here}: --dem-origin tells where their origin lies in it")
+        raise ArchiveError(f"it has {there}, the heights {here}: --dem-origin gives the position of their origin in it")
     if np.prod(last - first + 1) > MAX_PIXELS:
         raise ArchiveError(f"expected {MAX_PIXELS} of its pixels at most below the heights, got more")
     heights = raster.heights(np.arange(first[0], last[0] + 1), np.arange(first[1], last[1] + 1))

@@ -61,7 +61,7 @@ def bindings(
             raise ArchiveError(f"{topic.name}: expected messages for the input {port}, got none")
         twin = next((other.port for other in sources if other.topic == topic.name), "")
         if twin:
-            raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
+            raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC distinguishes them")
         info = camera_info_topic(data, topic) if kind == FRAME else ""
         sources.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
     return sources

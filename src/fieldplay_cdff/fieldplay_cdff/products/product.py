@@ -136,7 +136,9 @@ class ProductQuery:
 
     def __post_init__(self) -> None:
         if self.start_ns is not None and self.end_ns is not None and self.start_ns > self.end_ns:
-            raise UsageError(f"a time window begins before it ends, got {self.start_ns} and {self.end_ns} ns")
+            raise UsageError(
+                f"expected a time window that starts before it ends, got {self.start_ns} and {self.end_ns} ns"
+            )
         if self.box is not None and any(low > high for low, high in zip(*self.box, strict=True)):
             raise UsageError(f"a box has its least corner first, got {self.box.least} and {self.box.most}")
         if self.radius_m < 0 or (self.newest is not None and self.newest < 1):

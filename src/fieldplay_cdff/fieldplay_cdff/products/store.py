@@ -366,7 +366,7 @@ class ProductStore:
         self._index.set_part(name, self._size(name), is_open=is_open)
         self._report_issues(name, issues)
         if reader.is_cut and not is_open:
-            self._report(f"{reader.path} was cut off: {count} products in it are whole")
+            self._report(f"{reader.path} was cut off: {count} products in it are complete")
             if self._is_writable:
                 self._rewrite(name)
 

@@ -106,7 +106,7 @@ class KalmanCorrector(Step):
         options = self.settings[GROUP]
         _check(predictedState, "predictedState")
         if not np.isfinite(measurement.values[:MEASURED]).all():
-            raise ValueError("measurement: expected a turn and a place, got NaN")
+            raise ValueError("measurement: expected a rotation and a position, got NaN")
         expected, turn = predictedState.values, measurement.values[:3]
         if options["Increments"]:
             expected = _without_turn(expected)
@@ -145,7 +145,7 @@ class StateTransformation(Step):
     def process(self, *, state: State, frame: State) -> Ports:
         _check(state, "state")
         if not np.isfinite(frame.values[:MEASURED]).all():
-            raise ValueError("frame: expected a turn and a place, got NaN")
+            raise ValueError("frame: expected a rotation and a position, got NaN")
         turn, shift = rotation_from_vector(frame.values[:3]), frame.values[3:MEASURED]
         if self.general["Invert"]:
             turn, shift = turn.T, -turn.T @ shift

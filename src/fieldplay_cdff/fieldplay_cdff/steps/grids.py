@@ -146,7 +146,7 @@ class OctreeOfDepth(Step):
     def process(self, *, depth: Frame) -> Ports:
         general = self.general
         if depth.camera is None:
-            raise ValueError("depth: expected a picture of a known camera, got one without")
+            raise ValueError("depth: expected an image of a known camera, got one without")
         z = depths_of(depth, general["MinDistance"], general["MaxDistance"])
         v, u = np.nonzero((z >= general["MinDistance"]) & (z <= general["MaxDistance"]))
         z = z[v, u]

@@ -54,7 +54,7 @@ def shrunk(frame: Frame, ratio: Size, method: int, port: str) -> Frame:
     """A smaller picture with its camera, by one of OpenCV's methods."""
     image: NDArray[Any] = frame.image
     if image.size == 0:
-        raise ValueError(f"{port}: expected a picture, got one of {' x '.join(map(str, image.shape))} pixels")
+        raise ValueError(f"{port}: expected an image, got one of {' x '.join(map(str, image.shape))} pixels")
     size = smaller(image.shape[1], ratio.x), smaller(image.shape[0], ratio.y)
     camera = camera_of_ratio(frame.camera, ratio, is_first=method == cv2.INTER_NEAREST)
     return replace(frame, image=cv2.resize(image, size, interpolation=method), camera=camera)
@@ -86,7 +86,7 @@ class ColorConversion(Step):
             code = TO_BGR.get(originalImage.encoding)
             if code is None or image.dtype != np.uint8:
                 known = ", ".join(("bgr8", *TO_BGR))
-                raise ValueError(f"originalImage: expected a picture in {known}, got {originalImage.encoding}")
+                raise ValueError(f"originalImage: expected an image in {known}, got {originalImage.encoding}")
             image = cv2.cvtColor(image, getattr(cv2, f"COLOR_{code}"))
         if self.target != "BGR":
             image = cv2.cvtColor(image, getattr(cv2, f"COLOR_BGR2{self.target}"))

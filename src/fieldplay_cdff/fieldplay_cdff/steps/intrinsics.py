@@ -27,7 +27,7 @@ def matrix_of(group: Mapping[str, Any]) -> Array:
 def camera_of(frame: Frame, port: str) -> CameraModel:
     """The camera of a picture; ValueError where nothing is known of it, or it is one of other pictures."""
     if frame.camera is None:
-        raise ValueError(f"{port}: expected a picture of a known camera, got one without")
+        raise ValueError(f"{port}: expected an image of a known camera, got one without")
     require_size(frame, frame.camera, port)
     return frame.camera
 
@@ -37,7 +37,7 @@ def require_size(frame: Frame, camera: CameraModel, port: str) -> None:
     shape = frame.image.shape[:2]
     if shape != (camera.height, camera.width):
         raise ValueError(
-            f"{port}: expected a picture of {camera.width} x {camera.height} pixels as its camera has, "
+            f"{port}: expected an image of {camera.width} x {camera.height} pixels as its camera has, "
             f"got {' x '.join(map(str, shape[::-1]))}"
         )
 
@@ -61,7 +61,7 @@ def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
     """The grey values (h, w) of a picture; ValueError where it has none."""
     image: NDArray[Any] = frame.image
     if image.size == 0:
-        raise ValueError(f"{port}: expected a picture, got one of {' x '.join(map(str, image.shape))} pixels")
+        raise ValueError(f"{port}: expected an image, got one of {' x '.join(map(str, image.shape))} pixels")
     if frame.encoding in SAME and image.ndim == 2 and image.dtype == np.uint8:
         return np.ascontiguousarray(image)
     if frame.encoding in DEEP and image.ndim == 2 and image.dtype == np.uint16:
@@ -69,7 +69,7 @@ def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
     if frame.encoding in TO_GREY and image.ndim == 3 and image.dtype == np.uint8:
         return np.asarray(cv2.cvtColor(image, TO_GREY[frame.encoding]), np.uint8)
     known = ", ".join((*SAME, *DEEP, *TO_GREY))
-    raise ValueError(f"{port}: expected a picture in {known}, got {frame.encoding} as {image.dtype} {image.shape}")
+    raise ValueError(f"{port}: expected an image in {known}, got {frame.encoding} as {image.dtype} {image.shape}")
 
 
 def grey_pair(
@@ -79,5 +79,5 @@ def grey_pair(
     images = grey_of(first, ports[0]), grey_of(second, ports[1])
     if images[0].shape != images[1].shape:
         sizes = [" x ".join(map(str, image.shape[::-1])) for image in images]
-        raise ValueError(f"{ports[1]}: expected a picture of {sizes[0]} pixels as {ports[0]}, got {sizes[1]}")
+        raise ValueError(f"{ports[1]}: expected an image of {sizes[0]} pixels as {ports[0]}, got {sizes[1]}")
     return images

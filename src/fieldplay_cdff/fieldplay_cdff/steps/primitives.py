@@ -97,7 +97,7 @@ class HuInvariants(Step):
         self._files: dict[str, Path] = {}
         if folder:
             if not Path(folder).is_dir():
-                raise UsageError(f"TemplatesFolder: expected a folder of pictures, there is no {folder}")
+                raise UsageError(f"TemplatesFolder: expected a folder of images, there is no {folder}")
             self._files = {file.stem: file for file in sorted(Path(folder).iterdir()) if file.is_file()}
         self._outlines: dict[str, Contour] = {}
 

@@ -241,7 +241,7 @@ class Reconstruction(Step):
         is_known = disparities >= max(self.least * SUBPIXELS, 1)
         if not is_known.any():
             raise ValueError(
-                f"left, right: expected pictures of the same things, got none in {disparities.size} pixels"
+                f"left, right: expected images of the same things, got none in {disparities.size} pixels"
             )
         matrix = np.eye(4) if self.matrix is None else self.matrix
         matrix = matrix if camera is None else camera.reprojection

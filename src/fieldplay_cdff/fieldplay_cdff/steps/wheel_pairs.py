@@ -236,7 +236,7 @@ class WheeledRobotPoseEstimator(Step):
     def _filter_pose(self, values: Array | None, noise: float) -> None:
         known = self._filter
         if values is None and not known.is_started:
-            raise ValueError("primitives: expected two wheels beside each other with a depth, got none so far")
+            raise ValueError("primitives: expected two wheels side by side with a depth, got none so far")
         known.predict()
         if values is None:
             return

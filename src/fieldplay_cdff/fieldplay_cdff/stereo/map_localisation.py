@@ -95,7 +95,7 @@ class MapLocalisation(KeyframeTracker):
         height, width = image.shape[:2]
         if (width, height) != self._map.size:
             expected = " x ".join(map(str, self._map.size))
-            raise ValueError(f"imagePair: expected pictures of {expected} as those of the map, got {width} x {height}")
+            raise ValueError(f"imagePair: expected images of {expected} as those of the map, got {width} x {height}")
 
     def _lose(self) -> None:
         self._is_localised = False

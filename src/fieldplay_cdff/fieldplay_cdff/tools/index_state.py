@@ -62,7 +62,7 @@ def as_json(states: Sequence[IndexState]) -> dict[str, Any]:
 
 def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
     """All for people."""
-    yield f"indexes lie in {index_cache.cache_folder()}"
+    yield f"indexes are in {index_cache.cache_folder()}"
     for state in states:
         counts = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
         why = _reason_without_index() if state.state == NONE else ""

@@ -159,7 +159,7 @@ def dialect_of(stream: LogStream) -> str:
     if not isinstance(sample, dict):
         return "plain value"
     if stream.kind == FRAME and "frame_time" in sample:
-        return "InFuse, early picture"
+        return "InFuse, early image"
     if sample.keys() & SNAKE:
         return "MsgPackLogger"
     return "InFuse, from ROS" if stream.unit == "ns" else "InFuse"

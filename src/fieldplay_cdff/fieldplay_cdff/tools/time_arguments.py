@@ -15,8 +15,8 @@ INDEX_BELOW = 10**8  # a whole number from here on is a time:
 MICROSECONDS_FROM, NANOSECONDS_FROM = 10**14, 10**17  # seconds since 1970, or as in the logs
 WHOLE = re.compile(r"\d+")
 EXPECTED = (
-    "expected an index (120), seconds from the log's begin (2.5 or 2s), a Unix time (1543311000.25), one as in the log "
-    "(1543311000250000) or a time in UTC (2018-11-27T09:30:00.25Z)"
+    "expected an index (120), seconds from the start of the log (2.5 or 2s), a Unix time (1543311000.25), one as in "
+    "the log (1543311000250000) or a time in UTC (2018-11-27T09:30:00.25Z)"
 )
 
 
@@ -28,7 +28,7 @@ def index_of_word(word: str) -> int | None:
 def time_of_word(word: str, start_ns: int) -> int:
     """Nanoseconds of a time in one of the forms above; a whole number counts as seconds."""
     if word.startswith("-"):
-        raise UsageError(f"expected a time from the begin on, got '{word}'")
+        raise UsageError(f"expected a time from the start on, got '{word}'")
     if WHOLE.fullmatch(word) and int(word) >= MICROSECONDS_FROM:
         value = int(word)
         return min(value if value >= NANOSECONDS_FROM else value * 1000, np.iinfo(np.int64).max)

@@ -219,7 +219,7 @@ def test_recordings_of_other_names_with_same_stream_are_noted(
     assert not defects and len(logs.streams[A]) == 2 * tiny.COUNT
     gap_s = 1 - (tiny.COUNT - 1) * tiny.STEP_US / 1e6
     expected = (
-        f"{A} lies in {names[0]} and in {names[1]}, by their names two recordings: played as one, "
+        f"{A} lies in {names[0]} and in {names[1]}, so by their names they are two recordings: played as one, "
         f"the second {gap_s:.3f} s after the end of the first"
     )
     assert logs.notes == ([expected] if is_noted else [])

@@ -181,7 +181,7 @@ def test_author_files_are_read_unchanged(tmp_path: Path) -> None:
     assert (step.general["VoxelResolution"], step.general["MinimumObservations"]) == (0.125, 2)
     more = configuration.and_then(settings_of_arguments(["map.GeneralParameters.VoxelResolution=2"]))
     assert load_pipeline(FILE, settings=more).steps["map"].general["VoxelResolution"] == 2
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["authors.yaml"], "nothing is written beside it"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["authors.yaml"], "nothing is written next to it"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_products_are_queried_by_number_kind_time_position_and_age(tmp_path: Pat
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        ({"start_ns": 2, "end_ns": 1}, "begins before it ends, got 2 and 1 ns"),
+        ({"start_ns": 2, "end_ns": 1}, "starts before it ends, got 2 and 1 ns"),
         ({"box": Extent((0, 0, 1), (1, 1, 0))}, "least corner first"),
         ({"radius_m": -1.0}, "a radius from 0"),
     ],
@@ -139,11 +139,11 @@ def test_killed_writer_loses_no_stored_product(tmp_path: Path, reports: list[str
     assert subprocess.run(command, check=False).returncode == -9
     part = parts.part_file(folder, "part_000001")
     with ProductStore(folder, report=reports.append) as reader:
-        assert ids(reader) == [1, 2, 3, 4, 5, 6] and "6 products in it are whole" in reports[0]
+        assert ids(reader) == [1, 2, 3, 4, 5, 6] and "6 products in it are complete" in reports[0]
     part.write_bytes(part.read_bytes()[:-50_000])  # as a machine that crashed
     (folder / FILE).unlink()
     with ProductStore(folder, is_written=True, report=reports.append) as store:
-        assert ids(store) == [1, 2, 3, 4, 5] and reports[-1] == f"{part} was cut off: 5 products in it are whole"
+        assert ids(store) == [1, 2, 3, 4, 5] and reports[-1] == f"{part} was cut off: 5 products in it are complete"
         assert store.messages(5) == product_of(4, size=100_000)[1]
         assert store.add(*product_of(9)).id == 6
     del reports[:]

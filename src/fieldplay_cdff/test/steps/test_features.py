@@ -130,7 +130,7 @@ def test_matches_are_refined_to_subpixels_and_outliers_are_dropped() -> None:
     )
     assert (len(nothing["matches"]), nothing["quality"]) == (0, 0.0)
     with pytest.raises(
-        ValueError, match="sinkFrame: expected a picture of 300 x 300 pixels as sourceFrame, got 200 x 200"
+        ValueError, match="sinkFrame: expected an image of 300 x 300 pixels as sourceFrame, got 200 x 200"
     ):
         step.process(sourceFrame=Frame(image=wide), sinkFrame=Frame(image=spots()), matches=matches)
 

@@ -113,7 +113,7 @@ def test_initial_state_is_created_and_invalid_states_are_rejected() -> None:
     broken = State(values=np.full(12, np.nan), covariance=SPREAD, stamp_ns=0)
     with pytest.raises(ValueError, match="previousState: expected numbers, got NaN"):
         step.process(previousState=broken, currentTime=5)
-    with pytest.raises(ValueError, match="measurement: expected a turn and a place, got NaN"):
+    with pytest.raises(ValueError, match="measurement: expected a rotation and a position, got NaN"):
         corrector().process(predictedState=START, measurement=broken)
 
 

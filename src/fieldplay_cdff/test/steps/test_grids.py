@@ -102,7 +102,7 @@ def test_octree_cubes_are_at_camera_points_x_before_y() -> None:
         octree = step.process(depth=frame_of(image, encoding))["octree"]
         np.testing.assert_allclose(octree.centres, [[5.0, 1.0, 2.2]])
     assert len(step.process(depth=frame_of(np.full((2, 2), np.nan, np.float32), "32FC1"))["octree"].centres) == 0
-    with pytest.raises(ValueError, match="depth: expected a picture of a known camera"):
+    with pytest.raises(ValueError, match="depth: expected an image of a known camera"):
         step.process(depth=Frame(image=depth, encoding="32FC1"))
     with pytest.raises(ValueError, match="depth: expected 32FC1, 16UC1 or mono8, got rgb8"):
         step.process(depth=frame_of(np.zeros((2, 2), np.uint8), "rgb8"))

@@ -43,7 +43,7 @@ def test_colours_are_converted_by_image_encoding() -> None:
     assert convert_colours(Frame(image=red[..., 0]), "RGBA").image[0, 0].tolist() == [255, 255, 255, 255]
     for mode in (2, 5, 7, 8, 10, 11, 12, 13):
         assert convert_colours(Frame(image=red, encoding="rgb8"), mode).image.shape[2] in (3, 4)
-    with pytest.raises(ValueError, match=r"originalImage: expected a picture in bgr8, mono8, .*, got 32FC1"):
+    with pytest.raises(ValueError, match=r"originalImage: expected an image in bgr8, mono8, .*, got 32FC1"):
         convert_colours(Frame(image=np.zeros((2, 2), np.float32), encoding="32FC1"), 1)
 
 
@@ -86,7 +86,7 @@ def test_subsampled_pair_keeps_baseline() -> None:
     first = step_of("StereoDegradation", "StereoDegradation")().process(originalImagePair=whole)["degradedImagePair"]
     assert first.left.camera.matrix[[0, 1], 2].tolist() == [2, 1], "the first of four pixels stands half a pixel off"
     empty = FramePair(left=Frame(image=np.zeros((0, 4), np.uint8)), right=pair.right)
-    with pytest.raises(ValueError, match=r"originalImagePair.left: expected a picture, got one of 0 x 4 pixels"):
+    with pytest.raises(ValueError, match=r"originalImagePair.left: expected an image, got one of 0 x 4 pixels"):
         step.process(originalImagePair=empty)
 
 

@@ -93,5 +93,5 @@ def test_invalid_map_and_other_camera_are_reported(settings: ParameterGroups, tm
     wide = pair(ALONG[0], 0)
     small = wide.left.image[:100, :100]
     step = InMapOfKeyframes(settings)
-    with pytest.raises(ValueError, match="expected pictures of 320 x 240 as those of the map, got 100 x 100"):
+    with pytest.raises(ValueError, match="expected images of 320 x 240 as those of the map, got 100 x 100"):
         step.process(imagePair=type(wide)(left=type(wide.left)(image=small), right=type(wide.left)(image=small)))

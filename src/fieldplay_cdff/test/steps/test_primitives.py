@@ -80,7 +80,7 @@ def test_templates_are_recognised_in_other_size(tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "star.png"), draw_shapes())
     with pytest.raises(ValueError, match=r"star.png: expected a shape on a ground of another brightness"):
         matching(tmp_path, ["star"], draw_shapes())
-    with pytest.raises(UsageError, match="TemplatesFolder: expected a folder of pictures, there is no"):
+    with pytest.raises(UsageError, match="TemplatesFolder: expected a folder of images, there is no"):
         matching(tmp_path / "none", [], draw_shapes())
 
 
@@ -176,7 +176,7 @@ def test_disparities_are_taken_with_baseline_of_settings_or_image() -> None:
     ],
 )
 def test_circles_that_are_no_wheel_pair_give_no_pose(circles: list[Array]) -> None:
-    with pytest.raises(ValueError, match="primitives: expected two wheels beside each other with a depth, got none"):
+    with pytest.raises(ValueError, match="primitives: expected two wheels side by side with a depth, got none"):
         rover(step_of("PoseEstimator", "WheeledRobotPoseEstimator")(), circles)
 
 
@@ -197,5 +197,5 @@ def test_without_wheels_motion_gives_position_or_nothing_does() -> None:
         rover(sherpa(backupMeasurement=True), [], mask=draw_shapes("square"))
     with pytest.raises(ValueError, match=r"primitives: expected circles x, y, r, got \[1.0, 2.0\]"):
         rover(sherpa(), [np.array([1.0, 2.0])])
-    with pytest.raises(ValueError, match="depth: expected a picture of a known camera"):
+    with pytest.raises(ValueError, match="depth: expected an image of a known camera"):
         rover(sherpa(), [], depth_frame(camera=None))

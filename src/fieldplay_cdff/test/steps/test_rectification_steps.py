@@ -58,9 +58,9 @@ def test_image_is_undistorted_by_its_own_camera_or_by_settings() -> None:
     assert np.array_equal(by_settings.image, own.image)
     more = {"K1": 0.1, "K3": 0.3, "UseK3": True, "UseK4ToK6": True, "K6": 0.2}
     assert not np.array_equal(undistort(ramp(), CameraMatrix=GROUP, Distortion=more).image, own.image)
-    with pytest.raises(ValueError, match="image: expected a picture of a known camera, got one without"):
+    with pytest.raises(ValueError, match="image: expected an image of a known camera, got one without"):
         undistort(replace(ramp(), camera=None))
-    with pytest.raises(ValueError, match="image: expected a picture of 80 x 60 pixels as its camera has, got 1032 x 7"):
+    with pytest.raises(ValueError, match="image: expected an image of 80 x 60 pixels as its camera has, got 1032 x 7"):
         undistort(replace(ramp(), camera=SMALL))
     with pytest.raises(UsageError, match="expected UseK3 with UseK4ToK6"):
         undistort(ramp(), Distortion={"UseK4ToK6": True})

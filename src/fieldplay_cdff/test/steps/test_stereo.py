@@ -90,11 +90,9 @@ def test_camera_settings_override_camera_of_images(method: str) -> None:
     by_settings = reconstruct(method, {"StereoCamera": camera})
     assert np.median(by_settings[:, 2]) == pytest.approx(200 * 0.3 / SHIFT, rel=1e-6)
     assert np.median(by_settings[:, 0]) > np.median(own[:, 0])
-    with pytest.raises(ValueError, match="left: expected a picture of a known camera, got one without"):
+    with pytest.raises(ValueError, match="left: expected an image of a known camera, got one without"):
         reconstruct(method, left=Frame(image=pair().left.image))
-    with pytest.raises(
-        ValueError, match="left: expected a picture of 1032 x 772 pixels as its camera has, got 160 x 1"
-    ):
+    with pytest.raises(ValueError, match="left: expected an image of 1032 x 772 pixels as its camera has, got 160 x 1"):
         reconstruct(method, left=frame_of(pair().left.image, camera=CAMERA))
     for baseline in (0.0, -0.1):
         with pytest.raises(ValueError, match=f"left: expected a baseline above 0, got {baseline:g} m"):
@@ -148,10 +146,10 @@ def test_colours_are_distinguished_by_their_encoding() -> None:
 @pytest.mark.parametrize(
     ("left", "message"),
     [
-        (frame_of(np.zeros((120, 160), np.uint8)), "expected pictures of the same things, got none in 19200 pixels"),
-        (frame_of(np.zeros((50, 60), np.uint8)), "expected a picture of 60 x 50 pixels as left, got 160 x 120"),
-        (frame_of(np.zeros((0, 0), np.uint8)), "left: expected a picture, got one of 0 x 0 pixels"),
-        (frame_of(np.zeros((120, 160), np.float32), encoding="32FC1"), "left: expected a picture in mono8, .* got 32F"),
+        (frame_of(np.zeros((120, 160), np.uint8)), "expected images of the same things, got none in 19200 pixels"),
+        (frame_of(np.zeros((50, 60), np.uint8)), "expected an image of 60 x 50 pixels as left, got 160 x 120"),
+        (frame_of(np.zeros((0, 0), np.uint8)), "left: expected an image, got one of 0 x 0 pixels"),
+        (frame_of(np.zeros((120, 160), np.float32), encoding="32FC1"), "left: expected an image in mono8, .* got 32F"),
     ],
 )
 def test_textureless_images_are_rejected(left: Frame, message: str) -> None:

@@ -114,7 +114,7 @@ def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[Topic
                 )
             )
     if not feeds:
-        raise RuntimeError("there is no message to play: nothing in the bag is what was asked for")
+        raise RuntimeError("there is no message to play: nothing in the bag is what was requested")
     types = {feed.topic: feed.msgtype for feed in reversed(feeds)}
     for feed in feeds:
         if feed.msgtype != types[feed.topic]:

@@ -135,7 +135,7 @@ def _note_intrinsics(archive: Archive, name: str, camera: CameraModel, *, skew: 
     text = f"{name}: intrinsics of {camera.source}, at most {difference:.3g} pixels from the report's"
     archive.notes.append(text)
     if skew:
-        archive.notes.append(f"warning: {name}: alpha_c is {skew:g}, and CameraInfo has no place for it: left out")
+        archive.notes.append(f"warning: {name}: alpha_c is {skew:g}, which CameraInfo cannot hold: left out")
 
 
 def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> CameraModel | None:
@@ -151,7 +151,7 @@ def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> 
         return None
     archive.notes.append(
         f"warning: {name}: pictures of {_size_text(size)} have the shape of the {_size_text(own)} "
-        "that its numbers are for: these are scaled"
+        "that its calibration is for: these are scaled"
     )
     return replace(  # the outer edges of the pictures meet, not the centres of their first pixels
         camera, width=size[0], height=size[1], fx=camera.fx * across, fy=camera.fy * down,
@@ -226,9 +226,7 @@ def _cameras(
             cameras[name] = fitted
             continue
         expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
-        message = (
-            f"expected pictures of {expected}, for which the camera's numbers are, or of the same shape, got {got}"
-        )
+        message = f"expected images of {expected}, as the camera's calibration, or of the same aspect ratio, got {got}"
         archive.defects(
             Defect(
                 file=images[name].names[0], kind="picture_size", stream=stream_id(name),
@@ -271,7 +269,7 @@ def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
     if camera != VISUAL or kind == NO_MOSAIC:
         return GREY
     if first is not None and (first.channels, first.bits) == (1, 8):
-        hint = "the report only says Bayer8; --set bayer=... chooses another mosaic, or none for greys"
+        hint = "the report names only Bayer8; --set bayer=... chooses another mosaic, or none for greys"
         archive.notes.append(f"{camera}: one number for each pixel, sent as bayer_{kind}8: {hint}")
     return f"bayer_{kind}8"
 
@@ -296,7 +294,7 @@ def _images_of_log(archive: Archive, files: Files, camera: str, *, is_expected: 
     for log, line, stamp_ns, text in entries:
         name = images.get(last_part(text.strip()).lower())
         if name is None:
-            message = f"expected a picture '{text}', got none of this name; the others play"
+            message = f"expected an image '{text}', got none of this name; the others play"
             archive.defects(
                 Defect(file=log, row=line, kind="missing_picture", stream=stream_id(camera), message=message)
             )
@@ -322,7 +320,7 @@ def _entries(archive: Archive, files: Files, log: str, *, stream: str) -> Iterat
         if text:
             yield log, line + 1, stamp_ns, text
         else:
-            message = "expected the name of a picture behind the time, got none"
+            message = "expected the name of an image after the time, got none"
             archive.defects(Defect(file=log, row=line + 1, kind="short_row", stream=stream, message=message))
 
 
@@ -360,7 +358,7 @@ def _order_issues(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
             yield row, "duplicate_time", "the time is that of the row before"
         else:
             back_s = -int(steps[row - 1]) / NS_PER_S
-            yield row, "backward_time", f"the time lies {back_s:.6f} s before that of the row before"
+            yield row, "backward_time", f"the time lies {back_s:.6f} s before that of the previous row"
     for row, gap_ns in GapFinder().gaps(stamp_ns):
         yield row, "gap", f"no row for {gap_ns / NS_PER_S:.3f} s before this one"
 
@@ -401,5 +399,5 @@ def _choose_images(archive: Archive, logged: ListedImages, chosen: ListedImages)
             "--set pictures=calibration plays them alone"
         )
         return logged
-    archive.notes.append(f"the {count} pictures of the camera's calibration play")
+    archive.notes.append(f"the {count} images of the camera's calibration are played")
     return chosen

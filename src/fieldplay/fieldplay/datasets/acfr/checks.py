@@ -98,7 +98,7 @@ def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
     text = f"turn rates as euler rates differ from the attitudes' by {errors['euler']:.2g} rad/s, as body rates by "
     text += f"{errors['body']:.2g} rad/s (rms)"
     if abs(errors["euler"] - errors["body"]) < CLEARLY * separation or separation == 0:
-        measure(archive, Measurement(f"{text}: not to be told apart here"))
+        measure(archive, Measurement(f"{text}: cannot be distinguished here"))
         return
     fits = min(errors, key=lambda name: errors[name])
     measure(archive, Measurement(text, "nav_rates", fits), file=tables[NAV].tables[0].name)
@@ -116,7 +116,7 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
             last = (stamps[-1:], positions[-1:])
             most_m = JUMP_M + FASTEST_M_S * np.abs(seconds)
             for row in np.flatnonzero(moved_m > most_m).tolist():
-                expected = f"expected a place at most {most_m[row]:.1f} m from that of the row before"
+                expected = f"expected a position at most {most_m[row]:.1f} m from that of the previous row"
                 message = f"{expected}, {seconds[row]:.3f} s earlier, got {moved_m[row]:.1f} m; the row is kept"
                 line = int(rows.line[row])
                 archive.defects(
@@ -194,11 +194,11 @@ def check_skid_steer(archive: Archive) -> None:
         return
     text = f"the wheels fit the navigation with a radius of {_estimate_text(fit.wheel_radius_m)}"
     text += (
-        f" and a track of {_estimate_text(fit.track_m)}" if fit.track_m else "; it turns too little to tell the track"
+        f" and a track of {_estimate_text(fit.track_m)}" if fit.track_m else "; it turns too little to determine the track"
     )
     measure(archive, Measurement(f"{text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)"))
     if fit.wheel_radius_m.value < 0 or (fit.track_m and fit.track_m.value < 0):
-        message = f"{text}: one below 0 means that the wheels turn the other way, or that left is right"
+        message = f"{text}: a value below 0 means reversed wheels, or left and right swapped"
         file = file_of_span(archive, "payload_wheels", 0)
         archive.defects(Defect(file=file, kind="wheel_sense", stream="payload_wheels", message=message))
 
@@ -350,8 +350,8 @@ def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: Known
     sight, other = (sight_of(clouds, rotation, target, mirrored=mirrored) for mirrored in (False, True))
     text = f"the radar in the static scene: {_sight_text(REFLECTOR, sight, target)}"
     if other.is_seen and not sight.is_seen:
-        remedy = f"--set radar_angle_sense={-archive.parameters['radar_angle_sense']} would turn it round"
-        message = f"{text}; with the angle the other way: {_sight_text(REFLECTOR, other, target)}; {remedy}"
+        remedy = f"--set radar_angle_sense={-archive.parameters['radar_angle_sense']} would reverse it"
+        message = f"{text}; with the angle reversed: {_sight_text(REFLECTOR, other, target)}; {remedy}"
         archive.defects(Defect(file="RadarRangeBearing", kind="radar_sense", message=message))
     elif known is not None or sight.is_seen:
         measure(archive, Measurement(f"{text}; seen in both senses" if other.is_seen else text))

@@ -99,7 +99,7 @@ def _note_grid(archive: Archive, table: Tables, grid: MapGrid) -> None:
     """Say where the map lies, and report a place that is not at Marulan."""
     east, north, _ = _first_position(table)
     is_chosen = archive.parameters["utm_zone"] != AUTO
-    how = "by the parameter utm_zone" if is_chosen else f"by the first place, {east / 1e3:.1f} km east"
+    how = "by the parameter utm_zone" if is_chosen else f"by the first position, {east / 1e3:.1f} km east"
     origin = ",".join(f"{value:.10g}" for value in grid.origin_m)
     archive.notes.append(
         f"UTM zone {grid.zone} south, {how}; map's origin is {origin} (east, north, up in m) and its axes are the "
@@ -115,7 +115,7 @@ def _report_strange_position(archive: Archive, file: str, *, east: float, north:
         return
     expected = f"{west_end / 1e3:g} to {east_end / 1e3:g} km east, {south_end / 1e3:g} to {north_end / 1e3:g} km north"
     got = f"{east / 1e3:.3f} km east, {north / 1e3:.3f} km north"
-    message = f"expected a place at Marulan, in zone {zone} {expected}, got {got}; it plays"
+    message = f"expected a position at Marulan, in zone {zone} {expected}, got {got}; it plays"
     archive.defects(Defect(file=file, kind="implausible_place", message=message))
 
 

@@ -80,7 +80,7 @@ def check_cloud_stamp(archive: Archive) -> None:
     name = _name_of_first(streams["lidar"])
     text = f"by the motions of lidar and INS the middle of a sweep is {offset_s:+.3f} s from the time in a cloud's name"
     if abs(offset_s) < 2 * MIN_FRACTION * half_s:
-        measure(archive, Measurement(f"{text}: too near to tell start from end"))
+        measure(archive, Measurement(f"{text}: too close to distinguish start from end"))
         return
     measure(archive, Measurement(text, "cloud_stamp", "start" if offset_s > 0 else "end"), file=name)
 

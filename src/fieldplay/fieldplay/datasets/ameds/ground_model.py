@@ -107,7 +107,7 @@ def _ground(archive: Archive, files: Files, name: str) -> Ground:
 
 
 def _crs(archive: Archive, raster: Raster) -> tuple[CRS, str]:
-    """The coordinates of the file's grid: as asked for, as the file says, else the UTM zone of Etna."""
+    """The coordinates of the file's grid: as requested, as the file says, else the UTM zone of Etna."""
     chosen = int(archive.parameters["ground_epsg"])
     usual = int(archive.spec.constants["ground_epsg"])
     code = chosen or raster.epsg or usual
@@ -115,14 +115,14 @@ def _crs(archive: Archive, raster: Raster) -> tuple[CRS, str]:
         crs = CRS.from_epsg(code)
     except CRSError as error:
         raise (UsageError if chosen else ArchiveError)(f"ground_epsg: {code} is no projection: {error}") from None
-    return crs, "" if chosen or raster.epsg else f" (EPSG {usual}, as the file does not tell: see ground_epsg)"
+    return crs, "" if chosen or raster.epsg else f" (EPSG {usual}, as the file does not name it: see ground_epsg)"
 
 
 def check_ground(archive: Archive, ground: Ground) -> None:
     """Note how high the INS is above the ground along its way, against how high it stands on the robot."""
     fixes = archive.streams.get("fix")
     if fixes is None:
-        archive.notes.append(f"{ground.name}: no fixes, so nothing tells whether it is placed well")
+        archive.notes.append(f"{ground.name}: no fixes, so its position cannot be checked")
         return
     positions = []
     spans = sample_indices(len(fixes.spans), MAX_SPANS)
@@ -140,7 +140,7 @@ def check_ground(archive: Archive, ground: Ground) -> None:
         return
     above = above[np.isfinite(above)]
     if not len(above):
-        archive.notes.append(f"warning: {ground.name}: the recording lies beyond it; see ground_epsg")
+        archive.notes.append(f"warning: {ground.name}: the recording is outside it; see ground_epsg")
         return
     low, middle, high = np.percentile(above, [10, 50, 90])
     requested = float(archive.spec.constants["ins_height_m"])

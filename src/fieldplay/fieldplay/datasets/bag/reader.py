@@ -66,7 +66,7 @@ def _note_types(archive: Archive, bag: Bag) -> None:
         kind = topic.kind
         missing = undefined_types(kind)
         if missing:
-            what = f"the bag has no definition of {' and '.join(missing)}: nobody can read it without the package"
+            what = f"the bag has no definition of {' and '.join(missing)}: it cannot be read without the package"
             archive.notes.append(f"{WARNING}{name}: {what}; --msgs DIR takes a folder of .msg files")
         if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
             what = f"{kind.msgtype} has other fields in the bag than in ROS 2 Jazzy, and stays as it is"

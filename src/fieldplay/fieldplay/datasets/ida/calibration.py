@@ -319,7 +319,7 @@ def _count_issue(key: str, value: ParameterValue, count: int) -> str:
     if got not in (1, *DISTANCE_SIZES):
         return f"{key}: expected a vector whose third element is the distance, got {shown}; it is not used"
     if value.numbers is not None and got > 1 and np.delete(value.numbers.reshape(-1), DISTANCE_PLACE).any():
-        return f"{key}: expected zeros beside the third element, got '{value.text[:SHOWN]}'; the third element counts"
+        return f"{key}: expected zeros before the third element, got '{value.text[:SHOWN]}'; the third element counts"
     return ""
 
 
@@ -459,7 +459,7 @@ def _named_lengths(archive: Archive, file: ParameterFile) -> str:
     """Which of the named sets the arm's lengths of a file are."""
     lengths = geometry_of_file(file)[LENGTHS]
     if not np.isfinite(lengths).all():
-        return "told in part, which does not count" if np.isfinite(lengths).any() else "not told"
+        return "incomplete, not used" if np.isfinite(lengths).any() else "not given"
     sets = archive.spec.constants["arm_lengths_m"]
     same = [name for name, own in sets.items() if np.allclose(lengths, own, atol=1e-6, rtol=0)]
     return f"those of '{same[0]}'" if same else "of neither named set"

@@ -193,9 +193,9 @@ def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str
     text = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
     fits = far[best] <= FITS_MM
     how = "" if fits else "; none of them fits"
-    measure(archive, Measurement(f"the places of the tools that are known by the arm's lengths of {text}{how}"))
+    measure(archive, Measurement(f"the positions of the tools that are known by the arm's lengths of {text}{how}"))
     if fits and far[chosen] > far[best] + BETTER_MM:
-        message = f"the tools' places fit dh_set={best} ({text}), chosen is {chosen}"
+        message = f"the tools' positions fit dh_set={best} ({text}), chosen is {chosen}"
         _report(archive, "arm_lengths_mismatch", message, known[chosen])
 
 

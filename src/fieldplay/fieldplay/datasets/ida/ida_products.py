@@ -233,14 +233,12 @@ def read_labels(archive: Archive, files: Files) -> Labels:
         for described in label.files:
             path = _path_of(file, described.name)
             if path is None:
-                message = (
-                    f"expected the name of a file beside the label, got '{described.name}', which leaves the archive"
-                )
+                message = f"expected a file in the label's folder, got '{described.name}', which leaves the archive"
                 archive.defects(Defect(file=file, kind="unsafe_path", row=described.line, message=message))
             elif path.lower() in there:
                 labels.of_file[path.lower()] = (file, label)
             elif label.product_class not in COLLECTIONS:
-                message = f"expected the file {described.name} that the label describes beside it, got none"
+                message = f"expected the file {described.name} that the label describes, next to it, got none"
                 archive.note_missing(file, message)
     return labels
 

@@ -194,7 +194,7 @@ class MotionSpec:
             return 0
         start_ns = self.product.start_ns
         if start_ns is None:
-            message = "column time: expected readings of the clock, or a name or label that tells the first one"
+            message = "column time: expected readings of the clock, or a name or label with the first one"
             raise ArchiveError(f"{message}, got {int(first[0]) / NS_PER_S:.9g} s")
         return start_ns - int(first[0])
 

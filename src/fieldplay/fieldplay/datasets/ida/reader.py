@@ -233,10 +233,10 @@ def _note_tables(archive: Archive, tables: Sequence[Table]) -> None:
         archive.notes.append(f"columns by {mapping}: {_some(names)}")
     formats = [(table.name, table.format) for table in tables if isinstance(table.format, MotionFormat)]
     if relative := [name for name, form in formats if form.shift_ns]:
-        how = "column 1 is no reading of the clock: its first row is put at the start that the name or label tells"
+        how = "column 1 is no reading of the clock: its first row is placed at the start in the name or label"
         archive.notes.append(f"{how}: {_some(relative)}")
     if coarse := [name for name, form in formats if form.finer is not None]:
-        how = "column 1 is too coarse to tell the rows apart: their times are by elapsed_time, from the first row on"
+        how = "column 1 is too coarse to separate the rows: their times are by elapsed_time, from the first row on"
         archive.notes.append(f"{how}: {_some(coarse)}")
 
 

@@ -121,7 +121,7 @@ def _imu_row(archive: Archive, calibration: Calibration, sequence: int | None) -
         return _pose_row(IMU, calibration.imu_in_base)
     sequences = archive.spec.constants["sequences"]
     if sequence in sequences:
-        archive.notes.append(f"base_link -> imu: the authors' rotation of sequence {sequence}, as no file tells it")
+        archive.notes.append(f"base_link -> imu: the authors' rotation of sequence {sequence}, as no file gives it")
         return replace(known, rotation=tuple(map(float, sequences[sequence]["imu_xyzw"])))
     archive.notes.append(
         "warning: base_link -> imu differs by up to 13 degrees between sequences, and neither a calibration nor the "

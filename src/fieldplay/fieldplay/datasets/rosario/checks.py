@@ -138,7 +138,7 @@ def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement
     track_m = float((faster * turn_rate).sum() / (turn_rate**2).sum())
     text = f"the right wheel is faster in turns to the left as by a track of {track_m:.2f} m"
     if abs(track_m) < MIN_TRACK * _robot(archive)["track_m"]:
-        yield Measurement(f"{text}: too little to tell left from right")
+        yield Measurement(f"{text}: too little to distinguish left and right")
         return
     chosen = archive.parameters["left_wheel_field"]
     (other,) = (field for field in REAR_FIELDS if field != chosen)

@@ -186,13 +186,13 @@ def companion(
         fitting = [name for name in names if number and numbers[name] == number]
         chosen = fitting or [name for name in names if name not in strange]
         if len(chosen) == 1:
-            archive.notes.append(f"{what}: {chosen[0]}{', beside the archive' if is_sibling else ''}")
+            archive.notes.append(f"{what}: {chosen[0]}{', next to the archive' if is_sibling else ''}")
             return Companion(location, chosen[0])
         if chosen:
             archive.notes.append(f"{what}: none is read, as it is not clear which of {', '.join(chosen)} belongs to it")
             return None
         if strange:
-            archive.notes.append(f"{', '.join(strange)} beside the archive: of another sequence, not read")
+            archive.notes.append(f"{', '.join(strange)} next to the archive: of another sequence, not read")
     return None
 
 
@@ -459,7 +459,7 @@ def _conversions(archive: Archive, calibration: Calibration) -> RosarioConversio
     if archive.parameters["imu_offsets"] == "keep":
         offsets = (None, None)
     elif any(offset is None for offset in offsets):
-        archive.notes.append("the IMU's offsets are not taken off, as no calibration file tells them")
+        archive.notes.append("the IMU's offsets are not subtracted, as no calibration file gives them")
     acc, gyro = (np.zeros(3) if offset is None else offset for offset in offsets)
     return RosarioConversions(
         parameters=archive.parameters, constants=archive.spec.constants, acc_offset_mg=acc, gyro_offset_deg_s=gyro,
@@ -483,7 +483,7 @@ def _note_repeated(archive: Archive, tables: Mapping[str, Tables]) -> None:
 def open_truth(archive: Archive, truth: Companion | None) -> dict[str, Stream]:
     """The ground truth, if there is one."""
     if truth is None:
-        archive.notes.append("no ground truth in the archive or beside it")
+        archive.notes.append("no ground truth in the archive or next to it")
         return {}
     tables = open_tables_of(archive, {TRUTH: [(truth.files, truth.name)]})
     conversions = RosarioConversions(parameters=archive.parameters, constants=archive.spec.constants)

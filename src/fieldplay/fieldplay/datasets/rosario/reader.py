@@ -136,7 +136,7 @@ def _known_facts(archive: Archive, source: SequenceSource, files: Files) -> _Kno
     number = number_in(source.name)
     file = companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
     if file is None:
-        archive.notes.append("no calibration file in the archive or beside it: the authors' later numbers are taken")
+        archive.notes.append("no calibration file in the archive or next to it: the authors' later numbers are taken")
         return _Known(Calibration(), number)
     if number is None:
         number = number_in(file.name, COMPANION_NUMBER)
@@ -195,7 +195,7 @@ def report_unpaired(archive: Archive, streams: Mapping[str, Stream]) -> None:
     names = {key: _names_by_time(streams[key]) for key in (LEFT, RIGHT)}
     for key, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
         for stamp_ns in sorted(names[key].keys() - names[other].keys()):
-            message = f"expected a picture of the {other} camera at the same time, got none; it plays alone"
+            message = f"expected an image of the {other} camera at the same time, got none; it plays alone"
             archive.defects(Defect.at(names[key][stamp_ns], kind="unpaired_picture", stream=key, message=message))
 
 
@@ -227,5 +227,5 @@ def sequence_of(archive: Archive, streams: Mapping[str, Stream], number: int | N
         return number
     sequence = sequence_at(sequences, first)
     if sequence is not None:
-        archive.notes.append(f"taken for sequence {sequence} of the paper by its time, as no name tells its number")
+        archive.notes.append(f"taken for sequence {sequence} of the paper by its time, as no file name has its number")
     return sequence

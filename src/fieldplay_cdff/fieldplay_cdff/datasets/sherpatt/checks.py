@@ -57,8 +57,8 @@ def _texts(robot: str, strange: Sequence[str], missing: Sequence[str]) -> Iterab
     if missing:
         there = f"; it has others: {_join_names(strange)}" if strange else ""
         yield (
-            f"the log does not have {len(missing)} joints by which the model {robot} moves, which stay away: "
-            f"{_join_names(missing)}{there} (joint_names tells which is which)"
+            f"the log does not have {len(missing)} joints by which the model {robot} moves, which are missing: "
+            f"{_join_names(missing)}{there} (joint_names maps them)"
         )
     elif strange:
         yield f"joints that are not in the model {robot}: {_join_names(strange)}"

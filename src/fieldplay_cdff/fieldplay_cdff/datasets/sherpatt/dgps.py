@@ -70,7 +70,7 @@ def axes_of_unit(archive: Archive, unit: LogStream, odometry: LogStream | None) 
     if chosen != "auto":
         return Axes(name=chosen, why="as dgps_frame says")
     by_path = _axes_by_path(unit, odometry) if odometry is not None else None
-    return by_path or _by_up(archive, unit) or Axes(name=NED, why="nothing in the log tells, so as the scripts have it")
+    return by_path or _by_up(archive, unit) or Axes(name=NED, why="nothing in the log determines it; as in the scripts")
 
 
 def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
@@ -94,7 +94,9 @@ def _axes_by_path(unit: LogStream, odometry: LogStream) -> Axes | None:
     best, other = sorted(scores, key=lambda name: -scores[name])
     if scores[best] - scores[other] < MIN_DIFFERENCE:
         return None
-    return Axes(name=best, why=f"its way agrees with the odometry's by {scores[best]:.3f}, else by {scores[other]:.3f}")
+    return Axes(
+        name=best, why=f"its path agrees with the odometry's by {scores[best]:.3f}, else by {scores[other]:.3f}"
+    )
 
 
 def _match_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:

@@ -53,7 +53,7 @@ def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
             x, y, z = (float(number) for number in flat(field(value, "translation"), 3))
             turn = flat(field(value, "rotation"), 4)
             if not np.isfinite([x, y, z, *turn]).all() or abs(np.linalg.norm(turn) - 1) > NORM_ERROR:
-                raise ValueError("a place and a unit quaternion, got others")
+                raise ValueError("a position and a unit quaternion, got others")
         except (TypeError, ValueError) as error:
             report_settings(archive, file, f"{key}: expected a transform: {error}")
             continue

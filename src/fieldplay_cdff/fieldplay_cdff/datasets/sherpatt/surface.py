@@ -123,7 +123,7 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
     rows, columns = every_nth(rows, step), every_nth(columns, step)
     archive.notes.append(
         f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
-        f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive begins at row {pixel[1]:.1f} "
+        f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive starts at row {pixel[1]:.1f} "
         f"and column {pixel[0]:.1f}{note}, and the body at a height of {height:.2f} m in it"
     )
     return Surface(
@@ -157,7 +157,7 @@ def _start_pixel(requested: str, known: str | None, raster: Raster) -> tuple[Num
     text = requested or known
     turned, corner = raster.grid_from_pixel[:, :2], raster.grid_from_pixel[:, 2]
     if not text:
-        return np.array([raster.columns, raster.rows]) / 2, " (its middle, as nothing tells: see surface_start)"
+        return np.array([raster.columns, raster.rows]) / 2, " (its middle, as nothing determines it: see surface_start)"
     by_corner, on_grid = FROM_CORNER.fullmatch(text.strip()), ON_GRID.fullmatch(text.strip())
     if by_corner:
         south, east = map(float, by_corner.groups())
@@ -176,7 +176,7 @@ def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
     inside = 0 <= row < raster.rows and 0 <= column < raster.columns
     height = raster.heights(np.array([row]), np.array([column]))[0, 0] if inside else np.nan
     if not np.isfinite(height):
-        raise ArchiveError("the surface model has no height where the drive begins: set surface_z_offset_m")
+        raise ArchiveError("the surface model has no height where the drive starts: set surface_z_offset_m")
     return float(height) + float(archive.spec.constants[BODY])
 
 
@@ -221,7 +221,7 @@ def check_surface(archive: Archive, name: str, positions: Numbers, heights_below
     """Note how high the body is above the surface along its way, against how high it stands."""
     requested = float(archive.spec.constants[BODY])
     if not len(positions):
-        archive.notes.append(f"{name}: no satellite positions in the map, so nothing tells whether it is placed well")
+        archive.notes.append(f"{name}: no satellite positions in the map, so its position cannot be checked")
         return
     try:
         above = positions[:, 2] - heights_below(positions[:, :2])
@@ -230,7 +230,7 @@ def check_surface(archive: Archive, name: str, positions: Numbers, heights_below
         return
     above = above[np.isfinite(above)]
     if not len(above):
-        archive.notes.append(f"{name}: the way by the satellites lies beyond it; see surface_start")
+        archive.notes.append(f"{name}: the path by the satellites is outside it; see surface_start")
         return
     low, middle, high = np.percentile(above, [10, 50, 90])
     doubt = ""

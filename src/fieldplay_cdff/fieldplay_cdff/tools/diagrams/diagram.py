@@ -49,7 +49,7 @@ BODY, BODY_RIM, BAND = "#f5f7fa", "#7b8794", "#e4e7eb"
 OUTER, OUTER_RIM = "#fffbea", "#cb9b2c"
 WRONG_INK = "#c81e1e"
 OTHER = "other values"
-FORM_1 = "A description of this form does not tell how the DFNs are connected with each other."
+FORM_1 = "A description of this form does not define how the DFNs are connected."
 COLOURS = {
     "pictures": "#2563a8", "points": "#2f855a", "features": "#8250a8", "poses": "#c05621", OTHER: "#616e7c",
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """A sample of IDA: three motions of a lander's arm as a bundle of products, with status, history and parameters.
 
 A grapple takes up the seismometer, the scoop presses into the ground and gives way to a blade, the blade scrapes. Each
-motion lasts as long as asked for; between them lie sols. What the archive leaves open is as data/ida.yaml says.
+motion lasts as long as requested; between them lie sols. What the archive leaves open is as data/ida.yaml says.
 Or, as the scene `touch`, one motion: the scoop touches the ground here and there, with the true ground beside it.
 """
 

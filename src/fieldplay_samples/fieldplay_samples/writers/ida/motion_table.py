@@ -137,7 +137,7 @@ def below_ground_m(out: Path, points: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class ArmTool:
-    """A tool: its number, its place (3,) in the hand, the turn of its approach axis, and whether it hangs on a rope."""
+    """A tool: its number, position (3,) in the hand, rotation of its approach axis, and whether it hangs on a rope."""
 
     number: int
     name: str
