@@ -81,7 +81,7 @@ def test_bitmap_of_four_channels_is_left_to_opencv() -> None:
 
 @pytest.mark.parametrize("remaining", [0, 1, 20, 53, 60, -1])
 def test_bitmap_that_is_cut_off_is_none(remaining: int) -> None:
-    with pytest.raises(ArchiveError, match=r"expected a (BMP )?picture"):
+    with pytest.raises(ArchiveError, match=r"expected an? (BMP )?image"):
         pixels_from_bmp(bmp_of(colours())[:remaining])
 
 

@@ -295,7 +295,7 @@ def test_measuring_reads_samples_and_never_table_as_whole(rover: Rover, monkeypa
 
 def test_info_shows_what_was_measured_and_what_does_not_fit(rover: Rover, capsys: pytest.CaptureFixture[str]) -> None:
     rover.write_imu(gyro=1.0)
-    assert main(["info", str(rover.root)]) == 0
+    assert main(["info", "--verbose", str(rover.root)]) == 0
     out = capsys.readouterr().out
     assert "  note: measured: gyroscope against GnssBodyAngularVelocity has the slope 1.000\n" in out
     assert "  note: measured: drive speed and ticks together give a wheel radius of 0.1500 m\n" in out

@@ -116,7 +116,7 @@ def test_another_dress_plays_whole_and_has_no_defect(
 def test_header_decides_what_is_which_and_info_reports_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     DRESSES["header in another order"](folder / "Traverse_5")
     (folder / "notes.txt").write_text("hello")
-    assert main(["info", str(folder)]) == 0
+    assert main(["info", "--verbose", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "note: columns by header: Traverse_5/GnssImu.csv\n" in out
     assert "note: columns by position: Traverse_5/GnssPose.csv, " in out
@@ -289,9 +289,9 @@ def packed_as(ending: str) -> Callable[[Path], Path]:
 
 UNPLAYABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a cut zip": (cut_zip, "the zip is cut off or damaged"),
-    "a text that is called a tar": (packed_as(".tar.gz"), "it is called a tar and is none, it begins with b'none of "),
-    "a part of no tar": (packed_as(".tar.gz.00"), "it is called a tar and is none, it begins with b'none of "),
-    "a text that is called a zip": (packed_as(".zip"), "it is called a zip and is none, it begins with b'none of "),
+    "a text that is called a tar": (packed_as(".tar.gz"), "it is called a tar and is none, it starts with b'none of "),
+    "a part of no tar": (packed_as(".tar.gz.00"), "it is called a tar and is none, it starts with b'none of "),
+    "a text that is called a zip": (packed_as(".zip"), "it is called a zip and is none, it starts with b'none of "),
     "a zip within a zip": (lambda folder: zip_of(zip_in_folder(folder)), "a zip in a zip is not read in place"),
     "an empty folder": (lambda folder: (shutil.rmtree(folder), folder.mkdir(), folder)[2], "is empty"),
     "a folder of other things": (lambda folder: made(folder.parent / "other", {"a/b.txt": b"x"}), "no dataset that"),

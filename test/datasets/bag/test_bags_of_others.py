@@ -596,7 +596,7 @@ def test_poses_of_files_have_no_frames_to_name(tmp_path: Path, capsys: Output) -
         (tmp_path / f"{name}.tum").write_text("\n".join(lines) + "\n")
     assert main(["evaluate", str(tmp_path / "estimate.tum"), str(tmp_path / "truth.tum")]) == 0
     out = capsys.readouterr().out
-    assert "frames without names; laid upon the truth" in out and "?" not in out
+    assert "frames without names; alignment" in out and "?" not in out
 
 
 def test_bags_without_definitions_are_read_as_distribution_that_they_are_of(tmp_path: Path, capsys: Output) -> None:

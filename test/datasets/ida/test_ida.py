@@ -214,7 +214,7 @@ def test_label_gives_start_where_name_does_not(empty: TinyIda) -> None:
     assert messages_of(empty.root)["joint_states"][0][0] == expected_ns(0)
     path.with_name("my_eu.xml").unlink()
     (defect,) = (defect for defect in defects_of(empty.root) if defect.kind == "unreadable_table")
-    assert "a name or label that tells the first one, got 0 s" in defect.message
+    assert "a name or label with the first one, got 0 s" in defect.message
 
 
 def test_sols_and_local_mean_time_are_noted(written: TinyIda) -> None:

@@ -333,7 +333,9 @@ def test_third_element_of_distance_counts_and_others_must_be_zero(bundle: TinyId
     for vector, message in (("[ 0 0 0.35 0 ]", ""), ("[ 0 0 0.35 ]", ""), ("0.35", ""), ("[ 0 0.1 0.35 0 ]", "zeros")):
         bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace("[ 0 0 0.2993 0 ]", vector))
         defects = [defect.message for defect in defects_of(bundle.root)]
-        assert len(defects) == bool(message) and all(f"expected {message} beside the third" in text for text in defects)
+        assert len(defects) == bool(message) and all(
+            f"expected {message} except for the third" in text for text in defects
+        )
         assert messages_of(bundle.root)["arm/geometry"][0][1].data[36] == 0.35
 
 

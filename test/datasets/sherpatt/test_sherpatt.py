@@ -248,7 +248,7 @@ def test_axes_of_satellite_unit_follow_from_trajectory(axes: str, sign: int, tmp
     streams = {tiny.ODOMETRY: ("RigidBodyState", odometry), tiny.DGPS: ("RigidBodyState", unit)}
     root = tiny.write(tmp_path / "x_Logger.msg", tiny.log_of(streams))
     text = {"ned": "north-east-down", "nwu": "north-west-up"}[axes]
-    assert any(text in note and "its way" in note for note in notes_of(root))
+    assert any(text in note and "its path" in note for note in notes_of(root))
 
 
 def test_map_holds_odometry_where_first_true_pose_is(archive: Path) -> None:

@@ -156,4 +156,4 @@ def test_joints_of_other_names_are_reported_and_can_be_mapped(sample: Sampled) -
         text = "\n".join(archive.notes)
     assert "the log does not have 5 joints by which the model sherpatt moves" in text
     assert "alpha_front_left, beta_front_left" in text
-    assert "joint_names tells which is which" in text
+    assert "joint_names maps them" in text

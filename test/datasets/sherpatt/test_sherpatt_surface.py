@@ -183,7 +183,7 @@ def test_start_without_height_needs_to_be_given_one(tmp_path: Path) -> None:
     assert "surface" not in archive.streams
     (defect,) = archive.defects.listed
     assert (defect.file, defect.kind, defect.stream) == ("dsm.tif", "unreadable_surface", "surface")
-    assert "no height where the drive begins: set surface_z_offset_m" in defect.message
+    assert "no height where the drive starts: set surface_z_offset_m" in defect.message
     assert len(points(opened(tmp_path, heights, surface_z_offset_m=815.0))) == 1199
 
 

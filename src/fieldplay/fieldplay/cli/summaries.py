@@ -269,7 +269,7 @@ def show_info(chosen: argparse.Namespace) -> int:
         if chosen.json:
             print_line(json.dumps(as_json(archive, streams), indent=2))
             return 0
-        for line in as_lines(archive, streams):
+        for line in as_lines(archive, streams, verbose=chosen.verbose):
             print_line(line)
         for line in archive.defects.summary_lines():
             print_line(f"  {line}")

@@ -194,7 +194,9 @@ def check_skid_steer(archive: Archive) -> None:
         return
     text = f"the wheels fit the navigation with a radius of {_estimate_text(fit.wheel_radius_m)}"
     text += (
-        f" and a track of {_estimate_text(fit.track_m)}" if fit.track_m else "; it turns too little to determine the track"
+        f" and a track of {_estimate_text(fit.track_m)}"
+        if fit.track_m
+        else "; it turns too little to determine the track"
     )
     measure(archive, Measurement(f"{text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)"))
     if fit.wheel_radius_m.value < 0 or (fit.track_m and fit.track_m.value < 0):

@@ -319,7 +319,9 @@ def _count_issue(key: str, value: ParameterValue, count: int) -> str:
     if got not in (1, *DISTANCE_SIZES):
         return f"{key}: expected a vector whose third element is the distance, got {shown}; it is not used"
     if value.numbers is not None and got > 1 and np.delete(value.numbers.reshape(-1), DISTANCE_PLACE).any():
-        return f"{key}: expected zeros before the third element, got '{value.text[:SHOWN]}'; the third element counts"
+        return (
+            f"{key}: expected zeros except for the third element, got '{value.text[:SHOWN]}'; the third element counts"
+        )
     return ""
 
 
