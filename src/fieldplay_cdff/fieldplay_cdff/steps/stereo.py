@@ -240,9 +240,7 @@ class Reconstruction(Step):
         disparities = self.matcher(*images)
         is_known = disparities >= max(self.least * SUBPIXELS, 1)
         if not is_known.any():
-            raise ValueError(
-                f"left, right: expected images of the same things, got none in {disparities.size} pixels"
-            )
+            raise ValueError(f"left, right: expected images of the same things, got none in {disparities.size} pixels")
         matrix = np.eye(4) if self.matrix is None else self.matrix
         matrix = matrix if camera is None else camera.reprojection
         points = points_of(disparities, matrix, scale=SUBPIXELS)
