@@ -132,7 +132,7 @@ class RowValidator:
         return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
 
     def _check_order(self, rows: TimedRows, first_line: int) -> None:
-        """Report the rows whose time is before that of the row before, or the same."""
+        """Report the rows whose time is before that of the previous row, or the same."""
         before_ns = rows.stamp_ns[0] - 1 if self._previous_ns is None else self._previous_ns
         self._previous_ns = int(rows.stamp_ns[-1])
         step = np.diff(rows.stamp_ns, prepend=before_ns)
