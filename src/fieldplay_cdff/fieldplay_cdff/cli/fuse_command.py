@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dfpc", metavar="DFPC", nargs="?", help="a pipeline by its name, or the file of one")
     parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
     parser.add_argument("--list", action="store_true", help="name the pipelines, their implementations and ports")
+    parser.add_argument(
+        "--preset", choices=("camera", "published"), default="camera",
+        help="parameters that are `auto`: by the camera and the first images, or the published ones of a rover; camera",
+    )  # fmt: skip
     parser.add_argument("--implementation", metavar="NAME", help="which of the pipeline's; the first by default")
     parser.add_argument(
         "--input",
@@ -224,7 +229,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
     of_steps = [word for word in chosen.set if "." in word.partition("=")[0]]
     own = parameters([word for word in chosen.set if word not in of_steps])
-    configuration = settings_of_arguments(of_steps)
+    configuration = replace(settings_of_arguments(of_steps), preset=chosen.preset)
     if chosen.config is not None:
         configuration = configuration_of_file(chosen.config).and_then(configuration)
     return configuration, own

@@ -16,16 +16,23 @@ CHAIN = "DFNsChain"  # as the authors' files call the chain itself
 ITEM = ("Name", "Type", "Implementation", "Parameters")
 LARGEST = 4 << 20
 
+CAMERA, PUBLISHED = "camera", "published"
+PRESETS = (CAMERA, PUBLISHED)
+
 Groups = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Parameters by step, group and name, and implementations by step; `file` is where they stand."""
+    """Parameters by step, group and name, and implementations by step; `file` is where they stand.
+
+    `preset` is what `auto` means: CAMERA, by what the first images show, or PUBLISHED, the number of a rover.
+    """
 
     settings: Mapping[str, Groups] = field(default_factory=dict)
     implementations: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
+    preset: str = "camera"
 
     def names(self, step: str) -> bool:
         """Whether anything is said of a step."""
@@ -42,6 +49,7 @@ class Configuration:
             settings={step: merge_groups(self.settings.get(step, {}), other.settings.get(step, {})) for step in steps},
             implementations={**self.implementations, **other.implementations},
             file=self.file or other.file,
+            preset=other.preset if other.preset != CAMERA else self.preset,
         )
 
     def with_chain(self, parameters: Groups, name: str) -> "Configuration":

@@ -28,10 +28,11 @@ from fieldplay_cdff.pipeline.chains import (
     raise_issues,
     topic_of,
 )
-from fieldplay_cdff.pipeline.configuration import CHAIN, Configuration, merge_groups
+from fieldplay_cdff.pipeline.configuration import CHAIN, PUBLISHED, Configuration, merge_groups
 from fieldplay_cdff.steps.step import (
     ParameterGroups,
     Step,
+    published_groups,
     settings_of,
     step_of,
     steps,
@@ -289,13 +290,15 @@ def _node(file: str, step: StepInChain, chain: ProcessingChain, configuration: C
     try:
         kind = step_of(step.dfn, step.implementation)
         settings_of(kind.implementation, step.parameters)
+        is_published = configuration.preset == PUBLISHED
+        groups = published_groups(kind.implementation, step.parameters) if is_published else step.parameters
     except UsageError as error:
         raise UsageError(f"{location}{step.id}: {error}") from None
     return GraphNode(
         id=step.id,
         kind=kind,
         location=location,
-        parameters=step.parameters,
+        parameters=groups,
         constants=step.constants,
         inputs={each.target.port: each.source for each in chain.connections if each.target.step == step.id},
         trigger=value if when == ON_INPUT else "",

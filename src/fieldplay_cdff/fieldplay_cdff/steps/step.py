@@ -212,6 +212,17 @@ def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
     })  # fmt: skip
 
 
+def published_groups(implementation: str, groups: ParameterGroups) -> ParameterGroups:
+    """Groups of parameters in which what is `auto`, or is so by default, has its published number."""
+    result = {group: dict(values) for group, values in groups.items()}
+    for group, known in parameters().get(implementation, {}).items():
+        for name, parameter in known.items():
+            value = result.get(group, {}).get(name, parameter.default)
+            if parameter.allows_auto and parameter.model is not None and value in (None, AUTO):
+                result.setdefault(group, {})[name] = parameter.model
+    return result
+
+
 def _near(name: str, known: Iterable[str]) -> str:
     there = list(known)
     near = closest_name(name, there)
