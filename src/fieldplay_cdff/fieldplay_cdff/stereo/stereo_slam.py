@@ -60,7 +60,8 @@ LoopCandidates = dict[int, LoopCandidate]
 class CarrySettings(DriftSettings):
     """How far the odometry may be off that carries between keyframes."""
 
-    shift_per_root_m: float = parameter("ShiftPerRoot", AUTO, rover=0.006, power=0.5)  # after a metre
+    shift_per_root_m: float = parameter("ShiftPerRoot", AUTO, rover=0.003, power=0.5)  # after a metre
+    turn_per_root_rad: float = parameter("TurnPerRoot", 0.001)
     metres_per_turn: float = parameter("MetresPerTurn", AUTO, rover=0.5)
     gap_speed_m_s: float = parameter("GapSpeed", AUTO, rover=0.3)
     pairs_of_gap: int = parameter("FailuresOfGap", 3)  # that failed in a row, after which the pose is only a guess

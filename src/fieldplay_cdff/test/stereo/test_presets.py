@@ -70,7 +70,7 @@ def test_lengths_of_a_map_grow_with_the_scene() -> None:
     assert map_scale(1.8) == 1.0 and map_scale(9.0) == 5.0 and map_scale(1000.0) == 10.0
     rover, car = settings_of_scale(SlamSettings(), 1.0), settings_of_scale(SlamSettings(), 9.0)
     assert rover.keyframes.shift_m == 0.4 and car.keyframes.shift_m == pytest.approx(3.6)
-    assert car.carry.shift_per_root_m == pytest.approx(0.018) and car.places.drift_rad_per_m == pytest.approx(
+    assert car.carry.shift_per_root_m == pytest.approx(0.009) and car.places.drift_rad_per_m == pytest.approx(
         0.01 / 9, rel=0.01
     )
     assert rover.keyframes.turn_rad == car.keyframes.turn_rad
