@@ -127,7 +127,8 @@ def write_sample(
         try:
             truth = writer.write_archive(content, options, progress or _no_progress)
         except ModuleNotFoundError as error:  # as on processors for which there are no wheels of embreex
-            raise SampleError(f"a sample of {dataset} needs {error.name}: pip install {error.name}") from error
+            library = (error.name or "").partition(".")[0]
+            raise SampleError(f"a sample of {dataset} needs {library}: pip install {library}") from error
         refuse_foreign_files(record, paths, truth.arrays)
         write_truth(scratch / "truth", truth)
         (scratch / "beside").mkdir()

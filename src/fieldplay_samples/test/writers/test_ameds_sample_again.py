@@ -216,6 +216,15 @@ def test_unknown_dataset_is_reported_with_known_ones(tmp_path: Path) -> None:
     assert issubclass(SampleError, ValueError)
 
 
+def test_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "embreex", None)
+    monkeypatch.setitem(sys.modules, "embreex.mesh_construction", None)
+    tiny = SampleOptions(seconds=2.0, settings={"image_rate_hz": 1.0, "image_shrink": 24}, workers=1)
+    with pytest.raises(SampleError, match=r"^a sample of rosario needs embreex.*: pip install embreex"):
+        write_sample("rosario", tmp_path / "a", tiny)
+    assert not (tmp_path / "a").exists()
+
+
 def test_progress_is_reported_to_its_end(stub: Stub, tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     write_sample("ameds", tmp_path / "a", OPTIONS, progress=lambda done, total: steps.append((done, total)))
@@ -225,14 +234,19 @@ def test_progress_is_reported_to_its_end(stub: Stub, tmp_path: Path) -> None:
 def test_processes_are_spawned_from_threaded_program(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, pathlib\n"
+        "import multiprocessing, os, pathlib\n"
         "from fieldplay_samples.writers.parallel import run_tasks\n"
-        "def work(folder, name):\n    (folder / name).write_text(multiprocessing.current_process().name)\n"
+        "def work(folder, name):\n"
+        "    threads = os.environ.get('OPENBLAS_NUM_THREADS')\n"
+        "    (folder / name).write_text(f'{multiprocessing.current_process().name} {threads}')\n"
         "if __name__ == '__main__':\n"
         "    run_tasks(work, pathlib.Path(__file__).parent, ['a.txt', 'b.txt'], workers=2, progress=print)\n"
+        "    assert os.environ['OPENBLAS_NUM_THREADS'] == '5'\n"
     )
-    subprocess.run([sys.executable, str(script)], check=True, env=os.environ)
-    assert all("Spawn" in (tmp_path / name).read_text() for name in ("a.txt", "b.txt"))
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "5"}  # of the program; its processes share the processors
+    subprocess.run([sys.executable, str(script)], check=True, env=environment)
+    texts = [(tmp_path / name).read_text() for name in ("a.txt", "b.txt")]
+    assert all("Spawn" in text and text.endswith(" 1") for text in texts)
 
 
 def test_processes_exit_with_killed_program(tmp_path: Path) -> None:
