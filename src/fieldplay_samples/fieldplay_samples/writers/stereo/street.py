@@ -166,7 +166,7 @@ def _with_car(
 ) -> Floats:  # fmt: skip
     """The counts (h, w), with a body before them that moves by itself."""
     car = scenario.own["car"]
-    center, half = floats(car["start"]) + [0.0, 0.0, car["speed_m_s"] * time_s], floats(car["half"])
+    center, half = floats(car["start"]) + floats([0.0, 0.0, car["speed_m_s"] * time_s]), floats(car["half"])
     with np.errstate(divide="ignore", invalid="ignore"):
         crossings = np.stack([(center + side * half - eye) / looks for side in (-1.0, 1.0)])
     near, far = np.fmin(*crossings), np.fmax(*crossings)
@@ -179,7 +179,7 @@ def _with_car(
 
 
 def _shade(scenario: StreetScenario, name: str, at: Floats, away: Floats) -> Floats:
-    """Counts (n,) of a surface at positions (n, 2) on it, in m, seen from so far: a pattern as fine as a pixel shows."""
+    """Counts (n,) of a surface at positions (n, 2) on it, in m, seen from so far: as fine as a pixel shows it."""
     texel, focal = scenario.numbers["texel_m"], scenario.matrix[0, 0]
     level = np.clip(np.rint(np.log2(np.maximum(away / focal / texel, 1.0))), 0, LEVELS - 1).astype(int)
     counts = np.zeros(len(at))
