@@ -469,11 +469,11 @@ def _companions(files: Files, pattern: str, paths: Sequence[Path], folder: str) 
     """The files that match in an archive, then those beside it; others are open while one of theirs is looked at."""
     yield from ((files, name) for name in files.matching(pattern, folder))
     for path in filter(Path.is_file, paths):
-        if not is_packed(path):
-            yield ListedFiles(path.parent, [path.name]), path.name
-            continue
-        with suppress(ArchiveError), open_files(path, lambda defect: None) as others:
-            yield from ((others, name) for name in others.matching(pattern, folder))
+        beside = ListedFiles(path.parent, [path.name])
+        yield from ((beside, name) for name in beside.matching(pattern))
+        if is_packed(path):
+            with suppress(ArchiveError), open_files(path, lambda defect: None) as others:
+                yield from ((others, name) for name in others.matching(pattern, folder))
 
 
 def open_files(root: Path, report: Report) -> Files:

@@ -35,7 +35,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "some.zip"
 
 
-@given(members=MEMBERS, before=st.binary(max_size=30), comment=st.binary(max_size=30))
+END = b"PK\x05\x06"  # of the directory: zipfile takes one in a comment for that of the archive, and refuses it
+
+
+@given(members=MEMBERS, before=st.binary(max_size=30), comment=st.binary(max_size=30).filter(lambda c: END not in c))
 def test_members_equal_those_of_zipfile(
     tmp_path_factory: pytest.TempPathFactory,
     members: list[tuple[str, bytes, int, bytes]],
