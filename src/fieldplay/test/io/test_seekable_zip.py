@@ -35,10 +35,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "some.zip"
 
 
-END = b"PK\x05\x06"  # of the directory: zipfile takes one in a comment for that of the archive, and refuses it
+DIRECTORY_END = b"PK\x05\x06"  # in a comment zipfile takes it for that of the archive, and refuses it
 
 
-@given(members=MEMBERS, before=st.binary(max_size=30), comment=st.binary(max_size=30).filter(lambda c: END not in c))
+@given(
+    members=MEMBERS,
+    before=st.binary(max_size=30),
+    comment=st.binary(max_size=30).filter(lambda c: DIRECTORY_END not in c),
+)
 def test_members_equal_those_of_zipfile(
     tmp_path_factory: pytest.TempPathFactory,
     members: list[tuple[str, bytes, int, bytes]],
