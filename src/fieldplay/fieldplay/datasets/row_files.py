@@ -214,12 +214,14 @@ def _times_without_list(archive: Archive, names: Sequence[str], key: str) -> tup
     """The times in the names themselves, where all have some; else that there is no list is reported."""
     stamp_ns, is_time = stamps_from_names([_as_text(name) for name in names])
     first, last = plausible_ns(archive.spec)
-    wanted, folder = name_from_patterns(archive.spec.rows[key].times), names[0].rpartition("/")[0]
+    list_name, folder = name_from_patterns(archive.spec.rows[key].times), names[0].rpartition("/")[0]
     first = max(first, UNIX_FROM_S * NS_PER_S)  # a smaller number is a count of the files
     if (is_time & (stamp_ns >= first) & (stamp_ns <= last)).all():
-        archive.notes.append(f"no {wanted} for {folder or key}: the times are those in the names of the files")
+        archive.notes.append(f"no {list_name} for {folder or key}: the times are those in the names of the files")
         return list(names), stamp_ns.tolist()
-    message = f"expected the times of {pluralize(len(names), 'file')} in {wanted}, got no such file; they are left out"
+    message = (
+        f"expected the times of {pluralize(len(names), 'file')} in {list_name}, got no such file; they are left out"
+    )
     archive.defects(Defect(file=folder or names[0], kind="no_times", stream=key, message=message))
     return [], []
 

@@ -95,11 +95,11 @@ class FileTable:
         return name
 
     def _read(self, part: slice, report: Report) -> TimedRows:
-        rows, kept = [], []
+        rows, indices = [], []
         for index, name in enumerate(self.names[part]):
             try:
                 rows.append(_numbers(self._files, name, self._columns))
-                kept.append(index)
+                indices.append(index)
             except _RowError as error:
                 report(Defect(file=name, row=1, kind=error.kind, stream=self._stream, message=str(error)))
             except (ArchiveError, OSError) as error:
@@ -108,7 +108,7 @@ class FileTable:
         values = np.array(rows, np.float64).reshape(len(rows), len(self._columns))[:, used]
         return TimedRows(
             dialect=self.dialect,
-            stamp_ns=self._stamp_ns[part][kept],
+            stamp_ns=self._stamp_ns[part][indices],
             clock_ns=np.zeros((len(rows), 0), np.int64),
             values=values,
             line=np.ones(len(rows), np.int64),

@@ -230,15 +230,15 @@ def segment_errors(
     steps_m = np.linalg.norm(np.diff(pairs.truth[:, :3, 3], axis=0), axis=1)
     travelled_m = np.concatenate([np.zeros(1), np.cumsum(steps_m)])
     starts = np.arange(0, len(pairs), every)
-    found = []
+    segments = []
     for length_m in lengths_m:
         ends = np.searchsorted(travelled_m, travelled_m[starts] + length_m, side="right")
         is_whole = ends < len(travelled_m)
         errors = _errors(_relative(pairs, starts[is_whole], ends[is_whole]), pairs.has_orientation)
         per_m = Errors(translation=errors.translation / length_m, rotation=errors.rotation / length_m)
         if is_whole.any():
-            found.append(LengthErrors(length_m=length_m, starts=starts[is_whole], errors=per_m))
-    return tuple(found)
+            segments.append(LengthErrors(length_m=length_m, starts=starts[is_whole], errors=per_m))
+    return tuple(segments)
 
 
 def angle_from_rotation(rotation: Array) -> Array:

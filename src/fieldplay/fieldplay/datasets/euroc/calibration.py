@@ -169,14 +169,14 @@ def rectified_cameras(archive: Archive, calibration: Calibration) -> dict[str, C
     return cameras
 
 
-def note_missing_calibration(archive: Archive, calibration: Calibration, there: Mapping[str, object]) -> None:
+def note_missing_calibration(archive: Archive, calibration: Calibration, streams: Mapping[str, object]) -> None:
     """Note the cameras whose images play without a CameraInfo.
 
     Args:
         archive: the archive.
         calibration: what the files say.
-        there: the streams of the archive by id.
+        streams: the streams of the archive by id.
     """
-    for camera in (name for name in CAMERAS if name in there and name not in calibration.cameras):
+    for camera in (name for name in CAMERAS if name in streams and name not in calibration.cameras):
         message = "expected its intrinsics, got none; its images play without a CameraInfo"
         archive.note_missing(f"{camera}/sensor.yaml", message, stream=camera)

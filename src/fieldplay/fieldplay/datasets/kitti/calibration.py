@@ -60,7 +60,7 @@ def rig_of_drive(files: Mapping[str, KittiCalibration], *, is_rectified: bool) -
 
 def _place_cameras(calibration: KittiCalibration, rig: Rig, is_rectified: bool) -> dict[str, Floats]:
     """Add the cameras to the rig; where each is in the axes of the left grey one before rectification (4, 4)."""
-    placed = {}
+    first_t_cameras = {}
     rectifying = calibration.matrix("R_rect_00", 3, 3)
     projections = [calibration.projection(f"P_rect_{index:02d}") for index in range(len(CAMERAS))]
     for index, (name, projection) in enumerate(zip(CAMERAS, projections, strict=True)):
@@ -71,10 +71,10 @@ def _place_cameras(calibration: KittiCalibration, rig: Rig, is_rectified: bool) 
             raw = camera if is_rectified else calibration.raw_camera(number, camera)
             rig.cameras |= {} if raw is None else {name: raw}
         if is_rectified and projection is not None and rectifying is not None:
-            placed[name] = transform_from_rotation(rectifying.T, np.zeros(3)) @ _rectified_t_camera(projection)
+            first_t_cameras[name] = transform_from_rotation(rectifying.T, np.zeros(3)) @ _rectified_t_camera(projection)
         elif not is_rectified and (camera_t_first := calibration.transform(f"R_{number}", f"T_{number}")) is not None:
-            placed[name] = inverse_from_transform(camera_t_first)
-    return placed
+            first_t_cameras[name] = inverse_from_transform(camera_t_first)
+    return first_t_cameras
 
 
 def rig_of_sequence(calibration: KittiCalibration | None, sizes: Mapping[str, tuple[int, int]]) -> Rig:

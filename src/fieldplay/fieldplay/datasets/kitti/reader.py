@@ -78,7 +78,7 @@ class Reader(DatasetReader):
         self.below, self.root = FilesBelow(self.files, self.folder), archive.root.resolve()
         self.name = PurePosixPath(self.folder).name or (self.root.stem if self.root.is_file() else self.root.name)
         images = {key: timed_files(archive, self.below, key) for key in CAMERAS}
-        streams: dict[str, Stream] = {k: image_stream(self.below, *found) for k, found in images.items() if found[0]}
+        streams: dict[str, Stream] = {k: image_stream(self.below, *files) for k, files in images.items() if files[0]}
         rig = self._drive_rig() if drives else self._sequence_rig({key: images[key][0][0] for key in streams})
         streams |= self._oxts_streams() if drives else self._true_poses(rig)
         streams |= self._lidar_stream(is_drive=bool(drives))
@@ -107,11 +107,11 @@ class Reader(DatasetReader):
         calibrations = {}
         for name in RAW_FILES:
             paths = [*(folder / name for folder in folders), root.parent / f"{date}_calib.zip"]
-            found = read_companion(self.files, re.escape(name), paths, self.archive.defects)
-            if found is None:
+            file = read_companion(self.files, re.escape(name), paths, self.archive.defects)
+            if file is None:
                 self.archive.note_missing(name, "expected it in the archive, above it or in the day's zip, got none")
             else:
-                calibrations[name] = self._calibration(*found)
+                calibrations[name] = self._calibration(*file)
         is_rectified = not self.below.matching(r"\d{10}\.txt", "velodyne_points") if kind is None else kind == "sync"
         self.archive.notes.append(f"images: {'rectified' if is_rectified else 'as the cameras took them'}")
         return rig_of_drive(calibrations, is_rectified=is_rectified)
@@ -122,27 +122,27 @@ class Reader(DatasetReader):
             with suppress(ArchiveError):  # which is reported as it plays
                 header = image_from_bytes(self.files.read(name))
                 sizes[key] = (header.width, header.height)
-        found = read_companion(self.below, r"calib\.txt", [], self.archive.defects)
-        if found is None:
+        file = read_companion(self.below, r"calib\.txt", [], self.archive.defects)
+        if file is None:
             self.archive.note_missing("calib.txt", "expected the calibration of the sequence, got none")
-        rig = rig_of_sequence(None if found is None else self._calibration(*found), sizes)
-        if found is not None and LIDAR not in rig.frames["base_link"]:
-            self.archive.notes.append(f"{found[0]}: no Tr: base_link is the left grey camera, turned to x forward")
+        rig = rig_of_sequence(None if file is None else self._calibration(*file), sizes)
+        if file is not None and LIDAR not in rig.frames["base_link"]:
+            self.archive.notes.append(f"{file[0]}: no Tr: base_link is the left grey camera, turned to x forward")
         return rig
 
     def _true_poses(self, rig: Rig) -> dict[str, Stream]:
         """ground_truth/odom of the sequence's own poses, or those two folders above it, as KITTI has them."""
         report, name = self.archive.defects, rf"{re.escape(self.name)}\.txt"
         paths = [above / "poses" / f"{self.name}.txt" for above in self.root.parents[:2]]
-        found = read_companion(self.below, r"poses\.txt", [], report)
-        found = found or read_companion(self.files, name, paths, report, folder="poses")
+        poses = read_companion(self.below, r"poses\.txt", [], report)
+        poses = poses or read_companion(self.files, name, paths, report, folder="poses")
         times = read_companion(self.below, r"times\.txt", [], lambda defect: None)  # which images and clouds report
-        if found is None or times is None or rig.camera_t_base is None:
-            lacking = f"poses/{self.name}.txt" if found is None else "times.txt" if times is None else "a calibration"
-            self.archive.notes.append(f"no ground truth: expected {lacking}, got none")
+        if poses is None or times is None or rig.camera_t_base is None:
+            missing = f"poses/{self.name}.txt" if poses is None else "times.txt" if times is None else "a calibration"
+            self.archive.notes.append(f"no ground truth: expected {missing}, got none")
             return {}
         rows = rows_with_times(
-            found[1], time_list_from_bytes(times[1]), POSE_COLUMNS, name=found[0], stream=TRUTH, report=report
+            poses[1], time_list_from_bytes(times[1]), POSE_COLUMNS, name=poses[0], stream=TRUTH, report=report
         )
         return {TRUTH: InMemoryStream(odometry_from_poses(rows, rig.camera_t_base))} if len(rows) else {}
 
