@@ -17,7 +17,7 @@ usage: ./ws COMMAND
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
   setup --with EXTRA the same, with an extra, which stays installed; several: --with view --with batch
                      view: Rerun for \`fieldplay view\` (170 MB download); batch: Dask for \`fieldplay batch\` (28 MB);
-                     slam: an environment for each method that \`fieldplay slam\` runs
+                     slam: an environment for each method that \`fieldplay slam\` runs; docs: builds the site of docs/ (mkdocs build)
   setup --oldest     a second environment, without ROS: the oldest supported versions of all libraries
   demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
@@ -471,7 +471,7 @@ run_tests() { # [PYTEST ARGS...]
     shift
   fi
   choose_base
-  if [ "$base" = wheels ]; then add_extra batch; add_extra view; fi # their tests are among all
+  if [ "$base" = wheels ]; then add_extra batch; add_extra view; add_extra docs; fi # their tests are among all
   setup
   provide_browser
   activate
@@ -490,10 +490,10 @@ set_up() { # [--dry-run | --oldest | --with EXTRA ...]
     case $1 in
       --with)
         case ${2:-} in
-          view | batch) with+=("$2") ;;
+          view | batch | docs) with+=("$2") ;;
           slam) with_slam=yes ;;
-          '') wrong_usage "setup --with: expected an extra: view, batch or slam" ;;
-          *) wrong_usage "setup --with: expected view, batch or slam, got '$2'" ;;
+          '') wrong_usage "setup --with: expected an extra: view, batch, docs or slam" ;;
+          *) wrong_usage "setup --with: expected view, batch, docs or slam, got '$2'" ;;
         esac
         shift 2 ;;
       --oldest) oldest=yes; shift ;;

@@ -348,8 +348,8 @@ def test_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
         (("fly",), "ws: error: expected setup, demo, test, exec, shell or clean, got 'fly'; see ./ws --help"),
         (("exec",), "ws: error: exec: expected a command; see"),
         (("setup", "now"), "ws: error: setup: expected --with EXTRA, --oldest or --dry-run, got 'now'; see"),
-        (("setup", "--with"), "ws: error: setup --with: expected an extra: view, batch or slam; see"),
-        (("setup", "--with", "view", "--with", "fly"), "setup --with: expected view, batch or slam, got 'fly'"),
+        (("setup", "--with"), "ws: error: setup --with: expected an extra: view, batch, docs or slam; see"),
+        (("setup", "--with", "view", "--with", "fly"), "setup --with: expected view, batch, docs or slam, got 'fly'"),
         (("setup", "--oldest", "--with", "view"), "ws: error: setup: --oldest takes no extras; see"),
     ],
 )

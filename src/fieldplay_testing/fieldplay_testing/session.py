@@ -35,6 +35,7 @@ OPTIONAL = {
         re.MULTILINE,
     ),
     "rerun": re.compile(r"^(?:import|from) (?:rerun|fieldplay\.view|support\.rerun_recordings)\b", re.MULTILINE),
+    "material": re.compile(r"^(?:import|from) (?:mkdocs|material)\b", re.MULTILINE),
     "distributed": re.compile(r"^(?:import|from) (?:dask|distributed)\b", re.MULTILINE),
 }
 

@@ -1,0 +1,32 @@
+"""The documents make a site, every link of which leads somewhere, and which loads nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LOADED = re.compile(r"<(?:script|img|iframe)[^>]* src=\"(https?:[^\"]+)")
+STYLES = re.compile(r"<link[^>]* rel=\"stylesheet\"[^>]* href=\"(https?:[^\"]+)")
+
+
+@pytest.mark.needs("material")
+def test_site_is_built_without_warnings_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    built = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    documents = [path for path in (ROOT / "docs").rglob("*.md")]
+    assert len(pages) == len(documents) + 1  # and that for what is not found
+    assert {url for page in pages for kind in (LOADED, STYLES) for url in kind.findall(page.read_text())} == set()
+
+
+def test_every_document_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text()
+    documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert {name for name in documents if f": {name}\n" not in text} == set()
