@@ -195,14 +195,15 @@ class McapReader:
         """The message at an offset; a large one is read by itself, so that it need not be copied."""
         if offset >= plain.size:
             return None
-        start, end = plain.start + offset, plain.start + plain.size
-        data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - start), 0), start))
+        start, end, head = plain.start + offset, plain.start + plain.size, HEAD.size + MESSAGE_HEAD.size
+        data = os.pread(self._file.fileno(), min(USUAL, end - start), start)
         op, length = HEAD.unpack_from(data)
-        if op == MESSAGE and len(data) < HEAD.size + length <= end - start:
-            head = HEAD.size + MESSAGE_HEAD.size
-            message = os.pread(self._file.fileno(), HEAD.size + length - head, start + head)
-            return message if len(message) == HEAD.size + length - head else None
-        return _message_at(0, data)
+        if op != MESSAGE or length < MESSAGE_HEAD.size or HEAD.size + length > end - start:
+            return None
+        if HEAD.size + length <= len(data):
+            return data[head : HEAD.size + length]
+        message = os.pread(self._file.fileno(), HEAD.size + length - head, start + head)
+        return message if len(message) == HEAD.size + length - head else None
 
     def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
         """The records of the file as far as they are whole, of a chunk also where its end is missing."""

@@ -194,6 +194,8 @@ def _whole(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
 
 
 def _flat(chunk: BytesLike) -> memoryview:
+    if type(chunk) is bytes:
+        return memoryview(chunk)
     if isinstance(chunk, np.ndarray):
         return np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).data
     return memoryview(chunk).cast("B")
