@@ -10,6 +10,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.cli.main import main
+from fieldplay.datasets.registry import spec_of_dataset
+from fieldplay.evaluation.trajectory_pair import own_truth
 from support import tiny_kitti as tiny
 from support.archive_messages import messages_of
 from support.tiny_kitti import TinyDrive
@@ -108,6 +110,30 @@ def test_export_of_a_sequence_is_a_sequence_with_the_same_scans(tmp_path: Path) 
     ]
     steps = [np.linalg.norm(np.diff(path, axis=0), axis=1) for path in paths]
     np.testing.assert_allclose(steps[0], steps[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "names", "expected"),
+    [
+        ("kitti", ["/kitti/ground_truth/odom", "/kitti/gnss/odom"], "/kitti/gnss/odom"),
+        ("kitti", ["/car/ground_truth/odom"], "/car/ground_truth/odom"),
+        ("kitti", ["/kitti/lidar/odom"], None),
+        ("euroc", ["/euroc/ground_truth/odom"], "/euroc/ground_truth/odom"),
+        ("ameds", ["/ameds/wheels/odom"], None),
+        ("rosario", ["/rosario/ground_truth/odom"], None),
+    ],
+)
+def test_truth_of_a_dataset_is_what_has_its_frames(dataset: str, names: list[str], expected: str | None) -> None:
+    assert own_truth(names, spec_of_dataset(dataset)) == expected
+
+
+def test_bag_of_a_sequence_has_its_truth(tmp_path: Path) -> None:
+    root = tiny.write_sequence(tmp_path / "dataset")
+    assert main(["convert", str(root), str(tmp_path / "bag")]) == 0
+    for source, out in ((root, tmp_path / "archive_as_kitti"), (tmp_path / "bag", tmp_path / "bag_as_kitti")):
+        assert main(["export", str(source), str(out), "--format", "kitti"]) == 0
+    poses = [(tmp_path / name / "poses" / "00.txt").read_text() for name in ("archive_as_kitti", "bag_as_kitti")]
+    assert poses[0] == poses[1]
 
 
 def test_lidar_is_drawn_where_the_calibration_puts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

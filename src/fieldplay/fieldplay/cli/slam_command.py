@@ -53,6 +53,7 @@ from fieldplay.evaluation.trajectory_pair import (
     TrajectoryPair,
     chosen_topic,
     load_trajectories,
+    own_truth,
     truth_of_names,
 )
 from fieldplay.recording.archive_recording import ArchiveRecording
@@ -181,7 +182,7 @@ def _truth(chosen: argparse.Namespace, data: Recording, spec: DatasetSpec | None
     with progress_bar("reading the truth", "messages") as bar:
         names = [topic.name for topic in source.typed_topics]
         own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec and spec.truth else []
-        word = chosen.truth or (own[0] if own else truth_of_names(names))
+        word = chosen.truth or own_truth(names, spec) or (own[0] if own else truth_of_names(names))
         if word is None:
             raise UsageError(f"{chosen.archive}: expected a truth, found none; --truth TOPIC or FILE names one")
         name = chosen_topic(word, source.typed_topics)

@@ -145,12 +145,21 @@ def truth_of_names(names: list[str]) -> str | None:
     return None
 
 
+def own_truth(names: Sequence[str], spec: DatasetSpec | None) -> str | None:
+    """The topic of a dataset's truth, else of another stream of it with the same frames, as far as it is there."""
+    truth = next((stream for stream in spec.streams if stream.id == spec.truth), None) if spec else None
+    if spec is None or truth is None:
+        return None
+    others = [s for s in spec.streams if s.child_frame and (s.frame, s.child_frame) == (truth.frame, truth.child_frame)]
+    topics = [stream.topic.strip("/") for stream in (truth, *others)]
+    return next((name for topic in topics for name in names if name.endswith(f"/{topic}")), None)
+
+
 def odometries_and_truth(topics: Sequence[Topic], spec: DatasetSpec | None) -> list[str]:
     """All odometry, and the truth last: the dataset's own, else the one whose name says so; nothing without both."""
     names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype == ODOMETRY))
     truth = truth_of_names(names)
-    own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec else []
-    truth = next((name for name in names for topic in own if name.endswith("/" + topic.strip("/"))), truth)
+    truth = own_truth(names, spec) or truth
     estimates = [name for name in names if name != truth]
     return [*estimates, truth] if truth is not None and estimates else []
 

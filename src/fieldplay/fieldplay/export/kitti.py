@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.evaluation.trajectory_pair import chosen_topic, load_trajectories
+from fieldplay.evaluation.trajectory_pair import chosen_topic, load_trajectories, own_truth
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay.messages.records import Clouds
 from fieldplay.recording.archive_recording import ArchiveRecording
-from fieldplay.topics.archive_topics import full_topic
 from fieldplay.topics.selection import Selection
 from fieldplay.trajectories.trajectory import poses_between
 
@@ -110,8 +109,7 @@ def _pose_rows(
     archive, frame = feeds.archive, feeds.feeds[topic][0].frame or _frame_of_messages(feeds, topic)
     none: NDArray[np.bool_] = np.zeros(len(stamp_ns), bool)
     source = ArchiveRecording(archive, Selection(joints_tf=archive.bag is None))
-    ids = [stream for stream in archive.spec.streams if stream.id == archive.spec.truth]
-    truth = word or next((full_topic(archive, Selection(), stream.topic) for stream in ids), "")
+    truth = word or own_truth([topic.name for topic in source.typed_topics], source.spec)
     if not truth:
         return None, none, "no true poses: the dataset names none, --poses TOPIC does"
     name = chosen_topic(truth, source.typed_topics)
