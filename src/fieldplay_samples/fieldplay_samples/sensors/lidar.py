@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -137,10 +138,10 @@ def sweep(
     """
     time, column, directions = _firings(lidar, start_rad)
     started = start_s + lidar.firing_cycle_s * np.arange(lidar.columns, dtype=np.float64)
-    poses = world_T_lidar_at(started)[column]
-    world = np.einsum("nij,nj->ni", poses[:, :3, :3], directions)
+    poses = world_T_lidar_at(started)
+    world = np.einsum("nij,nj->ni", poses[:, :3, :3][column], directions)
     hits = scene.cast(
-        poses[:, :3, 3],
+        poses[:, :3, 3][column],
         world,
         nearest_m=NEAREST_M,
         farthest_m=lidar.farthest_m,
@@ -159,6 +160,7 @@ def sweep(
     )
 
 
+@lru_cache(maxsize=2)
 def _firings(lidar: Spinning, start_rad: float) -> tuple[Array, NDArray[np.intp], Array]:
     """Of all firings of a turn (n,): the time in s since its start, the column, and the direction (n, 3)."""
     lasers = np.arange(len(lidar.elevations_deg))
