@@ -56,15 +56,24 @@ def scene_along_drive(scenario: Scenario, terrain: Terrain, drive: GroundDrive) 
 
 
 def scene_along_path(scenario: Scenario, terrain: Terrain, path: Floats) -> Scene:
-    """Return the ground with rocks, boulders and poles off a path (n, 2) in m, by the numbers of `surroundings`."""
-    numbers = scenario.numbers["surroundings"]
+    """Return the ground with rocks, boulders and poles off a path (n, 2) in m."""
     centre = 0.5 * (path.min(axis=0) + path.max(axis=0))
-    radius = float(np.linalg.norm(path - centre, axis=1).max()) + numbers["beyond_m"]
+    reach_m = float(np.linalg.norm(path - centre, axis=1).max())
+    clear_m = scenario.numbers["surroundings"]["clear_of_way_m"]
+    return scene_around(scenario, terrain, centre, reach_m=reach_m, keep_out=path, clearance_m=clear_m)
+
+
+def scene_around(
+    scenario: Scenario, terrain: Terrain, centre: Floats, *, reach_m: float, keep_out: Floats, clearance_m: float
+) -> Scene:
+    """Return the ground with rocks, boulders and poles about a centre (2,), by the numbers of `surroundings`."""
+    numbers = scenario.numbers["surroundings"]
+    radius = reach_m + numbers["beyond_m"]
     return make_scene(
         scenario.seed,
         terrain=terrain,
-        keep_out=path,
-        clearance_m=numbers["clear_of_way_m"],
+        keep_out=keep_out,
+        clearance_m=clearance_m,
         centre=centre,
         radius_m=radius,
         rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),

@@ -11,6 +11,7 @@ from fieldplay_samples.motion.rotations import Floats
 
 Stamps = NDArray[np.int64]
 NS_PER_S = 1_000_000_000
+WIDTH = 5  # of a number with one decimal between 10 and 99.9, and the blank before it
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,3 +69,24 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines to a file, in a folder that is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="")
+
+
+def tagged_lines(stamp_ns: Stamps, texts: Iterable[str]) -> list[str]:
+    """Return a line for each stamp (n,) and its text."""
+    return [f"*{stamp} {text}" for stamp, text in zip(stamp_texts(stamp_ns), texts, strict=True)]
+
+
+def number_texts(values: Floats, form: str) -> list[str]:
+    """Rows (n, m) of numbers, parted by blanks, each in its format; -0 is written as 0."""
+    row = " ".join([form] * values.shape[1])
+    return [row % tuple(one) for one in (values + 0.0).tolist()]
+
+
+def tenths_block(values: Floats) -> NDArray[np.uint8]:
+    """Numbers (n, m) from 10.0 to 99.9 as bytes (n, 5 m): a blank and two digits, a point, one digit for each."""
+    tenths = np.round(values * 10.0).astype(np.int64)
+    digits = np.full((*values.shape, WIDTH), ord(" "), np.uint8)
+    digits[..., 3] = ord(".")
+    for index, unit in ((1, 100), (2, 10), (4, 1)):
+        digits[..., index] = ord("0") + tenths // unit % 10
+    return digits.reshape(len(values), -1)

@@ -18,9 +18,8 @@ from fieldplay_samples.sensors.camera import Intrinsics, Thermal, develop, enlar
 from fieldplay_samples.sensors.weather import depth_for_eye, veil
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.writers.acfr.acfr_lines import tagged_lines
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
-from fieldplay_samples.writers.text_tables import stamp_texts, write_lines
+from fieldplay_samples.writers.text_tables import stamp_texts, tagged_lines, write_lines
 
 FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
 LOG = "VideoLogAscii.txt"

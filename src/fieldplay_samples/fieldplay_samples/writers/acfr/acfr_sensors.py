@@ -35,13 +35,15 @@ from fieldplay_samples.writers.acfr.acfr_images import (
     image_times,
     write_image,
 )
-from fieldplay_samples.writers.acfr.acfr_lines import (
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
+from fieldplay_samples.writers.text_tables import (
+    Stamps,
     number_texts,
+    stamp_texts,
     tagged_lines,
     tenths_block,
+    write_lines,
 )
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
-from fieldplay_samples.writers.text_tables import Stamps, stamp_texts, write_lines
 
 LASERS = {
     "laser_horizontal": "LaserHorizontal",

@@ -23,15 +23,14 @@ from fieldplay_samples.robots.interact import (
     wheel_motion,
 )
 from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
-from fieldplay_samples.world.scene import Scene, make_scene
+from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import stone
 from fieldplay_samples.world.terrain import Terrain, terrain_named
 from fieldplay_samples.writers.geotiff_raster import write_raster
-from fieldplay_samples.writers.scenarios import Scenario, origin_at
+from fieldplay_samples.writers.scenarios import Scenario, origin_at, scene_along_drive
 from fieldplay_samples.writers.text_tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
-PATH_STEP_S = 0.25
 FINGERTIPS_M = 0.28  # beyond the wrist
 
 
@@ -111,21 +110,7 @@ def _plan(seed: int, seconds: float, *, rock_picking: bool) -> DrivePlan:
 
 def make_world(scenario: AmedsScenario) -> Scene:
     """The scene that cameras and lidar see, without the rover."""
-    numbers = scenario.numbers["surroundings"]
-    times = floats(np.arange(0.0, scenario.seconds + PATH_STEP_S, PATH_STEP_S))
-    path = scenario.drive.motion.coordinates.at(times)[:, :2]
-    centre = 0.5 * (path.min(axis=0) + path.max(axis=0))
-    radius = float(np.linalg.norm(path - centre, axis=1).max()) + numbers["beyond_m"]
-    scene = make_scene(
-        scenario.seed,
-        terrain=scenario.terrain,
-        keep_out=path,
-        clearance_m=numbers["rocks_clear_of_way_m"],
-        centre=centre,
-        radius_m=radius,
-        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
-        pole_count=numbers["poles"],
-    )
+    scene = scene_along_drive(scenario, scenario.terrain, scenario.drive)
     return _with_picked_rock(scene, scenario) if scenario.settings["rock_picking"] else scene
 
 

@@ -23,11 +23,11 @@ from fieldplay_samples.motion.rotations import (
 from fieldplay_samples.output_folder import SampleError, paths_of, record_at
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.light import Sun
-from fieldplay_samples.world.scene import Scene, make_scene
+from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import Solids, box, capsule, cylinder, merge_solids
 from fieldplay_samples.world.solids import box as solid_box
 from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
-from fieldplay_samples.writers.scenarios import Scenario, scene_along_drive, scene_along_path
+from fieldplay_samples.writers.scenarios import Scenario, scene_along_drive, scene_along_path, scene_around
 
 BOX_TRUTH = "box"  # OUT.box.npz
 GRID = 13  # places along each side of the box at which it asks for the ground
@@ -88,19 +88,9 @@ def box_in_circle(numbers: dict[str, Any], terrain: Terrain) -> StandingBox:
 
 def scene_with_box(scenario: Scenario, terrain: Terrain, box: StandingBox) -> Scene:
     """The ground with the box; rocks and poles further off than clouds of stereo pairs reach."""
-    numbers, around = scenario.numbers["surroundings"], scenario.numbers["box"]
-    x, y = box.world_T_box[:2, 3]
-    radius = around["radius"] + numbers["beyond_m"]
-    scene = make_scene(
-        scenario.seed,
-        terrain=terrain,
-        keep_out=[[x, y]],
-        clearance_m=around["clear"],
-        centre=(x, y),
-        radius_m=radius,
-        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
-        boulder_count=numbers["boulders"],
-        pole_count=numbers["poles"],
+    around, middle = scenario.numbers["box"], box.world_T_box[:2, 3]
+    scene = scene_around(
+        scenario, terrain, middle, reach_m=around["radius"], keep_out=middle[None], clearance_m=around["clear"]
     )
     pose = box.world_T_box
     return scene.with_solids(
