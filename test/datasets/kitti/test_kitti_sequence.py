@@ -68,9 +68,11 @@ def test_truth_is_the_scanner_in_the_first_camera_turned_upright(messages: Messa
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "base_link")
 
 
-def test_poses_may_lie_in_the_sequence(written: Path, messages: Messages, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["poses.txt", "07.txt", "poses/07.txt"])
+def test_poses_may_lie_in_the_sequence(written: Path, messages: Messages, tmp_path: Path, name: str) -> None:
     root = Path(shutil.copytree(written, tmp_path / "07"))
-    shutil.copy(written.parents[1] / "poses" / "00.txt", root / "poses.txt")
+    (root / name).parent.mkdir(exist_ok=True)
+    shutil.copy(written.parents[1] / "poses" / "00.txt", root / name)
     poses = [xyz(each.pose.pose.position) for _, each in messages_of(root)["ground_truth/odom"]]
     assert poses == [xyz(each.pose.pose.position) for _, each in messages["ground_truth/odom"]]
 

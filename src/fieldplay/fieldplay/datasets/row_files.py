@@ -328,7 +328,8 @@ def further_times(archive: Archive, files: Files, names: Sequence[str], *, times
 def _lines_of_files(names: Sequence[str], times: TimeList) -> dict[str, int]:
     """The line of each file, as an index: by name, else by the number in its name, else by the order of the names."""
     if times.has_names:
-        by_name = {last_part(name): name for name in names}
+        by_name = {last_part(name).rpartition(".")[0]: name for name in names}  # some lists leave the ending out
+        by_name |= {last_part(name): name for name in names}
         named = ((by_name.get(last_part(text)), index) for index, text in enumerate(times.names))
         return {name: index for name, index in named if name is not None}
     numbers = [NUMBERED.search(last_part(name)) for name in names]

@@ -97,6 +97,14 @@ def test_names_in_lines_count(tmp_path: Path) -> None:
     assert "line 4 (c.png)" in archive.defects.listed[0].message
 
 
+def test_names_in_lines_may_lack_their_ending(tmp_path: Path) -> None:
+    text = "#timestamp [ns],filename\n1403715273262142976,b\n1403715273312143104,a\n"
+    archive = write(tmp_path, {"image_00/data.csv": text, "image_00/data/a.png": b"", "image_00/data/b.png": b""})
+    names, stamps, defects = times_of(archive)
+    assert dict(zip(names, stamps, strict=True))["image_00/data/b.png"] == 1403715273262142976
+    assert (len(names), defects) == (2, [])
+
+
 def test_time_that_runs_back_is_reported_and_kept(tmp_path: Path) -> None:
     lines = dates(3).splitlines(keepends=True)
     archive = write(

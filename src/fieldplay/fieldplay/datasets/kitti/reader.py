@@ -134,7 +134,7 @@ class Reader(DatasetReader):
         """ground_truth/odom of the sequence's own poses, or those two folders above it, as KITTI has them."""
         report, name = self.archive.defects, rf"{re.escape(self.name)}\.txt"
         paths = [above / "poses" / f"{self.name}.txt" for above in self.root.parents[:2]]
-        poses = read_companion(self.below, r"poses\.txt", [], report)
+        poses = read_companion(self.below, rf"poses\.txt|{name}", [], report)
         poses = poses or read_companion(self.files, name, paths, report, folder="poses")
         times = read_companion(self.below, r"times\.txt", [], lambda defect: None)  # which images and clouds report
         if poses is None or times is None or rig.camera_t_base is None:
