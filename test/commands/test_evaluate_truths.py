@@ -113,7 +113,7 @@ def test_poses_of_truth_that_say_they_are_bad_are_left_out_and_counted() -> None
     assert worst_m(1.0) == (pytest.approx(0.7), 0)
     most_m, left_out = worst_m(0.1)
     assert most_m < 1e-9 and left_out == 100
-    with pytest.raises(FusionError, match=r"b: 400 of 400 poses claim .* more than 0.001 m.*--truth-max-std"):
+    with pytest.raises(FusionError, match=r"b: 400 of 400 poses have .* more than 0.001 m.*--truth-max-std"):
         trajectories.exclude_uncertain(0.001)
 
 
@@ -127,7 +127,7 @@ def test_limit_is_dataset_s_unless_another_is_given(sampled_ameds: Sampled, caps
     assert (claims["poses"], claims["max_std_m"], claims["left_out"]) == (2000, 0.1, 212)
     assert evaluated(capsys, *text, "--truth-max-std", 0)[0]["truth"]["claims"]["left_out"] == 0
     assert main(["evaluate", *map(str, text), "--truth-max-std", "0.001"]) == 1
-    assert "2000 of 2000 poses claim" in capsys.readouterr().err
+    assert "2000 of 2000 poses have" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["archive", "bag"])
@@ -223,7 +223,7 @@ def test_lidar_that_turns_on_robot_is_followed_by_tf() -> None:
     trajectories = TrajectoryPair(estimate=lidar, truth=truth, frames=frames)
     judged = compare(trajectories, EvaluationSettings(alignment="none"), lever_arm=None, report=messages.append)
     assert judged.evaluation.absolute.translation.max() < 1e-9
-    assert messages == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]
+    assert messages == ["base moves in lidar: tf has its position for 100 of 100 poses"]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_what_file_is_may_be_reported(tmp_path: Path, capsys: pytest.CaptureFixt
     actual, evaluation = evaluated(capsys, tum, kitti, "--times", times)
     assert ate(actual) == pytest.approx(0, abs=1e-6) and not evaluation
     assert main(["evaluate", str(tum), str(kitti)]) == 1
-    assert f"{kitti}: no times.txt beside it" in capsys.readouterr().err
+    assert f"{kitti}: no times.txt next to it" in capsys.readouterr().err
     for text, wrong in (("late.txt", "expected truth, euroc"), (f"{times}=tum", "is neither ESTIMATE nor TRUTH")):
         with pytest.raises(SystemExit):
             main(["evaluate", str(late), str(tum), "--form", text])

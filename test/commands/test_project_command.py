@@ -108,7 +108,7 @@ def test_file_and_output_gives_what_was_found(
     shown, points = int(actual.projection.is_visible.sum()), len(actual.ranges_m)
     assert first == f"{out}: {shown} of {points} points of lidar/points in main_cam/image_raw"
     assert "2022-07-04T10:00:05.040000000Z (1656928805.040000000), 5.040000 s, 0.040000 s after" in image
-    assert "2022-07-04T10:00:05.000000000Z (1656928805.000000000), 0.040000 s before the picture" in scan
+    assert "2022-07-04T10:00:05.000000000Z (1656928805.000000000), 0.040000 s before the image" in scan
     assert re.search(r"by tf from lidar to main_cam; motion of up to 0\.1\d\d m in map", placed)
     drawn = cv2.imread(str(out))
     assert drawn.shape == actual.image.pixels.shape

@@ -378,7 +378,7 @@ def test_it_starts_without_subscribers_when_time_is_up(tiny_ameds: Any) -> None:
     with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
     assert code == 0
-    assert "begins with 0 of 3 subscribers" in output
+    assert "starts with 0 of 3 subscribers" in output
     assert "published 201 messages" in output
 
 

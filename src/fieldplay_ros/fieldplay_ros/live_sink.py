@@ -236,7 +236,7 @@ class RosPublisherSink:
         missing = [
             (p.topic_name, node) for p, node in requested if p.topic_name != "/tf" and not self._has_subscriber(p, node)
         ]
-        return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in missing]
+        return [f"{f'no {node}' if node else 'no subscriber'} on {topic}" for topic, node in missing]
 
     def _has_subscriber(self, publisher: Publisher, node: str) -> bool:
         """Whether the topic has a subscriber, or one in the named node besides the player."""

@@ -388,7 +388,7 @@ class Player(Node):
             requested = self.options.wait_for_subscribers
             missing = [f"{self.topics.subscribers} of {requested} subscribers"] if requested else []
             missing += self.topics.unheard(self.options.wait_for_streams)
-            self.get_logger().warning(f"begins with {', '.join(missing)}")
+            self.get_logger().warning(f"starts with {', '.join(missing)}")
         self.playback.release()
 
 

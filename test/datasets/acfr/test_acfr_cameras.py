@@ -109,7 +109,7 @@ def defects_of(archive: TinyAcfr, folder: str) -> list[tuple[str, int | None, st
 
 
 def small(archive: TinyAcfr, count: int = 4) -> None:
-    """Four infra-red pictures of the whole size."""
+    """Four infra-red images of the whole size."""
     places.write_video(archive, "VideoIR", {f"{n}.bmp": bmp_of(colours(640, 480)) for n in range(count)})
 
 
@@ -267,7 +267,7 @@ def test_where_they_were_clipped_is_not_known_unless_given(archive: TinyAcfr) ->
     archive.write_videos()
     fx, fy, cx, cy = INTRINSICS["ir_camera"]
     np.testing.assert_allclose(info(archive, "ir_camera").k, matrix(fx, fy, cx - 64, cy - 41), rtol=1e-15)
-    warning = noted(notes_of(archive.root), "warning: ir_camera: pictures of 511 x 398 are clipped")
+    warning = noted(notes_of(archive.root), "warning: ir_camera: images of 511 x 398 are clipped")
     assert "the principal point is that of ir_clip_x_px=64, ir_clip_y_px=41" in warning
     assert not [defect for defect in inspected(archive)[1] if defect.stream == "ir_camera_image_raw"]
     with pytest.raises(UsageError, match="parameter ir_clip_x_px: expected 0 to 129, or -1 for unknown, got 130"):
@@ -278,7 +278,7 @@ def test_black_bands_of_whole_images_give_where_others_were_clipped(archive: Tin
     whole = np.zeros((480, 640), np.uint8)
     whole[37 : 37 + 398, 70 : 70 + 511] = CHANCE.integers(30, 255, (398, 511), dtype=np.uint8)
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(whole, palette=GREYS)})
-    note = noted(inspected(archive)[0], "beside black bands")
+    note = noted(inspected(archive)[0], "without black bands")
     assert "are 511 x 398, from column 70, row 37" in note
     assert note.endswith("--set ir_clip_x_px=70 --set ir_clip_y_px=37")
 
@@ -369,7 +369,7 @@ def test_line_n_of_calibration_s_log_is_time_of_image_n(ir_set: TinyAcfr) -> Non
     assert times == [number / 4 for number in range(1, 13)]
     assert [int(image_of(message)[0, 0, 0]) for _, message in messages] == [20 * number for number in range(1, 13)]
     assert len(messages_of(ir_set.root, Selection(topics=IR))[IR]) == 4
-    assert noted(notes_of(ir_set.root), "12 pictures of the camera's calibration do not play")
+    assert noted(notes_of(ir_set.root), "12 images of the camera's calibration are not played")
 
 
 def test_image_of_calibration_that_is_gone_does_not_shift_others(ir_set: TinyAcfr) -> None:
@@ -380,4 +380,4 @@ def test_image_of_calibration_that_is_gone_does_not_shift_others(ir_set: TinyAcf
     assert [int(image_of(message)[0, 0, 0]) for _, message in messages] == [20, 60]
     _, (defect,) = inspected(ir_set)
     assert defect.kind == "count_mismatch"
-    assert defect.message == "expected a line for each of the 2 pictures, got 3 with a time"
+    assert defect.message == "expected a line for each of the 2 images, got 3 with a time"

@@ -139,7 +139,7 @@ def test_data_that_fit_settings_are_measured_in_silence(rover: Rover) -> None:
         "measured: RTK (fixed) in 100.0 % of GnssPose's rows: RTK fixed 100.0 %",
         "measured: the host's clock is +0.250000 s against the INS's, with a spread (5 to 95 %) of 0.000000 s",
         "measured: platform_velocity: the turn rate against the INS's has the slope -1.000",
-        "measured: steering angles are +0.00 deg beside those of the ticks",
+        "measured: steering angles are +0.00 deg from those of the ticks",
         "measured: drive speed and ticks together give a wheel radius of 0.1500 m",
     ]
 
@@ -163,7 +163,7 @@ TRAPS: dict[str, tuple[Callable[[Rover], None], str, object, str]] = {
     ),
     "steering from 90 degrees": (
         lambda rover: rover.write_wheels(zero_deg=90.0), "steering_zero_deg", 90.0,
-        "steering angles are +90.00 deg beside those of the ticks; steering_zero_deg=0.0 does not fit",
+        "steering angles are +90.00 deg from those of the ticks; steering_zero_deg=0.0 does not fit",
     ),
 }  # fmt: skip
 
@@ -219,7 +219,7 @@ def test_wheel_poses_that_fit_no_reading_are_defect(rover: Rover) -> None:
         (lambda rover: rover.write_imu(gyro=-1.0), "slope -1.000; gyro_unit=deg/s does not fit"),
         (lambda rover: rover.write_imu(down=0.0), "shows 0.00 along its z axis (down); accelerometer_sign=1 does"),
         (lambda rover: rover.write_platform(sign=0.01), "has the slope 0.010; platform_axes=flu does not fit"),
-        (lambda rover: rover.write_wheels(zero_deg=45.0), "+45.00 deg beside those of the ticks; steering_zero_deg="),
+        (lambda rover: rover.write_wheels(zero_deg=45.0), "+45.00 deg from those of the ticks; steering_zero_deg="),
     ],
 )  # fmt: skip
 def test_data_that_fit_no_setting_are_reported_without_advice(

@@ -71,7 +71,7 @@ def test_interval_of_false_rows_of_imu_is_reported_with_its_time(archive: TinyRo
     write_imu(archive, lambda t, chance: (false if 12 <= t < 16 else bumpy)(t, chance))
     _, (defect,) = found(archive)
     assert (defect.file, defect.kind, defect.stream) == ("imu.log", "implausible_imu", "imu")
-    assert defect.message.startswith("from 12 s to 16 s after its begin the IMU shows what it shows nowhere else")
+    assert defect.message.startswith("from 12 s to 16 s after its start the IMU's values differ from all others")
     assert "--set imu_until_s=12" in defect.message
 
 

@@ -66,7 +66,7 @@ IMAGE_SUFFIX = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
 EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
-PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
+PointStamped, NavSatFix), by full name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
 Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of files alone no ARCHIVE is needed.
 Of several ESTIMATEs there is a row for each. Of an ARCHIVE alone all odometry is compared with the dataset's truth.
 Two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.

@@ -20,7 +20,7 @@ MAX_SCANS = 10_000
 EPILOG = """\
 LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or their names without the last part (lidar,
 visual_camera). TIME is seconds from the start (12.5), a Unix time (1224050945.437) or a date and time in UTC
-(2008-10-15T06:09:05.437Z). The picture nearest to TIME is taken, and the scan nearest to that picture.
+(2008-10-15T06:09:05.437Z). The image nearest to TIME is used, and the scan nearest to that image.
 
   fieldplay project etna.zip lidar main_cam 12.5 out.png
   fieldplay project 01-StaticClear-Video10fps laser_horizontal visual_camera 30 out.png --scans 4
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fixed-frame",
         default=AUTO,
         metavar="FRAME",
-        help="the frame in which motion between scan and picture is made up for: auto, the default, takes the "
-        "archive's true poses where it has them, else the root of tf; odom is that of the wheels; none leaves it out",
+        help="frame for motion compensation between scan and image: auto (default) is that of the archive's true "
+        "poses, else the root of tf; odom is that of the wheels; none disables it",
     )
     add_overwrite(parser, "replace an existing image")
 

@@ -282,7 +282,7 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits, but it holds bags ({shown}): {remedy}"
     if named:
         called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
-        return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} shows why"
     hint = unpack_hint(path, names) or "--dataset names one"
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
 

@@ -37,7 +37,7 @@ from fieldplay.geometry.transforms import Array
 
 NS_PER_S = 1_000_000_000
 A_THIRD = 1 / 3  # of dust_share is enough where single returns tell of something in the air too
-CLEAR, DUST_OR_SMOKE, RAIN, NOT_JUDGED = "clear", "dust or smoke", "rain", "not judged"
+CLEAR, DUST_OR_SMOKE, RAIN, NOT_JUDGED = "clear", "dust or smoke", "rain", "not classified"
 Counts = NDArray[np.int64]
 LEAST_OFTEN = 3  # of the scans before, in which a thing shows that some beams miss; more than drops meet one place
 AT_ONCE = 1 << 15  # returns

@@ -86,7 +86,7 @@ class _Table:
         """The times of another file, of which there must be as many; without one the rows are a second apart."""
         path = self.times or self.path.with_name(TIMES_FILE)
         if not path.is_file():
-            report(f"{self.path}: no {TIMES_FILE} beside it, so its poses are taken as 1 s apart, starting at 0 s")
+            report(f"{self.path}: no {TIMES_FILE} next to it, so its poses are taken as 1 s apart, starting at 0 s")
             return np.arange(len(self.rows), dtype=np.int64) * NS_PER_S
         other = _table_of(path)
         if len(other.rows) != len(self.rows):

@@ -101,9 +101,9 @@ class TrajectoryPair:
         )
         if uncertainty.left_out and uncertainty.poses - uncertainty.left_out < MIN_POSES:
             raise FusionError(
-                f"{self.truth.topic}: {uncertainty.left_out} of {uncertainty.poses} poses claim a "
-                f"standard deviation of more than {max_std_m:g} m, {uncertainty.median_m:.3g} m in the median: "
-                "--truth-max-std S believes more, 0 all"
+                f"{self.truth.topic}: {uncertainty.left_out} of {uncertainty.poses} poses have "
+                f"a reported standard deviation of more than {max_std_m:g} m, median {uncertainty.median_m:.3g} m: "
+                "--truth-max-std S accepts more, 0 all"
             )
         return replace(
             self, truth=replace(self.truth, trajectory=trajectory.only(~is_bad)), truth_uncertainty=uncertainty
@@ -114,7 +114,7 @@ def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], st
     """The topic of poses that a word names: all of its name, or how it ends; tf:PARENT.CHILD stays as it is.
 
     Of several that end so it is the one with the fewest parts: `odom` is /robot/odom, not /robot/gnss/odom. Where
-    there is none, `hint` tells why, if it knows.
+    there is none, `hint` shows why, if it knows.
     """
     if word.startswith(TF_WORD):
         frames_of_word(word)
@@ -319,7 +319,7 @@ def _with_moving_lever_arm(pair: TrajectoryPair, offset_s: float, report: Callab
     if transform is None or not transform[1].any():
         return None
     lever_arms, known = transform
-    report(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
+    report(f"{other} moves in {one}: tf has its position for {int(known.sum())} of {len(trajectory)} poses")
     return _Placed(
         trajectory=trajectory.only(known).of_frame(lever_arms[known]), lever_arm=lever_arms[known][0], is_moving=True
     )

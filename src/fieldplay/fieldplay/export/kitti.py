@@ -135,7 +135,7 @@ def _pose_rows(
     poses, known = poses_between(trajectory, stamp_ns, longest_gap_ns=LONGEST_GAP_S * NS_PER_S)
     missing = f"{len(known) - int(known.sum())} of {len(known)} scans"
     if known.mean() < MIN_KNOWN:
-        return None, none, f"no true poses: {missing} lie where {name} tells nothing"
+        return None, none, f"no true poses: {missing} are at times without a pose of {name}"
     relative = inverse_from_transform(poses[known][0]) @ poses[known]
     note = "" if known.all() else f"; {missing} are left out, for which it has no pose"
     return relative[:, :3].reshape(-1, 12), known, f"true poses of {name}{note}"

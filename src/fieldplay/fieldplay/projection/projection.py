@@ -155,12 +155,12 @@ def image_at(camera: Sensor, stamp_ns: int, within_s: float, report: Report) -> 
             return CameraImage(row.stamp_ns, _pixels_of(row), row.delay_ns)
         except (ArchiveError, OSError) as error:
             report(f"{_name_of(row)}: {error}; the next nearest image is used")
-    raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")
+    raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} images within {within_s:g} s can be read")
 
 
 def scans_at(laser: Sensor, stamp_ns: int, within_s: float, *, count: int, report: Report) -> list[Scan]:
     """The scans nearest to a time, in the order of time; the nearest of them must be within some seconds."""
-    rows = _near(laser, stamp_ns, within_s, count=count, other="the picture")
+    rows = _near(laser, stamp_ns, within_s, count=count, other="the image")
     scans: list[Scan] = []
     for row in rows:
         try:
@@ -341,9 +341,9 @@ def lines_of(result: ProjectionResult, out: str) -> Iterator[str]:
     stamp_ns = result.image.stamp_ns
     start = f"{(stamp_ns - result.start_ns) / NS_PER_S:.6f} s"
     distance = time_difference_text(stamp_ns, result.requested_ns, "the requested time")
-    yield f"  picture  {time_text(stamp_ns)}, {start}, {distance}"
+    yield f"  image    {time_text(stamp_ns)}, {start}, {distance}"
     nearest = min(result.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
-    yield f"  scan     {time_text(nearest.stamp_ns)}, {time_difference_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
+    yield f"  scan     {time_text(nearest.stamp_ns)}, {time_difference_text(nearest.stamp_ns, stamp_ns, 'the image')}"
     if len(result.scans) > 1:
         distances = (time_difference_text(result.scans[index].stamp_ns, stamp_ns, "it") for index in (0, -1))
         yield f"           with {len(result.scans) - 1} more, from {' to '.join(distances)}"

@@ -34,8 +34,8 @@ ALIGNED = {
 MAX_POSES = 4000
 MIN_LENGTH_M = 0.5  # of the truth: below it there is nothing to compare
 LEAD = (
-    "Relative errors are those of the motion over a length of the truth's way, from each pose on, and do not depend on "
-    "how the two lie upon each other. The distance over time does: the first poses are laid upon each other."
+    "Relative errors are those of the motion along a length of the truth's path, from each pose on, and do not depend "
+    "on the alignment. The distance over time does: the first poses are aligned."
 )
 
 

@@ -629,7 +629,7 @@ def _folder(topic: str) -> str:
 
 def _plane(info: str) -> str:
     """The frame of the pictures of a camera, by its topic of numbers."""
-    return f"{_folder(info)} picture"
+    return f"{_folder(info)} image"
 
 
 def is_shown(msgtype: str) -> bool:

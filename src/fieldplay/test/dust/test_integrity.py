@@ -132,7 +132,7 @@ def test_without_radar_nothing_is_in_front_and_drops_are_detected() -> None:
     assert (integrity.outcomes[SETTLED:] == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
     clear, _ = scans_of(Yard(), 3.0)
     integrity = integrity_from_scans(SETTINGS, None, clear, views=no_views(), mounting=mounting)
-    assert [report.verdict for report in integrity.reports] == ["not judged"] * 2
+    assert [report.verdict for report in integrity.reports] == ["not classified"] * 2
 
 
 @pytest.mark.parametrize("cuts", [(1,), (37, 38, 150), tuple(range(1, 40))])

@@ -197,12 +197,12 @@ def test_rates_are_those_of_the_last_seconds() -> None:
     [
         (0.0, 0.0, 1000, "clear"),
         (0.2, 0.01, 1000, "dust or smoke"),
-        (0.2, 0.0, 10, "not judged"),
+        (0.2, 0.0, 10, "not classified"),
         (0.001, 0.02, 1000, "rain"),
         (0.016, 0.02, 1000, "dust or smoke"),
         (0.009, 0.02, 1000, "rain"),
         (np.nan, 0.02, 0, "rain"),
-        (np.nan, np.nan, 0, "not judged"),
+        (np.nan, np.nan, 0, "not classified"),
     ],
 )
 def test_the_verdict(in_front: float, isolated: float, judged: int, verdict: str) -> None:

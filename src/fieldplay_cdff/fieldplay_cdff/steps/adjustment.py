@@ -262,7 +262,7 @@ class StereoAdjustment(Step):
         images = frames_of(len(correspondenceMapsSequence))
         if images % 2 or images < 4:
             raise ValueError(
-                "correspondenceMapsSequence: expected the matches between both pictures of 2, 3, 4 .. places (6, 15, 28"
+                "correspondenceMapsSequence: expected the matches between both images of 2, 3, 4 .. places (6, 15, 28"
                 f" .. maps), got {len(correspondenceMapsSequence)}"
             )
         tracks = tracks_of(correspondenceMapsSequence, images)

@@ -92,7 +92,7 @@ class Step:
     """An implementation of a DFN: it is set once, then processes again and again.
 
     Ports have the published names: those that go in are arguments of `process`, those that come out the keys of what it
-    returns. A port that is not in it has nothing new. ValueError tells why nothing can be made of the inputs.
+    returns. A port that is not in it has nothing new. ValueError shows why nothing can be made of the inputs.
     What is random begins from `seed` with each step made.
     """
 

@@ -319,7 +319,7 @@ class WheelPairs(Step):
     ) -> Ports:
         moving = grey_of(image, "image") > FOREGROUND_ABOVE
         if depth.image.shape != moving.shape:
-            raise ValueError(f"depth: expected depths {moving.shape} as the picture, got {depth.image.shape}")
+            raise ValueError(f"depth: expected depths {moving.shape} as the image, got {depth.image.shape}")
         depths = depth_image(depth, baseline_m=depth.baseline_m)
         options, stamp_ns = self.settings["Search"], image.stamp_ns
         if self._seen_ns is not None and (stamp_ns - self._seen_ns) * NS > options["ForgetAfter"]:

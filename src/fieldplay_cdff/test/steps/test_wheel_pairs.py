@@ -127,7 +127,7 @@ def test_disparities_are_taken_with_their_baseline() -> None:
 
 
 def test_inconsistent_inputs_are_reported() -> None:
-    with pytest.raises(ValueError, match=r"depth: expected depths \(240, 320\) as the picture, got \(100, 320\)"):
+    with pytest.raises(ValueError, match=r"depth: expected depths \(240, 320\) as the image, got \(100, 320\)"):
         track(tracker(), 0, [], depths()[:100])
     with pytest.raises(UsageError, match=r"WheelPairs: Model.WheelBase: expected above 0, got 0"):
         step_of("WheelLocalisation", "WheelPairs")({"Model": {"WheelBase": 0.0}})

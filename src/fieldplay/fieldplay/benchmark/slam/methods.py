@@ -36,7 +36,7 @@ class Need:
 
     def __post_init__(self) -> None:
         if self.rectified and not self.camera:
-            raise ValueError("rectified: expected `camera: true` with it, as the CameraInfo tells how")
+            raise ValueError("rectified: expected `camera: true` with it, as the CameraInfo defines the rectification")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -162,7 +162,7 @@ def _first(data: Recording, topic: str) -> FramedRecord | None:
 def _camera(data: Recording, topic: TopicInfo) -> tuple[str, CameraModel]:
     info = camera_info_topic(data, topic)
     if not info:
-        raise ArchiveError(f"{topic.name}: expected a CameraInfo beside it, got none")
+        raise ArchiveError(f"{topic.name}: expected a CameraInfo with it, got none")
     framed = _first(data, info)
     if framed is None or not isinstance(framed.record, CameraInfos):
         raise ArchiveError(f"{info}: no message of it can be read")

@@ -150,7 +150,7 @@ def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> 
     if abs(own[1] * across - size[1]) > ROUNDED_PX and abs(own[0] * down - size[0]) > ROUNDED_PX:
         return None
     archive.notes.append(
-        f"warning: {name}: pictures of {_size_text(size)} have the shape of the {_size_text(own)} "
+        f"warning: {name}: images of {_size_text(size)} have the aspect ratio of the {_size_text(own)} "
         "that its calibration is for: these are scaled"
     )
     return replace(  # the outer edges of the pictures meet, not the centres of their first pixels
@@ -167,7 +167,7 @@ def _clip(archive: Archive, camera: CameraModel) -> tuple[int, int]:
     )
     if UNKNOWN in (archive.parameters[name] for name in CLIPS):
         archive.notes.append(
-            f"warning: ir_camera: pictures of {CLIPPED[0]} x {CLIPPED[1]} are clipped from {camera.width} x "
+            f"warning: ir_camera: images of {CLIPPED[0]} x {CLIPPED[1]} are clipped from {camera.width} x "
             f"{camera.height}, and the report does not say where: the principal point is that of {CLIPS[0]}={left}, "
             f"{CLIPS[1]}={top} (where unknown the middle), and may be so many pixels off"
         )
@@ -374,7 +374,7 @@ def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedI
     numbers = [_number_in(name) for name in images]
     order = np.argsort(numbers, kind="stable").tolist()
     if len(images) != len(read.stamp_ns):
-        message = f"expected a line for each of the {len(images)} pictures, got {len(read.stamp_ns)} with a time"
+        message = f"expected a line for each of the {len(images)} images, got {len(read.stamp_ns)} with a time"
         archive.defects(Defect(file=logs[0], kind="count_mismatch", stream=stream_id(camera), message=message))
     if set(numbers) <= set((read.line + 1).tolist()) and len(set(numbers)) == len(numbers):
         rows = np.searchsorted(read.line + 1, np.array(numbers)[order])
@@ -395,8 +395,8 @@ def _choose_images(archive: Archive, logged: ListedImages, chosen: ListedImages)
     count = len(chosen.names)
     if logged.names and archive.parameters["pictures"] == "log":
         archive.notes.append(
-            f"{count} pictures of the camera's calibration do not play, as they were chosen from those of its log; "
-            "--set pictures=calibration plays them alone"
+            f"{count} images of the camera's calibration are not played, as they are a selection of the log's; "
+            "--set pictures=calibration plays only them"
         )
         return logged
     archive.notes.append(f"the {count} images of the camera's calibration are played")

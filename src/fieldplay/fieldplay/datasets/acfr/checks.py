@@ -527,8 +527,8 @@ def check_black_bands(archive: Archive) -> None:
         return
     left, top = int(columns[0]), int(rows[0])
     width, height = int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top
-    text = f"beside black bands the infra-red pictures are {width} x {height}, from column {left}, row {top}"
-    fits = f": pictures of {CLIPPED[0]} x {CLIPPED[1]} play with --set ir_clip_x_px={left} --set ir_clip_y_px={top}"
+    text = f"without black bands the infra-red images are {width} x {height}, from column {left}, row {top}"
+    fits = f": images of {CLIPPED[0]} x {CLIPPED[1]} play with --set ir_clip_x_px={left} --set ir_clip_y_px={top}"
     measure(archive, Measurement(f"{text}{fits if (width, height) == CLIPPED else ''}"))
 
 

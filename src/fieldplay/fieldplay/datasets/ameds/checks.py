@@ -384,13 +384,11 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableM
     steer = _difference_deg(estimate, motor, "steer", [direction * steer_deg for direction in constants["steer_signs"]])
     zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
-    text = f"steering angles are {zero:+.2f} deg beside those of the ticks"
+    text = f"steering angles are {zero:+.2f} deg from those of the ticks"
     yield TableMeasurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
     drive = _difference_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
     offset, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
-    yield TableMeasurement(
-        f"drive angles are {offset} beside those of the ticks; steering and drive spread by {spreads}"
-    )
+    yield TableMeasurement(f"drive angles are {offset} from those of the ticks; steering and drive spread by {spreads}")
 
 
 def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:

@@ -476,7 +476,9 @@ def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
     else:
         archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {_named_lengths(archive, file)}")
         if untold := _missing_numbers(file):
-            archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
+            archive.notes.append(
+                f"parameters: of {', '.join(untold)} the file has no values: the dataset's own are used"
+            )
     if chosen != "auto":
         archive.notes.append(f"lengths of the arm: the named set '{chosen}', as dh_set says")
     elif not has_lengths:

@@ -125,7 +125,7 @@ def _imu_row(archive: Archive, calibration: Calibration, sequence: int | None) -
         return replace(known, rotation=tuple(map(float, sequences[sequence]["imu_xyzw"])))
     archive.notes.append(
         "warning: base_link -> imu differs by up to 13 degrees between sequences, and neither a calibration nor the "
-        f"name nor the time tells which this is: {known.source} is taken"
+        f"name nor the time identifies this one: {known.source} is used"
     )
     return known
 

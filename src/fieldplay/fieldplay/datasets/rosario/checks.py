@@ -287,7 +287,7 @@ def check_imu(archive: Archive, file: str) -> None:
         of = false.filter(polars.col("second").is_between(first, last))
         force, rate, wild = (float(of[name].to_numpy().max()) for name in ("force", "rate", "wild"))
         shown = f"specific force up to {force:.1f} m/s2, rates up to {rate:.2f} rad/s (medians of a second)"
-        interval = f"from {first} s to {last + 1} s after its begin the IMU shows what it shows nowhere else"
+        interval = f"from {first} s to {last + 1} s after its start the IMU's values differ from all others"
         remedy = f"--set imu_until_s={first} leaves out what comes from there"
         message = f"{interval}: {shown}, {wild:.0%} of single rows beyond reason; {remedy}"
         archive.defects(Defect(file=file, kind="implausible_imu", stream="imu", message=message))

@@ -114,7 +114,7 @@ def truth_of(out: Path) -> tuple[GroundWithBox, dict[str, NDArray[Any]]]:
     record = record_at(paths) or record_at(paths_of(out, zipped=True))
     path = paths.truth_file(BOX_TRUTH)
     if record is None or BOX_TRUTH not in record.beside or not path.is_file():
-        raise SampleError(f"{out}: expected a sample of sherpatt around a box with {path.name} beside it")
+        raise SampleError(f"{out}: expected a sample of sherpatt around a box with {path.name} next to it")
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     box = StandingBox(world_T_box=arrays["map_T_box"], sizes_m=arrays["sizes_m"])

@@ -1,0 +1,58 @@
+"""Messages, help and notes use the words of the field, not private ones for them."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PRIVATE = re.compile(
+    r"\b(told|tells?|telling|heard|hears?|judged?|aloud|outlets?|begun|beginning|laid upon|made up for|whence|"
+    r"pictures?|at the begin|from the begin)\b",
+    re.IGNORECASE,
+)
+# A parameter's value, the name of a random stream, and what CDFF calls its ports' data.
+EXCEPTIONS = {"pictures=calibration", "picture {} {}"}
+
+
+def texts_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts in a module that people may read, with their lines: no docstrings; fields of f-strings as {}."""
+    passed = {
+        id(part)
+        for node in ast.walk(tree)
+        for part in (
+            [node.value] if isinstance(node, ast.Expr) else node.values if isinstance(node, ast.JoinedStr) else ()
+        )
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in passed:
+            yield node.lineno, node.value
+
+
+def private_words(path: Path) -> list[str]:
+    texts = texts_of(ast.parse(path.read_text()))
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {text[:100]}"
+        for line, text in texts
+        if " " in text and PRIVATE.search(re.sub("|".join(map(re.escape, EXCEPTIONS)), "", text))
+    ]
+
+
+def test_private_word_is_found_in_messages_and_not_in_docstrings() -> None:
+    text = '''def f(name):\n    """Hears."""\n    return f"{name} is told", "tells", "is read"\n'''
+    assert [text for _, text in texts_of(ast.parse(text))] == ["{} is told", "tells", "is read"]
+    assert [bool(PRIVATE.search(text)) for text in ("{} is told", "it is read")] == [True, False]
+
+
+def test_messages_have_no_private_words() -> None:
+    modules = [
+        path
+        for package in sorted(ROOT.glob("src/*/package.xml"))
+        if package.parent.name != "fieldplay_testing"
+        for path in sorted((package.parent / package.parent.name).rglob("*.py"))
+    ]
+    assert len(modules) > 300
+    assert [line for path in modules for line in private_words(path)] == []
