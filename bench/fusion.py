@@ -29,6 +29,7 @@ from fieldplay_samples.write_sample import SampleOptions, write_sample
 from fieldplay_samples.writers.sherpatt.scenario import truth_of
 
 NAME = "Reconstruction3D"
+LARGEST_M = 8.0  # the space of the published parameters, by which the mean error of distance is a share
 FAR_OFF_M, FAR_OFF_SHARE = 0.05, 0.05
 MOST_OUTLIERS, MOST_MEAN, MOST_EDGE = 0.1, 0.01, 0.1  # what the authors required
 UPRIGHT_M = 0.15  # above the ground, where there is nothing but the box
@@ -86,7 +87,7 @@ def run_of(sample: Path, implementation: str, pairs: int, arguments: Sequence[st
     command += ["--stats", stats, "--tum", tum, "--ply", ply, "--overwrite"]
     steps = {node.id: node.parameters for node in graph_of(source_of(NAME), implementation, Configuration()).nodes}
     own = [word for word in arguments if word.partition(".")[0] in steps]
-    largest_m = next(each["ReconstructionSpace"]["LimitZ"] for each in steps.values() if "ReconstructionSpace" in each)
+    largest_m = LARGEST_M
     command += [word for each in own for word in ("--set", each)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         main_of_fieldplay(list(map(str, command)))
