@@ -69,7 +69,7 @@ ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianc
 PointStamped, NavSatFix), by full name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
 Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of files alone no ARCHIVE is needed.
 Of several ESTIMATEs there is a row for each. Of an ARCHIVE alone all odometry is compared with the dataset's truth.
-Two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
+Two are compared at the same times. Where they are about two frames of the robot, tf gives the lever arm.
 
   fieldplay evaluate etna.zip
   fieldplay evaluate etna.zip wheels/odom gnss/odom

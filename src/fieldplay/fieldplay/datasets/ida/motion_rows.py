@@ -189,7 +189,7 @@ class MotionSpec:
         """What makes readings of the clock of column 1 (n,): nothing, or what lets it start with the file."""
         first = column_ns[:1]
         if not len(first):
-            raise ArchiveError("expected a row with a time in column 1, got none in the beginning of the file")
+            raise ArchiveError("expected a row with a time in column 1, got none at the start of the file")
         if int(first[0]) >= SMALLEST_READING_S * NS_PER_S:
             return 0
         start_ns = self.product.start_ns
