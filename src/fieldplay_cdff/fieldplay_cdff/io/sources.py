@@ -87,7 +87,7 @@ class StereoIssues:
         if len(shifts) < MIN_FEATURES:
             if self._left:
                 return ""
-            return f"left and right show little of the same: {len(shifts)} features of the {LOOKS}th pair are in both"
+            return f"left and right show little of the same: {len(shifts)} features of pair {LOOKS} are in both"
         self._left = 0
         aside, middle = float(np.median(shifts[:, 0])), float(np.median(np.abs(shifts[:, 1])))
         basis = f"(the middle of {len(shifts)} features; expected"

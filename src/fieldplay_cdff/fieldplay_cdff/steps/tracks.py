@@ -16,7 +16,7 @@ from fieldplay_cdff.steps.values import (
     Matches3D,
 )
 from fieldplay_cdff.stereo.pair_matching import common_pixels
-from fieldplay_cdff.stereo.refusals import Reason, Refusal
+from fieldplay_cdff.stereo.refusals import few_matches
 
 Indices = NDArray[np.intp]
 
@@ -30,9 +30,7 @@ class JoinMatches(Step):
         there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
         own, other = common_pixels(stereoMatches.source[there], matches.source)
         if len(own) < self.general["MinimumMatches"]:
-            self.refusal = Refusal(
-                reason=Reason.FEW_MATCHES, parameter="GeneralParameters.MinimumMatches", value=len(own)
-            )
+            self.refusal = few_matches(len(own), "GeneralParameters.MinimumMatches")
             return {}
         return {
             "points": Cloud(points=points.points[there[own]], stamp_ns=points.stamp_ns),

@@ -29,7 +29,7 @@ from fieldplay_cdff.stereo.pose_refinement import (
     points_of_disparities,
     refine_motion,
 )
-from fieldplay_cdff.stereo.refusals import Reason, Refusal
+from fieldplay_cdff.stereo.refusals import Reason, Refusal, few_matches
 
 LEAST_DISPARITY_PX = 0.1  # of a corrected disparity
 MAX_DEVIATION_OF_DEPTH = 0.05  # of a position, by the median depth: beyond, the motion is not determined
@@ -46,6 +46,7 @@ Indices = NDArray[np.intp]
 
 
 # Settings. A field names the parameter of the processing step that it is the same as.
+MATCHES_PARAMETER = "PerspectiveNPoint.MinimumMatches"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +172,7 @@ class PairMatcher:
             return Refusal(reason=Reason.FEW_MATCHES, detail="the size of the images changed")
         rows, pixels = self._follow(key, left, expected)
         if len(rows) < self.settings.pnp.minimum_matches:
-            return _few_matches(len(rows))
+            return few_matches(len(rows), MATCHES_PARAMETER)
         points = self._points_of_key(key)
         try:
             found = pose_from_points(points[rows], pixels, self.camera.matrix, self.settings.pnp)
@@ -204,7 +205,7 @@ class PairMatcher:
         if others is not None:
             tracks = StereoTracks(*(np.concatenate(each) for each in zip(tracks, others, strict=True)))
         if len(tracks.pixels) < self.settings.pnp.minimum_matches:
-            return _few_matches(len(tracks.pixels))
+            return few_matches(len(tracks.pixels), MATCHES_PARAMETER)
         return self._refine(tracks, guess, key)
 
     def _follow(self, key: KeyPair, left: Grey, expected: Array) -> tuple[Indices, Array]:
@@ -264,10 +265,6 @@ class PairMatcher:
         both = refine_motion(tracks, pose, self.camera, settings=settings, correction=correction, calibrates=True)
         if both is not None:
             correction.update(both.correction, both.correction_covariance)
-
-
-def _few_matches(count: int) -> Refusal:
-    return Refusal(reason=Reason.FEW_MATCHES, parameter="PerspectiveNPoint.MinimumMatches", value=count)
 
 
 def require_grey_pair(left: Grey, right: Grey) -> None:

@@ -37,6 +37,9 @@ class Reason(str, Enum):
         return str(self.value)
 
 
+FEWEST_MATCHES = 6
+
+
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
     """Why a pair was refused.
@@ -54,6 +57,13 @@ class Refusal:
     value: float | None = None
     detail: str = ""
     is_final: bool = False
+
+
+def few_matches(count: int, parameter: str) -> Refusal:
+    """A refusal for too few matches; with less than 6 no value of the parameter would give a reliable pose."""
+    if count < FEWEST_MATCHES:
+        return Refusal(reason=Reason.FEW_MATCHES)
+    return Refusal(reason=Reason.FEW_MATCHES, parameter=parameter, value=count)
 
 
 def refusal_of_group(refusal: Refusal | None, group: str) -> Refusal | None:
