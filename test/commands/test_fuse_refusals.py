@@ -102,3 +102,11 @@ def test_empty_cloud_is_refused_with_a_limit_that_fits(tmp_path: Path, pairs: li
     assert code == 1 and "nothing within the limits of distance (0.0 % of the points are within 0.3 m" in error
     code, output, error = run(pairs[:1], "Reconstruction3D", *suggestion(error), "--json")
     assert code == 0 and "LimitZ" not in json.loads(output)["parameters"]["reconstructor3D"]["ReconstructionSpace"]
+
+
+def test_published_preset_computes_nothing_by_the_camera(pairs: list[Any], run: Run) -> None:
+    code, output, error = run(pairs, "VisualOdometry", "--preset", "published", "--json")
+    assert code == 0 and json.loads(output)["parameters"] == {} and "parameters by the camera" not in error
+    limit = "stereoOdometry.PoseTrack.MaximumShift=auto"
+    code, output, _ = run(pairs, "VisualOdometry", "--set", limit, "--json")
+    assert code == 0 and "MaximumShift" in json.loads(output)["parameters"]["stereoOdometry"]["PoseTrack"]

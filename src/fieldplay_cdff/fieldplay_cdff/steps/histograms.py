@@ -21,6 +21,7 @@ from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 NOT_KNOWN = 1000.0  # what stands for a number that is none, as published
 MIN_POINTS = 3
 FPFH_BINS, PFH_BINS = 11, 5
+NEIGHBOURS_AT_ONCE = 2_000_000  # of all points that are looked at together: 50 MB
 PAIRS_AT_ONCE = 100_000  # so that they stay near the processor
 LOWEST, SPANS = np.array([-np.pi, -1.0, -1.0]), np.array([2 * np.pi, 2.0, 2.0])  # of the three features of a pair
 
@@ -115,6 +116,14 @@ class FpfhDescriptor3D(Descriptor3D):
         return result.reshape(len(centers), 3 * FPFH_BINS)
 
     def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Indices) -> Array:
+        """The histograms of pairs with the neighbours alone (m, 33), some points at a time to bound the memory."""
+        radius = self.general["SearchRadius"]
+        counts = np.asarray(tree.query_ball_point(points[used], radius, return_length=True), np.int64)
+        stops = np.flatnonzero(np.diff(np.cumsum(counts) // NEIGHBOURS_AT_ONCE)) + 1
+        parts = [self._histograms(points, normals, tree, some) for some in np.split(used, stops)]
+        return np.concatenate(parts)
+
+    def _histograms(self, points: Array, normals: Array, tree: cKDTree, used: Indices) -> Array:
         """The histograms of pairs with the neighbours alone (m, 33), each third 100 in all."""
         edges = _edges_to_others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
         sums = np.zeros(3 * FPFH_BINS * len(used))

@@ -13,6 +13,7 @@ from fieldplay.geometry.transforms import (
     transform_points,
     vector_from_rotation,
 )
+from fieldplay_cdff.steps import histograms
 from fieldplay_cdff.steps.histograms import pair_features
 from fieldplay_cdff.steps.neighbours import surfaces_of
 from fieldplay_cdff.steps.step import step_of
@@ -184,6 +185,16 @@ def test_histograms_match_all_pairs() -> None:
         for options in ({}, {"normals": Cloud(points=points, normals=normals)}):
             out = describe(name, cloud, features, radius, **options)
             np.testing.assert_allclose(out.descriptors, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_histograms_are_the_same_whatever_is_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(3).uniform(size=(400, 3))
+    cloud, features = Cloud(points=points), Features3D(points=points[::7])
+    whole = describe("FpfhDescriptor3D", cloud, features, 0.3).descriptors
+    monkeypatch.setattr(histograms, "NEIGHBOURS_AT_ONCE", 500)
+    np.testing.assert_array_equal(describe("FpfhDescriptor3D", cloud, features, 0.3).descriptors, whole)
+    nothing = Features3D(points=np.zeros((0, 3)))
+    assert len(describe("FpfhDescriptor3D", cloud, nothing, 0.3)) == 0
 
 
 def test_point_without_neighbours_has_placeholder_descriptor() -> None:
