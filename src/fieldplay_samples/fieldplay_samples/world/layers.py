@@ -260,11 +260,13 @@ def _add_visible(
 
     What is seen grows as `clear` (n,) does, from nothing at 0 to all at 1.
     """
-    near = np.flatnonzero(clear > 0)
-    clipped = np.minimum(clear[near], np.float32(1))
-    seen = clipped * clipped * (3 - 2 * clipped)
-    values = _sample_image(image, position[0][near], position[1][near], texel_m=texel_m)
-    total[near] += seen * (values - np.float32(mean))
+    least = clear.min(initial=1)
+    near = slice(None) if least > 0 else np.flatnonzero(clear > 0)  # most often all
+    values = _sample_image(image, position[0][near], position[1][near], texel_m=texel_m) - np.float32(mean)
+    if least < 1:
+        clipped = np.minimum(clear[near], np.float32(1))
+        values *= clipped * clipped * (3 - 2 * clipped)
+    total[near] += values
 
 
 def _sample_image(image: Single, x: Array, y: Array, *, texel_m: float) -> Single:

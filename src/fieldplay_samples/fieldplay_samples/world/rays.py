@@ -72,9 +72,8 @@ class TriangleMesh:
             return NO_HITS
         directions = rays.directions.astype(np.float32)
         found = self._tree.run(rays.origins.astype(np.float32), directions, dists=end_m.astype(np.float32), output=True)
-        ray = np.flatnonzero(found["primID"] >= 0)
-        facing = np.einsum("nc,nc->n", found["Ng"][ray], directions[ray])
-        inside, ray = ray[facing >= 0], ray[facing < 0]
+        facing, is_hit = np.einsum("nc,nc->n", found["Ng"], directions), found["primID"] >= 0
+        ray, inside = (np.flatnonzero(is_hit & entered) for entered in (facing < 0, facing >= 0))
         distance = found["tfar"].astype(float)
         met = MeshHits(
             ray=ray,
