@@ -119,7 +119,7 @@ def test_wheel_has_every_package_and_description_and_asks_for_what_workspace_ins
     listed = [line.split("#")[0].strip() for line in (ROOT / "requirements" / "libraries.txt").read_text().splitlines()]
     requested = [line for line in re.findall("^Requires-Dist: (.*)$", text, re.M) if "extra ==" not in line]
     assert sorted(map(normalised, requested)) == sorted(map(normalised, filter(None, listed)))
-    assert re.findall("^Provides-Extra: (.*)$", text, re.M) == ["batch", "view"]
+    assert re.findall("^Provides-Extra: (.*)$", text, re.M) == ["batch", "docs", "view"]
 
 
 def test_its_version_is_that_of_packages() -> None:
