@@ -114,7 +114,7 @@ def test_rotated_unit_is_in_settings(out: Path, world_with_truth: tuple[GroundWi
 
 
 def test_sample_without_box_has_no_box_truth(tmp_path: Path) -> None:
-    with pytest.raises(SampleError, match=r"expected a sample of sherpatt around a box with out.box.npz beside it"):
+    with pytest.raises(SampleError, match=r"expected a sample of sherpatt around a box with out.box.npz next to it"):
         truth_of(tmp_path / "out")
 
 

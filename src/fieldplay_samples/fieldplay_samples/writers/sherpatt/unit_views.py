@@ -98,7 +98,7 @@ def lidar_times(scenario: SherpattScenario) -> Floats:
 
 
 def views_of(scenario: SherpattScenario) -> list[SherpattView]:
-    """All views of a sample."""
+    """All views of a sample, in the order of time."""
     every = int(scenario.settings["color_every"])
     views = [
         SherpattView(kind=kind, number=number, time_s=time)
@@ -106,7 +106,8 @@ def views_of(scenario: SherpattScenario) -> list[SherpattView]:
         for kind in (*SIDES, *(SOMETIMES if number % every == 0 else ()))
     ]
     turns = enumerate(lidar_times(scenario).tolist())
-    return views + [SherpattView(kind="lidar", number=number, time_s=time) for number, time in turns]
+    views += [SherpattView(kind="lidar", number=number, time_s=time) for number, time in turns]
+    return sorted(views, key=lambda view: view.time_s)  # what is near in time shares the meshes of the ground
 
 
 def make_view(stage: SherpattStage, view: SherpattView) -> None:
