@@ -68,11 +68,11 @@ def test_differences_compare_bytes_and_count_computed_messages() -> None:
     written = {"/same": [one, two], "/fewer": [one, two], "/other": [one, two], "/computed": [one]}
     received = {"/same": [one, two], "/fewer": [one], "/other": [one, one], "/computed": [two]}
     assert differences(received, written, frozenset({"/computed"})) == [
-        "/fewer: expected 2 messages, heard 1",
+        "/fewer: expected 2 messages, received 1",
         "/other: message 2 of 2 is not the one of the bag",
     ]
     assert differences({}, {"/computed": [one]}, frozenset({"/computed"})) == [
-        "/computed: expected 1 messages, heard 0"
+        "/computed: expected 1 messages, received 0"
     ]
 
 

@@ -39,7 +39,7 @@ def test_camera_info_of_smaller_or_larger_images_of_same_shape_is_scaled(
     across, down = size[0] / 1360, size[1] / 1024
     expected = [FX * across, 0, (CX + 0.5) * across - 0.5, 0, FY * down, (CY + 0.5) * down - 0.5, 0, 0, 1]
     np.testing.assert_allclose(info.k, expected, rtol=1e-12)
-    assert noted(notes_of(archive.root), "warning: visual_camera: pictures of").endswith("these are scaled")
+    assert noted(notes_of(archive.root), "warning: visual_camera: images of").endswith("these are scaled")
     assert inspected(archive)[1] == []
 
 
