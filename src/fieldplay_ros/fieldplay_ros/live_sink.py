@@ -44,7 +44,7 @@ SMALL_TYPES = {"tf2_msgs/msg/TFMessage", "sensor_msgs/msg/CameraInfo"} | MESSAGE
 MAX_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 AT_ONCE = Duration()
-SLICE_S = 0.05  # Python hears of an end only between the waits of ROS
+SLICE_S = 0.05  # Python handles signals only between the waits of ROS
 PATIENCE_S = 5.0  # how long a subscriber may take to acknowledge before playing goes on without it
 NOTICED_S = 0.1  # a wait that is worth a line
 

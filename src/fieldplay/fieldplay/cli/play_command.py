@@ -17,7 +17,7 @@ from fieldplay.core.progress import track_opening
 from fieldplay.player.options import OPTIONS, options_of_values
 
 STORAGES = ("mcap", "sqlite3")
-# The options beside those of what is played, with the short names that ros2 bag has.
+# The options other than those of the selection, with the short names that ros2 bag has.
 FLAGS = {
     "rate": ("-r",), "loop": ("-l",), "loop_stamps": (), "clock": (), "skip_gaps": (), "paused": (), "stamps": (),
     "on_end": (), "wait_for_subscribers": (), "qos_overrides": (), "urdf": (),

@@ -172,7 +172,7 @@ class CalibrationEntries:
             source: where the numbers are from, for messages.
 
         Returns:
-            The camera. Without a `distortion_model` the number of coefficients tells it.
+            The camera. Without a `distortion_model` it follows from the number of coefficients.
         """
         matrix = self.numbers("camera_matrix", sizes=(9,))
         width, height = self.numbers("image_width", sizes=(1,)), self.numbers("image_height", sizes=(1,))

@@ -445,7 +445,7 @@ def starts_as_zip(path: Path) -> bool:
 def read_companion(
     files: Files, pattern: str, paths: Sequence[Path], report: Report, *, folder: str = ""
 ) -> tuple[str, bytes] | None:
-    """Read a file that belongs to an archive, such as its calibration, in it or beside it.
+    """Read a file that belongs to an archive, such as its calibration, in it or next to it.
 
     Args:
         files: those of the archive.
@@ -466,7 +466,7 @@ def read_companion(
 
 
 def _companions(files: Files, pattern: str, paths: Sequence[Path], folder: str) -> Iterator[tuple[Files, str]]:
-    """The files that match in an archive, then those beside it; others are open while one of theirs is looked at."""
+    """The files that match in an archive, then those next to it; others are open while one of theirs is looked at."""
     yield from ((files, name) for name in files.matching(pattern, folder))
     for path in filter(Path.is_file, paths):
         beside = ListedFiles(path.parent, [path.name])

@@ -69,8 +69,8 @@ class TableSpec:
     title that is the name of a column of a layout, and `timestamp` and the like for `time`, need none.
     `ranges` gives, for a column of numbers, the least and the largest that has a meaning. `blanks` and `extract` are
     those of Dialect. Where it is usual that rows share a time (`repeated_times`) this is counted and no defect.
-    `units` gives, for a column, the unit that it is taken to have where no header tells another; of a clock one of
-    s, ms, us and ns, which counts where neither the size of its numbers nor the header tells.
+    `units` gives, for a column, the unit that it is taken to have where no header gives another; of a clock one of
+    s, ms, us and ns, which counts where neither the size of its numbers nor the header gives one.
     """
 
     layouts: Sequence[Sequence[str]]

@@ -19,7 +19,7 @@ SHOWN = 40  # characters of a faulty text that a message shows
 HELD_BYTES = 1 << 23  # of the rows of all tables of an archive; the others go to a file
 SOME = 8  # rows that tell at once that numbers do not fit half as many bytes
 TIME = "time"
-COUNT = "count"  # the column that tells how many numbers a row's list has
+COUNT = "count"  # the column with how many numbers a row's list has
 IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold
 UNITS = {0: "seconds", 3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}  # by their decimal digits of a second
 PLAIN = r"^\s*(?<whole>[0-9]+)(?:\.(?<rest>[0-9]*))?\s*$"
@@ -41,7 +41,7 @@ class Dialect:
         columns: names in the order of the file; those that begin with `_` are ignored.
         delimiter: between fields.
         decimal_comma: whether numbers have a comma for a point.
-        whitespace_delimited: blanks separate fields too, beside commas, as in the logs of some robots.
+        whitespace_delimited: blanks separate fields too, besides commas, as in the logs of some robots.
         extract: by column, a regular expression whose first group is the number in its text.
         partial: keep a row with a text that is no number, with NaN in its place; it is reported all the same.
         digits: by clock that counts parts of a second, how many decimal digits these are: 3, 6 or 9.

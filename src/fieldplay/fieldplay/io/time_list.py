@@ -107,7 +107,7 @@ def _ns_from_dates(dates: polars.DataFrame) -> tuple[NDArray[np.int64], NDArray[
 
 
 def _ns_from_numbers(numbers: polars.Series, header: list[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Numbers as ns, in the unit that their size tells, else that of a header, else seconds."""
+    """Numbers as ns, in the unit that follows from their size, else that of a header, else seconds."""
     values = numbers.cast(polars.Float64, strict=False).drop_nulls()
     digits = digits_of_time(float(values.median())) if len(values) else None
     if digits is None:

@@ -1,4 +1,4 @@
-"""Files that belong to an archive, in it or beside it."""
+"""Files that belong to an archive, in it or next to it."""
 
 import zipfile
 from pathlib import Path

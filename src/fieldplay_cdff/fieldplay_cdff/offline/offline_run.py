@@ -298,7 +298,7 @@ def run_fusion(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bo
     """Run a pipeline, and write its outputs and the copied topics into a bag.
 
     Returns:
-        What came of it; `nothing` says why, where no input was accepted: the bag then tells that by `success`.
+        What came of it; `nothing` says why, where no input was accepted: `success` in the bag shows that.
 
     Raises:
         ArchiveError: where nothing came out at all, or with `strict` where an input was skipped or a step failed;

@@ -73,7 +73,7 @@ class BothImages(Step):
     """A motion between pairs, from a guess: by corners that are followed from where the guess has them, and by matches.
 
     `camera` is lastLeft_T_left. A guess that chance gave has too few points that support it, and is refused. What a
-    drive tells of the calibration is kept for the next pairs.
+    drive shows of the calibration is kept for the next pairs.
     """
 
     keeps_state = True

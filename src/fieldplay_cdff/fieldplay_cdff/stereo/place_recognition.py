@@ -38,7 +38,7 @@ WEIGHTS = RefinementSettings(
     pixel_deviation=0.7, disparity_deviation=0.5, offset_deviation=0.0, radial_deviation=0.0
 )  # of points that are known again by their descriptors
 FACTOR = 2.0  # on deviations that residuals tell: their errors are correlated
-MIN_M, MIN_RAD = 0.008, 0.001  # no view tells a pose better
+MIN_M, MIN_RAD = 0.008, 0.001  # no view determines a pose better
 NEAREST_M = 0.05
 
 

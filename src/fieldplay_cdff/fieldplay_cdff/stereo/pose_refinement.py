@@ -2,7 +2,7 @@
 
 A point is known by its pixel in the first left image and its disparity, and is seen in the new left and right image.
 Its residuals are the column and the row in the left image, and the disparity. The uncertainty of the first disparity
-is propagated into all three, so a distant point tells little of a translation and much of a rotation. Residuals are
+is propagated into all three, so a distant point constrains a translation little and a rotation well. Residuals are
 weighted robustly (Cauchy).
 
 The calibration of a real rig is never exact: a relative rotation of the cameras shifts all disparities, and a rest of
@@ -100,7 +100,7 @@ class DisparityCorrection:
         return result
 
     def update(self, values: Array, covariance: Array) -> None:
-        """Take over what a new key pair told; later ones may differ by the walk, and no more than at first."""
+        """Take over what a new key pair showed; later ones may differ by the walk, and no more than at first."""
         grown = covariance + self._walk
         self.estimate = values
         self.information = np.linalg.inv(grown) + np.linalg.inv(1e4 * self._prior)

@@ -118,7 +118,7 @@ class StereoOdometry:
 
     @property
     def correction(self) -> DisparityCorrection:
-        """What the disparities are off by the calibration, as far as the drive told it."""
+        """What the disparities are off by the calibration, as far as the drive determined it."""
         return self._matcher.correction
 
     @property
@@ -170,7 +170,7 @@ class StereoOdometry:
         self._uncertainty.add(None, stamp_ns, restarted=self._track.add(stamp_ns, can_be_key=False).is_key)
 
     def _replace_key(self, current: KeyPair, match: KeyMatch | None) -> None:
-        """Compare with another pair from now on; what the last motion told of the calibration is kept."""
+        """Compare with another pair from now on; what the last motion showed of the calibration is kept."""
         if match is not None and match.tracks is not None:
             self._matcher.calibrate(match.tracks, match.pose)
         self._key = current

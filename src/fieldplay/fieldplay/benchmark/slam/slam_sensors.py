@@ -50,7 +50,7 @@ class Sensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What is known of topics beside what an archive holds: as requested, and as its dataset says."""
+    """What is known of topics besides the archive's contents: as requested, and as its dataset says."""
 
     requested: Mapping[str, str]
     described: Mapping[str, tuple[str, ...]]

@@ -1,7 +1,7 @@
 """Cameras and frames of KITTI: the three files of a raw drive's day, or `calib.txt` of an odometry sequence.
 
 `R_rect_00` turns the left grey camera's axes to those of all rectified images; `P_rect_i` then projects points of that
-rectified camera, so its last column tells where camera i is. Unrectified cameras are where `R_i` and `T_i` say.
+rectified camera, so its last column gives the position of camera i. Unrectified cameras are where `R_i` and `T_i` say.
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def rig_of_sequence(calibration: KittiCalibration | None, sizes: Mapping[str, tu
         sizes: width and height of the images by camera, which the file does not have.
 
     Returns:
-        What the file tells. Without `Tr` base_link is the left grey camera, turned to x forward, and has no lidar.
+        The calibration. Without `Tr` base_link is the left grey camera, turned to x forward, and has no lidar.
     """
     rig = Rig(frames={BASE: {LIDAR: np.eye(4)}})
     if calibration is None:

@@ -100,7 +100,7 @@ class Reader(DatasetReader):
         return calibration_from_lines(data, report)
 
     def _drive_rig(self) -> Rig:
-        """Cameras and frames by the calibration of the day: in the archive, above it, or beside it as downloaded."""
+        """Cameras and frames by the calibration of the day: in the archive, above it, or next to it as downloaded."""
         root, match = self.root, DRIVE.match(self.name) or DRIVE.match(self.root.name)
         date, kind = (match["date"], match["kind"]) if match else ("", None)
         folders = [root.parent, root.parent / date, root.parent / f"{date}_calib" / date, root.parent.parent / date]
