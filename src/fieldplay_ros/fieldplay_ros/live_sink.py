@@ -79,15 +79,22 @@ class ReliableHistory:
         self._unacknowledged += 1
 
     def _make_room(self, is_cancelled: Callable[[], bool]) -> None:
-        if self._publisher.wait_for_all_acked(AT_ONCE):
+        if self._is_acknowledged(AT_ONCE):
             self._unacknowledged, self._is_hanging = 0, False
         elif self._unacknowledged >= self._depth and not self._is_hanging:
             self._wait(is_cancelled)
 
+    def _is_acknowledged(self, timeout: Duration) -> bool:
+        try:
+            return bool(self._publisher.wait_for_all_acked(timeout))
+        except RuntimeError:  # a middleware without acknowledgements is not asked again
+            self._ask_from = sys.maxsize
+            return True
+
     def _wait(self, is_cancelled: Callable[[], bool]) -> None:
         begin = time.monotonic()
         self.waits += 1
-        while not (is_taken := self._publisher.wait_for_all_acked(Duration(seconds=SLICE_S))):
+        while not (is_taken := self._is_acknowledged(Duration(seconds=SLICE_S))):
             if is_cancelled() or time.monotonic() - begin >= PATIENCE_S:
                 break
         if is_taken:

@@ -36,7 +36,7 @@ from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.player.dds_profile import complete_profile, profile_issue, use_profile
+from fieldplay.player.dds_profile import completed_profile, profile_issue, use_profile
 from fieldplay.player.options import OPTIONS, Option, PlayOptions, options_of_values
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
@@ -399,24 +399,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _on_signal(partial(_interrupt, interrupted))
         end_with_launch()
-        initialise(arguments)
-        return _play_from_arguments(interrupted)
+        with initialised(arguments):
+            return _play_from_arguments(interrupted)
     except (UserError, OSError) as error:
         sys.stderr.write(f"{NAME}: {error}\n")
         return FAILED
     except _Interrupted:
         return DONE
     finally:
-        with exit_deadline():
-            rclpy.try_shutdown()
         ignore_signals()
 
 
-def initialise(arguments: Sequence[str] | None) -> None:
-    """Initialise rclpy without its handlers of signals, and Fast DDS with settings for images and clouds."""
+@contextmanager
+def initialised(arguments: Sequence[str] | None) -> Iterator[None]:
+    """Rclpy without its handlers of signals, and Fast DDS with settings for images and clouds, until the end."""
     use_profile()
-    complete_profile()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    with completed_profile():
+        try:
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            yield
+        finally:
+            with exit_deadline():
+                rclpy.try_shutdown()
 
 
 def ignore_signals() -> None:

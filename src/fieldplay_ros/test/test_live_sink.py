@@ -140,3 +140,16 @@ def test_history_without_bound_is_never_asked_for() -> None:
     for _ in range(1000):
         history.reserve(lambda: False)
     assert (history.waits, publisher.asked) == (0, 0)
+
+
+def test_middleware_without_acknowledgements_is_asked_once() -> None:
+    class Unsupported(Publisher):
+        def wait_for_all_acked(self, timeout: Any) -> bool:
+            super().wait_for_all_acked(timeout)
+            raise RuntimeError("not supported")
+
+    publisher = Unsupported()
+    history = ReliableHistory(publisher, 4, lambda *notice: None)  # type: ignore[arg-type]
+    for _ in range(100):
+        history.reserve(lambda: False)
+    assert (history.waits, publisher.asked) == (0, 1)

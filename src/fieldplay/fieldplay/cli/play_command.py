@@ -12,7 +12,6 @@ from fieldplay.cli.arguments import add_archive, add_remap, add_selection, secon
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import ProgressBar, progress_bar
 from fieldplay.core.errors import UsageError
-from fieldplay.core.process_exit import exit_deadline
 from fieldplay.core.progress import track_opening
 from fieldplay.player.options import OPTIONS, options_of_values
 
@@ -60,20 +59,15 @@ def run(chosen: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C; the exit code."""
     options = options_of_values({name: getattr(chosen, name) for name in FLAGS}, selection_of(chosen))
     try:
-        import rclpy
-
         node: Any = import_module(NODE)
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
     sys.setswitchinterval(node.SWITCH_S)
-    node.initialise([])
     try:
-        with progress_bar("opening", "MB") as bar, track_opening(partial(_show, bar)):
+        with node.initialised([]), progress_bar("opening", "MB") as bar, track_opening(partial(_show, bar)):
             code: int = node.play(chosen.archive, chosen.dataset, options)
             return code
     finally:
-        with exit_deadline():
-            rclpy.try_shutdown()
         node.ignore_signals()
 
 

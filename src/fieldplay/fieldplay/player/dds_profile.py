@@ -1,8 +1,9 @@
 """The settings of Fast DDS that playing images and clouds needs, and what becomes of a profile of the user's own."""
 
-import atexit
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
 from xml.etree import ElementTree
@@ -32,23 +33,38 @@ def use_profile() -> dict[str, str]:
     return {name: str(profile)}
 
 
-def complete_profile() -> None:
-    """Add to the user's own profile, for this process, what it says nothing of: writers, participants.
+@contextmanager
+def completed_profile() -> Iterator[None]:
+    """Add to the user's own profile meanwhile what it says nothing of: writers, participants.
 
     Fast DDS asks readers every 3 s what they lack, unless a profile says otherwise: images that do not fit into its
     shared memory of 512 kB come so late, and small messages behind them. There is no other way to set this for a
-    publisher. The completed profile is a temporary file of this process.
+    publisher. The completed profile is a temporary file, which Fast DDS reads with the first node.
     """
     name, path, own = _profile_in_force()
-    if not path or own is None or Path(path).resolve() == own.resolve():
+    root = _completed(Path(path), own) if path and own is not None else None
+    if root is None or not path:
+        yield
         return
+    completed = _temporary_file(root)
+    os.environ[name] = str(completed)
     try:
-        given, ours = ElementTree.parse(path), ElementTree.parse(own)
+        yield
+    finally:
+        os.environ[name] = path
+        completed.unlink(missing_ok=True)
+
+
+def _completed(path: Path, own: Path) -> Element | None:
+    """A profile with what ours has besides; None where nothing is added, or where it cannot be read."""
+    if path.resolve() == own.resolve():
+        return None
+    try:
+        given, ours = ElementTree.parse(path).getroot(), ElementTree.parse(own).getroot()
     except (OSError, ElementTree.ParseError):
-        return  # Fast DDS says what is wrong with it
-    profiles = _profiles_in(given.getroot())
-    if profiles is not None and _complete(profiles, ours.getroot()):
-        os.environ[name] = _temporary_file(given.getroot())
+        return None  # Fast DDS says what is wrong with it
+    profiles = _profiles_in(given)
+    return given if profiles is not None and _complete(profiles, ours) else None
 
 
 def profile_issue() -> str:
@@ -127,8 +143,8 @@ def _tag(part: Element) -> str:
     return str(part.tag).rpartition("}")[2]
 
 
-def _temporary_file(root: Element) -> str:
-    """Write a profile to a file that is removed when this process ends."""
+def _temporary_file(root: Element) -> Path:
+    """Write a profile to a new file."""
     space = root.tag[1:].partition("}")[0] if "}" in root.tag else ""
     for part in root.iter():  # Fast DDS knows no prefixes of namespaces
         part.tag = _tag(part)
@@ -137,5 +153,4 @@ def _temporary_file(root: Element) -> str:
     descriptor, path = mkstemp(prefix="fieldplay-fastdds-", suffix=".xml")
     with os.fdopen(descriptor, "wb") as file:
         file.write(ElementTree.tostring(root))
-    atexit.register(Path(path).unlink, missing_ok=True)
-    return path
+    return Path(path)

@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.core.resources import config_folders
 from fieldplay.player import dds_profile
-from fieldplay.player.dds_profile import complete_profile, profile_issue, use_profile
+from fieldplay.player.dds_profile import completed_profile, profile_issue, use_profile
 
 
 @pytest.fixture
@@ -64,9 +64,13 @@ def completed(version: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         path = tmp_path / "mine.xml"
         path.write_text(text)
         monkeypatch.setenv(VARIABLE, str(path))
-        complete_profile()
+        with completed_profile():
+            in_force = Path(os.environ[VARIABLE])
+            result = in_force.read_text(), profile_issue()
         assert path.read_text() == text
-        return Path(os.environ[VARIABLE]).read_text(), profile_issue()
+        assert os.environ[VARIABLE] == str(path)
+        assert in_force == path or not in_force.exists()
+        return result
 
     return complete
 
@@ -123,5 +127,5 @@ def test_profile_that_cannot_be_read_is_named(completed: Any, text: str, word: s
 def test_own_profile_is_not_completed(version: Path) -> None:
     version.write_text(FAST_DDS_2)
     ((_, path),) = use_profile().items()
-    complete_profile()
-    assert (os.environ[VARIABLE], profile_issue()) == (path, "")
+    with completed_profile():
+        assert (os.environ[VARIABLE], profile_issue()) == (path, "")
