@@ -59,6 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C; the exit code."""
     options = options_of_values({name: getattr(chosen, name) for name in FLAGS}, selection_of(chosen))
     try:
+        import_module("rclpy")  # named first where it is missing
         node: Any = import_module(NODE)
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
