@@ -52,7 +52,7 @@ NOTICED_S = 0.1  # a wait that is worth a line
 class ReliableHistory:
     """Keeps the history of a publisher from being overwritten before its reliable subscribers have acknowledged it.
 
-    A keep-last publisher that has more unacknowledged messages than its depth drops the oldest of them. ROS tells
+    A keep-last publisher that has more unacknowledged messages than its depth drops the oldest of them. ROS reports
     only whether *all* messages are acknowledged. So this is asked, without waiting, once half of the history may lack
     an acknowledgement, and waited for when all of it may.
 

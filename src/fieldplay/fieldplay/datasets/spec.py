@@ -258,7 +258,7 @@ class DerivedSpec:
         streams: ids of the streams that it takes, in the order of its inputs.
         topic: where the result is.
         name: of the node.
-        node: the program that computes it live; empty where another's does so beside its own.
+        node: the program that computes it live; empty where another node computes it too.
         package: the package of the program.
         frame: the frame of the result.
         child_frames: frames that it places.
@@ -408,7 +408,7 @@ class DatasetSpec:
         cameras: by name.
         extrinsics: as published.
         tree: the static frames that are published: children by parent.
-        projections: sensors in cameras, by rows of their own beside the tree.
+        projections: sensors in cameras, by rows of their own besides the tree.
         ignored_files: by regular expression of file names, why they are not read.
         derived: what is computed.
         pose_checks: poses that are compared with those of an arm.

@@ -135,7 +135,7 @@ def diagonal(variances: ArrayLike) -> Array:
         variances: variances (..., k).
 
     Returns:
-        Covariances (..., k, k), zero beside the diagonal.
+        Covariances (..., k, k), zero off the diagonal.
     """
     variances = np.asarray(variances, float)
     covariances: Array = variances[..., :, None] * np.eye(variances.shape[-1])

@@ -249,7 +249,7 @@ def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel 
         height: of the scaled images in pixels.
 
     Returns:
-        The camera; None where the aspect ratio differs, as of cropped images, whose K cannot be told from the size.
+        The camera; None where the aspect ratio differs, as of cropped images, whose K does not follow from the size.
     """
     if (width, height) == (camera.width, camera.height):
         return camera

@@ -569,7 +569,7 @@ class GroupStream:
     Args:
         tables: the tables.
         choose: selects the lines that count.
-        starts: tells which lines (n,) start a group, by each line and the one before alone; its answer for the first
+        starts: finds which lines (n,) start a group, by each line and the one before alone; its answer for the first
             line is ignored.
         convert: makes a record, a row for each group, of the lines and the number of each line's group (ascending from
             0). The time of a row must be that of its first line.
