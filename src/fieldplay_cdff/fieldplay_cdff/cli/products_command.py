@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "show", "get", "delete")
 EPILOG = """\
-DIR is a store of products, as fuse --products and the nodes make it; docs/fusion.md explains its contents.
+DIR is a store of products, as fuse --products and the nodes make it; docs/products.md explains its contents.
 
   fieldplay products list maps --kind cloud --newest 5
   fieldplay products list maps --time 1600000000 1600000060.5 --near 2.0 0.0 0.5 3.0
