@@ -28,7 +28,7 @@ def test_table_has_the_paper_s_eight_pipelines() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pipeline_has_row_test_that_names_it_and_page(name: str) -> None:
+def test_pipeline_has_row_test_that_names_it_and_page_with_its_ports(name: str) -> None:
     (row,) = [row for row in rows() if name in dict(LINK.findall(row[0]))]
     (test,) = [path for folder in TESTS for path in ROOT.glob(f"{folder}/**/{row[4].strip('`')}")]
     assert re.search(rf"\b{name}\b", test.read_text("utf-8"))
@@ -36,6 +36,9 @@ def test_pipeline_has_row_test_that_names_it_and_page(name: str) -> None:
     heading = page.partition("\n")[0].removeprefix("# ")
     assert name.startswith(heading) and re.search(rf"\b{name}\b", page)
     assert re.search("[Mm]easured", page) and re.search(r"\d", page)
+    (info,) = [info for info in pipelines() if info.name == name]
+    assert [port for port in (*info.inputs, *info.outputs) if f"`{port}`" not in page] == []
+    assert f"`{info.topic}" in page
 
 
 def test_samples_can_be_made() -> None:
