@@ -29,7 +29,7 @@ from fieldplay_cdff.pipeline import (
     Pipeline,
     PipelineOutput,
     PipelineStopped,
-    configuration_of_file,
+    configuration_of_arguments,
     pipeline_of,
     settings_of_arguments,
 )
@@ -363,6 +363,8 @@ class PipelineNode(LifecycleNode):
         arguments = [word for word in self.get_parameter("settings").value or [] if word]
         settings = _settings(arguments, self._config)
         graph = graph_of(source_of(self._dfpc), self._implementation or None, settings)
+        for text in graph.notes:
+            self.get_logger().info(text)
         sources = _sources({name: port.type for name, port in graph.inputs.items()}, self._inputs)
         scene = self._scene or f"{graph.topic}/scene"
         outputs = OutTopics(ports=graph.outputs, prefix=graph.topic, scene=scene, tf=self._tf, bodies=graph.bodies)
@@ -429,7 +431,7 @@ class PipelineNode(LifecycleNode):
 
 def _settings(arguments: list[str], config: str) -> Configuration:
     own = settings_of_arguments(arguments)
-    return configuration_of_file(Path(config)).and_then(own) if config else own
+    return configuration_of_arguments([config]).and_then(own) if config else own
 
 
 def _sources(ports: dict[str, str], arguments: list[str]) -> list[PortSource]:

@@ -63,9 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="STEP.GROUP.NAME=VALUE",
-        help="a parameter of a step; NAME=VALUE is one of the dataset",
+        help="a parameter of a step; STEP=IMPLEMENTATION; NAME=VALUE is a parameter of the dataset",
     )  # fmt: skip
-    parser.add_argument("--config", type=Path, metavar="FILE", help="parameters as the authors of CDFF write them")
+    parser.add_argument(
+        "--config", action="append", default=[], metavar="[STEP=]FILE",
+        help="parameters as the authors of CDFF write them: of the pipeline, or of one step",
+    )  # fmt: skip
     parser.add_argument(
         "--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not determine it"
     )
@@ -127,6 +130,8 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
     options = {"threads": min(chosen.threads, MAX_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
+    for text in graph.notes:
+        note(text)
     models_of, arguments = _models(chosen.input, graph.inputs)
     inputs = {name: port.type for name, port in graph.inputs.items() if name not in models_of}
     spec = data.spec
@@ -225,14 +230,15 @@ def _require_output_paths(chosen: argparse.Namespace) -> None:
 
 def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """What is set in steps, and in the dataset."""
-    from fieldplay_cdff.pipeline import configuration_of_file, settings_of_arguments
+    from fieldplay_cdff.pipeline import configuration_of_arguments, settings_of_arguments
+    from fieldplay_cdff.pipeline.chains import source_of
 
-    of_steps = [word for word in chosen.set if "." in word.partition("=")[0]]
+    steps = {step.id for chain in source_of(chosen.dfpc).description.chains for step in chain.steps}
+    names = {word: word.partition("=")[0] for word in chosen.set}
+    of_steps = [word for word, name in names.items() if "." in name or name in steps]
     own = parameters([word for word in chosen.set if word not in of_steps])
     configuration = replace(settings_of_arguments(of_steps), preset=chosen.preset)
-    if chosen.config is not None:
-        configuration = configuration_of_file(chosen.config).and_then(configuration)
-    return configuration, own
+    return configuration_of_arguments(chosen.config).and_then(configuration), own
 
 
 def _write_extra_files(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
@@ -363,6 +369,7 @@ def _as_json(pipeline: Any, sources: Sequence[Any], result: Any) -> dict[str, An
         "refused": statistics["refused"],
         "refused_because": statistics["refused_because"],
         "parameters": pipeline.chosen,
+        "notes": list(pipeline.graph.notes),
         "cpu_s": statistics["cpu_s"],
         "wall_s": result.wall_s,
         "steps": steps,

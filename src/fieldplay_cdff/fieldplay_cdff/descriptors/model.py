@@ -96,12 +96,20 @@ class Connection:
     line: int = 0
 
 
+class NestedParameters(NamedTuple):
+    """Of a whole chain that is a step: its name, and its own parameters, which set those of its steps."""
+
+    name: str
+    parameters: Mapping[str, Mapping[str, Any]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProcessingChain:
     """The steps of an implementation, and how they are connected.
 
     `parameters` are those of the chain itself, by group and name: the parameters of its steps that they set.
     `steps_of` is the implementation that this one does step by step: it runs where one of its steps is set.
+    `nested` are parameters of the chains that were steps of it before they were replaced by their steps.
     """
 
     name: str
@@ -110,6 +118,7 @@ class ProcessingChain:
     line: int = 0
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     steps_of: str = ""
+    nested: Mapping[str, NestedParameters] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +170,13 @@ class Catalogue:
     aliases: Mapping[str, str]
     implementation_aliases: Mapping[str, str] = field(default_factory=dict)
     port_aliases: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    stand_ins: frozenset[str] = frozenset()  # names of implementations that another method stands in for
+
+    def stand_in_note(self, step: str, implementation: str) -> str:
+        """What to print where another method stands in for the implementation of a step; "" where none does."""
+        if implementation not in self.stand_ins:
+            return ""
+        return f"{step}: {self.implementation_aliases[implementation]} stands in for {implementation}"
 
     def port(self, dfn: str, name: str, *, is_source: bool) -> str:
         """The published name of a step's port."""
@@ -199,6 +215,7 @@ def _catalogue(*parts: str) -> Catalogue:
         aliases=data["aliases"],
         implementation_aliases=data["implementation_aliases"],
         port_aliases=data["port_aliases"],
+        stand_ins=frozenset(data["stand_ins"]),
     )
 
 

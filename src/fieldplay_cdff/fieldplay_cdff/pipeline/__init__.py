@@ -6,7 +6,8 @@ and times them.
 """
 
 from fieldplay_cdff.pipeline.chains import PipelineInfo, pipelines
-from fieldplay_cdff.pipeline.configuration import Configuration, configuration_of_file, settings_of_arguments
+from fieldplay_cdff.pipeline.configuration import Configuration, settings_of_arguments
+from fieldplay_cdff.pipeline.configuration_files import configuration_of_arguments, configuration_of_file
 from fieldplay_cdff.pipeline.pipeline_run import (
     Failure,
     Pipeline,
@@ -23,6 +24,7 @@ __all__ = [
     "PipelineInfo",
     "PipelineOutput",
     "PipelineStopped",
+    "configuration_of_arguments",
     "configuration_of_file",
     "load_pipeline",
     "pipeline_of",

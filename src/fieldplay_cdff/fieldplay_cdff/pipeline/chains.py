@@ -18,6 +18,7 @@ from fieldplay_cdff.descriptors.model import (
     Connection,
     Description,
     End,
+    NestedParameters,
     Port,
     ProcessingChain,
     Step,
@@ -218,8 +219,25 @@ def flat_chain(
         own = {name.removeprefix(prefix): impl for name, impl in implementations.items() if name.startswith(prefix)}
         own_steps = [name.removeprefix(prefix) for name in set_steps if name.startswith(prefix)]
         named = implementations.get(step.id) or step.implementation
-        chain = _with_inner(chain, step, flat_chain(source.inner[step.dfn], named, own, own_steps))
+        inner = flat_chain(source.inner[step.dfn], named, own, own_steps)
+        chain = _with_inner(chain, step, inner)
+        chain = replace(chain, nested={**chain.nested, **_nested(step.id, source.inner[step.dfn], inner)})
     return chain
+
+
+def _nested(step: str, source: Source, inner: ProcessingChain) -> dict[str, NestedParameters]:
+    """Parameters of a chain that is a step, and of those that are steps of it, as those of steps of the outer one."""
+
+    def outer(target: Any) -> Any:
+        return f"{step}.{target}" if isinstance(target, str) else target and [outer(each) for each in target]
+
+    def outer_groups(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {group: {name: outer(target) for name, target in own.items()} for group, own in groups.items()}
+
+    own = NestedParameters(source.description.name, outer_groups(inner.parameters))
+    deeper = {f"{step}.{name}": each._replace(parameters=outer_groups(each.parameters))
+              for name, each in inner.nested.items()}  # fmt: skip
+    return {step: own, **deeper}
 
 
 def _file_of(path_or_name: str | Path, sibling: Path | None) -> Path:

@@ -29,6 +29,7 @@ from fieldplay_cdff.pipeline.chains import (
     topic_of,
 )
 from fieldplay_cdff.pipeline.configuration import CHAIN, PUBLISHED, Configuration, merge_groups
+from fieldplay_cdff.pipeline.configuration_files import other_names
 from fieldplay_cdff.steps.step import (
     ParameterGroups,
     Step,
@@ -101,6 +102,7 @@ class RunnableGraph:
     bodies: Mapping[str, PosedBody]  # of outputs that are poses of something else than the camera in the scene
     levels: Sequence[Sequence[GraphNode]]
     products: Mapping[str, ProductMark] = field(default_factory=dict)  # outputs that are kept
+    notes: tuple[str, ...] = ()  # how the configuration was understood, and what stands in for what
 
     @property
     def nodes(self) -> list[GraphNode]:
@@ -124,7 +126,8 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
     set_steps = {*configuration.settings, *configuration.implementations} - {CHAIN, description.name}
     chain = flat_chain(source, named, configuration.implementations, set_steps)
     chain = _usual(chain, known_catalogue())
-    configuration = configuration.with_chain(chain.parameters, description.name)
+    stand_ins = [known_catalogue().stand_in_note(step.id, step.implementation) for step in chain.steps]
+    configuration = _for_chain(configuration.with_published_names(), source, chain)
     _require_steps(chain, configuration)
     chain = _without_optional(_configure_chain(chain, configuration), configuration, known_catalogue())
     issues = [
@@ -148,7 +151,30 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
         },
         levels=_levels(file, chain, nodes),
         products={port.name: port.product for port in description.outputs if port.product is not None},
+        notes=tuple(dict.fromkeys((*configuration.notes, *filter(None, stand_ins)))),
     )
+
+
+def _for_chain(configuration: Configuration, source: Source, chain: ProcessingChain) -> Configuration:
+    """The configuration as parameters of the chain's steps alone.
+
+    A file may set steps and parameters of other implementations of the pipeline: what this one lacks is noted.
+    """
+    description, here = source.description, {step.id for step in chain.steps}
+    others = [each for each in description.chains if each.name != chain.name]
+    elsewhere = {step.id for each in others for step in each.steps} | set(other_names()["unused_steps"])
+    spelled = {name.lower() for name in here}
+    foreign = [name for name in configuration.of_file if name in elsewhere - here and name.lower() not in spelled]
+    notes = [f"{configuration.file}: {chain.name} has no step {', '.join(sorted(foreign))}: left out"]
+    configuration = configuration.without_steps(foreign)
+    configuration = replace(configuration, notes=(*configuration.notes, *(notes if foreign else ())))
+    names: dict[str, frozenset[str]] = {}
+    for each in others:
+        for group, own in each.parameters.items():
+            names[group] = names.get(group, frozenset()) | set(own)
+    configuration = configuration.with_chain(chain.parameters, description.name, names).with_nested(chain)
+    by_step = {step.id: step.implementation for step in _configure_chain(chain, configuration).steps}
+    return configuration.with_implementations(by_step)
 
 
 def _usual(chain: ProcessingChain, catalogue: Catalogue) -> ProcessingChain:
@@ -188,7 +214,7 @@ def _configure_chain(chain: ProcessingChain, configuration: Configuration) -> Pr
         )
         name = known_catalogue().implementation_aliases.get(name, name)
         parameters: ParameterGroups = {}
-        for each in (*models, step):
+        for each in () if configuration.complete.intersection(set_by) else (*models, step):
             parameters = merge_groups(parameters, each.parameters if name == (each.implementation or usual) else {})
         for each_id in set_by:
             parameters = merge_groups(parameters, configuration.settings.get(each_id, {}))
@@ -200,8 +226,8 @@ def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None
     """What is set must be of steps that are there."""
     there = [step.id for step in chain.steps]
     for name in (*configuration.settings, *configuration.implementations):
-        if name not in there and name != CHAIN and not any(each.startswith(f"{name}.") for each in there):
-            near = closest_name(name, there)
+        if name not in there and name != CHAIN and name not in chain.nested:
+            near = closest_name(name, [*there, *chain.nested])
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(there)}"
             raise UsageError(f"{configuration.location(name)}{chain.name} has no step {name}{hint}")
 

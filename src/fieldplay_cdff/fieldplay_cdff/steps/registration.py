@@ -1,6 +1,7 @@
 """Steps that put a cloud onto another: nearest points or planes, again and again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -240,19 +241,30 @@ class IcpMatcher(Registration):
 
     def _prefilter(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
         """Return the filtered points of both clouds, and normals of the sink's."""
-        limit, fraction, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
-        if limit["UseOnSource"]:
-            source = _limit_cloud(source, limit)
-        if limit["UseOnSink"]:
-            sink = _limit_cloud(sink, limit)
-        points = source.points
-        if fraction["UseOnSource"]:
-            points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < fraction["Probability"]]
-        normals = None if surface["UseOnSink"] else sink.normals
+        source, sink = self._filter_cloud(source, "Source"), self._filter_cloud(sink, "Sink")
+        normals = sink.normals
         if normals is None and self.general["MinimizerType"] == "PointToPlane" and len(sink) >= MIN_PAIRS:
-            count = max(surface["NumberOfNeighbours"], MIN_PAIRS)
-            normals, _ = surfaces_of(sink.points, nearest=count, threads=self.threads)
-        return points, sink.points, sink.points if normals is None else normals
+            normals = self._normals(sink)
+        return source.points, sink.points, sink.points if normals is None else normals
+
+    def _filter_cloud(self, cloud: Cloud, side: str) -> Cloud:
+        """Apply the filters that are used on the source or the sink, in the order of their steps."""
+        used = [name for name in PREFILTERS if self.settings[f"{name}Prefilter"][f"UseOn{side}"]]
+        for name in sorted(used, key=lambda each: self.settings[f"{each}Prefilter"][f"StepOn{side}"]):
+            values = self.settings[f"{name}Prefilter"]
+            if name == "DistanceLimit":
+                cloud = _limit_cloud(cloud, values)
+            elif name == "RandomSampling":
+                cloud = cloud.subset(np.random.default_rng(self.seed).uniform(size=len(cloud)) < values["Probability"])
+            elif side == "Sink" and self.general["MinimizerType"] == "PointToPlane" and len(cloud) >= MIN_PAIRS:
+                cloud = replace(cloud, normals=self._normals(cloud))
+        return cloud
+
+    def _normals(self, cloud: Cloud) -> Array:
+        """Normals (n, 3) of the surface about each point."""
+        count = max(self.settings["SamplingSurfaceNormalPrefilter"]["NumberOfNeighbours"], MIN_PAIRS)
+        normals, _ = surfaces_of(cloud.points, nearest=count, threads=self.threads)
+        return normals
 
     def _match_points(self, tree: cKDTree, points: Array) -> tuple[Indices, Indices]:
         """Indices of points and of their nearest ones, without the farthest pairs."""

@@ -61,7 +61,9 @@ class Parameter:
         if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
             value = float(value)
         if type(value) is not kind:
-            raise UsageError(f"{label}: expected {NAMES[kind]}, got {raw!r}")
+            words = raw.split() if isinstance(raw, str) and kind in (int, float) else []
+            several = f" ({len(words)} values, as performance tests have: keep one)" if len(words) > 1 else ""
+            raise UsageError(f"{label}: expected {NAMES[kind]}, got {raw!r}{several}")
         for name, limit in self.limits.items():
             if name in LIMITS and not LIMITS[name][1](value, limit):
                 raise UsageError(f"{label}: expected {LIMITS[name][0]} {_limit_text(limit)}, got {raw!r}")

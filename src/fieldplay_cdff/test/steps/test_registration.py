@@ -161,6 +161,27 @@ def test_points_are_filtered_by_distance_on_request() -> None:
     assert register(step_of("Registration3D", "IcpMatcher")(parameters), source, sink) == {"success": False}
 
 
+def test_prefilters_run_in_the_order_of_their_steps() -> None:
+    def kept(random_at: int) -> Cloud:
+        sampling = {"UseOnSink": True, "StepOnSink": random_at, "Probability": 0.01}
+        step = step_of("Registration3D", "IcpMatcher")({
+            GENERAL: {"UseDefault": False}, "RandomSamplingPrefilter": sampling,
+            "SamplingSurfaceNormalPrefilter": {"StepOnSink": 5, "NumberOfNeighbours": 8},
+        })  # fmt: skip
+        cloud: Cloud = step._filter_cloud(Cloud(points=hills()), "Sink")  # type: ignore[attr-defined]
+        return cloud
+
+    before, after = kept(1), kept(9)
+    np.testing.assert_array_equal(before.points, after.points)
+    assert 10 < len(after.points) < 60 and after.normals is not None and before.normals is not None
+    x, y = after.points[:, 0], after.points[:, 1]
+    along_x, along_y = 0.6 * np.cos(3 * x) - 0.15 * np.sin(4 * y + x), -0.6 * np.sin(4 * y + x)
+    slope = np.stack([along_x, along_y, -np.ones(len(x))], axis=1)
+    true = slope / np.linalg.norm(slope, axis=1, keepdims=True)
+    angles = [np.arccos(np.minimum(1, np.abs(np.sum(true * each.normals, axis=1)))) for each in (after, before)]
+    assert np.median(angles[0]) < 0.05 < np.median(angles[1]), "normals of all points, normals of the few that are left"
+
+
 def test_settings_without_effect_are_rejected() -> None:
     """The authors' own files say UseDefault and much more, which never held."""
     parameters = {GENERAL: {"UseDefault": True}, "TrimmedDistancePostfilter": {"Ratio": 0.5}}
